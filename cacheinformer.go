@@ -1,0 +1,126 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+)
+
+// NewInformer returns an ordinary informer: a controller that keeps store, which
+// is the caller's, in step with what lw lists and watches, and tells h after each
+// change. The store must be keyed by cache.MetaNamespaceKeyFunc or
+// cache.DeletionHandlingMetaNamespaceKeyFunc. What it holds when Run begins counts
+// as told before.
+//
+// H is told as client-go tells it: OnUpdate for every object of a later list,
+// changed or not, and, with a resyncPeriod that is not zero, for every object of
+// the store in that period; cache.DeletedFinalStateUnknown, with the object that
+// the store had, for a deletion that a list found. An object that was deleted and
+// created again under its name is an OnDelete and an OnAdd.
+//
+// Transfor, which may be nil, changes objects before they are queued and stored.
+// It panics if lw, store or h is nil.
+func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Store, resyncPeriod time.Duration, h cache.ResourceEventHandler, transfor cache.TransformFunc) cache.Controller {
+	switch {
+	case lw == nil:
+		panic("informer: the ListerWatcher is required")
+	case store == nil:
+		panic("informer: the store is required")
+	case h == nil:
+		panic("informer: the handler is required")
+	}
+	c := cacheInformer{store: store, handler: h}
+	c.flowController = flowController{&flow{
+		reflector: NewNamedReflector("", lw, objType, nil, resyncPeriod),
+		storage:   NewResourceVersionStorage(),
+		process:   c.process,
+		synced:    make(chan struct{}),
+		intake:    queueSink{transform: transfor, stored: store.List},
+	}}
+	return c
+}
+
+// cacheInformer is a flow into a store of whole objects.
+type cacheInformer struct {
+	flowController
+	store   cache.Store
+	handler cache.ResourceEventHandler
+}
+
+func (c cacheInformer) Run(stopCh <-chan struct{}) {
+	c.RunWithContext(wait.ContextForChannel(stopCh))
+}
+
+func (c cacheInformer) RunWithContext(ctx context.Context) {
+	for _, obj := range c.store.List() {
+		if err := c.storage.Add(obj); err != nil {
+			c.reflector.fail(fmt.Errorf("object in the store: %w", err))
+		}
+	}
+	c.run(ctx)
+}
+
+func (c cacheInformer) process(e *deltaqueue.Entry) error {
+	for _, d := range e.Deltas {
+		if err := c.apply(d, e.Initial); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c cacheInformer) apply(d deltaqueue.Delta, isInInitialList bool) error {
+	old, exists, err := c.store.GetByKey(d.Key)
+	switch {
+	case err != nil:
+		return storeError("GetByKey", d.Key, err)
+	case d.Type == cache.Deleted && !exists:
+		return nil
+	case d.FinalStateUnknown():
+		return c.delete(cache.DeletedFinalStateUnknown{Key: d.Key, Obj: old})
+	case d.Type == cache.Deleted:
+		return c.delete(d.Object)
+	case exists && recreated(old, d):
+		if err := c.delete(cache.DeletedFinalStateUnknown{Key: d.Key, Obj: old}); err != nil {
+			return err
+		}
+		return c.add(d, isInInitialList)
+	case exists:
+		if err := c.store.Update(d.Object); err != nil {
+			return storeError("Update", d.Key, err)
+		}
+		c.handler.OnUpdate(old, d.Object)
+		return nil
+	default:
+		return c.add(d, isInInitialList)
+	}
+}
+
+func (c cacheInformer) add(d deltaqueue.Delta, isInInitialList bool) error {
+	if err := c.store.Add(d.Object); err != nil {
+		return storeError("Add", d.Key, err)
+	}
+	c.handler.OnAdd(d.Object, isInInitialList)
+	return nil
+}
+
+func (c cacheInformer) delete(obj interface{}) error {
+	if err := c.store.Delete(obj); err != nil {
+		return storeError("Delete", "", err)
+	}
+	c.handler.OnDelete(obj)
+	return nil
+}
+
+// recreated reports whether old is another object than d's, of the same name.
+func recreated(old interface{}, d deltaqueue.Delta) bool {
+	accessor, err := meta.Accessor(old)
+	return err == nil && accessor.GetUID() != "" && d.Version.UID != "" && accessor.GetUID() != d.Version.UID
+}

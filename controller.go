@@ -1,0 +1,241 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+)
+
+// Config configures a controller: one reflector feeding one queue feeding
+// Process. ListerWatcher and Process are required.
+type Config struct {
+	// Queue takes what the reflector reads: a cache.DeltaFIFO, a cache.RealFIFO or
+	// another cache.Queue that pops cache.Deltas. It is given each list whole, in
+	// Replace, and is closed when Run ends.
+	//
+	// Default: a bounded queue of the controller's own, which takes lists object
+	// by object and knows by resource version what Process has handled. Of what it
+	// pops, a deletion that a list found is a cache.DeletedFinalStateUnknown whose
+	// Obj is a *metav1.PartialObjectMetadata. What it holds when Run ends is read
+	// again by the next Run. It has nothing to resync.
+	cache.Queue
+
+	// ListerWatcher lists and watches the objects.
+	cache.ListerWatcher
+
+	// Process handles what the queue pops: a cache.Deltas, the changes of one key
+	// from the oldest to the newest. It is called for one key at a time.
+	Process cache.ProcessFunc
+
+	// ObjectType is an object of the type that ListerWatcher returns; others are
+	// skipped. Where it is an *unstructured.Unstructured with apiVersion and kind,
+	// so are objects of another kind. Default: any type is taken.
+	ObjectType runtime.Object
+
+	// FullResyncPeriod is the period in which the queue's Resync is called.
+	// Default: never.
+	FullResyncPeriod time.Duration
+
+	// ShouldResync is asked in each period whether to call Resync. Default: always.
+	ShouldResync cache.ShouldResyncFunc
+
+	// RetryOnError has the deltas that Process returned an error for tried again,
+	// after 100 ms at first and 30 s at most, until it succeeds or Run ends. What
+	// arrives for the key meanwhile replaces what failed, except that a deletion is
+	// never left out. Otherwise the error is reported, and the deltas are not tried
+	// again before the object changes or is listed in another version than Process
+	// has handled.
+	RetryOnError bool
+
+	// WatchErrorHandler is told what goes wrong, errors of Process included, and
+	// nil each time a watch has started. Default: DefaultWatchErrorHandler.
+	WatchErrorHandler WatchErrorHandler
+
+	// WatchListPageSize, StreamHandleForPaginatedList, ForcePaginatedList,
+	// MinWatchTimeout and MaxInternalErrorRetryDuration are those of Reflector.
+	WatchListPageSize             int64
+	StreamHandleForPaginatedList  bool
+	ForcePaginatedList            bool
+	MinWatchTimeout               time.Duration
+	MaxInternalErrorRetryDuration time.Duration
+}
+
+func (c *Config) reflector(name string, store cache.ReflectorStore) *Reflector {
+	r := NewNamedReflector(name, c.ListerWatcher, c.ObjectType, store, c.FullResyncPeriod)
+	r.ShouldResync = c.ShouldResync
+	r.WatchListPageSize = c.WatchListPageSize
+	r.StreamHandleForPaginatedList = c.StreamHandleForPaginatedList
+	r.ForcePaginatedList = c.ForcePaginatedList
+	r.MinWatchTimeout = c.MinWatchTimeout
+	r.MaxInternalErrorRetryDuration = c.MaxInternalErrorRetryDuration
+	if c.WatchErrorHandler != nil {
+		r.onError = c.WatchErrorHandler
+	}
+	return r
+}
+
+// NewNamedController returns a controller; name is for logs. Config is copied.
+// It panics if ListerWatcher or Process is nil.
+//
+// Its HasSynced is false before Run, and true when the first complete list has
+// been through Process. Its LastSyncResourceVersion is the newest that was read.
+// Run returns after every goroutine that it started.
+func NewNamedController(name string, config *Config) cache.Controller {
+	switch {
+	case config.ListerWatcher == nil:
+		panic("controller " + name + ": ListerWatcher is required")
+	case config.Process == nil:
+		panic("controller " + name + ": Process is required")
+	}
+	if config.Queue != nil {
+		return newQueueController(name, *config)
+	}
+	f := &flow{
+		reflector: config.reflector(name, nil),
+		storage:   NewResourceVersionStorage(),
+		retry:     config.RetryOnError,
+		synced:    make(chan struct{}),
+	}
+	process := config.Process
+	f.process = func(e *deltaqueue.Entry) error { return process(f.deltas(e), e.Initial) }
+	return flowController{f}
+}
+
+// flowController is a flow as a cache.Controller.
+type flowController struct{ *flow }
+
+func (c flowController) Run(stopCh <-chan struct{})         { c.run(wait.ContextForChannel(stopCh)) }
+func (c flowController) RunWithContext(ctx context.Context) { c.run(ctx) }
+func (c flowController) HasSynced() bool                    { return cache.IsDone(c.syncedChecker()) }
+func (c flowController) HasSyncedChecker() cache.DoneChecker {
+	return c.syncedChecker()
+}
+func (c flowController) LastSyncResourceVersion() string {
+	return c.reflector.LastSyncResourceVersion()
+}
+
+// queueController feeds a queue of the user's.
+type queueController struct {
+	name      string
+	config    Config
+	reflector *Reflector
+	retries   *retries
+
+	synced    chan struct{}
+	closeOnce sync.Once
+}
+
+func newQueueController(name string, config Config) *queueController {
+	c := &queueController{name: name, config: config, synced: make(chan struct{})}
+	c.reflector = config.reflector(name, config.Queue)
+	c.retries = newRetries(c.call)
+	return c
+}
+
+func (c *queueController) Run(stopCh <-chan struct{}) {
+	c.RunWithContext(wait.ContextForChannel(stopCh))
+}
+
+// RunWithContext fills and empties the queue until ctx ends, closes it then, and
+// processes what is left in it.
+func (c *queueController) RunWithContext(ctx context.Context) {
+	into := sink(storeSink{store: c.config.Queue, streamed: c.config.StreamHandleForPaginatedList})
+	var goroutines sync.WaitGroup
+	if c.config.RetryOnError {
+		into = retriedSink{into, c.retries}
+		goroutines.Go(func() { c.retries.run(ctx) })
+	}
+	goroutines.Go(func() {
+		<-ctx.Done()
+		c.config.Queue.Close()
+	})
+	goroutines.Go(func() {
+		c.reflector.run(ctx, syncingSink{into, c.checkSynced}, c.reflector.LastSyncResourceVersion())
+	})
+	c.popAll(ctx)
+	goroutines.Wait()
+}
+
+// popAll processes what the queue pops until it is closed and empty.
+func (c *queueController) popAll(ctx context.Context) {
+	pop := func(obj interface{}, isInInitialList bool) error {
+		if !c.config.RetryOnError {
+			return c.call(ctx, obj, isInInitialList)
+		}
+		c.retries.process(ctx, obj, isInInitialList)
+		return nil
+	}
+	for {
+		_, err := c.config.Queue.Pop(pop)
+		if errors.Is(err, cache.ErrFIFOClosed) {
+			return
+		}
+		c.checkSynced()
+	}
+}
+
+// call processes one pop and reports what goes wrong.
+func (c *queueController) call(ctx context.Context, obj interface{}, isInInitialList bool) (err error) {
+	key := popKey(obj)
+	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
+		err = &ProcessError{Key: key, Err: &PanicError{Value: value}}
+		c.reflector.fail(err)
+	})
+	if err := c.config.Process(obj, isInInitialList); err != nil {
+		err = &ProcessError{Key: key, Err: err}
+		c.reflector.fail(err)
+		return err
+	}
+	return nil
+}
+
+// checkSynced closes synced when the list is in the queue and the queue has
+// popped it. It is asked after each of the two, between calls of Process: a
+// DeltaFIFO takes itself for synced before the last object was processed.
+func (c *queueController) checkSynced() {
+	if c.reflector.HasInitializedSynced() && c.config.Queue.HasSynced() {
+		c.closeOnce.Do(func() { close(c.synced) })
+	}
+}
+
+func (c *queueController) HasSynced() bool { return cache.IsDone(c.HasSyncedChecker()) }
+
+func (c *queueController) HasSyncedChecker() cache.DoneChecker {
+	return doneChecker{name: c.name, done: c.synced}
+}
+
+func (c *queueController) LastSyncResourceVersion() string {
+	return c.reflector.LastSyncResourceVersion()
+}
+
+// syncingSink tells when a reflector has got further.
+type syncingSink struct {
+	sink
+	progressed func()
+}
+
+func (s syncingSink) observed(resourceVersion string, bookmark bool) error {
+	defer s.progressed()
+	return s.sink.observed(resourceVersion, bookmark)
+}
+
+// popKey is the key of what a queue pops, empty for what is not of one key.
+func popKey(obj interface{}) string {
+	deltas, ok := obj.(cache.Deltas)
+	if !ok || len(deltas) == 0 {
+		return ""
+	}
+	key, err := keyOf(deltas.Newest().Object)
+	if err != nil {
+		return ""
+	}
+	return key
+}

@@ -1,0 +1,192 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// flow is one reflector feeding one delta queue feeding process: what all the
+// informers and controllers without a queue of the user's own are made of.
+type flow struct {
+	reflector *Reflector
+	storage   *ResourceVersionStorage
+	// process handles the deltas of one key. An error means that they are not
+	// acknowledged.
+	process func(e *deltaqueue.Entry) error
+	// retry tries again what process failed for.
+	retry bool
+	// skipUnchanged keeps objects from process that a list shows unchanged.
+	skipUnchanged bool
+	workers       int
+	// intake is the sink's configuration; each run adds its queue.
+	intake queueSink
+
+	synced chan struct{}
+
+	mu sync.Mutex
+	// queue is that of the run under way, or of the last one; nil before.
+	queue   *deltaqueue.Queue
+	running bool
+}
+
+// run lists, watches and processes until ctx ends. It returns after every
+// goroutine that it started.
+func (f *flow) run(ctx context.Context) {
+	queue, err := f.begin()
+	if err != nil {
+		f.reflector.onError(f.reflector, fmt.Errorf("%s: %w", f.reflector.name, err))
+		return
+	}
+	defer f.end()
+	into := f.intake
+	into.queue = queue
+	known := newer(f.storage.newest(), f.reflector.LastSyncResourceVersion())
+
+	var goroutines sync.WaitGroup
+	goroutines.Go(func() { f.reflector.run(ctx, into, known) })
+	for range max(f.workers, 1) {
+		goroutines.Go(func() { f.work(ctx, queue) })
+	}
+	goroutines.Wait()
+}
+
+func (f *flow) begin() (*deltaqueue.Queue, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.running {
+		return nil, ErrAlreadyRunning
+	}
+	f.running = true
+	resume := ""
+	if f.queue != nil {
+		resume = f.queue.ResumePoint()
+	}
+	f.queue = deltaqueue.New(deltaqueue.Options{
+		Known:         knownVersions{f.storage},
+		SkipUnchanged: f.skipUnchanged,
+		Synced:        f.synced,
+		Resume:        resume,
+	})
+	return f.queue, nil
+}
+
+func (f *flow) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running = false
+}
+
+// work processes entries one by one until ctx ends.
+func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
+	for {
+		e, err := queue.Take(ctx)
+		if err != nil {
+			return
+		}
+		err = f.call(ctx, e)
+		switch {
+		case err == nil:
+			queue.Done(e)
+		case f.retry:
+			queue.Retry(e, retryDelay(e.Attempts))
+		default:
+			queue.Drop(e)
+		}
+	}
+}
+
+// call processes an entry and reports what goes wrong.
+func (f *flow) call(ctx context.Context, e *deltaqueue.Entry) (err error) {
+	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
+		err = &ProcessError{Key: e.Key, Err: &PanicError{Value: value}}
+		f.reflector.fail(err)
+	})
+	if err := f.process(e); err != nil {
+		err = &ProcessError{Key: e.Key, Err: err}
+		f.reflector.fail(err)
+		return err
+	}
+	return nil
+}
+
+func (f *flow) status() Status {
+	s := f.reflector.snapshot()
+	s.ListMode = f.reflector.mode
+	s.Synced = cache.IsDone(f.syncedChecker())
+	s.Objects = f.storage.Len()
+	f.mu.Lock()
+	queue := f.queue
+	f.mu.Unlock()
+	if queue != nil {
+		s.Queued, s.QueuedBytes = queue.Len()
+		s.ResourceVersion = queue.ResumePoint()
+	}
+	return s
+}
+
+func (f *flow) syncedChecker() cache.DoneChecker {
+	return doneChecker{name: f.reflector.name, done: f.synced}
+}
+
+// deltas returns an entry as client-go's queues hand it out, with a tombstone
+// where the final state is not known.
+func (f *flow) deltas(e *deltaqueue.Entry) cache.Deltas {
+	deltas := make(cache.Deltas, len(e.Deltas))
+	for i, d := range e.Deltas {
+		deltas[i] = cache.Delta{Type: d.Type, Object: d.Object}
+		if d.FinalStateUnknown() {
+			last, _ := f.storage.version(e.Key)
+			deltas[i].Object = f.intake.tombstone(e.Key, last)
+		}
+	}
+	return deltas
+}
+
+// doneChecker is a cache.DoneChecker over a channel.
+type doneChecker struct {
+	name string
+	done <-chan struct{}
+}
+
+func (d doneChecker) Name() string          { return d.name }
+func (d doneChecker) Done() <-chan struct{} { return d.done }
+
+// retryDelay is how long to wait before deltas are tried again that have failed
+// attempts times before: 100 ms to 30 s, doubled each time, and half as long
+// again at random.
+func retryDelay(attempts int) time.Duration {
+	const first, most = 100 * time.Millisecond, 30 * time.Second
+	return wait.Jitter(min(first<<min(attempts, 10), most), 0.5)
+}
+
+// tombstone is what is told of a deletion whose final state is not known: what
+// was last known, as metadata of the kind, where that is known.
+func tombstone(kind metav1.TypeMeta, key string, last keytable.Version) cache.DeletedFinalStateUnknown {
+	name, err := cache.ParseObjectName(key)
+	if err != nil {
+		name = cache.ObjectName{Name: key}
+	}
+	return cache.DeletedFinalStateUnknown{
+		Key: key,
+		Obj: &metav1.PartialObjectMetadata{
+			TypeMeta: kind,
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:       name.Namespace,
+				Name:            name.Name,
+				UID:             last.UID,
+				ResourceVersion: last.ResourceVersion,
+			},
+		},
+	}
+}
+

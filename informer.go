@@ -1,0 +1,268 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/prune"
+)
+
+// InformerConfig configures a ResourceVersionInformer. ListerWatcher and Handler
+// are required; the zero value of everything else is a sensible default.
+type InformerConfig struct {
+	// ListerWatcher lists and watches the objects. It should implement
+	// cache.ListerWatcherWithContext; a list of one that does not can not be
+	// interrupted, and Run waits for it.
+	cache.ListerWatcher
+
+	// Storage is what the informer remembers. Filled before Run, it makes the
+	// informer tell only what differs. Default: an empty one.
+	Storage *ResourceVersionStorage
+
+	// ExampleObject is an object of the type that ListerWatcher returns; others
+	// are skipped. Where it is an *unstructured.Unstructured with apiVersion and
+	// kind, so are objects of another kind. Default: any type is taken.
+	ExampleObject runtime.Object
+
+	// Handler is told what happens.
+	Handler ResourceEventHandler
+
+	// ErrorHandler is told what goes wrong, and nil each time a watch has
+	// started. Default: DefaultWatchErrorHandler.
+	ErrorHandler WatchErrorHandler
+
+	// ExtraStore, if there is one, is told of every object too.
+	ExtraStore ExtraStore
+
+	// WatchListPageSize is the number of objects in a page of a list. Default: 500.
+	WatchListPageSize int64
+
+	// ForcePaginatedList is ListModePaged, under its older name.
+	ForcePaginatedList bool
+
+	// StreamHandleForPaginatedList has no effect: objects are always handed on
+	// as they arrive. It is kept so that older code compiles.
+	StreamHandleForPaginatedList bool
+
+	// ListMode is how complete sets are read. Default: ListModeAuto.
+	ListMode ListMode
+
+	// Transform changes an object before it is queued, to make it smaller for
+	// instance. It may change its argument. It is not given tombstones. Where it
+	// fails, the object is skipped and reported.
+	Transform cache.TransformFunc
+
+	// Prune are fields to drop from each object before Transform: the names of
+	// the JSON fields with dots between them, a dot within a name written `\.`,
+	// for instance "metadata.managedFields" or
+	// `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`.
+	// The fields that identify an object can not be dropped.
+	Prune []string
+
+	// Workers is the number of handler calls side by side. Those for one key
+	// stay in order. Default: 1.
+	Workers int
+
+	// MinWatchTimeout is the least time for which a watch is asked for, and half
+	// the most. Default, and least: 5 minutes.
+	MinWatchTimeout time.Duration
+
+	// MaxInternalErrorRetryDuration is for how long a watch that the server breaks
+	// with an internal error (500) is tried again from where it was, before a new
+	// list. Default: a second break in a row, without an event between, is a new list.
+	MaxInternalErrorRetryDuration time.Duration
+
+	// StallTimeout is the silence after which a watch counts as broken and is
+	// started anew, without a list. Default: 150 seconds once a bookmark was
+	// received; before that, the time for which the watch was asked for and 30
+	// seconds.
+	StallTimeout time.Duration
+
+	// Backoff is how long to wait after a failed request. It starts again after
+	// two minutes without a failure. Default: 800 ms, doubled up to 30 s, and as
+	// much again at random.
+	Backoff *wait.Backoff
+}
+
+// ResourceVersionInformer follows a set of objects and remembers only their keys
+// and resource versions: see the package documentation.
+type ResourceVersionInformer interface {
+	// Run is RunWithContext for a channel that is closed to stop.
+	Run(stopCh <-chan struct{})
+	// RunWithContext lists, watches and calls the handler until ctx ends, and
+	// returns after the last call has returned. What was read and not handed on
+	// by then is read again by the next Run, which may follow: it goes on from the
+	// Storage. A Run beside a running one reports ErrAlreadyRunning and returns.
+	RunWithContext(ctx context.Context)
+	// HasSynced reports whether the first complete list was delivered to the
+	// handler: every call returned, those for deletions included. It never
+	// becomes false again.
+	HasSynced() bool
+	// HasSyncedChecker has a channel that is closed when HasSynced becomes true.
+	HasSyncedChecker() cache.DoneChecker
+	// LastSyncResourceVersion is the newest resource version read, acknowledged or
+	// not; empty before the first complete list.
+	LastSyncResourceVersion() string
+	// Status is a snapshot of what the informer is doing.
+	Status() Status
+}
+
+// NewResourceVersionInformer returns an informer; name is for logs. It panics on
+// a configuration that can not work: an empty name, a nil ListerWatcher or
+// Handler, a negative page size, an unknown ListMode, a path to prune that
+// makes no sense.
+func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
+	paths, err := prune.Parse(config.Prune)
+	switch {
+	case name == "":
+		panic("name is required")
+	case config.ListerWatcher == nil:
+		panic(fmt.Sprintf("informer %q: ListerWatcher is required", name))
+	case config.Handler == nil:
+		panic(fmt.Sprintf("informer %q: Handler is required", name))
+	case config.WatchListPageSize < 0:
+		panic(fmt.Sprintf("informer %q: WatchListPageSize is %d", name, config.WatchListPageSize))
+	case config.ListMode < ListModeAuto || config.ListMode > ListModeFull:
+		panic(fmt.Sprintf("informer %q: unknown ListMode %d", name, config.ListMode))
+	case err != nil:
+		panic(fmt.Sprintf("informer %q: %v", name, err))
+	}
+	if config.Storage == nil {
+		config.Storage = NewResourceVersionStorage()
+	}
+
+	r := NewNamedReflector(name, config.ListerWatcher, config.ExampleObject, nil, 0)
+	r.WatchListPageSize = config.WatchListPageSize
+	r.MinWatchTimeout = config.MinWatchTimeout
+	r.MaxInternalErrorRetryDuration = config.MaxInternalErrorRetryDuration
+	r.StallTimeout = config.StallTimeout
+	r.backoff = config.Backoff
+	r.mode = listMode(config)
+	if config.ErrorHandler != nil {
+		r.onError = config.ErrorHandler
+	}
+
+	i := &resourceVersionInformer{handler: config.Handler, unsettled: map[string]bool{}}
+	i.flow = flow{
+		reflector:     r,
+		storage:       config.Storage,
+		process:       i.handle,
+		skipUnchanged: !wantsSync(config.Handler),
+		workers:       config.Workers,
+		synced:        make(chan struct{}),
+		intake:        queueSink{prune: paths, transform: config.Transform, extra: config.ExtraStore, report: r.fail},
+	}
+	if config.ExampleObject != nil {
+		apiVersion, kind := config.ExampleObject.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+		i.flow.intake.kind = metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
+	}
+	return i
+}
+
+func listMode(config InformerConfig) ListMode {
+	if config.ForcePaginatedList || config.ListMode == ListModeAuto {
+		return ListModePaged
+	}
+	return config.ListMode
+}
+
+type resourceVersionInformer struct {
+	flow
+	handler ResourceEventHandler
+
+	mu sync.Mutex
+	// unsettled are the keys whose last call panicked: the handler may have begun
+	// to take in an object that Storage does not know.
+	unsettled map[string]bool
+}
+
+var _ ResourceVersionInformer = &resourceVersionInformer{}
+
+func (i *resourceVersionInformer) Run(stopCh <-chan struct{}) {
+	i.RunWithContext(wait.ContextForChannel(stopCh))
+}
+
+func (i *resourceVersionInformer) RunWithContext(ctx context.Context) { i.run(ctx) }
+
+func (i *resourceVersionInformer) HasSynced() bool { return cache.IsDone(i.syncedChecker()) }
+
+func (i *resourceVersionInformer) HasSyncedChecker() cache.DoneChecker { return i.syncedChecker() }
+
+func (i *resourceVersionInformer) LastSyncResourceVersion() string {
+	return i.reflector.LastSyncResourceVersion()
+}
+
+func (i *resourceVersionInformer) Status() Status { return i.status() }
+
+// handle calls the handler for the deltas of one key, comparing them with what
+// the handler has acknowledged.
+func (i *resourceVersionInformer) handle(e *deltaqueue.Entry) error {
+	known, exists := i.storage.version(e.Key)
+	unsettled := i.isUnsettled(e.Key)
+	returned := false
+	defer func() { i.settle(e.Key, returned) }()
+	for _, d := range e.Deltas {
+		if d.Type != cache.Deleted {
+			i.present(e, d, known, exists)
+			continue
+		}
+		// Of what the handler was never told, it is not told the end.
+		if exists || unsettled {
+			i.handler.OnDelete(i.deleted(d, known))
+		}
+		exists, unsettled = false, false
+	}
+	returned = true
+	return nil
+}
+
+// deleted is what to tell of a deletion: d's object, unless it is another one
+// than the handler knows.
+func (i *resourceVersionInformer) deleted(d deltaqueue.Delta, known keytable.Version) interface{} {
+	if d.FinalStateUnknown() || !known.SameObject(d.Version) {
+		return i.intake.tombstone(d.Key, known)
+	}
+	return d.Object
+}
+
+// present tells the handler of an object that is there.
+func (i *resourceVersionInformer) present(e *deltaqueue.Entry, d deltaqueue.Delta, known keytable.Version, exists bool) {
+	if exists && !known.SameObject(d.Version) {
+		i.handler.OnDelete(i.intake.tombstone(d.Key, known))
+		exists = false
+	}
+	switch {
+	case !exists:
+		i.handler.OnAdd(d.Object, e.Initial)
+	case d.Type == cache.Replaced && known.ResourceVersion == d.Version.ResourceVersion:
+		i.handler.OnSync(d.Object)
+	default:
+		i.handler.OnUpdate(nil, d.Object)
+	}
+}
+
+func (i *resourceVersionInformer) isUnsettled(key string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.unsettled[key]
+}
+
+// settle notes whether the calls for key returned.
+func (i *resourceVersionInformer) settle(key string, returned bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if returned {
+		delete(i.unsettled, key)
+	} else {
+		i.unsettled[key] = true
+	}
+}

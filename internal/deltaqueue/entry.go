@@ -1,0 +1,95 @@
+package deltaqueue
+
+import (
+	"container/list"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// Entry is the work that waits for the consumer under one key. From Take until
+// Done, Drop or Retry its exported fields are the consumer's to read, and do
+// not change.
+type Entry struct {
+	Key string
+	// Deltas is what happened, oldest first: see Merge.
+	Deltas []Delta
+	// Version is that of the newest delta.
+	Version keytable.Version
+	// Initial tells that the first complete generation brought the entry.
+	Initial bool
+	// Attempts counts the calls for these deltas that failed.
+	Attempts int
+
+	// stage says where the entry is; it is in the ready list, the parked heap,
+	// or neither, accordingly.
+	stage stage
+	// generation is the newest one that showed the key, or in which a watch did.
+	generation uint64
+	// resume is the resource version from which a watch would bring the entry
+	// again: the newest that was known before it came.
+	resume string
+	seq    uint64
+	// unattempted counts the entry among those that synced waits for.
+	unattempted bool
+	// place is the entry's in the queue's order, readyPlace in its ready list.
+	place, readyPlace *list.Element
+	due               time.Time
+	heapIndex         int
+}
+
+type stage int
+
+const (
+	ready   stage = iota // waits to be taken
+	blocked              // waits for an older entry of its key that is taken
+	parked               // waits until it is due to be tried again
+	taken                // with the consumer
+)
+
+// Deleted reports whether the key ends deleted.
+func (e *Entry) Deleted() bool {
+	return e.newest().Type == cache.Deleted
+}
+
+func (e *Entry) newest() Delta {
+	return e.Deltas[len(e.Deltas)-1]
+}
+
+func (e *Entry) bytes() (sum int64) {
+	for _, d := range e.Deltas {
+		sum += d.Bytes
+	}
+	return sum
+}
+
+// shows reports whether the newest delta is the object in exactly this version.
+func (e *Entry) shows(v keytable.Version) bool {
+	return !e.Deleted() && e.Version.ResourceVersion == v.ResourceVersion && e.Version.SameObject(v)
+}
+
+// parkedHeap orders the parked entries by the time they are due (container/heap).
+type parkedHeap []*Entry
+
+func (h parkedHeap) Len() int           { return len(h) }
+func (h parkedHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
+func (h parkedHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].heapIndex, h[j].heapIndex = i, j
+}
+
+func (h *parkedHeap) Push(x any) {
+	e := x.(*Entry)
+	e.heapIndex = len(*h)
+	*h = append(*h, e)
+}
+
+func (h *parkedHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return e
+}

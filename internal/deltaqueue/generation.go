@@ -1,0 +1,119 @@
+package deltaqueue
+
+import (
+	"context"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// BeginGeneration starts a generation: what Show is given from here on belongs
+// to it. One that never ends has no effect beyond the objects that it showed.
+func (q *Queue) BeginGeneration() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.generation = q.known.Begin()
+}
+
+// Show adds an object that the generation shows, unless Shown finds that it need
+// not. It waits for room as Put does.
+func (q *Queue) Show(ctx context.Context, d Delta) error {
+	d.Type = cache.Replaced
+	if q.Shown(d.Key, d.Version) {
+		return nil
+	}
+	return q.Put(ctx, d)
+}
+
+// Shown notes that the generation shows key in version, and reports whether that
+// is all there is to do: it waits in the queue in just this version, or is known
+// in it and SkipUnchanged is set.
+func (q *Queue) Shown(key string, version keytable.Version) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.known.Mark(key, q.generation)
+	if e := q.newestLocked(key); e != nil {
+		e.generation = q.generation
+		return e.shows(version)
+	}
+	return q.skipUnchanged && q.unchangedLocked(key, version)
+}
+
+// unchangedLocked reports whether key is known in version. The UID of an object
+// whose version was loaded without one is adopted here.
+func (q *Queue) unchangedLocked(key string, version keytable.Version) bool {
+	known, ok := q.known.Get(key)
+	if !ok || known.ResourceVersion != version.ResourceVersion || !known.SameObject(version) {
+		return false
+	}
+	if known.UID == "" {
+		q.known.Set(key, version, q.generation)
+	}
+	return true
+}
+
+// Keep notes that the generation shows key, of an object that could not be read.
+func (q *Queue) Keep(key string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.known.Mark(key, q.generation)
+	if e := q.newestLocked(key); e != nil {
+		e.generation = q.generation
+	}
+}
+
+// Sweep deletes every key that is known, or waits, and that the generation did
+// not show. Before each deletion is put, deleting is told its key and last
+// version; it is called without a lock. The error is that of ctx.
+func (q *Queue) Sweep(ctx context.Context, deleting func(key string, last keytable.Version)) error {
+	for _, key := range q.unshown() {
+		q.mu.Lock()
+		last, _ := q.versionLocked(key)
+		q.mu.Unlock()
+		deleting(key, last)
+		if err := q.sweep(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EndGeneration ends a complete generation.
+func (q *Queue) EndGeneration() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.initial = false
+	if q.passed != nil {
+		// All that differs from what is acknowledged has been put again.
+		q.passed.until = q.seq
+	}
+	q.checkSyncedLocked()
+}
+
+func (q *Queue) unshown() (keys []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for el := q.order.Front(); el != nil; el = el.Next() {
+		e := el.Value.(*Entry)
+		if e == q.newestLocked(e.Key) && e.generation < q.generation && !e.Deleted() {
+			keys = append(keys, e.Key)
+		}
+	}
+	for _, key := range q.known.Unmarked(q.generation) {
+		if q.newestLocked(key) == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (q *Queue) sweep(ctx context.Context, key string) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.roomLocked(ctx, key); err != nil {
+		return err
+	}
+	q.queueLocked(Delta{Type: cache.Deleted, Key: key})
+	return nil
+}

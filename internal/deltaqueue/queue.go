@@ -1,0 +1,449 @@
+// Package deltaqueue holds the deltas that wait for the consumer of an
+// informer.
+//
+// A delta is one observed change of one key. Deltas of one key wait together,
+// as one entry: a newer delta replaces an older one in place, so that a slow
+// consumer costs at most one object per key, and a deletion is never lost. The
+// consumer takes entries in the order in which their keys came, and never two
+// of one key at a time; what arrives for a key that is taken waits behind it.
+//
+// An entry is acknowledged with Done, and only then does the table of known
+// versions move. A sweep compares that table, and the entries that wait, with
+// what a complete generation showed.
+package deltaqueue
+
+import (
+	"container/heap"
+	"container/list"
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// Known is what the consumer has acknowledged. The queue calls it while it
+// holds its own lock; Known must not call the queue.
+type Known interface {
+	Begin() (generation uint64)
+	Get(key string) (keytable.Version, bool)
+	Set(key string, version keytable.Version, generation uint64)
+	Delete(key string) bool
+	Mark(key string, generation uint64)
+	Unmarked(generation uint64) []string
+}
+
+// Options configure a Queue.
+type Options struct {
+	// Known is required.
+	Known Known
+	// Limit is the number of entries from which on Put waits. Default: 1000.
+	Limit int
+	// SkipUnchanged keeps objects that a generation shows in the version that
+	// the consumer has acknowledged out of the queue.
+	SkipUnchanged bool
+	// Synced, if given, is the channel that the queue closes when it is synced;
+	// it may be closed already.
+	Synced chan struct{}
+	// Resume is the resource version up to which everything was acknowledged
+	// before this queue.
+	Resume string
+}
+
+// Queue is a bounded queue of deltas. It owns no goroutine.
+type Queue struct {
+	known         Known
+	limit         int
+	skipUnchanged bool
+	synced        chan struct{}
+
+	mu sync.Mutex
+	// order holds every entry that is not acknowledged, oldest first.
+	order *list.List
+	// ready holds the entries that can be taken, in the order they became so.
+	ready *list.List
+	// parked holds the entries that will be tried again later.
+	parked parkedHeap
+	// pending is the entry of a key that newer deltas of it are merged into.
+	pending map[string]*Entry
+	taken   map[string]*Entry
+	bytes   int64
+	seq     uint64
+
+	generation uint64
+	// initial is true until the first generation is complete.
+	initial bool
+	// unattempted counts the initial entries that the consumer has not returned.
+	unattempted int
+
+	// observed is the newest resource version that the producer has put in full.
+	observed string
+	// passed is the oldest entry that was dropped without acknowledgement; it
+	// holds the resume point until a generation has shown its key again.
+	passed *passedOver
+
+	// changed is closed, and replaced, when something happens that a waiting
+	// Put or Take may wait for.
+	changed chan struct{}
+	waiting bool
+}
+
+type passedOver struct {
+	seq    uint64
+	resume string
+	// until is the last entry of the generation that repairs the loss; zero
+	// while none has.
+	until uint64
+}
+
+// New returns an empty queue.
+func New(opts Options) *Queue {
+	if opts.Limit <= 0 {
+		opts.Limit = 1000
+	}
+	if opts.Synced == nil {
+		opts.Synced = make(chan struct{})
+	}
+	return &Queue{
+		known:         opts.Known,
+		limit:         opts.Limit,
+		skipUnchanged: opts.SkipUnchanged,
+		synced:        opts.Synced,
+		order:         list.New(),
+		ready:         list.New(),
+		pending:       map[string]*Entry{},
+		taken:         map[string]*Entry{},
+		initial:       true,
+		observed:      opts.Resume,
+		changed:       make(chan struct{}),
+	}
+}
+
+// Put adds what a watch told. It waits while the queue is full and the key does
+// not wait in it already; the error is that of ctx.
+func (q *Queue) Put(ctx context.Context, d Delta) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.roomLocked(ctx, d.Key); err != nil {
+		return err
+	}
+	q.queueLocked(d)
+	return nil
+}
+
+// Stale reports whether d, which a watch told, is not newer than what is known
+// of its key. A deletion may carry the version of the state that it ended.
+func (q *Queue) Stale(d Delta) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	version, ok := q.versionLocked(d.Key)
+	if !ok {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(d.Version.ResourceVersion, version.ResourceVersion)
+	switch {
+	case err != nil: // opaque versions: only equality means something
+		return d.Type != cache.Deleted && version == d.Version && version.ResourceVersion != ""
+	case d.Type == cache.Deleted:
+		return order < 0
+	default:
+		return order <= 0
+	}
+}
+
+// Resync adds the delta d of type Sync, unless something newer of its key waits.
+func (q *Queue) Resync(ctx context.Context, d Delta) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err := q.roomLocked(ctx, d.Key); err != nil {
+		return err
+	}
+	if q.newestLocked(d.Key) == nil {
+		q.queueLocked(d)
+	}
+	return nil
+}
+
+// Knows reports whether key is acknowledged or waits in the queue, not deleted.
+func (q *Queue) Knows(key string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e := q.newestLocked(key); e != nil {
+		return !e.Deleted()
+	}
+	_, ok := q.known.Get(key)
+	return ok
+}
+
+// Holds reports whether key waits in the queue or is taken.
+func (q *Queue) Holds(key string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.newestLocked(key) != nil
+}
+
+// Observed notes that everything up to a resource version has been put.
+func (q *Queue) Observed(resourceVersion string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.observed = resourceVersion
+}
+
+// Take returns the next entry, and waits for one; the error is that of ctx.
+// The entry must be given back with Done, Drop or Retry.
+func (q *Queue) Take(ctx context.Context) (*Entry, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		wait := q.unparkDueLocked(time.Now())
+		if front := q.ready.Front(); front != nil {
+			e := q.ready.Remove(front).(*Entry)
+			delete(q.pending, e.Key)
+			q.taken[e.Key] = e
+			e.stage = taken
+			return e, nil
+		}
+		q.waitLocked(ctx, wait)
+	}
+}
+
+// Done acknowledges an entry: the table of known versions moves.
+func (q *Queue) Done(e *Entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e.Deleted() {
+		q.known.Delete(e.Key)
+	} else {
+		q.known.Set(e.Key, e.Version, e.generation)
+	}
+	q.finishLocked(e)
+}
+
+// Drop gives an entry up without acknowledging it: the table of known versions
+// stays, so that the next generation shows the key as changed.
+func (q *Queue) Drop(e *Entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.passed == nil || e.seq < q.passed.seq {
+		q.passed = &passedOver{seq: e.seq, resume: e.resume}
+	}
+	q.finishLocked(e)
+}
+
+// Retry lets an entry be taken again after delay, or at once together with what
+// arrived for its key meanwhile.
+func (q *Queue) Retry(e *Entry, delay time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.attemptedLocked(e)
+	delete(q.taken, e.Key)
+	newer := q.pending[e.Key]
+	q.pending[e.Key] = e
+	if newer == nil {
+		e.Attempts++
+		q.parkLocked(e, delay)
+		return
+	}
+	q.bytes -= e.bytes() + newer.bytes()
+	for _, d := range newer.Deltas {
+		e.Deltas = Merge(e.Deltas, d)
+	}
+	q.bytes += e.bytes()
+	e.Version, e.generation, e.unattempted = newer.Version, newer.generation, newer.unattempted
+	e.Attempts = 0
+	q.order.Remove(newer.place)
+	q.readyLocked(e)
+}
+
+// Park lets what waits under key wait for delay longer.
+func (q *Queue) Park(key string, delay time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e := q.pending[key]; e != nil && e.stage == ready {
+		q.ready.Remove(e.readyPlace)
+		q.parkLocked(e, delay)
+	}
+}
+
+// Synced is closed when the first generation is complete and the consumer has
+// returned every entry of it, its sweep included.
+func (q *Queue) Synced() <-chan struct{} { return q.synced }
+
+// Len is the number of entries that are not acknowledged, and the bytes of the
+// objects in them.
+func (q *Queue) Len() (entries int, bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.order.Len(), q.bytes
+}
+
+// ResumePoint is the resource version up to which everything is acknowledged:
+// a watch from there brings again all that is not.
+func (q *Queue) ResumePoint() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	front := q.order.Front()
+	if p := q.passed; p != nil {
+		if p.until == 0 || (front != nil && front.Value.(*Entry).seq <= p.until) {
+			return p.resume
+		}
+		q.passed = nil
+	}
+	if front != nil {
+		return front.Value.(*Entry).resume
+	}
+	return q.observed
+}
+
+func (q *Queue) versionLocked(key string) (keytable.Version, bool) {
+	if e := q.newestLocked(key); e != nil {
+		return e.Version, true
+	}
+	return q.known.Get(key)
+}
+
+func (q *Queue) newestLocked(key string) *Entry {
+	if e := q.pending[key]; e != nil {
+		return e
+	}
+	return q.taken[key]
+}
+
+// queueLocked merges d into the entry of its key, or makes one.
+func (q *Queue) queueLocked(d Delta) {
+	e := q.pending[d.Key]
+	if e == nil {
+		e = q.newEntryLocked(d.Key)
+	} else if e.stage == parked {
+		heap.Remove(&q.parked, e.heapIndex)
+		q.readyLocked(e)
+	}
+	q.bytes -= e.bytes()
+	e.Deltas = Merge(e.Deltas, d)
+	q.bytes += e.bytes()
+	e.Attempts = 0
+	e.generation = q.generation
+	if d.Version != (keytable.Version{}) || d.Object != nil {
+		e.Version = d.Version
+	}
+	q.wakeLocked()
+}
+
+func (q *Queue) newEntryLocked(key string) *Entry {
+	q.seq++
+	e := &Entry{Key: key, Initial: q.initial, unattempted: q.initial, resume: q.observed, seq: q.seq}
+	if e.unattempted {
+		q.unattempted++
+	}
+	// A sweep knows no version: the entry has that of what it deletes.
+	e.Version, _ = q.versionLocked(key)
+	e.place = q.order.PushBack(e)
+	q.pending[key] = e
+	if q.taken[key] != nil {
+		e.stage = blocked
+	} else {
+		q.readyLocked(e)
+	}
+	return e
+}
+
+func (q *Queue) readyLocked(e *Entry) {
+	e.stage = ready
+	e.readyPlace = q.ready.PushBack(e)
+	q.wakeLocked()
+}
+
+func (q *Queue) parkLocked(e *Entry, delay time.Duration) {
+	e.stage, e.due = parked, time.Now().Add(delay)
+	heap.Push(&q.parked, e)
+	q.wakeLocked()
+}
+
+// finishLocked forgets an entry that the consumer has given back, and lets the
+// next one of its key go.
+func (q *Queue) finishLocked(e *Entry) {
+	q.attemptedLocked(e)
+	q.bytes -= e.bytes()
+	q.order.Remove(e.place)
+	delete(q.taken, e.Key)
+	if next := q.pending[e.Key]; next != nil && next.stage == blocked {
+		q.readyLocked(next)
+	}
+	q.wakeLocked()
+}
+
+func (q *Queue) attemptedLocked(e *Entry) {
+	if e.unattempted {
+		e.unattempted = false
+		q.unattempted--
+		q.checkSyncedLocked()
+	}
+}
+
+func (q *Queue) checkSyncedLocked() {
+	if q.initial || q.unattempted > 0 {
+		return
+	}
+	select {
+	case <-q.synced:
+	default:
+		close(q.synced)
+	}
+}
+
+// unparkDueLocked makes the parked entries ready that are due, and returns how
+// long it is until the next one is; zero if there is none.
+func (q *Queue) unparkDueLocked(now time.Time) time.Duration {
+	for len(q.parked) > 0 {
+		if wait := q.parked[0].due.Sub(now); wait > 0 {
+			return wait
+		}
+		q.readyLocked(heap.Pop(&q.parked).(*Entry))
+	}
+	return 0
+}
+
+// roomLocked waits until the queue has room for key.
+func (q *Queue) roomLocked(ctx context.Context, key string) error {
+	for q.pending[key] == nil && q.order.Len() >= q.limit {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		q.waitLocked(ctx, 0)
+	}
+	return nil
+}
+
+// waitLocked gives the lock up until something changed, the context ended or,
+// if it is positive, the timeout is over.
+func (q *Queue) waitLocked(ctx context.Context, timeout time.Duration) {
+	q.waiting = true
+	changed := q.changed
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	var expired <-chan time.Time
+	if timeout > 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	select {
+	case <-changed:
+	case <-expired:
+	case <-ctx.Done():
+	}
+}
+
+func (q *Queue) wakeLocked() {
+	if q.waiting {
+		close(q.changed)
+		q.changed = make(chan struct{})
+		q.waiting = false
+	}
+}

@@ -1,0 +1,119 @@
+package listwatch
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Kind names what came of a request.
+type Kind int
+
+const (
+	// Failed is any failure that asking again may cure: the network, a body cut
+	// short, 429, 5xx, but also 401, 403 and 404, which others have to cure.
+	Failed Kind = iota
+	// PageRead is a page of a list that was read to its end.
+	PageRead
+	// Expired is a resource version or continue token that the server has
+	// forgotten (410).
+	Expired
+	// TooLarge is a resource version that the server does not know yet.
+	TooLarge
+	// BadRequest is a request that the server will never serve (400, 422).
+	BadRequest
+	// WatchEnded is the ordinary end of a watch.
+	WatchEnded
+	// WatchTooShort is a watch that ended at once and without an event.
+	WatchTooShort
+	// WatchBroken is an error in the stream of a watch.
+	WatchBroken
+	// Stalled is a watch that was silent for longer than it may be.
+	Stalled
+)
+
+// Outcome is what came of one request.
+type Outcome struct {
+	Kind Kind
+	// ResourceVersion and Continue are those of the list, for PageRead.
+	ResourceVersion string
+	Continue        string
+	// Internal tells that a WatchBroken was an internal error of the server (500).
+	Internal bool
+	// At is when the watch broke, for WatchBroken and WatchTooShort.
+	At time.Time
+}
+
+// Classify names the failure err of a list or of the opening of a watch.
+func Classify(err error) Kind {
+	switch {
+	case isExpired(err):
+		return Expired
+	case isTooLarge(err):
+		return TooLarge
+	case apierrors.IsBadRequest(err), apierrors.IsInvalid(err):
+		return BadRequest
+	default:
+		return Failed
+	}
+}
+
+// ClassifyStream names the error err that a watch sent as an event.
+func ClassifyStream(err error, at time.Time) Outcome {
+	switch kind := Classify(err); {
+	case kind == Expired || kind == TooLarge:
+		return Outcome{Kind: kind}
+	case apierrors.IsTooManyRequests(err):
+		return Outcome{Kind: Failed}
+	default:
+		return Outcome{Kind: WatchBroken, Internal: apierrors.IsInternalError(err), At: at}
+	}
+}
+
+// isExpired knows both reasons that servers give with 410: Expired, and Gone
+// from those before 1.18.
+func isExpired(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+}
+
+// isTooLarge knows the status cause, and the message of servers before 1.19.
+func isTooLarge(err error) bool {
+	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		return true
+	}
+	return apierrors.IsTimeout(err) && strings.Contains(messages(err), "Too large resource version")
+}
+
+func messages(err error) string {
+	text := err.Error()
+	if status, ok := err.(apierrors.APIStatus); ok && status.Status().Details != nil {
+		for _, cause := range status.Status().Details.Causes {
+			text += "\n" + cause.Message
+		}
+	}
+	return text
+}
+
+// RetryAfter is how long the server wants to be left alone after err; zero if
+// it did not say.
+func RetryAfter(err error) time.Duration {
+	seconds, ok := apierrors.SuggestsClientDelay(err)
+	if !ok {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// Refused reports whether err says that the caller may not, or that there is
+// no such resource: 401, 403, 404, 405.
+func Refused(err error) bool {
+	switch apierrors.ReasonForError(err) {
+	case metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonMethodNotAllowed:
+		return true
+	}
+	status, ok := err.(apierrors.APIStatus)
+	return ok && status.Status().Code == http.StatusMethodNotAllowed
+}

@@ -1,0 +1,111 @@
+// Package prune drops fields from objects.
+package prune
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Paths are the fields to drop.
+type Paths [][]string
+
+// needed are the fields without which an object can not be told from others.
+var needed = []string{"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
+
+// Parse reads paths of field names, as in JSON, with dots between them; a dot
+// within a name is written `\.`. The error names a path that is empty or drops
+// what identifies an object.
+func Parse(paths []string) (Paths, error) {
+	var parsed Paths
+	for _, path := range paths {
+		if slices.Contains(needed, path) {
+			return nil, fmt.Errorf("prune %q: the field is needed to identify the object", path)
+		}
+		fields := split(path)
+		if slices.Contains(fields, "") {
+			return nil, fmt.Errorf("prune %q: empty field name", path)
+		}
+		parsed = append(parsed, fields)
+	}
+	return parsed, nil
+}
+
+func split(path string) []string {
+	const dot = "\x00"
+	fields := strings.Split(strings.ReplaceAll(path, `\.`, dot), ".")
+	for i, field := range fields {
+		fields[i] = strings.ReplaceAll(field, dot, ".")
+	}
+	return fields
+}
+
+// Apply drops the fields from obj, an unstructured object or a pointer to an
+// API type, in place. A path that obj does not have is nothing to drop.
+func (p Paths) Apply(obj interface{}) {
+	for _, fields := range p {
+		if u, ok := obj.(*unstructured.Unstructured); ok {
+			unstructured.RemoveNestedField(u.Object, fields...)
+		} else {
+			drop(reflect.ValueOf(obj), fields)
+		}
+	}
+}
+
+func drop(v reflect.Value, fields []string) {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		field := structField(v, fields[0])
+		switch {
+		case !field.IsValid():
+		case len(fields) == 1:
+			field.SetZero()
+		default:
+			drop(field, fields[1:])
+		}
+	case reflect.Map:
+		dropFromMap(v, reflect.ValueOf(fields[0]), fields[1:])
+	}
+}
+
+func dropFromMap(m, key reflect.Value, rest []string) {
+	if m.IsNil() || !key.CanConvert(m.Type().Key()) {
+		return
+	}
+	key = key.Convert(m.Type().Key())
+	element := m.MapIndex(key)
+	switch {
+	case !element.IsValid():
+	case len(rest) == 0:
+		m.SetMapIndex(key, reflect.Value{})
+	default:
+		// What a map holds can not be changed in place.
+		changed := reflect.New(element.Type()).Elem()
+		changed.Set(element)
+		drop(changed, rest)
+		m.SetMapIndex(key, changed)
+	}
+}
+
+// structField finds a field by its JSON name, within inlined structs too.
+func structField(v reflect.Value, name string) reflect.Value {
+	for i := range v.NumField() {
+		tag, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		inlined := tag == "" && (strings.Contains(options, "inline") || v.Type().Field(i).Anonymous)
+		switch {
+		case inlined && v.Field(i).Kind() == reflect.Struct:
+			if field := structField(v.Field(i), name); field.IsValid() {
+				return field
+			}
+		case tag == name:
+			return v.Field(i)
+		}
+	}
+	return reflect.Value{}
+}

@@ -1,0 +1,177 @@
+package informer
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/objectsize"
+	"github.com/rvinformer/informer/internal/prune"
+)
+
+// ExtraStore is told of every object that an informer reads, before the
+// handler is, on the reflector's goroutine. Each object of a list is one Add,
+// or, where the informer knew it already, one Update, also if it has not
+// changed; a watch event is an Add, an Update or a Delete; a deletion that a
+// list found is a Delete of a cache.DeletedFinalStateUnknown. Its errors are
+// reported to the ErrorHandler and change nothing else.
+type ExtraStore interface {
+	// Add is told of an object that is new to the informer.
+	Add(obj interface{}) error
+	// Update is told of an object that the informer knew.
+	Update(obj interface{}) error
+	// Delete is told of the final state of an object, or of a
+	// cache.DeletedFinalStateUnknown.
+	Delete(obj interface{}) error
+	// Replace is not called: no list is ever held whole. It is here so that
+	// stores written for other informers fit.
+	Replace([]interface{}, string) error
+}
+
+// queueSink is the delta queue as a sink.
+type queueSink struct {
+	queue *deltaqueue.Queue
+	// kind is what tombstones say that they are of.
+	kind      metav1.TypeMeta
+	prune     prune.Paths
+	transform cache.TransformFunc
+	extra     ExtraStore
+	// report is told what the ExtraStore refuses.
+	report func(error)
+	// stored lists what a resync repeats; nil if there is nothing to repeat.
+	stored func() []interface{}
+}
+
+func (s queueSink) begin(context.Context) (generation, error) {
+	s.queue.BeginGeneration()
+	return &queueGeneration{queueSink: s}, nil
+}
+
+// deltaTypes are those of watch events.
+var deltaTypes = map[watch.EventType]cache.DeltaType{
+	watch.Added:    cache.Added,
+	watch.Modified: cache.Updated,
+	watch.Deleted:  cache.Deleted,
+}
+
+func (s queueSink) put(ctx context.Context, event watch.EventType, it item) (bool, error) {
+	d := deltaqueue.Delta{Type: deltaTypes[event], Key: it.key, Version: it.version}
+	if s.queue.Stale(d) {
+		return true, nil
+	}
+	if err := s.fill(&d, it); err != nil {
+		return false, err
+	}
+	s.tell(d.Type, d.Key, d.Object)
+	return false, s.queue.Put(ctx, d)
+}
+
+// fill gives a delta its object, as the consumer is to see it.
+func (s queueSink) fill(d *deltaqueue.Delta, it item) error {
+	s.prune.Apply(it.object)
+	d.Object = it.object
+	if s.transform != nil {
+		transformed, err := s.transform(it.object)
+		if err != nil {
+			return &ItemError{Key: it.key, Err: err}
+		}
+		d.Object = transformed
+	}
+	d.Bytes = objectsize.Of(d.Object)
+	return nil
+}
+
+// tell tells the ExtraStore, if there is one.
+func (s queueSink) tell(change cache.DeltaType, key string, obj interface{}) {
+	if s.extra == nil {
+		return
+	}
+	var err error
+	switch change {
+	case cache.Added:
+		err = storeError("Add", key, s.extra.Add(obj))
+	case cache.Deleted:
+		err = storeError("Delete", key, s.extra.Delete(obj))
+	default:
+		err = storeError("Update", key, s.extra.Update(obj))
+	}
+	if err != nil {
+		s.report(err)
+	}
+}
+
+func (s queueSink) observed(resourceVersion string, _ bool) error {
+	s.queue.Observed(resourceVersion)
+	return nil
+}
+
+func (s queueSink) resync(ctx context.Context) error {
+	if s.stored == nil {
+		return nil
+	}
+	for _, obj := range s.stored() {
+		key, version, err := keyAndVersion(obj)
+		if err != nil {
+			return storeError("List", "", err)
+		}
+		if err := s.queue.Resync(ctx, deltaqueue.Delta{Type: cache.Sync, Key: key, Version: version, Object: obj}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s queueSink) tombstone(key string, last keytable.Version) cache.DeletedFinalStateUnknown {
+	return tombstone(s.kind, key, last)
+}
+
+// queueGeneration is a generation that goes into the queue as it arrives.
+type queueGeneration struct {
+	queueSink
+	// partial is set when an object was seen of which not even the key is known:
+	// it may be any of those not shown.
+	partial bool
+}
+
+func (g *queueGeneration) show(ctx context.Context, it item) error {
+	// With an ExtraStore, unchanged objects are needed too.
+	if g.extra == nil && g.queue.Shown(it.key, it.version) {
+		return nil
+	}
+	d := deltaqueue.Delta{Type: cache.Replaced, Key: it.key, Version: it.version}
+	if err := g.fill(&d, it); err != nil {
+		return err
+	}
+	change := cache.Added
+	if g.queue.Knows(it.key) {
+		change = cache.Updated
+	}
+	g.tell(change, d.Key, d.Object)
+	return g.queue.Show(ctx, d)
+}
+
+func (g *queueGeneration) skip(key string) {
+	g.partial = g.partial || key == ""
+	g.queue.Keep(key)
+}
+
+func (g *queueGeneration) end(ctx context.Context, _ string) error {
+	if !g.partial {
+		deleting := func(key string, last keytable.Version) {
+			g.tell(cache.Deleted, key, g.tombstone(key, last))
+		}
+		if err := g.queue.Sweep(ctx, deleting); err != nil {
+			return err
+		}
+	}
+	g.queue.EndGeneration()
+	return nil
+}
+
+// abandon has nothing to undo: marks of a generation that did not end mean
+// nothing to the next.
+func (g *queueGeneration) abandon() {}

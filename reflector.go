@@ -1,0 +1,319 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/naming"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/rvinformer/informer/internal/listwatch"
+)
+
+// Reflector lists and watches a set of objects and keeps a store in step with
+// it. What it does next is decided in package internal/listwatch; a Reflector
+// does the reading, the writing and the waiting.
+//
+// Its exported fields may be set before Run, and not after.
+type Reflector struct {
+	// MaxInternalErrorRetryDuration is for how long a watch that the server breaks
+	// with an internal error (500) is tried again from where it was, before a new
+	// list. Default: a second break in a row, without an event between, is a new list.
+	MaxInternalErrorRetryDuration time.Duration
+
+	// ShouldResync is asked once in each resync period, while watching, whether
+	// to call the store's Resync. Default: always.
+	ShouldResync func() bool
+
+	// WatchListPageSize is the number of objects to ask for in each page of a
+	// list. Default: 500 where the list starts from resource version "" or "0",
+	// which a server serves in pages or from its cache as it likes; no pages
+	// elsewhere, because a server serves pages from etcd, past its cache.
+	WatchListPageSize int64
+
+	// StreamHandleForPaginatedList adds the objects of a list to the store one by
+	// one as its pages arrive, and then deletes what the list did not show,
+	// instead of collecting the list for Replace. It needs a store that has List,
+	// such as a cache.Store; to others, such as the queues of client-go, it does
+	// not apply. A GenerationStore is always given objects as they arrive.
+	StreamHandleForPaginatedList bool
+
+	// ForcePaginatedList lists in consistent pages, from resource version "",
+	// every time. A server serves other lists whole from its cache, whatever page
+	// size they ask for.
+	ForcePaginatedList bool
+
+	// MinWatchTimeout is the least time for which a watch is asked for; the
+	// server ends it after a random time of up to twice as long. Default, and
+	// least: 5 minutes.
+	MinWatchTimeout time.Duration
+
+	// StallTimeout is the silence after which a watch counts as broken and is
+	// started anew, without a list. Default: 150 seconds once a bookmark was
+	// received, since a server sends one about every minute; before that, the
+	// time for which the watch was asked for and 30 seconds.
+	StallTimeout time.Duration
+
+	name         string
+	source       cache.ListerWatcherWithContext
+	store        cache.ReflectorStore
+	expected     expectation
+	resyncPeriod time.Duration
+	onError      WatchErrorHandler
+	backoff      *wait.Backoff
+	// mode overrides the list fields above.
+	mode ListMode
+	progress
+}
+
+// WatchErrorHandler is told of everything that goes wrong: a list or a watch
+// that failed, with the error that the server or the connection gave; an object
+// that could not be read (*ItemError); a store that refused one (*StoreError); a
+// handler that failed (*ProcessError). It is told nil each time a watch has
+// started: all is well again.
+//
+// The reflector goes on by itself, after a backoff where a request failed. The
+// handler must return quickly, and may be called from several goroutines.
+type WatchErrorHandler func(r *Reflector, err error)
+
+// ResourceVersionUpdater is implemented by a store that wants to know the
+// newest resource version that it was told of, bookmarks included.
+type ResourceVersionUpdater interface {
+	// UpdateResourceVersion is called after each event of a watch, and each
+	// bookmark, with its resource version.
+	UpdateResourceVersion(resourceVersion string)
+}
+
+// DefaultWatchErrorHandler logs err: a resource version that expired, or a
+// connection that ended, only at a higher verbosity, for these are everyday.
+func DefaultWatchErrorHandler(r *Reflector, err error) {
+	logger := klog.Background()
+	switch {
+	case err == nil || err == io.EOF:
+	case listwatch.Classify(err) == listwatch.Expired:
+		logger.V(4).Info("Resource version expired", "reflector", r.name, "type", r.expected.String(), "err", err)
+	case err == io.ErrUnexpectedEOF:
+		logger.V(1).Info("Connection ended", "reflector", r.name, "type", r.expected.String(), "err", err)
+	default:
+		utilruntime.HandleErrorWithLogger(logger, err, "Following a resource failed", "reflector", r.name, "type", r.expected.String())
+	}
+}
+
+// NewNamespaceKeyedIndexerAndReflector returns an indexer with an index by
+// namespace (cache.NamespaceIndex), and a Reflector that fills it.
+func NewNamespaceKeyedIndexerAndReflector(lw cache.ListerWatcher, expectedType interface{}, resyncPeriod time.Duration) (indexer cache.Indexer, reflector *Reflector) {
+	indexer = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	return indexer, NewReflector(lw, expectedType, indexer, resyncPeriod)
+}
+
+// NewReflector returns a Reflector that is named after the line of its caller:
+// see NewNamedReflector.
+func NewReflector(lw cache.ListerWatcher, expectedType interface{}, store cache.ReflectorStore, resyncPeriod time.Duration) *Reflector {
+	return NewNamedReflector("", lw, expectedType, store, resyncPeriod)
+}
+
+// NewNamedReflector returns a Reflector that keeps store in step with what lw
+// lists and watches. Its name is for logs.
+//
+// Only objects of the type of expectedType are stored, and, where that is an
+// *unstructured.Unstructured with apiVersion and kind, of that kind; others are
+// reported and skipped. A nil expectedType takes all. With a resyncPeriod that
+// is not zero, the store's Resync is called in that period: see ShouldResync.
+//
+// lw should implement cache.ListerWatcherWithContext; a list of one that does
+// not can not be interrupted, and Run waits for it.
+func NewNamedReflector(name string, lw cache.ListerWatcher, expectedType interface{}, store cache.ReflectorStore, resyncPeriod time.Duration) *Reflector {
+	if name == "" {
+		_, thisFile, _, _ := runtime.Caller(0)
+		name = naming.GetNameFromCallsite(thisFile)
+	}
+	return &Reflector{
+		name:         name,
+		source:       cache.ToListerWatcherWithContext(lw),
+		store:        store,
+		expected:     expect(expectedType),
+		resyncPeriod: resyncPeriod,
+		onError:      DefaultWatchErrorHandler,
+	}
+}
+
+// Name is the name that the reflector logs under.
+func (r *Reflector) Name() string { return r.name }
+
+// Run lists and watches until stopCh is closed: see RunWithContext.
+func (r *Reflector) Run(stopCh <-chan struct{}) {
+	r.RunWithContext(wait.ContextForChannel(stopCh))
+}
+
+// RunWithContext lists and watches until ctx ends. Whatever fails is reported,
+// and tried again after a backoff.
+func (r *Reflector) RunWithContext(ctx context.Context) {
+	r.run(ctx, storeSink{store: r.store, streamed: r.StreamHandleForPaginatedList}, r.LastSyncResourceVersion())
+}
+
+// ListAndWatch lists once and then watches until stopCh is closed: see
+// ListAndWatchWithContext.
+func (r *Reflector) ListAndWatch(stopCh <-chan struct{}) error {
+	return r.ListAndWatchWithContext(wait.ContextForChannel(stopCh))
+}
+
+// ListAndWatchWithContext lists once and then watches, until ctx ends or the set
+// has to be listed again, and returns nil. The error is that of the list, if it
+// can not be read. What goes wrong with the watch is reported, and tried again
+// after a backoff.
+func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
+	s := r.newSession(storeSink{store: r.store, streamed: r.StreamHandleForPaginatedList})
+	defer s.close()
+	state := listwatch.State(listwatch.Start{Known: r.LastSyncResourceVersion()})
+	for {
+		next, err := s.step(ctx, state)
+		if ctx.Err() != nil {
+			return nil
+		}
+		_, watched := state.(listwatch.Watching)
+		_, again := next.State.(listwatch.Start)
+		if err != nil && !watched && next.Pause != listwatch.NoPause {
+			r.failed(err)
+			return fmt.Errorf("failed to list %v: %w", r.expected, err)
+		}
+		if err != nil {
+			r.fail(err)
+		}
+		if watched && again {
+			return nil
+		}
+		state = s.pause(ctx, next, err)
+	}
+}
+
+// LastSyncResourceVersion is the newest resource version that the store was
+// told of; empty before the first complete list.
+func (r *Reflector) LastSyncResourceVersion() string {
+	r.progress.mu.Lock()
+	defer r.progress.mu.Unlock()
+	return r.lastResourceVersion
+}
+
+// HasInitializedSynced reports whether a complete list has been stored.
+func (r *Reflector) HasInitializedSynced() bool {
+	r.progress.mu.Lock()
+	defer r.progress.mu.Unlock()
+	return r.listed
+}
+
+func (r *Reflector) run(ctx context.Context, into sink, known string) {
+	s := r.newSession(into)
+	defer s.close()
+	defer r.enter(PhaseStopped)
+	state := listwatch.State(listwatch.Start{Known: known})
+	for ctx.Err() == nil {
+		next, err := s.step(ctx, state)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			r.fail(err)
+		}
+		state = s.pause(ctx, next, err)
+	}
+}
+
+// fail notes and reports a failure.
+func (r *Reflector) fail(err error) {
+	r.failed(err)
+	r.onError(r, err)
+}
+
+func (r *Reflector) policy() listwatch.Policy {
+	p := listwatch.Policy{PageSize: r.WatchListPageSize, InternalErrorRetry: r.MaxInternalErrorRetryDuration}
+	switch {
+	case r.mode == ListModeFull:
+		p.Style = listwatch.Whole
+	case r.mode == ListModePaged || r.ForcePaginatedList:
+		p.Style = listwatch.Pages
+	default:
+		p.Style = listwatch.CacheFirst
+	}
+	return p
+}
+
+// minWatchTimeout is as long as client-go's: shorter watches cost the server.
+const minWatchTimeout = 5 * time.Minute
+
+// watchTimeout is random, so that many watches do not end at one time.
+func (r *Reflector) watchTimeout() time.Duration {
+	least := max(r.MinWatchTimeout, minWatchTimeout)
+	return least + rand.N(least)
+}
+
+// The defaults of Backoff: they keep a broken server at a request in half a
+// minute for each informer.
+const (
+	backoffFirst = 800 * time.Millisecond
+	backoffMost  = 30 * time.Second
+	backoffReset = 2 * time.Minute
+)
+
+func (r *Reflector) delays() wait.DelayFunc {
+	backoff := r.backoff
+	if backoff == nil {
+		backoff = &wait.Backoff{
+			Duration: backoffFirst,
+			Cap:      backoffMost,
+			Steps:    int(backoffMost / backoffFirst),
+			Factor:   2,
+			Jitter:   1,
+		}
+	}
+	return backoff.DelayWithReset(clock.RealClock{}, backoffReset)
+}
+
+// expectation is what a reflector takes: anything, a Go type, or a kind.
+type expectation struct {
+	goType reflect.Type
+	kind   schema.GroupVersionKind
+}
+
+func expect(example interface{}) expectation {
+	e := expectation{goType: reflect.TypeOf(example)}
+	if obj, ok := example.(*unstructured.Unstructured); ok && obj != nil {
+		e.kind = obj.GroupVersionKind()
+	}
+	return e
+}
+
+func (e expectation) String() string {
+	switch {
+	case !e.kind.Empty():
+		return e.kind.String()
+	case e.goType != nil:
+		return e.goType.String()
+	default:
+		return "<unspecified>"
+	}
+}
+
+// check says what is wrong with an object that is not what is expected.
+func (e expectation) check(obj interface{}) error {
+	if e.goType != nil && reflect.TypeOf(obj) != e.goType {
+		return fmt.Errorf("is a %T, expected a %v", obj, e.goType)
+	}
+	if e.kind.Empty() {
+		return nil
+	}
+	if kind := obj.(*unstructured.Unstructured).GroupVersionKind(); kind != e.kind {
+		return fmt.Errorf("is of kind %v, expected %v", kind, e.kind)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package informer
+
+import (
+	"context"
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// retries keeps the deltas that a queue of the user's has popped and Process has
+// failed for. Such a queue can not take them back: it has no place for them
+// before what has arrived since.
+type retries struct {
+	call func(ctx context.Context, obj interface{}, isInInitialList bool) error
+	// failed holds them until they are processed.
+	failed *deltaqueue.Queue
+	// turn is held by who calls Process: the queue's pop, or a retry.
+	turn chan struct{}
+}
+
+func newRetries(call func(context.Context, interface{}, bool) error) *retries {
+	return &retries{
+		call: call,
+		failed: deltaqueue.New(deltaqueue.Options{
+			Known: unacknowledged{keytable.New()},
+			Limit: math.MaxInt,
+		}),
+		turn: make(chan struct{}, 1),
+	}
+}
+
+// unacknowledged is a table that stays empty: what was processed is known to
+// the user's own store.
+type unacknowledged struct{ *keytable.Table }
+
+func (unacknowledged) Set(string, keytable.Version, uint64) {}
+
+// process calls Process for what the queue popped. Where the key has failed
+// before, what was popped joins it there, and is tried at once.
+func (r *retries) process(ctx context.Context, obj interface{}, isInInitialList bool) {
+	if !isInInitialList {
+		r.failed.EndGeneration() // entries from here on are not initial
+	}
+	r.turn <- struct{}{}
+	defer func() { <-r.turn }()
+	key := popKey(obj)
+	switch {
+	case key == "":
+		r.insist(ctx, obj, isInInitialList)
+	case r.failed.Holds(key):
+		r.keep(ctx, key, obj.(cache.Deltas))
+	case r.call(ctx, obj, isInInitialList) != nil:
+		r.keep(ctx, key, obj.(cache.Deltas))
+		r.failed.Park(key, retryDelay(0))
+	}
+}
+
+// insist tries until Process succeeds or ctx ends. It is for what is of many
+// keys: the objects of a whole list, a resync of all. What comes after must wait.
+func (r *retries) insist(ctx context.Context, obj interface{}, isInInitialList bool) {
+	for attempt := 0; r.call(ctx, obj, isInInitialList) != nil; attempt++ {
+		timer := time.NewTimer(retryDelay(attempt))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+func (r *retries) keep(ctx context.Context, key string, deltas cache.Deltas) {
+	for _, d := range deltas {
+		kept := deltaqueue.Delta{Type: d.Type, Key: key, Object: d.Object}
+		if _, version, err := keyAndVersion(d.Object); err == nil {
+			kept.Version = version
+		}
+		// Unbounded, Put waits for nothing.
+		_ = r.failed.Put(ctx, kept)
+	}
+}
+
+// run tries again, one key after the other, until ctx ends.
+func (r *retries) run(ctx context.Context) {
+	for {
+		e, err := r.failed.Take(ctx)
+		if err != nil {
+			return
+		}
+		r.turn <- struct{}{}
+		err = r.call(ctx, poppedAgain(e), e.Initial)
+		<-r.turn
+		if err != nil {
+			r.failed.Retry(e, retryDelay(e.Attempts+1))
+		} else {
+			r.failed.Done(e)
+		}
+	}
+}
+
+// poppedAgain is an entry in the form in which the queue had popped it.
+func poppedAgain(e *deltaqueue.Entry) cache.Deltas {
+	deltas := make(cache.Deltas, len(e.Deltas))
+	for i, d := range e.Deltas {
+		deltas[i] = cache.Delta{Type: d.Type, Object: d.Object}
+		if d.FinalStateUnknown() {
+			deltas[i].Object = tombstone(metav1.TypeMeta{}, e.Key, e.Version)
+		}
+	}
+	return deltas
+}
+
+// retriedSink tells the retries of deletions. The queue may not queue one: for
+// it, an object that was popped and that Process has not stored does not exist.
+type retriedSink struct {
+	sink
+	retries *retries
+}
+
+func (s retriedSink) put(ctx context.Context, event watch.EventType, it item) (bool, error) {
+	if event == watch.Deleted && s.retries.failed.Holds(it.key) {
+		s.retries.keep(ctx, it.key, cache.Deltas{{Type: cache.Deleted, Object: it.object}})
+	}
+	return s.sink.put(ctx, event, it)
+}
+
+func (s retriedSink) begin(ctx context.Context) (generation, error) {
+	g, err := s.sink.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.retries.failed.BeginGeneration()
+	return retriedGeneration{g, s.retries.failed}, nil
+}
+
+type retriedGeneration struct {
+	generation
+	failed *deltaqueue.Queue
+}
+
+func (g retriedGeneration) show(ctx context.Context, it item) error {
+	g.failed.Keep(it.key)
+	return g.generation.show(ctx, it)
+}
+
+func (g retriedGeneration) skip(key string) {
+	g.failed.Keep(key)
+	g.generation.skip(key)
+}
+
+func (g retriedGeneration) end(ctx context.Context, resourceVersion string) error {
+	if err := g.generation.end(ctx, resourceVersion); err != nil {
+		return err
+	}
+	return g.failed.Sweep(ctx, func(string, keytable.Version) {})
+}

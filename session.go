@@ -1,0 +1,353 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/listwatch"
+)
+
+// session is one Run of a reflector: the shell around the decisions of
+// internal/listwatch. It belongs to one goroutine.
+type session struct {
+	*Reflector
+	into   sink
+	policy listwatch.Policy
+	delay  wait.DelayFunc
+	// current is the generation under way, nil between generations.
+	current generation
+	resync  *time.Timer
+}
+
+func (r *Reflector) newSession(into sink) *session {
+	s := &session{Reflector: r, into: into, policy: r.policy(), delay: r.delays()}
+	if r.resyncPeriod > 0 {
+		s.resync = time.NewTimer(r.resyncPeriod)
+	}
+	return s
+}
+
+func (s *session) close() {
+	s.abandon()
+	if s.resync != nil {
+		s.resync.Stop()
+	}
+}
+
+func (s *session) abandon() {
+	if s.current != nil {
+		s.current.abandon()
+		s.current = nil
+	}
+}
+
+// step does the request of a state and returns what follows, and the error to
+// report, if there was one.
+func (s *session) step(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
+	if watching, ok := state.(listwatch.Watching); ok {
+		s.enter(PhaseWatching)
+		watching, outcome, err := s.watch(ctx, watching)
+		return s.policy.Next(watching, outcome), err
+	}
+	s.enter(PhaseListing)
+	outcome, err := s.list(ctx, state)
+	next := s.policy.Next(state, outcome)
+	switch next.Effect {
+	case listwatch.AbandonGeneration:
+		s.abandon()
+	case listwatch.CompleteGeneration:
+		if err := s.complete(ctx, outcome.ResourceVersion); err != nil {
+			return listwatch.Step{State: listwatch.Start{Known: s.LastSyncResourceVersion()}, Pause: listwatch.BackoffPause}, err
+		}
+	}
+	return next, err
+}
+
+// pause waits as next demands and returns its state. Err is what the last
+// request failed with, if it did.
+func (s *session) pause(ctx context.Context, next listwatch.Step, err error) listwatch.State {
+	if next.Pause == listwatch.NoPause {
+		return next.State
+	}
+	s.enter(PhaseBackoff)
+	timer := time.NewTimer(max(s.delay(), listwatch.RetryAfter(err)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return next.State
+}
+
+// list reads one page into the generation under way.
+func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Outcome, error) {
+	if s.current == nil {
+		g, err := s.into.begin(ctx)
+		if err != nil {
+			return listwatch.Outcome{Kind: listwatch.Failed}, err
+		}
+		s.current = g
+	}
+	opts := s.policy.ListOptions(state)
+	list, err := s.source.ListWithContext(ctx, opts)
+	if err != nil {
+		return listwatch.Outcome{Kind: listwatch.Classify(err)}, err
+	}
+	s.contact()
+	page, err := s.readPage(ctx, list)
+	if err != nil {
+		return listwatch.Outcome{Kind: listwatch.Failed}, err
+	}
+	if opts.ResourceVersion == "0" && page.GetContinue() != "" {
+		s.policy.CachePaged = true
+	}
+	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.GetResourceVersion(), Continue: page.GetContinue()}, nil
+}
+
+// readPage hands the objects of a page on, one by one and each with memory of
+// its own, so that none keeps the page.
+func (s *session) readPage(ctx context.Context, list runtime.Object) (metav1.ListInterface, error) {
+	if list == nil {
+		return nil, fmt.Errorf("a list of %v is nil", s.expected)
+	}
+	if isTable(list) {
+		return nil, fmt.Errorf("a list of %v is a Table, which holds no objects", s.expected)
+	}
+	page, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, fmt.Errorf("a list of %v is a %T: %w", s.expected, list, err)
+	}
+	index := 0
+	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
+		it, err := s.read(obj)
+		if err != nil {
+			s.skip(&ItemError{Index: index, Key: it.key, Err: err})
+			s.current.skip(it.key)
+		} else if err := s.current.show(ctx, it); err != nil && s.refused(ctx, err, index, false) {
+			s.current.skip(it.key)
+		}
+		index++
+		return ctx.Err()
+	})
+	return page, err
+}
+
+// isTable knows the form of a list that is made for people to read.
+func isTable(list runtime.Object) bool {
+	kind := list.GetObjectKind().GroupVersionKind()
+	return kind.Group == metav1.GroupName && kind.Kind == "Table"
+}
+
+// complete ends the generation under way, which was read to its end.
+func (s *session) complete(ctx context.Context, resourceVersion string) error {
+	current := s.current
+	s.current = nil
+	if err := current.end(ctx, resourceVersion); err != nil {
+		return err
+	}
+	s.listCompleted(resourceVersion)
+	s.succeeded()
+	return s.into.observed(resourceVersion, false)
+}
+
+// watch follows the changes since a state and returns the state that it got to,
+// what ended it, and the error to report.
+func (s *session) watch(ctx context.Context, state listwatch.Watching) (listwatch.Watching, listwatch.Outcome, error) {
+	timeout := s.watchTimeout()
+	start := time.Now()
+	w, err := s.source.WatchWithContext(ctx, s.policy.WatchOptions(state, timeout))
+	if err == nil && w == nil {
+		err = errors.New("the watch is nil")
+	}
+	if err != nil {
+		return state, listwatch.Outcome{Kind: listwatch.Classify(err)}, err
+	}
+	defer stopWatch(w)
+	s.contact()
+	s.succeeded()
+	s.onError(s.Reflector, nil)
+
+	// A watch from no version, or from any, begins with the objects that there
+	// are, in no order of their versions.
+	follow := following{session: s, state: state, ordered: state.ResourceVersion != "" && state.ResourceVersion != "0"}
+	silence := newSilence(s.StallTimeout, timeout)
+	defer silence.stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return follow.state, listwatch.Outcome{Kind: listwatch.WatchEnded}, nil
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				return follow.ended(start)
+			}
+			if outcome, err := follow.event(ctx, event); err != nil {
+				return follow.state, outcome, err
+			}
+			// A slow store holds up the reader; that is not the server's silence.
+			silence.broken(event.Type == watch.Bookmark)
+		case now := <-silence.timer.C:
+			if quiet, stalled := silence.over(now); stalled {
+				return follow.state, listwatch.Outcome{Kind: listwatch.Stalled}, &StallError{Silence: quiet}
+			}
+		case <-s.resyncDue():
+			if err := s.doResync(ctx); err != nil {
+				return follow.state, listwatch.Outcome{Kind: listwatch.Failed}, err
+			}
+		}
+	}
+}
+
+// stopWatch stops w and waits until its goroutine has ended: it closes its
+// channel then.
+func stopWatch(w watch.Interface) {
+	w.Stop()
+	for range w.ResultChan() {
+	}
+}
+
+func (s *session) resyncDue() <-chan time.Time {
+	if s.resync == nil {
+		return nil
+	}
+	return s.resync.C
+}
+
+func (s *session) doResync(ctx context.Context) error {
+	s.resync.Reset(s.resyncPeriod)
+	if s.ShouldResync != nil && !s.ShouldResync() {
+		return nil
+	}
+	return s.into.resync(ctx)
+}
+
+// following is a watch under way.
+type following struct {
+	*session
+	state   listwatch.Watching
+	ordered bool
+	events  int
+}
+
+// ended tells what the end of a watch's channel means.
+func (f *following) ended(start time.Time) (listwatch.Watching, listwatch.Outcome, error) {
+	if f.events == 0 && time.Since(start) < time.Second {
+		return f.state, listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, &cache.VeryShortWatchError{Name: f.name}
+	}
+	return f.state, listwatch.Outcome{Kind: listwatch.WatchEnded}, nil
+}
+
+// event handles one event. An error ends the watch, with outcome.
+func (f *following) event(ctx context.Context, event watch.Event) (listwatch.Outcome, error) {
+	f.contact()
+	if event.Type == watch.Error {
+		err := apierrors.FromObject(event.Object)
+		return listwatch.ClassifyStream(err, time.Now()), err
+	}
+	index := f.events
+	f.events++
+	switch event.Type {
+	case watch.Bookmark:
+		return listwatch.Outcome{}, f.bookmark(event.Object, index)
+	case watch.Added, watch.Modified, watch.Deleted:
+	default:
+		f.skip(&ItemError{Watch: true, Index: index, Err: fmt.Errorf("unknown event type %q", event.Type)})
+		return listwatch.Outcome{}, nil
+	}
+	it, err := f.read(event.Object)
+	if err != nil {
+		f.skip(&ItemError{Watch: true, Index: index, Key: it.key, Err: err})
+		return listwatch.Outcome{}, nil
+	}
+	stale, err := f.into.put(ctx, event.Type, it)
+	switch {
+	case ctx.Err() != nil:
+		// What was not put must not move the resource version on.
+		return listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err()
+	case err != nil:
+		f.refused(ctx, err, index, true)
+	case stale:
+		f.stale()
+		return listwatch.Outcome{}, nil
+	}
+	f.advance(it.version.ResourceVersion, event.Type)
+	return listwatch.Outcome{}, nil
+}
+
+func (f *following) bookmark(obj runtime.Object, index int) error {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		f.skip(&ItemError{Watch: true, Index: index, Err: fmt.Errorf("bookmark: %w", err)})
+		return nil
+	}
+	f.advance(accessor.GetResourceVersion(), watch.Bookmark)
+	return nil
+}
+
+// advance moves the state on to the resource version of an event.
+func (f *following) advance(resourceVersion string, event watch.EventType) {
+	f.state.Quiet, f.state.Strikes = false, 0
+	f.ordered = f.ordered || event != watch.Added
+	if !f.ordered || resourceVersion == "" {
+		return
+	}
+	f.state.ResourceVersion = resourceVersion
+	f.reached(resourceVersion)
+	if err := f.into.observed(resourceVersion, event == watch.Bookmark); err != nil {
+		f.fail(err)
+	}
+}
+
+// read takes what the reflector needs from an object, and checks that it is
+// what was expected. On error, the item has the key if that could be read.
+func (s *session) read(obj runtime.Object) (item, error) {
+	if obj == nil {
+		return item{}, errors.New("no object")
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return item{}, fmt.Errorf("%T: %w", obj, err)
+	}
+	if accessor.GetName() == "" {
+		return item{}, fmt.Errorf("%T without a name", obj)
+	}
+	it := item{
+		key:     cache.MetaObjectToName(accessor).String(),
+		version: keytable.Version{ResourceVersion: accessor.GetResourceVersion(), UID: accessor.GetUID()},
+		object:  obj,
+	}
+	return it, s.expected.check(obj)
+}
+
+// skip counts and reports an item that could not be read.
+func (s *session) skip(err *ItemError) {
+	s.skipped()
+	s.fail(err)
+}
+
+// refused reports what the store, or what stands before it, said to an item,
+// and whether the item counts as one that could not be read.
+func (s *session) refused(ctx context.Context, err error, index int, watch bool) (unreadable bool) {
+	var skipped *ItemError
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case errors.As(err, &skipped):
+		skipped.Index, skipped.Watch = index, watch
+		s.skip(skipped)
+		return true
+	default:
+		s.fail(err)
+		return false
+	}
+}

@@ -1,0 +1,184 @@
+package informer
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// Phase is what an informer is doing.
+type Phase int
+
+const (
+	// PhaseIdle: Run was not called yet.
+	PhaseIdle Phase = iota
+	// PhaseListing: a list is being read.
+	PhaseListing
+	// PhaseWatching: a list was read, and changes are followed.
+	PhaseWatching
+	// PhaseBackoff: the last request failed; it will be tried again.
+	PhaseBackoff
+	// PhaseStopped: Run has returned.
+	PhaseStopped
+)
+
+func (p Phase) String() string {
+	switch p {
+	case PhaseIdle:
+		return "idle"
+	case PhaseListing:
+		return "listing"
+	case PhaseWatching:
+		return "watching"
+	case PhaseBackoff:
+		return "backoff"
+	case PhaseStopped:
+		return "stopped"
+	}
+	return "unknown"
+}
+
+// ListMode is how an informer reads a complete set.
+type ListMode int
+
+const (
+	// ListModeAuto chooses what costs the least memory: ListModePaged.
+	ListModeAuto ListMode = iota
+	// ListModePaged lists consistent pages: the newest state, from resource
+	// version "", in pages that all show it.
+	ListModePaged
+	// ListModeFull lists in one response, which the server may serve from its
+	// cache, but not older than what is known.
+	ListModeFull
+)
+
+func (m ListMode) String() string {
+	switch m {
+	case ListModeAuto:
+		return "auto"
+	case ListModePaged:
+		return "paged"
+	case ListModeFull:
+		return "full"
+	}
+	return "unknown"
+}
+
+// Status is a snapshot of an informer.
+type Status struct {
+	Phase Phase
+	// ListMode is the mode in use.
+	ListMode ListMode
+	// Synced tells that the first complete list was delivered to the handler,
+	// every call returned, deletions included. It stays true.
+	Synced bool
+	// ResourceVersion is the one up to which everything is acknowledged; empty
+	// until that is true of the first list.
+	ResourceVersion string
+	// Objects is the number of objects acknowledged and not deleted.
+	Objects int
+	// Queued is the number of keys with deltas that are not acknowledged, and
+	// QueuedBytes the size of the objects in them: about that of their encoding.
+	Queued      int
+	QueuedBytes int64
+	// Skipped counts the items that could not be read.
+	Skipped int64
+	// Stale counts the watch events that were not newer than what was known of
+	// their object, and were dropped.
+	Stale int64
+	// LastContact is when the server last answered, bookmarks included.
+	LastContact time.Time
+	// LastError is the newest failure, nil again after the next success; and
+	// LastErrorTime when it was.
+	LastError     error
+	LastErrorTime time.Time
+}
+
+// progress is what a Reflector tells of itself while it runs.
+type progress struct {
+	mu sync.Mutex
+	// lastResourceVersion is the newest that the store was told.
+	lastResourceVersion string
+	// listed is true once a complete list was stored.
+	listed bool
+	status Status // Phase, Skipped, Stale and the Last… fields only
+}
+
+func (p *progress) enter(phase Phase) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.Phase = phase
+}
+
+// contact notes that the server answered.
+func (p *progress) contact() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.LastContact = time.Now()
+}
+
+func (p *progress) succeeded() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.LastError, p.status.LastErrorTime = nil, time.Time{}
+}
+
+func (p *progress) failed(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.LastError, p.status.LastErrorTime = err, time.Now()
+}
+
+func (p *progress) skipped() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.Skipped++
+}
+
+func (p *progress) stale() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.Stale++
+}
+
+func (p *progress) reached(resourceVersion string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastResourceVersion = resourceVersion
+}
+
+func (p *progress) listCompleted(resourceVersion string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastResourceVersion = resourceVersion
+	p.listed = true
+}
+
+func (p *progress) snapshot() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status
+}
+
+// newer returns the greater of two resource versions, or the one of them that
+// has an order.
+func newer(a, b string) string {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	switch {
+	case err == nil && order < 0:
+		return b
+	case err == nil:
+		return a
+	case ordered(b):
+		return b
+	case ordered(a):
+		return a
+	}
+	return ""
+}
+
+func ordered(resourceVersion string) bool {
+	_, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion)
+	return err == nil
+}

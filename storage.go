@@ -1,0 +1,219 @@
+package informer
+
+import (
+	"fmt"
+	"iter"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// ResourceVersionStorage remembers, for every object that a handler has
+// acknowledged, its key and its resource version, and nothing else of it. A key
+// is "namespace/name", or "name" for a cluster-scoped object.
+//
+// It is safe for concurrent use. While an informer runs, the informer writes it;
+// others should only read. An informer that starts with a filled storage hears
+// only what differs.
+type ResourceVersionStorage struct {
+	mu    sync.RWMutex
+	table *keytable.Table
+}
+
+// NewResourceVersionStorage returns an empty storage.
+func NewResourceVersionStorage() *ResourceVersionStorage {
+	return &ResourceVersionStorage{table: keytable.New()}
+}
+
+// Add stores the resource version of obj, an object or a
+// cache.DeletedFinalStateUnknown that holds one. The error is a cache.KeyError
+// if obj has no key.
+func (c *ResourceVersionStorage) Add(obj interface{}) error {
+	key, version, err := keyAndVersion(obj)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.table.Set(key, version, 0)
+	return nil
+}
+
+// Update does what Add does.
+func (c *ResourceVersionStorage) Update(obj interface{}) error {
+	return c.Add(obj)
+}
+
+// Delete forgets obj, an object or a cache.DeletedFinalStateUnknown. It is no
+// error if it is not there. The error is a cache.KeyError if obj has no key.
+func (c *ResourceVersionStorage) Delete(obj interface{}) error {
+	key, err := keyOf(obj)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.table.Delete(key)
+	return nil
+}
+
+// Get returns the stored resource version of the key of obj, an object or a
+// cache.DeletedFinalStateUnknown. The error is a cache.KeyError if obj has no key.
+func (c *ResourceVersionStorage) Get(obj interface{}) (string, bool, error) {
+	key, err := keyOf(obj)
+	if err != nil {
+		return "", false, err
+	}
+	version, exists := c.version(key)
+	return version.ResourceVersion, exists, nil
+}
+
+// GetByKey returns the stored resource version of key, as a string. It is a
+// method of cache.KeyGetter; the error is always nil.
+func (c *ResourceVersionStorage) GetByKey(key string) (item interface{}, exists bool, err error) {
+	version, exists := c.version(key)
+	if !exists {
+		return nil, false, nil
+	}
+	return version.ResourceVersion, true, nil
+}
+
+// ListKeys returns all keys, in no order.
+func (c *ResourceVersionStorage) ListKeys() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	keys := make([]string, 0, c.table.Len())
+	for key := range c.table.All() {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Replace forgets everything and stores versions instead: a resource version,
+// a string, for every key. If a key is empty or a value is not a string, the
+// error names it and nothing changes. The UIDs of the objects are not known
+// then, and are adopted when they are first seen.
+func (c *ResourceVersionStorage) Replace(versions map[string]interface{}) error {
+	table := keytable.New()
+	for key, value := range versions {
+		resourceVersion, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("resource version of %q is a %T, not a string", key, value)
+		}
+		if key == "" {
+			return fmt.Errorf("resource version %q has an empty key", resourceVersion)
+		}
+		table.Set(key, keytable.Version{ResourceVersion: resourceVersion}, 0)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.table = table
+	return nil
+}
+
+// Len is the number of keys.
+func (c *ResourceVersionStorage) Len() int {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.table.Len()
+}
+
+// SizeBytes estimates the memory that the storage holds, in bytes.
+func (c *ResourceVersionStorage) SizeBytes() int64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.table.SizeBytes()
+}
+
+// All yields every key and its resource version, in no order. The storage may
+// change meanwhile, also by the loop's own body: a key that is deleted before
+// its turn is left out, one that is added may be.
+func (c *ResourceVersionStorage) All() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, key := range c.ListKeys() {
+			if version, ok := c.version(key); ok && !yield(key, version.ResourceVersion) {
+				return
+			}
+		}
+	}
+}
+
+func (c *ResourceVersionStorage) version(key string) (keytable.Version, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.table.Get(key)
+}
+
+// newest returns the greatest resource version stored. It is empty where the
+// storage is, or where its versions can not be ordered.
+func (c *ResourceVersionStorage) newest() string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	var newest string
+	for _, version := range c.table.All() {
+		newest = newer(newest, version.ResourceVersion)
+	}
+	return newest
+}
+
+// knownVersions is the storage as the delta queue sees it. The queue's methods
+// are kept off the public type with it.
+type knownVersions struct{ *ResourceVersionStorage }
+
+func (k knownVersions) Begin() uint64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.table.Begin()
+}
+
+func (k knownVersions) Get(key string) (keytable.Version, bool) { return k.version(key) }
+
+func (k knownVersions) Set(key string, version keytable.Version, generation uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.table.Set(key, version, generation)
+}
+
+func (k knownVersions) Delete(key string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.table.Delete(key)
+}
+
+func (k knownVersions) Mark(key string, generation uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.table.Mark(key, generation)
+}
+
+func (k knownVersions) Unmarked(generation uint64) []string {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.table.Unmarked(generation)
+}
+
+func keyOf(obj interface{}) (string, error) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return "", cache.KeyError{Obj: obj, Err: err}
+	}
+	return key, nil
+}
+
+func keyAndVersion(obj interface{}) (string, keytable.Version, error) {
+	key, err := keyOf(obj)
+	if err != nil {
+		return "", keytable.Version{}, err
+	}
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = tombstone.Obj
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", keytable.Version{}, cache.KeyError{Obj: obj, Err: err}
+	}
+	return key, keytable.Version{ResourceVersion: accessor.GetResourceVersion(), UID: accessor.GetUID()}, nil
+}

@@ -1,0 +1,226 @@
+package informer
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// GenerationStore is a cache.ReflectorStore that takes a list as it arrives,
+// object by object, instead of whole in Replace. A Reflector uses it where its
+// store has it.
+type GenerationStore interface {
+	cache.ReflectorStore
+	// BeginGeneration is called before the first object of a list. The Generation
+	// is given every object of the list and then either End or Abandon, all from
+	// one goroutine, and nothing else is called on the store meanwhile.
+	BeginGeneration(ctx context.Context) (Generation, error)
+}
+
+// Generation is one complete pass over the server's set. Its waits must end
+// with their context.
+type Generation interface {
+	// Item is given one object, which is the store's from then on. One object may
+	// come more than once. An error is reported, and the generation goes on: the
+	// store must not delete what it had of the object.
+	Item(ctx context.Context, obj interface{}) error
+	// Skipped is called for an object of the list that could not be read: what
+	// the store has of it must stay. Where even its key is not known, key is
+	// empty, and End must not delete anything.
+	Skipped(key string)
+	// End is called after the last object: what the generation did not show is
+	// gone from the server and must be deleted. An error abandons the generation,
+	// which is then read again.
+	End(ctx context.Context, resourceVersion string) error
+	// Abandon is called instead of End where the list could not be read to its
+	// end. Nothing may be deleted.
+	Abandon()
+}
+
+// item is one object that was read from the server.
+type item struct {
+	key     string
+	version keytable.Version
+	object  runtime.Object
+}
+
+// sink is where a reflector puts what it reads: a store, or the delta queue.
+type sink interface {
+	begin(ctx context.Context) (generation, error)
+	// put takes a watch event; stale tells that it was older than what is known.
+	put(ctx context.Context, event watch.EventType, it item) (stale bool, err error)
+	// observed follows each put, and each bookmark, with its resource version.
+	observed(resourceVersion string, bookmark bool) error
+	resync(ctx context.Context) error
+}
+
+// generation is Generation for items.
+type generation interface {
+	show(ctx context.Context, it item) error
+	skip(key string)
+	end(ctx context.Context, resourceVersion string) error
+	abandon()
+}
+
+// storeSink is a cache.ReflectorStore as a sink.
+type storeSink struct {
+	store cache.ReflectorStore
+	// streamed asks for lists to be added object by object where the store can
+	// tell what it holds.
+	streamed bool
+}
+
+func (s storeSink) begin(ctx context.Context) (generation, error) {
+	if store, ok := s.store.(GenerationStore); ok {
+		g, err := store.BeginGeneration(ctx)
+		if err != nil {
+			return nil, &StoreError{Op: "BeginGeneration", Err: err}
+		}
+		return arriving{g}, nil
+	}
+	if holder, ok := s.store.(holder); ok && s.streamed {
+		return &streamed{store: holder, shown: map[string]struct{}{}}, nil
+	}
+	return &gathered{store: s.store}, nil
+}
+
+func (s storeSink) put(_ context.Context, event watch.EventType, it item) (bool, error) {
+	switch event {
+	case watch.Added:
+		return false, storeError("Add", it.key, s.store.Add(it.object))
+	case watch.Modified:
+		return false, storeError("Update", it.key, s.store.Update(it.object))
+	default:
+		return false, storeError("Delete", it.key, s.store.Delete(it.object))
+	}
+}
+
+func (s storeSink) observed(resourceVersion string, bookmark bool) error {
+	if updater, ok := s.store.(ResourceVersionUpdater); ok {
+		updater.UpdateResourceVersion(resourceVersion)
+	}
+	if !bookmark {
+		return nil
+	}
+	switch store := s.store.(type) {
+	case cache.ReflectorBookmarkStore:
+		return storeError("Bookmark", "", store.Bookmark(resourceVersion))
+	case cache.Store: // whose Bookmark returns nothing
+		store.Bookmark(resourceVersion)
+	}
+	return nil
+}
+
+func (s storeSink) resync(context.Context) error {
+	return storeError("Resync", "", s.store.Resync())
+}
+
+// arriving hands a generation on to a store that takes it as it arrives.
+type arriving struct{ Generation }
+
+func (g arriving) show(ctx context.Context, it item) error {
+	return storeError("Item", it.key, g.Item(ctx, it.object))
+}
+
+func (g arriving) skip(key string) { g.Skipped(key) }
+
+func (g arriving) end(ctx context.Context, resourceVersion string) error {
+	return storeError("End", "", g.End(ctx, resourceVersion))
+}
+
+func (g arriving) abandon() { g.Abandon() }
+
+// gathered collects a generation for Replace. It holds the whole list.
+type gathered struct {
+	store   cache.ReflectorStore
+	objects []interface{}
+}
+
+func (g *gathered) show(_ context.Context, it item) error {
+	g.objects = append(g.objects, it.object)
+	return nil
+}
+
+// skip keeps the object that the store has, if it can be asked for it.
+func (g *gathered) skip(key string) {
+	if store, ok := g.store.(cache.KeyGetter); ok {
+		if obj, exists, err := store.GetByKey(key); exists && err == nil {
+			g.objects = append(g.objects, obj)
+		}
+	}
+}
+
+func (g *gathered) end(_ context.Context, resourceVersion string) error {
+	return storeError("Replace", "", g.store.Replace(g.objects, resourceVersion))
+}
+
+func (g *gathered) abandon() { g.objects = nil }
+
+// holder is a store that can say which objects it holds.
+type holder interface {
+	cache.ReflectorStore
+	List() []interface{}
+}
+
+// streamed adds a generation to a store object by object, and then deletes what
+// it did not show. Objects are compared by namespace and name, because the
+// store's own keys may be made in another way.
+type streamed struct {
+	store holder
+	shown map[string]struct{}
+	// partial is set when an object was seen of which not even the key is known:
+	// it may be any of those not shown.
+	partial bool
+}
+
+func (g *streamed) show(_ context.Context, it item) error {
+	g.shown[it.key] = struct{}{}
+	return storeError("Add", it.key, g.store.Add(it.object))
+}
+
+func (g *streamed) skip(key string) {
+	g.shown[key] = struct{}{}
+	g.partial = g.partial || key == ""
+}
+
+func (g *streamed) end(_ context.Context, resourceVersion string) error {
+	if !g.partial {
+		if err := g.sweep(); err != nil {
+			return err
+		}
+	}
+	if store, ok := g.store.(cache.Store); ok {
+		store.Bookmark(resourceVersion)
+	}
+	return nil
+}
+
+func (g *streamed) sweep() error {
+	for _, obj := range g.store.List() {
+		key, err := keyOf(obj)
+		if err != nil {
+			return storeError("List", "", err)
+		}
+		if _, ok := g.shown[key]; ok {
+			continue
+		}
+		if err := g.store.Delete(obj); err != nil {
+			return storeError("Delete", key, err)
+		}
+	}
+	return nil
+}
+
+func (g *streamed) abandon() {}
+
+// storeError wraps what a store's method returned; nil stays nil.
+func storeError(op, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &StoreError{Op: op, Key: key, Err: err}
+}
