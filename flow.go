@@ -189,4 +189,3 @@ func tombstone(kind metav1.TypeMeta, key string, last keytable.Version) cache.De
 		},
 	}
 }
-

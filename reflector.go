@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/rvinformer/informer/internal/listwatch"
 )
@@ -255,28 +254,6 @@ const minWatchTimeout = 5 * time.Minute
 func (r *Reflector) watchTimeout() time.Duration {
 	least := max(r.MinWatchTimeout, minWatchTimeout)
 	return least + rand.N(least)
-}
-
-// The defaults of Backoff: they keep a broken server at a request in half a
-// minute for each informer.
-const (
-	backoffFirst = 800 * time.Millisecond
-	backoffMost  = 30 * time.Second
-	backoffReset = 2 * time.Minute
-)
-
-func (r *Reflector) delays() wait.DelayFunc {
-	backoff := r.backoff
-	if backoff == nil {
-		backoff = &wait.Backoff{
-			Duration: backoffFirst,
-			Cap:      backoffMost,
-			Steps:    int(backoffMost / backoffFirst),
-			Factor:   2,
-			Jitter:   1,
-		}
-	}
-	return backoff.DelayWithReset(clock.RealClock{}, backoffReset)
 }
 
 // expectation is what a reflector takes: anything, a Go type, or a kind.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -24,14 +23,14 @@ type session struct {
 	*Reflector
 	into   sink
 	policy listwatch.Policy
-	delay  wait.DelayFunc
+	waits  *backoff
 	// current is the generation under way, nil between generations.
 	current generation
 	resync  *time.Timer
 }
 
 func (r *Reflector) newSession(into sink) *session {
-	s := &session{Reflector: r, into: into, policy: r.policy(), delay: r.delays()}
+	s := &session{Reflector: r, into: into, policy: r.policy(), waits: newBackoff(r.backoff)}
 	if r.resyncPeriod > 0 {
 		s.resync = time.NewTimer(r.resyncPeriod)
 	}
@@ -81,7 +80,7 @@ func (s *session) pause(ctx context.Context, next listwatch.Step, err error) lis
 		return next.State
 	}
 	s.enter(PhaseBackoff)
-	timer := time.NewTimer(max(s.delay(), listwatch.RetryAfter(err)))
+	timer := time.NewTimer(s.waits.delay(listwatch.RetryAfter(err)))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -46,6 +46,7 @@ func Merge(waiting []Delta, newer Delta) []Delta {
 	case newer.Type == cache.Deleted && deletion && (len(waiting) > 1 || !waiting[0].FinalStateUnknown()):
 		// The consumer knows the object that was deleted first. Of the one that
 		// came after it and is gone again it was never told.
+		clear(waiting[1:]) // or their array holds its object
 		return waiting[:1]
 	case newer.Type == cache.Deleted:
 		return append(waiting[:0], newer)

@@ -32,9 +32,8 @@ func (q *Queue) Show(ctx context.Context, d Delta) error {
 func (q *Queue) Shown(key string, version keytable.Version) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.known.Mark(key, q.generation)
+	q.markLocked(key)
 	if e := q.newestLocked(key); e != nil {
-		e.generation = q.generation
 		return e.shows(version)
 	}
 	return q.skipUnchanged && q.unchangedLocked(key, version)
@@ -57,9 +56,17 @@ func (q *Queue) unchangedLocked(key string, version keytable.Version) bool {
 func (q *Queue) Keep(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.markLocked(key)
+}
+
+// markLocked notes that the generation shows key, wherever it is: what is taken
+// may be acknowledged, and what waits behind it dropped, before the sweep.
+func (q *Queue) markLocked(key string) {
 	q.known.Mark(key, q.generation)
-	if e := q.newestLocked(key); e != nil {
-		e.generation = q.generation
+	for _, e := range []*Entry{q.pending[key], q.taken[key]} {
+		if e != nil {
+			e.generation = q.generation
+		}
 	}
 }
 
@@ -84,8 +91,7 @@ func (q *Queue) EndGeneration() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.initial = false
-	if q.passed != nil {
-		// All that differs from what is acknowledged has been put again.
+	if q.passed != nil && q.passed.generation < q.generation {
 		q.passed.until = q.seq
 	}
 	q.checkSyncedLocked()

@@ -81,8 +81,8 @@ type Queue struct {
 
 	// observed is the newest resource version that the producer has put in full.
 	observed string
-	// passed is the oldest entry that was dropped without acknowledgement; it
-	// holds the resume point until a generation has shown its key again.
+	// passed is set while entries that were dropped without acknowledgement may
+	// not have been put again; it holds the resume point.
 	passed *passedOver
 
 	// changed is closed, and replaced, when something happens that a waiting
@@ -92,8 +92,12 @@ type Queue struct {
 }
 
 type passedOver struct {
+	// seq and resume are those of the oldest entry dropped.
 	seq    uint64
 	resume string
+	// generation is the one in which the last of them was dropped. One that
+	// begins later puts them all again.
+	generation uint64
 	// until is the last entry of the generation that repairs the loss; zero
 	// while none has.
 	until uint64
@@ -139,6 +143,10 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 func (q *Queue) Stale(d Delta) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if e := q.newestLocked(d.Key); e != nil && e.newest().FinalStateUnknown() {
+		// What a sweep deleted was gone by then, at no version that is known.
+		return false
+	}
 	version, ok := q.versionLocked(d.Key)
 	if !ok {
 		return false
@@ -146,7 +154,8 @@ func (q *Queue) Stale(d Delta) bool {
 	order, err := resourceversion.CompareResourceVersion(d.Version.ResourceVersion, version.ResourceVersion)
 	switch {
 	case err != nil: // opaque versions: only equality means something
-		return d.Type != cache.Deleted && version == d.Version && version.ResourceVersion != ""
+		same := version.ResourceVersion == d.Version.ResourceVersion && version.SameObject(d.Version)
+		return d.Type != cache.Deleted && same && version.ResourceVersion != ""
 	case d.Type == cache.Deleted:
 		return order < 0
 	default:
@@ -154,16 +163,27 @@ func (q *Queue) Stale(d Delta) bool {
 	}
 }
 
-// Resync adds the delta d of type Sync, unless something newer of its key waits.
+// Resync adds the delta d of type Sync, of an object that the consumer's store
+// was seen to hold. It does not if something newer of the key waits, or has been
+// acknowledged since: d would take the consumer back.
 func (q *Queue) Resync(ctx context.Context, d Delta) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.roomLocked(ctx, d.Key); err != nil {
 		return err
 	}
-	if q.newestLocked(d.Key) == nil {
-		q.queueLocked(d)
+	known, ok := q.known.Get(d.Key)
+	if !ok || q.newestLocked(d.Key) != nil {
+		return nil
 	}
+	switch d.Version.ResourceVersion {
+	case "": // a transform may have dropped it
+		d.Version = known
+	case known.ResourceVersion:
+	default:
+		return nil
+	}
+	q.queueLocked(d)
 	return nil
 }
 
@@ -230,9 +250,10 @@ func (q *Queue) Done(e *Entry) {
 func (q *Queue) Drop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.passed == nil || e.seq < q.passed.seq {
+	if p := q.passedLocked(); p == nil || e.seq < p.seq {
 		q.passed = &passedOver{seq: e.seq, resume: e.resume}
 	}
+	q.passed.generation, q.passed.until = q.generation, 0
 	q.finishLocked(e)
 }
 
@@ -288,17 +309,25 @@ func (q *Queue) Len() (entries int, bytes int64) {
 func (q *Queue) ResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	front := q.order.Front()
-	if p := q.passed; p != nil {
-		if p.until == 0 || (front != nil && front.Value.(*Entry).seq <= p.until) {
-			return p.resume
-		}
-		q.passed = nil
-	}
-	if front != nil {
+	front, p := q.order.Front(), q.passedLocked()
+	switch {
+	case front != nil && (p == nil || front.Value.(*Entry).seq < p.seq):
 		return front.Value.(*Entry).resume
+	case p != nil:
+		return p.resume
+	default:
+		return q.observed
 	}
-	return q.observed
+}
+
+// passedLocked returns what was dropped and is not repaired, nil if nothing is.
+func (q *Queue) passedLocked() *passedOver {
+	if p := q.passed; p != nil && p.until != 0 {
+		if front := q.order.Front(); front == nil || front.Value.(*Entry).seq > p.until {
+			q.passed = nil
+		}
+	}
+	return q.passed
 }
 
 func (q *Queue) versionLocked(key string) (keytable.Version, bool) {
@@ -329,6 +358,10 @@ func (q *Queue) queueLocked(d Delta) {
 	q.bytes += e.bytes()
 	e.Attempts = 0
 	e.generation = q.generation
+	if q.initial && !e.unattempted {
+		e.unattempted = true
+		q.unattempted++
+	}
 	if d.Version != (keytable.Version{}) || d.Object != nil {
 		e.Version = d.Version
 	}
@@ -337,10 +370,7 @@ func (q *Queue) queueLocked(d Delta) {
 
 func (q *Queue) newEntryLocked(key string) *Entry {
 	q.seq++
-	e := &Entry{Key: key, Initial: q.initial, unattempted: q.initial, resume: q.observed, seq: q.seq}
-	if e.unattempted {
-		q.unattempted++
-	}
+	e := &Entry{Key: key, Initial: q.initial, resume: q.observed, seq: q.seq}
 	// A sweep knows no version: the entry has that of what it deletes.
 	e.Version, _ = q.versionLocked(key)
 	e.place = q.order.PushBack(e)

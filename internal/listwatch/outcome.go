@@ -1,7 +1,7 @@
 package listwatch
 
 import (
-	"net/http"
+	"errors"
 	"strings"
 	"time"
 
@@ -89,7 +89,8 @@ func isTooLarge(err error) bool {
 
 func messages(err error) string {
 	text := err.Error()
-	if status, ok := err.(apierrors.APIStatus); ok && status.Status().Details != nil {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
 		for _, cause := range status.Status().Details.Causes {
 			text += "\n" + cause.Message
 		}
@@ -105,15 +106,4 @@ func RetryAfter(err error) time.Duration {
 		return 0
 	}
 	return time.Duration(seconds) * time.Second
-}
-
-// Refused reports whether err says that the caller may not, or that there is
-// no such resource: 401, 403, 404, 405.
-func Refused(err error) bool {
-	switch apierrors.ReasonForError(err) {
-	case metav1.StatusReasonUnauthorized, metav1.StatusReasonForbidden, metav1.StatusReasonNotFound, metav1.StatusReasonMethodNotAllowed:
-		return true
-	}
-	status, ok := err.(apierrors.APIStatus)
-	return ok && status.Status().Code == http.StatusMethodNotAllowed
 }

@@ -1,0 +1,565 @@
+package deltaqueue_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"pgregory.net/rapid"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// TestModel drives a queue with random actions of a server, a reflector and some
+// consumers, and holds it against a model of all of them.
+func TestModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		// rapid would ask for a deadline, which a bubble does not have.
+		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
+			m := newModel(t)
+			t.Repeat(map[string]func(*rapid.T){
+				"":         m.check,
+				"change":   m.change,
+				"list":     m.list,
+				"read":     m.read,
+				"read ":    m.read, // twice as often
+				"again":    m.again,
+				"take":     m.take,
+				"take ":    m.take,
+				"done":     m.done,
+				"retry":    m.retry,
+				"drop":     m.drop,
+				"park":     m.park,
+				"resync":   m.resync,
+				"let pass": func(*rapid.T) { time.Sleep(time.Second) },
+			})
+			m.settle(t)
+		})
+	})
+}
+
+// event is a change on the server: the object of a key got version, or was
+// deleted in it.
+type event struct {
+	change  cache.DeltaType
+	key     string
+	version keytable.Version
+}
+
+func (e event) delta() deltaqueue.Delta {
+	return deltaqueue.Delta{Type: e.change, Key: e.key, Version: e.version, Object: e, Bytes: e.bytes()}
+}
+
+func (e event) bytes() int64 { return 10 + int64(number(e.version)%7) }
+
+func number(v keytable.Version) int {
+	n, _ := strconv.Atoi(v.ResourceVersion)
+	return n
+}
+
+// work is an entry of the queue as the model sees it.
+type work struct {
+	deltas []deltaqueue.Delta
+	// attempted is false while an initial entry has not been returned.
+	initial, attempted bool
+	// due is when it can be taken.
+	due time.Time
+}
+
+func (w *work) newest() deltaqueue.Delta { return w.deltas[len(w.deltas)-1] }
+
+type model struct {
+	q             *deltaqueue.Queue
+	known         *keytable.Table
+	limit         int
+	consumers     int
+	skipUnchanged bool
+
+	// The server: its objects, and all that happened, by resource version.
+	server map[string]event
+	log    []event
+	uids   int
+
+	// The reflector: what it has read of the log, or a list under way.
+	watching bool
+	read_    int
+	listing  bool
+	snapshot map[string]event
+	listed   int // length of the log that the snapshot shows
+	unshown  []string
+	// unread holds what the list under way shows and could not be read, missed
+	// that of the last complete list: the consumer may hold older versions.
+	unread, missed map[string]bool
+
+	// The queue.
+	pending, taken map[string]*work
+	complete       bool
+
+	// The consumers.
+	entries map[string]*deltaqueue.Entry
+	store   map[string]keytable.Version
+	// deleted holds the UIDs whose deletion a watch told and no one gave up.
+	deleted map[types.UID]bool
+	dropped bool
+}
+
+func newModel(t *rapid.T) *model {
+	m := &model{
+		known:         keytable.New(),
+		limit:         rapid.IntRange(1, 5).Draw(t, "limit"),
+		consumers:     rapid.IntRange(1, 3).Draw(t, "consumers"),
+		skipUnchanged: rapid.Bool().Draw(t, "skipUnchanged"),
+		server:        map[string]event{},
+		pending:       map[string]*work{},
+		taken:         map[string]*work{},
+		entries:       map[string]*deltaqueue.Entry{},
+		store:         map[string]keytable.Version{},
+		deleted:       map[types.UID]bool{},
+	}
+	m.q = deltaqueue.New(deltaqueue.Options{Known: m.known, Limit: m.limit, SkipUnchanged: m.skipUnchanged})
+	return m
+}
+
+// ended is a context that lets nothing wait.
+func ended() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+var keys = rapid.SampledFrom([]string{"a", "b", "ns/a", "ns/b"})
+
+// change changes an object of the server.
+func (m *model) change(t *rapid.T) {
+	key := keys.Draw(t, "key")
+	e := event{change: cache.Added, key: key}
+	old, exists := m.server[key]
+	switch {
+	case !exists:
+		m.uids++
+		e.version.UID = types.UID(strconv.Itoa(m.uids))
+	case rapid.Bool().Draw(t, "delete"):
+		e.change, e.version = cache.Deleted, old.version
+	default:
+		e.change, e.version = cache.Updated, old.version
+	}
+	e.version.ResourceVersion = strconv.Itoa(len(m.log) + 1)
+	m.log = append(m.log, e)
+	m.server[key] = e
+	if e.change == cache.Deleted {
+		delete(m.server, key)
+	}
+}
+
+// list begins a list, or gives one up.
+func (m *model) list(t *rapid.T) {
+	if m.listing && !rapid.Bool().Draw(t, "give up") {
+		t.Skip("listing")
+	}
+	m.startList()
+	m.unshown = rapid.Permutation(m.unshown).Draw(t, "order")
+}
+
+func (m *model) startList() {
+	m.listing, m.watching = true, false
+	m.snapshot, m.listed, m.unread = maps.Clone(m.server), len(m.log), map[string]bool{}
+	m.unshown = slices.Sorted(maps.Keys(m.snapshot))
+	m.q.BeginGeneration()
+}
+
+// read reads the next object of the list, or its end, or the next event.
+func (m *model) read(t *rapid.T) {
+	switch {
+	case m.listing && len(m.unshown) > 0:
+		m.show(t, rapid.IntRange(0, 9).Draw(t, "unreadable") == 0)
+	case m.listing:
+		m.endList(t)
+	case m.watching && m.read_ < len(m.log):
+		m.watch(t)
+	default:
+		t.Skip("nothing to read")
+	}
+}
+
+func (m *model) show(t *rapid.T, unreadable bool) {
+	key := m.unshown[0]
+	e := m.snapshot[key]
+	d := e.delta()
+	if unreadable {
+		m.q.Keep(key)
+		m.unread[key] = true
+		m.unshown = m.unshown[1:]
+		return
+	}
+	w := m.newestOf(key)
+	known, ok := m.known.Get(key)
+	skip := m.skipUnchanged && w == nil && ok && known == e.version
+	if w != nil {
+		skip = w.newest().Type != cache.Deleted && w.newest().Version == e.version
+	}
+	d.Type = cache.Replaced
+	if fits := skip || m.fits(key); (m.q.Show(ended(), d) == nil) != fits {
+		t.Fatalf("Show of %v: room is %v", d, fits)
+	} else if !fits {
+		return
+	}
+	if !skip {
+		m.add(d)
+	}
+	m.unshown = m.unshown[1:]
+}
+
+func (m *model) endList(t *rapid.T) {
+	gone := map[string]bool{}
+	for key := range m.known.All() {
+		gone[key] = true
+	}
+	for _, under := range []map[string]*work{m.taken, m.pending} {
+		for key, w := range under {
+			gone[key] = w.newest().Type != cache.Deleted
+		}
+	}
+	maps.DeleteFunc(gone, func(key string, lives bool) bool {
+		_, shown := m.snapshot[key]
+		return !lives || shown
+	})
+	var last *deltaqueue.Delta
+	err := m.q.Sweep(ended(), func(key string, version keytable.Version) {
+		if !gone[key] {
+			t.Fatalf("swept %s, which the server has, or which was deleted", key)
+		}
+		delete(gone, key)
+		if last != nil {
+			m.add(*last)
+		}
+		last = &deltaqueue.Delta{Type: cache.Deleted, Key: key}
+	})
+	if err != nil { // the reflector lists again
+		if m.fits(last.Key) {
+			t.Fatalf("no room for the deletion of %s", last.Key)
+		}
+		m.startList()
+		return
+	}
+	if last != nil {
+		m.add(*last)
+	}
+	if len(gone) > 0 {
+		t.Fatalf("not swept: %v", gone)
+	}
+	m.q.EndGeneration()
+	m.q.Observed(strconv.Itoa(m.listed))
+	m.listing, m.watching, m.complete, m.read_ = false, true, true, m.listed
+	m.missed, m.dropped = m.unread, m.dropped && len(m.unread) > 0
+}
+
+func (m *model) watch(t *rapid.T) {
+	e := m.log[m.read_]
+	d := e.delta()
+	if m.q.Stale(d) {
+		t.Fatalf("%v is not stale", d)
+	}
+	if fits := m.fits(e.key); (m.q.Put(ended(), d) == nil) != fits {
+		t.Fatalf("Put of %v: room is %v", d, fits)
+	} else if !fits {
+		return
+	}
+	m.add(d)
+	delete(m.missed, e.key)
+	if e.change == cache.Deleted {
+		m.deleted[e.version.UID] = true
+	}
+	m.read_++
+	m.q.Observed(e.version.ResourceVersion)
+}
+
+// again has the watch tell an old event again.
+func (m *model) again(t *rapid.T) {
+	if !m.watching || m.dropped || m.read_ == 0 {
+		t.Skip("not sure of what is known")
+	}
+	e := rapid.SampledFrom(m.log[:m.read_]).Draw(t, "event")
+	if e.change == cache.Deleted || m.missed[e.key] || !m.q.Knows(e.key) {
+		t.Skip("not known")
+	}
+	if !m.q.Stale(e.delta()) {
+		t.Fatalf("%v is stale", e)
+	}
+}
+
+func (m *model) take(t *rapid.T) {
+	if len(m.taken) == m.consumers {
+		t.Skip("all consumers are busy")
+	}
+	ready := map[string]*work{}
+	for key, w := range m.pending {
+		if m.taken[key] == nil && !w.due.After(time.Now()) {
+			ready[key] = w
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
+	defer cancel()
+	e, err := m.q.Take(ctx)
+	if err != nil {
+		if len(ready) > 0 {
+			t.Fatalf("nothing taken of %v", ready)
+		}
+		return
+	}
+	w := ready[e.Key]
+	if w == nil {
+		t.Fatalf("%s was taken, ready are only %v", e.Key, ready)
+	}
+	if !slices.Equal(e.Deltas, w.deltas) {
+		t.Fatalf("%s: the entry has %v, want %v", e.Key, e.Deltas, w.deltas)
+	}
+	if e.Initial != w.initial {
+		t.Fatalf("%s: Initial is %v", e.Key, e.Initial)
+	}
+	m.checkDeltas(t, e)
+	m.entries[e.Key], m.taken[e.Key] = e, w
+	delete(m.pending, e.Key)
+}
+
+func (m *model) checkDeltas(t *rapid.T, e *deltaqueue.Entry) {
+	objects := 0
+	for _, d := range e.Deltas {
+		if d.Type != cache.Deleted {
+			objects++
+		}
+	}
+	if len(e.Deltas) == 0 || len(e.Deltas) > 2 || objects > 1 {
+		t.Fatalf("%s: too many deltas: %v", e.Key, e.Deltas)
+	}
+	if len(e.Deltas) == 2 && e.Deltas[0].Type != cache.Deleted {
+		t.Fatalf("%s: of two deltas the first is a deletion: %v", e.Key, e.Deltas)
+	}
+	known, ok := m.store[e.Key]
+	if ok && m.deleted[known.UID] && e.Version.UID != known.UID && e.Deltas[0].Type != cache.Deleted {
+		t.Fatalf("%s: the deletion of %v is lost: %v", e.Key, known, e.Deltas)
+	}
+	if ok && !e.Deleted() && number(e.Version) < number(known) {
+		t.Fatalf("%s: back from %v to %v", e.Key, known, e.Version)
+	}
+	if !e.Deleted() && e.Version != e.Deltas[len(e.Deltas)-1].Version {
+		t.Fatalf("%s: the version is %v, not that of %v", e.Key, e.Version, e.Deltas)
+	}
+}
+
+func (m *model) drawTaken(t *rapid.T) (*deltaqueue.Entry, *work) {
+	if len(m.taken) == 0 {
+		t.Skip("nothing is taken")
+	}
+	key := rapid.SampledFrom(slices.Sorted(maps.Keys(m.taken))).Draw(t, "taken")
+	return m.entries[key], m.taken[key]
+}
+
+func (m *model) done(t *rapid.T) {
+	e, _ := m.drawTaken(t)
+	m.acknowledge(e)
+}
+
+func (m *model) acknowledge(e *deltaqueue.Entry) {
+	m.q.Done(e)
+	delete(m.taken, e.Key)
+	m.store[e.Key] = e.Version
+	if e.Deleted() {
+		delete(m.store, e.Key)
+	}
+}
+
+func (m *model) drop(t *rapid.T) {
+	e, _ := m.drawTaken(t)
+	m.q.Drop(e)
+	delete(m.taken, e.Key)
+	m.dropped = true
+	if known, ok := m.store[e.Key]; ok {
+		delete(m.deleted, known.UID)
+	}
+}
+
+func (m *model) retry(t *rapid.T) {
+	e, w := m.drawTaken(t)
+	delay := time.Duration(rapid.IntRange(0, 3).Draw(t, "delay")) * time.Second
+	m.q.Retry(e, delay)
+	delete(m.taken, e.Key)
+	w.attempted = true
+	newer := m.pending[e.Key]
+	m.pending[e.Key] = w
+	if newer == nil {
+		w.due = time.Now().Add(delay)
+		return
+	}
+	for _, d := range newer.deltas {
+		w.deltas = deltaqueue.Merge(w.deltas, d)
+	}
+	w.attempted = newer.attempted
+	w.due = time.Time{}
+}
+
+func (m *model) park(t *rapid.T) {
+	key := keys.Draw(t, "key")
+	if w := m.pending[key]; w != nil && !w.due.IsZero() {
+		t.Skip("parked already")
+	}
+	m.q.Park(key, time.Second)
+	if w := m.pending[key]; w != nil && m.taken[key] == nil {
+		w.due = time.Now().Add(time.Second)
+	}
+}
+
+// resync repeats what the consumer's store held in some version.
+func (m *model) resync(t *rapid.T) {
+	if len(m.log) == 0 {
+		t.Skip("nothing ever stored")
+	}
+	d := rapid.SampledFrom(m.log).Draw(t, "stored").delta()
+	d.Type = cache.Sync
+	fits := m.fits(d.Key)
+	if (m.q.Resync(ended(), d) == nil) != fits {
+		t.Fatalf("Resync of %v: room is %v", d, fits)
+	}
+	if known, ok := m.store[d.Key]; fits && ok && m.newestOf(d.Key) == nil && known.ResourceVersion == d.Version.ResourceVersion {
+		m.add(d)
+	}
+}
+
+func (m *model) newestOf(key string) *work {
+	if w := m.pending[key]; w != nil {
+		return w
+	}
+	return m.taken[key]
+}
+
+func (m *model) fits(key string) bool {
+	return m.pending[key] != nil || len(m.pending)+len(m.taken) < m.limit
+}
+
+func (m *model) add(d deltaqueue.Delta) {
+	w := m.pending[d.Key]
+	if w == nil {
+		w = &work{initial: !m.complete}
+		m.pending[d.Key] = w
+	}
+	w.deltas = deltaqueue.Merge(w.deltas, d)
+	w.due = time.Time{}
+	w.attempted = m.complete && (w.attempted || !w.initial)
+}
+
+// check holds after every action.
+func (m *model) check(t *rapid.T) {
+	m.checkLen(t)
+	m.checkKnown(t)
+	m.checkSynced(t)
+	m.checkResumePoint(t)
+}
+
+func (m *model) checkLen(t *rapid.T) {
+	var want int64
+	for _, under := range []map[string]*work{m.pending, m.taken} {
+		for _, w := range under {
+			for _, d := range w.deltas {
+				want += d.Bytes
+			}
+		}
+	}
+	if entries, bytes := m.q.Len(); entries != len(m.pending)+len(m.taken) || bytes != want {
+		t.Fatalf("Len is %d, %d bytes; want %d, %d", entries, bytes, len(m.pending)+len(m.taken), want)
+	}
+}
+
+func (m *model) checkKnown(t *rapid.T) {
+	if known := maps.Collect(m.known.All()); !maps.Equal(known, m.store) {
+		t.Fatalf("known is %v, acknowledged %v", known, m.store)
+	}
+}
+
+func (m *model) checkSynced(t *rapid.T) {
+	want := m.complete
+	for _, under := range []map[string]*work{m.pending, m.taken} {
+		for _, w := range under {
+			want = want && (w.attempted || !w.initial)
+		}
+	}
+	select {
+	case <-m.q.Synced():
+		if !want {
+			t.Fatal("synced too early")
+		}
+	default:
+		if want {
+			t.Fatal("not synced")
+		}
+	}
+}
+
+// checkResumePoint replays what happened since on what is acknowledged: that has
+// to be the server's state.
+func (m *model) checkResumePoint(t *rapid.T) {
+	point := m.q.ResumePoint()
+	if point == "" {
+		return // a list it is
+	}
+	since, _ := strconv.Atoi(point)
+	told := maps.Clone(m.missed)
+	if told == nil {
+		told = map[string]bool{}
+	}
+	for _, e := range m.log[since:] {
+		told[e.key] = true
+	}
+	for key, version := range m.store {
+		if !told[key] && m.server[key].version != version {
+			t.Fatalf("a watch from %s does not tell that %s is not %v", point, key, version)
+		}
+	}
+	for key := range m.server {
+		if _, ok := m.store[key]; !ok && !told[key] {
+			t.Fatalf("a watch from %s does not tell of %s", point, key)
+		}
+	}
+}
+
+// settle lets everything that happened be read and acknowledged.
+func (m *model) settle(t *rapid.T) {
+	if m.dropped || len(m.missed) > 0 || len(m.unread) > 0 || !m.complete && !m.listing {
+		m.startList()
+	}
+	for m.listing || m.read_ < len(m.log) || len(m.pending)+len(m.taken) > 0 {
+		for _, key := range slices.Sorted(maps.Keys(m.taken)) {
+			m.acknowledge(m.entries[key])
+		}
+		m.take(t)
+		switch {
+		case m.listing && len(m.unshown) > 0:
+			m.show(t, false)
+		case m.listing:
+			m.endList(t)
+		case m.read_ < len(m.log):
+			m.watch(t)
+		default:
+			time.Sleep(time.Second)
+		}
+		m.check(t)
+	}
+	want := map[string]keytable.Version{}
+	for key, e := range m.server {
+		want[key] = e.version
+	}
+	if !maps.Equal(m.store, want) {
+		t.Fatalf("acknowledged is %v, the server has %v", m.store, want)
+	}
+	if point := m.q.ResumePoint(); point != strconv.Itoa(len(m.log)) {
+		t.Fatalf("the resume point is %q after all %d events", point, len(m.log))
+	}
+	if entries, bytes := m.q.Len(); entries != 0 || bytes != 0 {
+		t.Fatalf("%d entries of %d bytes in an empty queue", entries, bytes)
+	}
+}
