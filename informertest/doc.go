@@ -1,0 +1,29 @@
+// Package informertest simulates a Kubernetes API server for tests and demonstrations.
+//
+// The words of this package:
+//
+//   - The sequence is the one row of resource versions that all writes of a [Server] share, whatever their resource, as
+//     in etcd. A resource version is a number in decimal; the server's own is that of the newest write.
+//   - The history is every state of every object since the last compaction. It is what a list at an exact resource
+//     version, the later pages of a list and a watch from a resource version are read from.
+//   - A compaction forgets the history. It happens only when [Server.Compact] is called.
+//
+// The server speaks real HTTP, on a loopback port or over connections inside the process, and what it says about
+// resource versions is what a kube-apiserver says: lists in pages with continue tokens, exact and not-older-than reads,
+// watches with bookmarks and timeouts, watch-lists, label and field selectors, metadata only, discovery. So any client
+// works with it, through its [Server.Config]:
+//
+//	server := informertest.NewServer(informertest.Options{})
+//	defer server.Close()
+//	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+//	server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
+//	client, err := dynamic.NewForConfig(server.Config())
+//
+// Left out is what an informer cannot see: authentication, admission, defaulting and validation beyond names, protobuf,
+// compression, tables, patches, subresources, finalizers, and that a namespace must exist.
+//
+// Where a kube-apiserver waits up to three seconds for a resource version that it has not reached, this one says at
+// once that it is too large. To a list this is 504 with a Retry-After of one second, which client-go's REST client
+// obeys ten times before its caller sees the error; to a watch it is an ERROR event. In a testing/synctest bubble, with
+// [Options].InMemory, none of this waiting takes real time.
+package informertest

@@ -1,0 +1,94 @@
+package informertest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// tooLarge is the answer to a resource version that the server has not reached.
+func tooLarge(asked, current uint64) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", asked, current), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type:    metav1.CauseTypeResourceVersionTooLarge,
+		Message: "Too large resource version",
+	}}
+	return err
+}
+
+// expired is the answer to a resource version whose history is forgotten.
+func expired(asked, compacted uint64) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (history begins at %d)", asked, compacted))
+}
+
+// invalidOptions is the answer to list options that contradict each other.
+func invalidOptions(path, detail string) error {
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", field.ErrorList{field.Forbidden(field.NewPath(path), detail)})
+}
+
+func unknownResource(gvr schema.GroupVersionResource) error {
+	err := apierrors.NewGenericServerResponse(http.StatusNotFound, "get", gvr.GroupResource(), "", "", 0, false)
+	err.ErrStatus.Message = fmt.Sprintf("the server could not find the requested resource: it does not serve %s of %s", gvr.Resource, gvr.GroupVersion())
+	return err
+}
+
+func notAcceptable(accept string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusNotAcceptable,
+		Reason:  metav1.StatusReasonNotAcceptable,
+		Message: fmt.Sprintf("none of the accepted representations is served (%s): only application/json is, whole or as PartialObjectMetadata", accept),
+	}}
+}
+
+func unsupportedMediaType(contentType string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusUnsupportedMediaType,
+		Reason:  metav1.StatusReasonUnsupportedMediaType,
+		Message: fmt.Sprintf("bodies of type %q are not read, only application/json is", contentType),
+	}}
+}
+
+// statusOf is the Status object that describes an error to a client.
+func statusOf(err error) metav1.Status {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		status = apierrors.NewInternalError(err)
+	}
+	s := status.Status()
+	s.Kind, s.APIVersion = "Status", "v1"
+	return s
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	s := statusOf(err)
+	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(s.Details.RetryAfterSeconds)))
+	}
+	writeJSON(w, int(s.Code), s)
+}
+
+// writeJSON answers with a small body. Its own write errors need no answer: the client is gone.
+func writeJSON(w http.ResponseWriter, code int, body any) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	writeText(w, code, append(text, '\n'))
+}
+
+func writeText(w http.ResponseWriter, code int, text []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(code)
+	_, _ = w.Write(text)
+}
