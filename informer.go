@@ -1,3 +1,29 @@
+// Package informer follows sets of Kubernetes objects in little memory.
+//
+// An ordinary informer keeps every object. A ResourceVersionInformer keeps, for
+// every object, its key and its resource version, and hands each change to a
+// handler once, as it comes off the wire: it is for programs that mirror very
+// large or very many sets into something else, a database, an index, another
+// cluster. NewInformer is an ordinary informer over the same machine.
+//
+// # Words
+//
+// A generation is one complete pass over the server's set: all pages of one
+// list. A sweep, at the end of a complete generation, deletes what the
+// generation did not show. A delta is one observed change of one key, waiting for
+// its handler. A delta is acknowledged when the handler has returned, and only
+// then does the Storage move. Sync, as in OnSync, means that a generation showed
+// an object in the version that is stored already; synced, as in HasSynced, that
+// the first complete generation was delivered.
+//
+// # What is promised
+//
+// Nothing that the server has is ever deleted, nothing that it lost stays. For
+// one key, calls come in order and no deletion is lost; updates that arrive
+// while the handler is busy are told as one. What waits is bounded. A Run that
+// follows another, or that begins with a Storage filled from elsewhere, tells
+// only what differs. See docs/guarantees.md for each promise and the test that
+// holds it.
 package informer
 
 import (
