@@ -38,7 +38,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 	}
 	c := cacheInformer{store: store, handler: h}
 	c.flowController = flowController{&flow{
-		reflector: NewNamedReflector("", lw, objType, nil, resyncPeriod),
+		reflector: NewNamedReflector(callerName(), lw, objType, nil, resyncPeriod),
 		storage:   NewResourceVersionStorage(),
 		process:   c.process,
 		synced:    make(chan struct{}),
@@ -111,8 +111,14 @@ func (c cacheInformer) add(d deltaqueue.Delta, isInInitialList bool) error {
 	return nil
 }
 
+// delete deletes obj, or what a tombstone says was stored: not every store has a
+// key for a tombstone.
 func (c cacheInformer) delete(obj interface{}) error {
-	if err := c.store.Delete(obj); err != nil {
+	stored := obj
+	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		stored = tombstone.Obj
+	}
+	if err := c.store.Delete(stored); err != nil {
 		return storeError("Delete", "", err)
 	}
 	c.handler.OnDelete(obj)

@@ -71,6 +71,13 @@ func (f dynamicListerWatcherFactory) ForResourceWithOptions(namespace string, gv
 // listerWatcher gives a ListerWatcherWithContext the methods without a context.
 type listerWatcher struct{ cache.ListerWatcherWithContext }
 
+func (lw listerWatcher) minWatchTimeout() time.Duration {
+	if long, ok := lw.ListerWatcherWithContext.(longWatcher); ok {
+		return long.minWatchTimeout()
+	}
+	return 0
+}
+
 func (lw listerWatcher) List(opts metav1.ListOptions) (runtime.Object, error) {
 	return lw.ListWithContext(context.Background(), opts)
 }
@@ -96,6 +103,10 @@ func (lw dynamicListerWatcher) WatchWithContext(ctx context.Context, opts metav1
 	return lw.resource.Watch(ctx, opts)
 }
 
+// longWatcher is a ListerWatcher whose watches last longer than a reflector
+// would ask for. A reflector asks it, so as to know what silence to expect.
+type longWatcher interface{ minWatchTimeout() time.Duration }
+
 // longWatches asks for longer watches than a reflector does.
 type longWatches struct{ listerWatcher }
 
@@ -103,8 +114,12 @@ type longWatches struct{ listerWatcher }
 // many resources of many servers, where the default of 5 minutes costs much.
 const minLongWatch = 15 * time.Minute
 
+func (longWatches) minWatchTimeout() time.Duration { return minLongWatch }
+
 func (lw longWatches) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	opts.TimeoutSeconds = ptr.To(int64((minLongWatch + rand.N(minLongWatch)) / time.Second))
+	if asked := time.Duration(ptr.Deref(opts.TimeoutSeconds, 0)) * time.Second; asked < minLongWatch {
+		opts.TimeoutSeconds = ptr.To(int64((minLongWatch + rand.N(minLongWatch)) / time.Second))
+	}
 	return lw.listerWatcher.WatchWithContext(ctx, opts)
 }
 
@@ -130,6 +145,13 @@ func (f filtered) ListWithContext(ctx context.Context, opts metav1.ListOptions) 
 
 func (f filtered) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	return f.lw.WatchWithContext(ctx, f.tweaked(opts))
+}
+
+func (f filtered) minWatchTimeout() time.Duration {
+	if lw, ok := f.lw.(longWatcher); ok {
+		return lw.minWatchTimeout()
+	}
+	return 0
 }
 
 func (f filtered) tweaked(opts metav1.ListOptions) metav1.ListOptions {

@@ -63,11 +63,19 @@ func (s queueSink) put(ctx context.Context, event watch.EventType, it item) (boo
 	if s.queue.Stale(d) {
 		return true, nil
 	}
-	if err := s.fill(&d, it); err != nil {
+	unreadable := s.fill(&d, it)
+	told := d.Object
+	switch {
+	case unreadable != nil && d.Type != cache.Deleted:
+		return false, unreadable
+	case unreadable != nil: // a deletion counts, whatever becomes of its object
+		d.Object, told = nil, s.tombstone(it.key, it.version)
+	}
+	s.tell(d.Type, d.Key, told)
+	if err := s.queue.Put(ctx, d); err != nil {
 		return false, err
 	}
-	s.tell(d.Type, d.Key, d.Object)
-	return false, s.queue.Put(ctx, d)
+	return false, unreadable
 }
 
 // fill gives a delta its object, as the consumer is to see it.
@@ -160,13 +168,15 @@ func (g *queueGeneration) skip(key string) {
 }
 
 func (g *queueGeneration) end(ctx context.Context, _ string) error {
-	if !g.partial {
-		deleting := func(key string, last keytable.Version) {
-			g.tell(cache.Deleted, key, g.tombstone(key, last))
-		}
-		if err := g.queue.Sweep(ctx, deleting); err != nil {
-			return err
-		}
+	if g.partial {
+		g.queue.EndUnswept()
+		return nil
+	}
+	deleting := func(key string, last keytable.Version) {
+		g.tell(cache.Deleted, key, g.tombstone(key, last))
+	}
+	if err := g.queue.Sweep(ctx, deleting); err != nil {
+		return err
 	}
 	g.queue.EndGeneration()
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"time"
@@ -89,8 +90,8 @@ type WatchErrorHandler func(r *Reflector, err error)
 // ResourceVersionUpdater is implemented by a store that wants to know the
 // newest resource version that it was told of, bookmarks included.
 type ResourceVersionUpdater interface {
-	// UpdateResourceVersion is called after each event of a watch, and each
-	// bookmark, with its resource version.
+	// UpdateResourceVersion is called after each list, each event of a watch and
+	// each bookmark, with its resource version.
 	UpdateResourceVersion(resourceVersion string)
 }
 
@@ -134,8 +135,7 @@ func NewReflector(lw cache.ListerWatcher, expectedType interface{}, store cache.
 // not can not be interrupted, and Run waits for it.
 func NewNamedReflector(name string, lw cache.ListerWatcher, expectedType interface{}, store cache.ReflectorStore, resyncPeriod time.Duration) *Reflector {
 	if name == "" {
-		_, thisFile, _, _ := runtime.Caller(0)
-		name = naming.GetNameFromCallsite(thisFile)
+		name = callerName()
 	}
 	return &Reflector{
 		name:         name,
@@ -145,6 +145,12 @@ func NewNamedReflector(name string, lw cache.ListerWatcher, expectedType interfa
 		resyncPeriod: resyncPeriod,
 		onError:      DefaultWatchErrorHandler,
 	}
+}
+
+// callerName names the line outside these files that called.
+func callerName() string {
+	_, here, _, _ := runtime.Caller(0)
+	return naming.GetNameFromCallsite(here, filepath.Join(filepath.Dir(here), "cacheinformer.go"))
 }
 
 // Name is the name that the reflector logs under.
@@ -253,6 +259,9 @@ const minWatchTimeout = 5 * time.Minute
 // watchTimeout is random, so that many watches do not end at one time.
 func (r *Reflector) watchTimeout() time.Duration {
 	least := max(r.MinWatchTimeout, minWatchTimeout)
+	if lw, ok := r.source.(longWatcher); ok {
+		least = max(least, lw.minWatchTimeout())
+	}
 	return least + rand.N(least)
 }
 

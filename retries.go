@@ -45,7 +45,7 @@ func (unacknowledged) Set(string, keytable.Version, uint64) {}
 // before, what was popped joins it there, and is tried at once.
 func (r *retries) process(ctx context.Context, obj interface{}, isInInitialList bool) {
 	if !isInInitialList {
-		r.failed.EndGeneration() // entries from here on are not initial
+		r.failed.EndUnswept() // entries from here on are not initial
 	}
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()
@@ -53,6 +53,7 @@ func (r *retries) process(ctx context.Context, obj interface{}, isInInitialList 
 	switch {
 	case key == "":
 		r.insist(ctx, obj, isInInitialList)
+		r.outdate(ctx, obj)
 	case r.failed.Holds(key):
 		r.keep(ctx, key, obj.(cache.Deltas))
 	case r.call(ctx, obj, isInInitialList) != nil:
@@ -75,13 +76,30 @@ func (r *retries) insist(ctx context.Context, obj interface{}, isInInitialList b
 	}
 }
 
+// outdate replaces what has failed by the newer state of it in a whole list, if
+// obj is one.
+func (r *retries) outdate(ctx context.Context, obj interface{}) {
+	deltas, _ := obj.(cache.Deltas)
+	for _, d := range deltas {
+		info, ok := d.Object.(cache.ReplacedAllInfo)
+		if !ok {
+			continue
+		}
+		for _, obj := range info.Objects {
+			if key, err := keyOf(obj); err == nil && r.failed.Holds(key) {
+				r.keep(ctx, key, cache.Deltas{{Type: cache.Replaced, Object: obj}})
+			}
+		}
+	}
+}
+
 func (r *retries) keep(ctx context.Context, key string, deltas cache.Deltas) {
 	for _, d := range deltas {
 		kept := deltaqueue.Delta{Type: d.Type, Key: key, Object: d.Object}
 		if _, version, err := keyAndVersion(d.Object); err == nil {
 			kept.Version = version
 		}
-		// Unbounded, Put waits for nothing.
+		// The queue is unbounded: Put waits for nothing, and can not fail.
 		_ = r.failed.Put(ctx, kept)
 	}
 }
@@ -135,28 +153,41 @@ func (s retriedSink) begin(ctx context.Context) (generation, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.retries.failed.BeginGeneration()
-	return retriedGeneration{g, s.retries.failed}, nil
+	return &retriedGeneration{generation: g, retries: s.retries, shown: map[string]struct{}{}}, nil
 }
 
 type retriedGeneration struct {
 	generation
-	failed *deltaqueue.Queue
+	retries *retries
+	shown   map[string]struct{}
+	partial bool
 }
 
-func (g retriedGeneration) show(ctx context.Context, it item) error {
-	g.failed.Keep(it.key)
+func (g *retriedGeneration) show(ctx context.Context, it item) error {
+	g.shown[it.key] = struct{}{}
 	return g.generation.show(ctx, it)
 }
 
-func (g retriedGeneration) skip(key string) {
-	g.failed.Keep(key)
+func (g *retriedGeneration) skip(key string) {
+	g.shown[key] = struct{}{}
+	g.partial = g.partial || key == ""
 	g.generation.skip(key)
 }
 
-func (g retriedGeneration) end(ctx context.Context, resourceVersion string) error {
-	if err := g.generation.end(ctx, resourceVersion); err != nil {
+func (g *retriedGeneration) end(ctx context.Context, resourceVersion string) error {
+	if err := g.generation.end(ctx, resourceVersion); err != nil || g.partial {
 		return err
 	}
-	return g.failed.Sweep(ctx, func(string, keytable.Version) {})
+	select { // a call under way may fail for what the list did not show
+	case g.retries.turn <- struct{}{}:
+		defer func() { <-g.retries.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	failed := g.retries.failed
+	failed.BeginGeneration()
+	for key := range g.shown {
+		failed.Keep(key)
+	}
+	return failed.Sweep(ctx, func(string, keytable.Version) {})
 }

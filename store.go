@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -83,7 +84,7 @@ func (s storeSink) begin(ctx context.Context) (generation, error) {
 		return arriving{g}, nil
 	}
 	if holder, ok := s.store.(holder); ok && s.streamed {
-		return &streamed{store: holder, shown: map[string]struct{}{}}, nil
+		return &streamed{store: holder, shown: map[string]types.UID{}}, nil
 	}
 	return &gathered{store: s.store}, nil
 }
@@ -138,6 +139,9 @@ func (g arriving) abandon() { g.Abandon() }
 type gathered struct {
 	store   cache.ReflectorStore
 	objects []interface{}
+	// partial is set when an object was seen of which not even the key is known:
+	// it may be any of those not shown.
+	partial bool
 }
 
 func (g *gathered) show(_ context.Context, it item) error {
@@ -147,6 +151,10 @@ func (g *gathered) show(_ context.Context, it item) error {
 
 // skip keeps the object that the store has, if it can be asked for it.
 func (g *gathered) skip(key string) {
+	if key == "" {
+		g.partial = true
+		return
+	}
 	if store, ok := g.store.(cache.KeyGetter); ok {
 		if obj, exists, err := store.GetByKey(key); exists && err == nil {
 			g.objects = append(g.objects, obj)
@@ -155,7 +163,24 @@ func (g *gathered) skip(key string) {
 }
 
 func (g *gathered) end(_ context.Context, resourceVersion string) error {
+	if store, ok := g.store.(holder); ok && g.partial {
+		g.keepUnshown(store)
+	}
 	return storeError("Replace", "", g.store.Replace(g.objects, resourceVersion))
+}
+
+func (g *gathered) keepUnshown(store holder) {
+	shown := map[string]bool{}
+	for _, obj := range g.objects {
+		if key, err := keyOf(obj); err == nil {
+			shown[key] = true
+		}
+	}
+	for _, obj := range store.List() {
+		if key, err := keyOf(obj); err == nil && !shown[key] {
+			g.objects = append(g.objects, obj)
+		}
+	}
 }
 
 func (g *gathered) abandon() { g.objects = nil }
@@ -171,19 +196,20 @@ type holder interface {
 // store's own keys may be made in another way.
 type streamed struct {
 	store holder
-	shown map[string]struct{}
+	// shown has the UID of the object, empty for one that could not be read.
+	shown map[string]types.UID
 	// partial is set when an object was seen of which not even the key is known:
 	// it may be any of those not shown.
 	partial bool
 }
 
 func (g *streamed) show(_ context.Context, it item) error {
-	g.shown[it.key] = struct{}{}
+	g.shown[it.key] = it.version.UID
 	return storeError("Add", it.key, g.store.Add(it.object))
 }
 
 func (g *streamed) skip(key string) {
-	g.shown[key] = struct{}{}
+	g.shown[key] = ""
 	g.partial = g.partial || key == ""
 }
 
@@ -201,11 +227,11 @@ func (g *streamed) end(_ context.Context, resourceVersion string) error {
 
 func (g *streamed) sweep() error {
 	for _, obj := range g.store.List() {
-		key, err := keyOf(obj)
+		key, version, err := keyAndVersion(obj)
 		if err != nil {
 			return storeError("List", "", err)
 		}
-		if _, ok := g.shown[key]; ok {
+		if uid, ok := g.shown[key]; ok && version.SameObject(keytable.Version{UID: uid}) {
 			continue
 		}
 		if err := g.store.Delete(obj); err != nil {

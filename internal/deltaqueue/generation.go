@@ -86,14 +86,26 @@ func (q *Queue) Sweep(ctx context.Context, deleting func(key string, last keytab
 	return nil
 }
 
-// EndGeneration ends a complete generation.
+// EndGeneration ends a complete generation that was swept.
 func (q *Queue) EndGeneration() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.initial = false
 	if q.passed != nil && q.passed.generation < q.generation {
 		q.passed.until = q.seq
 	}
+	q.endLocked()
+}
+
+// EndUnswept ends a generation that was read to its end, but may not have shown
+// everything.
+func (q *Queue) EndUnswept() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.endLocked()
+}
+
+func (q *Queue) endLocked() {
+	q.initial = false
 	q.checkSyncedLocked()
 }
 

@@ -89,13 +89,13 @@ type model struct {
 
 	// The reflector: what it has read of the log, or a list under way.
 	watching bool
-	read_    int
+	position int
 	listing  bool
 	snapshot map[string]event
 	listed   int // length of the log that the snapshot shows
 	unshown  []string
 	// unread holds what the list under way shows and could not be read, missed
-	// that of the last complete list: the consumer may hold older versions.
+	// that of complete lists, until the consumer has it as the server does.
 	unread, missed map[string]bool
 
 	// The queue.
@@ -107,7 +107,9 @@ type model struct {
 	store   map[string]keytable.Version
 	// deleted holds the UIDs whose deletion a watch told and no one gave up.
 	deleted map[types.UID]bool
-	dropped bool
+	// dropped tells that entries were dropped and not listed since, droppedNow
+	// that some were since the list under way began.
+	dropped, droppedNow bool
 }
 
 func newModel(t *rapid.T) *model {
@@ -122,6 +124,7 @@ func newModel(t *rapid.T) *model {
 		entries:       map[string]*deltaqueue.Entry{},
 		store:         map[string]keytable.Version{},
 		deleted:       map[types.UID]bool{},
+		missed:        map[string]bool{},
 	}
 	m.q = deltaqueue.New(deltaqueue.Options{Known: m.known, Limit: m.limit, SkipUnchanged: m.skipUnchanged})
 	return m
@@ -168,7 +171,7 @@ func (m *model) list(t *rapid.T) {
 }
 
 func (m *model) startList() {
-	m.listing, m.watching = true, false
+	m.listing, m.watching, m.droppedNow = true, false, false
 	m.snapshot, m.listed, m.unread = maps.Clone(m.server), len(m.log), map[string]bool{}
 	m.unshown = slices.Sorted(maps.Keys(m.snapshot))
 	m.q.BeginGeneration()
@@ -181,7 +184,7 @@ func (m *model) read(t *rapid.T) {
 		m.show(t, rapid.IntRange(0, 9).Draw(t, "unreadable") == 0)
 	case m.listing:
 		m.endList(t)
-	case m.watching && m.read_ < len(m.log):
+	case m.watching && m.position < len(m.log):
 		m.watch(t)
 	default:
 		t.Skip("nothing to read")
@@ -256,12 +259,13 @@ func (m *model) endList(t *rapid.T) {
 	}
 	m.q.EndGeneration()
 	m.q.Observed(strconv.Itoa(m.listed))
-	m.listing, m.watching, m.complete, m.read_ = false, true, true, m.listed
-	m.missed, m.dropped = m.unread, m.dropped && len(m.unread) > 0
+	m.listing, m.watching, m.complete, m.position = false, true, true, m.listed
+	maps.Copy(m.missed, m.unread)
+	m.dropped = m.droppedNow || m.dropped && len(m.unread) > 0
 }
 
 func (m *model) watch(t *rapid.T) {
-	e := m.log[m.read_]
+	e := m.log[m.position]
 	d := e.delta()
 	if m.q.Stale(d) {
 		t.Fatalf("%v is not stale", d)
@@ -272,20 +276,19 @@ func (m *model) watch(t *rapid.T) {
 		return
 	}
 	m.add(d)
-	delete(m.missed, e.key)
 	if e.change == cache.Deleted {
 		m.deleted[e.version.UID] = true
 	}
-	m.read_++
+	m.position++
 	m.q.Observed(e.version.ResourceVersion)
 }
 
 // again has the watch tell an old event again.
 func (m *model) again(t *rapid.T) {
-	if !m.watching || m.dropped || m.read_ == 0 {
+	if !m.watching || m.dropped || m.position == 0 {
 		t.Skip("not sure of what is known")
 	}
-	e := rapid.SampledFrom(m.log[:m.read_]).Draw(t, "event")
+	e := rapid.SampledFrom(m.log[:m.position]).Draw(t, "event")
 	if e.change == cache.Deleted || m.missed[e.key] || !m.q.Knows(e.key) {
 		t.Skip("not known")
 	}
@@ -373,13 +376,16 @@ func (m *model) acknowledge(e *deltaqueue.Entry) {
 	if e.Deleted() {
 		delete(m.store, e.Key)
 	}
+	if m.store[e.Key] == m.server[e.Key].version {
+		delete(m.missed, e.Key)
+	}
 }
 
 func (m *model) drop(t *rapid.T) {
 	e, _ := m.drawTaken(t)
 	m.q.Drop(e)
 	delete(m.taken, e.Key)
-	m.dropped = true
+	m.dropped, m.droppedNow = true, true
 	if known, ok := m.store[e.Key]; ok {
 		delete(m.deleted, known.UID)
 	}
@@ -417,8 +423,8 @@ func (m *model) park(t *rapid.T) {
 
 // resync repeats what the consumer's store held in some version.
 func (m *model) resync(t *rapid.T) {
-	if len(m.log) == 0 {
-		t.Skip("nothing ever stored")
+	if len(m.log) == 0 || m.listing {
+		t.Skip("nothing ever stored, or listing")
 	}
 	d := rapid.SampledFrom(m.log).Draw(t, "stored").delta()
 	d.Type = cache.Sync
@@ -509,9 +515,6 @@ func (m *model) checkResumePoint(t *rapid.T) {
 	}
 	since, _ := strconv.Atoi(point)
 	told := maps.Clone(m.missed)
-	if told == nil {
-		told = map[string]bool{}
-	}
 	for _, e := range m.log[since:] {
 		told[e.key] = true
 	}
@@ -529,10 +532,10 @@ func (m *model) checkResumePoint(t *rapid.T) {
 
 // settle lets everything that happened be read and acknowledged.
 func (m *model) settle(t *rapid.T) {
-	if m.dropped || len(m.missed) > 0 || len(m.unread) > 0 || !m.complete && !m.listing {
+	if m.dropped || m.droppedNow || len(m.missed) > 0 || len(m.unread) > 0 || !m.complete && !m.listing {
 		m.startList()
 	}
-	for m.listing || m.read_ < len(m.log) || len(m.pending)+len(m.taken) > 0 {
+	for m.listing || m.position < len(m.log) || len(m.pending)+len(m.taken) > 0 {
 		for _, key := range slices.Sorted(maps.Keys(m.taken)) {
 			m.acknowledge(m.entries[key])
 		}
@@ -540,13 +543,12 @@ func (m *model) settle(t *rapid.T) {
 		switch {
 		case m.listing && len(m.unshown) > 0:
 			m.show(t, false)
-		case m.listing:
+		case m.listing && len(m.pending)+len(m.taken) == 0:
 			m.endList(t)
-		case m.read_ < len(m.log):
+		case m.watching && m.position < len(m.log):
 			m.watch(t)
-		default:
-			time.Sleep(time.Second)
 		}
+		time.Sleep(time.Second) // of the bubble: lets what is parked fall due
 		m.check(t)
 	}
 	want := map[string]keytable.Version{}

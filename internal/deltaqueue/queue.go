@@ -166,6 +166,8 @@ func (q *Queue) Stale(d Delta) bool {
 // Resync adds the delta d of type Sync, of an object that the consumer's store
 // was seen to hold. It does not if something newer of the key waits, or has been
 // acknowledged since: d would take the consumer back.
+// Between BeginGeneration and EndGeneration it must not be called: it would count
+// as showing the key.
 func (q *Queue) Resync(ctx context.Context, d Delta) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

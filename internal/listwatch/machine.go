@@ -45,6 +45,8 @@ type Watching struct {
 	Strikes int
 	// StruckAt is when the first of them broke.
 	StruckAt time.Time
+	// StruckLast is when the newest of them broke.
+	StruckLast time.Time
 }
 
 func (Start) isState()    {}
@@ -88,7 +90,7 @@ type Step struct {
 const maxStrikes = 2
 
 // strikeReset is the quiet time after which a broken watch counts as the first.
-const strikeReset = time.Minute
+const strikeReset = 2 * time.Minute
 
 // Next returns what follows when a request of state s had outcome o.
 func (p Policy) Next(s State, o Outcome) Step {
@@ -148,10 +150,11 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 }
 
 func (p Policy) strike(s Watching, o Outcome) Step {
-	if s.Strikes == 0 || o.At.Sub(s.StruckAt) > max(strikeReset, p.InternalErrorRetry) {
+	if s.Strikes == 0 || o.At.Sub(s.StruckLast) > strikeReset {
 		s.Strikes, s.StruckAt = 0, o.At
 	}
 	s.Strikes++
+	s.StruckLast = o.At
 	if s.Strikes >= maxStrikes && !p.retryInternal(s, o) {
 		return Step{State: Start{Known: s.ResourceVersion}, Pause: BackoffPause}
 	}

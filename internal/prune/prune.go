@@ -63,7 +63,7 @@ func drop(v reflect.Value, fields []string) {
 	case reflect.Struct:
 		field := structField(v, fields[0])
 		switch {
-		case !field.IsValid():
+		case !field.IsValid() || !field.CanSet(): // not there, or in an object given by value
 		case len(fields) == 1:
 			field.SetZero()
 		default:

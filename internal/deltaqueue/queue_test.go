@@ -1,0 +1,335 @@
+package deltaqueue_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+func version(rv string) keytable.Version { return keytable.Version{ResourceVersion: rv, UID: "u"} }
+
+func delta(change cache.DeltaType, key, rv string) deltaqueue.Delta {
+	return deltaqueue.Delta{Type: change, Key: key, Version: version(rv), Object: key + "@" + rv, Bytes: 1}
+}
+
+func swept(key string) deltaqueue.Delta { return deltaqueue.Delta{Type: cache.Deleted, Key: key} }
+
+func newQueue(opts deltaqueue.Options) (*deltaqueue.Queue, *keytable.Table) {
+	known := keytable.New()
+	opts.Known = known
+	return deltaqueue.New(opts), known
+}
+
+func put(t *testing.T, q *deltaqueue.Queue, deltas ...deltaqueue.Delta) {
+	t.Helper()
+	for _, d := range deltas {
+		require.NoError(t, q.Put(ended(), d))
+	}
+}
+
+func take(t *testing.T, q *deltaqueue.Queue) *deltaqueue.Entry {
+	t.Helper()
+	e, err := q.Take(t.Context())
+	require.NoError(t, err)
+	return e
+}
+
+func TestMerge(t *testing.T) {
+	added, updated := delta(cache.Added, "k", "1"), delta(cache.Updated, "k", "2")
+	deleted, unknown := delta(cache.Deleted, "k", "3"), swept("k")
+	again, changed := delta(cache.Added, "k", "4"), delta(cache.Updated, "k", "5")
+	replaced, resync := delta(cache.Replaced, "k", "6"), delta(cache.Sync, "k", "2")
+	goneAgain := delta(cache.Deleted, "k", "7")
+	as := func(change cache.DeltaType, d deltaqueue.Delta) deltaqueue.Delta {
+		d.Type = change
+		return d
+	}
+	type deltas = []deltaqueue.Delta
+	for name, test := range map[string]struct {
+		waiting deltas
+		newer   deltaqueue.Delta
+		want    deltas
+	}{
+		"nothing waits":                       {nil, updated, deltas{updated}},
+		"update after add":                    {deltas{added}, updated, deltas{as(cache.Added, updated)}},
+		"update after update":                 {deltas{updated}, changed, deltas{changed}},
+		"update after replace":                {deltas{replaced}, changed, deltas{changed}},
+		"update after resync":                 {deltas{resync}, changed, deltas{changed}},
+		"replace after add":                   {deltas{added}, replaced, deltas{as(cache.Added, replaced)}},
+		"replace after update":                {deltas{updated}, replaced, deltas{replaced}},
+		"delete after add":                    {deltas{added}, deleted, deltas{deleted}},
+		"delete after update":                 {deltas{updated}, deleted, deltas{deleted}},
+		"swept after update":                  {deltas{updated}, unknown, deltas{unknown}},
+		"add after delete":                    {deltas{deleted}, again, deltas{deleted, again}},
+		"update after delete and add":         {deltas{deleted, again}, changed, deltas{deleted, as(cache.Added, changed)}},
+		"delete after delete and add":         {deltas{deleted, again}, goneAgain, deltas{deleted}},
+		"swept after delete and add":          {deltas{deleted, again}, unknown, deltas{deleted}},
+		"delete after delete":                 {deltas{deleted}, goneAgain, deltas{deleted}},
+		"delete after swept":                  {deltas{unknown}, deleted, deltas{deleted}},
+		"delete after swept and add":          {deltas{unknown, again}, goneAgain, deltas{unknown}},
+		"add after swept":                     {deltas{unknown}, again, deltas{unknown, again}},
+		"replace after swept":                 {deltas{unknown}, replaced, deltas{replaced}},
+		"replace after delete":                {deltas{deleted}, replaced, deltas{deleted, replaced}},
+		"replace after delete and add":        {deltas{deleted, again}, replaced, deltas{deleted, as(cache.Added, replaced)}},
+		"resync after update":                 {deltas{updated}, resync, deltas{updated}},
+		"resync after delete":                 {deltas{deleted}, resync, deltas{deleted}},
+		"resync after delete and another add": {deltas{deleted, again}, resync, deltas{deleted, again}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := deltaqueue.Merge(test.waiting, test.newer)
+			require.Equal(t, test.want, got)
+			for _, beyond := range got[len(got):cap(got)] {
+				require.Nil(t, beyond.Object, "the array holds an object that no one needs")
+			}
+		})
+	}
+}
+
+func TestStale(t *testing.T) {
+	const long = "184467440737095516160" // more than 64 bits
+	for name, test := range map[string]struct {
+		known, rv string
+		change    cache.DeltaType
+		want      bool
+	}{
+		"older":             {"10", "9", cache.Updated, true},
+		"equal":             {"10", "10", cache.Updated, true},
+		"newer":             {"9", "10", cache.Updated, false},
+		"unknown":           {"", "1", cache.Added, false},
+		"older deletion":    {"10", "9", cache.Deleted, true},
+		"equal deletion":    {"10", "10", cache.Deleted, false},
+		"newer deletion":    {"10", "11", cache.Deleted, false},
+		"opaque, equal":     {"x", "x", cache.Updated, true},
+		"opaque, other":     {"x", "a", cache.Updated, false},
+		"opaque deletion":   {"x", "x", cache.Deleted, false},
+		"long, equal":       {long, long, cache.Updated, true},
+		"long after short":  {"9", long, cache.Updated, false},
+		"short after long":  {long, "9", cache.Updated, true},
+		"long, newer":       {long, "184467440737095516161", cache.Updated, false},
+		"one of two opaque": {"x", "10", cache.Updated, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q, known := newQueue(deltaqueue.Options{})
+			if test.known != "" {
+				known.Set("k", version(test.known), 0)
+			}
+			require.Equal(t, test.want, q.Stale(delta(test.change, "k", test.rv)), "known")
+			if test.known != "" {
+				known.Set("k", keytable.Version{ResourceVersion: test.known}, 0)
+				require.Equal(t, test.want, q.Stale(delta(test.change, "k", test.rv)), "known without its UID")
+				known.Delete("k")
+				put(t, q, delta(cache.Added, "k", test.known))
+				require.Equal(t, test.want, q.Stale(delta(test.change, "k", test.rv)), "waiting")
+				take(t, q)
+				require.Equal(t, test.want, q.Stale(delta(test.change, "k", test.rv)), "taken")
+			}
+		})
+	}
+}
+
+// A server that was restored from a backup tells of a new object in a version
+// that is older than that of the one that its list no longer showed.
+func TestNothingIsStaleAfterASweep(t *testing.T) {
+	q, known := newQueue(deltaqueue.Options{})
+	known.Set("k", version("1000"), 0)
+	q.BeginGeneration()
+	require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
+	require.False(t, q.Stale(delta(cache.Added, "k", "501")))
+}
+
+func TestPutWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{Limit: 1})
+		put(t, q, delta(cache.Added, "a", "1"), delta(cache.Updated, "a", "2")) // in place, at once
+		over := errors.New("over")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		wg.Go(func() { require.ErrorIs(t, q.Put(ctx, delta(cache.Added, "b", "3")), over) })
+		synctest.Wait()
+		cancel(over)
+		wg.Wait()
+		wg.Go(func() { require.NoError(t, q.Put(t.Context(), delta(cache.Added, "b", "3"))) })
+		e := take(t, q)
+		synctest.Wait()
+		require.False(t, q.Knows("b"), "what is taken takes room")
+		q.Done(e)
+		synctest.Wait()
+		require.True(t, q.Knows("b"))
+	})
+}
+
+func TestOrderOfKeys(t *testing.T) {
+	q, _ := newQueue(deltaqueue.Options{})
+	put(t, q, delta(cache.Added, "a", "1"), delta(cache.Added, "b", "2"), delta(cache.Added, "c", "3"), delta(cache.Updated, "a", "4"))
+	for _, key := range []string{"a", "b", "c"} {
+		require.Equal(t, key, take(t, q).Key)
+	}
+}
+
+func TestRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{})
+		put(t, q, delta(cache.Added, "a", "1"), delta(cache.Deleted, "b", "2"), delta(cache.Added, "c", "3"))
+		start := time.Now()
+		for _, seconds := range []int{3, 2, 1} {
+			q.Retry(take(t, q), time.Duration(seconds)*time.Second)
+		}
+		e := take(t, q)
+		require.Equal(t, "c", e.Key, "the one that is due first")
+		require.Equal(t, 1, e.Attempts)
+		require.Equal(t, time.Second, time.Since(start))
+		q.Retry(e, time.Hour)
+		put(t, q, delta(cache.Added, "b", "4"))
+		e = take(t, q)
+		require.Equal(t, "b", e.Key)
+		require.Equal(t, []deltaqueue.Delta{delta(cache.Deleted, "b", "2"), delta(cache.Added, "b", "4")}, e.Deltas)
+		require.Zero(t, e.Attempts)
+		require.Equal(t, time.Second, time.Since(start), "a newer delta makes it ready at once")
+		put(t, q, delta(cache.Deleted, "b", "5"))
+		q.Retry(e, time.Hour)
+		e = take(t, q)
+		require.Equal(t, []deltaqueue.Delta{delta(cache.Deleted, "b", "2")}, e.Deltas)
+		require.Equal(t, time.Second, time.Since(start))
+	})
+}
+
+func TestResumePointOfTheOldest(t *testing.T) {
+	q, _ := newQueue(deltaqueue.Options{Resume: "1"})
+	put(t, q, delta(cache.Added, "a", "2"))
+	q.Observed("2")
+	put(t, q, delta(cache.Added, "b", "3"))
+	q.Observed("3")
+	a, b := take(t, q), take(t, q)
+	q.Drop(b)
+	require.Equal(t, "1", q.ResumePoint(), "a is not acknowledged")
+	q.Done(a)
+	require.Equal(t, "2", q.ResumePoint(), "b was dropped")
+	q.BeginGeneration()
+	require.NoError(t, q.Show(t.Context(), delta(cache.Replaced, "b", "3")))
+	q.EndGeneration()
+	q.Observed("4")
+	q.Drop(take(t, q)) // b or a is dropped again
+	require.Equal(t, "2", q.ResumePoint(), "and again")
+}
+
+// What a resync repeats was read from the store some time ago.
+func TestResyncDoesNotGoBack(t *testing.T) {
+	q, known := newQueue(deltaqueue.Options{})
+	require.NoError(t, q.Resync(t.Context(), delta(cache.Sync, "gone", "1")))
+	known.Set("newer", version("2"), 0)
+	require.NoError(t, q.Resync(t.Context(), delta(cache.Sync, "newer", "1")))
+	entries, _ := q.Len()
+	require.Zero(t, entries)
+	require.NoError(t, q.Resync(t.Context(), deltaqueue.Delta{Type: cache.Sync, Key: "newer"}))
+	q.Done(take(t, q))
+	stays, _ := known.Get("newer")
+	require.Equal(t, version("2"), stays)
+}
+
+// A sweep does not delete what the generation showed while it was taken, also
+// when what waited behind it was dropped.
+func TestShownWhileTaken(t *testing.T) {
+	q, known := newQueue(deltaqueue.Options{})
+	put(t, q, delta(cache.Added, "k", "1"))
+	first := take(t, q)
+	put(t, q, delta(cache.Updated, "k", "2"))
+	q.BeginGeneration()
+	require.NoError(t, q.Show(t.Context(), delta(cache.Replaced, "k", "3")))
+	q.Done(first)
+	q.Drop(take(t, q))
+	require.NoError(t, q.Sweep(t.Context(), func(key string, _ keytable.Version) { t.Errorf("%s is swept", key) }))
+	require.Equal(t, 1, known.Len())
+}
+
+// An object that changed while it waited for another try is one more that the
+// first generation has to deliver.
+func TestSyncedWaitsForTheNewest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{})
+		q.BeginGeneration()
+		require.NoError(t, q.Show(t.Context(), delta(cache.Replaced, "k", "1")))
+		q.Retry(take(t, q), time.Hour)
+		q.BeginGeneration()
+		require.NoError(t, q.Show(t.Context(), delta(cache.Replaced, "k", "2")))
+		q.EndGeneration()
+		require.False(t, isClosed(q.Synced()))
+		q.Done(take(t, q))
+		require.True(t, isClosed(q.Synced()))
+	})
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Three consumers, of which each fails at times, keep up with one watch.
+func TestConsumersSideBySide(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const changes = 3000
+		q, known := newQueue(deltaqueue.Options{Limit: 4})
+		ctx, cancel := context.WithCancel(t.Context())
+		var consumers sync.WaitGroup
+		var busy sync.Map
+		for range 3 {
+			consumers.Go(func() {
+				for n := 0; ; n++ {
+					e, err := q.Take(ctx)
+					if err != nil {
+						return
+					}
+					if _, twice := busy.LoadOrStore(e.Key, true); twice {
+						t.Errorf("%s is taken twice", e.Key)
+					}
+					busy.Delete(e.Key)
+					if n%5 == 0 {
+						q.Retry(e, time.Millisecond)
+					} else {
+						q.Done(e)
+					}
+				}
+			})
+		}
+		want := map[string]keytable.Version{}
+		for n := 1; n <= changes; n++ {
+			key, rv := strings.Repeat("k", 1+n%7), strconv.Itoa(n)
+			d := delta(cache.Updated, key, rv)
+			d.Version.UID = types.UID(rv)
+			want[key] = d.Version
+			if n%3 == 0 {
+				d.Type = cache.Deleted
+				delete(want, key)
+			}
+			require.NoError(t, q.Put(ctx, d))
+			q.Observed(rv)
+		}
+		time.Sleep(time.Minute) // of the bubble
+		cancel()
+		consumers.Wait()
+		for key, v := range known.All() {
+			require.Equal(t, want[key], v)
+		}
+		require.Equal(t, len(want), known.Len())
+		require.Equal(t, strconv.Itoa(changes), q.ResumePoint())
+		entries, bytes := q.Len()
+		require.Zero(t, entries)
+		require.Zero(t, bytes)
+	})
+}

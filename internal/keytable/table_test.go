@@ -1,0 +1,90 @@
+package keytable_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// TestTable holds a table against a plain map.
+func TestTable(t *testing.T) {
+	keys := rapid.SampledFrom([]string{"", "a", "ns/a", "ns/b", "ns/pod-7d9f-x2x4z"})
+	versions := rapid.Custom(func(t *rapid.T) keytable.Version {
+		return keytable.Version{
+			ResourceVersion: rapid.SampledFrom([]string{"", "1", "18446744073709551616", "opaque"}).Draw(t, "rv"),
+			UID:             types.UID(rapid.SampledFrom([]string{"", "u", "3b0a6d1e"}).Draw(t, "uid")),
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		table := keytable.New()
+		want, marks := map[string]keytable.Version{}, map[string]uint64{}
+		var generation uint64
+		t.Repeat(map[string]func(*rapid.T){
+			"begin": func(t *rapid.T) {
+				generation++
+				if got := table.Begin(); got != generation {
+					t.Fatalf("generation %d, want %d", got, generation)
+				}
+			},
+			"set": func(t *rapid.T) {
+				key, version := keys.Draw(t, "key"), versions.Draw(t, "version")
+				mark := rapid.Uint64Range(0, generation).Draw(t, "generation")
+				table.Set(key, version, mark)
+				want[key], marks[key] = version, max(marks[key], mark)
+			},
+			"mark": func(t *rapid.T) {
+				key, mark := keys.Draw(t, "key"), rapid.Uint64Range(0, generation).Draw(t, "generation")
+				table.Mark(key, mark)
+				if _, ok := want[key]; ok {
+					marks[key] = max(marks[key], mark)
+				}
+			},
+			"delete": func(t *rapid.T) {
+				key := keys.Draw(t, "key")
+				_, exists := want[key]
+				if table.Delete(key) != exists {
+					t.Fatalf("Delete of %q: it was there: %v", key, exists)
+				}
+				delete(want, key)
+				delete(marks, key)
+			},
+			"": func(t *rapid.T) {
+				if got := maps.Collect(table.All()); !maps.Equal(got, want) || table.Len() != len(want) {
+					t.Fatalf("the table is %v of %d, want %v", got, table.Len(), want)
+				}
+				for key, version := range want {
+					if got, ok := table.Get(key); !ok || got != version {
+						t.Fatalf("%q is %v, want %v", key, got, version)
+					}
+				}
+				var unmarked []string
+				for key := range want {
+					if marks[key] < generation {
+						unmarked = append(unmarked, key)
+					}
+				}
+				if got := table.Unmarked(generation); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(unmarked))) {
+					t.Fatalf("unmarked is %v, want %v", got, unmarked)
+				}
+			},
+		})
+		for key := range want {
+			table.Delete(key)
+		}
+		if table.SizeBytes() != 0 {
+			t.Fatalf("an empty table has %d bytes", table.SizeBytes())
+		}
+	})
+}
+
+func TestSameObject(t *testing.T) {
+	v := func(uid types.UID) keytable.Version { return keytable.Version{UID: uid} }
+	if !v("").SameObject(v("a")) || !v("a").SameObject(v("")) || !v("a").SameObject(v("a")) || v("a").SameObject(v("b")) {
+		t.Fatal("only two UIDs that differ tell two objects apart")
+	}
+}

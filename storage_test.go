@@ -1,0 +1,172 @@
+package informer_test
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+)
+
+var _ cache.KeyGetter = informer.NewResourceVersionStorage()
+
+func TestStorageRemembersResourceVersions(t *testing.T) {
+	s := informer.NewResourceVersionStorage()
+	requireHolds := func(want map[string]string) {
+		t.Helper()
+		require.Equal(t, want, maps.Collect(s.All()))
+		require.Equal(t, len(want), s.Len())
+		keys := make([]string, 0, len(want))
+		for key, rv := range want {
+			keys = append(keys, key)
+			item, exists, err := s.GetByKey(key)
+			require.NoError(t, err)
+			require.True(t, exists)
+			require.Equal(t, rv, item)
+		}
+		require.ElementsMatch(t, keys, s.ListKeys())
+	}
+	requireHolds(map[string]string{})
+	require.NoError(t, s.Add(pod("a/1", "2")))
+	require.NoError(t, s.Add(pod("node", "3")))
+	require.NoError(t, s.Update(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "1", ResourceVersion: "340282366920938463463374607431768211455"}}))
+	requireHolds(map[string]string{"a/1": "2", "node": "3", "b/1": "340282366920938463463374607431768211455"})
+	require.NoError(t, s.Update(pod("a/1", "opaque")))
+	require.NoError(t, s.Add(cache.DeletedFinalStateUnknown{Key: "node", Obj: pod("node", "9")}))
+	requireHolds(map[string]string{"a/1": "opaque", "node": "9", "b/1": "340282366920938463463374607431768211455"})
+
+	for _, obj := range []interface{}{pod("a/1", "any"), cache.DeletedFinalStateUnknown{Key: "a/1"}, cache.ExplicitKey("a/1")} {
+		rv, exists, err := s.Get(obj)
+		require.NoError(t, err)
+		require.True(t, exists)
+		require.Equal(t, "opaque", rv)
+	}
+	rv, exists, err := s.Get(pod("none", "1"))
+	require.NoError(t, err)
+	require.False(t, exists)
+	require.Empty(t, rv)
+	item, exists, err := s.GetByKey("none")
+	require.NoError(t, err)
+	require.False(t, exists)
+	require.Nil(t, item)
+
+	require.NoError(t, s.Delete(pod("a/1", "any")))
+	require.NoError(t, s.Delete(pod("a/1", "any")))
+	require.NoError(t, s.Delete(cache.DeletedFinalStateUnknown{Key: "node"}))
+	requireHolds(map[string]string{"b/1": "340282366920938463463374607431768211455"})
+}
+
+func TestStorageRefusesWhatHasNoKey(t *testing.T) {
+	s := informer.NewResourceVersionStorage()
+	require.NoError(t, s.Add(pod("a/1", "2")))
+	for _, obj := range []interface{}{nil, "text", 7, &metav1.Status{}} {
+		_, _, get := s.Get(obj)
+		for op, err := range map[string]error{"Add": s.Add(obj), "Update": s.Update(obj), "Delete": s.Delete(obj), "Get": get} {
+			var keyError cache.KeyError
+			require.ErrorAs(t, err, &keyError, "%s %T", op, obj)
+			require.Equal(t, obj, keyError.Obj)
+			require.Error(t, keyError.Err)
+		}
+	}
+	require.ErrorAs(t, s.Add(cache.DeletedFinalStateUnknown{Key: "a/2"}), new(cache.KeyError), "it has no version")
+	require.Equal(t, map[string]string{"a/1": "2"}, maps.Collect(s.All()))
+}
+
+func TestStorageReplace(t *testing.T) {
+	s := informer.NewResourceVersionStorage()
+	require.NoError(t, s.Replace(map[string]interface{}{"a/1": "2", "b": ""}))
+	want := map[string]string{"a/1": "2", "b": ""}
+	require.Equal(t, want, maps.Collect(s.All()))
+	for _, bad := range []map[string]interface{}{
+		{"c/1": "3", "c/2": 4},
+		{"c/1": "3", "c/2": nil},
+		{"c/1": "3", "": "4"},
+	} {
+		require.Error(t, s.Replace(bad))
+		require.Equal(t, want, maps.Collect(s.All()), "nothing changes")
+	}
+	require.ErrorContains(t, s.Replace(map[string]interface{}{"c/2": 4}), `"c/2"`)
+	require.NoError(t, s.Replace(nil))
+	require.Zero(t, s.Len())
+}
+
+func TestStorageAllWhileItChanges(t *testing.T) {
+	s := informer.NewResourceVersionStorage()
+	for i := range 100 {
+		require.NoError(t, s.Add(pod(fmt.Sprintf("a/%d", i), "1")))
+	}
+	seen := map[string]bool{}
+	for key := range s.All() {
+		require.False(t, seen[key])
+		seen[key] = true
+		for i := range 100 { // all others go
+			if other := fmt.Sprintf("a/%d", i); other != key {
+				require.NoError(t, s.Delete(cache.DeletedFinalStateUnknown{Key: other}))
+			}
+		}
+		require.NoError(t, s.Add(pod("b/1", "1")))
+	}
+	require.Len(t, seen, 1)
+	for range s.All() {
+		break
+	}
+	n := 0
+	for range s.All() {
+		n++
+	}
+	require.Equal(t, 2, n)
+}
+
+func TestStorageFromManyGoroutines(t *testing.T) {
+	s := informer.NewResourceVersionStorage()
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 300 {
+				obj := pod(fmt.Sprintf("%d/%d", g, i), fmt.Sprint(i))
+				if s.Add(obj) != nil || s.Update(obj) != nil {
+					t.Error("not stored")
+				}
+				if rv, exists, err := s.Get(obj); err != nil || !exists || rv != fmt.Sprint(i) {
+					t.Error("not found")
+				}
+				if i%2 == 0 && s.Delete(obj) != nil {
+					t.Error("not deleted")
+				}
+				if i%50 == 0 {
+					s.ListKeys()
+					for range s.All() {
+					}
+					_, _ = s.SizeBytes(), s.Len()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, 8*150, s.Len())
+}
+
+func TestStorageSizeBytes(t *testing.T) {
+	s := informer.NewResourceVersionStorage()
+	empty := s.SizeBytes()
+	const n = 1000
+	for i := range n {
+		require.NoError(t, s.Add(pod(fmt.Sprintf("namespace/name-%04d", i), "123456")))
+	}
+	full := s.SizeBytes()
+	perObject := (full - empty) / n
+	require.GreaterOrEqual(t, perObject, int64(len("123456")), "it counts what it holds")
+	require.LessOrEqual(t, perObject, int64(400))
+	for i := range n {
+		require.NoError(t, s.Update(pod(fmt.Sprintf("namespace/name-%04d", i), "654321")))
+	}
+	require.Equal(t, full, s.SizeBytes(), "an update of one length costs nothing")
+	require.NoError(t, s.Replace(nil))
+	require.Equal(t, empty, s.SizeBytes())
+}
