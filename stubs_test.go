@@ -256,12 +256,6 @@ func (j *journal) events() []string {
 	return slices.Clone(j.calls)
 }
 
-func (j *journal) forget() {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.calls = nil
-}
-
 func (j *journal) state() map[string]string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
