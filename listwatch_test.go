@@ -132,7 +132,6 @@ func TestB17WatchesOfTheFactoryAreLong(t *testing.T) {
 					var watching watch.Interface
 					var err error
 					if i%2 == 0 {
-						//lint:ignore SA1019 older users call it
 						watching, err = lw.Watch(opts)
 					} else {
 						watching, err = lw.(cache.ListerWatcherWithContext).WatchWithContext(t.Context(), opts)
@@ -195,7 +194,6 @@ func TestListOfAMissingResourceIsAnErrorAndNil(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		missing := pods
 		missing.Resource = "missing"
-		//lint:ignore SA1019 older users call it
 		listed, err := w.factory().ForResource("", missing).List(metav1.ListOptions{})
 		require.Error(t, err)
 		require.True(t, listed == nil, "not a nil in an interface")

@@ -326,9 +326,8 @@ func TestListRequestRules(t *testing.T) {
 		},
 		"relist gone": {
 			pageSize: 3,
-			//lint:ignore SA1019 servers before 1.18 send it
-			answers: []func() (runtime.Object, error){page(""), fails(apierrors.NewGone("gone")), page("")},
-			asked:   []string{"list rv=0 limit=3", "list rv=5 limit=3 NotOlderThan", "list rv= limit=3"},
+			answers:  []func() (runtime.Object, error){page(""), fails(apierrors.NewGone("gone")), page("")},
+			asked:    []string{"list rv=0 limit=3", "list rv=5 limit=3 NotOlderThan", "list rv= limit=3"},
 		},
 		"relist too large": {
 			answers: []func() (runtime.Object, error){page(""), fails(tooLarge), page("")},
@@ -950,7 +949,6 @@ func TestReflectorNames(t *testing.T) {
 func TestDefaultWatchErrorHandler(t *testing.T) {
 	errs := reported(t)
 	r := informer.NewReflector(&tap{}, &corev1.Pod{}, &journal{}, 0)
-	//lint:ignore SA1019 servers before 1.18 send it
 	for _, quiet := range []error{nil, io.EOF, io.ErrUnexpectedEOF, expired(), apierrors.NewGone("gone")} {
 		informer.DefaultWatchErrorHandler(r, quiet)
 		require.Empty(t, errs(), "%v is an everyday matter", quiet)
