@@ -133,6 +133,11 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 }
 
 func (p Policy) nextWatching(s Watching, o Outcome) Step {
+	if s.ResourceVersion == "" || s.ResourceVersion == "0" {
+		// There is no place to go on from: another watch would not tell what was
+		// deleted meanwhile.
+		return Step{State: Start{}, Pause: pauseIf(o.Kind != WatchEnded && o.Kind != Stalled)}
+	}
 	switch o.Kind {
 	case WatchEnded, Stalled:
 		return Step{State: s}
