@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rvinformer/informer"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+)
+
+// cluster is one API server: its discovery, and then a feed for each of its resources.
+type cluster struct {
+	name     string
+	client   *rest.Config
+	wanted   []string // as the user has named them; none = everything
+	database *database
+	feeds    feedConfig
+
+	began time.Time     // of this run
+	ready chan struct{} // closed when discovery has ended, whatever came of it
+
+	mu       sync.Mutex
+	state    discoveryState
+	took     time.Duration // from the start to this state
+	problem  error         // of discovery; what is missing once it is done
+	followed []*feed
+}
+
+func newCluster(at endpoint, wanted []string, from *database, feeds feedConfig) *cluster {
+	return &cluster{
+		name:     at.name,
+		client:   at.client,
+		wanted:   wanted,
+		database: from,
+		feeds:    feeds,
+		ready:    make(chan struct{}),
+		began:    time.Now(),
+	}
+}
+
+// discoveryState says how far the cluster's discovery is.
+type discoveryState int
+
+const (
+	discovering     discoveryState = iota
+	discovered                     // followed is complete
+	discoveryGaveUp                // problem says why
+)
+
+// Run discovers the cluster's resources and follows them until the context ends.
+func (c *cluster) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer close(c.ready)
+
+	factory, err := informer.NewDynamicListerWatcherFactory(c.client)
+	if err != nil {
+		c.note(discoveryGaveUp, fmt.Errorf("client configuration: %w", err))
+		return
+	}
+	what, err := c.discover(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		c.note(discoveryGaveUp, err)
+		return
+	}
+	if err := c.dropUnserved(ctx, what); err != nil {
+		what.missing = append(what.missing, err)
+	}
+	for _, resource := range what.resources {
+		at := place{c.name, resource}
+		storage := informer.NewResourceVersionStorage()
+		if err := c.database.Seed(ctx, storage, at); err != nil {
+			what.missing = append(what.missing, err)
+			continue
+		}
+		f := newFeed(ctx, at, factory.ForResource("", resource), storage, c.feeds)
+		c.mu.Lock()
+		c.followed = append(c.followed, f)
+		c.mu.Unlock()
+		running.Go(func() { f.Run(ctx) })
+	}
+	c.note(discovered, what.missed())
+}
+
+// Settled waits until the first sync of everything has an outcome.
+func (c *cluster) Settled(ctx context.Context) error {
+	select {
+	case <-c.ready:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	for _, f := range c.Feeds() {
+		select {
+		case <-f.settled:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// discover asks until it is answered, or until there is no sense in asking on.
+func (c *cluster) discover(ctx context.Context) (found, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(c.client)
+	if err != nil {
+		return found{}, fmt.Errorf("client configuration: %w", err)
+	}
+	patience := newPatience(c.feeds.timeout, time.Now())
+	backoff := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 15 * time.Second}
+	for {
+		var what found
+		if len(c.wanted) == 0 {
+			what, err = discoverAll(ctx, client)
+		} else {
+			what, err = discoverNamed(ctx, client, c.wanted)
+		}
+		if err == nil {
+			return what, nil
+		}
+		patience.Failed(err)
+		if pointless := patience.Spent(time.Now(), 0); pointless != nil {
+			return found{}, pointless
+		}
+		c.note(discovering, err)
+		select {
+		case <-time.After(backoff.Step()):
+		case <-ctx.Done():
+			return found{}, context.Cause(ctx)
+		}
+	}
+}
+
+// dropUnserved removes the rows of resources that the cluster does not have any more: no informer will ever report their
+// objects as deleted. It does nothing where the user, or a broken API service, hides a part of the cluster.
+func (c *cluster) dropUnserved(ctx context.Context, what found) error {
+	if len(c.wanted) > 0 || !what.complete {
+		return nil
+	}
+	stored, err := c.database.Resources(ctx, c.name)
+	if err != nil {
+		return err
+	}
+	for _, resource := range stored {
+		served := slices.ContainsFunc(what.resources, func(r schema.GroupVersionResource) bool { return r.GroupResource() == resource })
+		if served {
+			continue
+		}
+		gone := change{kind: dropResource, place: place{c.name, resource.WithVersion("")}}
+		if err := c.feeds.writer.Put(ctx, gone); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) note(state discoveryState, problem error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state, c.problem, c.took = state, problem, time.Since(c.began)
+}
+
+// Feeds returns the feeds so far.
+func (c *cluster) Feeds() []*feed {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.followed)
+}
+
+// Rows returns a row for each feed, and one for the cluster itself as long as its discovery has something to tell.
+func (c *cluster) Rows() []row {
+	c.mu.Lock()
+	state, problem, took := c.state, c.problem, c.took
+	c.mu.Unlock()
+
+	var rows []row
+	if state != discovered || problem != nil {
+		r := row{place: place{cluster: c.name}, phase: "discovering", failed: state == discoveryGaveUp, took: took}
+		if state == discovered {
+			// All that is there is followed; what is missing will not come in this run.
+			r.phase, r.failed = "discovered", true
+		}
+		if problem != nil {
+			r.problem = reason(problem)
+		}
+		rows = append(rows, r)
+	}
+	for _, f := range c.Feeds() {
+		rows = append(rows, f.Row())
+	}
+	return rows
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// endpoint is a cluster's name in the database, and how to reach it.
+type endpoint struct {
+	name   string
+	client *rest.Config
+}
+
+// endpointsOf reads the contexts from a kubeconfig; none means the current one. An empty path means kubectl's default.
+func endpointsOf(path string, contexts []string) ([]endpoint, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	config, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	if len(contexts) == 0 {
+		if config.CurrentContext == "" {
+			return nil, fmt.Errorf("kubeconfig: no current context; name one with --context, or try --demo")
+		}
+		contexts = []string{config.CurrentContext}
+	}
+	var endpoints []endpoint
+	named := make(map[string]bool)
+	for _, name := range contexts {
+		if named[name] {
+			return nil, fmt.Errorf("--context %s: named twice", name)
+		}
+		named[name] = true
+		client, err := clientcmd.NewNonInteractiveClientConfig(*config, name, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("kubeconfig: context %s: %w", name, err)
+		}
+		endpoints = append(endpoints, endpoint{name, client})
+	}
+	return endpoints, nil
+}

@@ -1,0 +1,108 @@
+// Command mirror copies the objects of any number of Kubernetes clusters into one SQLite file, in little memory, and keeps
+// the file up to date.
+//
+// Its words: a place is one resource of one cluster. A feed is the informer of a place, with the handler that turns what
+// it sees into changes. The writer is the one goroutine that brings the changes of all feeds into the database. A feed is
+// synced when all that its first list showed is on disk.
+//
+// Objects and their resource versions are stored in the same transaction, and a start seeds the informers with these
+// resource versions. So it does not matter that handlers return before the commit: whatever a crash has cut off differs
+// from the server at the next start, and is delivered again.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+)
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitFailed  = 1 // something is not synced, or not written
+	exitMisused = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the next signal kills
+
+	to := newScreen(os.Stdout, os.Stderr)
+	klog.LogToStderr(false)
+	klog.SetOutput(to)
+	os.Exit(run(ctx, os.Args[1:], to))
+}
+
+// run is the program without its process: it ends with the context, and returns the exit code.
+func run(ctx context.Context, args []string, to *screen) int {
+	o, err := parseOptions(args, to.out)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return exitOK
+	case err != nil:
+		to.Say(err.Error() + " (--help shows the usage)")
+		return exitMisused
+	}
+	ok, err := mirrorClusters(ctx, o, to)
+	if err != nil {
+		to.Say(err.Error())
+	}
+	if err != nil || !ok {
+		return exitFailed
+	}
+	return exitOK
+}
+
+// mirrorClusters does what the options ask for. It reports whether all that --once waits for is synced.
+func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err error) {
+	var simulated *demo
+	var endpoints []endpoint
+	if o.demo {
+		began := time.Now()
+		if simulated, err = newDemo(ctx, o.demoObjects); err != nil {
+			return false, err
+		}
+		defer simulated.Close()
+		endpoints = simulated.Endpoints()
+		to.Print(fmt.Sprintf("demo: %d simulated clusters with %s objects, ready after %s",
+			len(endpoints), comma(int64(o.demoObjects)), round(time.Since(began))))
+		if o.db == "" {
+			dir, failed := os.MkdirTemp("", "mirror-demo-")
+			if failed != nil {
+				return false, fmt.Errorf("a place for the demo's database: %w", failed)
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+			o.db = filepath.Join(dir, defaultDatabase)
+		}
+	} else if endpoints, err = endpointsOf(o.kubeconfig, o.contexts); err != nil {
+		return false, err
+	}
+
+	db, err := openDatabase(ctx, o.db)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+
+	config := mirrorConfig{
+		endpoints: endpoints,
+		resources: o.resources,
+		database:  db,
+		store:     db,
+		prune:     o.prune(),
+		pageSize:  o.pageSize,
+	}
+	if o.once {
+		config.timeout = o.timeout
+	}
+	return follow(ctx, newMirror(config, to), simulated, o, to)
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// mirror is one run: the clusters, the file, and the writer between them.
+type mirror struct {
+	database *database
+	writer   *writer
+	clusters []*cluster
+	screen   *screen
+}
+
+// mirrorConfig is what a run needs to know.
+type mirrorConfig struct {
+	endpoints []endpoint
+	resources []string // empty = all
+	database  *database
+	store     store         // what the writer writes to: the database
+	timeout   time.Duration // of a first sync without progress; 0 = never
+	prune     []string
+	pageSize  int64 // of lists; 0 = the informer's default
+}
+
+// The clients' own brakes. A cluster with hundreds of resources starts that many lists at once; the server's priority and
+// fairness does the rest.
+const (
+	clientQPS   = 50
+	clientBurst = 300
+)
+
+func newMirror(config mirrorConfig, to *screen) *mirror {
+	m := &mirror{
+		database: config.database,
+		writer:   newWriter("database "+config.database.path, config.store, to.Say),
+		screen:   to,
+	}
+	for _, e := range config.endpoints {
+		client := rest.CopyConfig(e.client)
+		client.UserAgent = "rvinformer-mirror"
+		client.QPS, client.Burst = clientQPS, clientBurst
+		feeds := feedConfig{writer: m.writer, timeout: config.timeout, prune: config.prune, pageSize: config.pageSize}
+		m.clusters = append(m.clusters, newCluster(endpoint{e.name, client}, config.resources, config.database, feeds))
+	}
+	return m
+}
+
+// Run mirrors until the context ends or during returns, which runs meanwhile. It returns after all that was received is
+// written and every goroutine has ended; the error is during's and the writer's.
+func (m *mirror) Run(ctx context.Context, during func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watched, lookAway := context.WithCancel(ctx)
+	defer lookAway()
+
+	var display, clusters, writing sync.WaitGroup
+	var lost error
+	writing.Go(func() { lost = m.writer.Run(ctx) })
+	for _, c := range m.clusters {
+		clusters.Go(func() { c.Run(ctx) })
+	}
+	display.Go(func() { newDisplay(m.screen, m.Rows, time.Now()).Run(watched) })
+
+	err := during(ctx)
+
+	// In this order: first the display, to which the end of everything would look like trouble, then whoever puts changes,
+	// and then the writer, which has all of them by then.
+	lookAway()
+	display.Wait()
+	cancel()
+	clusters.Wait()
+	m.writer.Close()
+	writing.Wait()
+	return errors.Join(err, lost)
+}
+
+// Settled waits until every resource of every cluster is synced, and its objects in the database, or given up.
+func (m *mirror) Settled(ctx context.Context) error {
+	for _, c := range m.clusters {
+		if err := c.Settled(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rows returns the state of all clusters.
+func (m *mirror) Rows() []row {
+	var rows []row
+	for _, c := range m.clusters {
+		rows = append(rows, c.Rows()...)
+	}
+	return rows
+}
+
+// Feed finds the feed of one resource, if it is mirrored.
+func (m *mirror) Feed(at place) (f *feed, found bool) {
+	for _, c := range m.clusters {
+		for _, f := range c.Feeds() {
+			if f.place == at {
+				return f, true
+			}
+		}
+	}
+	return nil, false
+}

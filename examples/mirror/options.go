@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+const usage = `mirror copies the objects of any number of Kubernetes clusters into one SQLite file, and keeps it up to date.
+
+A second start writes only what has changed meanwhile.
+
+Usage:
+  mirror [--kubeconfig FILE] [--context NAME]... [--resources LIST] [--db FILE] [--once]
+  mirror --demo [--once]
+
+Flags:
+`
+
+// options is what the command line says.
+type options struct {
+	kubeconfig        string
+	contexts          []string
+	resources         []string
+	db                string // empty = defaultDatabase, or a temporary file with --demo
+	once              bool
+	timeout           time.Duration
+	keepManagedFields bool
+	pageSize          int64
+	demo              bool
+	demoObjects       int
+}
+
+const defaultDatabase = "mirror.db"
+
+// parseOptions reads the arguments. pflag.ErrHelp means that the usage was asked for, and printed.
+func parseOptions(args []string, out io.Writer) (options, error) {
+	var o options
+	flags := pflag.NewFlagSet("mirror", pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.SetOutput(out)
+	flags.Usage = func() { fmt.Fprint(out, usage+flags.FlagUsages()) }
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "the kubeconfig `file` (default $KUBECONFIG, then ~/.kube/config)")
+	flags.StringArrayVar(&o.contexts, "context", nil, "a `context` of the kubeconfig, that is a cluster to mirror; repeatable (default the current one)")
+	flags.StringSliceVar(&o.resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com; repeatable (default all that can be listed and watched)")
+	flags.StringVar(&o.db, "db", "", "the SQLite `file` (default "+defaultDatabase+"; with --demo a temporary one)")
+	flags.BoolVar(&o.once, "once", false, "end after the initial sync with a summary; exit code 1 if anything could not be synced")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "with --once: how long a resource may make no progress before it is given up")
+	flags.BoolVar(&o.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields in the stored objects")
+	flags.Int64Var(&o.pageSize, "page-size", 100, "objects in one response of a list: larger is faster, smaller takes less memory")
+	flags.BoolVar(&o.demo, "demo", false, "mirror three simulated clusters that run inside this process")
+	flags.IntVar(&o.demoObjects, "demo-objects", 30_000, "with --demo: how many objects the clusters have in all")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return o, fmt.Errorf("unknown argument %q", strings.Join(flags.Args(), " "))
+	case o.timeout <= 0:
+		return o, fmt.Errorf("--timeout %s: it must be positive", o.timeout)
+	case o.pageSize <= 0:
+		return o, fmt.Errorf("--page-size %d: it must be positive", o.pageSize)
+	case o.demo && (o.kubeconfig != "" || len(o.contexts) > 0):
+		return o, errors.New("--demo brings its own clusters: --kubeconfig and --context do not go with it")
+	case o.demo && o.demoObjects < 1:
+		return o, fmt.Errorf("--demo-objects %d: it must be positive", o.demoObjects)
+	}
+	if o.db == "" && !o.demo {
+		o.db = defaultDatabase
+	}
+	return o, nil
+}
+
+// prune lists the fields that are dropped while an object is read, before it takes memory.
+func (o options) prune() []string {
+	if o.keepManagedFields {
+		return nil
+	}
+	return []string{"metadata.managedFields"}
+}

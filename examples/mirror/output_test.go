@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+)
+
+// output is a screen that remembers what was written to it.
+type output struct {
+	screen *screen
+
+	mu        sync.Mutex
+	all, errs bytes.Buffer
+	text      string // to wait for
+	then      func()
+}
+
+func newOutput() *output {
+	o := &output{}
+	o.screen = newScreen(stream{o, &o.all}, stream{o, &o.errs})
+	return o
+}
+
+// onLine calls then once a line with this text is written.
+func (o *output) onLine(text string, then func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text, o.then = text, then
+}
+
+// String is everything, in order.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.all.String()
+}
+
+// messages is what went to the standard error output.
+func (o *output) messages() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.errs.String()
+}
+
+type stream struct {
+	of *output
+	to *bytes.Buffer
+}
+
+func (s stream) Write(text []byte) (int, error) {
+	o := s.of
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if s.to != &o.all {
+		s.to.Write(text)
+	}
+	o.all.Write(text)
+	if o.then != nil && strings.Contains(o.all.String(), o.text) {
+		o.then()
+		o.then = nil
+	}
+	return len(text), nil
+}

@@ -1,0 +1,29 @@
+package main
+
+import "time"
+
+// row is the state of one feed, or of one cluster's discovery (a place without a resource), at one moment.
+type row struct {
+	place   place
+	phase   string
+	rows    int   // objects that the informer knows
+	queued  int64 // bytes on their way to the handler
+	counts  counts
+	took    time.Duration // the first sync, or the time since it began
+	synced  bool
+	failed  bool   // it was given up
+	problem string // what is wrong now; empty if nothing is
+}
+
+// settled reports whether the first sync has an outcome.
+func (r row) settled() bool { return r.synced || r.failed }
+
+// total adds up what can be added.
+func total(rows []row) (sum row) {
+	for _, r := range rows {
+		sum.rows += r.rows
+		sum.queued += r.queued
+		sum.counts = sum.counts.plus(r.counts)
+	}
+	return sum
+}
