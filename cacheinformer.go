@@ -1,13 +1,11 @@
 package informer
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
@@ -36,35 +34,34 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 	case h == nil:
 		panic("informer: the handler is required")
 	}
-	c := cacheInformer{store: store, handler: h}
-	c.flowController = flowController{&flow{
-		reflector: NewNamedReflector(callerName(), lw, objType, nil, resyncPeriod),
-		storage:   NewResourceVersionStorage(),
+	r := NewNamedReflector(callerName(), lw, objType, nil, resyncPeriod)
+	storage := NewResourceVersionStorage()
+	c := cacheInformer{reflector: r, storage: storage, store: store, handler: h}
+	return flowController{&flow{
+		reflector: r,
+		storage:   storage,
+		seed:      c.seed,
 		process:   c.process,
 		synced:    make(chan struct{}),
-		intake:    queueSink{transform: transfor, stored: store.List},
+		intake:    queueSink{transform: transfor, report: r.fail, stored: store.List},
 	}}
-	return c
 }
 
-// cacheInformer is a flow into a store of whole objects.
+// cacheInformer is what a flow into a store of whole objects does with them.
 type cacheInformer struct {
-	flowController
-	store   cache.Store
-	handler cache.ResourceEventHandler
+	reflector *Reflector
+	storage   *ResourceVersionStorage
+	store     cache.Store
+	handler   cache.ResourceEventHandler
 }
 
-func (c cacheInformer) Run(stopCh <-chan struct{}) {
-	c.RunWithContext(wait.ContextForChannel(stopCh))
-}
-
-func (c cacheInformer) RunWithContext(ctx context.Context) {
+// seed takes what the store holds for told.
+func (c cacheInformer) seed() {
 	for _, obj := range c.store.List() {
 		if err := c.storage.Add(obj); err != nil {
 			c.reflector.fail(fmt.Errorf("object in the store: %w", err))
 		}
 	}
-	c.run(ctx)
 }
 
 func (c cacheInformer) process(e *deltaqueue.Entry) error {

@@ -3,7 +3,9 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,7 +52,8 @@ type Config struct {
 	// RetryOnError has the deltas that Process returned an error for tried again,
 	// after 100 ms at first and 30 s at most, until it succeeds or Run ends. What
 	// arrives for the key meanwhile replaces what failed, except that a deletion is
-	// never left out. Otherwise the error is reported, and the deltas are not tried
+	// never left out. What failed stays in the queue: when the controller's own is
+	// full of it, nothing more is read. Otherwise the error is reported, and the deltas are not tried
 	// again before the object changes or is listed in another version than Process
 	// has handled.
 	RetryOnError bool
@@ -129,6 +132,7 @@ type queueController struct {
 	reflector *Reflector
 	retries   *retries
 
+	started   atomic.Bool
 	synced    chan struct{}
 	closeOnce sync.Once
 }
@@ -145,8 +149,12 @@ func (c *queueController) Run(stopCh <-chan struct{}) {
 }
 
 // RunWithContext fills and empties the queue until ctx ends, closes it then, and
-// processes what is left in it.
+// processes what is left in it. It can run once: the queue stays closed.
 func (c *queueController) RunWithContext(ctx context.Context) {
+	if !c.started.CompareAndSwap(false, true) {
+		c.reflector.onError(c.reflector, fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, ErrAlreadyRunning))
+		return
+	}
 	into := sink(storeSink{store: c.config.Queue, streamed: c.config.StreamHandleForPaginatedList})
 	var goroutines sync.WaitGroup
 	if c.config.RetryOnError {

@@ -28,6 +28,8 @@ type flow struct {
 	// skipUnchanged keeps objects from process that a list shows unchanged.
 	skipUnchanged bool
 	workers       int
+	// seed, if set, fills the storage at the beginning of each run.
+	seed func()
 	// intake is the sink's configuration; each run adds its queue.
 	intake queueSink
 
@@ -50,7 +52,14 @@ func (f *flow) run(ctx context.Context) {
 	defer f.end()
 	into := f.intake
 	into.queue = queue
-	known := newer(f.storage.newest(), f.reflector.LastSyncResourceVersion())
+	if f.seed != nil {
+		f.seed()
+	}
+	last := f.reflector.LastSyncResourceVersion()
+	known := newer(f.storage.newest(), last)
+	if known == "" { // no order in them: what was seen last was the newest
+		known = last
+	}
 
 	var goroutines sync.WaitGroup
 	goroutines.Go(func() { f.reflector.run(ctx, into, known) })
@@ -139,15 +148,20 @@ func (f *flow) syncedChecker() cache.DoneChecker {
 }
 
 // deltas returns an entry as client-go's queues hand it out, with a tombstone
-// where the final state is not known.
-func (f *flow) deltas(e *deltaqueue.Entry) cache.Deltas {
-	deltas := make(cache.Deltas, len(e.Deltas))
-	for i, d := range e.Deltas {
-		deltas[i] = cache.Delta{Type: d.Type, Object: d.Object}
-		if d.FinalStateUnknown() {
-			last, _ := f.storage.version(e.Key)
-			deltas[i].Object = f.intake.tombstone(e.Key, last)
+// where the final state is not known, and before an object that took the place
+// of another of its name.
+func (f *flow) deltas(e *deltaqueue.Entry) (deltas cache.Deltas) {
+	last, exists := f.storage.version(e.Key)
+	for _, d := range e.Deltas {
+		unseen := d.FinalStateUnknown()
+		replaced := exists && d.Type != cache.Deleted && !last.SameObject(d.Version)
+		if unseen || replaced {
+			deltas = append(deltas, cache.Delta{Type: cache.Deleted, Object: f.intake.tombstone(e.Key, last)})
 		}
+		if !unseen {
+			deltas = append(deltas, cache.Delta{Type: d.Type, Object: d.Object})
+		}
+		exists = exists && d.Type != cache.Deleted
 	}
 	return deltas
 }

@@ -29,7 +29,6 @@ package informer
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -177,7 +176,7 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 		r.onError = config.ErrorHandler
 	}
 
-	i := &resourceVersionInformer{handler: config.Handler, unsettled: map[string]bool{}}
+	i := &resourceVersionInformer{handler: config.Handler}
 	i.flow = flow{
 		reflector:     r,
 		storage:       config.Storage,
@@ -204,11 +203,6 @@ func listMode(config InformerConfig) ListMode {
 type resourceVersionInformer struct {
 	flow
 	handler ResourceEventHandler
-
-	mu sync.Mutex
-	// unsettled are the keys whose last call panicked: the handler may have begun
-	// to take in an object that Storage does not know.
-	unsettled map[string]bool
 }
 
 var _ ResourceVersionInformer = &resourceVersionInformer{}
@@ -233,9 +227,9 @@ func (i *resourceVersionInformer) Status() Status { return i.status() }
 // the handler has acknowledged.
 func (i *resourceVersionInformer) handle(e *deltaqueue.Entry) error {
 	known, exists := i.storage.version(e.Key)
-	unsettled := i.isUnsettled(e.Key)
+	unsettled := i.storage.isUnsettled(e.Key)
 	returned := false
-	defer func() { i.settle(e.Key, returned) }()
+	defer func() { i.storage.settle(e.Key, returned) }()
 	for _, d := range e.Deltas {
 		if d.Type != cache.Deleted {
 			i.present(e, d, known, exists)
@@ -269,26 +263,9 @@ func (i *resourceVersionInformer) present(e *deltaqueue.Entry, d deltaqueue.Delt
 	switch {
 	case !exists:
 		i.handler.OnAdd(d.Object, e.Initial)
-	case d.Type == cache.Replaced && known.ResourceVersion == d.Version.ResourceVersion:
+	case d.Type == cache.Replaced && known.ResourceVersion != "" && known.ResourceVersion == d.Version.ResourceVersion:
 		i.handler.OnSync(d.Object)
 	default:
 		i.handler.OnUpdate(nil, d.Object)
-	}
-}
-
-func (i *resourceVersionInformer) isUnsettled(key string) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.unsettled[key]
-}
-
-// settle notes whether the calls for key returned.
-func (i *resourceVersionInformer) settle(key string, returned bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if returned {
-		delete(i.unsettled, key)
-	} else {
-		i.unsettled[key] = true
 	}
 }

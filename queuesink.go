@@ -2,8 +2,11 @@ package informer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -83,7 +86,7 @@ func (s queueSink) fill(d *deltaqueue.Delta, it item) error {
 	s.prune.Apply(it.object)
 	d.Object = it.object
 	if s.transform != nil {
-		transformed, err := s.transform(it.object)
+		transformed, err := s.transformed(it.object)
 		if err != nil {
 			return &ItemError{Key: it.key, Err: err}
 		}
@@ -91,6 +94,19 @@ func (s queueSink) fill(d *deltaqueue.Delta, it item) error {
 	}
 	d.Bytes = objectsize.Of(d.Object)
 	return nil
+}
+
+// transformed calls Transform. Where utilruntime lets the process survive a
+// panic, so does the informer.
+func (s queueSink) transformed(obj interface{}) (result interface{}, err error) {
+	defer utilruntime.HandleCrash(func(value interface{}) {
+		err = fmt.Errorf("Transform: %w", &PanicError{Value: value})
+	})
+	result, err = s.transform(obj)
+	if err == nil && result == nil {
+		err = errors.New("Transform returned nil")
+	}
+	return result, err
 }
 
 // tell tells the ExtraStore, if there is one.
@@ -124,7 +140,8 @@ func (s queueSink) resync(ctx context.Context) error {
 	for _, obj := range s.stored() {
 		key, version, err := keyAndVersion(obj)
 		if err != nil {
-			return storeError("List", "", err)
+			s.report(storeError("List", "", err))
+			continue
 		}
 		if err := s.queue.Resync(ctx, deltaqueue.Delta{Type: cache.Sync, Key: key, Version: version, Object: obj}); err != nil {
 			return err
@@ -167,8 +184,9 @@ func (g *queueGeneration) skip(key string) {
 	g.queue.Keep(key)
 }
 
-func (g *queueGeneration) end(ctx context.Context, _ string) error {
+func (g *queueGeneration) end(ctx context.Context, resourceVersion string) error {
 	if g.partial {
+		g.queue.Observed(resourceVersion)
 		g.queue.EndUnswept()
 		return nil
 	}
@@ -178,6 +196,8 @@ func (g *queueGeneration) end(ctx context.Context, _ string) error {
 	if err := g.queue.Sweep(ctx, deleting); err != nil {
 		return err
 	}
+	// Before it may be synced: who waits for that may ask for the version.
+	g.queue.Observed(resourceVersion)
 	g.queue.EndGeneration()
 	return nil
 }

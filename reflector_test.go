@@ -419,7 +419,7 @@ func TestWatchAsksForItsTimeout(t *testing.T) {
 				require.GreaterOrEqual(t, asked, want)
 				require.Less(t, asked, 2*want)
 				seen[*opts.TimeoutSeconds] = true
-				if n == 20 {
+				if n >= 20 {
 					return stream(false), nil
 				}
 				return stream(true, watch.Event{Type: watch.Bookmark, Object: pod("a/1", fmt.Sprint(5+n))}), nil
@@ -427,6 +427,7 @@ func TestWatchAsksForItsTimeout(t *testing.T) {
 			r := informer.NewReflector(lw, nil, &journal{}, 0)
 			r.MinWatchTimeout = least
 			defer start(r.RunWithContext)()
+			time.Sleep(time.Hour) // each of these watches ends at once, and waits for a backoff
 			synctest.Wait()
 			require.Greater(t, len(seen), 5, "it is random")
 			require.Equal(t, "24", r.LastSyncResourceVersion())

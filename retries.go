@@ -142,10 +142,12 @@ type retriedSink struct {
 }
 
 func (s retriedSink) put(ctx context.Context, event watch.EventType, it item) (bool, error) {
+	stale, err := s.sink.put(ctx, event, it)
+	// Asked only now, for the queue may have waited for a call that then failed.
 	if event == watch.Deleted && s.retries.failed.Holds(it.key) {
 		s.retries.keep(ctx, it.key, cache.Deltas{{Type: cache.Deleted, Object: it.object}})
 	}
-	return s.sink.put(ctx, event, it)
+	return stale, err
 }
 
 func (s retriedSink) begin(ctx context.Context) (generation, error) {

@@ -152,10 +152,14 @@ func isTable(list runtime.Object) bool {
 func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	current := s.current
 	s.current = nil
+	// Who waits for the end may ask for the version then.
+	before := s.LastSyncResourceVersion()
+	s.reached(resourceVersion)
 	if err := current.end(ctx, resourceVersion); err != nil {
+		s.reached(before)
 		return err
 	}
-	s.listCompleted(resourceVersion)
+	s.listCompleted()
 	s.succeeded()
 	return s.into.observed(resourceVersion, false)
 }
@@ -172,7 +176,7 @@ func (s *session) watch(ctx context.Context, state listwatch.Watching) (listwatc
 	if err != nil {
 		return state, listwatch.Outcome{Kind: listwatch.Classify(err)}, err
 	}
-	defer stopWatch(w)
+	defer s.stopWatch(w)
 	s.contact()
 	s.succeeded()
 	s.onError(s.Reflector, nil)
@@ -194,7 +198,7 @@ func (s *session) watch(ctx context.Context, state listwatch.Watching) (listwatc
 				return follow.state, outcome, err
 			}
 			// A slow store holds up the reader; that is not the server's silence.
-			silence.broken(event.Type == watch.Bookmark)
+			silence.heard(event.Type == watch.Bookmark)
 		case now := <-silence.timer.C:
 			if quiet, stalled := silence.over(now); stalled {
 				return follow.state, listwatch.Outcome{Kind: listwatch.Stalled}, &StallError{Silence: quiet}
@@ -203,15 +207,30 @@ func (s *session) watch(ctx context.Context, state listwatch.Watching) (listwatc
 			if err := s.doResync(ctx); err != nil {
 				return follow.state, listwatch.Outcome{Kind: listwatch.Failed}, err
 			}
+			silence.heard(false)
 		}
 	}
 }
 
-// stopWatch stops w and waits until its goroutine has ended: it closes its
-// channel then.
-func stopWatch(w watch.Interface) {
+// stopMost is how long a watch may take to stop.
+const stopMost = 10 * time.Second
+
+// stopWatch stops w and waits until its goroutine has ended. It closes its
+// channel then, so watch.Interface says; some do not.
+func (s *session) stopWatch(w watch.Interface) {
 	w.Stop()
-	for range w.ResultChan() {
+	late := time.NewTimer(stopMost)
+	defer late.Stop()
+	for {
+		select {
+		case _, open := <-w.ResultChan():
+			if !open {
+				return
+			}
+		case <-late.C:
+			s.fail(fmt.Errorf("a %T did not close its channel within %v of Stop", w, stopMost))
+			return
+		}
 	}
 }
 
@@ -240,10 +259,16 @@ type following struct {
 
 // ended tells what the end of a watch's channel means.
 func (f *following) ended(start time.Time) (listwatch.Watching, listwatch.Outcome, error) {
-	if f.events == 0 && time.Since(start) < time.Second {
+	switch {
+	case time.Since(start) >= time.Second:
+		return f.state, listwatch.Outcome{Kind: listwatch.WatchEnded}, nil
+	case f.events == 0:
 		return f.state, listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, &cache.VeryShortWatchError{Name: f.name}
+	default:
+		// It got somewhere, but a server that goes on like this must not be asked
+		// again at once.
+		return f.state, listwatch.Outcome{Kind: listwatch.Failed}, nil
 	}
-	return f.state, listwatch.Outcome{Kind: listwatch.WatchEnded}, nil
 }
 
 // event handles one event. An error ends the watch, with outcome.

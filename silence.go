@@ -28,8 +28,8 @@ func newSilence(fixed, watchTimeout time.Duration) *silence {
 	return &silence{timer: time.NewTimer(limit), limit: limit, fixed: fixed > 0, since: time.Now()}
 }
 
-// broken notes that something came.
-func (s *silence) broken(bookmark bool) {
+// heard notes that something came.
+func (s *silence) heard(bookmark bool) {
 	s.since = time.Now()
 	if bookmark && !s.fixed && s.limit != stallAfterBookmark {
 		s.limit = stallAfterBookmark

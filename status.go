@@ -148,10 +148,9 @@ func (p *progress) reached(resourceVersion string) {
 	p.lastResourceVersion = resourceVersion
 }
 
-func (p *progress) listCompleted(resourceVersion string) {
+func (p *progress) listCompleted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lastResourceVersion = resourceVersion
 	p.listed = true
 }
 

@@ -15,17 +15,27 @@ import (
 // acknowledged, its key and its resource version, and nothing else of it. A key
 // is "namespace/name", or "name" for a cluster-scoped object.
 //
-// It is safe for concurrent use. While an informer runs, the informer writes it;
-// others should only read. An informer that starts with a filled storage hears
-// only what differs.
+// It is safe for concurrent use. An informer that starts with a filled storage
+// tells only what differs. While an informer runs, the informer writes it; what
+// others write then counts as acknowledged by its handler.
+//
+// To fill it, Replace takes a whole map; Add takes an object at a time, of which
+// a *metav1.PartialObjectMetadata with namespace, name, resource version and, if
+// it is known, UID is enough. With the UID, an object that was deleted and
+// created again meanwhile is noticed.
 type ResourceVersionStorage struct {
 	mu    sync.RWMutex
 	table *keytable.Table
+	// unsettled are the keys whose last handler call panicked, each with the newest
+	// generation that may have shown it. The handler may have begun to take in an
+	// object that the table does not have: when a generation does not show it, it is
+	// deleted like the known ones.
+	unsettled map[string]uint64
 }
 
 // NewResourceVersionStorage returns an empty storage.
 func NewResourceVersionStorage() *ResourceVersionStorage {
-	return &ResourceVersionStorage{table: keytable.New()}
+	return &ResourceVersionStorage{table: keytable.New(), unsettled: map[string]uint64{}}
 }
 
 // Add stores the resource version of obj, an object or a
@@ -97,7 +107,9 @@ func (c *ResourceVersionStorage) ListKeys() []string {
 // error names it and nothing changes. The UIDs of the objects are not known
 // then, and are adopted when they are first seen.
 func (c *ResourceVersionStorage) Replace(versions map[string]interface{}) error {
-	table := keytable.New()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	table := c.table.NewAfter()
 	for key, value := range versions {
 		resourceVersion, ok := value.(string)
 		if !ok {
@@ -108,9 +120,8 @@ func (c *ResourceVersionStorage) Replace(versions map[string]interface{}) error 
 		}
 		table.Set(key, keytable.Version{ResourceVersion: resourceVersion}, 0)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.table = table
+	clear(c.unsettled)
 	return nil
 }
 
@@ -145,6 +156,25 @@ func (c *ResourceVersionStorage) version(key string) (keytable.Version, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.table.Get(key)
+}
+
+// isUnsettled reports whether the last handler call for key panicked.
+func (c *ResourceVersionStorage) isUnsettled(key string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	_, ok := c.unsettled[key]
+	return ok
+}
+
+// settle notes whether the handler calls for key returned.
+func (c *ResourceVersionStorage) settle(key string, returned bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if returned {
+		delete(c.unsettled, key)
+	} else {
+		c.unsettled[key] = c.table.Generation()
+	}
 }
 
 // newest returns the greatest resource version stored. It is empty where the
@@ -187,12 +217,21 @@ func (k knownVersions) Mark(key string, generation uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.table.Mark(key, generation)
+	if _, ok := k.unsettled[key]; ok {
+		k.unsettled[key] = generation
+	}
 }
 
 func (k knownVersions) Unmarked(generation uint64) []string {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return k.table.Unmarked(generation)
+	keys := k.table.Unmarked(generation)
+	for key, mark := range k.unsettled {
+		if _, known := k.table.Get(key); !known && mark < generation {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 func keyOf(obj interface{}) (string, error) {

@@ -36,7 +36,7 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 	if e := q.newestLocked(key); e != nil {
 		return e.shows(version)
 	}
-	return q.skipUnchanged && q.unchangedLocked(key, version)
+	return q.skipUnchanged && version.ResourceVersion != "" && q.unchangedLocked(key, version)
 }
 
 // unchangedLocked reports whether key is known in version. The UID of an object

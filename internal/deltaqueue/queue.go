@@ -151,6 +151,11 @@ func (q *Queue) Stale(d Delta) bool {
 	if !ok {
 		return false
 	}
+	if ahead, err := resourceversion.CompareResourceVersion(version.ResourceVersion, q.observed); err == nil && ahead > 0 {
+		// What is known is newer than anything that the server has told since its
+		// versions went back.
+		return false
+	}
 	order, err := resourceversion.CompareResourceVersion(d.Version.ResourceVersion, version.ResourceVersion)
 	switch {
 	case err != nil: // opaque versions: only equality means something

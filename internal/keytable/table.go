@@ -52,6 +52,17 @@ func New() *Table {
 	return &Table{entries: map[string]entry{}}
 }
 
+// Generation is the number of the newest generation, 0 before the first.
+func (t *Table) Generation() uint64 { return t.generation }
+
+// NewAfter returns an empty table whose generations follow those of t, for use
+// in the place of t.
+func (t *Table) NewAfter() *Table {
+	next := New()
+	next.generation = t.generation
+	return next
+}
+
 // Begin starts a generation and returns its number, the greatest so far.
 func (t *Table) Begin() uint64 {
 	t.generation++
