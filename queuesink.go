@@ -100,11 +100,11 @@ func (s queueSink) fill(d *deltaqueue.Delta, it item) error {
 // panic, so does the informer.
 func (s queueSink) transformed(obj interface{}) (result interface{}, err error) {
 	defer utilruntime.HandleCrash(func(value interface{}) {
-		err = fmt.Errorf("Transform: %w", &PanicError{Value: value})
+		err = fmt.Errorf("transform: %w", &PanicError{Value: value})
 	})
 	result, err = s.transform(obj)
 	if err == nil && result == nil {
-		err = errors.New("Transform returned nil")
+		err = errors.New("transform returned nil")
 	}
 	return result, err
 }

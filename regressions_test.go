@@ -263,7 +263,7 @@ func TestATransformThatPanics(t *testing.T) {
 		require.Equal(t, []string{"add a/2 initial"}, r.events())
 		errs, _ := f.all()
 		require.Len(t, errs, 1)
-		require.EqualError(t, errs[0], `list item 0 "a/1" skipped: Transform: panic: malformed`)
+		require.EqualError(t, errs[0], `list item 0 "a/1" skipped: transform: panic: malformed`)
 	})
 }
 
