@@ -91,18 +91,6 @@ type Queue struct {
 	waiting bool
 }
 
-type passedOver struct {
-	// seq and resume are those of the oldest entry dropped.
-	seq    uint64
-	resume string
-	// generation is the one in which the last of them was dropped. One that
-	// begins later puts them all again.
-	generation uint64
-	// until is the last entry of the generation that repairs the loss; zero
-	// while none has.
-	until uint64
-}
-
 // New returns an empty queue.
 func New(opts Options) *Queue {
 	if opts.Limit <= 0 {
@@ -212,13 +200,6 @@ func (q *Queue) Holds(key string) bool {
 	return q.newestLocked(key) != nil
 }
 
-// Observed notes that everything up to a resource version has been put.
-func (q *Queue) Observed(resourceVersion string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.observed = resourceVersion
-}
-
 // Take returns the next entry, and waits for one; the error is that of ctx.
 // The entry must be given back with Done, Drop or Retry.
 func (q *Queue) Take(ctx context.Context) (*Entry, error) {
@@ -257,10 +238,7 @@ func (q *Queue) Done(e *Entry) {
 func (q *Queue) Drop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if p := q.passedLocked(); p == nil || e.seq < p.seq {
-		q.passed = &passedOver{seq: e.seq, resume: e.resume}
-	}
-	q.passed.generation, q.passed.until = q.generation, 0
+	q.passOverLocked(e)
 	q.finishLocked(e)
 }
 
@@ -309,32 +287,6 @@ func (q *Queue) Len() (entries int, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.order.Len(), q.bytes
-}
-
-// ResumePoint is the resource version up to which everything is acknowledged:
-// a watch from there brings again all that is not.
-func (q *Queue) ResumePoint() string {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	front, p := q.order.Front(), q.passedLocked()
-	switch {
-	case front != nil && (p == nil || front.Value.(*Entry).seq < p.seq):
-		return front.Value.(*Entry).resume
-	case p != nil:
-		return p.resume
-	default:
-		return q.observed
-	}
-}
-
-// passedLocked returns what was dropped and is not repaired, nil if nothing is.
-func (q *Queue) passedLocked() *passedOver {
-	if p := q.passed; p != nil && p.until != 0 {
-		if front := q.order.Front(); front == nil || front.Value.(*Entry).seq > p.until {
-			q.passed = nil
-		}
-	}
-	return q.passed
 }
 
 func (q *Queue) versionLocked(key string) (keytable.Version, bool) {
@@ -431,56 +383,5 @@ func (q *Queue) checkSyncedLocked() {
 	case <-q.synced:
 	default:
 		close(q.synced)
-	}
-}
-
-// unparkDueLocked makes the parked entries ready that are due, and returns how
-// long it is until the next one is; zero if there is none.
-func (q *Queue) unparkDueLocked(now time.Time) time.Duration {
-	for len(q.parked) > 0 {
-		if wait := q.parked[0].due.Sub(now); wait > 0 {
-			return wait
-		}
-		q.readyLocked(heap.Pop(&q.parked).(*Entry))
-	}
-	return 0
-}
-
-// roomLocked waits until the queue has room for key.
-func (q *Queue) roomLocked(ctx context.Context, key string) error {
-	for q.pending[key] == nil && q.order.Len() >= q.limit {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		q.waitLocked(ctx, 0)
-	}
-	return nil
-}
-
-// waitLocked gives the lock up until something changed, the context ended or,
-// if it is positive, the timeout is over.
-func (q *Queue) waitLocked(ctx context.Context, timeout time.Duration) {
-	q.waiting = true
-	changed := q.changed
-	q.mu.Unlock()
-	defer q.mu.Lock()
-	var expired <-chan time.Time
-	if timeout > 0 {
-		timer := time.NewTimer(timeout)
-		defer timer.Stop()
-		expired = timer.C
-	}
-	select {
-	case <-changed:
-	case <-expired:
-	case <-ctx.Done():
-	}
-}
-
-func (q *Queue) wakeLocked() {
-	if q.waiting {
-		close(q.changed)
-		q.changed = make(chan struct{})
-		q.waiting = false
 	}
 }

@@ -1,0 +1,54 @@
+package deltaqueue
+
+type passedOver struct {
+	// seq and resume are those of the oldest entry dropped.
+	seq    uint64
+	resume string
+	// generation is the one in which the last of them was dropped. One that
+	// begins later puts them all again.
+	generation uint64
+	// until is the last entry of the generation that repairs the loss; zero
+	// while none has.
+	until uint64
+}
+
+// Observed notes that everything up to a resource version has been put.
+func (q *Queue) Observed(resourceVersion string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.observed = resourceVersion
+}
+
+// ResumePoint is the resource version up to which everything is acknowledged:
+// a watch from there brings again all that is not.
+func (q *Queue) ResumePoint() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	front, p := q.order.Front(), q.passedLocked()
+	switch {
+	case front != nil && (p == nil || front.Value.(*Entry).seq < p.seq):
+		return front.Value.(*Entry).resume
+	case p != nil:
+		return p.resume
+	default:
+		return q.observed
+	}
+}
+
+// passedLocked returns what was dropped and is not repaired, nil if nothing is.
+func (q *Queue) passedLocked() *passedOver {
+	if p := q.passed; p != nil && p.until != 0 {
+		if front := q.order.Front(); front == nil || front.Value.(*Entry).seq > p.until {
+			q.passed = nil
+		}
+	}
+	return q.passed
+}
+
+// passOverLocked keeps the resume point at the oldest entry that was dropped.
+func (q *Queue) passOverLocked(e *Entry) {
+	if p := q.passedLocked(); p == nil || e.seq < p.seq {
+		q.passed = &passedOver{seq: e.seq, resume: e.resume}
+	}
+	q.passed.generation, q.passed.until = q.generation, 0
+}
