@@ -1,0 +1,242 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	loopback = "127.0.0.1"
+
+	// readyTimeout is generous: where all cores are busy with a build, a server
+	// that starts in two seconds takes many.
+	readyTimeout = 2 * time.Minute
+	readyPoll    = 50 * time.Millisecond
+)
+
+// WithoutListSnapshots is an API server flag. With it every page of a list but
+// the first is read from etcd, so that compaction expires list tokens at once.
+const WithoutListSnapshots = "--feature-gates=ListFromCacheSnapshot=false"
+
+// Options for Start. Only Binaries is needed.
+type Options struct {
+	Binaries Binaries
+
+	// APIServerFlags come after the cluster's own, so that they win.
+	APIServerFlags []string
+}
+
+// Cluster is one etcd and one API server. Its methods are not for several
+// goroutines at once; Config and what is made from it are.
+type Cluster struct {
+	options  Options
+	dir      string // everything that the servers write
+	identity *identity
+	etcdURL  string
+	port     int // of the API server, the same after a restart
+
+	etcd      *process
+	apiServer *process // nil while it is down
+}
+
+// Start starts both servers on the loopback interface and returns when they
+// are ready. The caller owns the cluster and must Close it.
+func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
+	dir, err := os.MkdirTemp("", "rvinformer-e2e-")
+	if err != nil {
+		return nil, fmt.Errorf("directory of the cluster: %w", err)
+	}
+	c := &Cluster{options: options, dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
+	if c.identity, err = newIdentity(dir); err != nil {
+		return nil, err
+	}
+	if c.port, err = freePort(); err != nil {
+		return nil, err
+	}
+	if err = c.startEtcd(ctx); err != nil {
+		return nil, err
+	}
+	if err = c.StartAPIServer(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Cluster) startEtcd(ctx context.Context) error {
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	c.etcdURL = "http://" + net.JoinHostPort(loopback, strconv.Itoa(port))
+	// There are no peers; any port will do for listening to them.
+	peers := "http://" + net.JoinHostPort(loopback, "0")
+	c.etcd, err = startProcess("etcd", c.options.Binaries.Etcd, c.logPath("etcd"), []string{
+		"--name=default",
+		"--data-dir=" + filepath.Join(c.dir, "etcd"),
+		"--listen-client-urls=" + c.etcdURL,
+		"--advertise-client-urls=" + c.etcdURL,
+		"--listen-peer-urls=" + peers,
+		"--initial-advertise-peer-urls=" + peers,
+		"--initial-cluster=default=" + peers,
+		// The data lives no longer than the test.
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+	})
+	if err != nil {
+		return err
+	}
+	return c.etcd.waitReady(ctx, http.DefaultClient, c.etcdURL+"/readyz")
+}
+
+// StartAPIServer starts the API server, again on its port and over its data if
+// it ran before, and returns when it is ready.
+func (c *Cluster) StartAPIServer(ctx context.Context) error {
+	if c.apiServer != nil {
+		return errors.New("kube-apiserver: it is already running")
+	}
+	server, err := startProcess("kube-apiserver", c.options.Binaries.APIServer, c.logPath("kube-apiserver"), append([]string{
+		"--etcd-servers=" + c.etcdURL,
+		"--bind-address=" + loopback,
+		"--secure-port=" + strconv.Itoa(c.port),
+		"--cert-dir=" + c.dir,
+		"--tls-cert-file=" + c.identity.certFile,
+		"--tls-private-key-file=" + c.identity.keyFile,
+		"--token-auth-file=" + c.identity.tokenFile,
+		"--authorization-mode=RBAC",
+		// Nobody uses service accounts here; any key is good enough.
+		"--service-account-issuer=https://" + loopback,
+		"--service-account-key-file=" + c.identity.keyFile,
+		"--service-account-signing-key-file=" + c.identity.keyFile,
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--endpoint-reconciler-type=none",
+		// Without a controller that makes the default service account, this
+		// plugin would refuse every pod.
+		"--disable-admission-plugins=ServiceAccount",
+		// History goes when a test compacts it, and at no other time.
+		"--etcd-compaction-interval=0",
+		// The tests write as fast as they can. What a throttled client sees is
+		// for a simulated server to show, which can do it at a chosen moment.
+		"--enable-priority-and-fairness=false",
+		"--max-requests-inflight=0",
+		"--max-mutating-requests-inflight=0",
+	}, c.options.APIServerFlags...))
+	if err != nil {
+		return err
+	}
+	c.apiServer = server
+	client, err := rest.HTTPClientFor(c.Config())
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	return server.waitReady(ctx, client, c.host()+"/readyz")
+}
+
+// waitReady polls url until it answers 200, for as long as the process lives.
+func (p *process) waitReady(ctx context.Context, client *http.Client, url string) error {
+	last := errors.New("never asked")
+	err := wait.PollUntilContextTimeout(ctx, readyPoll, readyTimeout, true, func(ctx context.Context) (bool, error) {
+		select {
+		case <-p.exited:
+			return false, errors.New("it ended before it was ready")
+		default:
+		}
+		last = probe(ctx, client, url)
+		return last == nil, nil
+	})
+	if err != nil {
+		return p.failure(fmt.Errorf("waiting until it is ready: %w (last answer: %v)", err, last))
+	}
+	return nil
+}
+
+func probe(ctx context.Context, client *http.Client, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	if err := resp.Body.Close(); err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, resp.Status)
+	}
+	return nil
+}
+
+// KillAPIServer ends the API server with SIGKILL, as a machine that loses its
+// power would: connections break, and nothing is said on them. It returns when
+// the process is gone.
+func (c *Cluster) KillAPIServer() error {
+	if c.apiServer == nil {
+		return errors.New("kube-apiserver: it is not running")
+	}
+	if err := c.apiServer.kill(); err != nil {
+		return err
+	}
+	c.apiServer = nil
+	return nil
+}
+
+// Config returns a configuration of its own for an administrator, verifying the
+// server's certificate and not limiting the rate of requests.
+func (c *Cluster) Config() *rest.Config {
+	return &rest.Config{
+		Host:            c.host(),
+		BearerToken:     c.identity.token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.identity.ca},
+		QPS:             -1,
+	}
+}
+
+func (c *Cluster) host() string {
+	return "https://" + net.JoinHostPort(loopback, strconv.Itoa(c.port))
+}
+
+func (c *Cluster) logPath(name string) string {
+	return filepath.Join(c.dir, name+".log")
+}
+
+// ShowLogs adds the end of both logs to t's output if t fails.
+func (c *Cluster) ShowLogs(t testing.TB) {
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for _, name := range []string{"etcd", "kube-apiserver"} {
+			t.Log(logTail(c.logPath(name)))
+		}
+	})
+}
+
+// Close kills both servers, waits until they are gone and removes their data.
+func (c *Cluster) Close() error {
+	var errs []error
+	for _, p := range []*process{c.apiServer, c.etcd} {
+		if p != nil {
+			errs = append(errs, p.kill())
+		}
+	}
+	errs = append(errs, os.RemoveAll(c.dir))
+	return errors.Join(errs...)
+}

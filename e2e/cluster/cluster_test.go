@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// shared is the cluster of all tests of this package, each in a namespace of
+// its own. Nothing here runs in parallel, so that any test may kill its server.
+var shared *Cluster
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	ctx := context.Background()
+	binaries, err := Build(ctx, "")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	shared, err = Start(ctx, Options{Binaries: binaries, APIServerFlags: []string{WithoutListSnapshots}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() {
+		if err := shared.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}()
+	return m.Run()
+}
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	shared.ShowLogs(t)
+	return ctx
+}
+
+func testPods(ctx context.Context, t *testing.T) *Objects {
+	namespace, err := shared.CreateNamespace(ctx, "cluster")
+	require.NoError(t, err)
+	pods, err := shared.Pods(namespace)
+	require.NoError(t, err)
+	return pods
+}
+
+func TestDataOutlivesAKilledServer(t *testing.T) {
+	ctx := testContext(t)
+	pods := testPods(ctx, t)
+	require.NoError(t, pods.Fill(ctx, 50))
+	before, err := pods.Versions(ctx)
+	require.NoError(t, err)
+	require.Len(t, before, 50)
+
+	require.NoError(t, shared.KillAPIServer())
+	_, err = pods.Versions(ctx)
+	require.Error(t, err, "nobody should answer while the server is down")
+	require.Error(t, shared.KillAPIServer(), "there is nothing left to kill")
+
+	require.NoError(t, shared.StartAPIServer(ctx))
+	require.Error(t, shared.StartAPIServer(ctx), "it is already running")
+	after, err := pods.Versions(ctx)
+	require.NoError(t, err, "the same client should work again")
+	require.Equal(t, before, after)
+}
+
+func TestCompactionExpiresListTokens(t *testing.T) {
+	ctx := testContext(t)
+	pods := testPods(ctx, t)
+	require.NoError(t, pods.Fill(ctx, 20))
+	client, err := kubernetes.NewForConfig(shared.Config())
+	require.NoError(t, err)
+
+	page, err := client.CoreV1().Pods(pods.Namespace).List(ctx, metav1.ListOptions{Limit: 5})
+	require.NoError(t, err)
+	require.NotEmpty(t, page.Continue)
+	require.NoError(t, pods.Update(ctx, Name(0), "after-the-first-page"))
+	_, err = client.CoreV1().Pods(pods.Namespace).List(ctx, metav1.ListOptions{Limit: 5, Continue: page.Continue})
+	require.NoError(t, err, "until history is compacted the token is good")
+
+	require.NoError(t, shared.Compact(ctx))
+	_, err = client.CoreV1().Pods(pods.Namespace).List(ctx, metav1.ListOptions{Limit: 5, Continue: page.Continue})
+	require.True(t, apierrors.IsResourceExpired(err), "got %v", err)
+}
+
+func TestWidgetsAreServed(t *testing.T) {
+	ctx := testContext(t)
+	require.NoError(t, shared.CreateWidgetDefinition(ctx))
+	require.NoError(t, shared.CreateWidgetDefinition(ctx), "they are defined already")
+	namespace, err := shared.CreateNamespace(ctx, "widgets")
+	require.NoError(t, err)
+	widgets, err := shared.Widgets(namespace)
+	require.NoError(t, err)
+	require.NoError(t, widgets.Fill(ctx, 10))
+	require.NoError(t, widgets.Update(ctx, Name(3), "updated"))
+	require.NoError(t, widgets.Delete(ctx, Name(4)))
+	versions, err := widgets.Versions(ctx)
+	require.NoError(t, err)
+	require.Len(t, versions, 9)
+	require.NotContains(t, versions, namespace+"/"+Name(4))
+}
+
+func TestChurnWritesUntilStopped(t *testing.T) {
+	ctx := testContext(t)
+	pods := testPods(ctx, t)
+	require.NoError(t, pods.Fill(ctx, 20))
+	churn := pods.StartChurn(ctx, 4, 40, 20)
+	require.NoError(t, churn.Await(ctx, 200))
+	require.NoError(t, churn.Stop())
+	before, err := pods.Versions(ctx)
+	require.NoError(t, err)
+	writes := churn.Writes()
+	after, err := pods.Versions(ctx)
+	require.NoError(t, err)
+	require.Equal(t, before, after, "nothing is written after Stop")
+	require.Equal(t, writes, churn.Writes())
+
+	churn.Resume(ctx)
+	require.NoError(t, churn.Await(ctx, 200))
+	require.NoError(t, churn.Stop())
+	require.GreaterOrEqual(t, churn.Writes(), writes+200)
+}
+
+func TestStartSaysWhyItFailed(t *testing.T) {
+	ctx := testContext(t)
+	options := shared.options
+	options.APIServerFlags = []string{"--no-such-flag"}
+	_, err := Start(ctx, options)
+	require.ErrorContains(t, err, "unknown flag: --no-such-flag")
+
+	options.Binaries.Etcd += "-missing"
+	_, err = Start(ctx, options)
+	require.ErrorContains(t, err, options.Binaries.Etcd)
+}

@@ -1,0 +1,56 @@
+package cluster
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	certutil "k8s.io/client-go/util/cert"
+)
+
+// identity is what the API server proves itself with, and what its one user
+// does. The files stay the same across restarts, so that a client keeps
+// working.
+type identity struct {
+	token string
+	ca    []byte
+
+	certFile  string
+	keyFile   string
+	tokenFile string
+}
+
+func newIdentity(dir string) (*identity, error) {
+	// The certificate file holds the server's certificate and the CA that
+	// signed it; as a pool of trusted roots it serves the client as well.
+	cert, key, err := certutil.GenerateSelfSignedCertKey(loopback, []net.IP{net.ParseIP(loopback)}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of the API server: %w", err)
+	}
+	secret := make([]byte, 16)
+	if _, err := rand.Read(secret); err != nil {
+		return nil, fmt.Errorf("token of the administrator: %w", err)
+	}
+	id := &identity{
+		token:     hex.EncodeToString(secret),
+		ca:        cert,
+		certFile:  filepath.Join(dir, "apiserver.crt"),
+		keyFile:   filepath.Join(dir, "apiserver.key"),
+		tokenFile: filepath.Join(dir, "tokens.csv"),
+	}
+	// system:masters passes every authorizer.
+	tokens := id.token + `,admin,admin,"system:masters"` + "\n"
+	for path, content := range map[string][]byte{
+		id.certFile:  cert,
+		id.keyFile:   key,
+		id.tokenFile: []byte(tokens),
+	} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return nil, fmt.Errorf("identity of the API server: %w", err)
+		}
+	}
+	return id, nil
+}

@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/e2e/cluster"
+)
+
+// settings are the ways in which an informer can be asked to list.
+var settings = []struct {
+	name   string
+	config informer.InformerConfig
+}{
+	{"auto", informer.InformerConfig{}},
+	{"paged", informer.InformerConfig{ListMode: informer.ListModePaged}},
+	{"full", informer.InformerConfig{ListMode: informer.ListModeFull}},
+	{"forced pages", informer.InformerConfig{ForcePaginatedList: true}},
+	{"streamed pages, four workers", informer.InformerConfig{
+		ForcePaginatedList: true, StreamHandleForPaginatedList: true, Workers: 4,
+	}},
+}
+
+func TestColdStartOnPods(t *testing.T) {
+	ctx := testContext(t)
+	c := usual.get(t)
+	testColdStart(ctx, t, c, newPods(ctx, t, c, 5000), 5000)
+}
+
+func TestColdStartOnCustomResources(t *testing.T) {
+	ctx := testContext(t)
+	c := usual.get(t)
+	testColdStart(ctx, t, c, newWidgets(ctx, t, c, 1000), 1000)
+}
+
+func TestColdStartOnNothing(t *testing.T) {
+	ctx := testContext(t)
+	c := usual.get(t)
+	testColdStart(ctx, t, c, newPods(ctx, t, c, 0), 0)
+}
+
+func testColdStart(ctx context.Context, t *testing.T, c *cluster.Cluster, objects *cluster.Objects, n int) {
+	for _, setting := range settings {
+		t.Run(setting.name, func(t *testing.T) {
+			config := setting.config
+			config.ListerWatcher = source(t, c.Config(), objects)
+			config.Storage = informer.NewResourceVersionStorage()
+			s := start(ctx, t, newMirror(nil), config)
+			s.waitSynced(ctx, t)
+			// Synced means delivered, so that nothing is to be waited for.
+			requireSame(t, versions(ctx, t, objects), s.mirror.known())
+			require.Equal(t, n, s.mirror.counts()[added])
+			require.Len(t, s.mirror.all(), n)
+			for _, e := range s.mirror.all() {
+				require.True(t, e.initial, "%v", e)
+			}
+			require.Equal(t, n, config.Storage.Len())
+			requireStored(t, config.Storage, s.mirror.known())
+			require.Empty(t, s.reported())
+			s.requireEqual(ctx, t, objects)
+			require.NotEmpty(t, s.informer.LastSyncResourceVersion())
+		})
+	}
+}
+
+// requireStored checks that the storage has exactly what was acknowledged.
+func requireStored(t *testing.T, storage *informer.ResourceVersionStorage, want map[string]cluster.Version) {
+	t.Helper()
+	rvs := make(map[string]string, len(want))
+	for key, version := range want {
+		rvs[key] = version.ResourceVersion
+	}
+	stored := make(map[string]string, storage.Len())
+	for key, rv := range storage.All() {
+		stored[key] = rv
+	}
+	require.Equal(t, rvs, stored)
+}

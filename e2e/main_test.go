@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/e2e/cluster"
+)
+
+// testTimeout ends a test that waits for something that never comes.
+const testTimeout = 2 * time.Minute
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	binaries, err := cluster.Build(context.Background(), "")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	usual.options = cluster.Options{Binaries: binaries}
+	forgetful.options = cluster.Options{Binaries: binaries, APIServerFlags: []string{cluster.WithoutListSnapshots}}
+	defer func() {
+		if err := errors.Join(usual.close(), forgetful.close()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}()
+	return m.Run()
+}
+
+// The clusters of this package. Every test works in a namespace of its own, and
+// none runs in parallel, so that any may kill its API server.
+var (
+	// usual has the settings that servers have by default.
+	usual lazyCluster
+
+	// forgetful reads list pages from etcd, so that compaction expires tokens.
+	forgetful lazyCluster
+)
+
+// lazyCluster is started by the first test that needs it, so that running one
+// test starts one cluster.
+type lazyCluster struct {
+	options cluster.Options
+
+	once    sync.Once
+	cluster *cluster.Cluster
+	err     error
+}
+
+func (l *lazyCluster) get(t *testing.T) *cluster.Cluster {
+	t.Helper()
+	l.once.Do(func() { l.cluster, l.err = cluster.Start(context.Background(), l.options) })
+	require.NoError(t, l.err)
+	l.cluster.ShowLogs(t)
+	return l.cluster
+}
+
+func (l *lazyCluster) close() error {
+	if l.cluster == nil {
+		return nil
+	}
+	return l.cluster.Close()
+}
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// newPods fills a new namespace with n pods.
+func newPods(ctx context.Context, t *testing.T, c *cluster.Cluster, n int) *cluster.Objects {
+	t.Helper()
+	namespace, err := c.CreateNamespace(ctx, "pods")
+	require.NoError(t, err)
+	pods, err := c.Pods(namespace)
+	require.NoError(t, err)
+	require.NoError(t, pods.Fill(ctx, n))
+	return pods
+}
+
+// newWidgets fills a new namespace with n custom resources.
+func newWidgets(ctx context.Context, t *testing.T, c *cluster.Cluster, n int) *cluster.Objects {
+	t.Helper()
+	require.NoError(t, c.CreateWidgetDefinition(ctx))
+	namespace, err := c.CreateNamespace(ctx, "widgets")
+	require.NoError(t, err)
+	widgets, err := c.Widgets(namespace)
+	require.NoError(t, err)
+	require.NoError(t, widgets.Fill(ctx, n))
+	return widgets
+}
+
+// versions of all objects, as the server has them now.
+func versions(ctx context.Context, t *testing.T, objects *cluster.Objects) map[string]cluster.Version {
+	t.Helper()
+	now, err := objects.Versions(ctx)
+	require.NoError(t, err)
+	return now
+}
