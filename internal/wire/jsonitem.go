@@ -1,0 +1,183 @@
+package wire
+
+// field is a key that some reader looks at.
+type field uint8
+
+const (
+	fieldOther field = iota
+	fieldEnd         // no key: the object's end
+	fieldAPIVersion
+	fieldKind
+	fieldMetadata
+	fieldItems
+	fieldType
+	fieldObject
+	fieldName
+	fieldNamespace
+	fieldUID
+	fieldResourceVersion
+	fieldContinue
+	fieldRemainingItemCount
+)
+
+// The longest name above, each letter as \uXXXX. A longer key is none of them.
+const maxEscapedField = len("remainingItemCount") * 6
+
+// fieldOf matches as apimachinery does: exactly, letter case included, after unescaping. It must be called while keep
+// still holds the key. Keys of a dropped item match nothing.
+func (s *jsonScan) fieldOf(key span) field {
+	raw := s.raw(key)
+	f := fieldNamed(raw)
+	if f == fieldOther && len(raw) <= maxEscapedField && !isPlain(raw) {
+		mark := len(s.scratch)
+		if v, ok := s.unescaped(key); ok {
+			f = fieldNamed(v)
+		}
+		s.scratch = s.scratch[:mark]
+	}
+	return f
+}
+
+func fieldNamed(b []byte) field {
+	switch string(b) {
+	case "apiVersion":
+		return fieldAPIVersion
+	case "kind":
+		return fieldKind
+	case "metadata":
+		return fieldMetadata
+	case "items":
+		return fieldItems
+	case "type":
+		return fieldType
+	case "object":
+		return fieldObject
+	case "name":
+		return fieldName
+	case "namespace":
+		return fieldNamespace
+	case "uid":
+		return fieldUID
+	case "resourceVersion":
+		return fieldResourceVersion
+	case "continue":
+		return fieldContinue
+	case "remainingItemCount":
+		return fieldRemainingItemCount
+	}
+	return fieldOther
+}
+
+// identity is where an object, whose bytes are text, says what it is. Of repeated keys the last one counts, and null
+// counts as no key, as in every Go decoder.
+type identity struct {
+	text                            span
+	apiVersion, kind                span
+	namespace, name, uid, rv        span
+	hasAPIVersion, hasKind, isThere bool
+}
+
+// object passes the object that begins at pos, inside an item that keep holds, and fills obj. A value of another type
+// is noted.
+func (s *jsonScan) object() bool {
+	from := s.pos - s.keep
+	if s.buf[s.pos] != '{' {
+		s.note("an object expected")
+		return s.skip()
+	}
+	s.obj = identity{isThere: true}
+	s.enter()
+	for first := true; ; first = false {
+		f, ok := s.member(first)
+		if !ok {
+			return false
+		}
+		switch f {
+		case fieldEnd:
+			s.obj.text = span{from, s.pos - s.keep}
+			return true
+		case fieldAPIVersion:
+			s.obj.hasAPIVersion = true
+			ok = s.text(&s.obj.apiVersion)
+		case fieldKind:
+			s.obj.hasKind = true
+			ok = s.text(&s.obj.kind)
+		case fieldMetadata:
+			ok = s.metadata()
+		default:
+			ok = s.skip()
+		}
+		if !ok {
+			return false
+		}
+	}
+}
+
+func (s *jsonScan) metadata() bool {
+	if s.buf[s.pos] != '{' {
+		return s.null("an object expected as metadata")
+	}
+	s.enter()
+	for first := true; ; first = false {
+		f, ok := s.member(first)
+		if !ok {
+			return false
+		}
+		switch f {
+		case fieldEnd:
+			return true
+		case fieldName:
+			ok = s.text(&s.obj.name)
+		case fieldNamespace:
+			ok = s.text(&s.obj.namespace)
+		case fieldUID:
+			ok = s.text(&s.obj.uid)
+		case fieldResourceVersion:
+			ok = s.text(&s.obj.rv)
+		default:
+			ok = s.skip()
+		}
+		if !ok {
+			return false
+		}
+	}
+}
+
+// identify fills in what obj says. Strings that are no valid JSON are noted.
+func (s *jsonScan) identify(item *Item) {
+	o := &s.obj
+	item.hasAPIVersion, item.hasKind = o.hasAPIVersion, o.hasKind
+	s.value(&item.APIVersion, o.apiVersion)
+	s.value(&item.Kind, o.kind)
+	s.value(&item.Namespace, o.namespace)
+	s.value(&item.Name, o.name)
+	s.value(&item.UID, o.uid)
+	s.value(&item.ResourceVersion, o.rv)
+}
+
+func (s *jsonScan) value(dst *[]byte, v span) {
+	b, ok := s.unescaped(v)
+	if !ok {
+		s.note("invalid string")
+	}
+	*dst = b
+}
+
+// itemError is the error of the unit, whose end has been reached, or nil if the item may be handed over.
+func (s *jsonScan) itemError(item *Item, mayBeNameless bool) error {
+	size := s.at() - s.unit
+	if !s.dropped && size <= s.limit && s.fault == nil && (len(item.Name) > 0 || mayBeNameless) {
+		return nil
+	}
+	e := &ItemError{Reason: ErrNoName, Index: item.Index, Offset: s.unit, At: s.at(), Size: size,
+		Namespace: string(item.Namespace), Name: string(item.Name)}
+	switch {
+	case s.dropped:
+		e.Reason, e.Namespace, e.Name = ErrTooLarge, s.lostNamespace, s.lostName
+	case size > s.limit:
+		e.Reason = ErrTooLarge
+	case s.fault != nil:
+		e.Reason, e.Detail, e.At = s.fault, s.faultDetail, s.faultAt
+	}
+	return e
+}

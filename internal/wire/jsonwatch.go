@@ -1,0 +1,152 @@
+package wire
+
+import (
+	"encoding/json"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// jsonWatch reads {"type":…,"object":{…}} one after another. Its unit is the frame.
+type jsonWatch struct {
+	jsonScan
+	options Options
+
+	err   error // ended the body
+	index int   // of the next event
+}
+
+func newJSONWatch(body io.Reader, o Options) *jsonWatch {
+	w := &jsonWatch{options: o}
+	w.Reset(body)
+	return w
+}
+
+func (w *jsonWatch) Reset(body io.Reader) {
+	w.forget()
+	w.restart(body, w.options)
+	w.err, w.index = nil, 0
+}
+
+func (w *jsonWatch) Next() (Event, error) {
+	w.forget()
+	if w.err != nil {
+		return Event{}, w.err
+	}
+	c, ok := w.peek()
+	switch {
+	case !ok && w.stop == io.EOF:
+		w.err = io.EOF
+		return Event{}, w.err
+	case !ok:
+		w.err = w.ended(w.index)
+		return Event{}, w.err
+	case c != '{' && w.index == 0:
+		w.err = w.bodyError(ErrNotWatch, "'{' expected", 0)
+		return Event{}, w.err
+	case c != '{':
+		w.err = w.bodyError(ErrMalformed, "'{' of an event expected", w.index)
+		return Event{}, w.err
+	}
+	return w.event()
+}
+
+// frame is what an event's members say, as offsets from keep.
+type frame struct{ typ, kind span }
+
+func (w *jsonWatch) event() (Event, error) {
+	w.begin(true)
+	var f frame
+	if !w.frame(&f) && !(w.wrecked && w.resync(0)) {
+		w.err = w.ended(w.index)
+		return Event{}, w.err
+	}
+	event := Event{Type: eventType(w.textOf(f.typ)), Item: Item{Format: JSON, Index: w.index, Offset: w.unit}}
+	w.identify(&event.Item)
+	if !w.dropped && w.fault == nil {
+		if f.typ.to == 0 && string(w.textOf(f.kind)) == "Status" {
+			w.err = w.bodyError(ErrStatus, "", w.index)
+			return Event{}, w.err
+		}
+		w.check(&event)
+	}
+	w.index++
+	err := w.itemError(&event.Item, event.Type == watch.Error || event.Type == watch.Bookmark)
+	if err == nil {
+		text := w.obj.text
+		event.Offset = w.unit + int64(text.from)
+		event.Bytes = w.lend(w.keep+text.from, w.keep+text.to)
+	} else {
+		event = Event{}
+	}
+	w.begin(false)
+	return event, err
+}
+
+// frame reads one frame. Of repeated members the last one counts.
+func (w *jsonWatch) frame(fr *frame) bool {
+	w.enter()
+	for first := true; ; first = false {
+		f, ok := w.member(first)
+		if !ok {
+			return false
+		}
+		switch f {
+		case fieldEnd:
+			return true
+		case fieldType:
+			ok = w.text(&fr.typ)
+		case fieldKind:
+			fr.kind = span{}
+			if w.buf[w.pos] == '"' {
+				ok = w.text(&fr.kind)
+			} else {
+				ok = w.skip()
+			}
+		case fieldObject:
+			if w.buf[w.pos] == 'n' {
+				ok = w.skip()
+			} else {
+				ok = w.object()
+			}
+		default:
+			ok = w.skip()
+		}
+		if !ok {
+			return false
+		}
+	}
+}
+
+func (w *jsonWatch) textOf(v span) []byte {
+	b, ok := w.unescaped(v)
+	if !ok {
+		w.note("invalid string")
+	}
+	return b
+}
+
+func (w *jsonWatch) check(event *Event) {
+	switch {
+	case event.Type == "":
+		w.note("unknown type of event")
+	case !w.obj.isThere:
+		w.note("event without an object")
+	case event.Type == watch.Bookmark:
+		event.InitialEventsEnd = w.endsInitialEvents()
+	}
+}
+
+// endsInitialEvents decodes in the ordinary way: a bookmark is small, and comes once a minute.
+func (w *jsonWatch) endsInitialEvents() bool {
+	var object struct {
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(w.raw(w.obj.text), &object); err != nil {
+		w.note("bookmark: " + err.Error())
+	}
+	return object.Metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+}

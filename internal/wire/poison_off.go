@@ -1,0 +1,6 @@
+//go:build !wirepoison
+
+package wire
+
+// poisonLent: see poison_on.go.
+const poisonLent = false

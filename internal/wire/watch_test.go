@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// One of each type, in both formats.
+func TestWatchEvents(t *testing.T) {
+	bodies := map[Format][]byte{JSON: []byte(jsonWatchSeeds[0]), Protobuf: protoWatchSeeds(t)[0]}
+	for format, body := range bodies {
+		w := NewWatchReader(bytes.NewReader(body), format, Options{})
+		types := map[watch.EventType]int{}
+		for {
+			event, err := w.Next()
+			if err == io.EOF {
+				break
+			}
+			if Recoverable(err) {
+				require.ErrorIs(t, err, ErrNoName)
+				continue
+			}
+			require.NoError(t, err)
+			types[event.Type]++
+			require.True(t, bytes.HasPrefix(body[event.Offset:], event.Bytes))
+			switch event.Type {
+			case watch.Bookmark:
+				require.True(t, event.InitialEventsEnd)
+				require.Equal(t, "9", string(event.ResourceVersion))
+			case watch.Error:
+				status, err := event.Status()
+				require.NoError(t, err)
+				require.Equal(t, metav1.StatusReasonExpired, status.Reason)
+				require.EqualValues(t, 410, status.Code)
+				require.Equal(t, "Status", string(event.Kind))
+			default:
+				require.NotEmpty(t, event.Name)
+				require.Equal(t, "Pod", string(event.Kind))
+			}
+		}
+		require.Equal(t, 1, types[watch.Bookmark])
+		require.Equal(t, 1, types[watch.Error])
+	}
+}
+
+func TestWrongWatchBodies(t *testing.T) {
+	event := `{"type":"ADDED","object":` + good + `}`
+	frame := string(protoWatchSeeds(t)[0])
+	for _, c := range []struct {
+		format Format
+		body   string
+		want   error
+	}{
+		{JSON, "", io.EOF},
+		{JSON, "\n \n", io.EOF},
+		{JSON, "null", ErrNotWatch},
+		{JSON, "[" + event + "]", ErrNotWatch},
+		{JSON, "<html>", ErrNotWatch},
+		{JSON, `{"kind":"Status","status":"Failure"}`, ErrStatus},
+		{JSON, event + "<html>", ErrMalformed},
+		{JSON, event + event[:40], io.ErrUnexpectedEOF},
+		{Protobuf, "", io.EOF},
+		{Protobuf, "<html>", ErrNotWatch},
+		{Protobuf, event, ErrNotWatch},
+		{Protobuf, "k8s\x00abc", ErrNotWatch},
+		{Protobuf, frame[:3], io.ErrUnexpectedEOF},
+		{Protobuf, frame[:30], io.ErrUnexpectedEOF},
+		{Protobuf, frame + "<html>", ErrEndless},
+	} {
+		_, err := readAll(t, openWatch(c.format)(strings.NewReader(c.body), Options{}))
+		require.ErrorIs(t, err, c.want, c.body)
+	}
+}
+
+func TestLostWatchEvents(t *testing.T) {
+	const next = `{"type":"ADDED","object":` + good + `}`
+	for event, want := range map[string]error{
+		`{"type":"ADDED","object":{}}`:                        ErrNoName,
+		`{"type":"ADDED","object":null}`:                      ErrMalformed,
+		`{"type":"ADDED"}`:                                    ErrMalformed,
+		`{"type":"ADDED","object":[]}`:                        ErrMalformed,
+		`{"type":"added","object":` + good + `}`:              ErrMalformed,
+		`{"type":7,"object":` + good + `}`:                    ErrMalformed,
+		`{"object":` + good + `}`:                             ErrMalformed,
+		`{"type":"ADDED","object":{"metadata":{"name":"a"}]}`: ErrMalformed,
+		`{"type":"ADDED","object":{"metadata":{"name":"a","x":"` + strings.Repeat("x", 3000) + `"}}}`: ErrTooLarge,
+	} {
+		all, err := readAll(t, openWatch(JSON)(strings.NewReader(next+event+"\n"+next), Options{MaxItemBytes: 2000, BufferBytes: 64}))
+		require.Equal(t, io.EOF, err, event)
+		require.Len(t, all, 3, event)
+		require.ErrorIs(t, all[1].err, want, event)
+		require.Equal(t, good, all[2].Bytes)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "n"}}
+	fine := protoFrame(t, "ADDED", encoded(t, protoCodec, pod))
+	big := pod.DeepCopy()
+	big.Spec.NodeName = strings.Repeat("x", 30000)
+	for name, c := range map[string]struct {
+		frame []byte
+		want  error
+	}{
+		"no name":   {protoFrame(t, "ADDED", encoded(t, protoCodec, &corev1.Pod{})), ErrNoName},
+		"no prefix": {protoFrame(t, "ADDED", []byte("xxxxxxxx")), ErrMalformed},
+		"no type":   {protoFrame(t, "", encoded(t, protoCodec, pod)), ErrMalformed},
+		"empty":     {make([]byte, 4), ErrMalformed},
+		"garbage":   {append(binary.BigEndian.AppendUint32(nil, 3), 0xff, 0xff, 0xff), ErrMalformed},
+		"too large": {protoFrame(t, "ADDED", encoded(t, protoCodec, big)), ErrTooLarge},
+	} {
+		body := bytes.Join([][]byte{fine, c.frame, fine}, nil)
+		all, err := readAll(t, openWatch(Protobuf)(bytes.NewReader(body), Options{MaxItemBytes: 20000, BufferBytes: 64}))
+		require.Equal(t, io.EOF, err, name)
+		require.Len(t, all, 3, name)
+		require.ErrorIs(t, all[1].err, c.want, name)
+		require.Equal(t, all[0].Bytes, all[2].Bytes)
+		if c.want == ErrTooLarge {
+			var fault *ItemError
+			require.ErrorAs(t, all[1].err, &fault)
+			require.Equal(t, "n/a", fault.Namespace+"/"+fault.Name)
+			require.EqualValues(t, len(c.frame)-4, fault.Size)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package wire
+
+import "io"
+
+const (
+	headBytes = 256
+	// A buffer that grew is given back after so many items that did not need it.
+	calmItems = 64
+	// As bufio: a reader that returns nothing so many times in a row is broken.
+	emptyReads = 100
+)
+
+// window is the part of the body that is held in memory. It slides: fill drops what is behind and reads what follows.
+//
+//	body:  ····|base ······ keep ······ pos ······ end|·····
+//	buf:       |0                                      |    ...len(buf)
+//
+// Invariant: keep == -1 or 0 <= keep <= pos; pos <= end <= len(buf). buf[i] is the body's byte base+i. fill moves all
+// of them together, so indexes do not survive it; offsets relative to keep do.
+type window struct {
+	src  io.Reader
+	buf  []byte
+	pos  int   // next byte to look at
+	end  int   // end of what was read
+	keep int   // first byte that fill must not drop, besides pos; -1: none
+	base int64 // offset of buf[0] in the body
+
+	stop error  // no bytes follow: io.EOF, the reader's error, or a limit
+	head []byte // first bytes of the body, for errors
+
+	floor int // len(buf) at rest
+	calm  int // items since buf was last needed beyond floor
+
+	// The bytes lent to the caller, for poisoning. No fill happens between lending and releasing.
+	lentFrom, lentTo int
+	poison           bool
+}
+
+func (w *window) reset(src io.Reader, size int) {
+	*w = window{src: src, buf: w.buf, keep: -1, head: w.head[:0], floor: size, calm: w.calm, poison: w.poison || poisonLent}
+	if len(w.buf) == 0 {
+		w.buf = make([]byte, size)
+	}
+	if w.head == nil {
+		w.head = make([]byte, 0, headBytes)
+	}
+}
+
+// at is the body's offset of pos.
+func (w *window) at() int64 { return w.base + int64(w.pos) }
+
+// fill reads at least one more byte behind end, or returns false with stop set.
+func (w *window) fill() bool {
+	if w.stop != nil {
+		return false
+	}
+	w.makeRoom()
+	for range emptyReads {
+		n, err := w.src.Read(w.buf[w.end:])
+		if n < 0 || n > len(w.buf)-w.end {
+			w.stop = io.ErrNoProgress // as bufio's errNegativeRead, without the panic
+			return false
+		}
+		if len(w.head) < headBytes {
+			w.head = append(w.head, w.buf[w.end:w.end+min(n, headBytes-len(w.head))]...)
+		}
+		w.end += n
+		if err != nil {
+			w.stop = err
+		}
+		if n > 0 {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+	w.stop = io.ErrNoProgress
+	return false
+}
+
+// makeRoom slides, and grows only if what must be held fills more than half of buf: so every byte is moved about once.
+func (w *window) makeRoom() {
+	from := w.pos
+	if w.keep >= 0 {
+		from = w.keep
+	}
+	if from == w.end || len(w.buf)-w.end < len(w.buf)/4 {
+		w.slide(w.buf, from)
+	}
+	if w.end > len(w.buf)/2 && len(w.buf)-w.end < len(w.buf)/4 {
+		w.slide(make([]byte, 2*len(w.buf)), 0)
+	}
+}
+
+// slide moves buf[from:end] to the beginning of into, and into in the place of buf.
+func (w *window) slide(into []byte, from int) {
+	copy(into, w.buf[from:w.end])
+	w.buf = into
+	w.pos -= from
+	w.end -= from
+	w.base += int64(from)
+	if w.keep >= 0 {
+		w.keep -= from
+	}
+}
+
+// need makes n bytes stand in buf[pos:].
+func (w *window) need(n int) bool {
+	for w.end-w.pos < n {
+		if !w.fill() {
+			return false
+		}
+	}
+	return true
+}
+
+// discard moves pos n bytes on without holding them.
+func (w *window) discard(n int64) bool {
+	for {
+		if have := int64(w.end - w.pos); have >= n {
+			w.pos += int(n)
+			return true
+		} else {
+			n -= have
+		}
+		w.pos = w.end
+		if !w.fill() {
+			return false
+		}
+	}
+}
+
+// lend notes what the caller holds until release.
+func (w *window) lend(from, to int) []byte {
+	w.lentFrom, w.lentTo = from, to
+	return w.buf[from:to:to]
+}
+
+// release ends the loan, and gives back a buffer that a giant item has blown up.
+func (w *window) release() {
+	if w.poison {
+		poisonBytes(w.buf[w.lentFrom:w.lentTo])
+	}
+	if len(w.buf) > w.floor {
+		if w.calm++; w.lentTo-w.lentFrom > w.floor/2 {
+			w.calm = 0
+		}
+		if w.calm >= calmItems && w.end-w.pos <= w.floor/2 && w.keep < 0 {
+			w.slide(make([]byte, w.floor), w.pos)
+			w.calm = 0
+		}
+	}
+	w.lentFrom, w.lentTo = 0, 0
+}
+
+// cut makes the error of a body that ended too early, for the reason in stop.
+func (w *window) cut(items int) *BodyError {
+	if w.stop == io.EOF {
+		return w.bodyError(io.ErrUnexpectedEOF, "", items)
+	}
+	return w.bodyError(w.stop, "", items)
+}
+
+func (w *window) bodyError(reason error, detail string, items int) *BodyError {
+	return &BodyError{Reason: reason, Detail: detail, Offset: w.at(), Items: items, Head: append([]byte(nil), w.head...)}
+}
+
+// poisonByte is no JSON and, as a protobuf tag, an illegal wire type.
+const poisonByte = 0xDF
+
+func poisonBytes(b []byte) {
+	for i := range b {
+		b[i] = poisonByte
+	}
+}
