@@ -42,7 +42,7 @@ func (b *backoff) delay(asked time.Duration) time.Duration {
 	if now.Sub(b.until) > backoffReset {
 		b.next = b.first
 	}
-	wait := max(b.next.Step(), asked)
-	b.until = now.Add(wait)
-	return wait
+	delay := max(b.next.Step(), asked)
+	b.until = now.Add(delay)
+	return delay
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
@@ -53,22 +52,23 @@ type Config struct {
 	// after 100 ms at first and 30 s at most, until it succeeds or Run ends. What
 	// arrives for the key meanwhile replaces what failed, except that a deletion is
 	// never left out. What failed stays in the queue: when the controller's own is
-	// full of it, nothing more is read. Otherwise the error is reported, and the deltas are not tried
-	// again before the object changes or is listed in another version than Process
-	// has handled.
+	// full of it, nothing more is read. Without it, deltas that failed are not tried
+	// again before the object changes, or is listed in another version than Process
+	// has handled. The error is reported in both cases.
 	RetryOnError bool
 
 	// WatchErrorHandler is told what goes wrong, errors of Process included, and
 	// nil each time a watch has started. Default: DefaultWatchErrorHandler.
 	WatchErrorHandler WatchErrorHandler
 
-	// WatchListPageSize, StreamHandleForPaginatedList, ForcePaginatedList,
-	// MinWatchTimeout and MaxInternalErrorRetryDuration are those of Reflector.
+	// The following are those of Reflector.
 	WatchListPageSize             int64
 	StreamHandleForPaginatedList  bool
 	ForcePaginatedList            bool
 	MinWatchTimeout               time.Duration
 	MaxInternalErrorRetryDuration time.Duration
+	StallTimeout                  time.Duration
+	Backoff                       *wait.Backoff
 }
 
 func (c *Config) reflector(name string, store cache.ReflectorStore) *Reflector {
@@ -79,6 +79,8 @@ func (c *Config) reflector(name string, store cache.ReflectorStore) *Reflector {
 	r.ForcePaginatedList = c.ForcePaginatedList
 	r.MinWatchTimeout = c.MinWatchTimeout
 	r.MaxInternalErrorRetryDuration = c.MaxInternalErrorRetryDuration
+	r.StallTimeout = c.StallTimeout
+	r.Backoff = c.Backoff
 	if c.WatchErrorHandler != nil {
 		r.onError = c.WatchErrorHandler
 	}
@@ -130,7 +132,7 @@ type queueController struct {
 	name      string
 	config    Config
 	reflector *Reflector
-	retries   *retries
+	retries   *retries // nil without RetryOnError
 
 	started   atomic.Bool
 	synced    chan struct{}
@@ -140,7 +142,9 @@ type queueController struct {
 func newQueueController(name string, config Config) *queueController {
 	c := &queueController{name: name, config: config, synced: make(chan struct{})}
 	c.reflector = config.reflector(name, config.Queue)
-	c.retries = newRetries(c.call)
+	if config.RetryOnError {
+		c.retries = newRetries(c.call)
+	}
 	return c
 }
 
@@ -157,7 +161,7 @@ func (c *queueController) RunWithContext(ctx context.Context) {
 	}
 	into := sink(storeSink{store: c.config.Queue, streamed: c.config.StreamHandleForPaginatedList})
 	var goroutines sync.WaitGroup
-	if c.config.RetryOnError {
+	if c.retries != nil {
 		into = retriedSink{into, c.retries}
 		goroutines.Go(func() { c.retries.run(ctx) })
 	}
@@ -166,7 +170,7 @@ func (c *queueController) RunWithContext(ctx context.Context) {
 		c.config.Queue.Close()
 	})
 	goroutines.Go(func() {
-		c.reflector.run(ctx, syncingSink{into, c.checkSynced}, c.reflector.LastSyncResourceVersion())
+		c.reflector.run(ctx, progressSink{into, c.checkSynced}, c.reflector.LastSyncResourceVersion())
 	})
 	c.popAll(ctx)
 	goroutines.Wait()
@@ -175,7 +179,7 @@ func (c *queueController) RunWithContext(ctx context.Context) {
 // popAll processes what the queue pops until it is closed and empty.
 func (c *queueController) popAll(ctx context.Context) {
 	pop := func(obj interface{}, isInInitialList bool) error {
-		if !c.config.RetryOnError {
+		if c.retries == nil {
 			return c.call(ctx, obj, isInInitialList)
 		}
 		c.retries.process(ctx, obj, isInInitialList)
@@ -190,19 +194,9 @@ func (c *queueController) popAll(ctx context.Context) {
 	}
 }
 
-// call processes one pop and reports what goes wrong.
-func (c *queueController) call(ctx context.Context, obj interface{}, isInInitialList bool) (err error) {
-	key := popKey(obj)
-	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
-		err = &ProcessError{Key: key, Err: &PanicError{Value: value}}
-		c.reflector.fail(err)
-	})
-	if err := c.config.Process(obj, isInInitialList); err != nil {
-		err = &ProcessError{Key: key, Err: err}
-		c.reflector.fail(err)
-		return err
-	}
-	return nil
+// call processes one pop.
+func (c *queueController) call(ctx context.Context, obj interface{}, isInInitialList bool) error {
+	return c.reflector.guard(ctx, popKey(obj), func() error { return c.config.Process(obj, isInInitialList) })
 }
 
 // checkSynced closes synced when the list is in the queue and the queue has
@@ -224,13 +218,13 @@ func (c *queueController) LastSyncResourceVersion() string {
 	return c.reflector.LastSyncResourceVersion()
 }
 
-// syncingSink tells when a reflector has got further.
-type syncingSink struct {
+// progressSink tells when a reflector has got further.
+type progressSink struct {
 	sink
 	progressed func()
 }
 
-func (s syncingSink) observed(resourceVersion string, bookmark bool) error {
+func (s progressSink) observed(resourceVersion string, bookmark bool) error {
 	defer s.progressed()
 	return s.sink.observed(resourceVersion, bookmark)
 }

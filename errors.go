@@ -10,7 +10,7 @@ import (
 var ErrAlreadyRunning = errors.New("already running")
 
 // ItemError says that one object of a list, or one event of a watch, could not
-// be read. It was skipped and counted; the others go on.
+// be read, or that Transform failed for it. It was skipped and counted; the others go on.
 type ItemError struct {
 	// Index is the object's place in its page, or the event's in its watch,
 	// from 0.
@@ -41,6 +41,7 @@ type StoreError struct {
 	Op string
 	// Key is that of the object, empty for an operation on many.
 	Key string
+	// Err is what the store returned.
 	Err error
 }
 
@@ -53,7 +54,9 @@ func (e *StoreError) Unwrap() error { return e.Err }
 
 // ProcessError says that Config.Process, or a handler, failed for a key.
 type ProcessError struct {
+	// Key is "namespace/name" or "name", empty for what is not of one key.
 	Key string
+	// Err is what Process returned, or a *PanicError.
 	Err error
 }
 
@@ -64,8 +67,8 @@ func (e *ProcessError) Error() string {
 // Unwrap returns the error of Process.
 func (e *ProcessError) Unwrap() error { return e.Err }
 
-// PanicError is a panic in a handler or in Config.Process. It reaches the error
-// handler within a ProcessError, which names the key.
+// PanicError is a panic in a handler or in Config.Process, within a ProcessError,
+// or in Transform, within an ItemError; these name the key.
 type PanicError struct {
 	// Value is what the code panicked with.
 	Value interface{}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
@@ -102,7 +101,7 @@ func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
 		if err != nil {
 			return
 		}
-		err = f.call(ctx, e)
+		err = f.reflector.guard(ctx, e.Key, func() error { return f.process(e) })
 		switch {
 		case err == nil:
 			queue.Done(e)
@@ -112,20 +111,6 @@ func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
 			queue.Drop(e)
 		}
 	}
-}
-
-// call processes an entry and reports what goes wrong.
-func (f *flow) call(ctx context.Context, e *deltaqueue.Entry) (err error) {
-	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
-		err = &ProcessError{Key: e.Key, Err: &PanicError{Value: value}}
-		f.reflector.fail(err)
-	})
-	if err := f.process(e); err != nil {
-		err = &ProcessError{Key: e.Key, Err: err}
-		f.reflector.fail(err)
-		return err
-	}
-	return nil
 }
 
 func (f *flow) status() Status {

@@ -280,8 +280,9 @@ func (r FilteringResourceEventHandler) OnUpdate(oldObj, newObj interface{}) {
 	}
 }
 
-// OnDelete hands on an object that passes, or of which only metadata is known.
-// FilterFunc is given a cache.DeletedFinalStateUnknown as it is.
+// OnDelete hands on an object that passes, or of which only metadata is known. A
+// cache.DeletedFinalStateUnknown that holds a whole object is given to FilterFunc
+// as it is.
 func (r FilteringResourceEventHandler) OnDelete(obj interface{}) {
 	if stateUnknown(obj) || r.FilterFunc(obj) {
 		r.Handler.OnDelete(obj)

@@ -71,7 +71,8 @@ type InformerConfig struct {
 	// WatchListPageSize is the number of objects in a page of a list. Default: 500.
 	WatchListPageSize int64
 
-	// ForcePaginatedList is ListModePaged, under its older name.
+	// ForcePaginatedList is ListModePaged, under its older name. It wins over
+	// ListMode.
 	ForcePaginatedList bool
 
 	// StreamHandleForPaginatedList has no effect: objects are always handed on
@@ -170,14 +171,14 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 	r.MinWatchTimeout = config.MinWatchTimeout
 	r.MaxInternalErrorRetryDuration = config.MaxInternalErrorRetryDuration
 	r.StallTimeout = config.StallTimeout
-	r.backoff = config.Backoff
+	r.Backoff = config.Backoff
 	r.mode = listMode(config)
 	if config.ErrorHandler != nil {
 		r.onError = config.ErrorHandler
 	}
 
 	i := &resourceVersionInformer{handler: config.Handler}
-	i.flow = flow{
+	i.flow = &flow{
 		reflector:     r,
 		storage:       config.Storage,
 		process:       i.handle,
@@ -188,7 +189,7 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 	}
 	if config.ExampleObject != nil {
 		apiVersion, kind := config.ExampleObject.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
-		i.flow.intake.kind = metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
+		i.intake.kind = metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
 	}
 	return i
 }
@@ -200,26 +201,13 @@ func listMode(config InformerConfig) ListMode {
 	return config.ListMode
 }
 
+// resourceVersionInformer is a flow into a handler.
 type resourceVersionInformer struct {
-	flow
+	flowController
 	handler ResourceEventHandler
 }
 
 var _ ResourceVersionInformer = &resourceVersionInformer{}
-
-func (i *resourceVersionInformer) Run(stopCh <-chan struct{}) {
-	i.RunWithContext(wait.ContextForChannel(stopCh))
-}
-
-func (i *resourceVersionInformer) RunWithContext(ctx context.Context) { i.run(ctx) }
-
-func (i *resourceVersionInformer) HasSynced() bool { return cache.IsDone(i.syncedChecker()) }
-
-func (i *resourceVersionInformer) HasSyncedChecker() cache.DoneChecker { return i.syncedChecker() }
-
-func (i *resourceVersionInformer) LastSyncResourceVersion() string {
-	return i.reflector.LastSyncResourceVersion()
-}
 
 func (i *resourceVersionInformer) Status() Status { return i.status() }
 

@@ -3,11 +3,13 @@ package informer
 import (
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -37,14 +39,15 @@ type DynamicListerWatcherFactory interface {
 
 // NewDynamicListerWatcherFactory returns a factory for the server of config,
 // which is copied. Its ListerWatchers share their connections, and each has the
-// rate limit of config for itself. The error says what is wrong with config.
+// QPS of config for itself, unless config brings a RateLimiter. Informers read
+// their lists object by object, as they arrive. The error says what is wrong with config.
 func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFactory, error) {
 	config = rest.CopyConfig(config)
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("client for dynamic listing and watching: %w", err)
 	}
-	if _, err := dynamic.NewForConfigAndClient(config, httpClient); err != nil {
+	if _, err := restClient(config, httpClient); err != nil {
 		return nil, fmt.Errorf("client for dynamic listing and watching: %w", err)
 	}
 	return dynamicListerWatcherFactory{config, httpClient}, nil
@@ -60,106 +63,138 @@ func (f dynamicListerWatcherFactory) ForResource(namespace string, gvr schema.Gr
 }
 
 func (f dynamicListerWatcherFactory) ForResourceWithOptions(namespace string, gvr schema.GroupVersionResource, optionsFunc TweakListOptionsFunc) cache.ListerWatcher {
-	client, err := dynamic.NewForConfigAndClient(f.config, f.httpClient)
+	client, err := restClient(f.config, f.httpClient)
 	if err != nil { // not possible: the factory has made one from them
 		panic(fmt.Sprintf("client for %v: %v", gvr, err))
 	}
-	resource := dynamicListerWatcher{client.Resource(gvr).Namespace(namespace)}
-	return longWatches{listerWatcher{filtered{resource, optionsFunc}}}
+	lw := resourceListerWatcher{client: client, namespace: namespace, resource: gvr}
+	return lw.tweaked(optionsFunc)
 }
 
-// listerWatcher gives a ListerWatcherWithContext the methods without a context.
-type listerWatcher struct{ cache.ListerWatcherWithContext }
+// restClient is the client of a dynamic client.
+func restClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
+	config = dynamic.ConfigFor(config)
+	config.GroupVersion = &schema.GroupVersion{} // of no matter, but required
+	config.APIPath = "/"                         // each request has its own
+	return rest.RESTClientForConfigAndClient(config, httpClient)
+}
 
-func (lw listerWatcher) minWatchTimeout() time.Duration {
-	if long, ok := lw.ListerWatcherWithContext.(longWatcher); ok {
-		return long.minWatchTimeout()
+// resourceListerWatcher lists and watches one resource of a server.
+type resourceListerWatcher struct {
+	client    rest.Interface
+	namespace string
+	resource  schema.GroupVersionResource
+	tweaks    []TweakListOptionsFunc
+}
+
+// tweaked adds a tweak, which sees the options before the others do.
+func (lw resourceListerWatcher) tweaked(tweak TweakListOptionsFunc) resourceListerWatcher {
+	if tweak != nil {
+		lw.tweaks = append([]TweakListOptionsFunc{tweak}, lw.tweaks...)
 	}
-	return 0
+	return lw
 }
 
-func (lw listerWatcher) List(opts metav1.ListOptions) (runtime.Object, error) {
+func (lw resourceListerWatcher) List(opts metav1.ListOptions) (runtime.Object, error) {
 	return lw.ListWithContext(context.Background(), opts)
 }
 
-func (lw listerWatcher) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+func (lw resourceListerWatcher) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 	return lw.WatchWithContext(context.Background(), opts)
 }
 
-// dynamicListerWatcher is one resource of a dynamic client.
-type dynamicListerWatcher struct {
-	resource dynamic.ResourceInterface
-}
-
-func (lw dynamicListerWatcher) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	list, err := lw.resource.List(ctx, opts)
+func (lw resourceListerWatcher) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	list, err := lw.dynamic().List(ctx, tweak(opts, lw.tweaks...))
 	if err != nil {
 		return nil, err // not a typed nil
 	}
 	return list, nil
 }
 
-func (lw dynamicListerWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	return lw.resource.Watch(ctx, opts)
+func (lw resourceListerWatcher) streamList(ctx context.Context, opts metav1.ListOptions) (io.ReadCloser, error) {
+	opts = tweak(opts, lw.tweaks...)
+	request := lw.client.Get().AbsPath(lw.path()...).NamespaceIfScoped(lw.namespace, lw.namespace != "").Resource(lw.resource.Resource)
+	params, err := queryparams.Convert(&opts)
+	if err != nil {
+		return nil, fmt.Errorf("options of a list of %v: %w", lw.resource.GroupResource(), err)
+	}
+	for name, values := range params {
+		for _, value := range values {
+			request.Param(name, value)
+		}
+	}
+	return request.Stream(ctx)
 }
+
+func (lw resourceListerWatcher) path() []string {
+	if lw.resource.Group == "" {
+		return []string{"api", lw.resource.Version}
+	}
+	return []string{"apis", lw.resource.Group, lw.resource.Version}
+}
+
+// minLongWatch is the least time that a watch of the factory's lasts. They are
+// meant for many resources of many servers, where a reflector's default of 5
+// minutes costs much.
+const minLongWatch = 15 * time.Minute
 
 // longWatcher is a ListerWatcher whose watches last longer than a reflector
 // would ask for. A reflector asks it, so as to know what silence to expect.
 type longWatcher interface{ minWatchTimeout() time.Duration }
 
-// longWatches asks for longer watches than a reflector does.
-type longWatches struct{ listerWatcher }
+func (resourceListerWatcher) minWatchTimeout() time.Duration { return minLongWatch }
 
-// minLongWatch is the least time that such a watch lasts. They are meant for
-// many resources of many servers, where the default of 5 minutes costs much.
-const minLongWatch = 15 * time.Minute
-
-func (longWatches) minWatchTimeout() time.Duration { return minLongWatch }
-
-func (lw longWatches) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+func (lw resourceListerWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	if asked := time.Duration(ptr.Deref(opts.TimeoutSeconds, 0)) * time.Second; asked < minLongWatch {
 		opts.TimeoutSeconds = ptr.To(int64((minLongWatch + rand.N(minLongWatch)) / time.Second))
 	}
-	return lw.listerWatcher.WatchWithContext(ctx, opts)
+	return lw.dynamic().Watch(ctx, tweak(opts, lw.tweaks...))
 }
 
-func (lw longWatches) Watch(opts metav1.ListOptions) (watch.Interface, error) {
-	return lw.WatchWithContext(context.Background(), opts)
+func (lw resourceListerWatcher) dynamic() dynamic.ResourceInterface {
+	return dynamic.New(lw.client).Resource(lw.resource).Namespace(lw.namespace)
 }
 
 // NewFilteredListerWatcher returns lw with options that optionsFunc has changed,
 // for lists and watches alike. It may be nil. What it does to Limit and Continue
 // is undone: pages belong to who reads them.
 func NewFilteredListerWatcher(lw cache.ListerWatcher, optionsFunc TweakListOptionsFunc) cache.ListerWatcher {
-	return listerWatcher{filtered{cache.ToListerWatcherWithContext(lw), optionsFunc}}
+	if own, ok := lw.(resourceListerWatcher); ok {
+		return own.tweaked(optionsFunc)
+	}
+	return filtered{cache.ToListerWatcherWithContext(lw), optionsFunc}
 }
 
+// filtered is a ListerWatcher of others with a tweak.
 type filtered struct {
 	lw    cache.ListerWatcherWithContext
 	tweak TweakListOptionsFunc
 }
 
+func (f filtered) List(opts metav1.ListOptions) (runtime.Object, error) {
+	return f.ListWithContext(context.Background(), opts)
+}
+
+func (f filtered) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+	return f.WatchWithContext(context.Background(), opts)
+}
+
 func (f filtered) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	return f.lw.ListWithContext(ctx, f.tweaked(opts))
+	return f.lw.ListWithContext(ctx, tweak(opts, f.tweak))
 }
 
 func (f filtered) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-	return f.lw.WatchWithContext(ctx, f.tweaked(opts))
+	return f.lw.WatchWithContext(ctx, tweak(opts, f.tweak))
 }
 
-func (f filtered) minWatchTimeout() time.Duration {
-	if lw, ok := f.lw.(longWatcher); ok {
-		return lw.minWatchTimeout()
-	}
-	return 0
-}
-
-func (f filtered) tweaked(opts metav1.ListOptions) metav1.ListOptions {
-	if f.tweak == nil {
-		return opts
-	}
+// tweak returns opts as the tweaks have changed them.
+func tweak(opts metav1.ListOptions, tweaks ...TweakListOptionsFunc) metav1.ListOptions {
 	limit, token := opts.Limit, opts.Continue
-	f.tweak(&opts)
+	for _, tweak := range tweaks {
+		if tweak != nil {
+			tweak(&opts)
+		}
+	}
 	opts.Limit, opts.Continue = limit, token
 	return opts
 }

@@ -51,7 +51,7 @@ type queueSink struct {
 
 func (s queueSink) begin(context.Context) (generation, error) {
 	s.queue.BeginGeneration()
-	return &queueGeneration{queueSink: s}, nil
+	return queueGeneration{s}, nil
 }
 
 // deltaTypes are those of watch events.
@@ -83,10 +83,14 @@ func (s queueSink) put(ctx context.Context, event watch.EventType, it item) (boo
 
 // fill gives a delta its object, as the consumer is to see it.
 func (s queueSink) fill(d *deltaqueue.Delta, it item) error {
-	s.prune.Apply(it.object)
-	d.Object = it.object
+	obj, err := it.decoded()
+	if err != nil {
+		return err
+	}
+	s.prune.Apply(obj)
+	d.Object = obj
 	if s.transform != nil {
-		transformed, err := s.transformed(it.object)
+		transformed, err := s.transformed(obj)
 		if err != nil {
 			return &ItemError{Key: it.key, Err: err}
 		}
@@ -155,14 +159,9 @@ func (s queueSink) tombstone(key string, last keytable.Version) cache.DeletedFin
 }
 
 // queueGeneration is a generation that goes into the queue as it arrives.
-type queueGeneration struct {
-	queueSink
-	// partial is set when an object was seen of which not even the key is known:
-	// it may be any of those not shown.
-	partial bool
-}
+type queueGeneration struct{ queueSink }
 
-func (g *queueGeneration) show(ctx context.Context, it item) error {
+func (g queueGeneration) show(ctx context.Context, it item) error {
 	// With an ExtraStore, unchanged objects are needed too.
 	if g.extra == nil && g.queue.Shown(it.key, it.version) {
 		return nil
@@ -179,29 +178,27 @@ func (g *queueGeneration) show(ctx context.Context, it item) error {
 	return g.queue.Show(ctx, d)
 }
 
-func (g *queueGeneration) skip(key string) {
-	g.partial = g.partial || key == ""
-	g.queue.Keep(key)
-}
+func (g queueGeneration) keep(key string) { g.queue.Keep(key) }
 
-func (g *queueGeneration) end(ctx context.Context, resourceVersion string) error {
-	if g.partial {
-		g.queue.Observed(resourceVersion)
-		g.queue.EndUnswept()
-		return nil
-	}
-	deleting := func(key string, last keytable.Version) {
-		g.tell(cache.Deleted, key, g.tombstone(key, last))
-	}
-	if err := g.queue.Sweep(ctx, deleting); err != nil {
-		return err
+func (g queueGeneration) end(ctx context.Context, resourceVersion string, complete bool) error {
+	if complete {
+		deleting := func(key string, last keytable.Version) {
+			g.tell(cache.Deleted, key, g.tombstone(key, last))
+		}
+		if err := g.queue.Sweep(ctx, deleting); err != nil {
+			return err
+		}
 	}
 	// Before it may be synced: who waits for that may ask for the version.
 	g.queue.Observed(resourceVersion)
-	g.queue.EndGeneration()
+	if complete {
+		g.queue.EndGeneration()
+	} else {
+		g.queue.EndUnswept()
+	}
 	return nil
 }
 
 // abandon has nothing to undo: marks of a generation that did not end mean
 // nothing to the next.
-func (g *queueGeneration) abandon() {}
+func (g queueGeneration) abandon() {}

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -39,7 +40,8 @@ type Reflector struct {
 	// WatchListPageSize is the number of objects to ask for in each page of a
 	// list. Default: 500 where the list starts from resource version "" or "0",
 	// which a server serves in pages or from its cache as it likes; no pages
-	// elsewhere, because a server serves pages from etcd, past its cache.
+	// elsewhere, because a server serves pages from etcd, past its cache, unless it
+	// was seen to page a list from "0", and has no cache then.
 	WatchListPageSize int64
 
 	// StreamHandleForPaginatedList adds the objects of a list to the store one by
@@ -65,23 +67,29 @@ type Reflector struct {
 	// time for which the watch was asked for and 30 seconds.
 	StallTimeout time.Duration
 
+	// Backoff is how long to wait after a failed request. It starts again after
+	// two minutes without a failure. Default: 800 ms, doubled up to 30 s, and as
+	// much again at random.
+	Backoff *wait.Backoff
+
 	name         string
 	source       cache.ListerWatcherWithContext
 	store        cache.ReflectorStore
 	expected     expectation
 	resyncPeriod time.Duration
 	onError      WatchErrorHandler
-	backoff      *wait.Backoff
 	// mode overrides the list fields above.
 	mode ListMode
 	progress
 }
 
 // WatchErrorHandler is told of everything that goes wrong: a list or a watch
-// that failed, with the error that the server or the connection gave; an object
-// that could not be read (*ItemError); a store that refused one (*StoreError); a
-// handler that failed (*ProcessError). It is told nil each time a watch has
-// started: all is well again.
+// that failed, with the error that the server or the connection gave; a watch
+// that was silent (*StallError) or ended at once (*cache.VeryShortWatchError); an
+// object that could not be read (*ItemError); a store that refused one
+// (*StoreError); a handler that failed (*ProcessError); a second Run
+// (ErrAlreadyRunning). It is told nil each time a watch has started: all is well
+// again.
 //
 // The reflector goes on by itself, after a backoff where a request failed. The
 // handler must return quickly, and may be called from several goroutines.
@@ -103,7 +111,7 @@ func DefaultWatchErrorHandler(r *Reflector, err error) {
 	case err == nil || err == io.EOF:
 	case listwatch.Classify(err) == listwatch.Expired:
 		logger.V(4).Info("Resource version expired", "reflector", r.name, "type", r.expected.String(), "err", err)
-	case err == io.ErrUnexpectedEOF:
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		logger.V(1).Info("Connection ended", "reflector", r.name, "type", r.expected.String(), "err", err)
 	default:
 		utilruntime.HandleErrorWithLogger(logger, err, "Following a resource failed", "reflector", r.name, "type", r.expected.String())
@@ -234,6 +242,22 @@ func (r *Reflector) run(ctx context.Context, into sink, known string) {
 	}
 }
 
+// guard calls f for a key, and reports and returns what goes wrong, as a
+// *ProcessError. A panic counts as an error where utilruntime lets the process
+// survive it.
+func (r *Reflector) guard(ctx context.Context, key string, f func() error) (err error) {
+	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
+		err = &ProcessError{Key: key, Err: &PanicError{Value: value}}
+		r.fail(err)
+	})
+	if err := f(); err != nil {
+		err = &ProcessError{Key: key, Err: err}
+		r.fail(err)
+		return err
+	}
+	return nil
+}
+
 // fail notes and reports a failure.
 func (r *Reflector) fail(err error) {
 	r.failed(err)
@@ -244,9 +268,9 @@ func (r *Reflector) policy() listwatch.Policy {
 	p := listwatch.Policy{PageSize: r.WatchListPageSize, InternalErrorRetry: r.MaxInternalErrorRetryDuration}
 	switch {
 	case r.mode == ListModeFull:
-		p.Style = listwatch.Whole
+		p.Style = listwatch.Full
 	case r.mode == ListModePaged || r.ForcePaginatedList:
-		p.Style = listwatch.Pages
+		p.Style = listwatch.Paged
 	default:
 		p.Style = listwatch.CacheFirst
 	}
@@ -300,6 +324,21 @@ func (e expectation) check(obj interface{}) error {
 	}
 	if kind := obj.(*unstructured.Unstructured).GroupVersionKind(); kind != e.kind {
 		return fmt.Errorf("is of kind %v, expected %v", kind, e.kind)
+	}
+	return nil
+}
+
+// checkEncoded is check for an unstructured object that was not decoded.
+func (e expectation) checkEncoded(obj *encodedObject) error {
+	if unstructuredType := reflect.TypeFor[*unstructured.Unstructured](); e.goType != nil && e.goType != unstructuredType {
+		return fmt.Errorf("is a %v, expected a %v", unstructuredType, e.goType)
+	}
+	apiVersion, kind := string(obj.APIVersion), string(obj.Kind)
+	if kind == "" {
+		apiVersion, kind = obj.apiVersion, obj.kind
+	}
+	if found := schema.FromAPIVersionAndKind(apiVersion, kind); !e.kind.Empty() && found != e.kind {
+		return fmt.Errorf("is of kind %v, expected %v", found, e.kind)
 	}
 	return nil
 }

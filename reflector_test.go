@@ -793,7 +793,7 @@ func TestUnreadableItemsAreReportedAndSkipped(t *testing.T) {
 		r := informer.NewReflector(lw, example, store, 0)
 		defer start(r.RunWithContext)()
 		synctest.Wait()
-		require.Equal(t, []string{"replace 5 a/1 a/2", "add a/4"}, store.events())
+		require.Equal(t, []string{"add a/1", "add a/2", "add a/4"}, store.events())
 		require.Equal(t, "10", r.LastSyncResourceVersion())
 		var got []informer.ItemError
 		for _, err := range errs() {

@@ -145,7 +145,7 @@ func (s retriedSink) put(ctx context.Context, event watch.EventType, it item) (b
 	stale, err := s.sink.put(ctx, event, it)
 	// Asked only now, for the queue may have waited for a call that then failed.
 	if event == watch.Deleted && s.retries.failed.Holds(it.key) {
-		s.retries.keep(ctx, it.key, cache.Deltas{{Type: cache.Deleted, Object: it.object}})
+		s.retries.keep(ctx, it.key, cache.Deltas{{Type: cache.Deleted, Object: it.object}}) // watch events are decoded
 	}
 	return stale, err
 }
@@ -162,7 +162,6 @@ type retriedGeneration struct {
 	generation
 	retries *retries
 	shown   map[string]struct{}
-	partial bool
 }
 
 func (g *retriedGeneration) show(ctx context.Context, it item) error {
@@ -170,14 +169,13 @@ func (g *retriedGeneration) show(ctx context.Context, it item) error {
 	return g.generation.show(ctx, it)
 }
 
-func (g *retriedGeneration) skip(key string) {
+func (g *retriedGeneration) keep(key string) {
 	g.shown[key] = struct{}{}
-	g.partial = g.partial || key == ""
-	g.generation.skip(key)
+	g.generation.keep(key)
 }
 
-func (g *retriedGeneration) end(ctx context.Context, resourceVersion string) error {
-	if err := g.generation.end(ctx, resourceVersion); err != nil || g.partial {
+func (g *retriedGeneration) end(ctx context.Context, resourceVersion string, complete bool) error {
+	if err := g.generation.end(ctx, resourceVersion, complete); err != nil || !complete {
 		return err
 	}
 	select { // a call under way may fail for what the list did not show

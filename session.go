@@ -8,13 +8,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // session is one Run of a reflector: the shell around the decisions of
@@ -24,13 +23,17 @@ type session struct {
 	into   sink
 	policy listwatch.Policy
 	waits  *backoff
-	// current is the generation under way, nil between generations.
+	// current is the generation under way, nil between generations; partial tells
+	// that it has an object of which not even the key is known.
 	current generation
-	resync  *time.Timer
+	partial bool
+	// reader reads list bodies; it keeps its buffers from page to page.
+	reader wire.ListReader
+	resync *time.Timer
 }
 
 func (r *Reflector) newSession(into sink) *session {
-	s := &session{Reflector: r, into: into, policy: r.policy(), waits: newBackoff(r.backoff)}
+	s := &session{Reflector: r, into: into, policy: r.policy(), waits: newBackoff(r.Backoff)}
 	if r.resyncPeriod > 0 {
 		s.resync = time.NewTimer(r.resyncPeriod)
 	}
@@ -96,56 +99,34 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 		if err != nil {
 			return listwatch.Outcome{Kind: listwatch.Failed}, err
 		}
-		s.current = g
+		s.current, s.partial = g, false
 	}
 	opts := s.policy.ListOptions(state)
-	list, err := s.source.ListWithContext(ctx, opts)
+	page, err := s.listPage(ctx, opts, func(index int, it item, unreadable error) error {
+		if unreadable != nil {
+			s.skip(&ItemError{Index: index, Key: it.key, Err: unreadable})
+			s.keep(it.key)
+		} else if err := s.current.show(ctx, it); err != nil && s.refused(ctx, err, ItemError{Index: index}) {
+			s.keep(it.key)
+		}
+		return ctx.Err()
+	})
 	if err != nil {
 		return listwatch.Outcome{Kind: listwatch.Classify(err)}, err
 	}
-	s.contact()
-	page, err := s.readPage(ctx, list)
-	if err != nil {
-		return listwatch.Outcome{Kind: listwatch.Failed}, err
-	}
-	if opts.ResourceVersion == "0" && page.GetContinue() != "" {
+	if opts.ResourceVersion == "0" && page.next != "" {
 		s.policy.CachePaged = true
 	}
-	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.GetResourceVersion(), Continue: page.GetContinue()}, nil
+	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.resourceVersion, Continue: page.next}, nil
 }
 
-// readPage hands the objects of a page on, one by one and each with memory of
-// its own, so that none keeps the page.
-func (s *session) readPage(ctx context.Context, list runtime.Object) (metav1.ListInterface, error) {
-	if list == nil {
-		return nil, fmt.Errorf("a list of %v is nil", s.expected)
+// keep takes an object that could not be read for shown.
+func (s *session) keep(key string) {
+	if key == "" {
+		s.partial = true
+	} else {
+		s.current.keep(key)
 	}
-	if isTable(list) {
-		return nil, fmt.Errorf("a list of %v is a Table, which holds no objects", s.expected)
-	}
-	page, err := meta.ListAccessor(list)
-	if err != nil {
-		return nil, fmt.Errorf("a list of %v is a %T: %w", s.expected, list, err)
-	}
-	index := 0
-	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
-		it, err := s.read(obj)
-		if err != nil {
-			s.skip(&ItemError{Index: index, Key: it.key, Err: err})
-			s.current.skip(it.key)
-		} else if err := s.current.show(ctx, it); err != nil && s.refused(ctx, err, index, false) {
-			s.current.skip(it.key)
-		}
-		index++
-		return ctx.Err()
-	})
-	return page, err
-}
-
-// isTable knows the form of a list that is made for people to read.
-func isTable(list runtime.Object) bool {
-	kind := list.GetObjectKind().GroupVersionKind()
-	return kind.Group == metav1.GroupName && kind.Kind == "Table"
 }
 
 // complete ends the generation under way, which was read to its end.
@@ -155,7 +136,7 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	// Who waits for the end may ask for the version then.
 	before := s.LastSyncResourceVersion()
 	s.reached(resourceVersion)
-	if err := current.end(ctx, resourceVersion); err != nil {
+	if err := current.end(ctx, resourceVersion, !s.partial); err != nil {
 		s.reached(before)
 		return err
 	}
@@ -184,8 +165,8 @@ func (s *session) watch(ctx context.Context, state listwatch.Watching) (listwatc
 	// A watch from no version, or from any, begins with the objects that there
 	// are, in no order of their versions.
 	follow := following{session: s, state: state, ordered: state.ResourceVersion != "" && state.ResourceVersion != "0"}
-	silence := newSilence(s.StallTimeout, timeout)
-	defer silence.stop()
+	quiet := newSilence(s.StallTimeout, timeout)
+	defer quiet.stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -198,16 +179,16 @@ func (s *session) watch(ctx context.Context, state listwatch.Watching) (listwatc
 				return follow.state, outcome, err
 			}
 			// A slow store holds up the reader; that is not the server's silence.
-			silence.heard(event.Type == watch.Bookmark)
-		case now := <-silence.timer.C:
-			if quiet, stalled := silence.over(now); stalled {
-				return follow.state, listwatch.Outcome{Kind: listwatch.Stalled}, &StallError{Silence: quiet}
+			quiet.heard(event.Type == watch.Bookmark)
+		case now := <-quiet.timer.C:
+			if lasted, stalled := quiet.over(now); stalled {
+				return follow.state, listwatch.Outcome{Kind: listwatch.Stalled}, &StallError{Silence: lasted}
 			}
 		case <-s.resyncDue():
 			if err := s.doResync(ctx); err != nil {
 				return follow.state, listwatch.Outcome{Kind: listwatch.Failed}, err
 			}
-			silence.heard(false)
+			quiet.heard(false)
 		}
 	}
 }
@@ -299,7 +280,7 @@ func (f *following) event(ctx context.Context, event watch.Event) (listwatch.Out
 		// What was not put must not move the resource version on.
 		return listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err()
 	case err != nil:
-		f.refused(ctx, err, index, true)
+		f.refused(ctx, err, ItemError{Watch: true, Index: index})
 	case stale:
 		f.stale()
 		return listwatch.Outcome{}, nil
@@ -332,42 +313,21 @@ func (f *following) advance(resourceVersion string, event watch.EventType) {
 	}
 }
 
-// read takes what the reflector needs from an object, and checks that it is
-// what was expected. On error, the item has the key if that could be read.
-func (s *session) read(obj runtime.Object) (item, error) {
-	if obj == nil {
-		return item{}, errors.New("no object")
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return item{}, fmt.Errorf("%T: %w", obj, err)
-	}
-	if accessor.GetName() == "" {
-		return item{}, fmt.Errorf("%T without a name", obj)
-	}
-	it := item{
-		key:     cache.MetaObjectToName(accessor).String(),
-		version: keytable.Version{ResourceVersion: accessor.GetResourceVersion(), UID: accessor.GetUID()},
-		object:  obj,
-	}
-	return it, s.expected.check(obj)
-}
-
 // skip counts and reports an item that could not be read.
 func (s *session) skip(err *ItemError) {
 	s.skipped()
 	s.fail(err)
 }
 
-// refused reports what the store, or what stands before it, said to an item,
-// and whether the item counts as one that could not be read.
-func (s *session) refused(ctx context.Context, err error, index int, watch bool) (unreadable bool) {
+// refused reports what the store, or what stands before it, said to the item at
+// a place, and whether the item counts as one that could not be read.
+func (s *session) refused(ctx context.Context, err error, place ItemError) (unreadable bool) {
 	var skipped *ItemError
 	switch {
 	case ctx.Err() != nil:
 		return false
 	case errors.As(err, &skipped):
-		skipped.Index, skipped.Watch = index, watch
+		skipped.Index, skipped.Watch = place.Index, place.Watch
 		s.skip(skipped)
 		return true
 	default:

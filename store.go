@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -30,8 +29,9 @@ type Generation interface {
 	// store must not delete what it had of the object.
 	Item(ctx context.Context, obj interface{}) error
 	// Skipped is called for an object of the list that could not be read: what
-	// the store has of it must stay. Where even its key is not known, key is
-	// empty, and End must not delete anything.
+	// the store has of it must stay. If there was one of which not even the key is
+	// known, it is called once more with an empty key, and End must not delete
+	// anything.
 	Skipped(key string)
 	// End is called after the last object: what the generation did not show is
 	// gone from the server and must be deleted. An error abandons the generation,
@@ -40,13 +40,6 @@ type Generation interface {
 	// Abandon is called instead of End where the list could not be read to its
 	// end. Nothing may be deleted.
 	Abandon()
-}
-
-// item is one object that was read from the server.
-type item struct {
-	key     string
-	version keytable.Version
-	object  runtime.Object
 }
 
 // sink is where a reflector puts what it reads: a store, or the delta queue.
@@ -62,8 +55,11 @@ type sink interface {
 // generation is Generation for items.
 type generation interface {
 	show(ctx context.Context, it item) error
-	skip(key string)
-	end(ctx context.Context, resourceVersion string) error
+	// keep is told of an object that the list has but that could not be read.
+	keep(key string)
+	// end deletes what was not shown, if the list was seen completely: if there was
+	// no object in it of which not even the key is known.
+	end(ctx context.Context, resourceVersion string, complete bool) error
 	abandon()
 }
 
@@ -90,13 +86,17 @@ func (s storeSink) begin(ctx context.Context) (generation, error) {
 }
 
 func (s storeSink) put(_ context.Context, event watch.EventType, it item) (bool, error) {
+	obj, err := it.decoded()
+	if err != nil {
+		return false, err
+	}
 	switch event {
 	case watch.Added:
-		return false, storeError("Add", it.key, s.store.Add(it.object))
+		return false, storeError("Add", it.key, s.store.Add(obj))
 	case watch.Modified:
-		return false, storeError("Update", it.key, s.store.Update(it.object))
+		return false, storeError("Update", it.key, s.store.Update(obj))
 	default:
-		return false, storeError("Delete", it.key, s.store.Delete(it.object))
+		return false, storeError("Delete", it.key, s.store.Delete(obj))
 	}
 }
 
@@ -124,12 +124,19 @@ func (s storeSink) resync(context.Context) error {
 type arriving struct{ Generation }
 
 func (g arriving) show(ctx context.Context, it item) error {
-	return storeError("Item", it.key, g.Item(ctx, it.object))
+	obj, err := it.decoded()
+	if err != nil {
+		return err
+	}
+	return storeError("Item", it.key, g.Item(ctx, obj))
 }
 
-func (g arriving) skip(key string) { g.Skipped(key) }
+func (g arriving) keep(key string) { g.Skipped(key) }
 
-func (g arriving) end(ctx context.Context, resourceVersion string) error {
+func (g arriving) end(ctx context.Context, resourceVersion string, complete bool) error {
+	if !complete {
+		g.Skipped("")
+	}
 	return storeError("End", "", g.End(ctx, resourceVersion))
 }
 
@@ -139,34 +146,45 @@ func (g arriving) abandon() { g.Abandon() }
 type gathered struct {
 	store   cache.ReflectorStore
 	objects []interface{}
-	// partial is set when an object was seen of which not even the key is known:
-	// it may be any of those not shown.
-	partial bool
+	// unread are the keys of objects that could not be read.
+	unread []string
 }
 
 func (g *gathered) show(_ context.Context, it item) error {
-	g.objects = append(g.objects, it.object)
+	obj, err := it.decoded()
+	if err != nil {
+		return err
+	}
+	g.objects = append(g.objects, obj)
 	return nil
 }
 
-// skip keeps the object that the store has, if it can be asked for it.
-func (g *gathered) skip(key string) {
-	if key == "" {
-		g.partial = true
-		return
+func (g *gathered) keep(key string) { g.unread = append(g.unread, key) }
+
+// end replaces what the store has. What could not be read stays as the store has
+// it; a store that can not be asked for that, such as a queue, is given what was
+// read by Add, so that it deletes nothing.
+func (g *gathered) end(_ context.Context, resourceVersion string, complete bool) error {
+	getter, canGet := g.store.(cache.KeyGetter)
+	holder, canList := g.store.(holder)
+	switch {
+	case complete && len(g.unread) == 0:
+	case complete && canGet:
+		g.keepStored(getter)
+	case canList:
+		g.keepUnshown(holder)
+	default:
+		return g.addAll()
 	}
-	if store, ok := g.store.(cache.KeyGetter); ok {
+	return storeError("Replace", "", g.store.Replace(g.objects, resourceVersion))
+}
+
+func (g *gathered) keepStored(store cache.KeyGetter) {
+	for _, key := range g.unread {
 		if obj, exists, err := store.GetByKey(key); exists && err == nil {
 			g.objects = append(g.objects, obj)
 		}
 	}
-}
-
-func (g *gathered) end(_ context.Context, resourceVersion string) error {
-	if store, ok := g.store.(holder); ok && g.partial {
-		g.keepUnshown(store)
-	}
-	return storeError("Replace", "", g.store.Replace(g.objects, resourceVersion))
 }
 
 func (g *gathered) keepUnshown(store holder) {
@@ -181,6 +199,15 @@ func (g *gathered) keepUnshown(store holder) {
 			g.objects = append(g.objects, obj)
 		}
 	}
+}
+
+func (g *gathered) addAll() error {
+	for _, obj := range g.objects {
+		if err := g.store.Add(obj); err != nil {
+			return storeError("Add", "", err)
+		}
+	}
+	return nil
 }
 
 func (g *gathered) abandon() { g.objects = nil }
@@ -198,23 +225,21 @@ type streamed struct {
 	store holder
 	// shown has the UID of the object, empty for one that could not be read.
 	shown map[string]types.UID
-	// partial is set when an object was seen of which not even the key is known:
-	// it may be any of those not shown.
-	partial bool
 }
 
 func (g *streamed) show(_ context.Context, it item) error {
+	obj, err := it.decoded()
+	if err != nil {
+		return err
+	}
 	g.shown[it.key] = it.version.UID
-	return storeError("Add", it.key, g.store.Add(it.object))
+	return storeError("Add", it.key, g.store.Add(obj))
 }
 
-func (g *streamed) skip(key string) {
-	g.shown[key] = ""
-	g.partial = g.partial || key == ""
-}
+func (g *streamed) keep(key string) { g.shown[key] = "" }
 
-func (g *streamed) end(_ context.Context, resourceVersion string) error {
-	if !g.partial {
+func (g *streamed) end(_ context.Context, resourceVersion string, complete bool) error {
+	if complete {
 		if err := g.sweep(); err != nil {
 			return err
 		}

@@ -47,7 +47,7 @@ func TestGenerationStoreIsCalledInOrder(t *testing.T) {
 			onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
 				return list("5", "", pod("a/1", "2"), stranger, pod("a/2", "3"), nameless, pod("a/3", "4")), nil
 			},
-			want: []string{"begin", "item a/1", "skipped a/wrong", "item a/2", "skipped ", "item a/3", "end 5", "add b/1", "update b/1", "delete b/1"},
+			want: []string{"begin", "item a/1", "skipped a/wrong", "item a/2", "item a/3", "skipped ", "end 5", "add b/1", "update b/1", "delete b/1"},
 			errs: 2,
 		},
 		"a page that fails": {

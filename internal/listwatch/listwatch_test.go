@@ -84,9 +84,9 @@ func TestListOptions(t *testing.T) {
 		"pages, expired once":        {Policy{}, Start{Known: "5", Consistent: true, Expiries: 1}, metav1.ListOptions{Limit: 500}},
 		"pages, expired twice":       {Policy{}, Start{Known: "5", Consistent: true, Expiries: 2}, metav1.ListOptions{}},
 		"pages, next":                {Policy{}, Listing{known, "c"}, metav1.ListOptions{Limit: 500, Continue: "c"}},
-		"whole, initial":             {Policy{Style: Whole}, Start{}, metav1.ListOptions{ResourceVersion: "0"}},
-		"whole, relist":              {Policy{Style: Whole, PageSize: 10}, known, metav1.ListOptions{ResourceVersion: "5"}},
-		"whole, consistent":          {Policy{Style: Whole}, Start{Known: "5", Consistent: true}, metav1.ListOptions{}},
+		"whole, initial":             {Policy{Style: Full}, Start{}, metav1.ListOptions{ResourceVersion: "0"}},
+		"whole, relist":              {Policy{Style: Full, PageSize: 10}, known, metav1.ListOptions{ResourceVersion: "5"}},
+		"whole, consistent":          {Policy{Style: Full}, Start{Known: "5", Consistent: true}, metav1.ListOptions{}},
 		"cache, initial":             {Policy{Style: CacheFirst}, Start{}, metav1.ListOptions{ResourceVersion: "0", Limit: 500}},
 		"cache, relist":              {Policy{Style: CacheFirst}, known, metav1.ListOptions{ResourceVersion: "5"}},
 		"cache, relist, page size":   {Policy{Style: CacheFirst, PageSize: 10}, known, metav1.ListOptions{ResourceVersion: "5", Limit: 10, ResourceVersionMatch: notOlder}},
@@ -102,7 +102,7 @@ func TestListOptions(t *testing.T) {
 
 func TestWatchOptions(t *testing.T) {
 	want := metav1.ListOptions{ResourceVersion: "5", AllowWatchBookmarks: true, TimeoutSeconds: ptr.To(int64(7))}
-	for _, style := range []Style{Pages, Whole, CacheFirst} {
+	for _, style := range []Style{Paged, Full, CacheFirst} {
 		require.Equal(t, want, Policy{Style: style}.WatchOptions(Watching{ResourceVersion: "5"}, 7900*time.Millisecond))
 	}
 }

@@ -14,11 +14,11 @@ const DefaultPageSize = 500
 type Style int
 
 const (
-	// Pages lists consistent pages: every list is the newest state, cut into
+	// Paged lists consistent pages: every list is the newest state, cut into
 	// pages that all show it.
-	Pages Style = iota
-	// Whole lists in one response, not older than what is known.
-	Whole
+	Paged Style = iota
+	// Full lists in one response, not older than what is known.
+	Full
 	// CacheFirst lists as client-go's reflector does: what the server has in its
 	// cache at first, not older than what is known later.
 	CacheFirst
@@ -66,7 +66,7 @@ func (p Policy) firstPage(s Start) metav1.ListOptions {
 
 func (p Policy) resourceVersion(s Start) string {
 	switch {
-	case s.Consistent || p.Style == Pages:
+	case s.Consistent || p.Style == Paged:
 		return ""
 	case s.Known == "":
 		return "0"
@@ -81,7 +81,7 @@ func (p Policy) limit(s Start, resourceVersion string) int64 {
 		size = DefaultPageSize
 	}
 	switch {
-	case p.Style == Whole || s.Expiries >= 2:
+	case p.Style == Full || s.Expiries >= 2:
 		return 0
 	case p.Style == CacheFirst && p.PageSize == 0 && !p.CachePaged && resourceVersion != "" && resourceVersion != "0":
 		// A server's cache is passed by when a list has both a limit and a version.
