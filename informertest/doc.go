@@ -6,7 +6,7 @@
 //     in etcd. A resource version is a number in decimal; the server's own is that of the newest write.
 //   - The history is every state of every object since the last compaction. It is what a list at an exact resource
 //     version, the later pages of a list and a watch from a resource version are read from.
-//   - A compaction forgets the history. It happens only when [Server.Compact] is called.
+//   - A compaction forgets the history. It happens only when [Server.Compact] is called, or the sequence set back.
 //
 // The server speaks real HTTP, on a loopback port or over connections inside the process, and what it says about
 // resource versions is what a kube-apiserver says: lists in pages with continue tokens, exact and not-older-than reads,

@@ -13,7 +13,7 @@ import (
 
 // Request is one request as a [Server] received it, before [Options].Wrap could change it.
 type Request struct {
-	Verb                 string                      // list, watch, get, create, update, delete; for discovery and unknown paths: get, post, ...
+	Verb                 string                      // list, watch, get, create, update, delete; for discovery, unknown paths and methods that are not served: get, post, patch, ...
 	GroupVersionResource schema.GroupVersionResource // empty for discovery and unknown paths
 	Namespace            string                      // empty for all namespaces and for cluster-scoped resources
 	Name                 string                      // empty for list, watch and create

@@ -10,10 +10,13 @@ import (
 
 // Resource describes one resource that a [Server] serves.
 type Resource struct {
+	// GroupVersionResource says where it is served; Group is empty for the core group. Version and Resource are required.
 	GroupVersionResource schema.GroupVersionResource
-	Kind                 string
-	ListKind             string // default: Kind + "List"
-	Namespaced           bool
+	// Kind of its objects; required.
+	Kind     string
+	ListKind string // default: Kind + "List"
+	// Namespaced tells that every object is in a namespace; otherwise none is.
+	Namespaced bool
 	// Custom says that the resource is declared by a CustomResourceDefinition. A kube-apiserver writes the lists of
 	// such resources in another order than those of its built-in types: keys sorted, hence the list's metadata after
 	// its items, and every item with its own kind and apiVersion.

@@ -163,7 +163,7 @@ func (s *Server) Load(gvr schema.GroupVersionResource, objects iter.Seq[runtime.
 // the stored object. When nothing else differs either, nothing is written and the resource version stays, as on a real
 // server. The object given is neither kept nor changed.
 //
-// Errors are those of a server: NotFound, and Conflict when the object carries a resource version or UID that is not
+// Errors are those of a server: NotFound, BadRequest for an object without name or of another kind, and Conflict when the object carries a resource version or UID that is not
 // the stored one's. An object without resource version replaces whatever is there.
 func (s *Server) Update(gvr schema.GroupVersionResource, obj runtime.Object) (*unstructured.Unstructured, error) {
 	r, o, err := s.store.update(gvr, "", "", obj)
