@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"os"
 	"os/exec"
@@ -44,25 +45,54 @@ func TestExampleMirror(t *testing.T) {
 	require.Equal(t, counts{added: 1, unchanged: n, objects: n + 1}, after["widgets.example.com"])
 }
 
+// TestExampleMirrorEndsOnSIGINT stops the program as one at a terminal does.
+func TestExampleMirrorEndsOnSIGINT(t *testing.T) {
+	ctx := testContext(t)
+	c := usual.get(t)
+	newPods(ctx, t, c, 20)
+	program, args := buildExampleMirror(ctx, t, c)
+	cmd := exec.CommandContext(ctx, program, append(args, "--resources", "pods")...)
+	cmd.Stderr = os.Stderr
+	output, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(output)
+	for lines.Scan() && !strings.Contains(lines.Text(), "pods: synced") {
+		t.Log(lines.Text())
+	}
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	for lines.Scan() {
+		t.Log(lines.Text())
+	}
+	require.NoError(t, cmd.Wait(), "exit code 0")
+}
+
 // counts are a row of the mirror's summary.
 type counts struct{ objects, added, updated, deleted, unchanged int }
 
 // newExampleMirror builds the program and returns a function that runs it once
 // and returns its summary, by resource.
 func newExampleMirror(ctx context.Context, t *testing.T, c *cluster.Cluster) func(resources string) map[string]counts {
-	dir := t.TempDir()
-	program := filepath.Join(dir, "mirror")
-	output, err := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join("..", "examples", "mirror"), "-o", program, ".").CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	writeKubeconfig(t, c, kubeconfig)
+	program, args := buildExampleMirror(ctx, t, c)
 	return func(resources string) map[string]counts {
-		cmd := exec.CommandContext(ctx, program, "--kubeconfig", kubeconfig, "--resources", resources, "--db", filepath.Join(dir, "mirror.db"), "--once")
+		cmd := exec.CommandContext(ctx, program, append(args, "--resources", resources, "--once")...)
 		cmd.Stderr = os.Stderr
 		output, err := cmd.Output()
 		require.NoError(t, err, "%s", output)
 		return summary(t, string(output))
 	}
+}
+
+// buildExampleMirror returns the program and the arguments that name the cluster
+// and a database.
+func buildExampleMirror(ctx context.Context, t *testing.T, c *cluster.Cluster) (program string, args []string) {
+	dir := t.TempDir()
+	program = filepath.Join(dir, "mirror")
+	output, err := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join("..", "examples", "mirror"), "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	writeKubeconfig(t, c, kubeconfig)
+	return program, []string{"--kubeconfig", kubeconfig, "--db", filepath.Join(dir, "mirror.db")}
 }
 
 func writeKubeconfig(t *testing.T, c *cluster.Cluster, path string) {

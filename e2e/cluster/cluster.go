@@ -113,6 +113,9 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	server, err := startProcess("kube-apiserver", c.options.Binaries.APIServer, c.logPath("kube-apiserver"), append([]string{
 		"--etcd-servers=" + c.etcdURL,
 		"--bind-address=" + loopback,
+		// Any address: without one, the server looks for a default route, which a
+		// machine without a network does not have.
+		"--advertise-address=10.0.0.1",
 		"--secure-port=" + strconv.Itoa(c.port),
 		"--cert-dir=" + c.dir,
 		"--tls-cert-file=" + c.identity.certFile,
