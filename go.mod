@@ -3,7 +3,6 @@ module github.com/rvinformer/informer
 go 1.26.0
 
 require (
-	github.com/google/go-cmp v0.7.0
 	github.com/stretchr/testify v1.11.1
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
