@@ -28,8 +28,9 @@ func newRetries(call func(context.Context, interface{}, bool) error) *retries {
 	return &retries{
 		call: call,
 		failed: deltaqueue.New(deltaqueue.Options{
-			Known: unacknowledged{keytable.New()},
-			Limit: math.MaxInt,
+			Known:      unacknowledged{keytable.New()},
+			Limit:      math.MaxInt,
+			LimitBytes: math.MaxInt64,
 		}),
 		turn: make(chan struct{}, 1),
 	}

@@ -51,7 +51,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.once, "once", false, "end after the initial sync with a summary; exit code 1 if anything could not be synced")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "with --once: how long a resource may make no progress before it is given up")
 	flags.BoolVar(&o.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields in the stored objects")
-	flags.Int64Var(&o.pageSize, "page-size", 100, "objects in one response of a list: larger is faster, smaller takes less memory")
+	flags.Int64Var(&o.pageSize, "page-size", 500, "objects in one response of a list")
 	flags.BoolVar(&o.demo, "demo", false, "mirror three simulated clusters that run inside this process")
 	flags.IntVar(&o.demoObjects, "demo-objects", 30_000, "with --demo: how many objects the clusters have in all")
 	if err := flags.Parse(args); err != nil {

@@ -42,6 +42,10 @@ type Options struct {
 	Known Known
 	// Limit is the number of entries from which on Put waits. Default: 1000.
 	Limit int
+	// LimitBytes is the size of the objects in them from which on Put waits, so that
+	// large objects do not take a thousand times their size. The last one put may
+	// pass it. Default: 256 KiB.
+	LimitBytes int64
 	// SkipUnchanged keeps objects that a generation shows in the version that
 	// the consumer has acknowledged out of the queue.
 	SkipUnchanged bool
@@ -57,6 +61,7 @@ type Options struct {
 type Queue struct {
 	known         Known
 	limit         int
+	limitBytes    int64
 	skipUnchanged bool
 	synced        chan struct{}
 
@@ -96,12 +101,16 @@ func New(opts Options) *Queue {
 	if opts.Limit <= 0 {
 		opts.Limit = 1000
 	}
+	if opts.LimitBytes <= 0 {
+		opts.LimitBytes = 256 << 10
+	}
 	if opts.Synced == nil {
 		opts.Synced = make(chan struct{})
 	}
 	return &Queue{
 		known:         opts.Known,
 		limit:         opts.Limit,
+		limitBytes:    opts.LimitBytes,
 		skipUnchanged: opts.SkipUnchanged,
 		synced:        opts.Synced,
 		order:         list.New(),
@@ -114,8 +123,8 @@ func New(opts Options) *Queue {
 	}
 }
 
-// Put adds what a watch told. It waits while the queue is full and the key does
-// not wait in it already; the error is that of ctx.
+// Put adds what a watch told. It waits while the queue is full, by number or by
+// bytes, and the key does not wait in it already; the error is that of ctx.
 func (q *Queue) Put(ctx context.Context, d Delta) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

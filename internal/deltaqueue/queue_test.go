@@ -333,3 +333,27 @@ func TestConsumersSideBySide(t *testing.T) {
 		require.Zero(t, bytes)
 	})
 }
+
+// The queue is full by bytes too. One object may pass the limit, however large,
+// or it could never be delivered.
+func TestPutWaitsForRoomInBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{LimitBytes: 10})
+		large := delta(cache.Added, "a", "1")
+		large.Bytes = 100
+		put(t, q, large)
+		done := make(chan error)
+		go func() { done <- q.Put(t.Context(), delta(cache.Added, "b", "2")) }()
+		synctest.Wait()
+		select {
+		case <-done:
+			t.Fatal("Put did not wait")
+		default:
+		}
+		put(t, q, delta(cache.Updated, "a", "3")) // in its place, and small
+		require.NoError(t, <-done)
+		entries, bytes := q.Len()
+		require.Equal(t, 2, entries)
+		require.EqualValues(t, 2, bytes)
+	})
+}

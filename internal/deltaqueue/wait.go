@@ -20,7 +20,7 @@ func (q *Queue) unparkDueLocked(now time.Time) time.Duration {
 
 // roomLocked waits until the queue has room for key.
 func (q *Queue) roomLocked(ctx context.Context, key string) error {
-	for q.pending[key] == nil && q.order.Len() >= q.limit {
+	for q.pending[key] == nil && (q.order.Len() >= q.limit || q.bytes >= q.limitBytes) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
