@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,5 +162,37 @@ func TestAnotherKindThanExpectedIsSkipped(t *testing.T) {
 		require.EqualValues(t, 1, i.Status().Skipped)
 		errs, _ := f.all()
 		require.EqualError(t, errs[0], `list item 0 "a/1" skipped: is of kind /v1, Kind=Pod, expected /v1, Kind=Service`)
+	})
+}
+
+// A first page that was cut is asked for again in a newer state: what it had
+// shown may be gone by then.
+func TestAFirstPageCutShortHasShownNothing(t *testing.T) {
+	var w *world
+	var cut atomic.Bool
+	cutOnce := func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if !isWatch(r) && cut.CompareAndSwap(false, true) {
+				defer w.remove("a/0000")
+				rw = &cutting{ResponseWriter: rw, left: 500}
+			}
+			server.ServeHTTP(rw, r)
+		})
+	}
+	bubble(t, informertest.Options{Wrap: cutOnce}, func(t *testing.T, world *world) {
+		w = world
+		w.create(keys(10)...)
+		storage := informer.NewResourceVersionStorage()
+		known, err := w.ResourceVersions(pods, "")
+		require.NoError(t, err)
+		for key, rv := range known {
+			require.NoError(t, storage.Add(versioned(key, rv)))
+		}
+		r := recorder{folded: known}
+		i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
+		defer start(i.RunWithContext)()
+		time.Sleep(time.Minute)
+		require.True(t, cut.Load())
+		w.requireState(&r)
 	})
 }

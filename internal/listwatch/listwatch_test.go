@@ -36,7 +36,7 @@ func TestNext(t *testing.T) {
 	}{
 		"start, only page":          {state: start, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration}},
 		"start, first page":         {state: start, kind: Outcome{Kind: PageRead, Continue: "c"}, want: Step{State: page2}},
-		"start, failed":             {state: start, kind: Outcome{Kind: Failed}, want: Step{State: start, Pause: BackoffPause}},
+		"start, failed":             {state: start, kind: Outcome{Kind: Failed}, want: Step{State: start, Effect: AbandonGeneration, Pause: BackoffPause}},
 		"start, expired":            {state: start, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 1}, Effect: AbandonGeneration}},
 		"start, too large":          {state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
 		"start, too large again":    {state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: BackoffPause}},

@@ -106,10 +106,6 @@ func (p Policy) Next(s State, o Outcome) Step {
 }
 
 func (p Policy) nextListing(s Listing, o Outcome) Step {
-	same := State(s)
-	if s.Continue == "" {
-		same = s.Start
-	}
 	switch o.Kind {
 	case PageRead:
 		if o.Continue != "" {
@@ -128,7 +124,13 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 		// A token that is refused once is refused for ever.
 		return Step{State: s.Start, Effect: AbandonGeneration, Pause: BackoffPause}
 	default:
-		return Step{State: same, Pause: BackoffPause}
+		if s.Continue == "" {
+			// The first page may have been cut after some of its items. Asked for again,
+			// it shows a newer state, in which they may be gone.
+			return Step{State: s.Start, Effect: AbandonGeneration, Pause: BackoffPause}
+		}
+		// The other pages show the state of the first, however often they are read.
+		return Step{State: s, Pause: BackoffPause}
 	}
 }
 
