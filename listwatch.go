@@ -6,8 +6,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,9 +42,11 @@ type DynamicListerWatcherFactory interface {
 // NewDynamicListerWatcherFactory returns a factory for the server of config,
 // which is copied. Its ListerWatchers share their connections, and each has the
 // QPS of config for itself, unless config brings a RateLimiter. Informers read
-// their lists object by object, as they arrive. The error says what is wrong with config.
+// their lists object by object, as they arrive, and wait for their handlers
+// meanwhile: a Timeout of config ends a page that takes longer, which is then
+// asked for again. The error says what is wrong with config.
 func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFactory, error) {
-	config = rest.CopyConfig(config)
+	config = dynamic.ConfigFor(config) // a copy
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("client for dynamic listing and watching: %w", err)
@@ -73,7 +77,7 @@ func (f dynamicListerWatcherFactory) ForResourceWithOptions(namespace string, gv
 
 // restClient is the client of a dynamic client.
 func restClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
-	config = dynamic.ConfigFor(config)
+	config = rest.CopyConfig(config)
 	config.GroupVersion = &schema.GroupVersion{} // of no matter, but required
 	config.APIPath = "/"                         // each request has its own
 	return rest.RESTClientForConfigAndClient(config, httpClient)
@@ -112,12 +116,16 @@ func (lw resourceListerWatcher) ListWithContext(ctx context.Context, opts metav1
 }
 
 func (lw resourceListerWatcher) streamList(ctx context.Context, opts metav1.ListOptions) (io.ReadCloser, error) {
+	if complaints := content.IsPathSegmentName(lw.namespace); len(complaints) > 0 {
+		return nil, fmt.Errorf("namespace %q of a list of %v: %s", lw.namespace, lw.resource.GroupResource(), strings.Join(complaints, ", "))
+	}
 	opts = tweak(opts, lw.tweaks...)
-	request := lw.client.Get().AbsPath(lw.path()...).NamespaceIfScoped(lw.namespace, lw.namespace != "").Resource(lw.resource.Resource)
 	params, err := queryparams.Convert(&opts)
 	if err != nil {
 		return nil, fmt.Errorf("options of a list of %v: %w", lw.resource.GroupResource(), err)
 	}
+	// A stream does not tell what it is in, so nothing but JSON may be sent.
+	request := lw.client.Get().AbsPath(lw.path()...).SetHeader("Accept", runtime.ContentTypeJSON)
 	for name, values := range params {
 		for _, value := range values {
 			request.Param(name, value)
@@ -126,11 +134,18 @@ func (lw resourceListerWatcher) streamList(ctx context.Context, opts metav1.List
 	return request.Stream(ctx)
 }
 
-func (lw resourceListerWatcher) path() []string {
+// path has the segments of the resource's URL, as a dynamic client has them.
+func (lw resourceListerWatcher) path() (segments []string) {
 	if lw.resource.Group == "" {
-		return []string{"api", lw.resource.Version}
+		segments = append(segments, "api")
+	} else {
+		segments = append(segments, "apis", lw.resource.Group)
 	}
-	return []string{"apis", lw.resource.Group, lw.resource.Version}
+	segments = append(segments, lw.resource.Version)
+	if lw.namespace != "" {
+		segments = append(segments, "namespaces", lw.namespace)
+	}
+	return append(segments, lw.resource.Resource)
 }
 
 // minLongWatch is the least time that a watch of the factory's lasts. They are

@@ -248,3 +248,17 @@ func TestListerWithoutContextIsEnough(t *testing.T) {
 		require.True(t, r.HasInitializedSynced())
 	})
 }
+
+func TestFactoryRefusesANamespaceThatIsNone(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
+		require.NoError(t, err)
+		var f failures
+		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("a/../b", pods), Handler: &recorder{}, ErrorHandler: f.handle})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		errs, _ := f.all()
+		require.ErrorContains(t, errs[0], `namespace "a/../b" of a list of pods`)
+		require.Empty(t, w.Requests())
+	})
+}

@@ -333,12 +333,8 @@ func (e expectation) checkEncoded(obj *encodedObject) error {
 	if unstructuredType := reflect.TypeFor[*unstructured.Unstructured](); e.goType != nil && e.goType != unstructuredType {
 		return fmt.Errorf("is a %v, expected a %v", unstructuredType, e.goType)
 	}
-	apiVersion, kind := string(obj.APIVersion), string(obj.Kind)
-	if kind == "" {
-		apiVersion, kind = obj.apiVersion, obj.kind
-	}
-	if found := schema.FromAPIVersionAndKind(apiVersion, kind); !e.kind.Empty() && found != e.kind {
-		return fmt.Errorf("is of kind %v, expected %v", found, e.kind)
+	if !e.kind.Empty() && obj.kind() != e.kind {
+		return fmt.Errorf("is of kind %v, expected %v", obj.kind(), e.kind)
 	}
 	return nil
 }

@@ -27,7 +27,8 @@ type session struct {
 	// that it has an object of which not even the key is known.
 	current generation
 	partial bool
-	// reader reads list bodies; it keeps its buffers from page to page.
+	// reader reads list bodies. It keeps its buffers from page to page, and is
+	// dropped at the end of a generation, for a watch may last.
 	reader wire.ListReader
 	resync *time.Timer
 }
@@ -48,6 +49,7 @@ func (s *session) close() {
 }
 
 func (s *session) abandon() {
+	s.reader = nil
 	if s.current != nil {
 		s.current.abandon()
 		s.current = nil
@@ -132,7 +134,7 @@ func (s *session) keep(key string) {
 // complete ends the generation under way, which was read to its end.
 func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	current := s.current
-	s.current = nil
+	s.current, s.reader = nil, nil
 	// Who waits for the end may ask for the version then.
 	before := s.LastSyncResourceVersion()
 	s.reached(resourceVersion)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
@@ -44,9 +46,17 @@ func (it item) decoded() (runtime.Object, error) {
 // encodedObject is an unstructured object in JSON.
 type encodedObject struct {
 	wire.Item
-	// apiVersion and kind are what the list says of its items, if they do not
-	// themselves.
-	apiVersion, kind string
+	// listed is what the list says of its items. It counts for an item that says
+	// nothing itself.
+	listed schema.GroupVersionKind
+}
+
+// kind is what the object is, as client-go takes it to be.
+func (e *encodedObject) kind() schema.GroupVersionKind {
+	if len(e.APIVersion) == 0 && len(e.Kind) == 0 {
+		return e.listed
+	}
+	return schema.FromAPIVersionAndKind(string(e.APIVersion), string(e.Kind))
 }
 
 func (e *encodedObject) decode() (runtime.Object, error) {
@@ -54,11 +64,8 @@ func (e *encodedObject) decode() (runtime.Object, error) {
 	if err := utiljson.Unmarshal(e.Bytes, &obj.Object); err != nil {
 		return nil, err
 	}
-	if obj.GetAPIVersion() == "" {
-		obj.SetAPIVersion(e.apiVersion)
-	}
-	if obj.GetKind() == "" {
-		obj.SetKind(e.kind)
+	if obj.GetAPIVersion() == "" && obj.GetKind() == "" {
+		obj.SetGroupVersionKind(e.listed)
 	}
 	return obj, nil
 }
@@ -113,15 +120,15 @@ func (s *session) readStream(body io.Reader, each read) (page, error) {
 		case err == io.EOF:
 			return s.endOfStream(reader.Meta())
 		case errors.As(err, &lost):
-			if err := each(lost.Index, item{key: certainKey(lost)}, lost); err != nil {
+			// What its key is, is not certain: the item was not read to its end.
+			if err := each(lost.Index, item{}, lost); err != nil {
 				return page{}, err
 			}
 			continue
 		case err != nil:
 			return page{}, fmt.Errorf("list of %v: %w", s.expected, err)
 		}
-		m := reader.Meta()
-		it, err := s.readEncoded(&encodedObject{Item: encoded, apiVersion: m.APIVersion, kind: m.ItemKind()})
+		it, err := s.readEncoded(encoded, reader.Meta())
 		if err := each(encoded.Index, it, err); err != nil {
 			return page{}, err
 		}
@@ -136,20 +143,15 @@ func (s *session) endOfStream(m wire.ListMeta) (page, error) {
 	return page{m.ResourceVersion, m.Continue}, nil
 }
 
-// certainKey is the key of an item that was lost, empty where it is not known
-// that just this one was: where an item is malformed, its end is a guess.
-func certainKey(lost *wire.ItemError) string {
-	if lost.Name == "" || errors.Is(lost, wire.ErrMalformed) {
-		return ""
-	}
-	return cache.NewObjectName(lost.Namespace, lost.Name).String()
-}
-
-func (s *session) readEncoded(e *encodedObject) (item, error) {
+func (s *session) readEncoded(encoded wire.Item, list wire.ListMeta) (item, error) {
+	e := &encodedObject{Item: encoded, listed: schema.FromAPIVersionAndKind(list.APIVersion, strings.TrimSuffix(list.Kind, "List"))}
 	it := item{
 		key:     cache.NewObjectName(string(e.Namespace), string(e.Name)).String(),
 		version: keytable.Version{ResourceVersion: string(e.ResourceVersion), UID: types.UID(e.UID)},
 		encoded: e,
+	}
+	if e.kind().Empty() {
+		return it, errors.New("neither the object nor the list before it says its kind")
 	}
 	return it, s.expected.checkEncoded(e)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -45,13 +47,12 @@ func TestAListWithAnUnreadableItem(t *testing.T) {
 	for _, test := range []struct {
 		name, item string
 		says       string
-		deletes    bool
 	}{
-		{"malformed", `{"metadata":{"namespace":"a","name":"2",,}}`, "malformed", false},
-		{"nameless", `{"metadata":{"namespace":"a"}}`, "without a name", false},
-		{"of wrong types", `{"metadata":{"namespace":"a","name":"2","resourceVersion":{}}}`, "malformed", false},
-		{"no object", `"2"`, "malformed", false},
-		{"oversized", podJSON("2", huge), "too large", true},
+		{"malformed", `{"metadata":{"namespace":"a","name":"2",,}}`, "malformed"},
+		{"nameless", `{"metadata":{"namespace":"a"}}`, "without a name"},
+		{"of wrong types", `{"metadata":{"namespace":"a","name":"2","resourceVersion":{}}}`, "malformed"},
+		{"no object", `"2"`, "malformed"},
+		{"oversized", podJSON("2", huge), "too large"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			body := listJSON(podJSON("1", ""), test.item, podJSON("3", ""))
@@ -64,11 +65,7 @@ func TestAListWithAnUnreadableItem(t *testing.T) {
 				stop := start(i.RunWithContext)
 				<-i.HasSyncedChecker().Done()
 				stop()
-				want := []string{"add a/1 initial", "add a/3 initial"}
-				if test.deletes {
-					want = append(want, "delete a/4 unknown")
-				}
-				require.Equal(t, want, r.events())
+				require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.events())
 				errs, _ := f.all()
 				var skipped *informer.ItemError
 				require.ErrorAs(t, errs[0], &skipped)
@@ -194,5 +191,69 @@ func TestAFirstPageCutShortHasShownNothing(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.True(t, cut.Load())
 		w.requireState(&r)
+	})
+}
+
+// What is not known while an item is read can not be made up for: an item that
+// says no kind, before the list says one.
+func TestItemsBeforeTheirKind(t *testing.T) {
+	body := `{"items":[` + podJSON("1", "") + `],"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"}}`
+	bubble(t, informertest.Options{Wrap: answering("application/json", body)}, func(t *testing.T, w *world) {
+		var r recorder
+		var f failures
+		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		require.Empty(t, r.events())
+		errs, _ := f.all()
+		require.ErrorContains(t, errs[0], "says its kind")
+	})
+}
+
+// A page that was cut and read again reaches a plain store once.
+func TestAPageReadAgainIsReplacedOnce(t *testing.T) {
+	var cut atomic.Bool
+	cutOnce := func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if continues(r) && cut.CompareAndSwap(false, true) {
+				w = &cutting{ResponseWriter: w, left: 500}
+			}
+			server.ServeHTTP(w, r)
+		})
+	}
+	bubble(t, informertest.Options{Wrap: cutOnce}, func(t *testing.T, w *world) {
+		w.create(keys(10)...)
+		store := &journal{}
+		r := informer.NewReflector(w.lister(), nil, store, 0)
+		r.ForcePaginatedList, r.WatchListPageSize = true, 5
+		reported(t)
+		defer start(r.RunWithContext)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.True(t, cut.Load())
+		require.Equal(t, []string{"replace 11 " + strings.Join(keys(10), " ")}, store.events())
+	})
+}
+
+// The factory's requests say who asks, as a dynamic client's do, and take JSON.
+func TestRequestsOfTheFactory(t *testing.T) {
+	var mu sync.Mutex
+	var agents, accepted []string
+	note := before(func(_ http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		agents = append(agents, r.UserAgent())
+		accepted = append(accepted, r.Header.Get("Accept"))
+		return true
+	})
+	bubble(t, informertest.Options{Wrap: note}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
+		stop := start(i.RunWithContext)
+		synctest.Wait()
+		stop()
+		agent := rest.DefaultKubernetesUserAgent()
+		require.Equal(t, []string{agent, agent}, agents)
+		require.Equal(t, "application/json", accepted[0])
 	})
 }

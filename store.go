@@ -82,7 +82,7 @@ func (s storeSink) begin(ctx context.Context) (generation, error) {
 	if holder, ok := s.store.(holder); ok && s.streamed {
 		return &streamed{store: holder, shown: map[string]types.UID{}}, nil
 	}
-	return &gathered{store: s.store}, nil
+	return &gathered{store: s.store, places: map[string]int{}}, nil
 }
 
 func (s storeSink) put(_ context.Context, event watch.EventType, it item) (bool, error) {
@@ -146,6 +146,8 @@ func (g arriving) abandon() { g.Abandon() }
 type gathered struct {
 	store   cache.ReflectorStore
 	objects []interface{}
+	// places are those of the objects: a page may be read twice.
+	places map[string]int
 	// unread are the keys of objects that could not be read.
 	unread []string
 }
@@ -155,6 +157,11 @@ func (g *gathered) show(_ context.Context, it item) error {
 	if err != nil {
 		return err
 	}
+	if place, again := g.places[it.key]; again {
+		g.objects[place] = obj
+		return nil
+	}
+	g.places[it.key] = len(g.objects)
 	g.objects = append(g.objects, obj)
 	return nil
 }
@@ -188,14 +195,12 @@ func (g *gathered) keepStored(store cache.KeyGetter) {
 }
 
 func (g *gathered) keepUnshown(store holder) {
-	shown := map[string]bool{}
-	for _, obj := range g.objects {
-		if key, err := keyOf(obj); err == nil {
-			shown[key] = true
-		}
-	}
 	for _, obj := range store.List() {
-		if key, err := keyOf(obj); err == nil && !shown[key] {
+		key, err := keyOf(obj)
+		if err != nil {
+			continue
+		}
+		if _, shown := g.places[key]; !shown {
 			g.objects = append(g.objects, obj)
 		}
 	}

@@ -103,6 +103,8 @@ func (s *jsonScan) object() bool {
 			s.obj.hasKind = true
 			ok = s.text(&s.obj.kind)
 		case fieldMetadata:
+			// Of repeated keys the last counts, with all that it lacks.
+			s.obj.namespace, s.obj.name, s.obj.uid, s.obj.rv = span{}, span{}, span{}, span{}
 			ok = s.metadata()
 		default:
 			ok = s.skip()
