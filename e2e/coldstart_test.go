@@ -60,8 +60,8 @@ func testColdStart(ctx context.Context, t *testing.T, c *cluster.Cluster, object
 			require.Equal(t, n, config.Storage.Len())
 			requireStored(t, config.Storage, s.mirror.known())
 			require.Empty(t, s.reported())
-			s.requireEqual(ctx, t, objects)
 			require.NotEmpty(t, s.informer.LastSyncResourceVersion())
+			s.requireEqual(ctx, t, objects)
 		})
 	}
 }
