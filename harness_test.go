@@ -144,6 +144,27 @@ func (w *world) requireState(r *recorder) {
 	require.Equal(w.t, versions, r.state(), "the handler's state is not the server's; it was told:\n%s", strings.Join(r.events(), "\n"))
 }
 
+// keys are n keys in order.
+func keys(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("a/%04d", i))
+	}
+	return all
+}
+
+// follow is an informer of the pods, with what c leaves open.
+func follow(w *world, c informer.InformerConfig) informer.ResourceVersionInformer {
+	if c.ListerWatcher == nil {
+		c.ListerWatcher = w.lister()
+	}
+	if c.ErrorHandler == nil {
+		// Not the default: utilruntime.HandleError sleeps between two errors, by a
+		// clock that it shares with other bubbles.
+		c.ErrorHandler = (&failures{}).handle
+	}
+	return informer.NewResourceVersionInformer("pods", c)
+}
+
 // start runs an informer until the returned stop, which waits for it to return.
 func start(run func(ctx context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())

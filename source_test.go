@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,17 +165,13 @@ func TestAnotherKindThanExpectedIsSkipped(t *testing.T) {
 // shown may be gone by then.
 func TestAFirstPageCutShortHasShownNothing(t *testing.T) {
 	var w *world
-	var cut atomic.Bool
-	cutOnce := func(server http.Handler) http.Handler {
-		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-			if !isWatch(r) && cut.CompareAndSwap(false, true) {
-				defer w.remove("a/0000")
-				rw = &cutting{ResponseWriter: rw, left: 500}
-			}
-			server.ServeHTTP(rw, r)
-		})
-	}
-	bubble(t, informertest.Options{Wrap: cutOnce}, func(t *testing.T, world *world) {
+	wasCut := false
+	list := func(r *http.Request) bool { return !isWatch(r) }
+	cut := cutOnce(list, 500, func() {
+		wasCut = true
+		w.remove("a/0000")
+	})
+	bubble(t, informertest.Options{Wrap: cut}, func(t *testing.T, world *world) {
 		w = world
 		w.create(keys(10)...)
 		storage := informer.NewResourceVersionStorage()
@@ -189,7 +184,8 @@ func TestAFirstPageCutShortHasShownNothing(t *testing.T) {
 		i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
 		defer start(i.RunWithContext)()
 		time.Sleep(time.Minute)
-		require.True(t, cut.Load())
+		synctest.Wait()
+		require.True(t, wasCut)
 		w.requireState(&r)
 	})
 }
@@ -212,16 +208,9 @@ func TestItemsBeforeTheirKind(t *testing.T) {
 
 // A page that was cut and read again reaches a plain store once.
 func TestAPageReadAgainIsReplacedOnce(t *testing.T) {
-	var cut atomic.Bool
-	cutOnce := func(server http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if continues(r) && cut.CompareAndSwap(false, true) {
-				w = &cutting{ResponseWriter: w, left: 500}
-			}
-			server.ServeHTTP(w, r)
-		})
-	}
-	bubble(t, informertest.Options{Wrap: cutOnce}, func(t *testing.T, w *world) {
+	wasCut := false
+	cut := cutOnce(continues, 500, func() { wasCut = true })
+	bubble(t, informertest.Options{Wrap: cut}, func(t *testing.T, w *world) {
 		w.create(keys(10)...)
 		store := &journal{}
 		r := informer.NewReflector(w.lister(), nil, store, 0)
@@ -230,7 +219,7 @@ func TestAPageReadAgainIsReplacedOnce(t *testing.T) {
 		defer start(r.RunWithContext)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.True(t, cut.Load())
+		require.True(t, wasCut)
 		require.Equal(t, []string{"replace 11 " + strings.Join(keys(10), " ")}, store.events())
 	})
 }
