@@ -162,8 +162,8 @@ func (s queueSink) tombstone(key string, last keytable.Version) cache.DeletedFin
 type queueGeneration struct{ queueSink }
 
 func (g queueGeneration) show(ctx context.Context, it item) error {
-	// With an ExtraStore, unchanged objects are needed too.
-	if g.extra == nil && g.queue.Shown(it.key, it.version) {
+	shown := g.queue.Shown(it.key, it.version)
+	if shown && g.extra == nil { // who is told of unchanged objects too
 		return nil
 	}
 	d := deltaqueue.Delta{Type: cache.Replaced, Key: it.key, Version: it.version}
@@ -175,7 +175,10 @@ func (g queueGeneration) show(ctx context.Context, it item) error {
 		change = cache.Updated
 	}
 	g.tell(change, d.Key, d.Object)
-	return g.queue.Show(ctx, d)
+	if shown {
+		return nil
+	}
+	return g.queue.Put(ctx, d)
 }
 
 func (g queueGeneration) keep(key string) { g.queue.Keep(key) }

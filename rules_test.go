@@ -208,3 +208,35 @@ func TestRule5NoDeleteIsLost(t *testing.T) {
 		require.Len(t, r.state(), 20)
 	})
 }
+
+// A page that a slow handler lets the server cut is read again, and what was
+// handled of it is not told again: each time, the handler gets further.
+func TestRule2APageReadAgainTellsNothingTwice(t *testing.T) {
+	for name, known := range map[string]bool{"new objects": false, "known objects": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{Wrap: cutOnce(continues, 1000, func() {})}, func(t *testing.T, w *world) {
+				w.create(keys(20)...)
+				storage := informer.NewResourceVersionStorage()
+				want := "add %s initial"
+				if known {
+					versions, err := w.ResourceVersions(pods, "")
+					require.NoError(t, err)
+					for key, rv := range versions {
+						require.NoError(t, storage.Add(versioned(key, rv)))
+					}
+					want = "sync %s"
+				}
+				var r recorder
+				i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage, WatchListPageSize: 10})
+				defer start(i.RunWithContext)()
+				time.Sleep(time.Minute)
+				var calls []string
+				for _, key := range keys(20) {
+					calls = append(calls, fmt.Sprintf(want, key))
+				}
+				require.Equal(t, calls, r.events())
+				require.Len(t, w.Requests(), 4, "the second page twice")
+			})
+		})
+	}
+}

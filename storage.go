@@ -213,13 +213,13 @@ func (k knownVersions) Delete(key string) bool {
 	return k.table.Delete(key)
 }
 
-func (k knownVersions) Mark(key string, generation uint64) {
+func (k knownVersions) Mark(key string, generation uint64) (again bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.table.Mark(key, generation)
 	if _, ok := k.unsettled[key]; ok {
 		k.unsettled[key] = generation
 	}
+	return k.table.Mark(key, generation)
 }
 
 func (k knownVersions) Unmarked(generation uint64) []string {

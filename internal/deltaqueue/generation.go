@@ -8,7 +8,7 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// BeginGeneration starts a generation: what Show is given from here on belongs
+// BeginGeneration starts a generation: what Shown is told from here on belongs
 // to it. One that never ends has no effect beyond the objects that it showed.
 func (q *Queue) BeginGeneration() {
 	q.mu.Lock()
@@ -16,27 +16,20 @@ func (q *Queue) BeginGeneration() {
 	q.generation = q.known.Begin()
 }
 
-// Show adds an object that the generation shows, unless Shown finds that it need
-// not. It waits for room as Put does.
-func (q *Queue) Show(ctx context.Context, d Delta) error {
-	d.Type = cache.Replaced
-	if q.Shown(d.Key, d.Version) {
-		return nil
-	}
-	return q.Put(ctx, d)
-}
-
 // Shown notes that the generation shows key in version, and reports whether that
 // is all there is to do: it waits in the queue in just this version, or is known
-// in it and SkipUnchanged is set.
+// in it and was shown before or SkipUnchanged is set. Otherwise the object is to be
+// put, as Replaced.
 func (q *Queue) Shown(key string, version keytable.Version) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.markLocked(key)
+	again := q.markLocked(key)
 	if e := q.newestLocked(key); e != nil {
 		return e.shows(version)
 	}
-	return q.skipUnchanged && version.ResourceVersion != "" && q.unchangedLocked(key, version)
+	// A page that was cut is read again: what was delivered from it already is not
+	// told again. A slow consumer would never get past what cuts the page.
+	return (q.skipUnchanged || again) && version.ResourceVersion != "" && q.unchangedLocked(key, version)
 }
 
 // unchangedLocked reports whether key is known in version. The UID of an object
@@ -61,13 +54,13 @@ func (q *Queue) Keep(key string) {
 
 // markLocked notes that the generation shows key, wherever it is: what is taken
 // may be acknowledged, and what waits behind it dropped, before the sweep.
-func (q *Queue) markLocked(key string) {
-	q.known.Mark(key, q.generation)
+func (q *Queue) markLocked(key string) (again bool) {
 	for _, e := range []*Entry{q.pending[key], q.taken[key]} {
 		if e != nil {
 			e.generation = q.generation
 		}
 	}
+	return q.known.Mark(key, q.generation)
 }
 
 // Sweep deletes every key that is known, or waits, and that the generation did

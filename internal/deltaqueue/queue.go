@@ -32,7 +32,7 @@ type Known interface {
 	Get(key string) (keytable.Version, bool)
 	Set(key string, version keytable.Version, generation uint64)
 	Delete(key string) bool
-	Mark(key string, generation uint64)
+	Mark(key string, generation uint64) (again bool)
 	Unmarked(generation uint64) []string
 }
 

@@ -109,12 +109,16 @@ func (t *Table) Delete(key string) bool {
 	return ok
 }
 
-// Mark notes that generation showed key, where the table has it.
-func (t *Table) Mark(key string, generation uint64) {
-	if e, ok := t.entries[key]; ok {
-		e.mark = max(e.mark, generation)
-		t.entries[key] = e
+// Mark notes that generation showed key, where the table has it, and reports
+// whether that was noted before.
+func (t *Table) Mark(key string, generation uint64) (again bool) {
+	e, ok := t.entries[key]
+	if !ok || e.mark >= generation {
+		return ok
 	}
+	e.mark = generation
+	t.entries[key] = e
+	return false
 }
 
 // Unmarked returns the keys that generation did not show.
