@@ -88,7 +88,7 @@ func retriedDeltaFIFO(t *testing.T, lw cache.ListerWatcher, meanwhile func()) {
 	meanwhile()
 	time.Sleep(100 * time.Millisecond)
 	close(release)
-	time.Sleep(time.Second)
+	time.Sleep(3 * time.Second) // the retry comes after 100 to 150 ms
 	stop()
 	require.Empty(t, contents(store))
 }
