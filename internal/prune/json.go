@@ -8,7 +8,8 @@ import (
 // AppendJSON appends the JSON text of one object to dst, without the members
 // that the paths name. What is left is as it was, byte for byte; the white
 // space around a member goes with it. dst must not overlap object. It allocates
-// only to grow dst, and to compare keys that are escaped or no ASCII.
+// only to grow dst, to where all of object has room (clone what is kept for
+// long), and to compare keys that are escaped or no ASCII.
 //
 // The text must be well-formed, as what package wire reads is: in a value that
 // no path leads into, only strings and brackets are looked at. On an error,

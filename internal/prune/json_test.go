@@ -62,6 +62,21 @@ func TestAppendJSON(t *testing.T) {
 	}
 }
 
+// Quotes at every distance, behind escapes of every length.
+func TestAppendJSONFindsTheEndOfStrings(t *testing.T) {
+	paths := parsed(t, "b", "c.d")
+	for n := range 70 {
+		for slashes := range 6 {
+			quoted, err := json.Marshal(strings.Repeat("x", n) + strings.Repeat(`\`, slashes/2) + strings.Repeat(`"`, slashes%2) + strings.Repeat("!", n%19) + strings.Repeat(`\`, slashes))
+			require.NoError(t, err)
+			text := fmt.Sprintf(`{"a":%s,"b":[%[1]s,{%[1]s:%[1]s}],"c":{%[1]s:{},"d":%[1]s}}`, quoted)
+			got, err := paths.AppendJSON(nil, []byte(text))
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprintf(`{"a":%s,"c":{%[1]s:{}}}`, quoted), string(got))
+		}
+	}
+}
+
 func TestAppendJSONWithoutPaths(t *testing.T) {
 	got, err := prune.Paths(nil).AppendJSON([]byte("before"), []byte("{"))
 	require.NoError(t, err)

@@ -56,7 +56,7 @@ func isMetaName(name string) bool {
 // envelope, to dst, without those fields of its metadata that the paths name;
 // see InProtobuf for which it can. What is left is as it was, byte for byte, but
 // for the length of the metadata. dst must not overlap message. It allocates
-// only to grow dst.
+// only to grow dst, to where all of message has room.
 //
 // The message must have an ObjectMeta as its field 1. All objects do, and
 // PartialObjectMetadata, but a Status does not. What is not within the metadata
