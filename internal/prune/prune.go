@@ -13,6 +13,19 @@
 //
 // A protobuf message does not say what its fields are called, so only those of
 // the metadata are dropped from it; InProtobuf tells them from the others.
+//
+// Measured on 500 generated pods of 7.0 KB of JSON and 5.0 KB of protobuf, less
+// managedFields and kubectl's annotation, in MB per second of CPU on one core
+// of an AMD EPYC (go1.26.8; the machine was shared), with
+//
+//	go test ./internal/prune -run '^$' -bench Append
+//
+//	JSON      AppendJSON                 1,870   0 allocations
+//	          AppendJSON, then decode      165   425
+//	          decode, then Apply           115   585
+//	protobuf  AppendProtobuf            12,900   0
+//	          AppendProtobuf, Unmarshal    690   124
+//	          Unmarshal, then Apply        460   145
 package prune
 
 import (
