@@ -127,7 +127,8 @@ func (s *Server) listen(opts Options) net.Listener {
 	return l
 }
 
-// Config returns a new client configuration for this server: JSON, and no throttling in the client.
+// Config returns a new client configuration for this server: JSON, and no throttling in the client. Who wants protobuf
+// sets its ContentType and AcceptContentTypes.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{
 		Host:            s.url,
