@@ -120,7 +120,7 @@ func (a *api) get(w http.ResponseWriter, req *http.Request, t target, r Resource
 	if err != nil {
 		return err
 	}
-	return writeObject(w, http.StatusOK, r, as, o)
+	return writeObject(w, req, http.StatusOK, r, as, o)
 }
 
 func (a *api) list(w http.ResponseWriter, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
@@ -136,7 +136,7 @@ func (a *api) list(w http.ResponseWriter, req *http.Request, t target, table *ta
 	if err != nil {
 		return err
 	}
-	return respond(w, http.StatusOK, as.media.contentType(), func(out *bufio.Writer) error {
+	return respond(w, req, http.StatusOK, as.media.contentType(), func(out *bufio.Writer) error {
 		return newCodec(r, as).list(out, p)
 	})
 }
@@ -194,7 +194,7 @@ func (a *api) create(w http.ResponseWriter, req *http.Request, t target, r Resou
 	if err != nil {
 		return err
 	}
-	return writeObject(w, http.StatusCreated, r, as, o)
+	return writeObject(w, req, http.StatusCreated, r, as, o)
 }
 
 func (a *api) update(w http.ResponseWriter, req *http.Request, t target, r Resource) error {
@@ -210,7 +210,7 @@ func (a *api) update(w http.ResponseWriter, req *http.Request, t target, r Resou
 	if err != nil {
 		return err
 	}
-	return writeObject(w, http.StatusOK, r, as, o)
+	return writeObject(w, req, http.StatusOK, r, as, o)
 }
 
 func (a *api) remove(w http.ResponseWriter, req *http.Request, t target) error {
@@ -230,8 +230,8 @@ func (a *api) remove(w http.ResponseWriter, req *http.Request, t target) error {
 	return nil
 }
 
-func writeObject(w http.ResponseWriter, code int, r Resource, as representation, o *object) error {
-	return respond(w, code, as.media.contentType(), func(out *bufio.Writer) error {
+func writeObject(w http.ResponseWriter, req *http.Request, code int, r Resource, as representation, o *object) error {
+	return respond(w, req, code, as.media.contentType(), func(out *bufio.Writer) error {
 		text, err := newCodec(r, as).object(nil, o)
 		if err != nil {
 			return err
