@@ -82,7 +82,7 @@ func (f *flow) begin() (*deltaqueue.Queue, error) {
 	f.intake.form = f.reflector.wireForm()
 	f.intake.pool = nil
 	if f.intake.extra == nil && (f.lends || f.intake.form.decode != nil) {
-		f.intake.pool = &rawPool{}
+		f.intake.pool = &rawObjects
 	}
 	resume := ""
 	if f.queue != nil {
