@@ -20,8 +20,8 @@ const pooledBytes = 64 << 10
 // nil pool has none kept.
 func (p *rawPool) get(room int) *RawObject {
 	o := p.take()
-	// What is much larger than needed would be more than the budget counts.
-	if have := cap(o.encoding); have < room || have > 2*room+1024 {
+	// What is much larger than needed would spend the budget on nothing.
+	if have := cap(o.encoding); have < room || have > room+room/4 {
 		o.encoding = make([]byte, 0, room+room/8)
 	}
 	o.encoding = o.encoding[:0]
