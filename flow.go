@@ -53,8 +53,6 @@ func (f *flow) run(ctx context.Context) {
 	}
 	defer f.end()
 	defer queue.Close()
-	into := f.intake
-	into.queue = queue
 	if f.seed != nil {
 		f.seed()
 	}
@@ -68,8 +66,15 @@ func (f *flow) run(ctx context.Context) {
 	for range max(f.workers, 1) {
 		workers.Go(func() { f.work(ctx, queue) })
 	}
-	f.reflector.run(ctx, into, known)
+	f.reflector.run(ctx, f.sink(queue), known)
 	workers.Wait()
+}
+
+// sink is where the reflector puts what it reads.
+func (f *flow) sink(queue *deltaqueue.Queue) sink {
+	into := f.intake
+	into.queue = queue
+	return into
 }
 
 func (f *flow) begin() (*deltaqueue.Queue, error) {

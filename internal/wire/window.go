@@ -45,9 +45,6 @@ func (w *window) reset(src io.Reader, size int) {
 	if len(w.buf) == 0 {
 		w.buf = make([]byte, size)
 	}
-	if w.head == nil {
-		w.head = make([]byte, 0, headBytes)
-	}
 }
 
 // at is the body's offset of pos.
