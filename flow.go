@@ -46,7 +46,10 @@ type flow struct {
 // run lists, watches and processes until ctx ends. It returns after every
 // goroutine that it started.
 func (f *flow) run(ctx context.Context) {
-	queue, err := f.begin()
+	var workers sync.WaitGroup
+	queue, err := f.begin(func(queue *deltaqueue.Queue) {
+		workers.Go(func() { f.work(ctx, queue) })
+	})
 	if err != nil {
 		f.reflector.onError(f.reflector, fmt.Errorf("%s: %w", f.reflector.name, err))
 		return
@@ -62,10 +65,6 @@ func (f *flow) run(ctx context.Context) {
 		known = last
 	}
 
-	var workers sync.WaitGroup
-	for range max(f.workers, 1) {
-		workers.Go(func() { f.work(ctx, queue) })
-	}
 	f.reflector.run(ctx, f.sink(queue), known)
 	workers.Wait()
 }
@@ -77,7 +76,8 @@ func (f *flow) sink(queue *deltaqueue.Queue) sink {
 	return into
 }
 
-func (f *flow) begin() (*deltaqueue.Queue, error) {
+// begin makes the queue of a run. Hire starts a worker for it.
+func (f *flow) begin(hire func(*deltaqueue.Queue)) (*deltaqueue.Queue, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.running {
@@ -97,6 +97,8 @@ func (f *flow) begin() (*deltaqueue.Queue, error) {
 		Known:         knownVersions{f.storage},
 		SkipUnchanged: f.skipUnchanged,
 		Budget:        f.budget.orDefault().shared,
+		Workers:       f.workers,
+		Hire:          func() { hire(f.queue) },
 		Synced:        f.synced,
 		Resume:        resume,
 	})
@@ -109,7 +111,7 @@ func (f *flow) end() {
 	f.running = false
 }
 
-// work processes entries one by one until ctx ends.
+// work processes entries one by one until ctx ends, or there are none for a while.
 func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
 	for {
 		e, err := queue.Take(ctx)
