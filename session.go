@@ -31,7 +31,7 @@ type session struct {
 	partial bool
 	// lists are the readers of list bodies, by format. They keep their buffers from
 	// page to page, and are dropped at the end of a generation, for a watch may last.
-	lists map[wire.Format]wire.ListReader
+	lists [wire.Formats]wire.ListReader
 	// opened is the watch that follows the initial events of a watch-list, until it
 	// is followed.
 	opened feed
@@ -42,7 +42,7 @@ type session struct {
 }
 
 func (r *Reflector) newSession(into sink) *session {
-	s := &session{Reflector: r, into: into, policy: r.policy(), waits: newBackoff(r.Backoff), lists: map[wire.Format]wire.ListReader{}}
+	s := &session{Reflector: r, into: into, policy: r.policy(), waits: newBackoff(r.Backoff)}
 	if source, ok := r.source.(wireSource); ok {
 		s.wire, s.form = source, r.wireForm()
 	}
@@ -61,7 +61,7 @@ func (s *session) close() {
 }
 
 func (s *session) abandon() {
-	clear(s.lists)
+	clear(s.lists[:])
 	if s.current != nil {
 		s.current.abandon()
 		s.current = nil
@@ -183,7 +183,7 @@ func (s *session) keep(key string) {
 func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	current := s.current
 	s.current = nil
-	clear(s.lists)
+	clear(s.lists[:])
 	// Who waits for the end may ask for the version then.
 	before := s.LastSyncResourceVersion()
 	s.reached(resourceVersion)
