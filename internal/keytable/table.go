@@ -1,150 +1,249 @@
-// Package keytable remembers, for every key, which version of its object the
-// consumer has acknowledged.
-//
-// A key is "namespace/name", or "name" for a cluster-scoped object. A version
-// is the resource version and the UID that the object had. A generation is one
-// complete pass over the server's set: the keys that it shows are marked with
-// its number, and those left unmarked at its end are gone from the server
-// (mark, then sweep, in place).
 package keytable
 
 import (
 	"iter"
 	"unsafe"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// Version tells one state of one object from every other state of that name.
-type Version struct {
-	// ResourceVersion is the server's opaque version string.
-	ResourceVersion string
-	// UID tells an object from a later one of the same name. It is empty where
-	// it is not known, as for versions that were loaded from elsewhere.
-	UID types.UID
-}
-
-// SameObject reports whether v and other may be states of one object: their
-// UIDs are equal, or one of them is not known.
-func (v Version) SameObject(other Version) bool {
-	return v.UID == "" || other.UID == "" || v.UID == other.UID
-}
-
-type entry struct {
-	version Version
-	// mark is the newest generation that showed the key.
-	mark uint64
-}
+// maxDepth bounds the directory where hashes collide.
+const maxDepth = 28
 
 // Table maps keys to versions. It is not safe for concurrent use: its owner
-// guards it.
+// guards it. What only reads (Get, Compare, Len, SizeBytes, Generation, All,
+// AllFrom, Unmarked, UnmarkedFrom) may run side by side.
+//
+// No method keeps a string that it is given, and no string that it returns is
+// the table's: the bytes of both may be lent.
 type Table struct {
-	entries map[string]*entry
+	hasher hasher
 	// generation is the number of the newest generation. Invariant: no mark is
 	// greater, so that one table serves several runs.
 	generation uint64
-	// stringBytes is the size of all keys, resource versions and UIDs held.
-	stringBytes int64
+	// fingerprints keeps 4 bytes of a UID's hash in its place.
+	fingerprints bool
+
+	// count is the number of keys. Invariant: it is the sum of the segments'
+	// counts. If it is 0, nothing below has memory.
+	count int
+	// depth is the number of bits of a hash that the directory tells apart, which
+	// has 2^depth places. Invariant: a segment of depth d has 2^(depth-d) of them,
+	// side by side, for the hashes that begin with the same d bits.
+	depth     uint8
+	directory []uint32
+	segments  []segment
+
+	slots   pages
+	entries pages
+	stems   stems
+	large   large
+	// key is scratch, for those who change the table.
+	key []byte
+	// last is the key that was added last. If the next one makes a stem of what the
+	// two have in common, it is given that: lists come in the order of their names.
+	last []byte
 }
 
 // New returns an empty table.
 func New() *Table {
-	return &Table{entries: map[string]*entry{}}
+	return &Table{hasher: newHasher()}
 }
-
-// Generation is the number of the newest generation, 0 before the first.
-func (t *Table) Generation() uint64 { return t.generation }
 
 // NewAfter returns an empty table whose generations follow those of t, for use
 // in the place of t.
 func (t *Table) NewAfter() *Table {
-	next := New()
-	next.generation = t.generation
-	return next
-}
-
-// Begin starts a generation and returns its number, the greatest so far.
-func (t *Table) Begin() uint64 {
-	t.generation++
-	return t.generation
+	return &Table{hasher: t.hasher, generation: t.generation, fingerprints: t.fingerprints}
 }
 
 // Len is the number of keys.
-func (t *Table) Len() int { return len(t.entries) }
+func (t *Table) Len() int { return t.count }
 
-// entryBytes is what Go's map spends on a key beside the bytes of its strings:
-// the headers of key and entry and a control byte, at its mean load of 21/32.
-const entryBytes = int64(unsafe.Sizeof("")+unsafe.Sizeof((*entry)(nil))+1)*32/21 + int64(unsafe.Sizeof(entry{}))
-
-// SizeBytes estimates the memory that the table holds, in bytes.
+// SizeBytes is the memory that the table holds, in bytes, for its keys.
 func (t *Table) SizeBytes() int64 {
-	return t.stringBytes + int64(len(t.entries))*entryBytes
+	return t.slots.size() + t.entries.size() + t.stems.size() + t.large.size() + int64(cap(t.key)+cap(t.last)) +
+		int64(cap(t.directory))*4 + int64(cap(t.segments))*int64(unsafe.Sizeof(segment{}))
 }
 
-// Get returns the version stored under key.
+// Get returns the version stored under key. It allocates the version's strings,
+// which Compare does without.
 func (t *Table) Get(key string) (Version, bool) {
-	if e, ok := t.entries[key]; ok {
-		return e.version, true
+	p, ok := t.find(t.hasher.sum(key), key)
+	if !ok {
+		return Version{}, false
 	}
-	return Version{}, false
+	return t.versionOf(p.entry), true
+}
+
+// Compare tells how v compares to the version stored under key. It does not
+// allocate.
+func (t *Table) Compare(key string, v Version) Comparison {
+	p, ok := t.find(t.hasher.sum(key), key)
+	if !ok {
+		return Comparison{}
+	}
+	return t.compare(p.entry, v)
 }
 
 // Set stores version under key, marked with generation; a newer mark stays.
 func (t *Table) Set(key string, version Version, generation uint64) {
-	e, ok := t.entries[key]
+	var buffer [entryMost]byte
+	hash := t.hasher.sum(key)
+	p, ok := t.find(hash, key)
 	if !ok {
-		e = &entry{}
-		t.entries[key] = e
-		t.stringBytes += int64(len(key))
+		t.stems.remember(t.count + 1)
+		written, kinds := t.appendVersion(t.appendKey(buffer[:0], key), version)
+		written[entryKinds] |= kinds
+		t.add(hash, written, generation)
+		t.count++
+		t.check(hash)
+		t.restemLast()
+		t.last = append(t.last[:0], key...)
+		return
 	}
-	t.stringBytes += versionBytes(version) - versionBytes(e.version)
-	e.version, e.mark = version, max(e.mark, generation)
+	s, versionAt := &t.segments[p.segment], p.entry.versionAt()
+	t.markEntry(s, p.entry, generation)
+	old := p.entry.whole()
+	t.forgetVersion(old)
+	written, kinds := t.appendVersion(append(buffer[:0], old[:versionAt]...), version)
+	written[entryKinds] = written[entryKinds]&^(versionMask|uidMask) | kinds
+	if len(written) == len(old) {
+		copy(old, written)
+	} else {
+		generation = s.generationOf(old[entryMark])
+		t.drop(p)
+		t.add(hash, written, generation)
+	}
+	t.check(hash)
 }
 
 // Delete forgets key, and reports whether it was there.
 func (t *Table) Delete(key string) bool {
-	old, ok := t.entries[key]
-	if ok {
-		t.stringBytes -= int64(len(key)) + versionBytes(old.version)
-		delete(t.entries, key)
+	hash := t.hasher.sum(key)
+	p, ok := t.find(hash, key)
+	if !ok {
+		return false
 	}
-	return ok
-}
-
-// Mark notes that generation showed key, where the table has it, and reports
-// whether that was noted before. It does not keep key.
-func (t *Table) Mark(key string, generation uint64) (again bool) {
-	e, ok := t.entries[key]
-	if !ok || e.mark >= generation {
-		return ok
+	t.forget(p.entry)
+	t.drop(p)
+	t.count--
+	if t.count == 0 {
+		*t = *t.NewAfter()
+	} else if s := &t.segments[p.segment]; s.dead*2 > s.tail {
+		t.compact(s)
 	}
-	e.mark = generation
-	return false
-}
-
-// Unmarked returns the keys that generation did not show.
-func (t *Table) Unmarked(generation uint64) []string {
-	var keys []string
-	for key, e := range t.entries {
-		if e.mark < generation {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	t.check(hash)
+	return true
 }
 
 // All yields every key and its version, in no order. The table must not change
 // meanwhile.
 func (t *Table) All() iter.Seq2[string, Version] {
 	return func(yield func(string, Version) bool) {
-		for key, e := range t.entries {
-			if !yield(key, e.version) {
-				return
+		for n := range t.segments {
+			for e := range t.entriesOf(&t.segments[n]) {
+				if !yield(t.keyOf(e), t.versionOf(e)) {
+					return
+				}
 			}
 		}
 	}
 }
 
-func versionBytes(v Version) int64 {
-	return int64(len(v.ResourceVersion) + len(v.UID))
+// keyOf is the key of an entry, in a new string.
+func (t *Table) keyOf(e entry) string {
+	var buffer [64]byte
+	return string(t.appendEntryKey(buffer[:0], e))
+}
+
+// place is where the entry of a key is.
+type place struct {
+	segment uint32
+	slot    uint32
+	// entry is valid until an entry is added anywhere.
+	entry entry
+}
+
+// find returns the place of key.
+func (t *Table) find(hash uint64, key string) (place, bool) {
+	if t.count == 0 {
+		return place{}, false
+	}
+	n := t.directory[hash>>(64-t.depth)]
+	for {
+		s := &t.segments[n]
+		if slot, e, ok := t.search(s, hash, key); ok {
+			return place{segment: n, slot: slot, entry: e}, true
+		}
+		if s.next == 0 {
+			return place{}, false
+		}
+		n = s.next
+	}
+}
+
+// add adds an entry of a key that has none, marked with generation.
+func (t *Table) add(hash uint64, e entry, generation uint64) {
+	if len(t.directory) == 0 {
+		t.directory = []uint32{t.addSegment(segment{base: 1})}
+	}
+	for {
+		n := t.directory[hash>>(64-t.depth)]
+		alone := t.segments[n].next == 0
+		for {
+			s := &t.segments[n]
+			e[entryMark] = t.markFor(s, generation)
+			if t.fits(s, hash, e) {
+				return
+			}
+			if s.next == 0 {
+				break
+			}
+			n = s.next
+		}
+		if !alone || !t.split(n) {
+			s := &t.segments[n]
+			next := t.addSegment(segment{base: s.base, depth: s.depth})
+			t.segments[n].next = next
+		}
+	}
+}
+
+// restemLast gives the entry of the last key the stem that was made after it.
+func (t *Table) restemLast() {
+	made := t.stems.made
+	t.stems.made = 0
+	if made == 0 {
+		return
+	}
+	last := borrowed(t.last)
+	hash := t.hasher.sum(last)
+	p, ok := t.find(hash, last)
+	if !ok {
+		return
+	}
+	var buffer [entryMost]byte
+	moved := t.restem(buffer[:0], p.entry, last)
+	if moved.stem() == p.entry.stem() {
+		return
+	}
+	generation := t.segments[p.segment].generationOf(p.entry[entryMark])
+	t.drop(p)
+	t.add(hash, moved, generation)
+	t.check(hash)
+}
+
+// drop takes an entry out of its segment.
+func (t *Table) drop(p place) {
+	s := &t.segments[p.segment]
+	size := uint32(len(p.entry.whole()))
+	if ref := t.readSlot(s, p.slot) & 0xffff; ref+size == s.tail {
+		s.tail = ref
+	} else {
+		s.dead += size
+	}
+	t.removeSlot(s, p.slot)
+	s.count--
+	if s.count == 0 {
+		t.giveSlots(s)
+		t.giveEntries(s)
+	}
 }

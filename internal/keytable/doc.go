@@ -1,0 +1,81 @@
+// Package keytable remembers, for every key, which version of its object the
+// consumer has acknowledged, in a few tens of bytes and without a pointer per
+// key.
+//
+//	table := keytable.New()
+//	generation := table.Begin()
+//	table.Set("default/web-7d9f-x2x4z", keytable.Version{ResourceVersion: "17", UID: uid}, generation)
+//	table.Mark("default/web-7d9f-x2x4z", generation) // a list showed it
+//	for _, key := range table.Unmarked(generation) { // nothing
+//		table.Delete(key)
+//	}
+//
+// # Words
+//
+// A key is "namespace/name", or "name" for a cluster-scoped object. A version
+// is the resource version and the UID that the object had. A generation is one
+// complete pass over the server's set: the keys that it shows are marked with
+// its number, and those left unmarked at its end are gone from the server
+// (mark, then sweep, in place).
+//
+// A stem is the beginning of keys that is stored once for all of them: a
+// namespace with its slash, or what follows it up to the last dash of the name,
+// which is then the child of its namespace.
+//
+// An entry is the bytes that stand for one key, a segment a small hash table of
+// entries, a page the unit in which segments take memory, a slab the piece of
+// memory from which pages are cut.
+//
+// # Layout
+//
+// The first bits of a key's hash choose its segment, through a directory that
+// doubles (extendible hashing):
+//
+//	directory            segment                    entries
+//	+-----+              +-------------+            +---------------------+
+//	| 000 |--+---------->| slots       |---+------->| pages of 1 KiB, 64  |
+//	| 001 |--+           | 16 bit hash |   |        | at most: 16 bits    |
+//	| 010 |----> ...     | 16 bit ref  |---+        | find an entry       |
+//	+-----+              +-------------+            +---------------------+
+//
+// A segment that is full splits in two, which moves some 2000 entries and
+// nothing else, so that memory grows by a page at a time, and no call takes much
+// longer than others. Entries of deleted keys are left behind; their segment is
+// compacted when they are many. All memory comes in slabs, and a slab has no
+// pointers: the garbage collector has nothing to look at.
+//
+// An entry:
+//
+//	  0       1       2      3      6      6+t         6+t+r        6+t+r+u
+//	+-------+-------+------+------+-------+-----------+------------+
+//	| kinds | chars | mark | stem | text  | resource  | UID        |
+//	|       |       |      |      |       | version   |            |
+//	+-------+-------+------+------+-------+-----------+------------+
+//
+//	kinds    how the three that follow the stem are written: bits 0 to 3 the
+//	         resource version, 4 and 5 the UID, 6 and 7 the text
+//	chars    the length of the text in characters
+//	mark     the newest generation that showed the key, counted from that of its
+//	         segment
+//	stem     the stem with which the key begins, 0 for none
+//	text     the rest of the key, three characters in two bytes where all are of
+//	         the 40 that names are made of
+//	version  a number from 0 to 2^64-1 without its leading zero bytes, or, of
+//	         anything else, the length and the bytes
+//	UID      the 16 bytes of a UUID, or length and bytes, or nothing
+//
+// What is too long for an entry is kept as a Go string beside the table. Nothing
+// like it comes from a Kubernetes API server.
+//
+// A stem:
+//
+//	  0      3      6        9       10      10+t
+//	+------+------+--------+-------+-------+
+//	| next | refs | parent | chars | text  |
+//	+------+------+--------+-------+-------+
+//
+//	next     the next stem of its bucket
+//	refs     the entries and stems that name it; the top bit tells that the text
+//	         is not packed
+//	parent   the stem that comes before it in the key, 0 for none
+package keytable

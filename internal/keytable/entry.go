@@ -1,0 +1,329 @@
+package keytable
+
+import (
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Places within an entry; see the package documentation.
+const (
+	entryKinds = 0
+	entryChars = 1
+	entryMark  = 2
+	entryStem  = 3
+	entryText  = 6
+
+	// entryMostChars is the longest text that an entry has itself.
+	entryMostChars = 255
+	// entryMostString is the longest resource version or UID that an entry has as
+	// length and bytes. Its length is entryLarge for one that is kept elsewhere.
+	entryMostString = 64
+	entryLarge      = 255
+	// entryMost is the size of the largest entry.
+	entryMost = entryText + entryMostChars + 2*(1+entryMostString)
+)
+
+// Kinds of resource version; up to 8, the bytes of a number.
+const (
+	versionEmpty  = 9
+	versionString = 10
+
+	versionMask = 0xf
+)
+
+// Kinds of UID.
+const (
+	uidNone   = 0 << 4
+	uidUUID   = 1 << 4
+	uidString = 2 << 4
+	uidPrint  = 3 << 4 // its hash, in 4 bytes: see Table.fingerprints
+
+	uidMask = 3 << 4
+)
+
+// textShift is where the kind of text is in the kinds.
+const textShift = 6
+
+// entry is the bytes of an entry, and whatever comes after them.
+type entry []byte
+
+func (e entry) textKind() byte { return e[entryKinds] >> textShift }
+
+func (e entry) stem() uint32 { return read24(e[entryStem:]) }
+
+// versionAt is the place of the resource version.
+func (e entry) versionAt() int {
+	chars := int(e[entryChars])
+	switch e.textKind() {
+	case textPacked:
+		return entryText + packedSize(chars)
+	case textPlain:
+		return entryText + chars
+	case textGenerated:
+		return entryText + generatedSize
+	}
+	return entryText + 4
+}
+
+// uidAt is the place of the UID, if the resource version is at versionAt.
+func (e entry) uidAt(versionAt int) int {
+	switch kind := e[entryKinds] & versionMask; kind {
+	case versionEmpty:
+		return versionAt
+	case versionString:
+		return versionAt + stringSize(e[versionAt:])
+	default:
+		return versionAt + int(kind)
+	}
+}
+
+// size is the number of bytes of the entry, if the UID is at uidAt.
+func (e entry) size(uidAt int) int {
+	switch e[entryKinds] & uidMask {
+	case uidUUID:
+		return uidAt + 16
+	case uidString:
+		return uidAt + stringSize(e[uidAt:])
+	case uidPrint:
+		return uidAt + 4
+	}
+	return uidAt
+}
+
+// whole is the entry without what comes after it.
+func (e entry) whole() entry { return e[:e.size(e.uidAt(e.versionAt()))] }
+
+// stringSize is the size of the string of length and bytes that begins there.
+func stringSize(written []byte) int {
+	if written[0] == entryLarge {
+		return 1 + 4
+	}
+	return 1 + int(written[0])
+}
+
+// appendString adds length and bytes of s.
+func (t *Table) appendString(to []byte, s string) []byte {
+	if len(s) > entryMostString {
+		return binary.LittleEndian.AppendUint32(append(to, entryLarge), t.large.add(strings.Clone(s)))
+	}
+	return append(append(to, byte(len(s))), s...)
+}
+
+// readString is what appendString added. It is borrowed from the table.
+func (t *Table) readString(written []byte) string {
+	if written[0] == entryLarge {
+		return t.large.texts[binary.LittleEndian.Uint32(written[1:])]
+	}
+	return borrowed(written[1:stringSize(written)])
+}
+
+// removeString forgets what appendString has put elsewhere.
+func (t *Table) removeString(written []byte) {
+	if written[0] == entryLarge {
+		t.large.remove(binary.LittleEndian.Uint32(written[1:]))
+	}
+}
+
+// appendVersion adds v as entries have it, and its kinds.
+func (t *Table) appendVersion(to []byte, v Version) (longer []byte, kinds byte) {
+	if n, ok := parseNumber(v.ResourceVersion); ok {
+		to, kinds = appendNumber(to, n), byte(numberSize(n))
+	} else if v.ResourceVersion == "" {
+		kinds = versionEmpty
+	} else {
+		to, kinds = t.appendString(to, v.ResourceVersion), versionString
+	}
+	if v.UID == "" {
+		return to, kinds | uidNone
+	}
+	if t.fingerprints {
+		return binary.LittleEndian.AppendUint32(to, t.print(v.UID)), kinds | uidPrint
+	}
+	if uuid, ok := parseUUID(string(v.UID)); ok {
+		return append(to, uuid[:]...), kinds | uidUUID
+	}
+	return t.appendString(to, string(v.UID)), kinds | uidString
+}
+
+// print is a hash of uid, never that of none.
+func (t *Table) print(uid types.UID) uint32 { return uint32(t.hasher.sum(string(uid)) >> 16) }
+
+// versionOf is the version of an entry, in new strings.
+func (t *Table) versionOf(e entry) (v Version) {
+	var buffer [20 + 36]byte
+	written := buffer[:0]
+	versionAt := e.versionAt()
+	uidAt := e.uidAt(versionAt)
+	kind := e[entryKinds] & versionMask
+	switch kind {
+	case versionEmpty, versionString:
+	default:
+		written = strconv.AppendUint(written, readNumber(e[versionAt:uidAt]), 10)
+	}
+	digits := len(written)
+	if e[entryKinds]&uidMask == uidUUID {
+		written = appendUUID(written, e[uidAt:])
+	}
+	both := string(written) // one allocation for the two
+	v.ResourceVersion, v.UID = both[:digits], types.UID(both[digits:])
+	if kind == versionString {
+		v.ResourceVersion = strings.Clone(t.readString(e[versionAt:]))
+	}
+	if e[entryKinds]&uidMask == uidString {
+		v.UID = types.UID(strings.Clone(t.readString(e[uidAt:])))
+	}
+	return v
+}
+
+// compare compares v to the version of an entry.
+func (t *Table) compare(e entry, v Version) Comparison {
+	versionAt := e.versionAt()
+	uidAt := e.uidAt(versionAt)
+	c := Comparison{Known: true, Identified: e[entryKinds]&uidMask != uidNone}
+	switch kind := e[entryKinds] & versionMask; kind {
+	case versionEmpty:
+		c.SameVersion = v.ResourceVersion == ""
+	case versionString:
+		c.SameVersion = v.ResourceVersion == t.readString(e[versionAt:])
+	default:
+		n, ok := parseNumber(v.ResourceVersion)
+		c.SameVersion = ok && n == readNumber(e[versionAt:uidAt])
+	}
+	if !c.Identified || v.UID == "" {
+		c.SameObject = true
+		return c
+	}
+	switch e[entryKinds] & uidMask {
+	case uidUUID:
+		uuid, ok := parseUUID(string(v.UID))
+		c.SameObject = ok && string(uuid[:]) == string(e[uidAt:uidAt+16])
+	case uidString:
+		c.SameObject = string(v.UID) == t.readString(e[uidAt:])
+	case uidPrint:
+		c.SameObject = t.print(v.UID) == binary.LittleEndian.Uint32(e[uidAt:])
+	}
+	return c
+}
+
+// appendKey adds the first bytes of the entry of key, up to its version, whose
+// kinds the caller adds, without a mark. The entry refers to its stem.
+func (t *Table) appendKey(to []byte, key string) []byte {
+	stem, text := t.stemOf(key, true)
+	to = append(to, 0, byte(len(text)), 0, byte(stem), byte(stem>>8), byte(stem>>16))
+	kind := byte(textLarge)
+	if len(text) > entryMostChars {
+		to = binary.LittleEndian.AppendUint32(to, t.large.add(strings.Clone(text)))
+	} else {
+		to, kind = appendText(to, text)
+	}
+	to[entryKinds] |= kind << textShift
+	return to
+}
+
+// stemOf is the stem of key, which one more refers to, and what follows it. New
+// ones are only made for new keys.
+func (t *Table) stemOf(key string, isNew bool) (stem uint32, rest string) {
+	namespace := strings.IndexByte(key, '/') + 1
+	if namespace > 0 {
+		stem = t.intern(0, key[:namespace], isNew)
+		if stem == 0 {
+			return 0, key
+		}
+	}
+	dash := namespace + strings.LastIndexByte(key[namespace:], '-') + 1
+	if dash > namespace {
+		if longer := t.intern(stem, key[namespace:dash], isNew); longer != 0 {
+			t.stems.release(&t.hasher, stem)
+			return longer, key[dash:]
+		}
+	}
+	return stem, key[namespace:]
+}
+
+// intern is the stem that text is after parent, which one more refers to, or 0.
+func (t *Table) intern(parent uint32, text string, isNew bool) uint32 {
+	if len(text) > stemMostChars {
+		return 0
+	}
+	hash := t.hasher.hashStem(parent, text)
+	if id := t.stems.find(hash, parent, text); id != 0 {
+		t.stems.refer(id)
+		return id
+	}
+	if !isNew || !t.stems.worthwhile(hash) {
+		return 0
+	}
+	return t.stems.add(&t.hasher, hash, parent, text)
+}
+
+// restem is an entry of key with the stems that have come to be after e was made:
+// e itself where there are none.
+func (t *Table) restem(to []byte, e entry, key string) entry {
+	e = e.whole()
+	text := key[len(key)-int(e[entryChars]):]
+	if e.textKind() == textLarge || strings.IndexByte(text, '-') < 0 && (e.stem() != 0 || strings.IndexByte(text, '/') < 0) {
+		return e
+	}
+	stem, text := t.stemOf(key, false)
+	if stem == e.stem() {
+		t.stems.release(&t.hasher, stem)
+		return e
+	}
+	t.stems.release(&t.hasher, e.stem())
+	to = append(to, e[:entryText]...)
+	to[entryChars] = byte(len(text))
+	write24(to[entryStem:], stem)
+	to, kind := appendText(to, text)
+	to[entryKinds] = to[entryKinds]&^(3<<textShift) | kind<<textShift
+	return append(to, e[e.versionAt():]...)
+}
+
+// appendEntryKey adds the key of an entry.
+func (t *Table) appendEntryKey(to []byte, e entry) []byte {
+	to = t.stems.appendStem(to, e.stem())
+	if e.textKind() == textLarge {
+		return append(to, t.large.texts[binary.LittleEndian.Uint32(e[entryText:])]...)
+	}
+	return appendRead(to, e[entryText:], e.textKind(), int(e[entryChars]))
+}
+
+// isOf reports whether e is the entry of key.
+func (t *Table) isOf(e entry, key string) bool {
+	kind, rest := e.textKind(), 0
+	if kind == textLarge {
+		text := t.large.texts[binary.LittleEndian.Uint32(e[entryText:])]
+		if !strings.HasSuffix(key, text) {
+			return false
+		}
+		rest = len(key) - len(text)
+	} else {
+		rest = len(key) - int(e[entryChars])
+		if rest < 0 || !textEqual(e[entryText:], kind, key[rest:]) {
+			return false
+		}
+	}
+	return t.stems.equal(e.stem(), key[:rest])
+}
+
+// forgetVersion forgets what the version of an entry has elsewhere.
+func (t *Table) forgetVersion(e entry) {
+	versionAt := e.versionAt()
+	if e[entryKinds]&versionMask == versionString {
+		t.removeString(e[versionAt:])
+	}
+	if e[entryKinds]&uidMask == uidString {
+		t.removeString(e[e.uidAt(versionAt):])
+	}
+}
+
+// forget forgets all that an entry has elsewhere.
+func (t *Table) forget(e entry) {
+	t.forgetVersion(e)
+	if e.textKind() == textLarge {
+		t.large.remove(binary.LittleEndian.Uint32(e[entryText:]))
+	}
+	t.stems.release(&t.hasher, e.stem())
+}

@@ -1,0 +1,31 @@
+package keytable
+
+import "unsafe"
+
+// NewColliding returns a table in which only the bits of mask tell hashes apart.
+func NewColliding(mask uint64) *Table {
+	t := New()
+	t.hasher.mask = mask
+	return t
+}
+
+// NewFingerprinting returns a table that keeps 4 bytes of a UID's hash instead of
+// the UID, and so returns none.
+func NewFingerprinting() *Table {
+	t := New()
+	t.fingerprints = true
+	return t
+}
+
+// Verify panics if an invariant does not hold.
+func (t *Table) Verify() { t.verify() }
+
+// SizeParts is SizeBytes by what the memory is for.
+func (t *Table) SizeParts() map[string]int64 {
+	return map[string]int64{
+		"slots":     t.slots.size(),
+		"entries":   t.entries.size(),
+		"stems":     t.stems.size(),
+		"directory": int64(cap(t.directory))*4 + int64(cap(t.segments))*int64(unsafe.Sizeof(segment{})),
+	}
+}

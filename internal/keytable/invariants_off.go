@@ -1,0 +1,6 @@
+//go:build !keytableinvariants
+
+package keytable
+
+// invariants: see invariants_on.go.
+const invariants = false

@@ -1,0 +1,291 @@
+package keytable
+
+import "math/bits"
+
+// Places within a stem; see the package documentation.
+const (
+	stemNext   = 0
+	stemRefs   = 3
+	stemParent = 6
+	stemChars  = 9
+	stemText   = 10
+
+	// stemPlain in the refs tells that the text is not packed.
+	stemPlain = 1 << 23
+	// stemMostRefs is where counting ends: the stem stays for good then.
+	stemMostRefs = stemPlain - 1
+
+	stemMostChars = 255
+	// stemUnit is the unit of size and place, so that 24 bits name a place in 64 MiB.
+	stemUnit = 4
+	// stemSizes is the number of sizes, in units.
+	stemSizes = (stemText+stemMostChars)/stemUnit + 2
+	// stemMost is the last place, in units.
+	stemMost = 1<<24 - 1
+)
+
+// stems are the beginnings of keys that are stored once. A stem is named by its
+// place. It does not move, and its place is used again when nothing refers to it.
+//
+// A beginning becomes a stem when a second key has it: that of a single key is
+// cheaper in its entry. Keys are found whether theirs became one or not.
+type stems struct {
+	pages pages
+	// tail is the first place never used, in bytes.
+	tail uint32
+	// free has, for each size, the first free place of that size, which begins
+	// with the next one. 0 is none.
+	free [stemSizes]uint32
+	// buckets are the first stems of their chains. There is one bucket for every
+	// two stems that there ever were at a time: each new one splits one of the old
+	// (linear hashing), so that no call has to split them all.
+	buckets []uint32
+	count   int
+	// seen has the hashes of beginnings that are no stems yet. It forgets some.
+	seen []uint16
+	// made is the stem that was made last, until someone has taken note.
+	made uint32
+}
+
+// at is the stem's bytes, and more.
+func (s *stems) at(id uint32) []byte {
+	place := id * stemUnit
+	return s.pages.at(place >> pageBits)[place%pageSize:]
+}
+
+func stemKind(stem []byte) byte {
+	if read24(stem[stemRefs:])&stemPlain != 0 {
+		return textPlain
+	}
+	return textPacked
+}
+
+// stemSize is the bytes of a stem, of its text in particular.
+func stemSize(kind byte, chars int) int {
+	size := chars
+	if kind == textPacked {
+		size = packedSize(chars)
+	}
+	return (stemText + size + stemUnit - 1) / stemUnit * stemUnit
+}
+
+// hashStem is the hash of the stem that text is after parent.
+func (h *hasher) hashStem(parent uint32, text string) uint64 {
+	return h.sum(text) + uint64(parent)*0x9e3779b97f4a7c15
+}
+
+// find returns the stem that text is after parent, or 0.
+func (s *stems) find(hash uint64, parent uint32, text string) uint32 {
+	if len(s.buckets) == 0 {
+		return 0
+	}
+	for id := s.buckets[s.bucket(hash)]; id != 0; {
+		stem := s.at(id)
+		if read24(stem[stemParent:]) == parent && int(stem[stemChars]) == len(text) && textEqual(stem[stemText:], stemKind(stem), text) {
+			return id
+		}
+		id = read24(stem[stemNext:])
+	}
+	return 0
+}
+
+// bucket is the one that hash belongs to.
+func (s *stems) bucket(hash uint64) int {
+	mask := uint64(1)<<bits.Len(uint(len(s.buckets)-1)) - 1
+	if b := hash & mask; b < uint64(len(s.buckets)) {
+		return int(b)
+	}
+	return int(hash & (mask >> 1))
+}
+
+// worthwhile reports whether the beginning with that hash was seen before, as
+// far as that is remembered, and remembers it.
+func (s *stems) worthwhile(hash uint64) bool {
+	if len(s.seen) == 0 {
+		return false
+	}
+	cell, print := hash&uint64(len(s.seen)-1), uint16(hash>>48)|1
+	if s.seen[cell] == print {
+		s.seen[cell] = 0
+		return true
+	}
+	s.seen[cell] = print
+	return false
+}
+
+// remember makes room to have seen the beginnings of so many keys: an eighth of
+// them, for lists come in the order of their names.
+func (s *stems) remember(keys int) {
+	switch n := len(s.seen); {
+	case n == 0:
+		s.seen = make([]uint16, 8)
+	case keys > 8*n:
+		s.seen = append(s.seen, s.seen...)
+	}
+}
+
+// refer adds one to those that refer to a stem.
+func (s *stems) refer(id uint32) {
+	stem := s.at(id)
+	if refs := read24(stem[stemRefs:]); refs&stemMostRefs != stemMostRefs {
+		write24(stem[stemRefs:], refs+1)
+	}
+}
+
+// add makes a stem that one refers to. It is 0 if there is no room.
+func (s *stems) add(h *hasher, hash uint64, parent uint32, text string) uint32 {
+	var buffer [stemText + stemMostChars + 3]byte
+	written, kind := appendText(buffer[:stemText], text)
+	id := s.place(stemSize(kind, len(text)))
+	if id == 0 {
+		return 0
+	}
+	s.count++
+	if s.count > 2*len(s.buckets) {
+		s.split(h)
+	}
+	bucket := s.bucket(hash)
+	write24(written[stemNext:], s.buckets[bucket])
+	write24(written[stemRefs:], 1)
+	if kind == textPlain {
+		write24(written[stemRefs:], 1|stemPlain)
+	}
+	write24(written[stemParent:], parent)
+	written[stemChars] = byte(len(text))
+	copy(s.at(id), written)
+	s.buckets[bucket] = id
+	s.made = id
+	if parent != 0 {
+		s.refer(parent)
+	}
+	return id
+}
+
+// split adds a bucket, and moves to it what belongs there.
+func (s *stems) split(h *hasher) {
+	s.buckets = append(s.buckets, 0)
+	added := len(s.buckets) - 1
+	if added == 0 {
+		return
+	}
+	from := added - 1<<(bits.Len(uint(added))-1)
+	id := s.buckets[from]
+	s.buckets[from] = 0
+	for id != 0 {
+		stem := s.at(id)
+		next := read24(stem[stemNext:])
+		bucket := s.bucket(s.rehash(h, stem))
+		write24(stem[stemNext:], s.buckets[bucket])
+		s.buckets[bucket] = id
+		id = next
+	}
+}
+
+func (s *stems) rehash(h *hasher, stem []byte) uint64 {
+	var buffer [stemMostChars + 2]byte
+	text := appendRead(buffer[:0], stem[stemText:], stemKind(stem), int(stem[stemChars]))
+	return h.hashStem(read24(stem[stemParent:]), borrowed(text))
+}
+
+// release takes one from those that refer to a stem, and forgets it, and in turn
+// its parent, after the last.
+func (s *stems) release(h *hasher, id uint32) {
+	for id != 0 {
+		stem := s.at(id)
+		refs := read24(stem[stemRefs:])
+		if refs&stemMostRefs == stemMostRefs {
+			return
+		}
+		write24(stem[stemRefs:], refs-1)
+		if refs&stemMostRefs > 1 {
+			return
+		}
+		parent := read24(stem[stemParent:])
+		s.remove(h, id)
+		id = parent
+	}
+}
+
+func (s *stems) remove(h *hasher, id uint32) {
+	stem := s.at(id)
+	bucket := s.bucket(s.rehash(h, stem))
+	next := read24(stem[stemNext:])
+	if s.buckets[bucket] == id {
+		s.buckets[bucket] = next
+	} else {
+		before := s.at(s.buckets[bucket])
+		for read24(before[stemNext:]) != id {
+			before = s.at(read24(before[stemNext:]))
+		}
+		write24(before[stemNext:], next)
+	}
+	s.count--
+	s.vacate(id, stemSize(stemKind(stem), int(stem[stemChars])))
+}
+
+// place finds room for size bytes: a free place, whose rest stays free, or a new
+// one. It is 0 if there is none.
+func (s *stems) place(size int) uint32 {
+	for have := size; have/stemUnit < stemSizes; have += stemUnit {
+		if id := s.free[have/stemUnit]; id != 0 {
+			s.free[have/stemUnit] = read24(s.at(id))
+			s.vacate(id+uint32(size/stemUnit), have-size)
+			return id
+		}
+	}
+	if s.tail == 0 {
+		s.pages.take()
+		s.tail = stemUnit // place 0 is none
+	}
+	if rest := pageSize - int(s.tail%pageSize); s.tail%pageSize == 0 || rest < size {
+		if s.tail/stemUnit+uint32(2*pageSize/stemUnit) > stemMost {
+			return 0
+		}
+		s.pages.take()
+		if s.tail%pageSize != 0 {
+			s.vacate(s.tail/stemUnit, rest)
+			s.tail += uint32(rest)
+		}
+	}
+	id := s.tail / stemUnit
+	s.tail += uint32(size)
+	s.pages.ensure(id*stemUnit>>pageBits, int((s.tail-1)%pageSize)+1)
+	return id
+}
+
+// vacate makes a place free. What is smaller than any stem is lost.
+func (s *stems) vacate(id uint32, size int) {
+	if size < stemText+2 {
+		return
+	}
+	write24(s.at(id), s.free[size/stemUnit])
+	s.free[size/stemUnit] = id
+}
+
+// appendStem adds the text of a stem, and before it that of its parent.
+func (s *stems) appendStem(to []byte, id uint32) []byte {
+	if id == 0 {
+		return to
+	}
+	stem := s.at(id)
+	to = s.appendStem(to, read24(stem[stemParent:]))
+	return appendRead(to, stem[stemText:], stemKind(stem), int(stem[stemChars]))
+}
+
+// equal reports whether text is just that of the stem.
+func (s *stems) equal(id uint32, text string) bool {
+	for id != 0 {
+		stem := s.at(id)
+		rest := len(text) - int(stem[stemChars])
+		if rest < 0 || !textEqual(stem[stemText:], stemKind(stem), text[rest:]) {
+			return false
+		}
+		text, id = text[:rest], read24(stem[stemParent:])
+	}
+	return text == ""
+}
+
+// size is the memory that the stems take.
+func (s *stems) size() int64 {
+	return s.pages.size() + int64(cap(s.buckets))*4 + int64(cap(s.seen))*2
+}
