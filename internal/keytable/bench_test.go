@@ -1,7 +1,10 @@
 package keytable_test
 
 import (
+	"math/rand/v2"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rvinformer/informer/internal/keytable"
@@ -43,5 +46,95 @@ func BenchmarkBytes(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// shuffled are n keys in random order, each twice: equal keys lie at other
+// addresses, as the keys of a list do.
+func shuffled(names names, n int) (stored, asked []string) {
+	stored, asked = make([]string, n), make([]string, n)
+	for i := range n {
+		stored[i] = names(i)
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, j int) { stored[i], stored[j] = stored[j], stored[i] })
+	for i := range n {
+		asked[i] = strings.Clone(stored[i])
+	}
+	rand.New(rand.NewPCG(3, 4)).Shuffle(n, func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
+	return stored, asked
+}
+
+// BenchmarkSpeed is one call of each kind, beside what a map[string]uint64 has for
+// it, with a million keys that are asked for in random order.
+//
+//	go test -run - -bench Speed -count 3 ./internal/keytable
+func BenchmarkSpeed(b *testing.B) {
+	const n = 1_000_000
+	for _, names := range []struct {
+		name string
+		names
+	}{
+		{"pods", pods(10)}, {"random", random},
+	} {
+		stored, asked := shuffled(names.names, n)
+		versions := make([]keytable.Version, n)
+		numbers := make([]uint64, n)
+		for i := range n {
+			versions[i] = versionOf(i)
+			numbers[i], _ = strconv.ParseUint(versions[i].ResourceVersion, 10, 64)
+		}
+		table, plain := keytable.New(), map[string]uint64{}
+		for i, key := range stored {
+			table.Set(key, versions[i], 0)
+			plain[key] = numbers[i]
+		}
+		generation := table.Begin()
+		absent := make([]string, n)
+		for i := range n {
+			absent[i] = names.names(n + i)
+		}
+		run := func(op, impl string, call func(i int)) {
+			b.Run(names.name+"/op="+op+"/impl="+impl, func(b *testing.B) {
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					call(i % n)
+				}
+			})
+		}
+		var sum uint64
+		run("lookup", "map", func(i int) { sum += plain[asked[i]] })
+		run("lookup", "table-compare", func(i int) {
+			if !table.Compare(asked[i], versions[i]).Known {
+				b.Fatal("not found")
+			}
+		})
+		run("lookup", "table-mark", func(i int) { table.Mark(asked[i], generation) })
+		run("lookup", "table-get", func(i int) { v, _ := table.Get(asked[i]); sum += uint64(len(v.UID)) })
+		run("absent", "map", func(i int) { sum += plain[absent[i]] })
+		run("absent", "table-compare", func(i int) { table.Compare(absent[i], versions[i]) })
+		run("update", "map", func(i int) { plain[asked[i]] = numbers[i] })
+		run("update", "table-set", func(i int) { table.Set(asked[i], versions[i], 0) })
+		clear(plain)
+		table = keytable.New()
+		run("insert", "map", func(i int) {
+			if i == 0 {
+				plain = map[string]uint64{}
+			}
+			plain[strings.Clone(stored[i])] = numbers[i] // the key was lent
+		})
+		run("insert", "table-set", func(i int) {
+			if i == 0 {
+				table = keytable.New()
+			}
+			table.Set(stored[i], versions[i], 0)
+		})
+		run("replace", "map", func(i int) { // a deletion and an addition, for ever
+			delete(plain, stored[i])
+			plain[strings.Clone(stored[i])] = numbers[i]
+		})
+		run("replace", "table-set", func(i int) {
+			table.Delete(stored[i])
+			table.Set(stored[i], versions[i], 0)
+		})
 	}
 }

@@ -29,3 +29,6 @@ func (t *Table) SizeParts() map[string]int64 {
 		"directory": int64(cap(t.directory))*4 + int64(cap(t.segments))*int64(unsafe.Sizeof(segment{})),
 	}
 }
+
+// Invariants tells whether every change is checked.
+const Invariants = invariants

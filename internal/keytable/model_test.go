@@ -216,8 +216,8 @@ func TestRandom(t *testing.T) {
 		t.Run(mask.name, func(t *testing.T) {
 			t.Parallel()
 			keys := mask.keys
-			if testing.Short() {
-				keys /= 10
+			if testing.Short() || keytable.Invariants {
+				keys /= 20
 			}
 			for seed := range uint64(2) {
 				m := &model{
