@@ -84,32 +84,27 @@ func (t *Table) verifySegment(n uint32, hash uint64, refs map[uint32]uint32) {
 	}
 	live, count := uint32(0), uint16(0)
 	for i := range uint32(s.slots) {
-		v := t.readSlot(s, i)
-		if v == 0 {
+		tag, ref := t.readSlot(s, i)
+		if tag == 0 {
 			continue
 		}
 		count++
-		before := i - 1
-		if i == 0 {
-			before = uint32(s.slots) - 1
+		for g := s.home(tag); g != i/groupSlots; g = s.after(g) {
+			must(full(t.group(s, g)), "slot %d of segment %d is behind group %d, which is not full", i, n, g)
 		}
-		if away := s.away(i, v); away > 0 {
-			w := t.readSlot(s, before)
-			must(w != 0 && s.away(before, w)+1 >= away, "slot %d of segment %d is not in order", i, n)
-		}
-		e := t.entryAt(s, v)
+		e := t.entryAt(s, ref)
 		live += uint32(len(e.whole()))
-		must(v&0xffff+uint32(len(e.whole())) <= s.tail, "an entry of segment %d lies beyond its tail", n)
+		must(uint32(ref)+uint32(len(e.whole())) <= s.tail, "an entry of segment %d lies beyond its tail", n)
 		must(s.generationOf(e[entryMark]) <= t.generation, "%q has mark %d", t.keyOf(e), s.generationOf(e[entryMark]))
 		own := t.hasher.sum(t.keyOf(e))
-		must(uint16(own) == uint16(v>>16) && (own^hash)>>(64-s.depth) == 0, "%q is in the wrong place", t.keyOf(e))
+		must(tagOf(own) == tag && (own^hash)>>(64-s.depth) == 0, "%q is in the wrong place", t.keyOf(e))
 		if refs != nil && e.stem() != 0 {
 			refs[e.stem()]++
 		}
 	}
 	must(count == s.count, "segment %d has %d keys, not %d", n, count, s.count)
 	must(int(s.count)*fullDen <= int(s.slots)*fullNum, "segment %d has %d keys in %d slots", n, s.count, s.slots)
-	must(live+s.dead < s.tail && s.tail <= uint32(s.taken)*pageSize, "segment %d has %d bytes in use and %d dead of %d", n, live, s.dead, s.tail)
+	must(live+s.dead <= s.tail && s.tail <= uint32(s.taken)*pageSize, "segment %d has %d bytes in use and %d dead of %d", n, live, s.dead, s.tail)
 }
 
 func (p *pages) verify() {

@@ -292,20 +292,13 @@ func (t *Table) appendEntryKey(to []byte, e entry) []byte {
 
 // isOf reports whether e is the entry of key.
 func (t *Table) isOf(e entry, key string) bool {
-	kind, rest := e.textKind(), 0
+	chars, kind := int(e[entryChars]), e.textKind()
 	if kind == textLarge {
 		text := t.large.texts[binary.LittleEndian.Uint32(e[entryText:])]
-		if !strings.HasSuffix(key, text) {
-			return false
-		}
-		rest = len(key) - len(text)
-	} else {
-		rest = len(key) - int(e[entryChars])
-		if rest < 0 || !textEqual(e[entryText:], kind, key[rest:]) {
-			return false
-		}
+		return strings.HasSuffix(key, text) && t.stems.equal(e.stem(), key[:len(key)-len(text)])
 	}
-	return t.stems.equal(e.stem(), key[:rest])
+	rest := len(key) - chars
+	return rest >= 0 && textEqual(e[entryText:], kind, key[rest:]) && t.stems.equal(e.stem(), key[:rest])
 }
 
 // forgetVersion forgets what the version of an entry has elsewhere.

@@ -3,18 +3,23 @@ package keytable
 import (
 	"encoding/binary"
 	"iter"
+	"math/bits"
 )
 
 const (
 	// entryPages is what 16 bits can find their way in.
 	entryPages = 1 << 16 / pageSize
 
-	slotSize     = 4
-	slotsPerPage = pageSize / slotSize
-	slotPages    = 16
-	// fullNum of fullDen slots are the most in use: with slots in the order of
-	// their hashes, a search looks at 9 then, found or not.
-	fullNum, fullDen = 15, 16
+	// A group is eight slots: eight tags, then eight refs, in half a cache line.
+	groupSlots = 8
+	groupSize  = groupSlots * 4
+	groupRefs  = groupSlots * 2
+
+	groupsPerPage = pageSize / groupSize
+	slotsPerPage  = groupsPerPage * groupSlots
+	slotPages     = 16
+	// fullNum of fullDen slots are the most in use.
+	fullNum, fullDen = 7, 8
 	// segmentMost is the number of entries that a segment has slots for.
 	segmentMost = slotPages * slotsPerPage * fullNum / fullDen
 
@@ -22,12 +27,14 @@ const (
 	markSpan = 255
 )
 
-// segment is a hash table of entries. A slot holds the last 16 bits of a hash and
-// a ref, the place of an entry in the segment's pages; it is 0 if it is empty.
+// segment is a hash table of entries. A slot holds a tag, the last 16 bits of a
+// hash, and a ref, the place of an entry in the segment's pages. Tag 0 is that of
+// an empty slot; hashes that end so have tag 1.
 //
-// Invariant: an entry lies at or after the slot that its hash stands for, all
-// slots between are in use, and by entries that lie as far or farther from theirs
-// (Robin Hood), so that a search ends at the first that lies nearer.
+// Invariant: an entry lies in the group that its tag stands for, or in a later one
+// if all between are full, so that a search ends at the first that is not. Nearly
+// all searches end in their first group, which the processor can foresee: it has
+// begun the next search before the memory has answered this one.
 type segment struct {
 	// base is the generation for which mark 1 stands; mark 0 stands for every
 	// older one. Invariant: it is at least 1.
@@ -37,7 +44,7 @@ type segment struct {
 	next uint32
 	// dead is the size of the entries that no slot refers to.
 	dead uint32
-	// tail is the first place never used. Place 0 is not, so that no slot is 0.
+	// tail is the first place never used.
 	tail uint32
 	// count is the number of entries, slots that of slots.
 	count, slots uint16
@@ -54,9 +61,9 @@ func slotPagesFor(slots uint16) int { return (int(slots) + slotsPerPage - 1) / s
 
 // slotsFor is the number of slots that so many entries need.
 func slotsFor(entries int) int {
-	least := entries*fullDen/fullNum + 1
-	if least <= 256 {
-		slots := 8
+	least := (entries*fullDen + fullNum - 1) / fullNum
+	if least <= slotsPerPage/2 {
+		slots := groupSlots
 		for slots < least {
 			slots *= 2
 		}
@@ -65,34 +72,60 @@ func slotsFor(entries int) int {
 	return (least + slotsPerPage - 1) / slotsPerPage * slotsPerPage
 }
 
-// slot is the bytes of slot i of s.
-func (t *Table) slot(s *segment, i uint32) []byte {
-	return t.slots.at(s.slotPages[i/slotsPerPage])[i%slotsPerPage*slotSize:]
-}
+func tagOf(hash uint64) uint16 { return max(uint16(hash), 1) }
 
-func (t *Table) readSlot(s *segment, i uint32) uint32 {
-	return binary.LittleEndian.Uint32(t.slot(s, i))
-}
+// home is the group that a tag stands for.
+func (s *segment) home(tag uint16) uint32 { return uint32(tag) * uint32(s.slots/groupSlots) >> 16 }
 
-func (t *Table) writeSlot(s *segment, i uint32, v uint32) {
-	binary.LittleEndian.PutUint32(t.slot(s, i), v)
-}
-
-// home is the slot that a slot's hash stands for.
-func (s *segment) home(v uint32) uint32 { return v >> 16 * uint32(s.slots) >> 16 }
-
-// away is how far slot i, which has v, is from its home.
-func (s *segment) away(i, v uint32) uint32 {
-	home := s.home(v)
-	if i < home {
-		return i + uint32(s.slots) - home
+// after is the group after g.
+func (s *segment) after(g uint32) uint32 {
+	if g++; g == uint32(s.slots/groupSlots) {
+		return 0
 	}
-	return i - home
+	return g
 }
 
-// entryAt is the entry that the slot value refers to.
-func (t *Table) entryAt(s *segment, v uint32) entry {
-	ref := v & 0xffff
+// away is how far group g is from the home of tag.
+func (s *segment) away(g uint32, tag uint16) uint32 {
+	home := s.home(tag)
+	if g < home {
+		return g + uint32(s.slots/groupSlots) - home
+	}
+	return g - home
+}
+
+func (t *Table) group(s *segment, g uint32) []byte {
+	return t.slots.at(s.slotPages[g/groupsPerPage])[g%groupsPerPage*groupSize:][:groupSize]
+}
+
+// lanes has 1 in each of four numbers of 16 bits.
+const lanes = 0x0001_0001_0001_0001
+
+// zeros has the top bit of each of four numbers that is 0. It may have that of one
+// that is 1, above one that is 0.
+func zeros(x uint64) uint64 { return (x - lanes) &^ x & (lanes << 15) }
+
+// full reports whether a group has no empty slot.
+func full(group []byte) bool {
+	return zeros(binary.LittleEndian.Uint64(group))|zeros(binary.LittleEndian.Uint64(group[8:])) == 0
+}
+
+// readSlot is the tag and the ref of slot i.
+func (t *Table) readSlot(s *segment, i uint32) (tag, ref uint16) {
+	group := t.group(s, i/groupSlots)
+	lane := i % groupSlots * 2
+	return binary.LittleEndian.Uint16(group[lane:]), binary.LittleEndian.Uint16(group[groupRefs+lane:])
+}
+
+func (t *Table) writeSlot(s *segment, i uint32, tag, ref uint16) {
+	group := t.group(s, i/groupSlots)
+	lane := i % groupSlots * 2
+	binary.LittleEndian.PutUint16(group[lane:], tag)
+	binary.LittleEndian.PutUint16(group[groupRefs+lane:], ref)
+}
+
+// entryAt is the entry that a ref names.
+func (t *Table) entryAt(s *segment, ref uint16) entry {
 	return entry(t.entries.at(s.entryPages[ref>>pageBits])[ref%pageSize:])
 }
 
@@ -101,65 +134,73 @@ func (t *Table) search(s *segment, hash uint64, key string) (i uint32, e entry, 
 	if s.slots == 0 {
 		return 0, nil, false
 	}
-	slots := uint32(s.slots)
-	want := uint32(hash) << 16
-	i = s.home(want)
-	page := t.slots.at(s.slotPages[i/slotsPerPage])
-	for away := uint32(0); ; away++ {
-		v := binary.LittleEndian.Uint32(page[i%slotsPerPage*slotSize:])
-		if v == 0 {
-			return 0, nil, false
-		}
-		if v&0xffff0000 == want {
-			if e := t.entryAt(s, v); t.isOf(e, key) {
-				return i, e, true
+	tag := tagOf(hash)
+	same := uint64(tag) * lanes
+	for g := s.home(tag); ; g = s.after(g) {
+		group := t.group(s, g)
+		low, high := binary.LittleEndian.Uint64(group), binary.LittleEndian.Uint64(group[8:])
+		// The bits of the first four slots are 0, 16, 32 and 48, the next ones' 1 more.
+		for found := zeros(low^same)>>15 | zeros(high^same)>>14; found != 0; found &= found - 1 {
+			bit := uint32(bits.TrailingZeros64(found))
+			lane := bit/16 + bit%16*4
+			if binary.LittleEndian.Uint16(group[lane*2:]) != tag {
+				continue
 			}
-		} else if s.away(i, v) < away {
+			e := t.entryAt(s, binary.LittleEndian.Uint16(group[groupRefs+lane*2:]))
+			if t.isOf(e, key) {
+				return g*groupSlots + lane, e, true
+			}
+		}
+		if zeros(low)|zeros(high) != 0 {
 			return 0, nil, false
-		}
-		if i++; i == slots {
-			i = 0
-		}
-		if i%slotsPerPage == 0 {
-			page = t.slots.at(s.slotPages[i/slotsPerPage])
 		}
 	}
 }
 
-// insertSlot puts v into the slots, of which one is empty.
-func (t *Table) insertSlot(s *segment, v uint32) {
-	i := s.home(v)
-	for away := uint32(0); ; away++ {
-		have := t.readSlot(s, i)
-		if have == 0 {
-			t.writeSlot(s, i, v)
+// insertSlot puts a tag and a ref into the slots, of which one is empty.
+func (t *Table) insertSlot(s *segment, tag, ref uint16) {
+	g := s.home(tag)
+	for full(t.group(s, g)) {
+		g = s.after(g)
+	}
+	i := g * groupSlots
+	for {
+		if there, _ := t.readSlot(s, i); there == 0 {
+			t.writeSlot(s, i, tag, ref)
 			return
 		}
-		if there := s.away(i, have); there < away {
-			t.writeSlot(s, i, v)
-			v, away = have, there
-		}
-		if i++; i == uint32(s.slots) {
-			i = 0
-		}
+		i++
 	}
 }
 
-// removeSlot empties slot i, and moves those after it that are not at home.
+// removeSlot empties slot i, and moves there what its group had no room for.
 func (t *Table) removeSlot(s *segment, i uint32) {
 	for {
-		next := i + 1
-		if next == uint32(s.slots) {
-			next = 0
-		}
-		v := t.readSlot(s, next)
-		if v == 0 || s.away(next, v) == 0 {
-			t.writeSlot(s, i, 0)
+		from, ok := t.overflown(s, i/groupSlots)
+		if !ok {
+			t.writeSlot(s, i, 0, 0)
 			return
 		}
-		t.writeSlot(s, i, v)
-		i = next
+		tag, ref := t.readSlot(s, from)
+		t.writeSlot(s, i, tag, ref)
+		i = from
 	}
+}
+
+// overflown finds a slot that lies after group g because that is full.
+func (t *Table) overflown(s *segment, g uint32) (i uint32, ok bool) {
+	away := uint32(1)
+	for ; full(t.group(s, g)); away++ {
+		if g = s.after(g); away == uint32(s.slots/groupSlots) {
+			break
+		}
+		for i := g * groupSlots; i < (g+1)*groupSlots; i++ {
+			if tag, _ := t.readSlot(s, i); tag != 0 && s.away(g, tag) >= away {
+				return i, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // resize gives s so many slots.
@@ -170,16 +211,16 @@ func (t *Table) resize(s *segment, slots int) {
 		s.slotPages[i] = t.slots.take()
 	}
 	if slots <= slotsPerPage {
-		t.slots.ensure(s.slotPages[0], slots*slotSize)
+		t.slots.ensure(s.slotPages[0], slots*groupSize/groupSlots)
 	}
-	left := slots * slotSize
+	left := slots * groupSize / groupSlots
 	for i := range slotPagesFor(s.slots) {
 		clear(t.slots.at(s.slotPages[i])[:min(left, pageSize)])
 		left -= pageSize
 	}
 	for i := range uint32(old.slots) {
-		if v := t.readSlot(&old, i); v != 0 {
-			t.insertSlot(s, v)
+		if tag, ref := t.readSlot(&old, i); tag != 0 {
+			t.insertSlot(s, tag, ref)
 		}
 	}
 	t.giveSlots(&old)
@@ -206,21 +247,18 @@ func (s *segment) needsPage(size int) bool {
 
 // put adds the bytes of an entry, and returns its ref.
 // The caller has seen to it that there is room.
-func (t *Table) put(s *segment, e entry) uint32 {
+func (t *Table) put(s *segment, e entry) uint16 {
 	if s.needsPage(len(e)) {
 		s.tail = uint32(s.taken) * pageSize
 		s.entryPages[s.taken] = t.entries.take()
 		s.taken++
-		if s.tail == 0 {
-			s.tail = 1
-		}
 	}
 	ref := s.tail
 	s.tail += uint32(len(e))
 	page := s.entryPages[ref>>pageBits]
 	t.entries.ensure(page, int((s.tail-1)%pageSize)+1)
 	copy(t.entries.at(page)[ref%pageSize:], e)
-	return ref
+	return uint16(ref)
 }
 
 // fits adds an entry. It is false, and nothing happens, where s has no room.
@@ -231,7 +269,7 @@ func (t *Table) fits(s *segment, hash uint64, e entry) bool {
 	if int(s.count+1)*fullDen > int(s.slots)*fullNum {
 		t.resize(s, slotsFor(int(s.count)+1))
 	}
-	t.insertSlot(s, uint32(hash)<<16|t.put(s, e))
+	t.insertSlot(s, tagOf(hash), t.put(s, e))
 	s.count++
 	return true
 }
@@ -256,8 +294,8 @@ func (t *Table) compact(s *segment) {
 	old := *s
 	s.taken, s.tail, s.dead = 0, 0, 0
 	for i := range uint32(s.slots) {
-		if v := t.readSlot(s, i); v != 0 {
-			t.writeSlot(s, i, v&0xffff0000|t.put(s, t.entryAt(&old, v).whole()))
+		if tag, ref := t.readSlot(s, i); tag != 0 {
+			t.writeSlot(s, i, tag, t.put(s, t.entryAt(&old, ref).whole()))
 		}
 	}
 	t.giveEntries(&old)
@@ -286,11 +324,11 @@ func (t *Table) split(n uint32) bool {
 	}
 	var of1 uint64 // one of the hashes of the new segment
 	for i := range uint32(old.slots) {
-		v := t.readSlot(&old, i)
-		if v == 0 {
+		tag, ref := t.readSlot(&old, i)
+		if tag == 0 {
 			continue
 		}
-		e := t.entryAt(&old, v)
+		e := t.entryAt(&old, ref)
 		t.key = t.appendEntryKey(t.key[:0], e)
 		key := borrowed(t.key)
 		hash := t.hasher.sum(key)
@@ -341,9 +379,9 @@ func (t *Table) divisible(s *segment) bool {
 	}
 	looked, ones := 0, 0
 	for i := uint32(0); i < uint32(s.slots) && looked < 32; i++ {
-		if v := t.readSlot(s, i); v != 0 {
+		if tag, ref := t.readSlot(s, i); tag != 0 {
 			looked++
-			ones += int(t.hashOf(t.entryAt(s, v)) << s.depth >> 63)
+			ones += int(t.hashOf(t.entryAt(s, ref)) << s.depth >> 63)
 		}
 	}
 	return ones > 0 && ones < looked
@@ -353,7 +391,7 @@ func (t *Table) divisible(s *segment) bool {
 func (t *Table) entriesOf(s *segment) iter.Seq[entry] {
 	return func(yield func(entry) bool) {
 		for i := range uint32(s.slots) {
-			if v := t.readSlot(s, i); v != 0 && !yield(t.entryAt(s, v)) {
+			if tag, ref := t.readSlot(s, i); tag != 0 && !yield(t.entryAt(s, ref)) {
 				return
 			}
 		}

@@ -235,8 +235,8 @@ func (t *Table) restemLast() {
 func (t *Table) drop(p place) {
 	s := &t.segments[p.segment]
 	size := uint32(len(p.entry.whole()))
-	if ref := t.readSlot(s, p.slot) & 0xffff; ref+size == s.tail {
-		s.tail = ref
+	if _, ref := t.readSlot(s, p.slot); uint32(ref)+size == s.tail {
+		s.tail = uint32(ref)
 	} else {
 		s.dead += size
 	}

@@ -6,16 +6,17 @@ import "encoding/binary"
 // 40 characters; 40*40*40 is less than 2^16. The colon is in names of RBAC.
 const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789-.:/"
 
-// foreign is the code of all other characters: no sum with one fits 16 bits.
-const foreign = 1 << 20
+// foreign is the code of all other characters: no sum of six with one fits 32
+// bits, nor does it overflow.
+const foreign = 1 << 35
 
 // codes has the code of each character.
-var codes = func() (codes [256]uint32) {
+var codes = func() (codes [256]uint64) {
 	for c := range codes {
 		codes[c] = foreign
 	}
 	for code, c := range []byte(alphabet) {
-		codes[c] = uint32(code)
+		codes[c] = uint64(code)
 	}
 	return codes
 }()
@@ -37,27 +38,23 @@ const (
 )
 
 // generatedCodes has the code of each character, foreign for all others.
-var generatedCodes = func() (codes [256]uint32) {
+var generatedCodes = func() (codes [256]uint64) {
 	for c := range codes {
 		codes[c] = foreign
 	}
 	for code, c := range []byte(generatedAlphabet) {
-		codes[c] = uint32(code)
+		codes[c] = uint64(code)
 	}
 	return codes
 }()
 
 // generatedCode is the number that stands for five characters, and whether they
 // are all of those letters.
-func generatedCode(text string) (code uint32, ok bool) {
-	for i := range generatedChars {
-		digit := generatedCodes[text[i]]
-		if digit == foreign {
-			return 0, false
-		}
-		code = code*27 + digit
-	}
-	return code, true
+func generatedCode(text string) (code uint64, ok bool) {
+	_ = text[generatedChars-1]
+	code = generatedCodes[text[0]]*(27*27*27*27) + generatedCodes[text[1]]*(27*27*27) + generatedCodes[text[2]]*(27*27) +
+		generatedCodes[text[3]]*27 + generatedCodes[text[4]]
+	return code, code < foreign
 }
 
 // packedSize is the bytes that a packed text of n characters takes.
@@ -75,7 +72,7 @@ func appendText(to []byte, text string) (longer []byte, kind byte) {
 		}
 	}
 	for rest := text; rest != ""; {
-		var code uint32
+		var code uint64
 		code, rest = nextCode(rest)
 		if code >= foreign {
 			return append(to[:start], text...), textPlain
@@ -87,7 +84,7 @@ func appendText(to []byte, text string) (longer []byte, kind byte) {
 
 // nextCode is the code of the first three characters of text, or of those that
 // there are, and what comes after them.
-func nextCode(text string) (code uint32, rest string) {
+func nextCode(text string) (code uint64, rest string) {
 	switch len(text) {
 	case 1:
 		return codes[text[0]] * 1600, ""
@@ -100,24 +97,33 @@ func nextCode(text string) (code uint32, rest string) {
 // textEqual reports whether what begins at written is text.
 func textEqual(written []byte, kind byte, text string) bool {
 	switch kind {
+	case textPacked:
+		return packedEqual(written, text)
 	case textPlain:
 		return string(written[:len(text)]) == text
-	case textGenerated:
-		code, ok := generatedCode(text)
-		return ok && code == read24(written)
 	}
-	for len(text) >= 3 {
-		code := codes[text[0]]*1600 + codes[text[1]]*40 + codes[text[2]]
-		if code != uint32(binary.LittleEndian.Uint16(written)) {
+	code, ok := generatedCode(text)
+	return ok && code == uint64(read24(written))
+}
+
+func packedEqual(written []byte, text string) bool {
+	for len(text) >= 6 && len(written) >= 4 {
+		first := codes[text[0]]*1600 + codes[text[1]]*40 + codes[text[2]]
+		second := codes[text[3]]*1600 + codes[text[4]]*40 + codes[text[5]]
+		if first+second<<16 != uint64(binary.LittleEndian.Uint32(written)) {
 			return false
 		}
-		written, text = written[2:], text[3:]
+		written, text = written[4:], text[6:]
 	}
-	if text == "" {
-		return true
+	for text != "" {
+		var code uint64
+		code, text = nextCode(text)
+		if code != uint64(binary.LittleEndian.Uint16(written)) {
+			return false
+		}
+		written = written[2:]
 	}
-	code, _ := nextCode(text)
-	return code == uint32(binary.LittleEndian.Uint16(written))
+	return true
 }
 
 // appendRead adds the text of n characters that begins at written.
