@@ -94,6 +94,7 @@ func (t *Table) verifySegment(n uint32, hash uint64, refs map[uint32]uint32) {
 		}
 		e := t.entryAt(s, ref)
 		live += uint32(len(e.whole()))
+		must(len(e.whole()) <= int(s.longest), "an entry of segment %d has %d bytes, the longest %d", n, len(e.whole()), s.longest)
 		must(uint32(ref)+uint32(len(e.whole())) <= s.tail, "an entry of segment %d lies beyond its tail", n)
 		must(s.generationOf(e[entryMark]) <= t.generation, "%q has mark %d", t.keyOf(e), s.generationOf(e[entryMark]))
 		own := t.hasher.sum(t.keyOf(e))

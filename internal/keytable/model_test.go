@@ -20,13 +20,13 @@ var masks = []struct {
 	mask uint64
 	keys int
 }{
-	{"all", ^uint64(0), 12000},
-	{"none", 0, 600},
-	{"slots only", 0xffff, 6000},
-	{"one slot", ^uint64(0xffff), 6000},
-	{"one slot of two", ^uint64(0xfffe), 6000},
-	{"three bits", 7 << 61, 3000},
-	{"every second bit", 0x5555555555555555, 6000},
+	{"all", ^uint64(0), 8000},
+	{"none", 0, 500},
+	{"slots only", 0xffff, 4000},
+	{"one slot", ^uint64(0xffff), 4000},
+	{"one slot of two", ^uint64(0xfffe), 4000},
+	{"three bits", 7 << 61, 2000},
+	{"every second bit", 0x5555555555555555, 4000},
 }
 
 // model is a plain map that a table must be like.
@@ -139,6 +139,15 @@ func (m *model) step(t *testing.T, growing int) {
 		m.keys = slices.DeleteFunc(m.keys, func(k string) bool { return known && k == key })
 	default:
 		m.requireVersion(t, key)
+		m.requireMark(t, key)
+	}
+}
+
+func (m *model) requireMark(t *testing.T, key string) {
+	t.Helper()
+	generation := m.generation - min(m.Uint64N(100), m.generation)
+	if _, known := m.versions[key]; m.table.Marked(key, generation) != (known && m.marks[key] >= generation) {
+		t.Fatalf("%q with mark %d is not, or is, marked by %d", key, m.marks[key], generation)
 	}
 }
 

@@ -33,11 +33,11 @@ func letters(x uint64, n int) string {
 }
 
 // pods are keys of 44 bytes, namespace/deployment-replicasethash-xxxxx, with so
-// many pods to a replica set, and 50 namespaces.
+// many pods to a replica set, up to 27, and 50 namespaces. No two are equal.
 func pods(perReplicaSet int) names {
 	return func(i int) string {
 		set := i / perReplicaSet
-		return fmt.Sprintf("team-%04d/service-name-%06d-%s-%s", set%50, set, letters(mix(set), 10), letters(mix(i), 5))
+		return fmt.Sprintf("team-%04d/service-name-%06d-%s-%s", set%50, set, letters(mix(set), 10), letters(mix(i)/27*27+uint64(i%perReplicaSet), 5))
 	}
 }
 

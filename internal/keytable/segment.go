@@ -48,6 +48,8 @@ type segment struct {
 	tail uint32
 	// count is the number of entries, slots that of slots.
 	count, slots uint16
+	// longest is a size that no entry exceeds.
+	longest uint16
 	// depth is how many first bits all hashes of the segment share.
 	depth uint8
 	// taken is the number of entryPages.
@@ -237,7 +239,7 @@ func (t *Table) giveEntries(s *segment) {
 	for i := range s.taken {
 		t.entries.give(s.entryPages[i])
 	}
-	s.taken, s.tail, s.dead = 0, 0, 0
+	s.taken, s.tail, s.dead, s.longest = 0, 0, 0, 0
 }
 
 // needsPage reports whether an entry of that size does not fit what is taken.
@@ -253,6 +255,7 @@ func (t *Table) put(s *segment, e entry) uint16 {
 		s.entryPages[s.taken] = t.entries.take()
 		s.taken++
 	}
+	s.longest = max(s.longest, uint16(len(e)))
 	ref := s.tail
 	s.tail += uint32(len(e))
 	page := s.entryPages[ref>>pageBits]
@@ -286,13 +289,13 @@ func (t *Table) room(s *segment, size int) bool {
 // compactable reports whether the entries of s surely fit its pages in another
 // order, in which more may be left at the end of each page.
 func (s *segment) compactable() bool {
-	return (s.tail-s.dead)/(pageSize-entryMost) < entryPages-1
+	return (s.tail-s.dead)/(pageSize-uint32(s.longest)) < entryPages-1
 }
 
 // compact leaves the dead entries behind, and slots that are not needed.
 func (t *Table) compact(s *segment) {
 	old := *s
-	s.taken, s.tail, s.dead = 0, 0, 0
+	s.taken, s.tail, s.dead, s.longest = 0, 0, 0, 0
 	for i := range uint32(s.slots) {
 		if tag, ref := t.readSlot(s, i); tag != 0 {
 			t.writeSlot(s, i, tag, t.put(s, t.entryAt(&old, ref).whole()))

@@ -1,0 +1,138 @@
+package keytable_test
+
+import (
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// TestAllocations holds the hot path to its word, with lent keys.
+func TestAllocations(t *testing.T) {
+	if keytable.Invariants {
+		t.Skip("the checks allocate, and take long")
+	}
+	table := keytable.New()
+	lent := make([][]byte, 1000)
+	versions := make([]keytable.Version, len(lent))
+	for i := range lent {
+		lent[i], versions[i] = []byte(pods(10)(i)), versionOf(i)
+		table.Set(borrow(lent[i]), versions[i], 0)
+	}
+	generation := table.Begin()
+	i := 0
+	for name, call := range map[string]func(key string, v keytable.Version){
+		"Mark":    func(key string, _ keytable.Version) { table.Mark(key, generation) },
+		"Compare": func(key string, v keytable.Version) { table.Compare(key, v) },
+		"Set":     func(key string, v keytable.Version) { table.Set(key, v, generation) },
+	} {
+		require.Zero(t, testing.AllocsPerRun(1000, func() {
+			i = (i + 1) % len(lent)
+			call(borrow(lent[i]), versions[i])
+		}), name)
+	}
+	require.LessOrEqual(t, testing.AllocsPerRun(1000, func() {
+		i = (i + 1) % len(lent)
+		table.Get(borrow(lent[i]))
+	}), 1.0)
+}
+
+// TestSizes bounds the memory of tables of any size, and what they tell of it.
+func TestSizes(t *testing.T) {
+	if keytable.Invariants {
+		t.Skip("the checks allocate, and take long")
+	}
+	for _, test := range []struct {
+		keys int
+		most float64
+	}{{1, 700}, {10, 330}, {100, 100}, {1000, 60}, {10_000, 48}, {100_000, 42}} {
+		before := heap()
+		table := keytable.New()
+		for i := range test.keys {
+			table.Set(pods(10)(i), versionOf(i), 0)
+		}
+		took := heap() - before
+		each, told := float64(took)/float64(test.keys), float64(table.SizeBytes())/float64(test.keys)
+		t.Logf("%d keys: %.1f bytes each, %.1f told, %d for %v", test.keys, each, told, table.SizeBytes(), table.SizeParts())
+		require.LessOrEqual(t, told, test.most)
+		if test.keys >= 100_000 { // less is lost in the noise of the test itself
+			require.InEpsilon(t, each, told, 0.05)
+		}
+		runtime.KeepAlive(table)
+	}
+}
+
+// TestGrowth bounds what a table takes while it grows and shrinks, and how long
+// one call may last: SizeBytes is never much more than the keys need.
+func TestGrowth(t *testing.T) {
+	if keytable.Invariants {
+		t.Skip("the checks allocate, and take long")
+	}
+	n := 300_000
+	if testing.Short() {
+		n = 30_000
+	}
+	table := keytable.New()
+	worst := 0.0
+	for i := range n {
+		table.Set(pods(10)(i), versionOf(i), 0)
+		if i > n/10 {
+			worst = max(worst, float64(table.SizeBytes())/float64(i))
+		}
+	}
+	t.Logf("at worst %.1f bytes per key while it grew", worst)
+	require.Less(t, worst, 50.0)
+	full := table.SizeBytes()
+	for i := range n {
+		if i%10 != 0 {
+			table.Delete(pods(10)(i))
+		}
+	}
+	t.Logf("%d bytes of %d are left for a tenth of the keys", table.SizeBytes(), full)
+	require.Less(t, table.SizeBytes(), full/3)
+}
+
+// TestEndurance deletes and adds for ever, and the memory stays bounded. With
+// KEYTABLE_ENDURANCE set it does 50 million operations on a million keys, in a
+// few minutes:
+//
+//	KEYTABLE_ENDURANCE=1 go test -run Endurance -v -timeout 30m ./internal/keytable
+func TestEndurance(t *testing.T) {
+	keys, operations := 20_000, 1_000_000
+	switch {
+	case os.Getenv("KEYTABLE_ENDURANCE") != "":
+		keys, operations = 1_000_000, 50_000_000
+	case testing.Short() || keytable.Invariants:
+		keys, operations = 1000, 20_000
+	}
+	table := keytable.New()
+	// The keys are a window that moves on: namespaces, replica sets and pods come
+	// and go as they do in a cluster, and no key comes twice.
+	for i := range keys {
+		table.Set(pods(10)(i), versionOf(i), 0)
+	}
+	before, first := heap(), table.SizeBytes()
+	most := first
+	begin := time.Now()
+	for i := range operations / 2 {
+		if !table.Delete(pods(10)(i)) {
+			t.Fatal("not there")
+		}
+		v := versionOf(keys + i)
+		if i%16 == 0 {
+			v.ResourceVersion = strings.Repeat("v", i%100) // entries of all sizes
+		}
+		table.Set(pods(10)(keys+i), v, 0)
+		most = max(most, table.SizeBytes())
+	}
+	t.Logf("%d operations in %v; %.1f bytes per key before, %.1f at most, %.1f after; heap %+d bytes", operations, time.Since(begin).Round(time.Millisecond),
+		float64(first)/float64(keys), float64(most)/float64(keys), float64(table.SizeBytes())/float64(keys), heap()-before)
+	require.Equal(t, keys, table.Len())
+	require.Less(t, float64(most), 1.5*float64(first)+10_000)
+	runtime.KeepAlive(table)
+}
