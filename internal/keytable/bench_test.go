@@ -24,19 +24,23 @@ func heap() int64 {
 //
 //	go test -run - -bench Bytes -benchtime 1x ./internal/keytable
 func BenchmarkBytes(b *testing.B) {
-	const n = 1_000_000
+	const million = 1_000_000
 	for _, names := range []struct {
 		name string
+		n    int
 		names
 	}{
-		{"pods-10", pods(10)}, {"pods-3", pods(3)}, {"pods-1", pods(1)}, {"random", random}, {"uuids", uuids},
+		{"pods-10", million, pods(10)}, {"pods-10-0.75M", million * 3 / 4, pods(10)}, {"pods-10-1.5M", million * 3 / 2, pods(10)},
+		{"pods-10-shuffled", million, func(i int) string { return pods(10)(i * 611953 % million) }},
+		{"pods-3", million, pods(3)}, {"pods-1", million, pods(1)}, {"random", million, random}, {"uuids", million, uuids},
 	} {
 		for impl, table := range map[string]func() *keytable.Table{"exact": keytable.New, "fingerprint": keytable.NewFingerprinting} {
 			b.Run(names.name+"/uid="+impl, func(b *testing.B) {
 				for b.Loop() {
+					n := float64(names.n)
 					before := heap()
 					table := table()
-					for i := range n {
+					for i := range names.n {
 						table.Set(names.names(i), versionOf(i), 0)
 					}
 					b.ReportMetric(float64(heap()-before)/n, "bytes/object")
