@@ -41,8 +41,9 @@ type stems struct {
 	// (linear hashing), so that no call has to split them all.
 	buckets []uint32
 	count   int
-	// seen has the hashes of beginnings that are no stems yet. It forgets some.
-	seen []uint16
+	// seen has a few bits of the hashes of beginnings that are no stems yet. It
+	// forgets some, and takes some for others.
+	seen []uint8
 	// made is the stem that was made last, until someone has taken note.
 	made uint32
 }
@@ -104,7 +105,7 @@ func (s *stems) worthwhile(hash uint64) bool {
 	if len(s.seen) == 0 {
 		return false
 	}
-	cell, print := hash&uint64(len(s.seen)-1), uint16(hash>>48)|1
+	cell, print := hash&uint64(len(s.seen)-1), uint8(hash>>56)|1
 	if s.seen[cell] == print {
 		s.seen[cell] = 0
 		return true
@@ -113,13 +114,13 @@ func (s *stems) worthwhile(hash uint64) bool {
 	return false
 }
 
-// remember makes room to have seen the beginnings of so many keys: an eighth of
-// them, for lists come in the order of their names.
+// remember makes room to have seen the beginnings of so many keys: a byte for
+// every second, and more while it grows, is enough where they come in any order.
 func (s *stems) remember(keys int) {
 	switch n := len(s.seen); {
 	case n == 0:
-		s.seen = make([]uint16, 8)
-	case keys > 8*n:
+		s.seen = make([]uint8, 16)
+	case keys > 2*n:
 		s.seen = append(s.seen, s.seen...)
 	}
 }
@@ -287,5 +288,5 @@ func (s *stems) equal(id uint32, text string) bool {
 
 // size is the memory that the stems take.
 func (s *stems) size() int64 {
-	return s.pages.size() + int64(cap(s.buckets))*4 + int64(cap(s.seen))*2
+	return s.pages.size() + int64(cap(s.buckets))*4 + int64(cap(s.seen))
 }
