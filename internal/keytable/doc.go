@@ -18,9 +18,9 @@
 // its number, and those left unmarked at its end are gone from the server
 // (mark, then sweep, in place).
 //
-// A stem is the beginning of keys that is stored once for all of them: a
-// namespace with its slash, or what follows it up to the last dash of the name,
-// which is then the child of its namespace.
+// A stem is the beginning of keys that is stored once for all of them, from the
+// second on: a namespace with its slash, or what follows it up to the last dash of
+// the name, which is then the child of its namespace.
 //
 // An entry is the bytes that stand for one key, a segment a small hash table of
 // entries, a page the unit in which segments take memory, a slab the piece of
@@ -33,8 +33,8 @@
 //
 //	directory            segment                    entries
 //	+-----+              +-------------+            +---------------------+
-//	| 000 |--+---------->| slots       |---+------->| pages of 1 KiB, 64  |
-//	| 001 |--+           | 16 bit hash |   |        | at most: 16 bits    |
+//	| 000 |--+---------->| slots:      |   +------->| pages of 1 KiB, 64  |
+//	| 001 |--+           | 16 bit tag  |   |        | at most: 16 bits    |
 //	| 010 |----> ...     | 16 bit ref  |---+        | find an entry       |
 //	+-----+              +-------------+            +---------------------+
 //
@@ -58,8 +58,9 @@
 //	mark     the newest generation that showed the key, counted from that of its
 //	         segment
 //	stem     the stem with which the key begins, 0 for none
-//	text     the rest of the key, three characters in two bytes where all are of
-//	         the 40 that names are made of
+//	text     the rest of the key: three characters in two bytes where all are of
+//	         the 40 that names are made of, the five letters that Kubernetes puts
+//	         at the end of the names of pods in three, else as it is
 //	version  a number from 0 to 2^64-1 without its leading zero bytes, or, of
 //	         anything else, the length and the bytes
 //	UID      the 16 bytes of a UUID, or length and bytes, or nothing

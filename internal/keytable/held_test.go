@@ -1,38 +1,25 @@
 package keytable_test
 
 import (
-	"runtime"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// onProcessor is the time that this thread has run.
-func onProcessor() time.Duration {
-	const thread = 1 // RUSAGE_THREAD
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(thread, &usage); err != nil {
-		panic(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
 // BenchmarkHeld is how long the owner's guard is held at most by one call: to add
 // a key, while a million are added, and for a part of a sweep that finds them all
-// gone, and of one that finds none. It is the thread's time on the processor, for
-// the tests of others may run beside it.
+// gone, and of one that finds none. The pauses of a busy machine are in it, in the
+// maximum above all: look at the 99.9th percentile there.
 //
 //	go test -run - -bench Held -benchtime 1x ./internal/keytable
 func BenchmarkHeld(b *testing.B) {
 	const n = 1_000_000
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	measure := func(times []time.Duration, name string) {
 		slices.Sort(times)
 		b.ReportMetric(float64(times[len(times)-1].Nanoseconds())/1e3, name+"-max-µs")
+		b.ReportMetric(float64(times[len(times)*999/1000].Nanoseconds())/1e3, name+"-99.9%-µs")
 		b.ReportMetric(float64(times[len(times)/2].Nanoseconds())/1e3, name+"-median-µs")
 	}
 	for b.Loop() {
@@ -40,18 +27,18 @@ func BenchmarkHeld(b *testing.B) {
 		table := keytable.New()
 		for i := range n {
 			key, version := pods(10)(i), versionOf(i)
-			begin := onProcessor()
+			begin := time.Now()
 			table.Set(key, version, 0)
-			adding = append(adding, onProcessor()-begin)
+			adding = append(adding, time.Since(begin))
 		}
 		measure(adding, "add")
 		generation := table.Begin()
 		sweep := func(name string) {
 			var parts []time.Duration
 			for cursor := keytable.Cursor(0); ; {
-				begin := onProcessor()
+				begin := time.Now()
 				_, cursor = table.UnmarkedFrom(cursor, generation, 1000)
-				parts = append(parts, onProcessor()-begin)
+				parts = append(parts, time.Since(begin))
 				if cursor == 0 {
 					break
 				}
