@@ -3,6 +3,7 @@ package informer
 import (
 	"fmt"
 	"iter"
+	"math"
 	"strings"
 	"sync"
 
@@ -96,10 +97,7 @@ func (c *ResourceVersionStorage) GetByKey(key string) (item interface{}, exists 
 func (c *ResourceVersionStorage) ListKeys() []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	keys := make([]string, 0, c.table.Len())
-	for key := range c.table.All() {
-		keys = append(keys, key)
-	}
+	keys, _ := c.table.KeysFrom(0, math.MaxInt)
 	return keys
 }
 
@@ -142,15 +140,29 @@ func (c *ResourceVersionStorage) SizeBytes() int64 {
 
 // All yields every key and its resource version, in no order. The storage may
 // change meanwhile, also by the loop's own body: a key that is deleted before
-// its turn is left out, one that is added may be.
+// its turn is left out, one that is added may be. Replace during the loop makes it
+// meaningless.
 func (c *ResourceVersionStorage) All() iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		for _, key := range c.ListKeys() {
-			if version, ok := c.version(key); ok && !yield(key, version.ResourceVersion) {
+		for cursor := keytable.Cursor(0); ; {
+			keys, next := c.keysFrom(cursor)
+			for _, key := range keys {
+				if version, ok := c.version(key); ok && !yield(key, version.ResourceVersion) {
+					return
+				}
+			}
+			if cursor = next; cursor == 0 {
 				return
 			}
 		}
 	}
+}
+
+func (c *ResourceVersionStorage) keysFrom(cursor keytable.Cursor) ([]string, keytable.Cursor) {
+	const atOnce = 1000
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.table.KeysFrom(cursor, atOnce)
 }
 
 func (c *ResourceVersionStorage) version(key string) (keytable.Version, bool) {
@@ -217,22 +229,41 @@ func (k knownVersions) Delete(key string) bool {
 func (k knownVersions) Mark(key string, generation uint64) (again bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, ok := k.unsettled[key]; ok {
-		k.unsettled[strings.Clone(key)] = generation // a map may keep the newest form of a key
-	}
+	k.settleShown(key, generation)
 	return k.table.Mark(key, generation)
 }
 
-func (k knownVersions) Unmarked(generation uint64) []string {
+func (k knownVersions) Show(key string, version keytable.Version, generation uint64) (again bool, c keytable.Comparison) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.settleShown(key, generation)
+	return k.table.Show(key, version, generation)
+}
+
+// settleShown notes that a generation shows a key whose last handler call panicked.
+func (k knownVersions) settleShown(key string, generation uint64) {
+	if len(k.unsettled) == 0 {
+		return
+	}
+	if _, ok := k.unsettled[key]; ok {
+		k.unsettled[strings.Clone(key)] = generation // a map may keep the newest form of a key
+	}
+}
+
+// UnmarkedFrom ends with the unsettled keys that the table does not have.
+func (k knownVersions) UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	keys := k.table.Unmarked(generation)
+	keys, next = k.table.UnmarkedFrom(cursor, generation, most)
+	if next != 0 {
+		return keys, next
+	}
 	for key, mark := range k.unsettled {
-		if _, known := k.table.Get(key); !known && mark < generation {
+		if known := k.table.Compare(key, keytable.Version{}).Known; !known && mark < generation {
 			keys = append(keys, key)
 		}
 	}
-	return keys
+	return keys, next
 }
 
 func keyOf(obj interface{}) (string, error) {

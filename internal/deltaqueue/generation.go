@@ -2,6 +2,7 @@ package deltaqueue
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -25,25 +26,21 @@ func (q *Queue) BeginGeneration() {
 func (q *Queue) Shown(key string, version keytable.Version) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	again := q.markLocked(key)
+	q.showEntriesLocked(key)
+	again, c := q.known.Show(key, version, q.generation)
 	if e := q.newestLocked(key); e != nil {
 		return e.shows(version)
 	}
 	// A page that was cut is read again: what was delivered from it already is not
 	// told again. A slow consumer would never get past what cuts the page.
-	return (q.skipUnchanged || again) && version.ResourceVersion != "" && q.unchangedLocked(key, version)
-}
-
-// unchangedLocked reports whether key is known in version. The UID of an object
-// whose version was loaded without one is adopted here.
-func (q *Queue) unchangedLocked(key string, version keytable.Version) bool {
-	known, ok := q.known.Get(key)
-	if !ok || known.ResourceVersion != version.ResourceVersion || !known.SameObject(version) {
+	told := q.skipUnchanged || again
+	if !told || version.ResourceVersion == "" || !c.SameVersion || !c.SameObject {
 		return false
 	}
-	if known.UID == "" && version.UID != "" {
-		known.UID = types.UID(strings.Clone(string(version.UID)))
-		q.known.Set(key, known, q.generation)
+	if !c.Identified && version.UID != "" { // loaded without its UID, which is adopted
+		version.ResourceVersion = strings.Clone(version.ResourceVersion)
+		version.UID = types.UID(strings.Clone(string(version.UID)))
+		q.known.Set(key, version, q.generation)
 	}
 	return true
 }
@@ -53,25 +50,39 @@ func (q *Queue) unchangedLocked(key string, version keytable.Version) bool {
 func (q *Queue) Keep(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.markLocked(key)
+	q.showEntriesLocked(key)
+	q.known.Mark(key, q.generation)
 }
 
-// markLocked notes that the generation shows key, wherever it is: what is taken
-// may be acknowledged, and what waits behind it dropped, before the sweep.
-func (q *Queue) markLocked(key string) (again bool) {
-	for _, e := range []*Entry{q.pending[key], q.taken[key]} {
-		if e != nil {
-			e.generation = q.generation
-		}
+// showEntriesLocked notes that the generation shows key, wherever it waits: what is
+// taken may be acknowledged, and what waits behind it dropped, before the sweep.
+func (q *Queue) showEntriesLocked(key string) {
+	if e := q.pending[key]; e != nil {
+		e.generation = q.generation
 	}
-	return q.known.Mark(key, q.generation)
+	if e := q.taken[key]; e != nil {
+		e.generation = q.generation
+	}
 }
 
 // Sweep deletes every key that is known, or waits, and that the generation did
 // not show. Before each deletion is put, deleting is told its key and last
 // version; it is called without a lock. The error is that of ctx.
 func (q *Queue) Sweep(ctx context.Context, deleting func(key string, last keytable.Version)) error {
-	for _, key := range q.unshown() {
+	if err := q.sweepAll(ctx, q.unshownEntries(), deleting); err != nil {
+		return err
+	}
+	for cursor := keytable.Cursor(0); ; {
+		keys, next := q.unshownFrom(cursor)
+		if err := q.sweepAll(ctx, keys, deleting); err != nil || next == 0 {
+			return err
+		}
+		cursor = next
+	}
+}
+
+func (q *Queue) sweepAll(ctx context.Context, keys []string, deleting func(key string, last keytable.Version)) error {
+	for _, key := range keys {
 		q.mu.Lock()
 		last, _ := q.versionLocked(key)
 		q.mu.Unlock()
@@ -106,7 +117,8 @@ func (q *Queue) endLocked() {
 	q.checkSyncedLocked()
 }
 
-func (q *Queue) unshown() (keys []string) {
+// unshownEntries are the keys that wait and that the generation did not show.
+func (q *Queue) unshownEntries() (keys []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for e := q.order.first; e != nil; e = q.order.next(e) {
@@ -114,12 +126,20 @@ func (q *Queue) unshown() (keys []string) {
 			keys = append(keys, e.Key)
 		}
 	}
-	for _, key := range q.known.Unmarked(q.generation) {
-		if q.newestLocked(key) == nil {
-			keys = append(keys, key)
-		}
-	}
 	return keys
+}
+
+// sweptAtOnce is about how many known keys are looked at under one lock: that is
+// some tenths of a millisecond.
+const sweptAtOnce = 1000
+
+// unshownFrom are those of the next keys that are known, do not wait, and that the
+// generation did not show.
+func (q *Queue) unshownFrom(cursor keytable.Cursor) (keys []string, next keytable.Cursor) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	keys, next = q.known.UnmarkedFrom(cursor, q.generation, sweptAtOnce)
+	return slices.DeleteFunc(keys, func(key string) bool { return q.newestLocked(key) != nil }), next
 }
 
 func (q *Queue) sweep(ctx context.Context, key string) error {

@@ -34,7 +34,8 @@ type Known interface {
 	Set(key string, version keytable.Version, generation uint64)
 	Delete(key string) bool
 	Mark(key string, generation uint64) (again bool)
-	Unmarked(generation uint64) []string
+	Show(key string, version keytable.Version, generation uint64) (again bool, c keytable.Comparison)
+	UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor)
 }
 
 // Options configure a Queue.

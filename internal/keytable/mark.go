@@ -28,6 +28,20 @@ func (t *Table) Mark(key string, generation uint64) (again bool) {
 	return again
 }
 
+// Show is Mark for a key that generation shows in version v, and tells what Compare
+// does, in one lookup. It keeps neither and does not allocate.
+func (t *Table) Show(key string, v Version, generation uint64) (again bool, c Comparison) {
+	hash := t.hasher.sum(key)
+	p, ok := t.find(hash, key)
+	if !ok {
+		return false, Comparison{}
+	}
+	again = t.markEntry(&t.segments[p.segment], p.entry, generation)
+	c = t.compare(p.entry, v)
+	t.check(hash)
+	return again, c
+}
+
 // Unmarked returns the keys that generation did not show.
 func (t *Table) Unmarked(generation uint64) []string {
 	keys, _ := t.UnmarkedFrom(0, generation, math.MaxInt)
