@@ -195,11 +195,7 @@ func (c *ResourceVersionStorage) settle(key string, returned bool) {
 func (c *ResourceVersionStorage) newest() string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	var newest string
-	for _, version := range c.table.All() {
-		newest = newer(newest, version.ResourceVersion)
-	}
-	return newest
+	return c.table.Newest(newer)
 }
 
 // knownVersions is the storage as the delta queue sees it. The queue's methods

@@ -2,6 +2,8 @@ package keytable
 
 import (
 	"iter"
+	"strconv"
+	"strings"
 	"unsafe"
 )
 
@@ -146,6 +148,32 @@ func (t *Table) All() iter.Seq2[string, Version] {
 			}
 		}
 	}
+}
+
+// Newest is the greatest resource version of the table, by newer, which returns
+// the greater of two versions, or the one of them that has an order, or nothing. It
+// hardly allocates.
+func (t *Table) Newest(newer func(a, b string) string) (newest string) {
+	var number uint64
+	numbers := false
+	for n := range t.segments {
+		for e := range t.entriesOf(&t.segments[n]) {
+			at := e.versionAt()
+			switch e[entryKinds] & versionMask {
+			case versionEmpty:
+			case versionString:
+				if v := newer(newest, t.readString(e[at:])); v != newest {
+					newest = strings.Clone(v)
+				}
+			default:
+				number, numbers = max(number, readNumber(e[at:e.uidAt(at)])), true
+			}
+		}
+	}
+	if numbers {
+		newest = newer(newest, strconv.FormatUint(number, 10))
+	}
+	return newest
 }
 
 // keyOf is the key of an entry, in a new string.

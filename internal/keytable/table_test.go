@@ -3,8 +3,10 @@ package keytable_test
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
@@ -87,4 +89,23 @@ func TestSameObject(t *testing.T) {
 	if !v("").SameObject(v("a")) || !v("a").SameObject(v("")) || !v("a").SameObject(v("a")) || v("a").SameObject(v("b")) {
 		t.Fatal("only two UIDs that differ tell two objects apart")
 	}
+}
+
+func TestNewest(t *testing.T) {
+	newer := func(a, b string) string { // by length, then by text
+		if len(a) != len(b) && len(a) > len(b) || len(a) == len(b) && a > b {
+			return a
+		}
+		return b
+	}
+	table := keytable.New()
+	require.Empty(t, table.Newest(newer))
+	for i, version := range []string{"", "7", "12", "9", "x", "184467440737095516160", "18446744073709551615"} {
+		table.Set(strconv.Itoa(i), keytable.Version{ResourceVersion: version}, 0)
+	}
+	require.Equal(t, "184467440737095516160", table.Newest(newer))
+	table.Delete("5")
+	require.Equal(t, "18446744073709551615", table.Newest(newer))
+	table.Delete("6")
+	require.Equal(t, "12", table.Newest(newer))
 }
