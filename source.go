@@ -168,22 +168,14 @@ func (s *session) streamPage(ctx context.Context, opts metav1.ListOptions, each 
 func (s *session) readStream(reader wire.ListReader, each read) (page, error) {
 	for {
 		encoded, err := reader.Next()
-		var lost *wire.ItemError
-		switch {
-		case err == io.EOF:
-			m := reader.Meta()
-			if m.Kind == "" {
-				return page{}, errors.New("the answer has items but no kind")
-			}
-			return page{m.ResourceVersion, m.Continue}, nil
-		case errors.As(err, &lost):
-			// What its key is, is not certain: the item was not read to its end.
-			if err := each(item{place: place{index: lost.Index}}, lost); err != nil {
+		if err == io.EOF {
+			return endOfStream(reader.Meta())
+		}
+		if err != nil {
+			if err := lose(err, each); err != nil {
 				return page{}, err
 			}
 			continue
-		case err != nil:
-			return page{}, err
 		}
 		m := reader.Meta()
 		it, unreadable := s.readLent(encoded, metav1.TypeMeta{APIVersion: m.APIVersion, Kind: m.ItemKind()}, place{index: encoded.Index})
@@ -191,6 +183,24 @@ func (s *session) readStream(reader wire.ListReader, each read) (page, error) {
 			return page{}, err
 		}
 	}
+}
+
+// endOfStream checks that what was read to its end was a list.
+func endOfStream(m wire.ListMeta) (page, error) {
+	if m.Kind == "" {
+		return page{}, errors.New("the answer has items but no kind")
+	}
+	return page{m.ResourceVersion, m.Continue}, nil
+}
+
+// lose tells of an object that the reader has lost, if err is that. What its key
+// is, is not certain: it was not read to its end.
+func lose(err error, each read) error {
+	var lost *wire.ItemError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	return each(item{place: place{index: lost.Index}}, lost)
 }
 
 // readLent is read for an object that a wire reader lends. Listed is what the
