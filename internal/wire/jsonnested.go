@@ -1,205 +1,106 @@
 package wire
 
-import "bytes"
+// place is where in the grammar nested is.
+type place uint8
 
-// nested passes the object or array that begins at pos. Nearly all bytes of a body go through here, so it is one
-// function of labels: one per place in the grammar, each with its own way to a refill and back.
-//
-// Registers: b is buf[:end], i the next byte, object whether the innermost bracket is one. pos and depth are written
-// back before anything else looks at them.
+const (
+	beforeFirstKey place = iota // behind '{'
+	beforeKey                   // behind an object's ','
+	beforeColon
+	beforeFirstElement // behind '['
+	beforeValue        // behind ':' or an array's ','
+	behindValue
+)
+
+// brackets are the open ones, the innermost in the lowest bit: 1 for an object. A 1 stands above the outermost.
+type brackets uint64
+
+const noBrackets brackets = 1
+
+func (k brackets) isFull() bool   { return k>>63 != 0 }
+func (k brackets) inObject() bool { return k&1 != 0 }
+
+// nested passes the object or array that begins at pos. Nearly all bytes of a body go through here, and nearly all of
+// them through compact; token passes what that leaves.
 func (s *jsonScan) nested() bool {
-	var (
-		b      = s.buf[:s.end]
-		i      = s.pos
-		floor  = s.depth
-		depth  = s.depth
-		object bool
-		c      byte
-		n      int
-		place  uint8 // where refill returns to
-	)
-	const (
-		inFirstKey = iota
-		inKey
-		inKeyString
-		inColon
-		inFirstElement
-		inValue
-		inValueString
-		inAfter
-	)
-
-open: // b[i] is '{' or '['
-	if depth == maxDepth {
-		s.pos, s.depth = i, depth
-		return s.broken("nested too deep")
-	}
-	depth++
-	object = b[i] == '{'
-	i++
-	if object {
-		s.stack[depth>>6] |= 1 << (depth & 63)
-		goto firstKey
-	}
-	s.stack[depth>>6] &^= 1 << (depth & 63)
-
-firstElement:
-	for ; i < len(b); i++ {
-		if c = b[i]; c == ']' {
-			goto closing
+	s.open, s.outers = noBrackets, 0
+	for p, ok := beforeValue, true; ok; p, ok = s.token(p) {
+		if p == beforeValue {
+			p = s.compact()
 		}
-		if !isSpace(c) {
-			goto value
-		}
-	}
-	place = inFirstElement
-	goto refill
-
-firstKey:
-	for ; i < len(b); i++ {
-		if c = b[i]; c == '"' {
-			i++
-			goto keyString
-		}
-		if c == '}' {
-			goto closing
-		}
-		if !isSpace(c) {
-			goto broken
-		}
-	}
-	place = inFirstKey
-	goto refill
-
-key:
-	for ; i < len(b); i++ {
-		if c = b[i]; c == '"' {
-			i++
-			goto keyString
-		}
-		if !isSpace(c) {
-			goto broken
-		}
-	}
-	place = inKey
-	goto refill
-
-keyString: // i is inside the string and not behind an escaping backslash
-	n = bytes.IndexByte(b[i:], '"')
-	if n < 0 {
-		i = len(b) - oddBackslashes(b[i:])
-		place = inKeyString
-		goto refill
-	}
-	if n > 0 && b[i+n-1] == '\\' && oddBackslashes(b[i:i+n]) == 1 {
-		i += n + 1
-		goto keyString
-	}
-	i += n + 1
-
-colon:
-	for ; i < len(b); i++ {
-		if c = b[i]; c == ':' {
-			i++
-			goto value
-		}
-		if !isSpace(c) {
-			goto broken
-		}
-	}
-	place = inColon
-	goto refill
-
-value:
-	for ; i < len(b); i++ {
-		switch c = b[i]; c {
-		case '"':
-			i++
-			goto valueString
-		case '{', '[':
-			goto open
-		case ' ', '\n', '\r', '\t':
-			continue
-		}
-		s.pos, s.depth = i, depth
-		if !s.scalar() {
-			return false
-		}
-		b, i = s.buf[:s.end], s.pos
-		goto after
-	}
-	place = inValue
-	goto refill
-
-valueString: // as keyString
-	n = bytes.IndexByte(b[i:], '"')
-	if n < 0 {
-		i = len(b) - oddBackslashes(b[i:])
-		place = inValueString
-		goto refill
-	}
-	if n > 0 && b[i+n-1] == '\\' && oddBackslashes(b[i:i+n]) == 1 {
-		i += n + 1
-		goto valueString
-	}
-	i += n + 1
-
-after:
-	for ; i < len(b); i++ {
-		switch c = b[i]; c {
-		case ',':
-			i++
-			if object {
-				goto key
+		if p == behindValue && s.open == noBrackets {
+			if s.outers == 0 {
+				return true
 			}
-			goto value
-		case '}', ']':
-			goto closing
-		case ' ', '\n', '\r', '\t':
-			continue
+			s.outers--
+			s.open = s.outer[s.outers]
 		}
-		goto broken
 	}
-	place = inAfter
-	goto refill
+	return false
+}
 
-closing: // c is b[i], a closing bracket
-	if object != (c == '}') {
-		goto broken
+// token passes one token and white space before it, and returns the place behind it.
+func (s *jsonScan) token(p place) (place, bool) {
+	c, ok := s.peek()
+	if !ok {
+		return p, false
 	}
-	i++
-	if depth--; depth == floor {
-		s.pos, s.depth = i, depth
-		return true
+	switch p {
+	case beforeFirstKey, beforeKey:
+		if c == '"' {
+			_, ok = s.str()
+			return beforeColon, ok
+		}
+		if c == '}' && p == beforeFirstKey {
+			return s.closing()
+		}
+	case beforeColon:
+		if c == ':' {
+			s.pos++
+			return beforeValue, true
+		}
+	case beforeFirstElement, beforeValue:
+		if c == '{' || c == '[' {
+			return s.opening(c)
+		}
+		if c == ']' && p == beforeFirstElement {
+			return s.closing()
+		}
+		return behindValue, s.skip()
+	case behindValue:
+		switch object := s.open.inObject(); {
+		case c == ',' && object:
+			s.pos++
+			return beforeKey, true
+		case c == ',':
+			s.pos++
+			return beforeValue, true
+		case c == '}' && object, c == ']' && !object:
+			return s.closing()
+		}
 	}
-	object = s.stack[depth>>6]&(1<<(depth&63)) != 0
-	goto after
+	return p, s.broken("unexpected character")
+}
 
-refill:
-	s.pos, s.depth = i, depth
-	if !s.more() {
-		return false
+func (s *jsonScan) opening(c byte) (place, bool) {
+	if s.depth == maxDepth {
+		return 0, s.broken("nested too deep")
 	}
-	b, i = s.buf[:s.end], s.pos
-	switch place {
-	case inFirstKey:
-		goto firstKey
-	case inKey:
-		goto key
-	case inKeyString:
-		goto keyString
-	case inColon:
-		goto colon
-	case inFirstElement:
-		goto firstElement
-	case inValue:
-		goto value
-	case inValueString:
-		goto valueString
+	if s.open.isFull() {
+		s.outer[s.outers] = s.open
+		s.outers++
+		s.open = noBrackets
 	}
-	goto after
+	s.enter()
+	if s.open <<= 1; c == '[' {
+		return beforeFirstElement, true
+	}
+	s.open |= 1
+	return beforeFirstKey, true
+}
 
-broken:
-	s.pos, s.depth = i, depth
-	return s.broken("unexpected character")
+func (s *jsonScan) closing() (place, bool) {
+	s.leave()
+	s.open >>= 1
+	return behindValue, true
 }

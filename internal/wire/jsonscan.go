@@ -39,8 +39,10 @@ type jsonScan struct {
 	// identity of a dropped item
 	lostNamespace, lostName string
 
-	// stack has one bit per depth: 1 for an object. Only nested keeps it.
-	stack [maxDepth/64 + 1]uint64
+	// The open brackets that nested has passed: the innermost in open, those around them in outer[:outers], 63 in each.
+	open   brackets
+	outers int
+	outer  [maxDepth / 63]brackets
 }
 
 // span is a string's content, as offsets from keep. The zero span is "absent".

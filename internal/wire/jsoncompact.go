@@ -1,0 +1,240 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// compact passes the value at pos and what follows, as long as it stands there as servers write it: without white
+// space, and whole. It returns the place of the first token that does not, at pos, or behindValue with noBrackets open.
+// It finds no faults: what it does not know is for token to pass or to refuse.
+//
+// It is one function of labels, one per place in the grammar, and calls nothing on its way that it can help, because
+// what costs here is not to look at the bytes but to know where the next token begins. So the quotes are found for 64
+// bytes at once, ahead of the tokens, and not each from where the last ended.
+//
+// Registers: b is buf[:end]; i the next byte; quotes has a bit for each quote in b[base:base+64] at i or behind it.
+func (s *jsonScan) compact() (p place) {
+	var (
+		b      = s.buf[:s.end:s.end]
+		i      = s.pos
+		open   = s.open
+		quotes uint64
+		base   int
+		c      byte
+		n      int
+	)
+	if s.depth > maxDepth-64 {
+		return beforeValue
+	}
+
+value:
+	if uint(i) >= uint(len(b)) {
+		p = beforeValue
+		goto out
+	}
+	c = b[i]
+	if c == '"' {
+		if quotes == 0 {
+			base = i - 63
+		}
+		if quotes &= quotes - 1; quotes == 0 {
+			if quotes, base = nextQuotes(b, base); quotes == 0 {
+				p = beforeValue
+				goto out
+			}
+		}
+		n = base + bits.TrailingZeros64(quotes)
+		quotes &= quotes - 1
+		if b[n-1] == '\\' {
+			if n, quotes, base = unescapedQuote(b, n, quotes, base); n < 0 {
+				p = beforeValue
+				goto out
+			}
+		}
+		i = n + 1
+		goto behind
+	}
+	if c == '{' {
+		if open.isFull() || uint(i+1) >= uint(len(b)) {
+			p = beforeValue
+			goto out
+		}
+		i++
+		c = b[i]
+		if c == '"' {
+			open = open<<1 | 1
+			goto key
+		}
+		if c == '}' {
+			i++
+			goto behind
+		}
+		open = open<<1 | 1
+		p = beforeFirstKey
+		goto out
+	}
+	if c == '[' {
+		if open.isFull() || uint(i+1) >= uint(len(b)) {
+			p = beforeValue
+			goto out
+		}
+		i++
+		c = b[i]
+		if c == ']' {
+			i++
+			goto behind
+		}
+		open <<= 1
+		if c > ' ' {
+			goto value
+		}
+		p = beforeFirstElement
+		goto out
+	}
+	if n = scalarIn(b[i:]); n == 0 {
+		p = beforeValue
+		goto out
+	}
+	i += n
+
+behind:
+	if open == noBrackets || uint(i) >= uint(len(b)) {
+		p = behindValue
+		goto out
+	}
+	c = b[i]
+	if open.inObject() {
+		if c == ',' {
+			i++
+			goto key
+		}
+		if c != '}' {
+			p = behindValue
+			goto out
+		}
+	} else {
+		if c == ',' {
+			i++
+			goto value
+		}
+		if c != ']' {
+			p = behindValue
+			goto out
+		}
+	}
+	i++
+	open >>= 1
+	goto behind
+
+key:
+	if uint(i) >= uint(len(b)) || b[i] != '"' {
+		p = beforeKey
+		goto out
+	}
+	if quotes == 0 {
+		base = i - 63
+	}
+	if quotes &= quotes - 1; quotes == 0 {
+		if quotes, base = nextQuotes(b, base); quotes == 0 {
+			p = beforeKey
+			goto out
+		}
+	}
+	n = base + bits.TrailingZeros64(quotes)
+	quotes &= quotes - 1
+	if b[n-1] == '\\' {
+		if n, quotes, base = unescapedQuote(b, n, quotes, base); n < 0 {
+			p = beforeKey
+			goto out
+		}
+	}
+	i = n + 1
+	if uint(i) >= uint(len(b)) || b[i] != ':' {
+		p = beforeColon
+		goto out
+	}
+	i++
+	goto value
+
+out:
+	s.depth += bits.Len64(uint64(open)) - bits.Len64(uint64(s.open))
+	s.pos, s.open = i, open
+	return p
+}
+
+// nextQuotes goes from b[base:base+64] to the next 64 bytes with a quote in them, and returns its bits and their base.
+// There are no bits if b ends before.
+func nextQuotes(b []byte, base int) (uint64, int) {
+	for base += 64; base+64 <= len(b); base += 64 {
+		if quotes := quotesIn((*[64]byte)(b[base:])); quotes != 0 {
+			return quotes, base
+		}
+	}
+	return 0, base
+}
+
+// unescapedQuote goes from the quote at n, which the bits have no more, to the first that no backslash escapes, or -1.
+func unescapedQuote(b []byte, n int, quotes uint64, base int) (int, uint64, int) {
+	for isEscaped(b, n) {
+		if quotes == 0 {
+			if quotes, base = nextQuotes(b, base); quotes == 0 {
+				return -1, 0, base
+			}
+		}
+		n = base + bits.TrailingZeros64(quotes)
+		quotes &= quotes - 1
+	}
+	return n, quotes, base
+}
+
+// isEscaped counts the backslashes before b[i]. A quote stands before them.
+func isEscaped(b []byte, i int) bool {
+	n := 0
+	for b[i-n-1] == '\\' {
+		n++
+	}
+	return n%2 == 1
+}
+
+const ones, highs = 0x0101010101010101, 0x8080808080808080
+
+// quotesIn has a bit for each quote in b.
+func quotesIn(b *[64]byte) uint64 {
+	return ^(othersIn(b[56:])<<56 | othersIn(b[48:])<<48 | othersIn(b[40:])<<40 | othersIn(b[32:])<<32 |
+		othersIn(b[24:])<<24 | othersIn(b[16:])<<16 | othersIn(b[8:])<<8 | othersIn(b[:]))
+}
+
+// othersIn has a bit for each byte of b[:8] that is no quote.
+func othersIn(b []byte) uint64 {
+	x := binary.LittleEndian.Uint64(b) ^ '"'*ones
+	return ((x&^highs + (highs - ones) | x) & highs) * 0x0002040810204081 >> 56
+}
+
+// scalarIn is the length of the scalar that b begins with, if it is a literal or an integer of up to 7 digits.
+func scalarIn(b []byte) int {
+	if len(b) < 8 {
+		return 0
+	}
+	x := binary.LittleEndian.Uint64(b)
+	switch uint32(x) {
+	case 'n' | 'u'<<8 | 'l'<<16 | 'l'<<24, 't' | 'r'<<8 | 'u'<<16 | 'e'<<24:
+		return 4
+	case 'f' | 'a'<<8 | 'l'<<16 | 's'<<24:
+		if b[4] == 'e' {
+			return 5
+		}
+		return 0
+	}
+	x ^= '0' * ones
+	// High bits where x is 10 or more. Carries can only make wrong ones above a true one.
+	m := ((x + 0x76*ones) | x) & highs
+	n := bits.TrailingZeros64(m) / 8
+	if n == 8 || n == 0 || n > 1 && b[0] == '0' {
+		return 0
+	}
+	if c := b[n]; c == ',' || c == '}' || c == ']' {
+		return n
+	}
+	return 0
+}
