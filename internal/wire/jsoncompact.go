@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 )
@@ -61,18 +62,12 @@ value:
 			goto out
 		}
 		i++
-		c = b[i]
-		if c == '"' {
-			open = open<<1 | 1
-			goto key
-		}
-		if c == '}' {
+		if b[i] == '}' {
 			i++
 			goto behind
 		}
 		open = open<<1 | 1
-		p = beforeFirstKey
-		goto out
+		goto firstKey
 	}
 	if c == '[' {
 		if open.isFull() || uint(i+1) >= uint(len(b)) {
@@ -80,23 +75,23 @@ value:
 			goto out
 		}
 		i++
-		c = b[i]
-		if c == ']' {
+		if b[i] == ']' {
 			i++
 			goto behind
 		}
 		open <<= 1
-		if c > ' ' {
-			goto value
-		}
-		p = beforeFirstElement
-		goto out
+		goto firstElement
 	}
-	if n = scalarIn(b[i:]); n == 0 {
-		p = beforeValue
-		goto out
+	if n = scalarIn(b[i:]); n > 0 {
+		i += n
+		goto behind
 	}
-	i += n
+	if n = pastSpace(b, i); n > i {
+		i = n
+		goto value
+	}
+	p = beforeValue
+	goto out
 
 behind:
 	if open == noBrackets || uint(i) >= uint(len(b)) {
@@ -109,26 +104,57 @@ behind:
 			i++
 			goto key
 		}
-		if c != '}' {
-			p = behindValue
-			goto out
+		if c == '}' {
+			i++
+			open >>= 1
+			goto behind
 		}
 	} else {
 		if c == ',' {
 			i++
 			goto value
 		}
-		if c != ']' {
-			p = behindValue
-			goto out
+		if c == ']' {
+			i++
+			open >>= 1
+			goto behind
 		}
 	}
-	i++
-	open >>= 1
-	goto behind
+	if n = pastSpace(b, i); n > i {
+		i = n
+		goto behind
+	}
+	p = behindValue
+	goto out
+
+firstElement: // which is none if there is ']'
+	if uint(i) < uint(len(b)) && b[i] > ' ' && b[i] != ']' {
+		goto value
+	}
+	if n = pastSpace(b, i); n > i {
+		i = n
+		goto firstElement
+	}
+	p = beforeFirstElement
+	goto out
+
+firstKey:
+	if uint(i) < uint(len(b)) && b[i] == '"' {
+		goto key
+	}
+	if n = pastSpace(b, i); n > i {
+		i = n
+		goto firstKey
+	}
+	p = beforeFirstKey
+	goto out
 
 key:
 	if uint(i) >= uint(len(b)) || b[i] != '"' {
+		if n = pastSpace(b, i); n > i {
+			i = n
+			goto key
+		}
 		p = beforeKey
 		goto out
 	}
@@ -163,15 +189,31 @@ out:
 	return p
 }
 
+func pastSpace(b []byte, i int) int {
+	for i < len(b) && isSpace(b[i]) {
+		i++
+	}
+	return i
+}
+
 // nextQuotes goes from b[base:base+64] to the next 64 bytes with a quote in them, and returns its bits and their base.
 // There are no bits if b ends before.
 func nextQuotes(b []byte, base int) (uint64, int) {
-	for base += 64; base+64 <= len(b); base += 64 {
+	for range 2 {
+		if base += 64; base+64 > len(b) {
+			return 0, base
+		}
 		if quotes := quotesIn((*[64]byte)(b[base:])); quotes != 0 {
 			return quotes, base
 		}
 	}
-	return 0, base
+	// In a text that long IndexByte is faster.
+	base += 64
+	n := bytes.IndexByte(b[base:], '"')
+	if base += n; n < 0 || base+64 > len(b) {
+		return 0, base
+	}
+	return quotesIn((*[64]byte)(b[base:])), base
 }
 
 // unescapedQuote goes from the quote at n, which the bits have no more, to the first that no backslash escapes, or -1.
