@@ -200,22 +200,22 @@ func pastSpace(b []byte, i int) int {
 	return i
 }
 
-// nextQuotes goes from b[base:base+64] on to 64 bytes with quotes in them. There are none if b ends before.
+// nextQuotes goes from b[base:base+64] on to 64 bytes with a quote in them, and returns their quotes and their base.
+// There are none if b ends before.
 func nextQuotes(b []byte, base int) (uint64, int) {
-	for range 2 { // behind so many bytes IndexByte is faster
-		if base += 64; base+64 > len(b) {
-			return 0, base
-		}
-		if quotes := quotesIn((*[64]byte)(b[base:])); quotes != 0 {
-			return quotes, base
-		}
-	}
-	base += 64
-	n := bytes.IndexByte(b[base:], '"')
-	if base += n; n < 0 || base+64 > len(b) {
+	if base += 64; base+64 > len(b) {
 		return 0, base
 	}
-	return quotesIn((*[64]byte)(b[base:])), base
+	if quotes := quotesIn((*[64]byte)(b[base:])); quotes != 0 {
+		return quotes, base
+	}
+	// In a text that long IndexByte is faster. The 64 bytes are those that its quote ends.
+	base += 64
+	n := bytes.IndexByte(b[base:], '"')
+	if n < 0 {
+		return 0, base
+	}
+	return 1 << 63, base + n - 63
 }
 
 // unescapedQuote goes from the quote at n on to the first one that no backslash escapes, or -1. The quotes are those
