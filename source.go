@@ -83,7 +83,13 @@ func (l *lentObject) copy(it item, pool *rawPool) (*RawObject, error) {
 
 // identity returns key and version with memory of their own, all in one piece.
 func (it item) identity() (key string, version keytable.Version) {
-	all := it.key + it.version.ResourceVersion + string(it.version.UID)
+	// Not by +, which returns its only operand that is not empty, lent as it is.
+	var b strings.Builder
+	b.Grow(len(it.key) + len(it.version.ResourceVersion) + len(it.version.UID))
+	b.WriteString(it.key)
+	b.WriteString(it.version.ResourceVersion)
+	b.WriteString(string(it.version.UID))
+	all := b.String()
 	key, all = all[:len(it.key)], all[len(it.key):]
 	resourceVersion := all[:len(it.version.ResourceVersion)]
 	return key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(all[len(resourceVersion):])}
