@@ -1,14 +1,17 @@
 package informer_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -44,4 +47,37 @@ func TestBreakObjectsWithoutVersionAndUID(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a list shows is not taken for deleted by the retries of a user's queue: they
+// noted it under keys that were lent.
+func TestBreakRetriesForgetWhatAListShows(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(20)...)
+		const failing = "a/0010"
+		known := newStore()
+		queue := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: true})
+		var mu sync.Mutex
+		var popped []string
+		c := informer.NewNamedController("test", &informer.Config{
+			Queue: queue, RetryOnError: true, ForcePaginatedList: true, ListerWatcher: w.lister(), WatchErrorHandler: (&failures{}).handle,
+			Process: func(obj interface{}, _ bool) error {
+				time.Sleep(100 * time.Millisecond)
+				d := obj.(cache.Deltas).Newest()
+				if key(d.Object) == failing {
+					mu.Lock()
+					defer mu.Unlock()
+					popped = append(popped, string(d.Type))
+					return errors.New("failed")
+				}
+				return apply(known, obj)
+			},
+		})
+		defer start(c.RunWithContext)()
+		time.Sleep(time.Minute)
+		w.relist()
+		mu.Lock()
+		defer mu.Unlock()
+		require.NotContains(t, popped, string(cache.Deleted), "it lives")
+	})
 }
