@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"math"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -167,7 +168,7 @@ type retriedGeneration struct {
 }
 
 func (g *retriedGeneration) show(ctx context.Context, it item) error {
-	g.shown[it.key] = struct{}{}
+	g.shown[strings.Clone(it.key)] = struct{}{}
 	return g.generation.show(ctx, it)
 }
 
