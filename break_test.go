@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
@@ -79,5 +80,48 @@ func TestBreakRetriesForgetWhatAListShows(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		require.NotContains(t, popped, string(cache.Deleted), "it lives")
+	})
+}
+
+// A deletion that arrives while what came before it is tried again is kept with its
+// object and under a key of its own.
+func TestBreakRetriesKeepADeletionOffTheWire(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		known := newStore()
+		queue := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: true})
+		release := make(chan struct{})
+		calls := 0
+		var deleted []interface{}
+		c := informer.NewNamedController("test", &informer.Config{
+			Queue: queue, RetryOnError: true, ForcePaginatedList: true, ListerWatcher: w.lister(), WatchErrorHandler: (&failures{}).handle,
+			Process: func(obj interface{}, _ bool) error {
+				d := obj.(cache.Deltas).Newest()
+				if key(d.Object) != "a/1" {
+					return apply(known, obj)
+				}
+				if d.Type == cache.Deleted {
+					deleted = append(deleted, d.Object)
+					return nil
+				}
+				if calls++; calls == 2 {
+					<-release
+				}
+				return errors.New("failed")
+			},
+		})
+		defer start(c.RunWithContext)()
+		synctest.Wait()
+		w.create("a/1")
+		time.Sleep(time.Second) // it has failed, and is being tried again
+		synctest.Wait()
+		w.remove("a/1")
+		synctest.Wait()
+		w.create("zz/another-that-overwrites-the-lent-key")
+		synctest.Wait()
+		close(release)
+		time.Sleep(2 * time.Minute)
+		require.Len(t, deleted, 1, "the deletion is told")
+		require.Equal(t, "a/1", key(deleted[0]))
+		require.IsType(t, &unstructured.Unstructured{}, deleted[0], "its final state was seen")
 	})
 }
