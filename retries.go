@@ -145,10 +145,16 @@ type retriedSink struct {
 }
 
 func (s retriedSink) put(ctx context.Context, event watch.EventType, it item) (bool, error) {
+	own, unreadable := it.owned()
+	if unreadable == nil {
+		it = own
+	} else {
+		own.object = nil // a deletion counts, whatever becomes of its object
+	}
 	stale, err := s.sink.put(ctx, event, it)
 	// Asked only now, for the queue may have waited for a call that then failed.
-	if event == watch.Deleted && s.retries.failed.Holds(it.key) {
-		s.retries.keep(ctx, it.key, cache.Deltas{{Type: cache.Deleted, Object: it.object}}) // watch events are decoded
+	if event == watch.Deleted && s.retries.failed.Holds(own.key) {
+		s.retries.keep(ctx, own.key, cache.Deltas{{Type: cache.Deleted, Object: own.object}})
 	}
 	return stale, err
 }
