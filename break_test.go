@@ -125,3 +125,39 @@ func TestBreakRetriesKeepADeletionOffTheWire(t *testing.T) {
 		require.IsType(t, &unstructured.Unstructured{}, deleted[0], "its final state was seen")
 	})
 }
+
+// keptStore is an ExtraStore that keeps the deletions that it is told of.
+type keptStore struct{ deleted []interface{} }
+
+func (*keptStore) Add(interface{}) error               { return nil }
+func (*keptStore) Update(interface{}) error            { return nil }
+func (k *keptStore) Delete(obj interface{}) error      { k.deleted = append(k.deleted, obj); return nil }
+func (*keptStore) Replace([]interface{}, string) error { return nil }
+
+// An ExtraStore may keep what it is told of a deletion whose object could not be
+// transformed.
+func TestBreakExtraStoreKeepsATombstone(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		var extra keptStore
+		i := follow(w, informer.InformerConfig{
+			Handler: &recorder{}, ExtraStore: &extra,
+			Transform: func(obj interface{}) (interface{}, error) {
+				if key(obj) == "a/1" {
+					return nil, errors.New("no")
+				}
+				return obj, nil
+			},
+		})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		w.create("a/1")
+		w.remove("a/1")
+		synctest.Wait()
+		w.create("zz/2")
+		synctest.Wait()
+		require.Len(t, extra.deleted, 1)
+		require.Equal(t, "a/1", extra.deleted[0].(cache.DeletedFinalStateUnknown).Key)
+		require.Equal(t, "1", lastKnown(t, extra.deleted[0]).Name)
+		require.Equal(t, "3", lastKnown(t, extra.deleted[0]).ResourceVersion)
+	})
+}
