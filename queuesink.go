@@ -70,7 +70,7 @@ func (s queueSink) put(ctx context.Context, event watch.EventType, it item) (boo
 	case unreadable != nil && d.Type != cache.Deleted:
 		return false, unreadable
 	case unreadable != nil: // a deletion counts, whatever becomes of its object
-		d.Object, told = nil, s.tombstone(it.key, it.version)
+		d.Object, told = nil, s.tombstone(d.Key, d.Version)
 	}
 	s.tell(d.Type, d.Key, told)
 	if err := s.queue.Put(ctx, d); err != nil {
