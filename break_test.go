@@ -4,12 +4,14 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
@@ -159,5 +161,67 @@ func TestBreakExtraStoreKeepsATombstone(t *testing.T) {
 		require.Equal(t, "a/1", extra.deleted[0].(cache.DeletedFinalStateUnknown).Key)
 		require.Equal(t, "1", lastKnown(t, extra.deleted[0]).Name)
 		require.Equal(t, "3", lastKnown(t, extra.deleted[0]).ResourceVersion)
+	})
+}
+
+// What DeepCopyObject returns is kept by whoever called it, also when a Transform
+// hands it on: its memory is not taken back.
+func TestBreakACopyOfARawObjectIsKept(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(20)...)
+		kept := map[string]*informer.RawObject{}
+		i := follow(w, informer.InformerConfig{
+			Handler: &recorder{}, ExampleObject: &informer.RawObject{},
+			Transform: func(obj interface{}) (interface{}, error) {
+				own := obj.(*informer.RawObject).DeepCopyObject().(*informer.RawObject)
+				kept[key(own)] = own
+				return own, nil
+			},
+		})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		w.create("zz/another", "zz/and-another")
+		synctest.Wait()
+		for k, own := range kept {
+			require.Equal(t, k, key(own))
+			pod := &corev1.Pod{}
+			require.NoError(t, own.Decode(pod), k)
+			require.Equal(t, k, pod.Namespace+"/"+pod.Name)
+		}
+	})
+}
+
+// One RawObject that a Transform returns for several objects is recycled once.
+func TestBreakARawObjectIsNotRecycledTwice(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(4)...)
+		shared := &informer.RawObject{}
+		var seen []string
+		i := follow(w, informer.InformerConfig{
+			Handler: informer.ResourceEventHandlerFuncs{
+				AddFunc: func(obj interface{}) {
+					if raw := obj.(*informer.RawObject); raw != shared {
+						time.Sleep(time.Second)
+						pod := &corev1.Pod{}
+						if raw.Decode(pod) != nil {
+							pod.Name = "undecodable"
+						}
+						seen = append(seen, pod.Name)
+					}
+				},
+			},
+			ExampleObject: &informer.RawObject{},
+			Transform: func(obj interface{}) (interface{}, error) {
+				if strings.HasPrefix(key(obj), "a/") {
+					return shared, nil
+				}
+				return obj, nil
+			},
+		})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		w.create("zz/0001", "zz/0002", "zz/0003", "zz/0004")
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"0001", "0002", "0003", "0004"}, seen)
 	})
 }
