@@ -37,6 +37,8 @@ type RawObject struct {
 	format   wire.Format
 	// message is where in encoding the object itself is, within its envelope.
 	message struct{ from, to int }
+	// pooled tells that the memory goes back to the pool. That of a copy does not.
+	pooled bool
 	// place is where it was read, to report what is wrong with it.
 	place place
 	// decoded is the metadata, once somebody asked for it.

@@ -24,7 +24,7 @@ func (p *rawPool) get(room int) *RawObject {
 	if have := cap(o.encoding); have < room || have > room+room/4 {
 		o.encoding = make([]byte, 0, room+room/8)
 	}
-	o.encoding = o.encoding[:0]
+	o.encoding, o.pooled = o.encoding[:0], p != nil
 	return o
 }
 
@@ -39,6 +39,10 @@ func (p *rawPool) take() *RawObject {
 
 // put takes an object back whose loan is over.
 func (p *rawPool) put(o *RawObject) {
+	if !o.pooled { // a copy, or one that was taken back before
+		return
+	}
+	o.pooled = false
 	wire.Poison(o.encoding)
 	if cap(o.encoding) <= pooledBytes {
 		o.decoded.Store(nil)
