@@ -225,3 +225,38 @@ func TestBreakARawObjectIsNotRecycledTwice(t *testing.T) {
 		require.Equal(t, []string{"0001", "0002", "0003", "0004"}, seen)
 	})
 }
+
+// That the last call for a key panicked is not forgotten because what came next
+// could not be read: the handler is told that the object is gone.
+func TestBreakAPanicIsNotSettledByAnUnreadableObject(t *testing.T) {
+	survivePanics(t)
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		var r recorder
+		panicked := false
+		r.before = func(call string) {
+			if call == "add a/1" && !panicked {
+				panicked = true
+				panic("after having begun to take it in")
+			}
+		}
+		i := follow(w, informer.InformerConfig{
+			Handler: &r,
+			Transform: func(obj interface{}) (interface{}, error) {
+				if data, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "data"); data == "unreadable" {
+					return nil, errors.New("no")
+				}
+				return obj, nil
+			},
+		})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		w.create("a/1")
+		synctest.Wait()
+		require.True(t, panicked)
+		w.update("a/1", "unreadable")
+		synctest.Wait()
+		w.remove("a/1")
+		synctest.Wait()
+		require.Equal(t, []string{"delete a/1 unknown"}, r.events())
+	})
+}
