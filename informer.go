@@ -249,6 +249,9 @@ func (i *resourceVersionInformer) Status() Status { return i.status() }
 // handle calls the handler for the deltas of one key, comparing them with what
 // the handler has acknowledged.
 func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
+	if len(deltas) == 0 { // no call, which would settle what the last one left
+		return nil
+	}
 	known, exists := i.storage.version(e.Key)
 	unsettled := i.storage.isUnsettled(e.Key)
 	returned := false
