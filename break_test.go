@@ -260,3 +260,22 @@ func TestBreakAPanicIsNotSettledByAnUnreadableObject(t *testing.T) {
 		require.Equal(t, []string{"delete a/1 unknown"}, r.events())
 	})
 }
+
+// A proxy that holds the head of an answer back until the answer ends does not
+// keep an informer from its first list.
+func TestBreakAWatchListWithoutAHead(t *testing.T) {
+	hang := before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if isWatchList(r) {
+			<-r.Context().Done()
+		}
+		return !isWatchList(r)
+	})
+	bubble(t, informertest.Options{Wrap: hang}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		var r recorder
+		i := auto(w, informer.InformerConfig{Handler: &r})
+		defer start(i.RunWithContext)()
+		time.Sleep(30 * time.Minute)
+		require.True(t, i.HasSynced(), "asked: %v", w.verbs())
+	})
+}
