@@ -52,7 +52,12 @@ var errNoEndBookmark = errors.New("a bookmark came that does not end the initial
 func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwatch.Outcome, error) {
 	timeout := s.watchTimeout()
 	changes, err := s.openFeed(ctx, s.policy.WatchListOptions(state, timeout), s.listPatience())
-	if err != nil {
+	var stalled *StallError
+	switch {
+	case errors.As(err, &stalled):
+		// What stands between may hold the head back until there is more.
+		return listwatch.Outcome{Kind: listwatch.EndedEarly}, watchListError(err)
+	case err != nil:
 		return listwatch.Outcome{Kind: listwatch.ClassifyWatchList(err)}, watchListError(err)
 	}
 	changes.expect(stallInInitialEvents)

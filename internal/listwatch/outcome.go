@@ -37,7 +37,8 @@ const (
 	// NoWatchList is a watch-list that the server refuses, or of which it does not
 	// know that its initial events must end.
 	NoWatchList
-	// EndedEarly is a watch-list that ended before its initial events did.
+	// EndedEarly is a watch-list that ended before its initial events did, or of
+	// which not even the head has come.
 	EndedEarly
 )
 
