@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -278,4 +279,42 @@ func TestBreakAWatchListWithoutAHead(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		require.True(t, i.HasSynced(), "asked: %v", w.verbs())
 	})
+}
+
+// The time that the server asks to be left alone for is not its silence.
+func TestBreakRetryAfterIsNoSilence(t *testing.T) {
+	for name, test := range map[string]struct {
+		stall time.Duration
+		after int
+	}{"by default": {0, 100}, "with a StallTimeout": {20 * time.Second, 30}} {
+		t.Run(name, func(t *testing.T) {
+			var times []time.Time
+			busy := before(func(w http.ResponseWriter, r *http.Request) bool {
+				if isWatch(r) {
+					return true
+				}
+				if times = append(times, time.Now()); len(times) > 1 {
+					return true
+				}
+				w.Header().Set("Retry-After", fmt.Sprint(test.after))
+				http.Error(w, "busy", http.StatusTooManyRequests)
+				return false
+			})
+			bubble(t, informertest.Options{Wrap: busy}, func(t *testing.T, w *world) {
+				w.create("a/1")
+				var r recorder
+				var f failures
+				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, StallTimeout: test.stall})
+				defer start(i.RunWithContext)()
+				synctest.Wait()
+				require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
+				require.ErrorContains(t, i.Status().LastError, "too many requests")
+				<-i.HasSyncedChecker().Done()
+				require.GreaterOrEqual(t, times[1].Sub(times[0]), time.Duration(test.after)*time.Second)
+				var stalled *informer.StallError
+				errs, _ := f.all()
+				require.False(t, errors.As(errors.Join(errs...), &stalled), "%v", errs)
+			})
+		})
+	}
 }
