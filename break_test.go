@@ -318,3 +318,24 @@ func TestBreakRetryAfterIsNoSilence(t *testing.T) {
 		})
 	}
 }
+
+// An answer that is neither JSON nor protobuf is known for that at once, also when
+// nothing follows its head.
+func TestBreakASilentAnswerOfAnUnknownType(t *testing.T) {
+	wrong := before(func(w http.ResponseWriter, r *http.Request) bool {
+		if isWatch(r) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
+		return !isWatch(r)
+	})
+	bubble(t, informertest.Options{Wrap: wrong}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
+		defer start(i.RunWithContext)()
+		time.Sleep(10 * time.Minute)
+		require.ErrorIs(t, i.Status().LastError, informer.ErrContentType)
+	})
+}
