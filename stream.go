@@ -107,9 +107,11 @@ func (b *stream) close() {
 
 // unknown says what an answer of an unknown content type is.
 func (b *stream) unknown(contentType string, watch bool) error {
-	const most = 256
+	const most, patience = 256, time.Second
+	b.expect(patience)
 	head, err := io.ReadAll(io.LimitReader(b, most))
-	if len(head) == 0 && err != nil {
+	var stalled *StallError
+	if len(head) == 0 && err != nil && !errors.As(err, &stalled) {
 		return err
 	}
 	return &BodyError{Watch: watch, Head: head, Err: fmt.Errorf("%w: %q", ErrContentType, contentType)}
