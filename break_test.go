@@ -339,3 +339,33 @@ func TestBreakASilentAnswerOfAnUnknownType(t *testing.T) {
 		require.ErrorIs(t, i.Status().LastError, informer.ErrContentType)
 	})
 }
+
+// A deletion whose object can not be transformed is reported, and the handler is not
+// given what the Transform returned beside its error.
+func TestBreakADeletionThatCanNotBeTransformed(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		var f failures
+		var deleted []interface{}
+		fails := false
+		i := follow(w, informer.InformerConfig{
+			ErrorHandler: f.handle, ExampleObject: &corev1.Pod{},
+			Handler: informer.ResourceEventHandlerFuncs{DeleteFunc: func(obj interface{}) { deleted = append(deleted, obj) }},
+			Transform: func(obj interface{}) (interface{}, error) {
+				if fails {
+					return (*corev1.Pod)(nil), errors.New("no")
+				}
+				return obj, nil
+			},
+		})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		fails = true
+		w.remove("a/1")
+		synctest.Wait()
+		require.Len(t, deleted, 1)
+		require.IsType(t, cache.DeletedFinalStateUnknown{}, deleted[0])
+		errs, _ := f.all()
+		require.NotEmpty(t, errs, "skipped and reported")
+	})
+}
