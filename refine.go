@@ -68,7 +68,11 @@ func (f *flow) refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 			if err != nil && d.Type != cache.Deleted {
 				return deltas, item{key: d.Key, place: raw.place}.unreadable(err)
 			}
-			d.Object = obj // a deletion counts, whatever becomes of its object
+			if err != nil { // a deletion counts, whatever becomes of its object
+				f.reflector.skip(item{key: d.Key, place: raw.place}.unreadable(err))
+				obj = nil
+			}
+			d.Object = obj
 		}
 		deltas = append(deltas, d)
 	}
