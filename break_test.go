@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -368,4 +369,40 @@ func TestBreakADeletionThatCanNotBeTransformed(t *testing.T) {
 		errs, _ := f.all()
 		require.NotEmpty(t, errs, "skipped and reported")
 	})
+}
+
+// The time for which the client's own rate limiter makes a request wait is not the
+// server's silence.
+func TestBreakTheRateLimiterIsNoSilence(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(20)...)
+		config := w.Config()
+		config.RateLimiter = &slowLimiter{wait: 100 * time.Second}
+		factory, err := informer.NewDynamicListerWatcherFactory(config)
+		require.NoError(t, err)
+		var r recorder
+		var f failures
+		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &r, ErrorHandler: f.handle, WatchListPageSize: 5})
+		defer start(i.RunWithContext)()
+		time.Sleep(10 * time.Minute)
+		errs, _ := f.all()
+		require.Empty(t, errs)
+		require.True(t, i.HasSynced())
+	})
+}
+
+// slowLimiter makes each request wait.
+type slowLimiter struct{ wait time.Duration }
+
+func (*slowLimiter) TryAccept() bool { return false }
+func (l *slowLimiter) Accept()       { time.Sleep(l.wait) }
+func (*slowLimiter) Stop()           {}
+func (*slowLimiter) QPS() float32    { return 1 }
+func (l *slowLimiter) Wait(ctx context.Context) error {
+	select {
+	case <-time.After(l.wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
