@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	goruntime "runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -404,5 +405,47 @@ func (l *slowLimiter) Wait(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// An informer that waits holds nothing of what it has read: no reader's buffer either.
+func TestBreakAnIdleInformerHoldsNoBuffer(t *testing.T) {
+	const informers, size = 20, 1 << 20
+	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
+		for _, watched := range []bool{false, true} {
+			t.Run(fmt.Sprint(mode, watched), func(t *testing.T) {
+				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+					large := object(pods, "a/large", strings.Repeat("x", size))
+					if !watched {
+						_, err := w.Create(pods, large)
+						require.NoError(t, err)
+					}
+					heap := func() int64 {
+						time.Sleep(10 * time.Second)
+						synctest.Wait()
+						var m goruntime.MemStats
+						for range 3 {
+							goruntime.GC()
+						}
+						goruntime.ReadMemStats(&m)
+						return int64(m.HeapAlloc)
+					}
+					before := heap()
+					for range informers {
+						i := follow(w, informer.InformerConfig{ListMode: mode, Handler: informer.ResourceEventHandlerFuncs{}, ExampleObject: &informer.RawObject{}})
+						defer start(i.RunWithContext)()
+						synctest.Wait()
+						require.True(t, i.HasSynced())
+					}
+					if watched {
+						_, err := w.Create(pods, large)
+						require.NoError(t, err)
+						time.Sleep(time.Second)
+					}
+					grown := heap() - before
+					require.Less(t, grown/informers, int64(size/2), "for each informer")
+				})
+			})
+		}
 	}
 }
