@@ -449,3 +449,20 @@ func TestBreakAnIdleInformerHoldsNoBuffer(t *testing.T) {
 		}
 	}
 }
+
+// Who may list and not watch gets the set, as from other informers.
+func TestBreakWhoMayNotWatchGetsAList(t *testing.T) {
+	forbid := before(func(w http.ResponseWriter, r *http.Request) bool {
+		if isWatch(r) {
+			http.Error(w, "forbidden", http.StatusForbidden)
+		}
+		return !isWatch(r)
+	})
+	bubble(t, informertest.Options{Wrap: forbid}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		i := auto(w, informer.InformerConfig{Handler: &recorder{}})
+		defer start(i.RunWithContext)()
+		time.Sleep(30 * time.Minute)
+		require.True(t, i.HasSynced(), "asked: %v", w.verbs()[:3])
+	})
+}
