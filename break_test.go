@@ -125,6 +125,7 @@ func TestBreakRetriesKeepADeletionOffTheWire(t *testing.T) {
 		synctest.Wait()
 		close(release)
 		time.Sleep(2 * time.Minute)
+		synctest.Wait()
 		require.Len(t, deleted, 1, "the deletion is told")
 		require.Equal(t, "a/1", key(deleted[0]))
 		require.IsType(t, &unstructured.Unstructured{}, deleted[0], "its final state was seen")
@@ -225,6 +226,7 @@ func TestBreakARawObjectIsNotRecycledTwice(t *testing.T) {
 		synctest.Wait()
 		w.create("zz/0001", "zz/0002", "zz/0003", "zz/0004")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Equal(t, []string{"0001", "0002", "0003", "0004"}, seen)
 	})
 }
