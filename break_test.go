@@ -468,3 +468,27 @@ func TestBreakWhoMayNotWatchGetsAList(t *testing.T) {
 		require.True(t, i.HasSynced(), "asked: %v", w.verbs()[:3])
 	})
 }
+
+// A slow handler gets past what cuts a list short, its first page too: what it was
+// told before the cut is not told again.
+func TestBreakASlowHandlerGetsPastWhatCutsAList(t *testing.T) {
+	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
+		t.Run(mode.String(), func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(50)...)
+				config := w.Config()
+				config.Timeout = 10 * time.Second
+				factory, err := informer.NewDynamicListerWatcherFactory(config)
+				require.NoError(t, err)
+				var r recorder
+				r.before = func(string) { time.Sleep(time.Second) }
+				i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &r, ListMode: mode, Budget: informer.NewBudget(1000)})
+				defer start(i.RunWithContext)()
+				time.Sleep(30 * time.Minute)
+				synctest.Wait()
+				require.True(t, i.HasSynced(), "told: %v", len(r.state()))
+				w.requireState(&r)
+			})
+		})
+	}
+}
