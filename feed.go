@@ -79,6 +79,8 @@ func (f *wireFeed) expect(patience time.Duration) { f.body.expect(patience) }
 func (f *wireFeed) close() { f.body.close() }
 
 func (f *wireFeed) next(ctx context.Context, to *change) error {
+	// What was lent before must not keep a buffer that the reader gives back.
+	*to, f.event, f.lent.Item = change{}, wire.Event{}, wire.Item{}
 	f.reader.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -267,6 +269,7 @@ func (p *pumpedFeed) read() {
 }
 
 func (p *pumpedFeed) next(ctx context.Context, to *change) error {
+	*to = change{}
 	if p.holding {
 		p.taken <- struct{}{}
 		p.holding = false

@@ -5,17 +5,21 @@ import (
 	"net/http"
 )
 
-// heading is what the head of an answer says, for a request that is made with
-// withHeading. The body of a rest.Request.Stream comes without its head.
+// heading is what a request that is made with withHeading learns of its answer:
+// the body of a rest.Request.Stream comes without its head.
 type heading struct {
 	contentType string
+	// sent is called when the server is asked, and answered when it has answered, or
+	// the connection has failed. Between the two it is the server's turn: before, the
+	// client may wait for its rate limiter, and after, for as long as the server has
+	// asked it to before it asks again.
+	sent, answered func()
 }
 
 type headingKey struct{}
 
-func withHeading(ctx context.Context) (context.Context, *heading) {
-	h := &heading{}
-	return context.WithValue(ctx, headingKey{}, h), h
+func withHeading(ctx context.Context, h *heading) context.Context {
+	return context.WithValue(ctx, headingKey{}, h)
 }
 
 // telling returns a copy of client that fills in the headings of its answers.
@@ -32,8 +36,14 @@ func telling(client *http.Client) *http.Client {
 type headingTransport struct{ next http.RoundTripper }
 
 func (t headingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	h, ok := request.Context().Value(headingKey{}).(*heading)
+	if !ok {
+		return t.next.RoundTrip(request)
+	}
+	h.sent()
+	defer h.answered()
 	response, err := t.next.RoundTrip(request)
-	if h, ok := request.Context().Value(headingKey{}).(*heading); ok && err == nil {
+	if err == nil && response != nil {
 		h.contentType = response.Header.Get("Content-Type")
 	}
 	return response, err

@@ -151,14 +151,14 @@ func (lw resourceListerWatcher) ListWithContext(ctx context.Context, opts metav1
 }
 
 // open implements wireSource.
-func (lw resourceListerWatcher) open(ctx context.Context, opts metav1.ListOptions, accept string) (io.ReadCloser, string, error) {
+func (lw resourceListerWatcher) open(ctx context.Context, opts metav1.ListOptions, accept string, head *heading) (io.ReadCloser, error) {
 	if complaints := content.IsPathSegmentName(lw.namespace); len(complaints) > 0 {
-		return nil, "", fmt.Errorf("namespace %q of a list of %v: %s", lw.namespace, lw.resource.GroupResource(), strings.Join(complaints, ", "))
+		return nil, fmt.Errorf("namespace %q of a list of %v: %s", lw.namespace, lw.resource.GroupResource(), strings.Join(complaints, ", "))
 	}
 	opts = tweak(opts, lw.tweaks...)
 	params, err := queryparams.Convert(&opts)
 	if err != nil {
-		return nil, "", fmt.Errorf("options of a list of %v: %w", lw.resource.GroupResource(), err)
+		return nil, fmt.Errorf("options of a list of %v: %w", lw.resource.GroupResource(), err)
 	}
 	request := lw.client.Get().AbsPath(lw.path()...).SetHeader("Accept", accept)
 	for name, values := range params {
@@ -166,12 +166,7 @@ func (lw resourceListerWatcher) open(ctx context.Context, opts metav1.ListOption
 			request.Param(name, value)
 		}
 	}
-	ctx, head := withHeading(ctx)
-	body, err := request.Stream(ctx)
-	if err != nil {
-		return nil, "", err
-	}
-	return body, head.contentType, nil
+	return request.Stream(withHeading(ctx, head))
 }
 
 func (lw resourceListerWatcher) asksProtobuf() bool { return lw.server.asksProtobuf }

@@ -265,7 +265,7 @@ func TestRule9OtherFailuresAreTriedAgain(t *testing.T) {
 	refusals := 0
 	refuse := before(func(w http.ResponseWriter, r *http.Request) bool {
 		if refusals++; refusals <= 3 {
-			http.Error(w, "busy", []int{0, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusForbidden}[refusals])
+			http.Error(w, "busy", []int{0, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusUnauthorized}[refusals])
 			return false
 		}
 		return true

@@ -61,11 +61,18 @@ func (s *session) close() {
 }
 
 func (s *session) abandon() {
-	clear(s.lists[:])
+	s.forgetLent()
 	if s.current != nil {
 		s.current.abandon()
 		s.current = nil
 	}
+}
+
+// forgetLent lets go of the readers and their buffers, which an informer that waits
+// has no use for.
+func (s *session) forgetLent() {
+	clear(s.lists[:])
+	s.key, s.lent = nil, lentObject{last: s.lent.last}
 }
 
 func (s *session) closeOpened() {
@@ -183,7 +190,7 @@ func (s *session) keep(key string) {
 func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	current := s.current
 	s.current = nil
-	clear(s.lists[:])
+	s.forgetLent()
 	// Who waits for the end may ask for the version then.
 	before := s.LastSyncResourceVersion()
 	s.reached(resourceVersion)

@@ -229,11 +229,11 @@ func (k knownVersions) Mark(key string, generation uint64) (again bool) {
 	return k.table.Mark(key, generation)
 }
 
-func (k knownVersions) Show(key string, version keytable.Version, generation uint64) (again bool, c keytable.Comparison) {
+func (k knownVersions) Show(key string, version keytable.Version, generation, since uint64) (again bool, c keytable.Comparison) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.settleShown(key, generation)
-	return k.table.Show(key, version, generation)
+	return k.table.Show(key, version, generation, since)
 }
 
 // settleShown notes that a generation shows a key whose last handler call panicked.

@@ -18,9 +18,9 @@ import (
 // it arrives.
 type wireSource interface {
 	// open asks for a list or, if opts say so, for a watch, in one of the content
-	// types of accept. It returns the body, which is to be closed, and its content
-	// type. The error of an answer that is none is an apierrors.APIStatus.
-	open(ctx context.Context, opts metav1.ListOptions, accept string) (body io.ReadCloser, contentType string, err error)
+	// types of accept. It returns the body, which is to be closed, and fills in its
+	// head. The error of an answer that is none is an apierrors.APIStatus.
+	open(ctx context.Context, opts metav1.ListOptions, accept string, head *heading) (body io.ReadCloser, err error)
 	// asksProtobuf tells whether the client's configuration asks for protobuf.
 	asksProtobuf() bool
 	// watchListFailure is why a watch-list did not work here lately, nil if none has
@@ -49,24 +49,24 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	b.expect(patience)
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(patience, b.giveUp)
+	b.timer.Stop()
+	head := &heading{sent: b.waits, answered: b.waited}
 	var body io.ReadCloser
-	var contentType string
 	var err error
 	// A request takes a deep stack, and a stack does not shrink below four times what
 	// is in use. This one will wait for hours.
 	var opening sync.WaitGroup
-	opening.Go(func() { body, contentType, err = s.wire.open(b.ctx, opts, s.form.accept(!opts.Watch)) })
+	opening.Go(func() { body, err = s.wire.open(b.ctx, opts, s.form.accept(!opts.Watch), head) })
 	opening.Wait()
-	b.timer.Stop()
 	if err != nil {
 		b.cancel(nil)
 		return nil, b.reason(err)
 	}
 	s.contact()
 	b.ReadCloser = body
-	if b.format, err = wire.FormatOf(contentType); err != nil {
+	if b.format, err = wire.FormatOf(head.contentType); err != nil {
 		defer b.close()
-		return nil, b.unknown(contentType, opts.Watch)
+		return nil, b.unknown(head.contentType, opts.Watch)
 	}
 	return b, nil
 }
@@ -74,7 +74,11 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 // expect sets how long a read may wait, from the next one on.
 func (b *stream) expect(patience time.Duration) { b.patience.Store(int64(patience)) }
 
-// giveUp ends a read that waits for too long.
+// waits begins a wait for the server, and waited ends it.
+func (b *stream) waits()  { b.timer.Reset(time.Duration(b.patience.Load())) }
+func (b *stream) waited() { b.timer.Stop() }
+
+// giveUp ends a wait that is too long.
 func (b *stream) giveUp() { b.cancel(&StallError{Silence: time.Duration(b.patience.Load())}) }
 
 // reason is why reading failed: that it was given up, if so.
@@ -87,9 +91,9 @@ func (b *stream) reason(err error) error {
 }
 
 func (b *stream) Read(p []byte) (int, error) {
-	b.timer.Reset(time.Duration(b.patience.Load()))
+	b.waits()
 	n, err := b.ReadCloser.Read(p)
-	b.timer.Stop()
+	b.waited()
 	if n > 0 {
 		b.arrived()
 	}
@@ -100,7 +104,7 @@ func (b *stream) Read(p []byte) (int, error) {
 }
 
 func (b *stream) close() {
-	b.timer.Stop()
+	b.waited()
 	b.ReadCloser.Close()
 	b.cancel(nil)
 }

@@ -17,22 +17,26 @@ func (q *Queue) BeginGeneration() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.generation = q.known.Begin()
+	if q.ended {
+		q.since, q.ended = q.generation, false
+	}
 }
 
 // Shown notes that the generation shows key in version, and reports whether that
 // is all there is to do: it waits in the queue in just this version, or is known
-// in it and was shown before or SkipUnchanged is set. Otherwise the object is to be
+// in it and was shown before, by this generation or by those before it that did not
+// end, or SkipUnchanged is set. Otherwise the object is to be
 // put, as Replaced. It keeps neither key nor version.
 func (q *Queue) Shown(key string, version keytable.Version) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.showEntriesLocked(key)
-	again, c := q.known.Show(key, version, q.generation)
+	again, c := q.known.Show(key, version, q.generation, q.since)
 	if e := q.newestLocked(key); e != nil {
 		return e.shows(version)
 	}
-	// A page that was cut is read again: what was delivered from it already is not
-	// told again. A slow consumer would never get past what cuts the page.
+	// A page, or all of a list, that was cut is read again: what was delivered from it
+	// already is not told again. A slow consumer would never get past what cuts it.
 	told := q.skipUnchanged || again
 	if !told || version.ResourceVersion == "" || !c.SameVersion || !c.SameObject {
 		return false
@@ -40,7 +44,7 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 	if !c.Identified && version.UID != "" { // loaded without its UID, which is adopted
 		version.ResourceVersion = strings.Clone(version.ResourceVersion)
 		version.UID = types.UID(strings.Clone(string(version.UID)))
-		q.known.Set(key, version, q.generation)
+		q.known.Set(strings.Clone(key), version, q.generation) // who else writes may have deleted it
 	}
 	return true
 }
@@ -113,7 +117,7 @@ func (q *Queue) EndUnswept() {
 }
 
 func (q *Queue) endLocked() {
-	q.initial = false
+	q.initial, q.ended = false, true
 	q.checkSyncedLocked()
 }
 

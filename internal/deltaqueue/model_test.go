@@ -71,6 +71,8 @@ type work struct {
 	initial, attempted bool
 	// due is when it can be taken.
 	due time.Time
+	// generation is the newest one that showed it, or in which a watch told it.
+	generation int
 }
 
 func (w *work) newest() deltaqueue.Delta { return w.deltas[len(w.deltas)-1] }
@@ -101,6 +103,10 @@ type model struct {
 	// The queue.
 	pending, taken map[string]*work
 	complete       bool
+	// generation counts the lists. Since is the first of those that have not ended up
+	// to this one, and marks has the newest that showed what is known.
+	generation, since int
+	marks             map[string]int
 
 	// The consumers.
 	entries map[string]*deltaqueue.Entry
@@ -125,6 +131,7 @@ func newModel(t *rapid.T) *model {
 		store:         map[string]keytable.Version{},
 		deleted:       map[types.UID]bool{},
 		missed:        map[string]bool{},
+		marks:         map[string]int{},
 	}
 	m.q = deltaqueue.New(deltaqueue.Options{Known: m.known, Limit: m.limit, SkipUnchanged: m.skipUnchanged})
 	return m
@@ -175,6 +182,21 @@ func (m *model) startList() {
 	m.snapshot, m.listed, m.unread = maps.Clone(m.server), len(m.log), map[string]bool{}
 	m.unshown = slices.Sorted(maps.Keys(m.snapshot))
 	m.q.BeginGeneration()
+	if m.generation++; m.since == 0 {
+		m.since = m.generation
+	}
+}
+
+// mark notes that the list under way shows key.
+func (m *model) mark(key string) {
+	for _, w := range []*work{m.pending[key], m.taken[key]} {
+		if w != nil {
+			w.generation = m.generation
+		}
+	}
+	if _, ok := m.known.Get(key); ok {
+		m.marks[key] = m.generation
+	}
 }
 
 // read reads the next object of the list, or its end, or the next event.
@@ -197,13 +219,15 @@ func (m *model) show(t *rapid.T, unreadable bool) {
 	d := e.delta()
 	if unreadable {
 		m.q.Keep(key)
+		m.mark(key)
 		m.unread[key] = true
 		m.unshown = m.unshown[1:]
 		return
 	}
 	w := m.newestOf(key)
 	known, ok := m.known.Get(key)
-	skip := m.skipUnchanged && w == nil && ok && known == e.version
+	told := m.skipUnchanged || ok && m.marks[key] >= m.since
+	skip := told && w == nil && ok && known == e.version
 	if w != nil {
 		skip = w.newest().Type != cache.Deleted && w.newest().Version == e.version
 	}
@@ -217,6 +241,7 @@ func (m *model) show(t *rapid.T, unreadable bool) {
 	if err := show(ended(), m.q, d); err != nil {
 		t.Fatalf("show %v: %v", d, err)
 	}
+	m.mark(key)
 	if !skip {
 		m.add(d)
 	}
@@ -262,6 +287,7 @@ func (m *model) endList(t *rapid.T) {
 		t.Fatalf("not swept: %v", gone)
 	}
 	m.q.EndGeneration()
+	m.since = 0
 	m.q.Observed(strconv.Itoa(m.listed))
 	m.listing, m.watching, m.complete, m.position = false, true, true, m.listed
 	maps.Copy(m.missed, m.unread)
@@ -375,6 +401,10 @@ func (m *model) done(t *rapid.T) {
 
 func (m *model) acknowledge(e *deltaqueue.Entry) {
 	m.q.Done(e)
+	m.marks[e.Key] = max(m.marks[e.Key], m.taken[e.Key].generation)
+	if e.Deleted() {
+		delete(m.marks, e.Key)
+	}
 	delete(m.taken, e.Key)
 	m.store[e.Key] = e.Version
 	if e.Deleted() {
@@ -410,7 +440,7 @@ func (m *model) retry(t *rapid.T) {
 	for _, d := range newer.deltas {
 		w.deltas = deltaqueue.Merge(w.deltas, d)
 	}
-	w.attempted = newer.attempted
+	w.attempted, w.generation = newer.attempted, newer.generation
 	w.due = time.Time{}
 }
 
@@ -459,6 +489,7 @@ func (m *model) add(d deltaqueue.Delta) {
 		m.pending[d.Key] = w
 	}
 	w.deltas = deltaqueue.Merge(w.deltas, d)
+	w.generation = m.generation
 	w.due = time.Time{}
 	w.attempted = m.complete && (w.attempted || !w.initial)
 }

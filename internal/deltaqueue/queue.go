@@ -34,7 +34,7 @@ type Known interface {
 	Set(key string, version keytable.Version, generation uint64)
 	Delete(key string) bool
 	Mark(key string, generation uint64) (again bool)
-	Show(key string, version keytable.Version, generation uint64) (again bool, c keytable.Comparison)
+	Show(key string, version keytable.Version, generation, since uint64) (again bool, c keytable.Comparison)
 	UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor)
 }
 
@@ -94,6 +94,10 @@ type Queue struct {
 	seq   uint64
 
 	generation uint64
+	// since is the first of the generations up to this one that did not end: this one
+	// goes on with what they have told.
+	since uint64
+	ended bool
 	// initial is true until the first generation is complete.
 	initial bool
 	// unattempted counts the initial entries that the consumer has not returned.
@@ -134,6 +138,7 @@ func New(opts Options) *Queue {
 		ready:         line{which: inReady},
 		pending:       map[string]*Entry{},
 		taken:         map[string]*Entry{},
+		ended:         true,
 		initial:       true,
 		observed:      opts.Resume,
 		changed:       make(chan struct{}),

@@ -29,14 +29,17 @@ func (t *Table) Mark(key string, generation uint64) (again bool) {
 }
 
 // Show is Mark for a key that generation shows in version v, and tells what Compare
-// does, in one lookup. It keeps neither and does not allocate.
-func (t *Table) Show(key string, v Version, generation uint64) (again bool, c Comparison) {
+// does, in one lookup; again is whether since, or a later generation, has shown the
+// key before. It keeps neither key nor version and does not allocate.
+func (t *Table) Show(key string, v Version, generation, since uint64) (again bool, c Comparison) {
 	hash := t.hasher.sum(key)
 	p, ok := t.find(hash, key)
 	if !ok {
 		return false, Comparison{}
 	}
-	again = t.markEntry(&t.segments[p.segment], p.entry, generation)
+	s := &t.segments[p.segment]
+	again = since >= s.base && s.generationOf(p.entry[entryMark]) >= since
+	t.markEntry(s, p.entry, generation)
 	c = t.compare(p.entry, v)
 	t.check(hash)
 	return again, c

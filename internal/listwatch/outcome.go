@@ -85,7 +85,8 @@ func ClassifyStream(err error, at time.Time) Outcome {
 // ClassifyWatchList names the failure err of the opening of a watch-list.
 func ClassifyWatchList(err error) Kind {
 	switch {
-	case apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err), apierrors.IsUnsupportedMediaType(err):
+	case apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err), apierrors.IsUnsupportedMediaType(err), apierrors.IsForbidden(err):
+		// Who may not watch may still list.
 		return NoWatchList
 	default:
 		return Classify(err)

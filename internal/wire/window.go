@@ -86,7 +86,7 @@ func (w *window) fill() bool {
 // fit doubles a buffer that the last read has filled, up to the usual size, and gives back most of one that is empty
 // and was hardly used.
 func (w *window) fit() {
-	rest := max(w.floor, 2*w.lent)
+	rest := max(w.floor, min(2*w.lent, defaultBufferBytes))
 	switch {
 	case w.room > 0 && w.read == w.room && len(w.buf) < defaultBufferBytes:
 		w.slide(make([]byte, 2*len(w.buf)), w.from())
