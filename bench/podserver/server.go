@@ -16,7 +16,6 @@
 package podserver
 
 import (
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -32,6 +31,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer/bench/podserver/extra"
 )
 
 // Options of a server.
@@ -53,15 +54,6 @@ type Server struct {
 	bytes   atomic.Int64 // of bodies written
 }
 
-// Usage is what a server has used so far, and what it is at.
-type Usage struct {
-	CPU     time.Duration // of the whole process
-	Bytes   int64         // of bodies written
-	Watches int64         // open now
-}
-
-const usagePath = "/usage"
-
 // Start serves on a free port of the loopback interface.
 func Start(o Options) (*Server, error) {
 	if err := checkCount(o.Pods, o.Events); err != nil {
@@ -80,7 +72,7 @@ func Start(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, o) })
 	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, Options{}) })
-	mux.HandleFunc("GET "+usagePath, s.serveUsage)
+	mux.HandleFunc("GET "+extra.UsagePath, s.serveUsage)
 	s.http = &http.Server{
 		Handler:           mux,
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
@@ -113,31 +105,11 @@ func (s *Server) serveUsage(w http.ResponseWriter, _ *http.Request) {
 	var usage syscall.Rusage
 	must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	// Who does not hear the answer has gone.
-	_ = json.NewEncoder(w).Encode(Usage{
+	_ = json.NewEncoder(w).Encode(extra.Usage{
 		CPU:     time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
 		Bytes:   s.bytes.Load(),
 		Watches: s.watches.Load(),
 	})
-}
-
-// UsageOf asks the server of config what it has used.
-func UsageOf(ctx context.Context, config *rest.Config) (Usage, error) {
-	var u Usage
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return u, err
-	}
-	defer client.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+usagePath, nil)
-	if err != nil {
-		return u, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return u, err
-	}
-	defer response.Body.Close()
-	return u, json.NewDecoder(response.Body).Decode(&u)
 }
 
 // serve answers a list or a watch of a set of pods.

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+
+	"github.com/rvinformer/informer/bench/podserver/extra"
 )
 
 const (
@@ -198,11 +200,11 @@ func TestPodsAreAsLargeAsPromised(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	s := started(t)
-	before, err := UsageOf(t.Context(), s.Config())
+	before, err := extra.UsageOf(t.Context(), s.Config())
 	require.NoError(t, err)
 	_, err = kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
-	after, err := UsageOf(t.Context(), s.Config())
+	after, err := extra.UsageOf(t.Context(), s.Config())
 	require.NoError(t, err)
 	require.Greater(t, after.Bytes-before.Bytes, int64(3000*testPods))
 	require.GreaterOrEqual(t, after.CPU, before.CPU)

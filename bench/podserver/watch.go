@@ -10,12 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-)
 
-// EndParameter of a watch request is this server's own: "initial" ends the
-// watch after the initial events, and "burst" after the changes. It is for who
-// reads without understanding, and so could not know.
-const EndParameter = "end"
+	"github.com/rvinformer/informer/bench/podserver/extra"
+)
 
 // bookmarkPeriod is a kube-apiserver's.
 const bookmarkPeriod = time.Minute
@@ -38,7 +35,7 @@ func watchOf(query url.Values) watchRequest {
 		bookmarks:     flag("allowWatchBookmarks"),
 		timeout:       time.Duration(number("timeoutSeconds")) * time.Second,
 		version:       max(number("resourceVersion"), listVersion),
-		end:           query.Get(EndParameter),
+		end:           query.Get(extra.EndParameter),
 	}
 	// Without a version, a watch begins with what there is.
 	if version := query.Get("resourceVersion"); query.Get("sendInitialEvents") == "" && (version == "" || version == "0") {
@@ -64,10 +61,10 @@ func (q watchRequest) serve(ctx context.Context, w *counted, f *form, set Option
 			}
 		}
 	}
-	if q.end == "initial" {
+	if q.end == extra.EndInitial {
 		return nil
 	}
-	if err := sendBurst(ctx, w, f, set, q.version-listVersion); err != nil || q.end == "burst" {
+	if err := sendBurst(ctx, w, f, set, q.version-listVersion); err != nil || q.end == extra.EndBurst {
 		return err
 	}
 	ticker := time.NewTicker(bookmarkPeriod)

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"image/color"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+
+	"github.com/rvinformer/informer/bench/race"
+)
+
+// chart is a figure of each contestant of a heat, as bars.
+type chart struct {
+	name, title, unit string
+	format            string // of the figure beside a bar
+	scenario          race.Scenario
+	floors            bool
+	figure            func(h *results, e entry) float64
+}
+
+func medianOf(figure func(race.Result) float64) func(*results, entry) float64 {
+	return func(h *results, e entry) float64 { return h.of(e.Name, figure) }
+}
+
+var charts = []chart{
+	{"bench-cpu", "CPU of a cold start", "CPU time, in that of the floor in JSON (a GET that throws the same pods away)", "%.2f", race.ColdStart, true,
+		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
+	{"bench-rss", "Most memory in a cold start", "peak RSS in MiB", "%.0f", race.ColdStart, true, medianOf(peakMB)},
+	{"bench-slow", "Most memory with a slow handler", "peak RSS in MiB", "%.0f", race.SlowHandler, true, medianOf(peakMB)},
+	{"bench-relist", "CPU of a list in which nothing has changed", "CPU time, in that of the floor in JSON", "%.2f", race.Relist, true,
+		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
+	{"bench-watch", "Changes read", "changes per second of CPU time", "%.0f", race.WatchBurst, false, medianOf(perCPUSecond)},
+	{"bench-idle", "An idle informer", "heap and stacks in KiB", "%.0f", race.Idle, true, medianOf(idleKiB)},
+}
+
+// draw writes a chart for each heat of the first size, and returns their names.
+func (r *report) draw(docs string) (names []string, err error) {
+	for _, c := range charts {
+		i := slices.IndexFunc(r.heats, func(h *results) bool { return h.scenario == c.scenario && h.size == r.plan.pods[0] })
+		if i < 0 {
+			continue
+		}
+		if err := c.draw(r.heats[i], filepath.Join(docs, c.name+".svg")); err != nil {
+			return nil, fmt.Errorf("chart %s: %w", c.name, err)
+		}
+		names = append(names, c.name)
+	}
+	return names, nil
+}
+
+var (
+	floorColor = color.RGBA{0x9a, 0xa5, 0xb1, 0xff}
+	oursColor  = color.RGBA{0x1f, 0x77, 0xb4, 0xff}
+	peerColor  = color.RGBA{0xe0, 0x7b, 0x39, 0xff}
+)
+
+func colorOf(e entry) color.Color {
+	switch {
+	case e.IsFloor():
+		return floorColor
+	case strings.HasPrefix(e.Name, "ours"):
+		return oursColor
+	default:
+		return peerColor
+	}
+}
+
+func (c chart) draw(h *results, path string) error {
+	p := plot.New()
+	p.Title.Text = c.title
+	if c.scenario != race.WatchBurst && c.scenario != race.Idle {
+		p.Title.Text += fmt.Sprintf(", %s pods", thousands(h.size))
+	}
+	p.Title.TextStyle.Font.Size = vg.Points(15)
+	p.Title.Padding = vg.Points(10)
+	p.X.Label.Text = c.unit
+	p.X.Label.Padding = vg.Points(6)
+	p.X.Min = 0
+	grid := plotter.NewGrid()
+	grid.Horizontal.Width = 0
+	grid.Vertical.Color = color.Gray{0xe4}
+	p.Add(grid)
+
+	var names []string
+	labels := plotter.XYLabels{}
+	most := 0.0
+	for _, e := range slices.Backward(h.entries) { // the first is at the top
+		if e.IsFloor() && !c.floors {
+			continue
+		}
+		value := c.figure(h, e)
+		bar, err := plotter.NewBarChart(plotter.Values{value}, vg.Points(16))
+		if err != nil {
+			return err
+		}
+		bar.Horizontal, bar.XMin = true, float64(len(names))
+		bar.Color, bar.LineStyle.Width = colorOf(e), 0
+		p.Add(bar)
+		labels.XYs = append(labels.XYs, plotter.XY{X: value, Y: float64(len(names))})
+		labels.Labels = append(labels.Labels, fmt.Sprintf(c.format, value))
+		names = append(names, e.Name)
+		most = max(most, value)
+	}
+	texts, err := plotter.NewLabels(labels)
+	if err != nil {
+		return err
+	}
+	texts.Offset = vg.Point{X: vg.Points(4), Y: -vg.Points(4)}
+	p.Add(texts)
+	p.X.Max = most * 1.1 // room for the labels
+	p.NominalY(names...)
+	p.Y.Tick.Label.Font.Size = vg.Points(11)
+	return p.Save(vg.Points(720), vg.Points(float64(90+26*len(names))), path)
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rvinformer/informer/bench/race"
+)
+
+// report is what came out of a plan.
+type report struct {
+	plan     *plan
+	heats    []*results
+	capacity []capacity
+	took     time.Duration
+}
+
+// write writes the tables into docs/performance.md, between two lines that say
+// so, and draws the charts beside it.
+func (r *report) write(docs string) error {
+	var tables bytes.Buffer
+	if err := r.tables(&tables); err != nil {
+		return err
+	}
+	if !r.plan.real {
+		names, err := r.draw(docs)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			fmt.Fprintf(&tables, "\n![%s](%s.svg)\n", name, name)
+		}
+	}
+	section := "bench"
+	if r.plan.real {
+		section = "bench-real"
+	}
+	path := filepath.Join(docs, "performance.md")
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	document, err = replaceSection(document, section, tables.Bytes())
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.WriteFile(path, document, 0o644)
+}
+
+// replaceSection puts text between the marks of a section, or, where there are
+// none, with marks at the end.
+func replaceSection(document []byte, section string, text []byte) ([]byte, error) {
+	begin, end := fmt.Appendf(nil, "<!-- %s: written by make bench -->\n", section), fmt.Appendf(nil, "<!-- end of %s -->\n", section)
+	text = append(bytes.TrimSpace(text), '\n')
+	if !bytes.Contains(document, begin) {
+		return bytes.Join([][]byte{document, []byte("\n"), begin, text, end}, nil), nil
+	}
+	before, rest, _ := bytes.Cut(document, begin)
+	_, after, ok := bytes.Cut(rest, end)
+	if !ok {
+		return nil, fmt.Errorf("it has no %q", bytes.TrimSpace(end))
+	}
+	return bytes.Join([][]byte{before, begin, text, end, after}, nil), nil
+}
+
+// tables writes what came out as Markdown.
+func (r *report) tables(out io.Writer) error {
+	var b bytes.Buffer
+	server := "the simulated server (`bench/podserver`)"
+	if r.plan.real {
+		server = "a kube-apiserver"
+	}
+	fmt.Fprintf(&b, "%s, in %v, against %s in a process of its own; %s;\nmedians of %d runs, ratios within a run. ",
+		time.Now().UTC().Format(time.DateOnly), r.took.Round(time.Second), server, hardware(), r.plan.runs)
+	b.WriteString(`A floor is a GET of the same bytes, in the same way
+and form, whose body is thrown away: "own floor" compares with it, "JSON floor"
+with pages of pods in JSON. A contestant is a process of its own, of a program
+without the others' code. client-go has its defaults: it reads watch-lists
+(` + "`WatchListClient`" + `), and typed informers read protobuf.
+`)
+	for _, h := range r.heats {
+		switch h.scenario {
+		case race.ColdStart:
+			h.startTable(&b, fmt.Sprintf("Cold start, %s pods", thousands(h.size)))
+		case race.Relist:
+			h.startTable(&b, fmt.Sprintf("The same again, nothing has changed, %s pods", thousands(h.size)))
+		case race.SlowHandler:
+			h.slowTable(&b)
+		case race.WatchBurst:
+			h.watchTable(&b)
+		case race.Idle:
+			h.idleTable(&b)
+		}
+	}
+	if len(r.capacity) > 0 {
+		b.WriteString("\n#### Is the server the bottleneck?\n\n" +
+			"`floor-json` alone, and several at once, each reading the whole set:\n\n")
+		for _, c := range r.capacity {
+			fmt.Fprintf(&b, "- %v\n", c)
+		}
+		b.WriteString("\nCPU is counted per process, so a contestant that waits for the server is not\n" +
+			"charged for it. What the server used is in the tables: where that is less than\n" +
+			"the wall time, it was waiting for its reader.\n")
+	}
+	_, err := out.Write(b.Bytes())
+	return err
+}
+
+func (h *results) startTable(b *bytes.Buffer, title string) {
+	columns := []string{"wall", "CPU", "CPU, × own floor", "CPU, × JSON floor", "allocations per object", "beyond own floor", "allocated per object", "peak RSS"}
+	if h.scenario == race.ColdStart { // a relist comes after a cold start
+		columns = append(columns, "server's CPU")
+	}
+	header(b, title, columns...)
+	for _, e := range h.entries {
+		beyond := "-"
+		if _, ok := h.runs[e.Floor]; ok && !e.IsFloor() {
+			beyond = fmt.Sprintf("%.1f", h.of(e.Name, allocs)-h.of(e.Floor, allocs))
+		}
+		cells := []string{
+			fmt.Sprintf("%.2f s", h.of(e.Name, wall)), fmt.Sprintf("%.2f s", h.of(e.Name, cpu)),
+			times(h.ratio(e.Name, e.Floor, cpu)), times(h.ratio(e.Name, "floor-json", cpu)),
+			fmt.Sprintf("%.1f", h.of(e.Name, allocs)), beyond, fmt.Sprintf("%.2f KiB", h.of(e.Name, allocBytes)/1024),
+			mib(h.of(e.Name, peakMB)),
+		}
+		if h.scenario == race.ColdStart {
+			cells = append(cells, serverSeconds(h.of(e.Name, serverCPU)))
+		}
+		row(b, e.Name, cells...)
+	}
+}
+
+func (h *results) slowTable(b *bytes.Buffer) {
+	header(b, fmt.Sprintf("A handler that sleeps %v per object, %s pods", race.SlowHandlerSleep, thousands(h.size)), "objects handled", "wall", "CPU", "peak RSS")
+	for _, e := range h.entries {
+		row(b, e.Name, fmt.Sprintf("%.0f", h.of(e.Name, delivered)), fmt.Sprintf("%.0f s", h.of(e.Name, wall)),
+			fmt.Sprintf("%.2f s", h.of(e.Name, cpu)), mib(h.of(e.Name, peakMB)))
+	}
+}
+
+func (h *results) watchTable(b *bytes.Buffer) {
+	header(b, "Changes, as fast as they can be read", "changes per second", "per second of CPU", "× client-go-typed", "handler calls", "allocations per change", "peak RSS", "server's CPU")
+	for _, e := range h.entries {
+		calls := fmt.Sprintf("%.0f", h.of(e.Name, delivered))
+		if e.IsFloor() {
+			calls = "-"
+		}
+		row(b, e.Name, fmt.Sprintf("%.0f", h.of(e.Name, perSecond)), fmt.Sprintf("%.0f", h.of(e.Name, perCPUSecond)),
+			times(h.ratio(e.Name, "client-go-typed", perCPUSecond)), calls,
+			fmt.Sprintf("%.1f", h.of(e.Name, allocs)), mib(h.of(e.Name, peakMB)), serverSeconds(h.of(e.Name, serverCPU)))
+	}
+	b.WriteString("\nChanges of one object that wait for the handler are told as one, so there may be\nfewer calls than changes.\n")
+}
+
+func (h *results) idleTable(b *bytes.Buffer) {
+	header(b, "Idle informers, each with its watch, over one connection", "goroutines each", "heap and stacks each")
+	for _, e := range h.entries {
+		row(b, e.Name, fmt.Sprintf("%.1f", h.of(e.Name, goroutines)), fmt.Sprintf("%.1f KiB", h.of(e.Name, idleKiB)))
+	}
+}
+
+func header(b *bytes.Buffer, title string, columns ...string) {
+	fmt.Fprintf(b, "\n#### %s\n\n| |", title)
+	for _, c := range columns {
+		fmt.Fprintf(b, " %s |", c)
+	}
+	b.WriteString("\n|---|")
+	for range columns {
+		b.WriteString("--:|")
+	}
+	b.WriteString("\n")
+}
+
+func row(b *bytes.Buffer, name string, cells ...string) {
+	fmt.Fprintf(b, "| %s |", name)
+	for _, c := range cells {
+		fmt.Fprintf(b, " %s |", c)
+	}
+	b.WriteString("\n")
+}
+
+func times(ratio float64) string {
+	if ratio == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
+
+func mib(mebibytes float64) string { return fmt.Sprintf("%.0f MiB", mebibytes) }
+
+func serverSeconds(s float64) string {
+	if s == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f s", s)
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
