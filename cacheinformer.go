@@ -43,7 +43,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		seed:      c.seed,
 		process:   c.process,
 		synced:    make(chan struct{}),
-		intake:    queueSink{transform: transfor, report: r.fail, stored: store.List},
+		intake:    queueSink{refining: refining{transform: transfor}, report: r.fail, stored: store.List},
 	}}
 }
 
@@ -64,8 +64,8 @@ func (c cacheInformer) seed() {
 	}
 }
 
-func (c cacheInformer) process(e *deltaqueue.Entry) error {
-	for _, d := range e.Deltas {
+func (c cacheInformer) process(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
+	for _, d := range deltas {
 		if err := c.apply(d, e.Initial); err != nil {
 			return err
 		}

@@ -110,7 +110,12 @@ func NewNamedController(name string, config *Config) cache.Controller {
 		synced:    make(chan struct{}),
 	}
 	process := config.Process
-	f.process = func(e *deltaqueue.Entry) error { return process(f.deltas(e), e.Initial) }
+	f.process = func(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
+		if len(deltas) == 0 {
+			return nil
+		}
+		return process(f.deltas(e.Key, deltas), e.Initial)
+	}
 	return flowController{f}
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // ErrAlreadyRunning is reported when Run is called while a Run is under way.
@@ -76,14 +78,14 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// StallError says that a watch was silent for longer than it may be, and was
-// given up for a new one.
+// StallError says that a list or a watch was silent for longer than it may be,
+// and was given up for a new one.
 type StallError struct {
 	Silence time.Duration
 }
 
 func (e *StallError) Error() string {
-	return fmt.Sprintf("watch stalled: nothing received for %v", e.Silence)
+	return fmt.Sprintf("stalled: nothing received for %v", e.Silence)
 }
 
 func quoted(key string) string {
@@ -91,4 +93,81 @@ func quoted(key string) string {
 		return ""
 	}
 	return fmt.Sprintf(" %q", key)
+}
+
+// What is wrong with an answer of the server, within an *ItemError (that object is
+// lost) or a *BodyError (the rest of the answer is). An answer that was cut short
+// is io.ErrUnexpectedEOF.
+var (
+	// ErrMalformed says that it is not in the syntax, or not of the types, that it
+	// should be of.
+	ErrMalformed = wire.ErrMalformed
+	// ErrTooLarge says that an object, or what stands between two of them, is larger
+	// than 16 MiB.
+	ErrTooLarge = wire.ErrTooLarge
+	// ErrEndless says that an object that was too large did not end within 256 MiB.
+	ErrEndless = wire.ErrEndless
+	// ErrNotList and ErrNotWatch say that it is something else: the page of a proxy
+	// for instance.
+	ErrNotList  = wire.ErrNotList
+	ErrNotWatch = wire.ErrNotWatch
+	// ErrContentType says that it is neither JSON nor the protobuf of Kubernetes.
+	ErrContentType = errors.New("unknown content type")
+)
+
+// BodyError says that the answer to a list or a watch could not be read to its
+// end. What came before is delivered, and what is missing is asked for again.
+type BodyError struct {
+	// Watch tells a watch from a list.
+	Watch bool
+	// Offset is the place in bytes of what is wrong, and Items the number of
+	// objects, or events, before it.
+	Offset int64
+	Items  int
+	// Head is how the answer begins, where that may tell what it is.
+	Head []byte
+	// Err is what is wrong: one of the errors above, or that of the connection.
+	Err error
+}
+
+func (e *BodyError) Error() string {
+	kind := "list"
+	if e.Watch {
+		kind = "watch"
+	}
+	text := fmt.Sprintf("%s: %v at byte %d, after %d items", kind, e.Err, e.Offset, e.Items)
+	if len(e.Head) > 0 {
+		text += fmt.Sprintf("; it begins %q", e.Head)
+	}
+	return text
+}
+
+// Unwrap returns what is wrong.
+func (e *BodyError) Unwrap() error { return e.Err }
+
+// bodyError is err, what a wire reader ends with, for users to know.
+func bodyError(watch bool, err error) error {
+	var body *wire.BodyError
+	if !errors.As(err, &body) {
+		return err
+	}
+	// Its text says the offset and the beginning too.
+	public := &BodyError{Watch: watch, Offset: body.Offset, Items: body.Items, Err: errors.Join(body.Unwrap()...)}
+	if body.Items == 0 {
+		public.Head = body.Head
+	}
+	if body.Detail != "" {
+		public.Err = fmt.Errorf("%w: %s", public.Err, body.Detail)
+	}
+	return public
+}
+
+// malformed tells an answer that is wrong from one that was cut short.
+func (e *BodyError) malformed() bool {
+	for _, reason := range []error{ErrMalformed, ErrTooLarge, ErrEndless, ErrNotList, ErrNotWatch, ErrContentType, wire.ErrStatus} {
+		if errors.Is(e.Err, reason) {
+			return true
+		}
+	}
+	return false
 }

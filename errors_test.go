@@ -23,7 +23,7 @@ func TestErrorsSayWhatAndWhere(t *testing.T) {
 		{&informer.StoreError{Op: "Replace", Err: cause}, `store: Replace: cause`},
 		{&informer.ProcessError{Key: "a/1", Err: cause}, `processing "a/1": cause`},
 		{&informer.ProcessError{Key: "a/1", Err: &informer.PanicError{Value: "oops"}}, `processing "a/1": panic: oops`},
-		{&informer.StallError{Silence: time.Minute}, `watch stalled: nothing received for 1m0s`},
+		{&informer.StallError{Silence: time.Minute}, `stalled: nothing received for 1m0s`},
 	} {
 		require.EqualError(t, c.err, c.want)
 	}

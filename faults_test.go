@@ -146,3 +146,16 @@ func example(apiVersion, kind string) *unstructured.Unstructured {
 	obj.SetKind(kind)
 	return obj
 }
+
+func isWatchList(r *http.Request) bool { return r.URL.Query().Get("sendInitialEvents") == "true" }
+
+// ignoring is r for a server that does not know some parameters.
+func ignoring(r *http.Request, parameters ...string) *http.Request {
+	r = r.Clone(r.Context())
+	query := r.URL.Query()
+	for _, parameter := range parameters {
+		query.Del(parameter)
+	}
+	r.URL.RawQuery = query.Encode()
+	return r
+}

@@ -19,14 +19,15 @@ import (
 type flow struct {
 	reflector *Reflector
 	storage   *ResourceVersionStorage
-	// process handles the deltas of one key. An error means that they are not
-	// acknowledged.
-	process func(e *deltaqueue.Entry) error
+	// process handles the deltas of one key, as the consumer is to see them. An error
+	// means that they are not acknowledged.
+	process func(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error
 	// retry tries again what process failed for.
 	retry bool
 	// skipUnchanged keeps objects from process that a list shows unchanged.
 	skipUnchanged bool
 	workers       int
+	budget        *Budget
 	// seed, if set, fills the storage at the beginning of each run.
 	seed func()
 	// intake is the sink's configuration; each run adds its queue.
@@ -49,6 +50,7 @@ func (f *flow) run(ctx context.Context) {
 		return
 	}
 	defer f.end()
+	defer queue.Close()
 	into := f.intake
 	into.queue = queue
 	if f.seed != nil {
@@ -60,12 +62,12 @@ func (f *flow) run(ctx context.Context) {
 		known = last
 	}
 
-	var goroutines sync.WaitGroup
-	goroutines.Go(func() { f.reflector.run(ctx, into, known) })
+	var workers sync.WaitGroup
 	for range max(f.workers, 1) {
-		goroutines.Go(func() { f.work(ctx, queue) })
+		workers.Go(func() { f.work(ctx, queue) })
 	}
-	goroutines.Wait()
+	f.reflector.run(ctx, into, known)
+	workers.Wait()
 }
 
 func (f *flow) begin() (*deltaqueue.Queue, error) {
@@ -75,6 +77,7 @@ func (f *flow) begin() (*deltaqueue.Queue, error) {
 		return nil, ErrAlreadyRunning
 	}
 	f.running = true
+	f.intake.form = f.reflector.wireForm()
 	resume := ""
 	if f.queue != nil {
 		resume = f.queue.ResumePoint()
@@ -82,6 +85,7 @@ func (f *flow) begin() (*deltaqueue.Queue, error) {
 	f.queue = deltaqueue.New(deltaqueue.Options{
 		Known:         knownVersions{f.storage},
 		SkipUnchanged: f.skipUnchanged,
+		Budget:        f.budget.orDefault().shared,
 		Synced:        f.synced,
 		Resume:        resume,
 	})
@@ -101,8 +105,14 @@ func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
 		if err != nil {
 			return
 		}
-		err = f.reflector.guard(ctx, e.Key, func() error { return f.process(e) })
+		deltas, unreadable := f.refined(e)
+		if unreadable != nil {
+			f.reflector.skip(unreadable)
+		}
+		err = f.reflector.guard(ctx, e.Key, func() error { return f.process(e, deltas) })
 		switch {
+		case err == nil && len(deltas) < len(e.Deltas):
+			queue.Skip(e)
 		case err == nil:
 			queue.Done(e)
 		case f.retry:
@@ -115,7 +125,6 @@ func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
 
 func (f *flow) status() Status {
 	s := f.reflector.snapshot()
-	s.ListMode = f.reflector.mode
 	s.Synced = cache.IsDone(f.syncedChecker())
 	s.Objects = f.storage.Len()
 	f.mu.Lock()
@@ -132,16 +141,16 @@ func (f *flow) syncedChecker() cache.DoneChecker {
 	return doneChecker{name: f.reflector.name, done: f.synced}
 }
 
-// deltas returns an entry as client-go's queues hand it out, with a tombstone
+// deltas returns what an entry says of a key as client-go's queues hand it out, with a tombstone
 // where the final state is not known, and before an object that took the place
 // of another of its name.
-func (f *flow) deltas(e *deltaqueue.Entry) (deltas cache.Deltas) {
-	last, exists := f.storage.version(e.Key)
-	for _, d := range e.Deltas {
+func (f *flow) deltas(key string, seen []deltaqueue.Delta) (deltas cache.Deltas) {
+	last, exists := f.storage.version(key)
+	for _, d := range seen {
 		unseen := d.FinalStateUnknown()
 		replaced := exists && d.Type != cache.Deleted && !last.SameObject(d.Version)
 		if unseen || replaced {
-			deltas = append(deltas, cache.Delta{Type: cache.Deleted, Object: f.intake.tombstone(e.Key, last)})
+			deltas = append(deltas, cache.Delta{Type: cache.Deleted, Object: f.intake.tombstone(key, last)})
 		}
 		if !unseen {
 			deltas = append(deltas, cache.Delta{Type: d.Type, Object: d.Object})

@@ -152,8 +152,12 @@ func keys(n int) (all []string) {
 	return all
 }
 
-// follow is an informer of the pods, with what c leaves open.
+// follow is an informer of the pods, with what c leaves open. It lists: what is
+// about watch-lists says so.
 func follow(w *world, c informer.InformerConfig) informer.ResourceVersionInformer {
+	if c.ListMode == informer.ListModeAuto {
+		c.ListMode = informer.ListModePaged
+	}
 	if c.ListerWatcher == nil {
 		c.ListerWatcher = w.lister()
 	}

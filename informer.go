@@ -53,9 +53,20 @@ type InformerConfig struct {
 	// informer tell only what differs. Default: an empty one.
 	Storage *ResourceVersionStorage
 
-	// ExampleObject is an object of the type that ListerWatcher returns; others
-	// are skipped. Where it is an *unstructured.Unstructured with apiVersion and
-	// kind, so are objects of another kind. Default: any type is taken.
+	// ExampleObject is an object of the type that the handler gets; others are
+	// skipped. Where it has an apiVersion and a kind, so are objects of another kind.
+	//
+	// With a ListerWatcher of a DynamicListerWatcherFactory it decides how objects
+	// are decoded. *RawObject: not at all, in JSON, or in protobuf where the
+	// rest.Config of the factory asks for that (ContentType or AcceptContentTypes)
+	// and the server has it. *metav1.PartialObjectMetadata: the server is asked for
+	// no more. *unstructured.Unstructured: to a map. Any other pointer to a struct,
+	// *v1.Pod for instance: to that type, in protobuf where the type and the server
+	// have it, and otherwise in JSON; objects are skipped whose kind is not the
+	// type's name. Default: *unstructured.Unstructured.
+	//
+	// Of other ListerWatchers it has to be the type that they return. Default: any
+	// type is taken.
 	ExampleObject runtime.Object
 
 	// Handler is told what happens.
@@ -82,16 +93,25 @@ type InformerConfig struct {
 	// ListMode is how complete sets are read. Default: ListModeAuto.
 	ListMode ListMode
 
-	// Transform changes an object before it is queued, to make it smaller for
-	// instance. It may change its argument. It is not given tombstones. Where it
-	// fails, the object is skipped and reported.
+	// Budget is what the objects may take that wait for the handler, together with
+	// those of other informers that name it. Default: one of 16 MiB, which all
+	// informers share that name none.
+	Budget *Budget
+
+	// Transform changes an object before the handler sees it. It may change its
+	// argument, unless that is a *RawObject. It is not given tombstones. Where it
+	// fails, the object is skipped and reported. With Workers, it is called side by
+	// side, as the handler is.
 	Transform cache.TransformFunc
 
 	// Prune are fields to drop from each object before Transform: the names of
 	// the JSON fields with dots between them, a dot within a name written `\.`,
 	// for instance "metadata.managedFields" or
 	// `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`.
-	// The fields that identify an object can not be dropped.
+	// The fields that identify an object can not be dropped. Off the wire, they are
+	// dropped before anything is allocated for them, also from a *RawObject; but of
+	// an object in protobuf only those of the metadata are, the others once it is
+	// decoded, and raw objects are asked for in JSON if there are others.
 	Prune []string
 
 	// Workers is the number of handler calls side by side. Those for one key
@@ -145,7 +165,7 @@ type ResourceVersionInformer interface {
 // NewResourceVersionInformer returns an informer; name is for logs. It panics on
 // a configuration that can not work: an empty name, a nil ListerWatcher or
 // Handler, a negative page size, an unknown ListMode, a path to prune that
-// makes no sense.
+// makes no sense, a RawObject with a ListerWatcher that decodes.
 func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
 	paths, err := prune.Parse(config.Prune)
 	switch {
@@ -157,10 +177,12 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 		panic(fmt.Sprintf("informer %q: Handler is required", name))
 	case config.WatchListPageSize < 0:
 		panic(fmt.Sprintf("informer %q: WatchListPageSize is %d", name, config.WatchListPageSize))
-	case config.ListMode < ListModeAuto || config.ListMode > ListModeFull:
+	case config.ListMode < ListModeAuto || config.ListMode > ListModeWatchList:
 		panic(fmt.Sprintf("informer %q: unknown ListMode %d", name, config.ListMode))
 	case err != nil:
 		panic(fmt.Sprintf("informer %q: %v", name, err))
+	case wantsRaw(config) && !lendsWire(config.ListerWatcher):
+		panic(fmt.Sprintf("informer %q: a RawObject needs a ListerWatcher of a DynamicListerWatcherFactory, not a %T", name, config.ListerWatcher))
 	}
 	if config.Storage == nil {
 		config.Storage = NewResourceVersionStorage()
@@ -172,7 +194,8 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 	r.MaxInternalErrorRetryDuration = config.MaxInternalErrorRetryDuration
 	r.StallTimeout = config.StallTimeout
 	r.Backoff = config.Backoff
-	r.mode = listMode(config)
+	r.mode, r.prune = listMode(config), paths
+	r.use(r.mode, nil)
 	if config.ErrorHandler != nil {
 		r.onError = config.ErrorHandler
 	}
@@ -184,8 +207,9 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 		process:       i.handle,
 		skipUnchanged: !wantsSync(config.Handler),
 		workers:       config.Workers,
+		budget:        config.Budget,
 		synced:        make(chan struct{}),
-		intake:        queueSink{prune: paths, transform: config.Transform, extra: config.ExtraStore, report: r.fail},
+		intake:        queueSink{refining: refining{prune: paths, transform: config.Transform}, extra: config.ExtraStore, report: r.fail},
 	}
 	if config.ExampleObject != nil {
 		apiVersion, kind := config.ExampleObject.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
@@ -194,8 +218,18 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 	return i
 }
 
+func wantsRaw(config InformerConfig) bool {
+	_, raw := config.ExampleObject.(*RawObject)
+	return raw
+}
+
+func lendsWire(lw cache.ListerWatcher) bool {
+	_, lends := lw.(wireSource)
+	return lends
+}
+
 func listMode(config InformerConfig) ListMode {
-	if config.ForcePaginatedList || config.ListMode == ListModeAuto {
+	if config.ForcePaginatedList {
 		return ListModePaged
 	}
 	return config.ListMode
@@ -213,12 +247,12 @@ func (i *resourceVersionInformer) Status() Status { return i.status() }
 
 // handle calls the handler for the deltas of one key, comparing them with what
 // the handler has acknowledged.
-func (i *resourceVersionInformer) handle(e *deltaqueue.Entry) error {
+func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
 	known, exists := i.storage.version(e.Key)
 	unsettled := i.storage.isUnsettled(e.Key)
 	returned := false
 	defer func() { i.storage.settle(e.Key, returned) }()
-	for _, d := range e.Deltas {
+	for _, d := range deltas {
 		if d.Type != cache.Deleted {
 			i.present(e, d, known, exists)
 			continue

@@ -18,6 +18,7 @@ func TestInformerTellsTheInitialListAndEveryChange(t *testing.T) {
 			ListerWatcher:     w.lister(),
 			Handler:           &r,
 			WatchListPageSize: 2,
+			ListMode:          informer.ListModePaged,
 		})
 		require.False(t, i.HasSynced())
 		require.Equal(t, informer.PhaseIdle, i.Status().Phase)

@@ -46,6 +46,7 @@ type DynamicListerWatcherFactory interface {
 // meanwhile: a Timeout of config ends a page that takes longer, which is then
 // asked for again. The error says what is wrong with config.
 func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFactory, error) {
+	asked := config.ContentType + "," + config.AcceptContentTypes
 	config = dynamic.ConfigFor(config) // a copy
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -54,24 +55,31 @@ func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFa
 	if _, err := restClient(config, httpClient); err != nil {
 		return nil, fmt.Errorf("client for dynamic listing and watching: %w", err)
 	}
-	return dynamicListerWatcherFactory{config, httpClient}, nil
+	return &dynamicListerWatcherFactory{
+		config:       config,
+		httpClient:   telling(httpClient),
+		asksProtobuf: strings.Contains(asked, runtime.ContentTypeProtobuf),
+		watchLists:   newWatchListMemory(),
+	}, nil
 }
 
 type dynamicListerWatcherFactory struct {
-	config     *rest.Config
-	httpClient *http.Client
+	config       *rest.Config
+	httpClient   *http.Client
+	asksProtobuf bool
+	watchLists   *watchListMemory
 }
 
-func (f dynamicListerWatcherFactory) ForResource(namespace string, gvr schema.GroupVersionResource) cache.ListerWatcher {
+func (f *dynamicListerWatcherFactory) ForResource(namespace string, gvr schema.GroupVersionResource) cache.ListerWatcher {
 	return f.ForResourceWithOptions(namespace, gvr, nil)
 }
 
-func (f dynamicListerWatcherFactory) ForResourceWithOptions(namespace string, gvr schema.GroupVersionResource, optionsFunc TweakListOptionsFunc) cache.ListerWatcher {
+func (f *dynamicListerWatcherFactory) ForResourceWithOptions(namespace string, gvr schema.GroupVersionResource, optionsFunc TweakListOptionsFunc) cache.ListerWatcher {
 	client, err := restClient(f.config, f.httpClient)
 	if err != nil { // not possible: the factory has made one from them
 		panic(fmt.Sprintf("client for %v: %v", gvr, err))
 	}
-	lw := resourceListerWatcher{client: client, namespace: namespace, resource: gvr}
+	lw := resourceListerWatcher{server: f, client: client, namespace: namespace, resource: gvr}
 	return lw.tweaked(optionsFunc)
 }
 
@@ -85,6 +93,7 @@ func restClient(config *rest.Config, httpClient *http.Client) (rest.Interface, e
 
 // resourceListerWatcher lists and watches one resource of a server.
 type resourceListerWatcher struct {
+	server    *dynamicListerWatcherFactory
 	client    rest.Interface
 	namespace string
 	resource  schema.GroupVersionResource
@@ -115,23 +124,38 @@ func (lw resourceListerWatcher) ListWithContext(ctx context.Context, opts metav1
 	return list, nil
 }
 
-func (lw resourceListerWatcher) streamList(ctx context.Context, opts metav1.ListOptions) (io.ReadCloser, error) {
+// open implements wireSource.
+func (lw resourceListerWatcher) open(ctx context.Context, opts metav1.ListOptions, accept string) (io.ReadCloser, string, error) {
 	if complaints := content.IsPathSegmentName(lw.namespace); len(complaints) > 0 {
-		return nil, fmt.Errorf("namespace %q of a list of %v: %s", lw.namespace, lw.resource.GroupResource(), strings.Join(complaints, ", "))
+		return nil, "", fmt.Errorf("namespace %q of a list of %v: %s", lw.namespace, lw.resource.GroupResource(), strings.Join(complaints, ", "))
 	}
 	opts = tweak(opts, lw.tweaks...)
 	params, err := queryparams.Convert(&opts)
 	if err != nil {
-		return nil, fmt.Errorf("options of a list of %v: %w", lw.resource.GroupResource(), err)
+		return nil, "", fmt.Errorf("options of a list of %v: %w", lw.resource.GroupResource(), err)
 	}
-	// A stream does not tell what it is in, so nothing but JSON may be sent.
-	request := lw.client.Get().AbsPath(lw.path()...).SetHeader("Accept", runtime.ContentTypeJSON)
+	request := lw.client.Get().AbsPath(lw.path()...).SetHeader("Accept", accept)
 	for name, values := range params {
 		for _, value := range values {
 			request.Param(name, value)
 		}
 	}
-	return request.Stream(ctx)
+	ctx, head := withHeading(ctx)
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	return body, head.contentType, nil
+}
+
+func (lw resourceListerWatcher) asksProtobuf() bool { return lw.server.asksProtobuf }
+
+func (lw resourceListerWatcher) watchListFailure() error {
+	return lw.server.watchLists.failure(lw.resource)
+}
+
+func (lw resourceListerWatcher) watchListFailed(why error) {
+	lw.server.watchLists.failed(lw.resource, why)
 }
 
 // path has the segments of the resource's URL, as a dynamic client has them.

@@ -2,18 +2,15 @@ package informer
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/objectsize"
-	"github.com/rvinformer/informer/internal/prune"
 )
 
 // ExtraStore is told of every object that an informer reads, before the
@@ -39,10 +36,9 @@ type ExtraStore interface {
 type queueSink struct {
 	queue *deltaqueue.Queue
 	// kind is what tombstones say that they are of.
-	kind      metav1.TypeMeta
-	prune     prune.Paths
-	transform cache.TransformFunc
-	extra     ExtraStore
+	kind metav1.TypeMeta
+	refining
+	extra ExtraStore
 	// report is told what the ExtraStore refuses.
 	report func(error)
 	// stored lists what a resync repeats; nil if there is nothing to repeat.
@@ -81,36 +77,32 @@ func (s queueSink) put(ctx context.Context, event watch.EventType, it item) (boo
 	return false, unreadable
 }
 
-// fill gives a delta its object, as the consumer is to see it.
+// fill gives a delta memory of its own, and its object: as the consumer is to see
+// it, or, where nobody sees it before, as it came off the wire.
 func (s queueSink) fill(d *deltaqueue.Delta, it item) error {
-	obj, err := it.decoded()
-	if err != nil {
-		return err
-	}
-	s.prune.Apply(obj)
-	d.Object = obj
-	if s.transform != nil {
-		transformed, err := s.transformed(obj)
+	if it.lent != nil {
+		raw, err := it.lent.copy(it)
 		if err != nil {
-			return &ItemError{Key: it.key, Err: err}
+			d.Key, d.Version = strings.Clone(it.key), cloned(it.version)
+			return it.unreadable(err)
 		}
-		d.Object = transformed
+		d.Key, d.Version, d.Object, d.Bytes = raw.key, raw.version, raw, raw.size()
+		if s.extra == nil && it.lent.form.decode != nil {
+			return nil
+		}
+		it = item{key: raw.key, place: raw.place, object: raw}
 	}
-	d.Bytes = objectsize.Of(d.Object)
+	obj, err := s.refine(it.object)
+	if err != nil {
+		return it.unreadable(err)
+	}
+	d.Object = obj
+	if raw, ok := obj.(*RawObject); ok {
+		d.Bytes = raw.size()
+	} else {
+		d.Bytes = objectsize.Of(obj)
+	}
 	return nil
-}
-
-// transformed calls Transform. Where utilruntime lets the process survive a
-// panic, so does the informer.
-func (s queueSink) transformed(obj interface{}) (result interface{}, err error) {
-	defer utilruntime.HandleCrash(func(value interface{}) {
-		err = fmt.Errorf("transform: %w", &PanicError{Value: value})
-	})
-	result, err = s.transform(obj)
-	if err == nil && result == nil {
-		err = errors.New("transform returned nil")
-	}
-	return result, err
 }
 
 // tell tells the ExtraStore, if there is one.

@@ -8,11 +8,12 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
-	"runtime"
+	goruntime "runtime"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/naming"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/prune"
 )
 
 // Reflector lists and watches a set of objects and keeps a store in step with
@@ -78,8 +80,10 @@ type Reflector struct {
 	expected     expectation
 	resyncPeriod time.Duration
 	onError      WatchErrorHandler
-	// mode overrides the list fields above.
+	// mode overrides the list fields above, unless it is fieldsDecide.
 	mode ListMode
+	// prune are the fields to drop while reading off the wire.
+	prune prune.Paths
 	progress
 }
 
@@ -152,12 +156,13 @@ func NewNamedReflector(name string, lw cache.ListerWatcher, expectedType interfa
 		expected:     expect(expectedType),
 		resyncPeriod: resyncPeriod,
 		onError:      DefaultWatchErrorHandler,
+		mode:         fieldsDecide,
 	}
 }
 
 // callerName names the line outside these files that called.
 func callerName() string {
-	_, here, _, _ := runtime.Caller(0)
+	_, here, _, _ := goruntime.Caller(0)
 	return naming.GetNameFromCallsite(here, filepath.Join(filepath.Dir(here), "cacheinformer.go"))
 }
 
@@ -269,7 +274,7 @@ func (r *Reflector) policy() listwatch.Policy {
 	switch {
 	case r.mode == ListModeFull:
 		p.Style = listwatch.Full
-	case r.mode == ListModePaged || r.ForcePaginatedList:
+	case r.mode != fieldsDecide || r.ForcePaginatedList:
 		p.Style = listwatch.Paged
 	default:
 		p.Style = listwatch.CacheFirst
@@ -289,24 +294,41 @@ func (r *Reflector) watchTimeout() time.Duration {
 	return least + rand.N(least)
 }
 
+// wireForm is how objects are to be read off the wire, if the source lends it.
+func (r *Reflector) wireForm() form {
+	source, ok := r.source.(wireSource)
+	if !ok {
+		return form{}
+	}
+	return formOf(r.expected.example, source.asksProtobuf(), r.prune)
+}
+
+// skip counts and reports an item that could not be read.
+func (r *Reflector) skip(err error) {
+	r.skipped()
+	r.fail(err)
+}
+
 // expectation is what a reflector takes: anything, a Go type, or a kind.
 type expectation struct {
-	goType reflect.Type
-	kind   schema.GroupVersionKind
+	example interface{}
+	goType  reflect.Type
+	// kind is that of the example, empty where it does not say one.
+	kind metav1.TypeMeta
 }
 
 func expect(example interface{}) expectation {
-	e := expectation{goType: reflect.TypeOf(example)}
-	if obj, ok := example.(*unstructured.Unstructured); ok && obj != nil {
-		e.kind = obj.GroupVersionKind()
+	e := expectation{example: example, goType: reflect.TypeOf(example)}
+	if obj, ok := example.(runtime.Object); ok && !(e.goType.Kind() == reflect.Pointer && reflect.ValueOf(obj).IsNil()) {
+		e.kind.APIVersion, e.kind.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	}
 	return e
 }
 
 func (e expectation) String() string {
 	switch {
-	case !e.kind.Empty():
-		return e.kind.String()
+	case e.kind.Kind != "":
+		return e.kind.GroupVersionKind().String()
 	case e.goType != nil:
 		return e.goType.String()
 	default:
@@ -319,22 +341,37 @@ func (e expectation) check(obj interface{}) error {
 	if e.goType != nil && reflect.TypeOf(obj) != e.goType {
 		return fmt.Errorf("is a %T, expected a %v", obj, e.goType)
 	}
-	if e.kind.Empty() {
-		return nil
-	}
-	if kind := obj.(*unstructured.Unstructured).GroupVersionKind(); kind != e.kind {
-		return fmt.Errorf("is of kind %v, expected %v", kind, e.kind)
+	if u, ok := obj.(*unstructured.Unstructured); ok && e.kind.Kind != "" {
+		return e.checkKind(metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()})
 	}
 	return nil
 }
 
-// checkEncoded is check for an unstructured object that was not decoded.
-func (e expectation) checkEncoded(obj *encodedObject) error {
-	if unstructuredType := reflect.TypeFor[*unstructured.Unstructured](); e.goType != nil && e.goType != unstructuredType {
-		return fmt.Errorf("is a %v, expected a %v", unstructuredType, e.goType)
+// checkKind is check for an object off the wire, of which only the kind is known.
+// What a Go type is called, so is its kind.
+func (e expectation) checkKind(kind metav1.TypeMeta) error {
+	switch e.example.(type) {
+	case nil, *RawObject, *metav1.PartialObjectMetadata: // may be of any kind
+		return nil
 	}
-	if !e.kind.Empty() && obj.kind() != e.kind {
-		return fmt.Errorf("is of kind %v, expected %v", obj.kind(), e.kind)
+	typeName := ""
+	if e.kind.Kind == "" && isAPIType(e.goType) {
+		typeName = e.goType.Elem().Name()
+	}
+	switch {
+	case e.kind.Kind != "" && kind != e.kind:
+		return fmt.Errorf("is of kind %v, expected %v", kind.GroupVersionKind(), e.kind.GroupVersionKind())
+	case typeName != "" && typeName != kind.Kind:
+		return fmt.Errorf("is of kind %v, expected a %v", kind.GroupVersionKind(), e.goType)
 	}
 	return nil
+}
+
+var unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()
+
+// isAPIType reports whether objects off the wire can be decoded into a type of
+// the API: a pointer to a struct, and not to a map in one.
+func isAPIType(t reflect.Type) bool {
+	return t != unstructuredType && t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct &&
+		t.Implements(reflect.TypeFor[runtime.Object]())
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
 )
@@ -28,9 +29,9 @@ func newRetries(call func(context.Context, interface{}, bool) error) *retries {
 	return &retries{
 		call: call,
 		failed: deltaqueue.New(deltaqueue.Options{
-			Known:      unacknowledged{keytable.New()},
-			Limit:      math.MaxInt,
-			LimitBytes: math.MaxInt64,
+			Known:  unacknowledged{keytable.New()},
+			Limit:  math.MaxInt,
+			Budget: budget.New(math.MaxInt64),
 		}),
 		turn: make(chan struct{}, 1),
 	}

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -23,18 +22,30 @@ type session struct {
 	into   sink
 	policy listwatch.Policy
 	waits  *backoff
+	// wire is the source if objects are read off the wire, else nil; and form is how.
+	wire wireSource
+	form form
 	// current is the generation under way, nil between generations; partial tells
 	// that it has an object of which not even the key is known.
 	current generation
 	partial bool
-	// reader reads list bodies. It keeps its buffers from page to page, and is
-	// dropped at the end of a generation, for a watch may last.
-	reader wire.ListReader
+	// lists are the readers of list bodies, by format. They keep their buffers from
+	// page to page, and are dropped at the end of a generation, for a watch may last.
+	lists map[wire.Format]wire.ListReader
+	// opened is the watch that follows the initial events of a watch-list, until it
+	// is followed.
+	opened feed
+	// lent and key are what the item under way lends.
+	lent   lentObject
+	key    []byte
 	resync *time.Timer
 }
 
 func (r *Reflector) newSession(into sink) *session {
-	s := &session{Reflector: r, into: into, policy: r.policy(), waits: newBackoff(r.Backoff)}
+	s := &session{Reflector: r, into: into, policy: r.policy(), waits: newBackoff(r.Backoff), lists: map[wire.Format]wire.ListReader{}}
+	if source, ok := r.source.(wireSource); ok {
+		s.wire, s.form = source, r.wireForm()
+	}
 	if r.resyncPeriod > 0 {
 		s.resync = time.NewTimer(r.resyncPeriod)
 	}
@@ -43,35 +54,50 @@ func (r *Reflector) newSession(into sink) *session {
 
 func (s *session) close() {
 	s.abandon()
+	s.closeOpened()
 	if s.resync != nil {
 		s.resync.Stop()
 	}
 }
 
 func (s *session) abandon() {
-	s.reader = nil
+	clear(s.lists)
 	if s.current != nil {
 		s.current.abandon()
 		s.current = nil
 	}
 }
 
+func (s *session) closeOpened() {
+	if s.opened != nil {
+		s.opened.close()
+		s.opened = nil
+	}
+}
+
 // step does the request of a state and returns what follows, and the error to
 // report, if there was one.
 func (s *session) step(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
-	if watching, ok := state.(listwatch.Watching); ok {
+	switch state := state.(type) {
+	case listwatch.Watching:
 		s.enter(PhaseWatching)
-		watching, outcome, err := s.watch(ctx, watching)
+		watching, outcome, err := s.watch(ctx, state)
 		return s.policy.Next(watching, outcome), err
+	case listwatch.Start:
+		s.chooseMode(state)
 	}
 	s.enter(PhaseListing)
 	outcome, err := s.list(ctx, state)
 	next := s.policy.Next(state, outcome)
+	if next.Fallback {
+		s.fallBack(err)
+	}
 	switch next.Effect {
 	case listwatch.AbandonGeneration:
 		s.abandon()
 	case listwatch.CompleteGeneration:
 		if err := s.complete(ctx, outcome.ResourceVersion); err != nil {
+			s.closeOpened()
 			return listwatch.Step{State: listwatch.Start{Known: s.LastSyncResourceVersion()}, Pause: listwatch.BackoffPause}, err
 		}
 	}
@@ -94,7 +120,7 @@ func (s *session) pause(ctx context.Context, next listwatch.Step, err error) lis
 	return next.State
 }
 
-// list reads one page into the generation under way.
+// list does one request for the generation under way: a page, or a watch-list.
 func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Outcome, error) {
 	if s.current == nil {
 		g, err := s.into.begin(ctx)
@@ -103,18 +129,18 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 		}
 		s.current, s.partial = g, false
 	}
+	if s.policy.Streams(state) {
+		return s.watchList(ctx, state.(listwatch.Start))
+	}
 	opts := s.policy.ListOptions(state)
-	page, err := s.listPage(ctx, opts, func(index int, it item, unreadable error) error {
-		if unreadable != nil {
-			s.skip(&ItemError{Index: index, Key: it.key, Err: unreadable})
-			s.keep(it.key)
-		} else if err := s.current.show(ctx, it); err != nil && s.refused(ctx, err, ItemError{Index: index}) {
-			s.keep(it.key)
-		}
+	shown := false
+	page, err := s.listPage(ctx, opts, func(it item, unreadable error) error {
+		shown = true
+		s.show(ctx, it, unreadable)
 		return ctx.Err()
 	})
 	if err != nil {
-		return listwatch.Outcome{Kind: listwatch.Classify(err)}, err
+		return listwatch.Outcome{Kind: listwatch.Classify(err), Shown: shown}, err
 	}
 	if opts.ResourceVersion == "0" && page.next != "" {
 		s.policy.CachePaged = true
@@ -122,19 +148,30 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.resourceVersion, Continue: page.next}, nil
 }
 
+// show hands an object on to the generation under way, or what is wrong with it.
+func (s *session) show(ctx context.Context, it item, unreadable error) {
+	if unreadable != nil {
+		s.skip(it.unreadable(unreadable))
+		s.keep(it.key)
+	} else if err := s.current.show(ctx, it); err != nil && s.refused(ctx, err) {
+		s.keep(it.key)
+	}
+}
+
 // keep takes an object that could not be read for shown.
 func (s *session) keep(key string) {
 	if key == "" {
 		s.partial = true
 	} else {
-		s.current.keep(key)
+		s.current.keep(strings.Clone(key))
 	}
 }
 
 // complete ends the generation under way, which was read to its end.
 func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	current := s.current
-	s.current, s.reader = nil, nil
+	s.current = nil
+	clear(s.lists)
 	// Who waits for the end may ask for the version then.
 	before := s.LastSyncResourceVersion()
 	s.reached(resourceVersion)
@@ -150,71 +187,53 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 // watch follows the changes since a state and returns the state that it got to,
 // what ended it, and the error to report.
 func (s *session) watch(ctx context.Context, state listwatch.Watching) (listwatch.Watching, listwatch.Outcome, error) {
-	timeout := s.watchTimeout()
 	start := time.Now()
-	w, err := s.source.WatchWithContext(ctx, s.policy.WatchOptions(state, timeout))
-	if err == nil && w == nil {
-		err = errors.New("the watch is nil")
+	changes := s.opened
+	s.opened = nil
+	if changes == nil {
+		timeout := s.watchTimeout()
+		var err error
+		changes, err = s.openFeed(ctx, s.policy.WatchOptions(state, timeout), s.watchPatience(timeout))
+		if err != nil {
+			return state, listwatch.Outcome{Kind: classifyOpening(err)}, err
+		}
 	}
-	if err != nil {
-		return state, listwatch.Outcome{Kind: listwatch.Classify(err)}, err
-	}
-	defer s.stopWatch(w)
-	s.contact()
+	defer changes.close()
 	s.succeeded()
 	s.onError(s.Reflector, nil)
 
 	// A watch from no version, or from any, begins with the objects that there
 	// are, in no order of their versions.
 	follow := following{session: s, state: state, ordered: state.ResourceVersion != "" && state.ResourceVersion != "0"}
-	quiet := newSilence(s.StallTimeout, timeout)
-	defer quiet.stop()
 	for {
-		select {
-		case <-ctx.Done():
+		c, err := changes.next(ctx)
+		switch {
+		case ctx.Err() != nil:
 			return follow.state, listwatch.Outcome{Kind: listwatch.WatchEnded}, nil
-		case event, ok := <-w.ResultChan():
-			if !ok {
-				return follow.ended(start)
-			}
-			if outcome, err := follow.event(ctx, event); err != nil {
-				return follow.state, outcome, err
-			}
-			// A slow store holds up the reader; that is not the server's silence.
-			quiet.heard(event.Type == watch.Bookmark)
-		case now := <-quiet.timer.C:
-			if lasted, stalled := quiet.over(now); stalled {
-				return follow.state, listwatch.Outcome{Kind: listwatch.Stalled}, &StallError{Silence: lasted}
-			}
-		case <-s.resyncDue():
+		case errors.Is(err, errResyncDue):
 			if err := s.doResync(ctx); err != nil {
 				return follow.state, listwatch.Outcome{Kind: listwatch.Failed}, err
 			}
-			quiet.heard(false)
+			continue
+		case err != nil:
+			return follow.ended(start, err)
+		}
+		if c.event == watch.Bookmark {
+			changes.expect(s.bookmarkPatience())
+		}
+		if outcome, err := follow.change(ctx, c); err != nil {
+			return follow.state, outcome, err
 		}
 	}
 }
 
-// stopMost is how long a watch may take to stop.
-const stopMost = 10 * time.Second
-
-// stopWatch stops w and waits until its goroutine has ended. It closes its
-// channel then, so watch.Interface says; some do not.
-func (s *session) stopWatch(w watch.Interface) {
-	w.Stop()
-	late := time.NewTimer(stopMost)
-	defer late.Stop()
-	for {
-		select {
-		case _, open := <-w.ResultChan():
-			if !open {
-				return
-			}
-		case <-late.C:
-			s.fail(fmt.Errorf("a %T did not close its channel within %v of Stop", w, stopMost))
-			return
-		}
+// classifyOpening names why a watch could not be opened.
+func classifyOpening(err error) listwatch.Kind {
+	var stalled *StallError
+	if errors.As(err, &stalled) {
+		return listwatch.Failed
 	}
+	return listwatch.Classify(err)
 }
 
 func (s *session) resyncDue() <-chan time.Time {
@@ -238,72 +257,65 @@ type following struct {
 	state   listwatch.Watching
 	ordered bool
 	events  int
+	// moved tells that an event could be read.
+	moved bool
 }
 
-// ended tells what the end of a watch's channel means.
-func (f *following) ended(start time.Time) (listwatch.Watching, listwatch.Outcome, error) {
+// ended tells what the end of a watch means, and what to report.
+func (f *following) ended(start time.Time, err error) (listwatch.Watching, listwatch.Outcome, error) {
+	outcome := listwatch.Outcome{Kind: listwatch.WatchEnded}
+	if err == io.EOF {
+		err = nil
+	} else {
+		outcome = classifyFeed(err, time.Now())
+	}
 	switch {
-	case time.Since(start) >= time.Second:
-		return f.state, listwatch.Outcome{Kind: listwatch.WatchEnded}, nil
-	case f.events == 0:
-		return f.state, listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, &cache.VeryShortWatchError{Name: f.name}
+	case outcome.Kind != listwatch.WatchEnded || time.Since(start) >= time.Second:
+		return f.state, outcome, err
+	case !f.moved:
+		short := error(&cache.VeryShortWatchError{Name: f.name})
+		if err != nil {
+			short = fmt.Errorf("%w: %w", short, err)
+		}
+		return f.state, listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, short
 	default:
 		// It got somewhere, but a server that goes on like this must not be asked
 		// again at once.
-		return f.state, listwatch.Outcome{Kind: listwatch.Failed}, nil
+		return f.state, listwatch.Outcome{Kind: listwatch.Failed}, err
 	}
 }
 
-// event handles one event. An error ends the watch, with outcome.
-func (f *following) event(ctx context.Context, event watch.Event) (listwatch.Outcome, error) {
-	f.contact()
-	if event.Type == watch.Error {
-		err := apierrors.FromObject(event.Object)
-		return listwatch.ClassifyStream(err, time.Now()), err
-	}
-	index := f.events
+// change handles one change. An error ends the watch, with outcome.
+func (f *following) change(ctx context.Context, c change) (listwatch.Outcome, error) {
+	c.it.place = place{watch: true, index: f.events}
 	f.events++
-	switch event.Type {
-	case watch.Bookmark:
-		return listwatch.Outcome{}, f.bookmark(event.Object, index)
-	case watch.Added, watch.Modified, watch.Deleted:
-	default:
-		f.skip(&ItemError{Watch: true, Index: index, Err: fmt.Errorf("unknown event type %q", event.Type)})
+	if c.unreadable != nil {
+		f.skip(c.it.unreadable(c.unreadable))
 		return listwatch.Outcome{}, nil
 	}
-	it, err := f.read(event.Object)
-	if err != nil {
-		f.skip(&ItemError{Watch: true, Index: index, Key: it.key, Err: err})
+	if c.event == watch.Bookmark {
+		f.advance(c.bookmark, c.event)
 		return listwatch.Outcome{}, nil
 	}
-	stale, err := f.into.put(ctx, event.Type, it)
+	resourceVersion := strings.Clone(c.it.version.ResourceVersion)
+	stale, err := f.into.put(ctx, c.event, c.it)
 	switch {
 	case ctx.Err() != nil:
 		// What was not put must not move the resource version on.
 		return listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err()
 	case err != nil:
-		f.refused(ctx, err, ItemError{Watch: true, Index: index})
+		f.refused(ctx, err)
 	case stale:
 		f.stale()
 		return listwatch.Outcome{}, nil
 	}
-	f.advance(it.version.ResourceVersion, event.Type)
+	f.advance(resourceVersion, c.event)
 	return listwatch.Outcome{}, nil
-}
-
-func (f *following) bookmark(obj runtime.Object, index int) error {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		f.skip(&ItemError{Watch: true, Index: index, Err: fmt.Errorf("bookmark: %w", err)})
-		return nil
-	}
-	f.advance(accessor.GetResourceVersion(), watch.Bookmark)
-	return nil
 }
 
 // advance moves the state on to the resource version of an event.
 func (f *following) advance(resourceVersion string, event watch.EventType) {
-	f.state.Quiet, f.state.Strikes = false, 0
+	f.moved, f.state.Quiet, f.state.Strikes = true, false, 0
 	f.ordered = f.ordered || event != watch.Added
 	if !f.ordered || resourceVersion == "" {
 		return
@@ -315,21 +327,14 @@ func (f *following) advance(resourceVersion string, event watch.EventType) {
 	}
 }
 
-// skip counts and reports an item that could not be read.
-func (s *session) skip(err *ItemError) {
-	s.skipped()
-	s.fail(err)
-}
-
-// refused reports what the store, or what stands before it, said to the item at
-// a place, and whether the item counts as one that could not be read.
-func (s *session) refused(ctx context.Context, err error, place ItemError) (unreadable bool) {
+// refused reports what the store, or what stands before it, said to an item, and
+// whether the item counts as one that could not be read.
+func (s *session) refused(ctx context.Context, err error) (unreadable bool) {
 	var skipped *ItemError
 	switch {
 	case ctx.Err() != nil:
 		return false
 	case errors.As(err, &skipped):
-		skipped.Index, skipped.Watch = place.Index, place.Watch
 		s.skip(skipped)
 		return true
 	default:

@@ -8,32 +8,59 @@ const (
 	stallAfterBookmark = 150 * time.Second
 	// stallMargin is how long a server may take to end a watch that is over.
 	stallMargin = 30 * time.Second
+	// stallInInitialEvents is how long the initial events of a watch-list may pause.
+	stallInInitialEvents = 10 * time.Second
+	// listPatience is how long a list may be silent. A server gives a request a
+	// minute by default.
+	listPatience = 75 * time.Second
 )
 
-// silence notices that a watch has gone quiet. Its timer is not set again by
-// each event; when it fires, over looks how long ago the last one was.
+// listPatience is how long a list may be silent.
+func (r *Reflector) listPatience() time.Duration {
+	if r.StallTimeout > 0 {
+		return r.StallTimeout
+	}
+	return listPatience
+}
+
+// watchPatience is how long a watch may be silent that was asked to last for a
+// time and that has sent no bookmark yet.
+func (r *Reflector) watchPatience(asked time.Duration) time.Duration {
+	if r.StallTimeout > 0 {
+		return r.StallTimeout
+	}
+	return asked + stallMargin
+}
+
+// bookmarkPatience is how long a watch may be silent that has sent a bookmark.
+func (r *Reflector) bookmarkPatience() time.Duration {
+	if r.StallTimeout > 0 {
+		return r.StallTimeout
+	}
+	return stallAfterBookmark
+}
+
+// silence notices that the channel of a watch has gone quiet. Its timer is not
+// set again by each event; when it fires, over looks how long ago the last one
+// was.
 type silence struct {
 	timer *time.Timer
-	// limit is how long it may last, fixed where the user has set it.
 	limit time.Duration
-	fixed bool
 	since time.Time
 }
 
-func newSilence(fixed, watchTimeout time.Duration) *silence {
-	limit := fixed
-	if limit <= 0 {
-		limit = watchTimeout + stallMargin
-	}
-	return &silence{timer: time.NewTimer(limit), limit: limit, fixed: fixed > 0, since: time.Now()}
+func newSilence(limit time.Duration) *silence {
+	return &silence{timer: time.NewTimer(limit), limit: limit, since: time.Now()}
 }
 
 // heard notes that something came.
-func (s *silence) heard(bookmark bool) {
-	s.since = time.Now()
-	if bookmark && !s.fixed && s.limit != stallAfterBookmark {
-		s.limit = stallAfterBookmark
-		s.timer.Reset(s.limit)
+func (s *silence) heard() { s.since = time.Now() }
+
+// expect sets how long it may last.
+func (s *silence) expect(limit time.Duration) {
+	if limit != s.limit {
+		s.limit = limit
+		s.timer.Reset(limit)
 	}
 }
 

@@ -6,68 +6,123 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// item is one object that was read from the server.
+// place is where an object was read: its index in its page or its watch.
+type place struct {
+	watch bool
+	index int
+}
+
+// item is one object that was read from the server: decoded by a ListerWatcher,
+// or as it came off the wire.
 type item struct {
 	key     string
 	version keytable.Version
-	// object is the object, or nil where encoded holds it.
+	place   place
+	// object is the object, or nil where lent holds it.
 	object runtime.Object
-	// encoded is the object as it came off the wire. It is lent: it lives until the
-	// item was handed on.
-	encoded *encodedObject
+	// lent is the object in the reader's buffers. It, and then key and version too,
+	// live until the item was handed on: who keeps them longer asks for a copy.
+	lent *lentObject
 }
 
-// decoded returns the object. It is decoded only if someone asks.
-func (it item) decoded() (runtime.Object, error) {
-	if it.encoded == nil {
-		return it.object, nil
-	}
-	obj, err := it.encoded.decode()
-	if err != nil {
-		return nil, &ItemError{Key: it.key, Err: err}
-	}
-	return obj, nil
-}
-
-// encodedObject is an unstructured object in JSON.
-type encodedObject struct {
+// lentObject is an object as a wire reader lends it.
+type lentObject struct {
 	wire.Item
 	// listed is what the list says of its items. It counts for an item that says
 	// nothing itself.
-	listed schema.GroupVersionKind
+	listed metav1.TypeMeta
+	form   *form
+	// scratch is where pruning writes to. It is used again for the next object.
+	scratch []byte
+	// last is the kind of the object that was copied last.
+	last metav1.TypeMeta
 }
 
-// kind is what the object is, as client-go takes it to be.
-func (e *encodedObject) kind() schema.GroupVersionKind {
-	if len(e.APIVersion) == 0 && len(e.Kind) == 0 {
-		return e.listed
+// copy returns the object with memory of its own, without what is to be pruned.
+func (l *lentObject) copy(it item) (*RawObject, error) {
+	encoded := l.Item
+	prunes, prune := l.form.prune, l.form.prune.AppendJSON
+	if l.Format == wire.Protobuf {
+		prunes, prune = l.form.pruneProtobuf, l.form.pruneProtobuf.AppendProtobuf
 	}
-	return schema.FromAPIVersionAndKind(string(e.APIVersion), string(e.Kind))
+	if len(prunes) > 0 {
+		var err error
+		if l.scratch, err = prune(l.scratch[:0], l.Bytes); err != nil {
+			return nil, err
+		}
+		encoded.Bytes = l.scratch
+	}
+	// One kind follows the other: their strings are shared.
+	if kind := l.kind(); kind != l.last {
+		l.last = metav1.TypeMeta{APIVersion: strings.Clone(kind.APIVersion), Kind: strings.Clone(kind.Kind)}
+	}
+	kind := l.last
+	raw := &RawObject{
+		kind:    kind,
+		key:     strings.Clone(it.key),
+		version: cloned(it.version),
+		format:  l.Format,
+		place:   it.place,
+	}
+	const envelope = 64 // of protobuf, or the kind in JSON: about
+	room := len(encoded.Bytes) + envelope + len(kind.APIVersion) + len(kind.Kind)
+	raw.encoding = encoded.AppendObject(make([]byte, 0, room), kind.APIVersion, kind.Kind)
+	if l.Format == wire.Protobuf {
+		raw.message.from, raw.message.to = wire.MessageIn(raw.encoding, len(encoded.Bytes))
+	}
+	return raw, nil
 }
 
-func (e *encodedObject) decode() (runtime.Object, error) {
-	obj := &unstructured.Unstructured{}
-	if err := utiljson.Unmarshal(e.Bytes, &obj.Object); err != nil {
-		return nil, err
+// kind is what the object is, as client-go takes it to be. It is lent where the
+// object says it itself.
+func (l *lentObject) kind() metav1.TypeMeta {
+	if len(l.APIVersion) == 0 && len(l.Kind) == 0 {
+		return l.listed
 	}
-	if obj.GetAPIVersion() == "" && obj.GetKind() == "" {
-		obj.SetGroupVersionKind(e.listed)
+	return metav1.TypeMeta{APIVersion: lentString(l.APIVersion), Kind: lentString(l.Kind)}
+}
+
+// cloned is a version with memory of its own.
+func cloned(v keytable.Version) keytable.Version {
+	return keytable.Version{ResourceVersion: strings.Clone(v.ResourceVersion), UID: types.UID(strings.Clone(string(v.UID)))}
+}
+
+// lentString is a string over bytes that will be written again.
+func lentString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// owned returns the item decoded, and with memory of its own.
+func (it item) owned() (item, error) {
+	if it.lent == nil {
+		return it, nil
 	}
-	return obj, nil
+	raw, err := it.lent.copy(it)
+	if err != nil {
+		return item{key: strings.Clone(it.key), place: it.place}, it.unreadable(err)
+	}
+	own := item{key: raw.key, version: raw.version, place: raw.place, object: raw}
+	if decode := it.lent.form.decode; decode != nil {
+		if own.object, err = decode(raw); err != nil {
+			return own, own.unreadable(err)
+		}
+	}
+	return own, nil
+}
+
+// unreadable says what is wrong with the item.
+func (it item) unreadable(err error) *ItemError {
+	return &ItemError{Index: it.place.index, Watch: it.place.watch, Key: strings.Clone(it.key), Err: err}
 }
 
 // page is what a list request brought beside its objects.
@@ -77,24 +132,12 @@ type page struct {
 
 // read is told of one object of a list: of the item or of what is wrong with it.
 // The item has the key if that could be read.
-type read func(index int, it item, unreadable error) error
-
-// listStreamer is a ListerWatcher that lends the body of a list while it arrives.
-type listStreamer interface {
-	// streamList returns the body of a list of objects in JSON, to be closed.
-	streamList(ctx context.Context, opts metav1.ListOptions) (io.ReadCloser, error)
-}
+type read func(it item, unreadable error) error
 
 // listPage does one list request and hands each object on.
 func (s *session) listPage(ctx context.Context, opts metav1.ListOptions, each read) (page, error) {
-	if streamer, ok := s.source.(listStreamer); ok {
-		body, err := streamer.streamList(ctx, opts)
-		if err != nil {
-			return page{}, err
-		}
-		defer body.Close()
-		s.contact()
-		return s.readStream(body, each)
+	if s.wire != nil {
+		return s.streamPage(ctx, opts, each)
 	}
 	list, err := s.source.ListWithContext(ctx, opts)
 	if err != nil {
@@ -104,56 +147,74 @@ func (s *session) listPage(ctx context.Context, opts metav1.ListOptions, each re
 	return s.readList(list, each)
 }
 
-// readStream reads a list off its body, object by object.
-func (s *session) readStream(body io.Reader, each read) (page, error) {
-	reader := s.reader
-	if reader == nil {
-		reader = wire.NewListReader(body, wire.JSON, wire.Options{})
-		s.reader = reader
-	} else {
-		reader.Reset(body)
+// streamPage reads a page off its body, object by object.
+func (s *session) streamPage(ctx context.Context, opts metav1.ListOptions, each read) (page, error) {
+	body, err := s.open(ctx, opts, s.listPatience())
+	if err != nil {
+		return page{}, err
 	}
+	defer body.close()
+	if s.lists[body.format] == nil {
+		s.lists[body.format] = wire.NewListReader(body, body.format, wire.Options{})
+	} else {
+		s.lists[body.format].Reset(body)
+	}
+	p, err := s.readStream(s.lists[body.format], each)
+	if err != nil {
+		return page{}, bodyError(false, err)
+	}
+	return p, nil
+}
+
+func (s *session) readStream(reader wire.ListReader, each read) (page, error) {
 	for {
 		encoded, err := reader.Next()
 		var lost *wire.ItemError
 		switch {
 		case err == io.EOF:
-			return s.endOfStream(reader.Meta())
+			m := reader.Meta()
+			if m.Kind == "" {
+				return page{}, errors.New("the answer has items but no kind")
+			}
+			return page{m.ResourceVersion, m.Continue}, nil
 		case errors.As(err, &lost):
 			// What its key is, is not certain: the item was not read to its end.
-			if err := each(lost.Index, item{}, lost); err != nil {
+			if err := each(item{place: place{index: lost.Index}}, lost); err != nil {
 				return page{}, err
 			}
 			continue
 		case err != nil:
-			return page{}, fmt.Errorf("list of %v: %w", s.expected, err)
+			return page{}, err
 		}
-		it, err := s.readEncoded(encoded, reader.Meta())
-		if err := each(encoded.Index, it, err); err != nil {
+		m := reader.Meta()
+		it, unreadable := s.readLent(encoded, metav1.TypeMeta{APIVersion: m.APIVersion, Kind: m.ItemKind()}, place{index: encoded.Index})
+		if err := each(it, unreadable); err != nil {
 			return page{}, err
 		}
 	}
 }
 
-// endOfStream checks that what was read to its end was a list.
-func (s *session) endOfStream(m wire.ListMeta) (page, error) {
-	if m.Kind == "" {
-		return page{}, fmt.Errorf("list of %v: the answer has items but no kind", s.expected)
+// readLent is read for an object that a wire reader lends. Listed is what the
+// list says of its items.
+func (s *session) readLent(encoded wire.Item, listed metav1.TypeMeta, at place) (item, error) {
+	lent := &s.lent
+	lent.Item, lent.listed, lent.form = encoded, listed, &s.form
+	if len(encoded.Namespace) > 0 {
+		s.key = append(append(append(s.key[:0], encoded.Namespace...), '/'), encoded.Name...)
+	} else {
+		s.key = append(s.key[:0], encoded.Name...)
 	}
-	return page{m.ResourceVersion, m.Continue}, nil
-}
-
-func (s *session) readEncoded(encoded wire.Item, list wire.ListMeta) (item, error) {
-	e := &encodedObject{Item: encoded, listed: schema.FromAPIVersionAndKind(list.APIVersion, strings.TrimSuffix(list.Kind, "List"))}
 	it := item{
-		key:     cache.NewObjectName(string(e.Namespace), string(e.Name)).String(),
-		version: keytable.Version{ResourceVersion: string(e.ResourceVersion), UID: types.UID(e.UID)},
-		encoded: e,
+		key:     lentString(s.key),
+		version: keytable.Version{ResourceVersion: lentString(encoded.ResourceVersion), UID: types.UID(lentString(encoded.UID))},
+		place:   at,
+		lent:    lent,
 	}
-	if e.kind().Empty() {
+	kind := lent.kind()
+	if kind == (metav1.TypeMeta{}) {
 		return it, errors.New("neither the object nor the list before it says its kind")
 	}
-	return it, s.expected.checkEncoded(e)
+	return it, s.expected.checkKind(kind)
 }
 
 // readList hands the objects of a list on, one by one and each with memory of
@@ -171,10 +232,9 @@ func (s *session) readList(list runtime.Object, each read) (page, error) {
 	}
 	index := 0
 	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
-		it, unreadable := s.read(obj)
-		err := each(index, it, unreadable)
+		it, unreadable := s.read(obj, place{index: index})
 		index++
-		return err
+		return each(it, unreadable)
 	})
 	return page{accessor.GetResourceVersion(), accessor.GetContinue()}, err
 }
@@ -187,20 +247,21 @@ func isTable(list runtime.Object) bool {
 
 // read takes what the reflector needs from an object, and checks that it is
 // what was expected. On error, the item has the key if that could be read.
-func (s *session) read(obj runtime.Object) (item, error) {
+func (s *session) read(obj runtime.Object, at place) (item, error) {
 	if obj == nil {
-		return item{}, errors.New("no object")
+		return item{place: at}, errors.New("no object")
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return item{}, fmt.Errorf("%T: %w", obj, err)
+		return item{place: at}, fmt.Errorf("%T: %w", obj, err)
 	}
 	if accessor.GetName() == "" {
-		return item{}, fmt.Errorf("%T without a name", obj)
+		return item{place: at}, fmt.Errorf("%T without a name", obj)
 	}
 	it := item{
 		key:     cache.MetaObjectToName(accessor).String(),
 		version: keytable.Version{ResourceVersion: accessor.GetResourceVersion(), UID: accessor.GetUID()},
+		place:   at,
 		object:  obj,
 	}
 	return it, s.expected.check(obj)

@@ -41,7 +41,9 @@ func (p Phase) String() string {
 type ListMode int
 
 const (
-	// ListModeAuto chooses what costs the least memory: ListModePaged.
+	// ListModeAuto is ListModeWatchList, and ListModePaged where a watch-list does
+	// not work; that is remembered for an hour, for the resource and the server of a
+	// DynamicListerWatcherFactory.
 	ListModeAuto ListMode = iota
 	// ListModePaged lists consistent pages: the newest state, from resource
 	// version "", in pages that all show it.
@@ -49,7 +51,17 @@ const (
 	// ListModeFull lists in one response, which the server may serve from its
 	// cache, but not older than what is known.
 	ListModeFull
+	// ListModeWatchList opens a watch that begins with the set, object by object
+	// from the server's cache, and goes on with it (sendInitialEvents, which a server
+	// has from 1.32 on). It needs a ListerWatcher of a DynamicListerWatcherFactory.
+	// Where the server refuses it, does not say for 10 s of silence that the set is
+	// complete, or ends two of them before it is, that set is read as in
+	// ListModePaged.
+	ListModeWatchList
 )
+
+// fieldsDecide is the mode of a Reflector whose fields say how it lists.
+const fieldsDecide ListMode = -1
 
 func (m ListMode) String() string {
 	switch m {
@@ -59,6 +71,8 @@ func (m ListMode) String() string {
 		return "paged"
 	case ListModeFull:
 		return "full"
+	case ListModeWatchList:
+		return "watch-list"
 	}
 	return "unknown"
 }
@@ -66,8 +80,11 @@ func (m ListMode) String() string {
 // Status is a snapshot of an informer.
 type Status struct {
 	Phase Phase
-	// ListMode is the mode in use.
+	// ListMode is the mode in use. It is the configured one until Run has decided.
 	ListMode ListMode
+	// Fallback is why ListMode is ListModePaged although a watch-list was to be
+	// tried; nil where it is not a fallback.
+	Fallback error
 	// Synced tells that the first complete list was delivered to the handler,
 	// every call returned, deletions included. It stays true.
 	Synced bool
@@ -100,7 +117,14 @@ type progress struct {
 	lastResourceVersion string
 	// listed is true once a complete list was stored.
 	listed bool
-	status Status // Phase, Skipped, Stale and the Last… fields only
+	status Status // Phase, ListMode, Fallback, Skipped, Stale and the Last… fields only
+}
+
+// use notes how complete sets are read, and why not with a watch-list.
+func (p *progress) use(mode ListMode, fallback error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.ListMode, p.status.Fallback = mode, fallback
 }
 
 func (p *progress) enter(phase Phase) {

@@ -3,6 +3,7 @@ package informer
 import (
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -217,7 +218,7 @@ func (k knownVersions) Mark(key string, generation uint64) (again bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.unsettled[key]; ok {
-		k.unsettled[key] = generation
+		k.unsettled[strings.Clone(key)] = generation // a map may keep the newest form of a key
 	}
 	return k.table.Mark(key, generation)
 }

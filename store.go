@@ -86,17 +86,17 @@ func (s storeSink) begin(ctx context.Context) (generation, error) {
 }
 
 func (s storeSink) put(_ context.Context, event watch.EventType, it item) (bool, error) {
-	obj, err := it.decoded()
+	it, err := it.owned()
 	if err != nil {
 		return false, err
 	}
 	switch event {
 	case watch.Added:
-		return false, storeError("Add", it.key, s.store.Add(obj))
+		return false, storeError("Add", it.key, s.store.Add(it.object))
 	case watch.Modified:
-		return false, storeError("Update", it.key, s.store.Update(obj))
+		return false, storeError("Update", it.key, s.store.Update(it.object))
 	default:
-		return false, storeError("Delete", it.key, s.store.Delete(obj))
+		return false, storeError("Delete", it.key, s.store.Delete(it.object))
 	}
 }
 
@@ -124,11 +124,11 @@ func (s storeSink) resync(context.Context) error {
 type arriving struct{ Generation }
 
 func (g arriving) show(ctx context.Context, it item) error {
-	obj, err := it.decoded()
+	it, err := it.owned()
 	if err != nil {
 		return err
 	}
-	return storeError("Item", it.key, g.Item(ctx, obj))
+	return storeError("Item", it.key, g.Item(ctx, it.object))
 }
 
 func (g arriving) keep(key string) { g.Skipped(key) }
@@ -153,16 +153,16 @@ type gathered struct {
 }
 
 func (g *gathered) show(_ context.Context, it item) error {
-	obj, err := it.decoded()
+	it, err := it.owned()
 	if err != nil {
 		return err
 	}
 	if place, again := g.places[it.key]; again {
-		g.objects[place] = obj
+		g.objects[place] = it.object
 		return nil
 	}
 	g.places[it.key] = len(g.objects)
-	g.objects = append(g.objects, obj)
+	g.objects = append(g.objects, it.object)
 	return nil
 }
 
@@ -233,12 +233,12 @@ type streamed struct {
 }
 
 func (g *streamed) show(_ context.Context, it item) error {
-	obj, err := it.decoded()
+	it, err := it.owned()
 	if err != nil {
 		return err
 	}
 	g.shown[it.key] = it.version.UID
-	return storeError("Add", it.key, g.store.Add(obj))
+	return storeError("Add", it.key, g.store.Add(it.object))
 }
 
 func (g *streamed) keep(key string) { g.shown[key] = "" }

@@ -14,7 +14,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -124,6 +127,11 @@ func (f *faults) wrap(server http.Handler) http.Handler {
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
 			return
+		case kind == "refuse watch-lists" && isWatchList(r):
+			http.Error(w, "sendInitialEvents is forbidden", http.StatusUnprocessableEntity)
+			return
+		case kind == "ignore watch-lists" && isWatchList(r):
+			r = ignoring(r, "sendInitialEvents", "resourceVersionMatch")
 		case kind == "compact" && f.one(2):
 			f.touch()
 			f.world.Compact()
@@ -262,13 +270,17 @@ func (x *torment) prepare() {
 			x.faults.touch()
 		}
 	}
-	modes := []informer.ListMode{informer.ListModeAuto, informer.ListModePaged, informer.ListModeFull}
+	modes := []informer.ListMode{informer.ListModeAuto, informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList}
+	examples := []runtime.Object{nil, &informer.RawObject{}, &metav1.PartialObjectMetadata{}, &corev1.Pod{}}
 	x.config = informer.InformerConfig{
 		Storage:           x.storage,
 		Handler:           x.handler,
 		WatchListPageSize: int64(1 + x.n(50)),
-		ListMode:          modes[x.n(3)],
+		ListMode:          modes[x.n(4)],
 		Workers:           1 + x.n(4),
+		ExampleObject:     examples[x.n(4)],
+		Budget:            informer.NewBudget(int64(1 + x.n(5000))),
+		ErrorHandler:      (&failures{}).handle,
 	}
 	if x.one(2) {
 		x.config.StallTimeout = 2 * time.Minute
@@ -292,7 +304,8 @@ func (x *torment) stop() {
 
 func (x *torment) restart(anew bool) {
 	if anew {
-		x.informer = follow(x.world, x.config)
+		x.config.ListerWatcher = x.lister()
+		x.informer = informer.NewResourceVersionInformer("pods", x.config)
 	}
 	x.stopRun = start(x.informer.RunWithContext)
 }
@@ -304,7 +317,7 @@ func (x *torment) act() {
 	case 1:
 		x.Compact()
 	case 2:
-		x.faults.become([]string{"refuse", "cut", "close", "silent", "compact"}[x.n(5)])
+		x.faults.become([]string{"refuse", "cut", "close", "silent", "compact", "refuse watch-lists", "ignore watch-lists"}[x.n(7)])
 	case 3, 4:
 		x.faults.become("")
 	case 5:
@@ -400,6 +413,7 @@ func (x *torment) check(when string) {
 	require.Equal(x.t, informer.PhaseWatching, status.Phase, told)
 	require.Zero(x.t, status.Queued, told)
 	require.Zero(x.t, status.QueuedBytes, told)
+	require.Zero(x.t, x.config.Budget.InUse(), told)
 	require.Equal(x.t, len(server), status.Objects, told)
 	require.NoError(x.t, status.LastError, told)
 	require.NotEmpty(x.t, status.ResourceVersion, told)

@@ -187,16 +187,26 @@ func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 // sequence set back.
 func TestSharedInformer(t *testing.T) {
 	for _, mode := range []string{"watch-list", "list"} {
-		t.Run(mode, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { followWithSharedInformer(t, mode == "watch-list") })
-		})
+		for _, secure := range []bool{false, true} {
+			name := mode
+			if secure {
+				name += " in protobuf over HTTP 2"
+			}
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { followWithSharedInformer(t, mode == "watch-list", secure) })
+			})
+		}
 	}
 }
 
-func followWithSharedInformer(t *testing.T, watchList bool) {
-	s := start(t, informertest.Options{InMemory: true})
+func followWithSharedInformer(t *testing.T, watchList, secure bool) {
+	s := start(t, informertest.Options{InMemory: true, TLS: secure})
 	create(t, s, configMap("a", "1", "x"), configMap("a", "2", "x"), configMap("b", "1", "x"))
-	client, err := kubernetes.NewForConfig(s.Config())
+	config := s.Config()
+	if secure {
+		config = inProtobuf(s)
+	}
+	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
 	var lw cache.ListerWatcher = cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", "", fields.Everything())
 	if !watchList {

@@ -1,6 +1,7 @@
 package informertest
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"sync"
@@ -11,7 +12,9 @@ type conns struct {
 	mu     sync.Mutex
 	open   map[net.Conn]struct{}
 	closed bool // cut whatever still comes
-	wg     sync.WaitGroup
+	// The open connections and the handlers under way: those of HTTP/2 may outlive their connection.
+	// Invariant: once closed is set, no handler is added any more.
+	wg sync.WaitGroup
 }
 
 // observe is an http.Server's ConnState hook. Every connection passes StateNew before its goroutine starts, and one of
@@ -27,7 +30,7 @@ func (c *conns) observe(conn net.Conn, state http.ConnState) {
 		c.open[conn] = struct{}{}
 		c.wg.Add(1)
 		if c.closed {
-			_ = conn.Close()
+			cutOne(conn)
 		}
 	case http.StateClosed, http.StateHijacked:
 		if _, ok := c.open[conn]; ok {
@@ -37,13 +40,43 @@ func (c *conns) observe(conn net.Conn, state http.ConnState) {
 	}
 }
 
+// handle wraps the handler of all requests, so that wait waits for it.
+func (c *conns) handle(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !c.enter() {
+			panic(http.ErrAbortHandler)
+		}
+		defer c.wg.Done()
+		next.ServeHTTP(w, req)
+	})
+}
+
+// enter reports whether a request may be handled.
+func (c *conns) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.wg.Add(1)
+	}
+	return !c.closed
+}
+
 // cut closes every connection, in the midst of whatever it carries.
 func (c *conns) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for conn := range c.open {
-		_ = conn.Close()
+		cutOne(conn)
 	}
+}
+
+// cutOne closes a connection. Of TLS it is the one below: the farewell that TLS begins with would wait for a client that
+// does not read.
+func cutOne(conn net.Conn) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	_ = conn.Close()
 }
 
 // close cuts every connection, those included that the listener is just handing over: an http.Server that closes

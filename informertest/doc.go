@@ -8,10 +8,10 @@
 //     version, the later pages of a list and a watch from a resource version are read from.
 //   - A compaction forgets the history. It happens only when [Server.Compact] is called, or the sequence set back.
 //
-// The server speaks real HTTP, on a loopback port or over connections inside the process, and what it says about
-// resource versions is what a kube-apiserver says: lists in pages with continue tokens, exact and not-older-than reads,
-// watches with bookmarks and timeouts, watch-lists, label and field selectors, metadata only, discovery. So any client
-// works with it, through its [Server.Config]:
+// The server speaks real HTTP, on a loopback port or over connections inside the process, with TLS also HTTP/2. What it
+// says about resource versions is what a kube-apiserver says: lists in pages with continue tokens, exact and
+// not-older-than reads, watches with bookmarks and timeouts, watch-lists, label and field selectors, metadata only,
+// discovery. So any client works with it, through its [Server.Config]:
 //
 //	server := informertest.NewServer(informertest.Options{})
 //	defer server.Close()
@@ -19,8 +19,15 @@
 //	server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
 //	client, err := dynamic.NewForConfig(server.Config())
 //
-// Left out is what an informer cannot see: authentication, admission, defaulting and validation beyond names, protobuf,
-// compression, tables, patches, subresources, finalizers, and that a namespace must exist.
+// It reads and writes JSON, and with who asks for it protobuf: of the kinds that client-go/kubernetes/scheme knows, and
+// of the metadata of all, custom resources included. A list or object of more than 128 KiB is compressed for clients
+// that accept gzip, as Go's do on their own. What is stored is JSON, and nothing holds it against a schema; in protobuf an
+// object of a built-in kind loses the fields that its Go type does not have, and one that does not fit the type at all
+// makes the request fail with 500, a watch with an ERROR event.
+//
+// Left out is what an informer cannot see: authentication, admission, defaulting and validation beyond names, YAML and
+// CBOR, protobuf and compression of discovery, weights in Accept headers (their alternatives are tried in the order
+// written), tables, patches, subresources, finalizers, and that a namespace must exist.
 //
 // Where a kube-apiserver waits up to three seconds for a resource version that it has not reached, this one says at
 // once that it is too large. To a list this is 504 with a Retry-After of one second, which client-go's REST client

@@ -44,7 +44,7 @@ func notAcceptable(accept string) error {
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusNotAcceptable,
 		Reason:  metav1.StatusReasonNotAcceptable,
-		Message: fmt.Sprintf("none of the accepted representations is served (%s): only application/json is, whole or as PartialObjectMetadata", accept),
+		Message: fmt.Sprintf("none of the accepted representations is served (%s): only application/json is, and application/vnd.kubernetes.protobuf of built-in types; and of everything PartialObjectMetadata in both", accept),
 	}}
 }
 
@@ -53,7 +53,7 @@ func unsupportedMediaType(contentType string) error {
 		Status:  metav1.StatusFailure,
 		Code:    http.StatusUnsupportedMediaType,
 		Reason:  metav1.StatusReasonUnsupportedMediaType,
-		Message: fmt.Sprintf("bodies of type %q are not read, only application/json is", contentType),
+		Message: fmt.Sprintf("bodies of type %q are not read, only application/json is, and application/vnd.kubernetes.protobuf for built-in types", contentType),
 	}}
 }
 
@@ -68,12 +68,22 @@ func statusOf(err error) metav1.Status {
 	return s
 }
 
-func writeError(w http.ResponseWriter, err error) {
+func writeError(w http.ResponseWriter, req *http.Request, err error) {
 	s := statusOf(err)
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(s.Details.RetryAfterSeconds)))
 	}
-	writeJSON(w, int(s.Code), s)
+	writeStatus(w, req, int(s.Code), s)
+}
+
+func writeStatus(w http.ResponseWriter, req *http.Request, code int, s metav1.Status) {
+	media := negotiateStatus(req.Header.Get("Accept"))
+	text, err := media.status(&s)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	writeText(w, code, media.contentType(), append(text, media.end()...))
 }
 
 // writeJSON answers with a small body. Its own write errors need no answer: the client is gone.
@@ -83,11 +93,11 @@ func writeJSON(w http.ResponseWriter, code int, body any) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	writeText(w, code, append(text, '\n'))
+	writeText(w, code, mediaJSON.contentType(), append(text, '\n'))
 }
 
-func writeText(w http.ResponseWriter, code int, text []byte) {
-	w.Header().Set("Content-Type", "application/json")
+func writeText(w http.ResponseWriter, code int, contentType string, text []byte) {
+	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(code)
 	_, _ = w.Write(text)

@@ -3,11 +3,8 @@ package informertest
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,12 +12,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// writeBuffer is how much of a response is gathered before it goes to the socket.
-const writeBuffer = 32 << 10
 
 // api is the HTTP face of a store.
 type api struct {
@@ -78,11 +71,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !ok {
 		err := apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "", "", 0, false)
 		err.ErrStatus.Message = fmt.Sprintf("the server could not find the requested resource: nothing is served at %s", req.URL.Path)
-		writeError(w, err)
+		writeError(w, req, err)
 		return
 	}
 	if err := a.serve(w, req, t); err != nil {
-		writeError(w, err)
+		writeError(w, req, err)
 	}
 }
 
@@ -98,28 +91,28 @@ func (a *api) serve(w http.ResponseWriter, req *http.Request, t target) error {
 
 	switch {
 	case req.Method == http.MethodGet && t.name != "":
-		return a.get(w, req, t)
+		return a.get(w, req, t, r)
 	case req.Method == http.MethodGet:
 		opts, err := listOptions(req.URL.Query())
 		if err != nil {
 			return err
 		}
 		if opts.Watch {
-			return a.watch(w, req, t, table, &opts)
+			return a.watch(w, req, t, table, r, &opts)
 		}
-		return a.list(w, req, t, table, &opts)
+		return a.list(w, req, t, table, r, &opts)
 	case req.Method == http.MethodPost && t.name == "":
-		return a.create(w, req, t)
+		return a.create(w, req, t, r)
 	case req.Method == http.MethodPut && t.name != "":
-		return a.update(w, req, t)
+		return a.update(w, req, t, r)
 	case req.Method == http.MethodDelete && t.name != "":
 		return a.remove(w, req, t)
 	}
 	return apierrors.NewMethodNotSupported(t.gvr.GroupResource(), strings.ToLower(req.Method))
 }
 
-func (a *api) get(w http.ResponseWriter, req *http.Request, t target) error {
-	form, err := negotiate(req.Header.Get("Accept"), false)
+func (a *api) get(w http.ResponseWriter, req *http.Request, t target, r Resource) error {
+	as, err := negotiate(req.Header.Get("Accept"), r, false)
 	if err != nil {
 		return err
 	}
@@ -127,11 +120,11 @@ func (a *api) get(w http.ResponseWriter, req *http.Request, t target) error {
 	if err != nil {
 		return err
 	}
-	return writeObject(w, http.StatusOK, codec{resource: r, form: form}, o)
+	return writeObject(w, req, http.StatusOK, r, as, o)
 }
 
-func (a *api) list(w http.ResponseWriter, req *http.Request, t target, table *table, opts *metav1.ListOptions) error {
-	form, err := negotiate(req.Header.Get("Accept"), true)
+func (a *api) list(w http.ResponseWriter, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
+	as, err := negotiate(req.Header.Get("Accept"), r, true)
 	if err != nil {
 		return err
 	}
@@ -143,20 +136,13 @@ func (a *api) list(w http.ResponseWriter, req *http.Request, t target, table *ta
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/json")
-	out := bufio.NewWriterSize(w, writeBuffer)
-	if err = (codec{resource: r, form: form}).list(out, p); err == nil {
-		err = out.Flush()
-	}
-	if err != nil {
-		// The status is on its way: only a broken connection tells the client that the list is not whole.
-		panic(http.ErrAbortHandler)
-	}
-	return nil
+	return respond(w, req, http.StatusOK, as.media.contentType(), func(out *bufio.Writer) error {
+		return newCodec(r, as).list(out, p)
+	})
 }
 
-func (a *api) watch(w http.ResponseWriter, req *http.Request, t target, table *table, opts *metav1.ListOptions) error {
-	form, err := negotiate(req.Header.Get("Accept"), false)
+func (a *api) watch(w http.ResponseWriter, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
+	as, err := negotiate(req.Header.Get("Accept"), r, false)
 	if err != nil {
 		return err
 	}
@@ -169,11 +155,12 @@ func (a *api) watch(w http.ResponseWriter, req *http.Request, t target, table *t
 	defer context.AfterFunc(a.ctx, cancel)()
 
 	r, initial, cursor, openErr := a.store.open(table, plan)
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", as.media.streamType())
 	w.WriteHeader(http.StatusOK)
 	run := &watching{
 		watchPlan: plan,
-		codec:     codec{resource: r, form: form},
+		codec:     newCodec(r, as),
+		media:     as.media,
 		every:     a.every,
 		cursor:    cursor,
 		out:       bufio.NewWriterSize(w, writeBuffer),
@@ -185,14 +172,21 @@ func (a *api) watch(w http.ResponseWriter, req *http.Request, t target, table *t
 		defer cursor.close()
 		err = run.run(ctx, initial)
 	}
+	if bad, ok := errors.AsType[unwritable](err); ok {
+		err = run.fail(bad.error)
+	}
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
-func (a *api) create(w http.ResponseWriter, req *http.Request, t target) error {
-	obj, err := readObject(req)
+func (a *api) create(w http.ResponseWriter, req *http.Request, t target, r Resource) error {
+	as, err := negotiate(req.Header.Get("Accept"), r, false)
+	if err != nil {
+		return err
+	}
+	obj, err := readObject(req, r)
 	if err != nil {
 		return err
 	}
@@ -200,11 +194,15 @@ func (a *api) create(w http.ResponseWriter, req *http.Request, t target) error {
 	if err != nil {
 		return err
 	}
-	return writeObject(w, http.StatusCreated, codec{resource: r}, o)
+	return writeObject(w, req, http.StatusCreated, r, as, o)
 }
 
-func (a *api) update(w http.ResponseWriter, req *http.Request, t target) error {
-	obj, err := readObject(req)
+func (a *api) update(w http.ResponseWriter, req *http.Request, t target, r Resource) error {
+	as, err := negotiate(req.Header.Get("Accept"), r, false)
+	if err != nil {
+		return err
+	}
+	obj, err := readObject(req, r)
 	if err != nil {
 		return err
 	}
@@ -212,19 +210,19 @@ func (a *api) update(w http.ResponseWriter, req *http.Request, t target) error {
 	if err != nil {
 		return err
 	}
-	return writeObject(w, http.StatusOK, codec{resource: r}, o)
+	return writeObject(w, req, http.StatusOK, r, as, o)
 }
 
 func (a *api) remove(w http.ResponseWriter, req *http.Request, t target) error {
-	var opts metav1.DeleteOptions
-	if err := readBody(req, &opts); err != nil && !errors.Is(err, io.EOF) {
+	opts, err := readDeleteOptions(req)
+	if err != nil {
 		return err
 	}
 	_, o, err := a.store.remove(t.gvr, t.namespace, t.name, opts.Preconditions)
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, metav1.Status{
+	writeStatus(w, req, http.StatusOK, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusSuccess,
 		Details:  &metav1.StatusDetails{Name: o.name, Group: t.gvr.Group, Kind: t.gvr.Resource, UID: o.uid},
@@ -232,45 +230,13 @@ func (a *api) remove(w http.ResponseWriter, req *http.Request, t target) error {
 	return nil
 }
 
-func writeObject(w http.ResponseWriter, code int, c codec, o *object) error {
-	text, err := c.object(nil, o)
-	if err != nil {
-		return err
-	}
-	writeText(w, code, append(text, '\n'))
-	return nil
-}
-
-func readObject(req *http.Request) (*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{}
-	var text json.RawMessage
-	if err := readBody(req, &text); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = apierrors.NewBadRequest("the request has no body: it must hold the object")
+func writeObject(w http.ResponseWriter, req *http.Request, code int, r Resource, as representation, o *object) error {
+	return respond(w, req, code, as.media.contentType(), func(out *bufio.Writer) error {
+		text, err := newCodec(r, as).object(nil, o)
+		if err != nil {
+			return err
 		}
-		return nil, err
-	}
-	if err := u.UnmarshalJSON(text); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is not an object: %v", err))
-	}
-	return u, nil
-}
-
-// readBody decodes a JSON body. Its error is io.EOF when there is none.
-func readBody(req *http.Request, into any) error {
-	text, err := io.ReadAll(req.Body)
-	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
-	}
-	if len(text) == 0 {
-		return io.EOF
-	}
-	contentType := req.Header.Get("Content-Type")
-	if media, _, err := mime.ParseMediaType(contentType); contentType != "" && (err != nil || media != "application/json") {
-		return unsupportedMediaType(contentType)
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("the body is not valid JSON: %v", err))
-	}
-	return nil
+		_, err = out.Write(append(text, as.media.end()...))
+		return err
+	})
 }

@@ -18,6 +18,10 @@ type page struct {
 	remaining *int64 // objects after this page, nil on the last page and where a selector hides their number
 }
 
+func (p page) metadata() metav1.ListMeta {
+	return metav1.ListMeta{ResourceVersion: formatRV(p.rv), Continue: p.next, RemainingItemCount: p.remaining}
+}
+
 // continuation is what a continue token carries. Clients must take it as opaque.
 type continuation struct {
 	Version string `json:"v"`

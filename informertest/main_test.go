@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/informertest"
 )
@@ -92,16 +93,21 @@ func open(t tester, s *informertest.Server, path string, query url.Values, accep
 	if accept != "" {
 		req.Header.Set("Accept", accept)
 	}
-	client := http.DefaultClient
-	if dial := s.Config().Dial; dial != nil {
-		transport := &http.Transport{DialContext: dial}
-		t.Cleanup(transport.CloseIdleConnections)
-		client = &http.Client{Transport: transport}
-	}
-	resp, err := client.Do(req)
+	resp, err := httpClient(t, s).Do(req)
 	require.NoError(t, err)
 	t.Cleanup(func() { resp.Body.Close() })
 	return resp
+}
+
+// httpClient is how client-go connects to the server: with HTTP/2 if that has TLS.
+func httpClient(t tester, s *informertest.Server) *http.Client {
+	t.Helper()
+	client, err := rest.HTTPClientFor(s.Config())
+	require.NoError(t, err)
+	if client.Transport != http.DefaultTransport {
+		t.Cleanup(client.CloseIdleConnections)
+	}
+	return client
 }
 
 // list asks for a page of config maps; on failure it returns the Status instead.

@@ -19,6 +19,7 @@ type Request struct {
 	Name                 string                      // empty for list, watch and create
 	Path                 string
 	Accept               string             // the header as it was sent
+	AcceptEncoding       string             // likewise; Go's clients ask for gzip on their own
 	Options              metav1.ListOptions // of list and watch, zero when the query could not be decoded
 	Time                 time.Time          // of its arrival
 	// Code is the HTTP status of the answer, whether the server gave it or Wrap did; 0 as long as there is none.
@@ -44,10 +45,11 @@ func (r *recorder) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 func describe(req *http.Request) *Request {
 	entry := &Request{
-		Verb:   strings.ToLower(req.Method),
-		Path:   req.URL.Path,
-		Accept: req.Header.Get("Accept"),
-		Time:   time.Now(),
+		Verb:           strings.ToLower(req.Method),
+		Path:           req.URL.Path,
+		Accept:         req.Header.Get("Accept"),
+		AcceptEncoding: req.Header.Get("Accept-Encoding"),
+		Time:           time.Now(),
 	}
 	t, ok := parseTarget(req.URL.Path)
 	if !ok {

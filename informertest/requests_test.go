@@ -38,12 +38,12 @@ func logRequests(t *testing.T) {
 	seconds := int64(1)
 	at := time.Now().Add(-time.Second)
 	require.Equal(t, []informertest.Request{
-		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{Limit: 5, ResourceVersion: "0"}, Time: at, Code: 200},
-		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{ResourceVersion: "99"}, Time: at, Code: 504},
-		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{LabelSelector: "refuse"}, Time: at, Code: 429},
-		{Verb: "get", GroupVersionResource: configMaps, Namespace: "a", Name: "1", Path: "/api/v1/namespaces/a/configmaps/1", Accept: asMetadata, Time: at, Code: 404},
-		{Verb: "get", Path: "/apis", Time: at, Code: 200},
-		{Verb: "watch", GroupVersionResource: widgets, Namespace: "a", Path: widgetsPath, Options: metav1.ListOptions{Watch: true, TimeoutSeconds: &seconds, AllowWatchBookmarks: true}, Time: at, Code: 200},
+		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{Limit: 5, ResourceVersion: "0"}, AcceptEncoding: "gzip", Time: at, Code: 200},
+		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{ResourceVersion: "99"}, AcceptEncoding: "gzip", Time: at, Code: 504},
+		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{LabelSelector: "refuse"}, AcceptEncoding: "gzip", Time: at, Code: 429},
+		{Verb: "get", GroupVersionResource: configMaps, Namespace: "a", Name: "1", Path: "/api/v1/namespaces/a/configmaps/1", Accept: asMetadata, AcceptEncoding: "gzip", Time: at, Code: 404},
+		{Verb: "get", Path: "/apis", AcceptEncoding: "gzip", Time: at, Code: 200},
+		{Verb: "watch", GroupVersionResource: widgets, Namespace: "a", Path: widgetsPath, Options: metav1.ListOptions{Watch: true, TimeoutSeconds: &seconds, AllowWatchBookmarks: true}, AcceptEncoding: "gzip", Time: at, Code: 200},
 	}, got)
 
 	s.ResetRequests()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // Resource describes one resource that a [Server] serves.
@@ -19,7 +20,8 @@ type Resource struct {
 	Namespaced bool
 	// Custom says that the resource is declared by a CustomResourceDefinition. A kube-apiserver writes the lists of
 	// such resources in another order than those of its built-in types: keys sorted, hence the list's metadata after
-	// its items, and every item with its own kind and apiVersion.
+	// its items, and every item with its own kind and apiVersion. And it has no protobuf of them, only of their
+	// metadata. Other resources have it if client-go/kubernetes/scheme knows their kind.
 	Custom bool
 }
 
@@ -64,6 +66,13 @@ func (r Resource) complete() (Resource, error) {
 	}
 	return r, nil
 }
+
+func (r Resource) gvk() schema.GroupVersionKind {
+	return r.GroupVersionResource.GroupVersion().WithKind(r.Kind)
+}
+
+// hasProtobuf reports whether its objects can be written in protobuf, for which their Go type must be known.
+func (r Resource) hasProtobuf() bool { return !r.Custom && scheme.Scheme.Recognizes(r.gvk()) }
 
 func (r Resource) apiVersion() string { return r.GroupVersionResource.GroupVersion().String() }
 

@@ -2,11 +2,13 @@ package informertest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"iter"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 )
+
+// maxStreams is how many requests one connection of HTTP/2 carries at once, as to a kube-apiserver.
+const maxStreams = 100
 
 // Options say how a [Server] is to be. The zero value serves [DefaultResources] on a loopback port.
 type Options struct {
@@ -26,6 +31,9 @@ type Options struct {
 	// bubble can hold the server and its clients. The configuration then has its own Dial function. NewServer must be
 	// called inside the bubble, and Close as well.
 	InMemory bool
+	// TLS serves HTTPS with a certificate of the server's own, and HTTP/2 to who asks for it, as a kube-apiserver does.
+	// The configuration then trusts that certificate. Without, the server speaks HTTP/1.1 only.
+	TLS bool
 	// Wrap, if set, is given the server's handler and returns the one that is served. It sees every request first: to
 	// delay it, to answer it itself, to cut it off (panic with http.ErrAbortHandler). Close waits for what it does.
 	Wrap func(http.Handler) http.Handler
@@ -39,6 +47,7 @@ type Server struct {
 
 	http   *http.Server
 	url    string
+	ca     []byte                                                               // what clients are to trust, in PEM; nil without TLS
 	dial   func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 	stop   context.CancelFunc                                                   // ends the watches
 	served chan struct{}                                                        // closed once no connection is accepted any more
@@ -65,41 +74,68 @@ func NewServer(opts Options) *Server {
 		handler = opts.Wrap(handler)
 	}
 	s.recorder = &recorder{next: handler}
-	s.http = &http.Server{Handler: s.recorder, ConnState: s.conns.observe}
+	s.http = &http.Server{Handler: s.conns.handle(s.recorder), ConnState: s.conns.observe}
 
-	listener := s.listen(opts.InMemory)
+	serve := s.http.Serve
+	if opts.TLS {
+		s.secure()
+		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
+	}
+	listener := s.listen(opts)
 	go func() {
 		defer close(s.served)
-		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			panic(fmt.Sprintf("informertest: serving on %s: %v", s.url, err))
 		}
 	}()
 	return s
 }
 
-func (s *Server) listen(inMemory bool) net.Listener {
-	if inMemory {
+// secure prepares the server for TLS.
+func (s *Server) secure() {
+	certificate, ca, err := newCertificate()
+	if err != nil {
+		panic(fmt.Sprintf("informertest: no certificate for TLS: %v", err))
+	}
+	s.ca = ca
+	s.http.TLSConfig = &tls.Config{
+		Certificates: []tls.Certificate{certificate},
+		// In memory nothing is buffered: a ticket that the server writes after the handshake would meet a client that
+		// writes too.
+		SessionTicketsDisabled: true,
+	}
+	s.http.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: maxStreams}
+}
+
+func (s *Server) listen(opts Options) net.Listener {
+	protocol := "http://"
+	if opts.TLS {
+		protocol = "https://"
+	}
+	if opts.InMemory {
 		l := newMemoryListener()
 		s.dial = l.dial
 		// A name that no proxy setting of the environment applies to.
-		s.url = "http://localhost"
+		s.url = protocol + "localhost"
 		return l
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		panic(fmt.Sprintf("informertest: cannot listen on a loopback port: %v", err))
 	}
-	s.url = "http://" + l.Addr().String()
+	s.url = protocol + l.Addr().String()
 	return l
 }
 
-// Config returns a new client configuration for this server: JSON, and no throttling in the client.
+// Config returns a new client configuration for this server: JSON, and no throttling in the client. Who wants protobuf
+// sets its ContentType and AcceptContentTypes.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{
-		Host:          s.url,
-		Dial:          s.dial,
-		QPS:           -1,
-		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON},
+		Host:            s.url,
+		Dial:            s.dial,
+		TLSClientConfig: rest.TLSClientConfig{CAData: slices.Clone(s.ca)},
+		QPS:             -1,
+		ContentConfig:   rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON},
 	}
 }
 

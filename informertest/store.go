@@ -220,7 +220,7 @@ func accept(r Resource, namespace, name string, obj runtime.Object) (runtime.Obj
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("an object of %s must have a map as its metadata, not %T", r.groupResource(), u.Object["metadata"]))
 		}
 	}
-	if gvk := obj.GetObjectKind().GroupVersionKind(); !gvk.Empty() && gvk != r.GroupVersionResource.GroupVersion().WithKind(r.Kind) {
+	if gvk := obj.GetObjectKind().GroupVersionKind(); !gvk.Empty() && gvk != r.gvk() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object is a %s of %s, but %s of %s hold %s", gvk.Kind, gvk.GroupVersion(), r.GroupVersionResource.Resource, r.apiVersion(), r.Kind))
 	}
 

@@ -3,8 +3,6 @@ package informertest
 import (
 	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -102,10 +100,14 @@ func (s *store) open(t *table, p watchPlan) (Resource, []*object, *cursor, error
 	return t.resource, initial, c, nil
 }
 
+// unwritable is the error of an object that a codec cannot write. The client is still there to be told.
+type unwritable struct{ error }
+
 // watching is one watch under way.
 type watching struct {
 	watchPlan
 	codec   codec
+	media   media
 	every   time.Duration // between bookmarks
 	cursor  *cursor
 	out     *bufio.Writer
@@ -115,7 +117,8 @@ type watching struct {
 	bookmark time.Time // when the next one is due
 }
 
-// run shows the initial state, then follows the writes until the watch is over. An error means that the client is gone.
+// run shows the initial state, then follows the writes until the watch is over. An error means that the client is gone,
+// or is unwritable.
 func (w *watching) run(ctx context.Context, initial []*object) error {
 	w.deadline = time.Now().Add(w.duration)
 	w.schedule()
@@ -125,7 +128,7 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 		}
 	}
 	if w.opening == openingStream && w.bookmarks {
-		if err := w.sendText(watch.Bookmark, w.codec.bookmark(w.cursor.rv, true)); err != nil {
+		if err := w.sendBookmark(w.cursor.rv, true); err != nil {
 			return err
 		}
 	}
@@ -153,7 +156,7 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 		}
 		if due {
 			w.schedule()
-			if err := w.sendText(watch.Bookmark, w.codec.bookmark(got.rv, false)); err != nil {
+			if err := w.sendBookmark(got.rv, false); err != nil {
 				return err
 			}
 		}
@@ -211,11 +214,12 @@ func (w *watching) follow(events []event) error {
 
 // fail tells the client inside the stream why it ends, as a kube-apiserver does once a watch is accepted.
 func (w *watching) fail(cause error) error {
-	status, err := json.Marshal(statusOf(cause))
+	s := statusOf(cause)
+	status, err := w.media.status(&s)
 	if err != nil {
 		return err
 	}
-	if err := w.sendText(watch.Error, status); err != nil {
+	if err := w.media.event(w.out, watch.Error, status); err != nil {
 		return err
 	}
 	return w.flush()
@@ -224,14 +228,17 @@ func (w *watching) fail(cause error) error {
 func (w *watching) send(kind watch.EventType, o *object) error {
 	text, err := w.codec.object(nil, o)
 	if err != nil {
-		return err
+		return unwritable{err}
 	}
-	return w.sendText(kind, text)
+	return w.media.event(w.out, kind, text)
 }
 
-func (w *watching) sendText(kind watch.EventType, object []byte) error {
-	_, err := fmt.Fprintf(w.out, "{\"type\":%q,\"object\":%s}\n", kind, object)
-	return err
+func (w *watching) sendBookmark(rv uint64, initialEnd bool) error {
+	text, err := w.codec.bookmark(rv, initialEnd)
+	if err != nil {
+		return unwritable{err}
+	}
+	return w.media.event(w.out, watch.Bookmark, text)
 }
 
 func (w *watching) flush() error {

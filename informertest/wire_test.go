@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rvinformer/informer/informertest"
 )
@@ -96,16 +98,25 @@ func TestAccept(t *testing.T) {
 	}{
 		{configMapsPath, "", 200, "ConfigMapList"},
 		{configMapsPath, "*/*", 200, "ConfigMapList"},
-		{configMapsPath, "application/vnd.kubernetes.protobuf, application/json", 200, "ConfigMapList"},
+		{configMapsPath, "application/vnd.kubernetes.protobuf, application/json", 200, "protobuf ConfigMapList"},
+		{configMapsPath, "application/json, application/vnd.kubernetes.protobuf", 200, "ConfigMapList"},
+		{configMapsPath, "application/vnd.kubernetes.protobuf", 200, "protobuf ConfigMapList"},
 		{configMapsPath, asTable + ",application/json", 200, "ConfigMapList"},
-		{configMapsPath, "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," + asMetadatas + ",application/json", 200, "PartialObjectMetadataList"},
-		{configMapsPath, "application/vnd.kubernetes.protobuf", 406, "Status"},
+		{configMapsPath, "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1," + asMetadatas + ",application/json", 200, "protobuf PartialObjectMetadataList"},
+		{configMapsPath, "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1," + asMetadatas, 200, "PartialObjectMetadataList"},
 		{configMapsPath, asTable, 406, "Status"},
 		{configMapsPath, asMetadata, 406, "Status"},
 		{configMapsPath, "application/yaml", 406, "Status"},
 		{"/api/v1/namespaces/a/configmaps/1", asMetadata, 200, "PartialObjectMetadata"},
 		{"/api/v1/namespaces/a/configmaps/1", asMetadatas, 406, "Status"},
 		{"/api/v1/namespaces/a/configmaps/9", "", 404, "Status"},
+		{"/api/v1/namespaces/a/configmaps/1", "application/vnd.kubernetes.protobuf", 200, "protobuf ConfigMap"},
+		{"/api/v1/namespaces/a/configmaps/9", "application/vnd.kubernetes.protobuf, application/json", 404, "protobuf Status"},
+		{"/api/v1/namespaces/a/configmaps/9", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json", 404, "Status"},
+		{"/api/v1/namespaces/a/configmaps/9", "application/yaml", 406, "Status"},
+		{widgetsPath, "application/vnd.kubernetes.protobuf, */*", 200, "WidgetList"},
+		{widgetsPath, "application/vnd.kubernetes.protobuf", 406, "protobuf Status"},
+		{widgetsPath, "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", 200, "protobuf PartialObjectMetadataList"},
 		{"/api/v1/gadgets", "", 404, "Status"},
 		{"/apis/example.com/v2/widgets", "", 404, "Status"},
 		{"/apis/example.com", "", 404, "Status"},
@@ -115,11 +126,21 @@ func TestAccept(t *testing.T) {
 		t.Run(c.path+" "+c.accept, func(t *testing.T) {
 			code, body := ask(t, s, c.path, nil, c.accept)
 			require.Equal(t, c.code, code, body)
-			var meta metav1.TypeMeta
-			require.NoError(t, json.Unmarshal([]byte(body), &meta))
-			require.Equal(t, c.kind, meta.Kind)
+			require.Equal(t, c.kind, kindOf(t, body))
 		})
 	}
+}
+
+// kindOf is the kind of a document, and in which language it is when not in JSON.
+func kindOf(t *testing.T, body string) string {
+	if message, ok := strings.CutPrefix(body, "k8s\x00"); ok {
+		var u runtime.Unknown
+		require.NoError(t, u.Unmarshal([]byte(message)))
+		return "protobuf " + u.Kind
+	}
+	var meta metav1.TypeMeta
+	require.NoError(t, json.Unmarshal([]byte(body), &meta))
+	return meta.Kind
 }
 
 func TestMetadataWatch(t *testing.T) {

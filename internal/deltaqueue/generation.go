@@ -2,7 +2,9 @@ package deltaqueue
 
 import (
 	"context"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
@@ -19,7 +21,7 @@ func (q *Queue) BeginGeneration() {
 // Shown notes that the generation shows key in version, and reports whether that
 // is all there is to do: it waits in the queue in just this version, or is known
 // in it and was shown before or SkipUnchanged is set. Otherwise the object is to be
-// put, as Replaced.
+// put, as Replaced. It keeps neither key nor version.
 func (q *Queue) Shown(key string, version keytable.Version) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -39,13 +41,15 @@ func (q *Queue) unchangedLocked(key string, version keytable.Version) bool {
 	if !ok || known.ResourceVersion != version.ResourceVersion || !known.SameObject(version) {
 		return false
 	}
-	if known.UID == "" {
-		q.known.Set(key, version, q.generation)
+	if known.UID == "" && version.UID != "" {
+		known.UID = types.UID(strings.Clone(string(version.UID)))
+		q.known.Set(key, known, q.generation)
 	}
 	return true
 }
 
-// Keep notes that the generation shows key, of an object that could not be read.
+// Keep notes that the generation shows key, of an object that could not be read. It
+// does not keep key itself.
 func (q *Queue) Keep(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,9 +126,11 @@ func (q *Queue) unshown() (keys []string) {
 func (q *Queue) sweep(ctx context.Context, key string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.roomLocked(ctx, key); err != nil {
+	d := Delta{Type: cache.Deleted, Key: key}
+	reserved, err := q.roomLocked(ctx, d)
+	if err != nil {
 		return err
 	}
-	q.queueLocked(Delta{Type: cache.Deleted, Key: key})
+	q.queueLocked(d, reserved)
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
@@ -42,10 +43,10 @@ type Options struct {
 	Known Known
 	// Limit is the number of entries from which on Put waits. Default: 1000.
 	Limit int
-	// LimitBytes is the size of the objects in them from which on Put waits, so that
-	// large objects do not take a thousand times their size. The last one put may
-	// pass it. Default: 256 KiB.
-	LimitBytes int64
+	// Budget has the bytes of the objects in them, from Put until they are given
+	// back, and Put waits where it is spent, unless the queue is empty. Default: one
+	// of its own, of 16 MiB.
+	Budget *budget.Budget
 	// SkipUnchanged keeps objects that a generation shows in the version that
 	// the consumer has acknowledged out of the queue.
 	SkipUnchanged bool
@@ -61,7 +62,7 @@ type Options struct {
 type Queue struct {
 	known         Known
 	limit         int
-	limitBytes    int64
+	budget        *budget.Budget
 	skipUnchanged bool
 	synced        chan struct{}
 
@@ -75,8 +76,10 @@ type Queue struct {
 	// pending is the entry of a key that newer deltas of it are merged into.
 	pending map[string]*Entry
 	taken   map[string]*Entry
-	bytes   int64
-	seq     uint64
+	// bytes is the size of all objects in the queue. Invariant: it is what the queue
+	// has taken of its budget.
+	bytes int64
+	seq   uint64
 
 	generation uint64
 	// initial is true until the first generation is complete.
@@ -101,8 +104,8 @@ func New(opts Options) *Queue {
 	if opts.Limit <= 0 {
 		opts.Limit = 1000
 	}
-	if opts.LimitBytes <= 0 {
-		opts.LimitBytes = 256 << 10
+	if opts.Budget == nil {
+		opts.Budget = budget.New(16 << 20)
 	}
 	if opts.Synced == nil {
 		opts.Synced = make(chan struct{})
@@ -110,7 +113,7 @@ func New(opts Options) *Queue {
 	return &Queue{
 		known:         opts.Known,
 		limit:         opts.Limit,
-		limitBytes:    opts.LimitBytes,
+		budget:        opts.Budget,
 		skipUnchanged: opts.SkipUnchanged,
 		synced:        opts.Synced,
 		order:         list.New(),
@@ -123,15 +126,16 @@ func New(opts Options) *Queue {
 	}
 }
 
-// Put adds what a watch told. It waits while the queue is full, by number or by
-// bytes, and the key does not wait in it already; the error is that of ctx.
+// Put adds what a watch told. It waits while the queue is full or the budget
+// spent, and the key does not wait in it already; the error is that of ctx.
 func (q *Queue) Put(ctx context.Context, d Delta) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.roomLocked(ctx, d.Key); err != nil {
+	reserved, err := q.roomLocked(ctx, d)
+	if err != nil {
 		return err
 	}
-	q.queueLocked(d)
+	q.queueLocked(d, reserved)
 	return nil
 }
 
@@ -173,21 +177,22 @@ func (q *Queue) Stale(d Delta) bool {
 func (q *Queue) Resync(ctx context.Context, d Delta) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err := q.roomLocked(ctx, d.Key); err != nil {
+	reserved, err := q.roomLocked(ctx, d)
+	if err != nil {
 		return err
 	}
 	known, ok := q.known.Get(d.Key)
-	if !ok || q.newestLocked(d.Key) != nil {
-		return nil
-	}
-	switch d.Version.ResourceVersion {
-	case "": // a transform may have dropped it
+	switch {
+	case !ok || q.newestLocked(d.Key) != nil:
+	case d.Version.ResourceVersion == "": // a transform may have dropped it
 		d.Version = known
-	case known.ResourceVersion:
-	default:
+		q.queueLocked(d, reserved)
+		return nil
+	case d.Version.ResourceVersion == known.ResourceVersion:
+		q.queueLocked(d, reserved)
 		return nil
 	}
-	q.queueLocked(d)
+	q.budget.Give(reserved)
 	return nil
 }
 
@@ -251,6 +256,27 @@ func (q *Queue) Drop(e *Entry) {
 	q.finishLocked(e)
 }
 
+// Skip gives the newest delta of an entry up for good, because its object can not
+// be read: the table of known versions stays, so that a generation shows the key as
+// changed, but the resume point does not wait for it. What came before that delta is
+// acknowledged.
+func (q *Queue) Skip(e *Entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(e.Deltas) > 1 { // a deletion, and what came after it
+		q.known.Delete(e.Key)
+	}
+	q.finishLocked(e)
+}
+
+// Close gives back what the queue has of its budget. Nothing may be called after
+// it but ResumePoint and Len.
+func (q *Queue) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.grownLocked(-q.bytes, 0)
+}
+
 // Retry lets an entry be taken again after delay, or at once together with what
 // arrived for its key meanwhile.
 func (q *Queue) Retry(e *Entry, delay time.Duration) {
@@ -265,11 +291,11 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 		q.parkLocked(e, delay)
 		return
 	}
-	q.bytes -= e.bytes() + newer.bytes()
+	before := e.bytes() + newer.bytes()
 	for _, d := range newer.Deltas {
 		e.Deltas = Merge(e.Deltas, d)
 	}
-	q.bytes += e.bytes()
+	q.grownLocked(e.bytes()-before, 0)
 	e.Version, e.generation, e.unattempted = newer.Version, newer.generation, newer.unattempted
 	e.Attempts = 0
 	q.order.Remove(newer.place)
@@ -312,8 +338,9 @@ func (q *Queue) newestLocked(key string) *Entry {
 	return q.taken[key]
 }
 
-// queueLocked merges d into the entry of its key, or makes one.
-func (q *Queue) queueLocked(d Delta) {
+// queueLocked merges d into the entry of its key, or makes one. Reserved is what
+// was taken of the budget for it.
+func (q *Queue) queueLocked(d Delta, reserved int64) {
 	e := q.pending[d.Key]
 	if e == nil {
 		e = q.newEntryLocked(d.Key)
@@ -321,9 +348,9 @@ func (q *Queue) queueLocked(d Delta) {
 		heap.Remove(&q.parked, e.heapIndex)
 		q.readyLocked(e)
 	}
-	q.bytes -= e.bytes()
+	before := e.bytes()
 	e.Deltas = Merge(e.Deltas, d)
-	q.bytes += e.bytes()
+	q.grownLocked(e.bytes()-before, reserved)
 	e.Attempts = 0
 	e.generation = q.generation
 	if q.initial && !e.unattempted {
@@ -367,7 +394,7 @@ func (q *Queue) parkLocked(e *Entry, delay time.Duration) {
 // next one of its key go.
 func (q *Queue) finishLocked(e *Entry) {
 	q.attemptedLocked(e)
-	q.bytes -= e.bytes()
+	q.grownLocked(-e.bytes(), 0)
 	q.order.Remove(e.place)
 	delete(q.taken, e.Key)
 	if next := q.pending[e.Key]; next != nil && next.stage == blocked {

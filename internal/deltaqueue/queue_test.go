@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
 )
@@ -338,7 +339,7 @@ func TestConsumersSideBySide(t *testing.T) {
 // or it could never be delivered.
 func TestPutWaitsForRoomInBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, _ := newQueue(deltaqueue.Options{LimitBytes: 10})
+		q, _ := newQueue(deltaqueue.Options{Budget: budget.New(10)})
 		large := delta(cache.Added, "a", "1")
 		large.Bytes = 100
 		put(t, q, large)

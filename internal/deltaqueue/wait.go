@@ -18,15 +18,68 @@ func (q *Queue) unparkDueLocked(now time.Time) time.Duration {
 	return 0
 }
 
-// roomLocked waits until the queue has room for key.
-func (q *Queue) roomLocked(ctx context.Context, key string) error {
-	for q.pending[key] == nil && (q.order.Len() >= q.limit || q.bytes >= q.limitBytes) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+// roomLocked waits until there is room for d, and returns what it has taken of
+// the budget for it. What waits in the queue already is replaced in its place.
+func (q *Queue) roomLocked(ctx context.Context, d Delta) (reserved int64, err error) {
+	for {
+		switch {
+		case q.pending[d.Key] != nil:
+			return 0, nil
+		case q.order.Len() == 0:
+			// One object always passes, whatever others have taken.
+			q.budget.Take(d.Bytes)
+			return d.Bytes, nil
+		case q.order.Len() < q.limit && q.budget.TryTake(d.Bytes):
+			return d.Bytes, nil
+		case ctx.Err() != nil:
+			return 0, context.Cause(ctx)
+		case q.order.Len() >= q.limit:
+			q.waitLocked(ctx, 0)
+		case q.claimLocked(ctx, d):
+			return d.Bytes, nil
 		}
-		q.waitLocked(ctx, 0)
 	}
-	return nil
+}
+
+// claimLocked waits until the budget has granted the bytes of d, or has not to be
+// asked any more.
+func (q *Queue) claimLocked(ctx context.Context, d Delta) (granted bool) {
+	claim := q.budget.Claim(d.Bytes)
+	for ctx.Err() == nil && q.order.Len() > 0 && q.pending[d.Key] == nil {
+		if q.waitForLocked(ctx, claim.Granted) {
+			return true
+		}
+	}
+	q.budget.Withdraw(claim)
+	return false
+}
+
+// waitForLocked gives the lock up until granted is closed, something changed, or
+// the context ended.
+func (q *Queue) waitForLocked(ctx context.Context, granted <-chan struct{}) bool {
+	q.waiting = true
+	changed := q.changed
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	select {
+	case <-granted:
+		return true
+	case <-changed:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// grownLocked notes that the objects in the queue have grown, or shrunk, by so many
+// bytes, some of which were taken of the budget before.
+func (q *Queue) grownLocked(bytes, reserved int64) {
+	q.bytes += bytes
+	switch more := bytes - reserved; {
+	case more > 0:
+		q.budget.Take(more)
+	case more < 0:
+		q.budget.Give(-more)
+	}
 }
 
 // waitLocked gives the lock up until something changed, the context ended or,

@@ -39,7 +39,7 @@ type entry struct {
 // Table maps keys to versions. It is not safe for concurrent use: its owner
 // guards it.
 type Table struct {
-	entries map[string]entry
+	entries map[string]*entry
 	// generation is the number of the newest generation. Invariant: no mark is
 	// greater, so that one table serves several runs.
 	generation uint64
@@ -49,7 +49,7 @@ type Table struct {
 
 // New returns an empty table.
 func New() *Table {
-	return &Table{entries: map[string]entry{}}
+	return &Table{entries: map[string]*entry{}}
 }
 
 // Generation is the number of the newest generation, 0 before the first.
@@ -74,7 +74,7 @@ func (t *Table) Len() int { return len(t.entries) }
 
 // entryBytes is what Go's map spends on a key beside the bytes of its strings:
 // the headers of key and entry and a control byte, at its mean load of 21/32.
-const entryBytes = int64(unsafe.Sizeof("")+unsafe.Sizeof(entry{})+1) * 32 / 21
+const entryBytes = int64(unsafe.Sizeof("")+unsafe.Sizeof((*entry)(nil))+1)*32/21 + int64(unsafe.Sizeof(entry{}))
 
 // SizeBytes estimates the memory that the table holds, in bytes.
 func (t *Table) SizeBytes() int64 {
@@ -83,20 +83,22 @@ func (t *Table) SizeBytes() int64 {
 
 // Get returns the version stored under key.
 func (t *Table) Get(key string) (Version, bool) {
-	e, ok := t.entries[key]
-	return e.version, ok
+	if e, ok := t.entries[key]; ok {
+		return e.version, true
+	}
+	return Version{}, false
 }
 
 // Set stores version under key, marked with generation; a newer mark stays.
 func (t *Table) Set(key string, version Version, generation uint64) {
-	old, ok := t.entries[key]
-	if ok {
-		t.stringBytes -= versionBytes(old.version)
-	} else {
+	e, ok := t.entries[key]
+	if !ok {
+		e = &entry{}
+		t.entries[key] = e
 		t.stringBytes += int64(len(key))
 	}
-	t.stringBytes += versionBytes(version)
-	t.entries[key] = entry{version: version, mark: max(old.mark, generation)}
+	t.stringBytes += versionBytes(version) - versionBytes(e.version)
+	e.version, e.mark = version, max(e.mark, generation)
 }
 
 // Delete forgets key, and reports whether it was there.
@@ -110,14 +112,13 @@ func (t *Table) Delete(key string) bool {
 }
 
 // Mark notes that generation showed key, where the table has it, and reports
-// whether that was noted before.
+// whether that was noted before. It does not keep key.
 func (t *Table) Mark(key string, generation uint64) (again bool) {
 	e, ok := t.entries[key]
 	if !ok || e.mark >= generation {
 		return ok
 	}
 	e.mark = generation
-	t.entries[key] = e
 	return false
 }
 

@@ -1,6 +1,7 @@
 // Package listwatch decides what a reflector does next.
 //
-// A reflector lists a set of objects, page by page, and then watches it. Its
+// A reflector lists a set of objects, page by page, and then watches it; or it
+// opens a watch that begins with the set, a watch-list, and goes on with it. Its
 // state is one of three values: Start (nothing listed yet), Listing (some pages
 // of a generation were read), Watching (a complete generation was read, and
 // what happened since). Policy.Next maps a state and the outcome of its request
@@ -26,6 +27,11 @@ type Start struct {
 	// Expiries counts the generations given up in a row because their continue
 	// token had expired.
 	Expiries int
+	// EarlyEnds counts the watch-lists in a row that ended before their initial
+	// events did.
+	EarlyEnds int
+	// Lists tells that a watch-list did not work: the generation is read with lists.
+	Lists bool
 }
 
 // Listing reads the pages of a generation.
@@ -81,6 +87,9 @@ type Step struct {
 	State  State
 	Effect Effect
 	Pause  Pause
+	// Fallback tells that a watch-list did not work here, which is to be
+	// remembered.
+	Fallback bool
 }
 
 // maxStrikes is the number of watches in a row that may break without an event
@@ -96,6 +105,9 @@ const strikeReset = 2 * time.Minute
 func (p Policy) Next(s State, o Outcome) Step {
 	switch s := s.(type) {
 	case Start:
+		if p.Streams(s) {
+			return p.nextStreaming(s, o)
+		}
 		return p.nextListing(Listing{Start: s}, o)
 	case Listing:
 		return p.nextListing(s, o)
@@ -103,6 +115,35 @@ func (p Policy) Next(s State, o Outcome) Step {
 		return p.nextWatching(s, o)
 	}
 	panic("listwatch: unknown state")
+}
+
+// maxEarlyEnds is the number of watch-lists in a row that may end early. A second
+// one says that the way to the server does not carry them, or that the set is too
+// large for the time that the server gives a slow client.
+const maxEarlyEnds = 2
+
+func (p Policy) nextStreaming(s Start, o Outcome) Step {
+	again := s
+	switch o.Kind {
+	case PageRead:
+		return Step{State: Watching{ResourceVersion: o.ResourceVersion, Quiet: true}, Effect: CompleteGeneration}
+	case EndedEarly:
+		again.EarlyEnds++
+		// What it has shown may be newer than what is known.
+		again.Consistent = true
+		if again.EarlyEnds < maxEarlyEnds {
+			return Step{State: again, Effect: AbandonGeneration, Pause: BackoffPause}
+		}
+		fallthrough
+	case NoWatchList, BadRequest:
+		again.EarlyEnds, again.Lists = 0, true
+		return Step{State: again, Effect: AbandonGeneration, Fallback: true}
+	case TooLarge:
+		again.Consistent = true
+		return Step{State: again, Effect: AbandonGeneration, Pause: pauseIf(s.Consistent)}
+	default:
+		return Step{State: s, Effect: AbandonGeneration, Pause: BackoffPause}
+	}
 }
 
 func (p Policy) nextListing(s Listing, o Outcome) Step {
@@ -115,10 +156,12 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 	case Expired:
 		// The first time a page goes too late, the rest may well be in time when
 		// read again; the second time, paging is too slow for this server.
-		again := Start{Known: s.Start.Known, Consistent: true, Expiries: s.Start.Expiries + 1}
+		again := s.Start
+		again.Consistent, again.Expiries = true, s.Start.Expiries+1
 		return Step{State: again, Effect: AbandonGeneration, Pause: pauseIf(again.Expiries > 2)}
 	case TooLarge:
-		again := Start{Known: s.Start.Known, Consistent: true, Expiries: s.Start.Expiries}
+		again := s.Start
+		again.Consistent = true
 		return Step{State: again, Effect: AbandonGeneration, Pause: pauseIf(s.Start.Consistent)}
 	case BadRequest:
 		// A token that is refused once is refused for ever.
@@ -126,8 +169,11 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 	default:
 		if s.Continue == "" {
 			// The first page may have been cut after some of its items. Asked for again,
-			// it shows a newer state, in which they may be gone.
-			return Step{State: s.Start, Effect: AbandonGeneration, Pause: BackoffPause}
+			// it shows a newer state, in which they may be gone; and it must not show an
+			// older one, though what it has shown may be newer than what is known.
+			again := s.Start
+			again.Consistent = again.Consistent || o.Shown
+			return Step{State: again, Effect: AbandonGeneration, Pause: BackoffPause}
 		}
 		// The other pages show the state of the first, however often they are read.
 		return Step{State: s, Pause: BackoffPause}

@@ -16,7 +16,8 @@ const (
 	// Failed is any failure that asking again may cure: the network, a body cut
 	// short, 429, 5xx, but also 401, 403 and 404, which others have to cure.
 	Failed Kind = iota
-	// PageRead is a page of a list that was read to its end.
+	// PageRead is a page of a list that was read to its end, or the initial events
+	// of a watch-list that were.
 	PageRead
 	// Expired is a resource version or continue token that the server has
 	// forgotten (410).
@@ -33,6 +34,11 @@ const (
 	WatchBroken
 	// Stalled is a watch that was silent for longer than it may be.
 	Stalled
+	// NoWatchList is a watch-list that the server refuses, or of which it does not
+	// know that its initial events must end.
+	NoWatchList
+	// EndedEarly is a watch-list that ended before its initial events did.
+	EndedEarly
 )
 
 // Outcome is what came of one request.
@@ -41,6 +47,8 @@ type Outcome struct {
 	// ResourceVersion and Continue are those of the list, for PageRead.
 	ResourceVersion string
 	Continue        string
+	// Shown tells that a request that failed had brought objects before it did.
+	Shown bool
 	// Internal tells that a WatchBroken was an internal error of the server (500).
 	Internal bool
 	// At is when the watch broke, for WatchBroken and WatchTooShort.
@@ -71,6 +79,25 @@ func ClassifyStream(err error, at time.Time) Outcome {
 	default:
 		return Outcome{Kind: WatchBroken, Internal: apierrors.IsInternalError(err), At: at}
 	}
+}
+
+// ClassifyWatchList names the failure err of the opening of a watch-list.
+func ClassifyWatchList(err error) Kind {
+	switch {
+	case apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err), apierrors.IsUnsupportedMediaType(err):
+		return NoWatchList
+	default:
+		return Classify(err)
+	}
+}
+
+// ClassifyInitialEvents names the error err that a watch-list sent as an event
+// before its initial events had ended.
+func ClassifyInitialEvents(err error) Kind {
+	if kind := Classify(err); kind == TooLarge {
+		return kind
+	}
+	return EndedEarly
 }
 
 // isExpired knows both reasons that servers give with 410: Expired, and Gone

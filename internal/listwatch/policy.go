@@ -28,6 +28,9 @@ const (
 // consistent pages of the default size.
 type Policy struct {
 	Style Style
+	// WatchList reads complete sets with a watch-list, and in Style only where that
+	// does not work.
+	WatchList bool
 	// PageSize is the number of objects in a page; zero means DefaultPageSize,
 	// except that CacheFirst then asks for pages only where the server's cache
 	// is not passed by because of them.
@@ -38,6 +41,28 @@ type Policy struct {
 	// InternalErrorRetry is for how long a watch that breaks with an internal
 	// error of the server is tried again before a list.
 	InternalErrorRetry time.Duration
+}
+
+// Streams reports whether the request of state s is a watch-list.
+func (p Policy) Streams(s State) bool {
+	start, ok := s.(Start)
+	return ok && p.WatchList && !start.Lists
+}
+
+// WatchListOptions is what to ask the server for where Streams is true: the set,
+// not older than what is known, as events, and then what changes.
+func (p Policy) WatchListOptions(s Start, timeout time.Duration) metav1.ListOptions {
+	opts := metav1.ListOptions{
+		ResourceVersion:      s.Known,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		SendInitialEvents:    ptr.To(true),
+		AllowWatchBookmarks:  true,
+		TimeoutSeconds:       ptr.To(int64(timeout / time.Second)),
+	}
+	if s.Consistent {
+		opts.ResourceVersion = ""
+	}
+	return opts
 }
 
 // ListOptions is what to ask the server for in state s, Start or Listing.

@@ -87,3 +87,9 @@ func appendTag(dst []byte, field byte, length int) []byte {
 }
 
 func varintLen(v int) int { return (bits.Len64(uint64(v)|1) + 6) / 7 }
+
+// MessageIn returns where in an object in protobuf, as AppendObject makes it, its message of the given length is.
+func MessageIn(object []byte, length int) (from, to int) {
+	to = len(object) - 2*len(`\x1a\x00`) // the encoding and the type of the content, both empty
+	return to - length, to
+}

@@ -1,0 +1,274 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// change is what a watch told: an object that was added, modified or deleted, a
+// bookmark, or that something can not be read.
+type change struct {
+	event watch.EventType
+	it    item
+	// unreadable is what is wrong with the event; it may have a key all the same.
+	unreadable error
+	// bookmark is the resource version of a bookmark, and initialEnd tells the one
+	// that ends the initial events.
+	bookmark   string
+	initialEnd bool
+}
+
+// errResyncDue is returned by a feed instead of a change when the store is to be
+// resynced.
+var errResyncDue = errors.New("resync due")
+
+// feed is a watch that is open. It is to be closed.
+type feed interface {
+	// next waits for the next change, which is lent until the next call. The error is
+	// errResyncDue; io.EOF for the ordinary end; a *StallError; an apierrors.APIStatus
+	// that the server sent; a *BodyError; or that of ctx.
+	next(ctx context.Context) (change, error)
+	// expect sets for how long it may be silent.
+	expect(patience time.Duration)
+	close()
+}
+
+// wireFeed reads a watch off its body.
+type wireFeed struct {
+	*session
+	body   *stream
+	reader wire.WatchReader
+}
+
+// watchBuffer is what a watch holds while it waits. It grows with what comes.
+const watchBuffer = 2 << 10
+
+func (s *session) openFeed(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed, error) {
+	if s.wire == nil {
+		return s.openChannel(ctx, opts, patience)
+	}
+	opts.Watch = true
+	body, err := s.open(ctx, opts, patience)
+	if err != nil {
+		return nil, err
+	}
+	f := &wireFeed{session: s, body: body}
+	f.reader = wire.NewWatchReader(body, body.format, wire.Options{BufferBytes: watchBuffer})
+	if s.resync != nil {
+		return pump(f), nil
+	}
+	return f, nil
+}
+
+func (f *wireFeed) expect(patience time.Duration) { f.body.expect(patience) }
+
+func (f *wireFeed) close() { f.body.close() }
+
+func (f *wireFeed) next(ctx context.Context) (change, error) {
+	event, err := f.reader.Next()
+	var lost *wire.ItemError
+	switch {
+	case ctx.Err() != nil:
+		return change{}, context.Cause(ctx)
+	case errors.As(err, &lost):
+		return change{unreadable: lost}, nil
+	case err == io.EOF:
+		return change{}, io.EOF
+	case err != nil:
+		return change{}, bodyError(true, err)
+	}
+	switch event.Type {
+	case watch.Error:
+		status, err := event.Status()
+		if err != nil {
+			return change{}, bodyError(true, err)
+		}
+		return change{}, apierrors.FromObject(status)
+	case watch.Bookmark:
+		return change{event: event.Type, bookmark: string(event.ResourceVersion), initialEnd: event.InitialEventsEnd}, nil
+	}
+	c := change{event: event.Type}
+	c.it, c.unreadable = f.readLent(event.Item, metav1.TypeMeta{}, place{})
+	return c, nil
+}
+
+// channelFeed is a watch of a ListerWatcher of others.
+type channelFeed struct {
+	*session
+	watch watch.Interface
+	quiet *silence
+}
+
+func (s *session) openChannel(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed, error) {
+	w, err := s.source.WatchWithContext(ctx, opts)
+	if err == nil && w == nil {
+		err = errors.New("the watch is nil")
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.contact()
+	return &channelFeed{session: s, watch: w, quiet: newSilence(patience)}, nil
+}
+
+func (f *channelFeed) expect(patience time.Duration) { f.quiet.expect(patience) }
+
+func (f *channelFeed) next(ctx context.Context) (change, error) {
+	// A slow store holds up the reader; that is not the server's silence.
+	f.quiet.heard()
+	for {
+		select {
+		case <-ctx.Done():
+			return change{}, context.Cause(ctx)
+		case event, ok := <-f.watch.ResultChan():
+			if !ok {
+				return change{}, io.EOF
+			}
+			f.contact()
+			return f.change(event)
+		case now := <-f.quiet.timer.C:
+			if lasted, stalled := f.quiet.over(now); stalled {
+				return change{}, &StallError{Silence: lasted}
+			}
+		case <-f.resyncDue():
+			return change{}, errResyncDue
+		}
+	}
+}
+
+func (f *channelFeed) change(event watch.Event) (change, error) {
+	c := change{event: event.Type}
+	switch event.Type {
+	case watch.Error:
+		return c, apierrors.FromObject(event.Object)
+	case watch.Bookmark:
+		c.bookmark, c.unreadable = bookmarkVersion(event.Object)
+	case watch.Added, watch.Modified, watch.Deleted:
+		c.it, c.unreadable = f.read(event.Object, place{})
+	default:
+		c.unreadable = fmt.Errorf("unknown event type %q", event.Type)
+	}
+	return c, nil
+}
+
+func bookmarkVersion(obj runtime.Object) (string, error) {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return "", fmt.Errorf("bookmark: %w", err)
+	}
+	return accessor.GetResourceVersion(), nil
+}
+
+// stopMost is how long a watch may take to stop.
+const stopMost = 10 * time.Second
+
+// close stops the watch and waits until its goroutine has ended. It closes its
+// channel then, so watch.Interface says; some do not.
+func (f *channelFeed) close() {
+	f.quiet.stop()
+	f.watch.Stop()
+	late := time.NewTimer(stopMost)
+	defer late.Stop()
+	for {
+		select {
+		case _, open := <-f.watch.ResultChan():
+			if !open {
+				return
+			}
+		case <-late.C:
+			f.fail(fmt.Errorf("a %T did not close its channel within %v of Stop", f.watch, stopMost))
+			return
+		}
+	}
+}
+
+// pumpedFeed reads a wireFeed in a goroutine, so that a resync need not wait for
+// the next event. It hands one change over at a time, since changes are lent.
+type pumpedFeed struct {
+	*wireFeed
+	changes chan pumped
+	// taken is sent to when the change that was handed over is of no more use.
+	taken   chan struct{}
+	holding bool
+	closed  chan struct{}
+	reading sync.WaitGroup
+}
+
+type pumped struct {
+	change
+	err error
+}
+
+func pump(f *wireFeed) *pumpedFeed {
+	p := &pumpedFeed{wireFeed: f, changes: make(chan pumped), taken: make(chan struct{}), closed: make(chan struct{})}
+	p.reading.Go(p.read)
+	return p
+}
+
+func (p *pumpedFeed) read() {
+	for {
+		c, err := p.wireFeed.next(p.body.ctx)
+		select {
+		case p.changes <- pumped{c, err}:
+		case <-p.closed:
+			return
+		}
+		if err != nil {
+			return
+		}
+		select {
+		case <-p.taken:
+		case <-p.closed:
+			return
+		}
+	}
+}
+
+func (p *pumpedFeed) next(ctx context.Context) (change, error) {
+	if p.holding {
+		p.taken <- struct{}{}
+		p.holding = false
+	}
+	select {
+	case c := <-p.changes:
+		p.holding = c.err == nil
+		return c.change, c.err
+	case <-p.resyncDue():
+		return change{}, errResyncDue
+	case <-ctx.Done():
+		return change{}, context.Cause(ctx)
+	}
+}
+
+func (p *pumpedFeed) close() {
+	close(p.closed)
+	p.wireFeed.close()
+	p.reading.Wait()
+}
+
+// classify names the error that a feed ended with.
+func classifyFeed(err error, at time.Time) listwatch.Outcome {
+	var stalled *StallError
+	var body *BodyError
+	switch {
+	case errors.As(err, &stalled):
+		return listwatch.Outcome{Kind: listwatch.Stalled}
+	case errors.As(err, &body) && !body.malformed():
+		return listwatch.Outcome{Kind: listwatch.WatchEnded}
+	default:
+		return listwatch.ClassifyStream(err, at)
+	}
+}

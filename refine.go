@@ -1,0 +1,76 @@
+package informer
+
+import (
+	"errors"
+	"fmt"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/prune"
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// refining is what happens to an object between the wire and its consumer: it is
+// decoded, loses fields, and is transformed.
+type refining struct {
+	form      form
+	prune     prune.Paths
+	transform cache.TransformFunc
+}
+
+// refine returns obj, an object as it was read, as the consumer is to see it.
+func (r refining) refine(obj interface{}) (interface{}, error) {
+	raw, ok := obj.(*RawObject)
+	switch {
+	case !ok:
+		r.prune.Apply(obj)
+	case r.form.decode != nil:
+		decoded, err := r.form.decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		if raw.format == wire.Protobuf {
+			r.form.pruneDecoded.Apply(decoded)
+		}
+		obj = decoded
+	}
+	if r.transform == nil {
+		return obj, nil
+	}
+	return r.transformed(obj)
+}
+
+// transformed calls Transform. Where utilruntime lets the process survive a
+// panic, so does the informer.
+func (r refining) transformed(obj interface{}) (result interface{}, err error) {
+	defer utilruntime.HandleCrash(func(value interface{}) {
+		err = fmt.Errorf("transform: %w", &PanicError{Value: value})
+	})
+	result, err = r.transform(obj)
+	if err == nil && result == nil {
+		err = errors.New("transform returned nil")
+	}
+	return result, err
+}
+
+// refined returns the deltas of an entry as the consumer is to see them. An object
+// that can not be is the error; what was there before it is returned all the same.
+func (f *flow) refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
+	if f.intake.form.decode == nil || f.intake.extra != nil {
+		return e.Deltas, nil
+	}
+	deltas := make([]deltaqueue.Delta, 0, len(e.Deltas))
+	for _, d := range e.Deltas {
+		if raw, ok := d.Object.(*RawObject); ok {
+			obj, err := f.intake.refine(raw)
+			if err != nil && d.Type != cache.Deleted {
+				return deltas, item{key: d.Key, place: raw.place}.unreadable(err)
+			}
+			d.Object = obj // a deletion counts, whatever becomes of its object
+		}
+		deltas = append(deltas, d)
+	}
+	return deltas, nil
+}

@@ -1,0 +1,108 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// wireSource is a ListerWatcher that lends the body of a list or a watch while
+// it arrives.
+type wireSource interface {
+	// open asks for a list or, if opts say so, for a watch, in one of the content
+	// types of accept. It returns the body, which is to be closed, and its content
+	// type. The error of an answer that is none is an apierrors.APIStatus.
+	open(ctx context.Context, opts metav1.ListOptions, accept string) (body io.ReadCloser, contentType string, err error)
+	// asksProtobuf tells whether the client's configuration asks for protobuf.
+	asksProtobuf() bool
+	// watchListFailure is why a watch-list did not work here lately, nil if none has
+	// failed; and watchListFailed notes that one did not.
+	watchListFailure() error
+	watchListFailed(why error)
+}
+
+// stream is a body while it arrives. Reading fails with a *StallError when
+// nothing comes for longer than its patience; the time between two reads does
+// not count, so that a slow handler is not taken for a silent server.
+type stream struct {
+	io.ReadCloser
+	format wire.Format
+	// patience is how long a read may wait, a time.Duration.
+	patience atomic.Int64
+	arrived  func()
+	timer    *time.Timer
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+}
+
+// open opens a list or a watch.
+func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*stream, error) {
+	b := &stream{arrived: s.contact}
+	b.expect(patience)
+	b.ctx, b.cancel = context.WithCancelCause(ctx)
+	b.timer = time.AfterFunc(patience, b.giveUp)
+	body, contentType, err := s.wire.open(b.ctx, opts, s.form.accept(!opts.Watch))
+	b.timer.Stop()
+	if err != nil {
+		b.cancel(nil)
+		return nil, b.reason(err)
+	}
+	s.contact()
+	b.ReadCloser = body
+	if b.format, err = wire.FormatOf(contentType); err != nil {
+		defer b.close()
+		return nil, b.unknown(contentType, opts.Watch)
+	}
+	return b, nil
+}
+
+// expect sets how long a read may wait, from the next one on.
+func (b *stream) expect(patience time.Duration) { b.patience.Store(int64(patience)) }
+
+// giveUp ends a read that waits for too long.
+func (b *stream) giveUp() { b.cancel(&StallError{Silence: time.Duration(b.patience.Load())}) }
+
+// reason is why reading failed: that it was given up, if so.
+func (b *stream) reason(err error) error {
+	var stalled *StallError
+	if errors.As(context.Cause(b.ctx), &stalled) {
+		return stalled
+	}
+	return err
+}
+
+func (b *stream) Read(p []byte) (int, error) {
+	b.timer.Reset(time.Duration(b.patience.Load()))
+	n, err := b.ReadCloser.Read(p)
+	b.timer.Stop()
+	if n > 0 {
+		b.arrived()
+	}
+	if err != nil && err != io.EOF {
+		err = b.reason(err)
+	}
+	return n, err
+}
+
+func (b *stream) close() {
+	b.timer.Stop()
+	b.ReadCloser.Close()
+	b.cancel(nil)
+}
+
+// unknown says what an answer of an unknown content type is.
+func (b *stream) unknown(contentType string, watch bool) error {
+	const most = 256
+	head, err := io.ReadAll(io.LimitReader(b, most))
+	if len(head) == 0 && err != nil {
+		return err
+	}
+	return &BodyError{Watch: watch, Head: head, Err: fmt.Errorf("%w: %q", ErrContentType, contentType)}
+}

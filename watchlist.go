@@ -1,0 +1,159 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/internal/listwatch"
+)
+
+// chooseMode decides, before a generation begins, whether to read it with a
+// watch-list, and says so in the status.
+func (s *session) chooseMode(state listwatch.Start) {
+	var why error
+	switch {
+	case s.mode != ListModeAuto && s.mode != ListModeWatchList:
+		return
+	case s.wire == nil:
+		why = errNoWire
+	case s.mode == ListModeAuto:
+		why = s.wire.watchListFailure()
+	}
+	s.policy.WatchList = why == nil
+	switch {
+	case why != nil:
+		s.use(ListModePaged, why)
+	case !state.Lists:
+		s.use(ListModeWatchList, nil)
+	}
+}
+
+// errNoWire is why the objects of others' ListerWatchers are listed.
+var errNoWire = errors.New("the ListerWatcher is not one of a DynamicListerWatcherFactory")
+
+// fallBack has pages listed where a watch-list did not work.
+func (s *session) fallBack(why error) {
+	s.wire.watchListFailed(why)
+	s.use(ListModePaged, why)
+}
+
+// errNoEndBookmark says that a watch-list does not end its initial events.
+var errNoEndBookmark = errors.New("a bookmark came that does not end the initial events")
+
+// watchList reads the initial events of a watch-list into the generation under
+// way. The watch that follows them stays open.
+func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwatch.Outcome, error) {
+	timeout := s.watchTimeout()
+	changes, err := s.openFeed(ctx, s.policy.WatchListOptions(state, timeout), s.listPatience())
+	if err != nil {
+		return listwatch.Outcome{Kind: listwatch.ClassifyWatchList(err)}, watchListError(err)
+	}
+	changes.expect(stallInInitialEvents)
+	outcome, err := s.initialEvents(ctx, changes)
+	if err != nil {
+		changes.close()
+		return outcome, watchListError(err)
+	}
+	changes.expect(s.bookmarkPatience())
+	s.opened = changes
+	return outcome, nil
+}
+
+func watchListError(err error) error { return fmt.Errorf("watch-list: %w", err) }
+
+func (s *session) initialEvents(ctx context.Context, changes feed) (listwatch.Outcome, error) {
+	for index := 0; ; index++ {
+		c, err := changes.next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return listwatch.Outcome{Kind: listwatch.Failed}, ctx.Err()
+		case errors.Is(err, errResyncDue): // what is shown must not be mixed with what is repeated
+			s.resync.Reset(s.resyncPeriod)
+			continue
+		case err != nil:
+			return classifyInitialEvents(err)
+		}
+		c.it.place = place{watch: true, index: index}
+		switch {
+		case c.event == watch.Bookmark && c.initialEnd:
+			return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: c.bookmark}, nil
+		case c.event == watch.Bookmark:
+			return listwatch.Outcome{Kind: listwatch.NoWatchList}, errNoEndBookmark
+		case c.event == watch.Added || c.unreadable != nil:
+			s.show(ctx, c.it, c.unreadable)
+		default:
+			// What changes while the set is read comes between it.
+			if err := s.changeBetween(ctx, c); err != nil {
+				return listwatch.Outcome{Kind: listwatch.Failed}, err
+			}
+		}
+	}
+}
+
+// changeBetween hands on a change of an object that was shown before.
+func (s *session) changeBetween(ctx context.Context, c change) error {
+	stale, err := s.into.put(ctx, c.event, c.it)
+	if stale {
+		s.stale()
+	}
+	if err != nil && s.refused(ctx, err) {
+		s.keep(c.it.key)
+	}
+	return ctx.Err()
+}
+
+func classifyInitialEvents(err error) (listwatch.Outcome, error) {
+	var stalled *StallError
+	switch {
+	case errors.As(err, &stalled):
+		return listwatch.Outcome{Kind: listwatch.NoWatchList}, err
+	case err == io.EOF:
+		return listwatch.Outcome{Kind: listwatch.EndedEarly}, io.ErrUnexpectedEOF
+	default:
+		return listwatch.Outcome{Kind: listwatch.ClassifyInitialEvents(err)}, err
+	}
+}
+
+// watchListMemory remembers for which resources of a server a watch-list did not
+// work, and why. It forgets after an hour: servers are upgraded.
+type watchListMemory struct {
+	mu       sync.Mutex
+	failures map[schema.GroupVersionResource]watchListFailure
+}
+
+type watchListFailure struct {
+	why  error
+	when time.Time
+}
+
+const watchListMemoryLasts = time.Hour
+
+func newWatchListMemory() *watchListMemory {
+	return &watchListMemory{failures: map[schema.GroupVersionResource]watchListFailure{}}
+}
+
+// failed notes that a watch-list did not work.
+func (m *watchListMemory) failed(gvr schema.GroupVersionResource, why error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failures[gvr] = watchListFailure{why, time.Now()}
+}
+
+// failure is why a watch-list did not work within the last hour; nil if none failed.
+func (m *watchListMemory) failure(gvr schema.GroupVersionResource) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f, ok := m.failures[gvr]
+	if ok && time.Since(f.when) >= watchListMemoryLasts {
+		delete(m.failures, gvr)
+		return nil
+	}
+	return f.why
+}
