@@ -83,7 +83,7 @@ func (p *plan) runSize(ctx context.Context, r *report, entries []entry, size int
 
 // runInTurn runs the contestants one after the other, and all of them again.
 func (p *plan) runInTurn(ctx context.Context, h *results, target race.Target) error {
-	for run := range p.runs {
+	for run := range p.runsOf(h.size) {
 		for _, e := range h.entries {
 			result, err := e.run(ctx, h.scenario, target, p.limits)
 			if err != nil {

@@ -46,7 +46,7 @@ func buildPrograms(ctx context.Context) (_ *programs, err error) {
 	if output, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the contestants (in the directory bench): %w\n%s", err, output)
 	}
-	for _, name := range []string{"floor", "ours", "clientgo"} {
+	for _, name := range []string{"floor", "ours", "ourstyped", "clientgo"} {
 		program := filepath.Join(dir, name)
 		var entries []race.Entry
 		if err := tell(ctx, program, race.Order{}, &entries); err != nil {

@@ -85,7 +85,7 @@ without the others' code. client-go has its defaults: it reads watch-lists
 	for _, h := range r.heats {
 		switch h.scenario {
 		case race.ColdStart:
-			h.startTable(&b, fmt.Sprintf("Cold start, %s pods", thousands(h.size)))
+			h.startTable(&b, fmt.Sprintf("Cold start, %s pods%s", thousands(h.size), once(r.plan.runsOf(h.size))))
 		case race.Relist:
 			h.startTable(&b, fmt.Sprintf("The same again, nothing has changed, %s pods", thousands(h.size)))
 		case race.SlowHandler:
@@ -135,7 +135,7 @@ func (h *results) startTable(b *bytes.Buffer, title string) {
 }
 
 func (h *results) slowTable(b *bytes.Buffer) {
-	header(b, fmt.Sprintf("A handler that sleeps %v per object, %s pods", race.SlowHandlerSleep, thousands(h.size)), "objects handled", "wall", "CPU", "peak RSS")
+	header(b, fmt.Sprintf("A handler that sleeps %v per object, %s pods (one run, all side by side)", race.SlowHandlerSleep, thousands(h.size)), "objects handled", "wall", "CPU", "peak RSS")
 	for _, e := range h.entries {
 		row(b, e.Name, fmt.Sprintf("%.0f", h.of(e.Name, delivered)), fmt.Sprintf("%.0f s", h.of(e.Name, wall)),
 			fmt.Sprintf("%.2f s", h.of(e.Name, cpu)), mib(h.of(e.Name, peakMB)))
@@ -161,6 +161,14 @@ func (h *results) idleTable(b *bytes.Buffer) {
 	for _, e := range h.entries {
 		row(b, e.Name, fmt.Sprintf("%.1f", h.of(e.Name, goroutines)), fmt.Sprintf("%.1f KiB", h.of(e.Name, idleKiB)))
 	}
+}
+
+// once says that a figure is no median.
+func once(runs int) string {
+	if runs == 1 {
+		return " (one run)"
+	}
+	return ""
 }
 
 func header(b *bytes.Buffer, title string, columns ...string) {

@@ -91,7 +91,9 @@ func forgetPeakRSS() error { return os.WriteFile("/proc/self/clear_refs", []byte
 
 // inUse is the memory that the heap and the stacks occupy, garbage not counted.
 func inUse() uint64 {
-	for range 3 { // what finalizers and pools hold goes in later cycles
+	// What finalizers and pools hold goes in later cycles, and each halves the
+	// stacks that have become too large.
+	for range 6 {
 		runtime.GC()
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -14,6 +14,7 @@ import (
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
@@ -30,11 +31,10 @@ func main() {
 	race.Main(
 		floor("floor-json", acceptJSON, false, race.ColdStart, race.Relist, race.WatchBurst, race.Idle),
 		floor("floor-protobuf", acceptProtobuf, false, race.ColdStart, race.Relist, race.WatchBurst),
-		floor("floor-metadata-json", acceptJSON+asMetadata, false, race.ColdStart, race.Relist),
 		floor("floor-metadata-protobuf", acceptProtobuf+asMetadata, false, race.ColdStart, race.Relist, race.WatchBurst),
-		floor("floor-json-watchlist", acceptJSON, true, race.ColdStart),
-		floor("floor-protobuf-watchlist", acceptProtobuf, true, race.ColdStart),
-		floor("floor-metadata-protobuf-watchlist", acceptProtobuf+asMetadata, true, race.ColdStart),
+		floor("floor-json-watchlist", acceptJSON, true, race.ColdStart, race.Relist),
+		floor("floor-protobuf-watchlist", acceptProtobuf, true, race.ColdStart, race.Relist),
+		floor("floor-metadata-protobuf-watchlist", acceptProtobuf+asMetadata, true, race.ColdStart, race.Relist),
 	)
 }
 
@@ -82,7 +82,10 @@ func (s floorSource) list(ctx context.Context, namespace string) (string, error)
 		if err != nil {
 			return "", err
 		}
-		return "", discard(body) // nobody watches on
+		if s.target.Simulated {
+			return "", discard(body) // nobody watches on
+		}
+		return "", discardUntil(body, metav1.InitialEventsAnnotationKey)
 	}
 	query := url.Values{"limit": {strconv.Itoa(race.PageSize)}}
 	for {
@@ -160,6 +163,24 @@ func discard(body io.ReadCloser) error {
 	defer body.Close()
 	_, err := io.Copy(io.Discard, body)
 	return err
+}
+
+// discardUntil reads until a text has come, for a server that does not know when
+// to end.
+func discardUntil(body io.ReadCloser, text string) error {
+	defer body.Close()
+	buf := make([]byte, 32<<10)
+	kept := 0
+	for {
+		n, err := body.Read(buf[kept:])
+		if n += kept; bytes.Contains(buf[:n], []byte(text)) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		kept = copy(buf, buf[max(0, n-len(text)):n])
+	}
 }
 
 // drain is discard with next to no memory, for bodies that bring next to nothing.

@@ -1,13 +1,14 @@
-// Command ours has this library's informers: one contestant for each form of
-// objects and way to read a set.
-package main
+// Package ours makes contestants of this library's informers.
+package ours
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,19 +16,13 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-func main() {
-	every := race.Scenarios
-	race.Main(
-		contestant("ours-unstructured", "floor-json", &unstructured.Unstructured{}, runtime.ContentTypeJSON, informer.ListModePaged, every...),
-	)
-}
-
-func contestant(name, floor string, example runtime.Object, contentType string, mode informer.ListMode, scenarios ...race.Scenario) race.Contestant {
+// Contestant is one form of objects and one way to read a set.
+func Contestant(name, floor string, example runtime.Object, contentType string, mode informer.ListMode, scenarios ...race.Scenario) race.Contestant {
 	return race.Contestant{Entry: race.Entry{Name: name, Floor: floor, Scenarios: scenarios}, Connect: func(t *race.Target) (race.Source, error) {
 		config := t.Config()
-		config.ContentType, config.AcceptContentTypes = contentType, contentType
+		config.ContentType = contentType
 		factory, err := informer.NewDynamicListerWatcherFactory(config)
-		return source{name, factory, example, mode}, err
+		return &source{name: name, factory: factory, example: example, mode: mode}, err
 	}}
 }
 
@@ -38,15 +33,24 @@ type source struct {
 	factory informer.DynamicListerWatcherFactory
 	example runtime.Object
 	mode    informer.ListMode
+	errors  atomic.Int64
 }
 
-func (s source) Follow(ctx context.Context, f race.Follow) *race.Following {
+// report shows the first of what goes wrong: nothing should.
+func (s *source) report(_ *informer.Reflector, err error) {
+	if err != nil && s.errors.Add(1) <= 3 {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", s.name, err)
+	}
+}
+
+func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 	i := informer.NewResourceVersionInformer(s.name, informer.InformerConfig{
 		ListerWatcher:     s.factory.ForResource(f.Namespace, pods),
 		Storage:           f.Storage,
 		ExampleObject:     s.example,
 		ListMode:          s.mode,
 		WatchListPageSize: race.PageSize,
+		ErrorHandler:      s.report,
 		Handler: informer.ResourceEventHandlerFuncs{
 			AddFunc:    func(interface{}) { f.Added() },
 			UpdateFunc: func(_, obj interface{}) { f.Updated(obj.(metav1.Object).GetResourceVersion()) },
