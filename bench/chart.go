@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"image/color"
+	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/rvinformer/informer/bench/race"
 )
@@ -28,11 +34,11 @@ func medianOf(figure func(race.Result) float64) func(*results, entry) float64 {
 }
 
 var charts = []chart{
-	{"bench-cpu", "CPU of a cold start", "CPU time, in that of the floor in JSON (a GET that throws the same pods away)", "%.2f", race.ColdStart, true,
+	{"bench-cpu", "CPU of a cold start", "CPU time, × that of a GET of the same pods in JSON whose body is thrown away", "%.2f", race.ColdStart, true,
 		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
 	{"bench-rss", "Most memory in a cold start", "peak RSS in MiB", "%.0f", race.ColdStart, true, medianOf(peakMB)},
 	{"bench-slow", "Most memory with a slow handler", "peak RSS in MiB", "%.0f", race.SlowHandler, true, medianOf(peakMB)},
-	{"bench-relist", "CPU of a list in which nothing has changed", "CPU time, in that of the floor in JSON", "%.2f", race.Relist, true,
+	{"bench-relist", "CPU of a list in which nothing has changed", "CPU time, × that of a GET of the same pods in JSON whose body is thrown away", "%.2f", race.Relist, true,
 		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
 	{"bench-watch", "Changes read", "changes per second of CPU time", "%.0f", race.WatchBurst, false, medianOf(perCPUSecond)},
 	{"bench-idle", "An idle informer", "heap and stacks in KiB", "%.0f", race.Idle, true, medianOf(idleKiB)},
@@ -53,6 +59,11 @@ func (r *report) draw(docs string) (names []string, err error) {
 	return names, nil
 }
 
+func init() {
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
+	plotter.DefaultFont = plot.DefaultFont
+}
+
 var (
 	floorColor = color.RGBA{0x9a, 0xa5, 0xb1, 0xff}
 	oursColor  = color.RGBA{0x1f, 0x77, 0xb4, 0xff}
@@ -70,8 +81,14 @@ func colorOf(e entry) color.Color {
 	}
 }
 
+// shows tells whether a contestant has a bar: of the floors two are enough.
+func (c chart) shows(e entry) bool {
+	return !e.IsFloor() || c.floors && (e.Name == "floor-json" || e.Name == "floor-protobuf")
+}
+
 func (c chart) draw(h *results, path string) error {
 	p := plot.New()
+	p.BackgroundColor = color.White
 	p.Title.Text = c.title
 	if c.scenario != race.WatchBurst && c.scenario != race.Idle {
 		p.Title.Text += fmt.Sprintf(", %s pods", thousands(h.size))
@@ -81,16 +98,26 @@ func (c chart) draw(h *results, path string) error {
 	p.X.Label.Text = c.unit
 	p.X.Label.Padding = vg.Points(6)
 	p.X.Min = 0
+	p.X.LineStyle.Width, p.X.Tick.LineStyle.Width = 0, 0
+	p.X.Tick.Marker = plot.TickerFunc(func(low, high float64) []plot.Tick {
+		ticks := plot.DefaultTicks{}.Ticks(low, high)
+		for i := range ticks {
+			if ticks[i].Label != "" {
+				ticks[i].Label = c.label(ticks[i].Value, false)
+			}
+		}
+		return ticks
+	})
 	grid := plotter.NewGrid()
 	grid.Horizontal.Width = 0
-	grid.Vertical.Color = color.Gray{0xe4}
+	grid.Vertical.Color = color.Gray{0xd8}
 	p.Add(grid)
 
 	var names []string
 	labels := plotter.XYLabels{}
 	most := 0.0
 	for _, e := range slices.Backward(h.entries) { // the first is at the top
-		if e.IsFloor() && !c.floors {
+		if !c.shows(e) {
 			continue
 		}
 		value := c.figure(h, e)
@@ -102,7 +129,7 @@ func (c chart) draw(h *results, path string) error {
 		bar.Color, bar.LineStyle.Width = colorOf(e), 0
 		p.Add(bar)
 		labels.XYs = append(labels.XYs, plotter.XY{X: value, Y: float64(len(names))})
-		labels.Labels = append(labels.Labels, fmt.Sprintf(c.format, value))
+		labels.Labels = append(labels.Labels, c.label(value, true))
 		names = append(names, e.Name)
 		most = max(most, value)
 	}
@@ -115,5 +142,37 @@ func (c chart) draw(h *results, path string) error {
 	p.X.Max = most * 1.1 // room for the labels
 	p.NominalY(names...)
 	p.Y.Tick.Label.Font.Size = vg.Points(11)
-	return p.Save(vg.Points(720), vg.Points(float64(90+26*len(names))), path)
+
+	width, height, margin := vg.Points(720), vg.Points(float64(110+26*len(names))), vg.Points(14)
+	canvas, err := draw.NewFormattedCanvas(width, height, "svg")
+	if err != nil {
+		return err
+	}
+	p.Draw(draw.Crop(paper(draw.New(canvas)), margin, -margin, margin, -margin))
+	var svg bytes.Buffer
+	if _, err := canvas.WriteTo(&svg); err != nil {
+		return err
+	}
+	// The same widths under other names, for who does not have that font.
+	const family = "font-family:Liberation Sans"
+	return os.WriteFile(path, bytes.ReplaceAll(svg.Bytes(), []byte(family), []byte(family+",Arial,Helvetica,sans-serif")), 0o644)
+}
+
+// paper fills a canvas with white: pages that show it may be dark.
+func paper(c draw.Canvas) draw.Canvas {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	return c
+}
+
+// label is how a value is written, beside a bar or below the axis.
+func (c chart) label(value float64, beside bool) string {
+	switch {
+	case value >= 1000:
+		return thousands(int(math.Round(value)))
+	case beside:
+		return fmt.Sprintf(c.format, value)
+	default:
+		return strconv.FormatFloat(value, 'g', -1, 64)
+	}
 }

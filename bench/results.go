@@ -71,6 +71,8 @@ func perSecond(r race.Result) float64    { return float64(r.Objects) / seconds(r
 func perCPUSecond(r race.Result) float64 { return float64(r.Objects) / seconds(r.CPU) }
 
 func goroutines(r race.Result) float64 { return r.Goroutines }
-func idleKiB(r race.Result) float64    { return r.IdleBytes / (1 << 10) }
+func stackKiB(r race.Result) float64   { return r.StackBytes / (1 << 10) }
+func liveKiB(r race.Result) float64    { return r.LiveBytes / (1 << 10) }
+func idleKiB(r race.Result) float64    { return r.InUseBytes / (1 << 10) }
 
 func seconds(d time.Duration) float64 { return d.Seconds() }

@@ -72,6 +72,20 @@ func templatePod() *corev1.Pod {
 	}
 }
 
+// Pod returns pod i of n as a server of n pods has it.
+func Pod(i, n int) *corev1.Pod {
+	id := newIdentity()
+	id.set(i, n)
+	pod := templatePod()
+	pod.Namespace = string(id[namespaceField])
+	pod.GenerateName = string(id[replicaSetField]) + "-"
+	pod.Name = pod.GenerateName + string(id[suffixField])
+	pod.OwnerReferences[0].Name = string(id[replicaSetField])
+	pod.UID = types.UID(id[uidField])
+	pod.ResourceVersion = string(id[versionField])
+	return pod
+}
+
 func fieldsV1(top string, n int) *metav1.FieldsV1 {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"f:%s":{".":{}`, top)

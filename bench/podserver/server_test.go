@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -191,6 +192,17 @@ func TestANamespaceIsEmpty(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, list.Items)
 	require.Equal(t, ListVersion(), list.ResourceVersion)
+}
+
+func TestPodIsWhatIsServed(t *testing.T) {
+	s := started(t)
+	list, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, i := range []int{0, 1, testPods - 1} {
+		want := Pod(i, testPods)
+		want.TypeMeta = metav1.TypeMeta{}
+		require.True(t, equality.Semantic.DeepEqual(*want, list.Items[i]), "pod %d", i)
+	}
 }
 
 func TestPodsAreAsLargeAsPromised(t *testing.T) {

@@ -25,13 +25,17 @@ func (t *trial) idleAround(ctx context.Context) error {
 	if err := c.grow(ctx, 1); err != nil {
 		return err
 	}
-	memory, goroutines := inUse(), runtime.NumGoroutine()
+	before, goroutines := settledMemory(), runtime.NumGoroutine()
 	n := t.Limits.IdleInformers
 	if err := c.grow(ctx, n); err != nil {
 		return err
 	}
 	t.result.Objects = n
-	t.result.IdleBytes = (float64(inUse()) - float64(memory)) / float64(n)
+	after := settledMemory()
+	each := func(before, after uint64) float64 { return (float64(after) - float64(before)) / float64(n) }
+	t.result.StackBytes = each(before.StackInuse, after.StackInuse)
+	t.result.LiveBytes = each(before.HeapAlloc, after.HeapAlloc)
+	t.result.InUseBytes = each(before.HeapInuse+before.StackInuse, after.HeapInuse+after.StackInuse)
 	t.result.Goroutines = float64(runtime.NumGoroutine()-goroutines) / float64(n)
 	return t.result.notePeakRSS()
 }

@@ -24,9 +24,12 @@ type Result struct {
 	AllocBytes uint64
 	PeakRSS    int64
 
-	// Per idle informer.
+	// Per idle informer: goroutines, their stacks, live objects, and what heap and
+	// stacks occupy, gaps included.
 	Goroutines float64
-	IdleBytes  float64
+	StackBytes float64
+	LiveBytes  float64
+	InUseBytes float64
 
 	// ServerCPU is what the server has used meanwhile.
 	ServerCPU time.Duration
@@ -89,8 +92,8 @@ func peakRSS() (int64, error) {
 // forgetPeakRSS makes the peak what is in use now.
 func forgetPeakRSS() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
 
-// inUse is the memory that the heap and the stacks occupy, garbage not counted.
-func inUse() uint64 {
+// settledMemory is what is in use when there is no garbage.
+func settledMemory() runtime.MemStats {
 	// What finalizers and pools hold goes in later cycles, and each halves the
 	// stacks that have become too large.
 	for range 6 {
@@ -99,5 +102,5 @@ func inUse() uint64 {
 	}
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
-	return now.HeapInuse + now.StackInuse
+	return now
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +25,7 @@ import (
 const (
 	acceptJSON     = "application/json"
 	acceptProtobuf = "application/vnd.kubernetes.protobuf"
-	asMetadata     = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	asMetadata     = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 )
 
 func main() {
@@ -147,7 +148,11 @@ func (s floorSource) get(ctx context.Context, namespace string, query url.Values
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Accept", s.accept)
+	accept := s.accept
+	if query.Get("watch") == "" {
+		accept = strings.Replace(accept, "PartialObjectMetadata", "PartialObjectMetadataList", 1)
+	}
+	request.Header.Set("Accept", accept)
 	response, err := s.client.Do(request)
 	if err != nil {
 		return nil, err
