@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -121,6 +122,9 @@ func (w *world) lister() cache.ListerWatcher {
 func (w *world) verbs() (verbs []string) {
 	for _, r := range w.Requests() {
 		text := r.Verb
+		if ptr.Deref(r.Options.SendInitialEvents, false) {
+			text += "-list"
+		}
 		if r.Options.Limit != 0 {
 			text += fmt.Sprintf(" limit=%d", r.Options.Limit)
 		}

@@ -28,6 +28,9 @@ func TestNext(t *testing.T) {
 	consistent := Start{Known: "5", Consistent: true}
 	relist := Start{Known: "7"}
 	patient := Policy{InternalErrorRetry: 5 * time.Minute}
+	streams := Policy{WatchList: true}
+	lists := Start{Known: "5", Lists: true}
+	endedOnce := Start{Known: "5", Consistent: true, EarlyEnds: 1}
 	for name, test := range map[string]struct {
 		policy Policy
 		state  State
@@ -65,6 +68,19 @@ func TestNext(t *testing.T) {
 		"watch, internal error": {policy: patient, state: struck, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(time.Minute)},
 			want: Step{State: Watching{ResourceVersion: "7", Strikes: 2, StruckAt: now, StruckLast: now.Add(time.Minute)}, Pause: BackoffPause}},
 		"watch, internal error too long": {policy: patient, state: Watching{ResourceVersion: "7", Strikes: 6, StruckAt: now, StruckLast: now.Add(4 * time.Minute)}, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(5 * time.Minute)}, want: Step{State: relist, Pause: BackoffPause}},
+		"start, failed after some":       {state: start, kind: Outcome{Kind: Failed, Shown: true}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: BackoffPause}},
+		"watch-list, read":               {policy: streams, state: start, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration}},
+		"watch-list, failed":             {policy: streams, state: start, kind: Outcome{Kind: Failed}, want: Step{State: start, Effect: AbandonGeneration, Pause: BackoffPause}},
+		"watch-list, refused":            {policy: streams, state: start, kind: Outcome{Kind: BadRequest}, want: Step{State: lists, Effect: AbandonGeneration, Fallback: true}},
+		"watch-list, no end":             {policy: streams, state: start, kind: Outcome{Kind: NoWatchList}, want: Step{State: lists, Effect: AbandonGeneration, Fallback: true}},
+		"watch-list, too large":          {policy: streams, state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
+		"watch-list, expired":            {policy: streams, state: start, kind: Outcome{Kind: Expired}, want: Step{State: consistent, Effect: AbandonGeneration}},
+		"watch-list, too large again":    {policy: streams, state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: BackoffPause}},
+		"watch-list, ended early":        {policy: streams, state: start, kind: Outcome{Kind: EndedEarly}, want: Step{State: endedOnce, Effect: AbandonGeneration, Pause: BackoffPause}},
+		"watch-list, ended early twice":  {policy: streams, state: endedOnce, kind: Outcome{Kind: EndedEarly}, want: Step{State: Start{Known: "5", Consistent: true, Lists: true}, Effect: AbandonGeneration, Fallback: true}},
+		"fallen back, page":              {policy: streams, state: lists, kind: Outcome{Kind: PageRead, Continue: "c"}, want: Step{State: Listing{Start: lists, Continue: "c"}}},
+		"fallen back, expired":           {policy: streams, state: Listing{Start: lists, Continue: "c"}, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 1, Lists: true}, Effect: AbandonGeneration}},
+		"watch, expired, tries again":    {policy: streams, state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, test.policy.Next(test.state, test.kind)) })
 	}
@@ -104,6 +120,40 @@ func TestWatchOptions(t *testing.T) {
 	want := metav1.ListOptions{ResourceVersion: "5", AllowWatchBookmarks: true, TimeoutSeconds: ptr.To(int64(7))}
 	for _, style := range []Style{Paged, Full, CacheFirst} {
 		require.Equal(t, want, Policy{Style: style}.WatchOptions(Watching{ResourceVersion: "5"}, 7900*time.Millisecond))
+	}
+}
+
+func TestWatchListOptions(t *testing.T) {
+	p := Policy{WatchList: true}
+	require.True(t, p.Streams(Start{}))
+	require.False(t, p.Streams(Start{Lists: true}))
+	require.False(t, p.Streams(Listing{}))
+	require.False(t, Policy{}.Streams(Start{}))
+	want := metav1.ListOptions{
+		ResourceVersion: "5", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, SendInitialEvents: ptr.To(true),
+		AllowWatchBookmarks: true, TimeoutSeconds: ptr.To(int64(7)),
+	}
+	require.Equal(t, want, p.WatchListOptions(Start{Known: "5"}, 7900*time.Millisecond))
+	want.ResourceVersion = ""
+	require.Equal(t, want, p.WatchListOptions(Start{Known: "5", Consistent: true}, 7*time.Second))
+}
+
+func TestClassifyWatchList(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for _, test := range []struct {
+		err              error
+		opening, initial Kind
+	}{
+		{apierrors.NewMethodNotSupported(pods, "watch"), NoWatchList, EndedEarly},
+		{apierrors.NewGenericServerResponse(http.StatusNotAcceptable, "get", pods, "", "", 0, false), NoWatchList, EndedEarly},
+		{apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "x", nil), BadRequest, EndedEarly},
+		{apierrors.NewTimeoutError("Too large resource version: 9, current: 5", 1), TooLarge, TooLarge},
+		{apierrors.NewResourceExpired("old"), Expired, EndedEarly},
+		{io.ErrUnexpectedEOF, Failed, EndedEarly},
+		{apierrors.NewTooManyRequests("busy", 3), Failed, EndedEarly},
+	} {
+		require.Equal(t, test.opening, ClassifyWatchList(test.err), "%v", test.err)
+		require.Equal(t, test.initial, ClassifyInitialEvents(test.err), "%v", test.err)
 	}
 }
 

@@ -138,7 +138,7 @@ func (p Policy) nextStreaming(s Start, o Outcome) Step {
 	case NoWatchList, BadRequest:
 		again.EarlyEnds, again.Lists = 0, true
 		return Step{State: again, Effect: AbandonGeneration, Fallback: true}
-	case TooLarge:
+	case TooLarge, Expired:
 		again.Consistent = true
 		return Step{State: again, Effect: AbandonGeneration, Pause: pauseIf(s.Consistent)}
 	default:

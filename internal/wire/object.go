@@ -88,8 +88,11 @@ func appendTag(dst []byte, field byte, length int) []byte {
 
 func varintLen(v int) int { return (bits.Len64(uint64(v)|1) + 6) / 7 }
 
+// envelopeEnd is what appendProto writes behind the message: two fields of two bytes, both empty.
+const envelopeEnd = 4
+
 // MessageIn returns where in an object in protobuf, as AppendObject makes it, its message of the given length is.
 func MessageIn(object []byte, length int) (from, to int) {
-	to = len(object) - 2*len(`\x1a\x00`) // the encoding and the type of the content, both empty
+	to = len(object) - envelopeEnd
 	return to - length, to
 }

@@ -269,7 +269,10 @@ func checkProtoObject(t testing.TB, object runtime.Object, g got, list ListMeta)
 	require.NoError(t, g.err)
 	require.Equal(t, []string{m.GetName(), m.GetNamespace(), string(m.GetUID()), m.GetResourceVersion()}, []string{g.Name, g.Namespace, g.UID, g.RV})
 	item := Item{Format: Protobuf, Bytes: []byte(g.Bytes)}
-	again, _, err := protoCodec.Decode(item.AppendObject(nil, list.APIVersion, list.ItemKind()), nil, nil)
+	own := item.AppendObject(nil, list.APIVersion, list.ItemKind())
+	from, to := MessageIn(own, len(item.Bytes))
+	require.Equal(t, g.Bytes, string(own[from:to]))
+	again, _, err := protoCodec.Decode(own, nil, nil)
 	if runtime.IsNotRegisteredError(err) {
 		return
 	}
