@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,9 @@ func all(ctx context.Context, p *plan) (err error) {
 		}
 	}
 	r.took = time.Since(began)
-	if err := r.tables(os.Stdout); err != nil {
+	var tables bytes.Buffer
+	r.tables(&tables, false)
+	if _, err := tables.WriteTo(os.Stdout); err != nil {
 		return err
 	}
 	if p.docs == "" {

@@ -44,19 +44,26 @@ var charts = []chart{
 	{"bench-idle", "An idle informer", "heap and stacks in KiB", "%.0f", race.Idle, true, medianOf(idleKiB)},
 }
 
-// draw writes a chart for each heat of the first size, and returns their names.
-func (r *report) draw(docs string) (names []string, err error) {
+// charts are those of a heat: of the first size, one for each scenario or two.
+func (r *report) charts(h *results) (some []chart) {
 	for _, c := range charts {
-		i := slices.IndexFunc(r.heats, func(h *results) bool { return h.scenario == c.scenario && h.size == r.plan.pods[0] })
-		if i < 0 {
-			continue
+		if !r.plan.real && c.scenario == h.scenario && h.size == r.plan.pods[0] {
+			some = append(some, c)
 		}
-		if err := c.draw(r.heats[i], filepath.Join(docs, c.name+".svg")); err != nil {
-			return nil, fmt.Errorf("chart %s: %w", c.name, err)
-		}
-		names = append(names, c.name)
 	}
-	return names, nil
+	return some
+}
+
+// draw writes the charts.
+func (r *report) draw(docs string) error {
+	for _, h := range r.heats {
+		for _, c := range r.charts(h) {
+			if err := c.draw(h, filepath.Join(docs, c.name+".svg")); err != nil {
+				return fmt.Errorf("chart %s: %w", c.name, err)
+			}
+		}
+	}
+	return nil
 }
 
 func init() {
