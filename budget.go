@@ -8,7 +8,7 @@ import (
 
 // Budget is the number of bytes of undelivered objects that one or more informers
 // allow themselves. An object counts from when it was read until its handler has
-// returned, with the length of its encoding and a little more. An informer reads no
+// returned, with the memory that its encoding takes. An informer reads no
 // further while its budget is spent, unless nothing waits for its handler: so each
 // gets on, whatever the others do, and an object larger than all of the budget
 // passes. What is in use may be more than the limit by one object per informer.

@@ -48,7 +48,7 @@ func TestABudgetStopsTheReading(t *testing.T) {
 					require.InDelta(t, 10*size, budget.InUse(), 2*size)
 					require.Equal(t, budget.InUse(), i.Status().QueuedBytes)
 					require.Less(t, i.Status().Queued, 11)
-					require.Greater(t, i.Status().Queued, 5)
+					require.Greater(t, i.Status().Queued, 4)
 					<-i.HasSyncedChecker().Done()
 					require.LessOrEqual(t, budget.Peak(), budget.Limit())
 					w.requireState(&r)

@@ -26,8 +26,10 @@ type flow struct {
 	retry bool
 	// skipUnchanged keeps objects from process that a list shows unchanged.
 	skipUnchanged bool
-	workers       int
-	budget        *Budget
+	// lends takes objects back from the consumer when process has returned.
+	lends   bool
+	workers int
+	budget  *Budget
 	// seed, if set, fills the storage at the beginning of each run.
 	seed func()
 	// intake is the sink's configuration; each run adds its queue.
@@ -78,6 +80,10 @@ func (f *flow) begin() (*deltaqueue.Queue, error) {
 	}
 	f.running = true
 	f.intake.form = f.reflector.wireForm()
+	f.intake.pool = nil
+	if f.intake.extra == nil && (f.lends || f.intake.form.decode != nil) {
+		f.intake.pool = &rawObjects
+	}
 	resume := ""
 	if f.queue != nil {
 		resume = f.queue.ResumePoint()
@@ -110,6 +116,7 @@ func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
 			f.reflector.skip(unreadable)
 		}
 		err = f.reflector.guard(ctx, e.Key, func() error { return f.process(e, deltas) })
+		taken := e.Deltas
 		switch {
 		case err == nil && len(deltas) < len(e.Deltas):
 			queue.Skip(e)
@@ -117,8 +124,22 @@ func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
 			queue.Done(e)
 		case f.retry:
 			queue.Retry(e, retryDelay(e.Attempts))
+			continue
 		default:
 			queue.Drop(e)
+		}
+		f.takeBack(taken)
+	}
+}
+
+// takeBack ends the loan of the objects off the wire in deltas.
+func (f *flow) takeBack(deltas []deltaqueue.Delta) {
+	if f.intake.pool == nil {
+		return
+	}
+	for _, d := range deltas {
+		if raw, ok := d.Object.(*RawObject); ok {
+			f.intake.pool.put(raw)
 		}
 	}
 }

@@ -206,6 +206,7 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 		storage:       config.Storage,
 		process:       i.handle,
 		skipUnchanged: !wantsSync(config.Handler),
+		lends:         true,
 		workers:       config.Workers,
 		budget:        config.Budget,
 		synced:        make(chan struct{}),

@@ -2,7 +2,6 @@ package informer
 
 import (
 	"context"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -38,6 +37,9 @@ type queueSink struct {
 	// kind is what tombstones say that they are of.
 	kind metav1.TypeMeta
 	refining
+	// pool has the memory of objects that their consumer has returned; nil where
+	// consumers keep them.
+	pool  *rawPool
 	extra ExtraStore
 	// report is told what the ExtraStore refuses.
 	report func(error)
@@ -81,9 +83,9 @@ func (s queueSink) put(ctx context.Context, event watch.EventType, it item) (boo
 // it, or, where nobody sees it before, as it came off the wire.
 func (s queueSink) fill(d *deltaqueue.Delta, it item) error {
 	if it.lent != nil {
-		raw, err := it.lent.copy(it)
+		raw, err := it.lent.copy(it, s.pool)
 		if err != nil {
-			d.Key, d.Version = strings.Clone(it.key), cloned(it.version)
+			d.Key, d.Version = it.identity()
 			return it.unreadable(err)
 		}
 		d.Key, d.Version, d.Object, d.Bytes = raw.key, raw.version, raw, raw.size()

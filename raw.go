@@ -155,4 +155,4 @@ func (o *RawObject) GetResourceVersion() string { return o.version.ResourceVersi
 const rawOverhead = 256
 
 // size is what the object takes in memory, in bytes.
-func (o *RawObject) size() int64 { return int64(len(o.encoding)) + rawOverhead }
+func (o *RawObject) size() int64 { return int64(cap(o.encoding)) + rawOverhead }

@@ -101,15 +101,15 @@ func TestRawObjects(t *testing.T) {
 				if test.configure != nil {
 					config = test.configure(config)
 				}
-				var seen, kept []*informer.RawObject
+				var kept []*informer.RawObject
 				told(t, w, config, test.gvr, &informer.RawObject{}, informer.InformerConfig{ListMode: test.mode}, func(obj *informer.RawObject) {
-					seen = append(seen, obj)
-					kept = append(kept, obj.DeepCopyObject().(*informer.RawObject))
+					own := obj.DeepCopyObject().(*informer.RawObject)
+					require.Equal(t, obj.Bytes(), own.Bytes())
+					require.NotSame(t, &obj.Bytes()[0], &own.Bytes()[0])
+					kept = append(kept, own)
 				})
 				require.Len(t, kept, 3, "added, updated, deleted")
 				raw := kept[0]
-				require.Equal(t, seen[0].Bytes(), raw.Bytes())
-				require.NotSame(t, &seen[0].Bytes()[0], &raw.Bytes()[0])
 
 				require.Equal(t, test.contentType, raw.ContentType())
 				require.Equal(t, stored.GroupVersionKind(), raw.GetObjectKind().GroupVersionKind())

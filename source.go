@@ -50,8 +50,9 @@ type lentObject struct {
 	last metav1.TypeMeta
 }
 
-// copy returns the object with memory of its own, without what is to be pruned.
-func (l *lentObject) copy(it item) (*RawObject, error) {
+// copy returns the object with memory of its own, or of the pool, and without what
+// is to be pruned.
+func (l *lentObject) copy(it item, pool *rawPool) (*RawObject, error) {
 	encoded := l.Item
 	prunes, prune := l.form.prune, l.form.prune.AppendJSON
 	if l.Format == wire.Protobuf {
@@ -69,20 +70,23 @@ func (l *lentObject) copy(it item) (*RawObject, error) {
 		l.last = metav1.TypeMeta{APIVersion: strings.Clone(kind.APIVersion), Kind: strings.Clone(kind.Kind)}
 	}
 	kind := l.last
-	raw := &RawObject{
-		kind:    kind,
-		key:     strings.Clone(it.key),
-		version: cloned(it.version),
-		format:  l.Format,
-		place:   it.place,
-	}
 	const envelope = 64 // of protobuf, or the kind in JSON: about
-	room := len(encoded.Bytes) + envelope + len(kind.APIVersion) + len(kind.Kind)
-	raw.encoding = encoded.AppendObject(make([]byte, 0, room), kind.APIVersion, kind.Kind)
+	raw := pool.get(len(encoded.Bytes) + envelope + len(kind.APIVersion) + len(kind.Kind))
+	raw.kind, raw.format, raw.place = kind, l.Format, it.place
+	raw.key, raw.version = it.identity()
+	raw.encoding = encoded.AppendObject(raw.encoding, kind.APIVersion, kind.Kind)
 	if l.Format == wire.Protobuf {
 		raw.message.from, raw.message.to = wire.MessageIn(raw.encoding, len(encoded.Bytes))
 	}
 	return raw, nil
+}
+
+// identity returns key and version with memory of their own, all in one piece.
+func (it item) identity() (key string, version keytable.Version) {
+	all := it.key + it.version.ResourceVersion + string(it.version.UID)
+	key, all = all[:len(it.key)], all[len(it.key):]
+	resourceVersion := all[:len(it.version.ResourceVersion)]
+	return key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(all[len(resourceVersion):])}
 }
 
 // kind is what the object is, as client-go takes it to be. It is lent where the
@@ -94,11 +98,6 @@ func (l *lentObject) kind() metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: lentString(l.APIVersion), Kind: lentString(l.Kind)}
 }
 
-// cloned is a version with memory of its own.
-func cloned(v keytable.Version) keytable.Version {
-	return keytable.Version{ResourceVersion: strings.Clone(v.ResourceVersion), UID: types.UID(strings.Clone(string(v.UID)))}
-}
-
 // lentString is a string over bytes that will be written again.
 func lentString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
@@ -107,7 +106,7 @@ func (it item) owned() (item, error) {
 	if it.lent == nil {
 		return it, nil
 	}
-	raw, err := it.lent.copy(it)
+	raw, err := it.lent.copy(it, nil)
 	if err != nil {
 		return item{key: strings.Clone(it.key), place: it.place}, it.unreadable(err)
 	}

@@ -1,7 +1,6 @@
 package deltaqueue
 
 import (
-	"container/list"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -23,7 +22,7 @@ type Entry struct {
 	// Attempts counts the calls for these deltas that failed.
 	Attempts int
 
-	// stage says where the entry is; it is in the ready list, the parked heap,
+	// stage says where the entry is; it is in the ready line, the parked heap,
 	// or neither, accordingly.
 	stage stage
 	// generation is the newest one that showed the key, or in which a watch did.
@@ -34,10 +33,11 @@ type Entry struct {
 	seq    uint64
 	// unattempted counts the entry among those that synced waits for.
 	unattempted bool
-	// place is the entry's in the queue's order, readyPlace in its ready list.
-	place, readyPlace *list.Element
-	due               time.Time
-	heapIndex         int
+	due         time.Time
+	heapIndex   int
+	links       [lines]links
+	// room is what Deltas begin in: there are two at most.
+	room [2]Delta
 }
 
 type stage int

@@ -109,8 +109,7 @@ func (q *Queue) endLocked() {
 func (q *Queue) unshown() (keys []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for el := q.order.Front(); el != nil; el = el.Next() {
-		e := el.Value.(*Entry)
+	for e := q.order.first; e != nil; e = q.order.next(e) {
 		if e == q.newestLocked(e.Key) && e.generation < q.generation && !e.Deleted() {
 			keys = append(keys, e.Key)
 		}

@@ -14,7 +14,6 @@ package deltaqueue
 
 import (
 	"container/heap"
-	"container/list"
 	"context"
 	"sync"
 	"time"
@@ -68,9 +67,9 @@ type Queue struct {
 
 	mu sync.Mutex
 	// order holds every entry that is not acknowledged, oldest first.
-	order *list.List
+	order line
 	// ready holds the entries that can be taken, in the order they became so.
-	ready *list.List
+	ready line
 	// parked holds the entries that will be tried again later.
 	parked parkedHeap
 	// pending is the entry of a key that newer deltas of it are merged into.
@@ -116,8 +115,8 @@ func New(opts Options) *Queue {
 		budget:        opts.Budget,
 		skipUnchanged: opts.SkipUnchanged,
 		synced:        opts.Synced,
-		order:         list.New(),
-		ready:         list.New(),
+		order:         line{which: inOrder},
+		ready:         line{which: inReady},
 		pending:       map[string]*Entry{},
 		taken:         map[string]*Entry{},
 		initial:       true,
@@ -224,8 +223,8 @@ func (q *Queue) Take(ctx context.Context) (*Entry, error) {
 			return nil, context.Cause(ctx)
 		}
 		wait := q.unparkDueLocked(time.Now())
-		if front := q.ready.Front(); front != nil {
-			e := q.ready.Remove(front).(*Entry)
+		if e := q.ready.first; e != nil {
+			q.ready.remove(e)
 			delete(q.pending, e.Key)
 			q.taken[e.Key] = e
 			e.stage = taken
@@ -298,7 +297,7 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 	q.grownLocked(e.bytes()-before, 0)
 	e.Version, e.generation, e.unattempted = newer.Version, newer.generation, newer.unattempted
 	e.Attempts = 0
-	q.order.Remove(newer.place)
+	q.order.remove(newer)
 	q.readyLocked(e)
 }
 
@@ -307,7 +306,7 @@ func (q *Queue) Park(key string, delay time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e := q.pending[key]; e != nil && e.stage == ready {
-		q.ready.Remove(e.readyPlace)
+		q.ready.remove(e)
 		q.parkLocked(e, delay)
 	}
 }
@@ -321,7 +320,7 @@ func (q *Queue) Synced() <-chan struct{} { return q.synced }
 func (q *Queue) Len() (entries int, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.order.Len(), q.bytes
+	return q.order.entries, q.bytes
 }
 
 func (q *Queue) versionLocked(key string) (keytable.Version, bool) {
@@ -368,7 +367,8 @@ func (q *Queue) newEntryLocked(key string) *Entry {
 	e := &Entry{Key: key, Initial: q.initial, resume: q.observed, seq: q.seq}
 	// A sweep knows no version: the entry has that of what it deletes.
 	e.Version, _ = q.versionLocked(key)
-	e.place = q.order.PushBack(e)
+	e.Deltas = e.room[:0]
+	q.order.pushBack(e)
 	q.pending[key] = e
 	if q.taken[key] != nil {
 		e.stage = blocked
@@ -380,7 +380,7 @@ func (q *Queue) newEntryLocked(key string) *Entry {
 
 func (q *Queue) readyLocked(e *Entry) {
 	e.stage = ready
-	e.readyPlace = q.ready.PushBack(e)
+	q.ready.pushBack(e)
 	q.wakeLocked()
 }
 
@@ -395,7 +395,7 @@ func (q *Queue) parkLocked(e *Entry, delay time.Duration) {
 func (q *Queue) finishLocked(e *Entry) {
 	q.attemptedLocked(e)
 	q.grownLocked(-e.bytes(), 0)
-	q.order.Remove(e.place)
+	q.order.remove(e)
 	delete(q.taken, e.Key)
 	if next := q.pending[e.Key]; next != nil && next.stage == blocked {
 		q.readyLocked(next)

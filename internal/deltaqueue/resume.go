@@ -24,10 +24,10 @@ func (q *Queue) Observed(resourceVersion string) {
 func (q *Queue) ResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	front, p := q.order.Front(), q.passedLocked()
+	oldest, p := q.order.first, q.passedLocked()
 	switch {
-	case front != nil && (p == nil || front.Value.(*Entry).seq < p.seq):
-		return front.Value.(*Entry).resume
+	case oldest != nil && (p == nil || oldest.seq < p.seq):
+		return oldest.resume
 	case p != nil:
 		return p.resume
 	default:
@@ -38,7 +38,7 @@ func (q *Queue) ResumePoint() string {
 // passedLocked returns what was dropped and is not repaired, nil if nothing is.
 func (q *Queue) passedLocked() *passedOver {
 	if p := q.passed; p != nil && p.until != 0 {
-		if front := q.order.Front(); front == nil || front.Value.(*Entry).seq > p.until {
+		if oldest := q.order.first; oldest == nil || oldest.seq > p.until {
 			q.passed = nil
 		}
 	}

@@ -25,15 +25,15 @@ func (q *Queue) roomLocked(ctx context.Context, d Delta) (reserved int64, err er
 		switch {
 		case q.pending[d.Key] != nil:
 			return 0, nil
-		case q.order.Len() == 0:
+		case q.order.entries == 0:
 			// One object always passes, whatever others have taken.
 			q.budget.Take(d.Bytes)
 			return d.Bytes, nil
-		case q.order.Len() < q.limit && q.budget.TryTake(d.Bytes):
+		case q.order.entries < q.limit && q.budget.TryTake(d.Bytes):
 			return d.Bytes, nil
 		case ctx.Err() != nil:
 			return 0, context.Cause(ctx)
-		case q.order.Len() >= q.limit:
+		case q.order.entries >= q.limit:
 			q.waitLocked(ctx, 0)
 		case q.claimLocked(ctx, d):
 			return d.Bytes, nil
@@ -45,7 +45,7 @@ func (q *Queue) roomLocked(ctx context.Context, d Delta) (reserved int64, err er
 // asked any more.
 func (q *Queue) claimLocked(ctx context.Context, d Delta) (granted bool) {
 	claim := q.budget.Claim(d.Bytes)
-	for ctx.Err() == nil && q.order.Len() > 0 && q.pending[d.Key] == nil {
+	for ctx.Err() == nil && q.order.entries > 0 && q.pending[d.Key] == nil {
 		if q.waitForLocked(ctx, claim.Granted) {
 			return true
 		}

@@ -1,0 +1,49 @@
+package deltaqueue
+
+// line is a list of entries in some order. It allocates nothing: an entry holds
+// its own links, one pair for each line that it may stand in.
+type line struct {
+	which       lineName
+	first, last *Entry
+	entries     int
+}
+
+type lineName int
+
+const (
+	inOrder lineName = iota
+	inReady
+	lines // how many there are
+)
+
+type links struct{ before, after *Entry }
+
+func (l *line) pushBack(e *Entry) {
+	e.links[l.which] = links{before: l.last}
+	if l.last != nil {
+		l.last.links[l.which].after = e
+	} else {
+		l.first = e
+	}
+	l.last = e
+	l.entries++
+}
+
+func (l *line) remove(e *Entry) {
+	at := e.links[l.which]
+	if at.before != nil {
+		at.before.links[l.which].after = at.after
+	} else {
+		l.first = at.after
+	}
+	if at.after != nil {
+		at.after.links[l.which].before = at.before
+	} else {
+		l.last = at.before
+	}
+	e.links[l.which] = links{}
+	l.entries--
+}
+
+// next is the entry after e.
+func (l *line) next(e *Entry) *Entry { return e.links[l.which].after }
