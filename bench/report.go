@@ -70,8 +70,8 @@ func (r *report) tables(b *bytes.Buffer, withCharts bool) {
 	if len(os.Args) > 2 {
 		command = "cd bench && go run . " + strings.Join(os.Args[1:], " ")
 	}
-	fmt.Fprintf(b, "## %s\n\n    %s\n\n%s, in %v, against %s in a process of its own.\n%s.\nMedians of %d runs; ratios are within a run. ",
-		title, command, time.Now().UTC().Format(time.DateOnly), r.took.Round(time.Second), server, hardware(), r.plan.runs)
+	fmt.Fprintf(b, "## %s\n\n    %s\n\n%s, in %v, against %s in a process of its own.\n%s,\nwhich the server and its client share. %s ",
+		title, command, time.Now().UTC().Format(time.DateOnly), r.took.Round(time.Second), server, hardware(), medians(r.plan.runs))
 	b.WriteString(`A floor is a GET of the same bytes, in the
 same way and form, whose body is thrown away: "own floor" compares with that, "JSON
 floor" with pages of 500 pods in JSON. A contestant is a process of its own, of a
@@ -175,6 +175,13 @@ func (h *results) idleTable(b *bytes.Buffer) {
 	for _, e := range h.entries {
 		row(b, e.Name, fmt.Sprintf("%.1f", h.of(e.Name, goroutines)), kib(h.of(e.Name, stackKiB)), kib(h.of(e.Name, liveKiB)), kib(h.of(e.Name, idleKiB)))
 	}
+}
+
+func medians(runs int) string {
+	if runs == 1 {
+		return "One run."
+	}
+	return fmt.Sprintf("Medians of %d runs; ratios are within a run.", runs)
 }
 
 // once says that a figure is no median.
