@@ -37,10 +37,10 @@ var errResyncDue = errors.New("resync due")
 
 // feed is a watch that is open. It is to be closed.
 type feed interface {
-	// next waits for the next change, which is lent until the next call. The error is
-	// errResyncDue; io.EOF for the ordinary end; a *StallError; an apierrors.APIStatus
+	// next waits for the next change, which is lent until the next call, and stores it
+	// in to. The error is errResyncDue; io.EOF for the ordinary end; a *StallError; an apierrors.APIStatus
 	// that the server sent; a *BodyError; or that of ctx.
-	next(ctx context.Context) (change, error)
+	next(ctx context.Context, to *change) error
 	// expect sets for how long it may be silent.
 	expect(patience time.Duration)
 	close()
@@ -51,10 +51,11 @@ type wireFeed struct {
 	*session
 	body   *stream
 	reader wire.WatchReader
+	event  wire.Event
 }
 
 // watchBuffer is what a watch holds while it waits. It grows with what comes.
-const watchBuffer = 2 << 10
+const watchBuffer = 512
 
 func (s *session) openFeed(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed, error) {
 	if s.wire == nil {
@@ -77,32 +78,48 @@ func (f *wireFeed) expect(patience time.Duration) { f.body.expect(patience) }
 
 func (f *wireFeed) close() { f.body.close() }
 
-func (f *wireFeed) next(ctx context.Context) (change, error) {
-	event, err := f.reader.Next()
+func (f *wireFeed) next(ctx context.Context, to *change) error {
+	var err error
+	f.event, err = f.reader.Next()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return f.failed(err, to)
+	}
+	return f.read(to)
+}
+
+// failed handles an event that the reader could not read.
+func (f *wireFeed) failed(err error, to *change) error {
 	var lost *wire.ItemError
 	switch {
-	case ctx.Err() != nil:
-		return change{}, context.Cause(ctx)
 	case errors.As(err, &lost):
-		return change{unreadable: lost}, nil
+		*to = change{unreadable: lost}
+		return nil
 	case err == io.EOF:
-		return change{}, io.EOF
-	case err != nil:
-		return change{}, bodyError(true, err)
+		return io.EOF
+	default:
+		return bodyError(true, err)
 	}
-	switch event.Type {
+}
+
+// read makes a change of the event that the reader lends.
+func (f *wireFeed) read(to *change) error {
+	*to = change{event: f.event.Type}
+	switch f.event.Type {
 	case watch.Error:
-		status, err := event.Status()
+		status, err := f.event.Status()
 		if err != nil {
-			return change{}, bodyError(true, err)
+			return bodyError(true, err)
 		}
-		return change{}, apierrors.FromObject(status)
+		return apierrors.FromObject(status)
 	case watch.Bookmark:
-		return change{event: event.Type, bookmark: string(event.ResourceVersion), initialEnd: event.InitialEventsEnd}, nil
+		to.bookmark, to.initialEnd = string(f.event.ResourceVersion), f.event.InitialEventsEnd
+	default:
+		to.it, to.unreadable = f.readLent(f.event.Item, metav1.TypeMeta{}, place{})
 	}
-	c := change{event: event.Type}
-	c.it, c.unreadable = f.readLent(event.Item, metav1.TypeMeta{}, place{})
-	return c, nil
+	return nil
 }
 
 // channelFeed is a watch of a ListerWatcher of others.
@@ -126,42 +143,43 @@ func (s *session) openChannel(ctx context.Context, opts metav1.ListOptions, pati
 
 func (f *channelFeed) expect(patience time.Duration) { f.quiet.expect(patience) }
 
-func (f *channelFeed) next(ctx context.Context) (change, error) {
+func (f *channelFeed) next(ctx context.Context, to *change) error {
 	// A slow store holds up the reader; that is not the server's silence.
 	f.quiet.heard()
 	for {
 		select {
 		case <-ctx.Done():
-			return change{}, context.Cause(ctx)
+			return context.Cause(ctx)
 		case event, ok := <-f.watch.ResultChan():
 			if !ok {
-				return change{}, io.EOF
+				return io.EOF
 			}
 			f.contact()
-			return f.change(event)
+			return f.read(event, to)
 		case now := <-f.quiet.timer.C:
 			if lasted, stalled := f.quiet.over(now); stalled {
-				return change{}, &StallError{Silence: lasted}
+				return &StallError{Silence: lasted}
 			}
 		case <-f.resyncDue():
-			return change{}, errResyncDue
+			return errResyncDue
 		}
 	}
 }
 
-func (f *channelFeed) change(event watch.Event) (change, error) {
-	c := change{event: event.Type}
+// read makes a change of an event.
+func (f *channelFeed) read(event watch.Event, to *change) error {
+	*to = change{event: event.Type}
 	switch event.Type {
 	case watch.Error:
-		return c, apierrors.FromObject(event.Object)
+		return apierrors.FromObject(event.Object)
 	case watch.Bookmark:
-		c.bookmark, c.unreadable = bookmarkVersion(event.Object)
+		to.bookmark, to.unreadable = bookmarkVersion(event.Object)
 	case watch.Added, watch.Modified, watch.Deleted:
-		c.it, c.unreadable = f.read(event.Object, place{})
+		to.it, to.unreadable = f.session.read(event.Object, place{})
 	default:
-		c.unreadable = fmt.Errorf("unknown event type %q", event.Type)
+		to.unreadable = fmt.Errorf("unknown event type %q", event.Type)
 	}
-	return c, nil
+	return nil
 }
 
 func bookmarkVersion(obj runtime.Object) (string, error) {
@@ -220,7 +238,8 @@ func pump(f *wireFeed) *pumpedFeed {
 
 func (p *pumpedFeed) read() {
 	for {
-		c, err := p.wireFeed.next(p.body.ctx)
+		var c change
+		err := p.wireFeed.next(p.body.ctx, &c)
 		select {
 		case p.changes <- pumped{c, err}:
 		case <-p.closed:
@@ -237,7 +256,7 @@ func (p *pumpedFeed) read() {
 	}
 }
 
-func (p *pumpedFeed) next(ctx context.Context) (change, error) {
+func (p *pumpedFeed) next(ctx context.Context, to *change) error {
 	if p.holding {
 		p.taken <- struct{}{}
 		p.holding = false
@@ -245,11 +264,12 @@ func (p *pumpedFeed) next(ctx context.Context) (change, error) {
 	select {
 	case c := <-p.changes:
 		p.holding = c.err == nil
-		return c.change, c.err
+		*to = c.change
+		return c.err
 	case <-p.resyncDue():
-		return change{}, errResyncDue
+		return errResyncDue
 	case <-ctx.Done():
-		return change{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 

@@ -46,15 +46,16 @@ type flow struct {
 // run lists, watches and processes until ctx ends. It returns after every
 // goroutine that it started.
 func (f *flow) run(ctx context.Context) {
-	queue, err := f.begin()
+	var workers sync.WaitGroup
+	queue, err := f.begin(func(queue *deltaqueue.Queue) {
+		workers.Go(func() { f.work(ctx, queue) })
+	})
 	if err != nil {
 		f.reflector.onError(f.reflector, fmt.Errorf("%s: %w", f.reflector.name, err))
 		return
 	}
 	defer f.end()
 	defer queue.Close()
-	into := f.intake
-	into.queue = queue
 	if f.seed != nil {
 		f.seed()
 	}
@@ -64,15 +65,19 @@ func (f *flow) run(ctx context.Context) {
 		known = last
 	}
 
-	var workers sync.WaitGroup
-	for range max(f.workers, 1) {
-		workers.Go(func() { f.work(ctx, queue) })
-	}
-	f.reflector.run(ctx, into, known)
+	f.reflector.run(ctx, f.sink(queue), known)
 	workers.Wait()
 }
 
-func (f *flow) begin() (*deltaqueue.Queue, error) {
+// sink is where the reflector puts what it reads.
+func (f *flow) sink(queue *deltaqueue.Queue) sink {
+	into := f.intake
+	into.queue = queue
+	return into
+}
+
+// begin makes the queue of a run. Hire starts a worker for it.
+func (f *flow) begin(hire func(*deltaqueue.Queue)) (*deltaqueue.Queue, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.running {
@@ -92,6 +97,8 @@ func (f *flow) begin() (*deltaqueue.Queue, error) {
 		Known:         knownVersions{f.storage},
 		SkipUnchanged: f.skipUnchanged,
 		Budget:        f.budget.orDefault().shared,
+		Workers:       f.workers,
+		Hire:          func() { hire(f.queue) },
 		Synced:        f.synced,
 		Resume:        resume,
 	})
@@ -104,7 +111,7 @@ func (f *flow) end() {
 	f.running = false
 }
 
-// work processes entries one by one until ctx ends.
+// work processes entries one by one until ctx ends, or there are none for a while.
 func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
 	for {
 		e, err := queue.Take(ctx)

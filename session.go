@@ -77,14 +77,25 @@ func (s *session) closeOpened() {
 
 // step does the request of a state and returns what follows, and the error to
 // report, if there was one.
+//
+// It, and what it calls for a watch, is on the stack while a watch is idle: what is
+// large stands in functions that have returned by then.
 func (s *session) step(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
-	switch state := state.(type) {
-	case listwatch.Watching:
-		s.enter(PhaseWatching)
-		watching, outcome, err := s.watch(ctx, state)
-		return s.policy.Next(watching, outcome), err
-	case listwatch.Start:
-		s.chooseMode(state)
+	if watching, ok := state.(listwatch.Watching); ok {
+		return s.watchStep(ctx, watching)
+	}
+	return s.listStep(ctx, state)
+}
+
+func (s *session) watchStep(ctx context.Context, state listwatch.Watching) (listwatch.Step, error) {
+	s.enter(PhaseWatching)
+	state, outcome, err := s.watch(ctx, state)
+	return s.policy.Next(state, outcome), err
+}
+
+func (s *session) listStep(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
+	if start, ok := state.(listwatch.Start); ok {
+		s.chooseMode(start)
 	}
 	s.enter(PhaseListing)
 	outcome, err := s.list(ctx, state)
@@ -188,15 +199,9 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 // what ended it, and the error to report.
 func (s *session) watch(ctx context.Context, state listwatch.Watching) (listwatch.Watching, listwatch.Outcome, error) {
 	start := time.Now()
-	changes := s.opened
-	s.opened = nil
-	if changes == nil {
-		timeout := s.watchTimeout()
-		var err error
-		changes, err = s.openFeed(ctx, s.policy.WatchOptions(state, timeout), s.watchPatience(timeout))
-		if err != nil {
-			return state, listwatch.Outcome{Kind: classifyOpening(err)}, err
-		}
+	changes, err := s.openWatch(ctx, state)
+	if err != nil {
+		return state, listwatch.Outcome{Kind: classifyOpening(err)}, err
 	}
 	defer changes.close()
 	s.succeeded()
@@ -204,27 +209,19 @@ func (s *session) watch(ctx context.Context, state listwatch.Watching) (listwatc
 
 	// A watch from no version, or from any, begins with the objects that there
 	// are, in no order of their versions.
-	follow := following{session: s, state: state, ordered: state.ResourceVersion != "" && state.ResourceVersion != "0"}
-	for {
-		c, err := changes.next(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return follow.state, listwatch.Outcome{Kind: listwatch.WatchEnded}, nil
-		case errors.Is(err, errResyncDue):
-			if err := s.doResync(ctx); err != nil {
-				return follow.state, listwatch.Outcome{Kind: listwatch.Failed}, err
-			}
-			continue
-		case err != nil:
-			return follow.ended(start, err)
-		}
-		if c.event == watch.Bookmark {
-			changes.expect(s.bookmarkPatience())
-		}
-		if outcome, err := follow.change(ctx, c); err != nil {
-			return follow.state, outcome, err
-		}
+	follow := &following{session: s, state: state, ordered: state.ResourceVersion != "" && state.ResourceVersion != "0"}
+	outcome, err := follow.all(ctx, changes, start)
+	return follow.state, outcome, err
+}
+
+// openWatch opens a watch, or returns the one that a watch-list has opened.
+func (s *session) openWatch(ctx context.Context, state listwatch.Watching) (feed, error) {
+	if opened := s.opened; opened != nil {
+		s.opened = nil
+		return opened, nil
 	}
+	timeout := s.watchTimeout()
+	return s.openFeed(ctx, s.policy.WatchOptions(state, timeout), s.watchPatience(timeout))
 }
 
 // classifyOpening names why a watch could not be opened.
@@ -259,10 +256,37 @@ type following struct {
 	events  int
 	// moved tells that an event could be read.
 	moved bool
+	// told is the newest change.
+	told change
+}
+
+// all follows the changes until the watch, which started then, ends, and returns
+// what ended it and what to report.
+func (f *following) all(ctx context.Context, changes feed, start time.Time) (listwatch.Outcome, error) {
+	for {
+		err := changes.next(ctx, &f.told)
+		switch {
+		case ctx.Err() != nil:
+			return listwatch.Outcome{Kind: listwatch.WatchEnded}, nil
+		case errors.Is(err, errResyncDue):
+			if err := f.doResync(ctx); err != nil {
+				return listwatch.Outcome{Kind: listwatch.Failed}, err
+			}
+			continue
+		case err != nil:
+			return f.ended(start, err)
+		}
+		if f.told.event == watch.Bookmark {
+			changes.expect(f.bookmarkPatience())
+		}
+		if outcome, err := f.change(ctx, f.told); err != nil {
+			return outcome, err
+		}
+	}
 }
 
 // ended tells what the end of a watch means, and what to report.
-func (f *following) ended(start time.Time, err error) (listwatch.Watching, listwatch.Outcome, error) {
+func (f *following) ended(start time.Time, err error) (listwatch.Outcome, error) {
 	outcome := listwatch.Outcome{Kind: listwatch.WatchEnded}
 	if err == io.EOF {
 		err = nil
@@ -271,17 +295,17 @@ func (f *following) ended(start time.Time, err error) (listwatch.Watching, listw
 	}
 	switch {
 	case outcome.Kind != listwatch.WatchEnded || time.Since(start) >= time.Second:
-		return f.state, outcome, err
+		return outcome, err
 	case !f.moved:
 		short := error(&cache.VeryShortWatchError{Name: f.name})
 		if err != nil {
 			short = fmt.Errorf("%w: %w", short, err)
 		}
-		return f.state, listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, short
+		return listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, short
 	default:
 		// It got somewhere, but a server that goes on like this must not be asked
 		// again at once.
-		return f.state, listwatch.Outcome{Kind: listwatch.Failed}, err
+		return listwatch.Outcome{Kind: listwatch.Failed}, err
 	}
 }
 

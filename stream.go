@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +49,14 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	b.expect(patience)
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(patience, b.giveUp)
-	body, contentType, err := s.wire.open(b.ctx, opts, s.form.accept(!opts.Watch))
+	var body io.ReadCloser
+	var contentType string
+	var err error
+	// A request takes a deep stack, and a stack does not shrink below four times what
+	// is in use. This one will wait for hours.
+	var opening sync.WaitGroup
+	opening.Go(func() { body, contentType, err = s.wire.open(b.ctx, opts, s.form.accept(!opts.Watch)) })
+	opening.Wait()
 	b.timer.Stop()
 	if err != nil {
 		b.cancel(nil)

@@ -69,8 +69,9 @@ func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwat
 func watchListError(err error) error { return fmt.Errorf("watch-list: %w", err) }
 
 func (s *session) initialEvents(ctx context.Context, changes feed) (listwatch.Outcome, error) {
+	var c change
 	for index := 0; ; index++ {
-		c, err := changes.next(ctx)
+		err := changes.next(ctx, &c)
 		switch {
 		case ctx.Err() != nil:
 			return listwatch.Outcome{Kind: listwatch.Failed}, ctx.Err()

@@ -15,6 +15,7 @@ package deltaqueue
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -49,6 +50,12 @@ type Options struct {
 	// SkipUnchanged keeps objects that a generation shows in the version that
 	// the consumer has acknowledged out of the queue.
 	SkipUnchanged bool
+	// Workers is how many consumers there may be at a time, and Hire starts one: it is
+	// called, and must not call the queue, when there is something to take and none
+	// waits for it. What it starts calls Take until that returns an error. Without
+	// Hire, consumers are none of the queue's business.
+	Workers int
+	Hire    func()
 	// Synced, if given, is the channel that the queue closes when it is synced;
 	// it may be closed already.
 	Synced chan struct{}
@@ -63,9 +70,14 @@ type Queue struct {
 	limit         int
 	budget        *budget.Budget
 	skipUnchanged bool
+	workers       int
+	hire          func()
 	synced        chan struct{}
 
 	mu sync.Mutex
+	// hired counts the consumers that were started and are not gone, and idle those
+	// of them that wait in Take.
+	hired, idle int
 	// order holds every entry that is not acknowledged, oldest first.
 	order line
 	// ready holds the entries that can be taken, in the order they became so.
@@ -114,6 +126,8 @@ func New(opts Options) *Queue {
 		limit:         opts.Limit,
 		budget:        opts.Budget,
 		skipUnchanged: opts.SkipUnchanged,
+		workers:       max(opts.Workers, 1),
+		hire:          opts.Hire,
 		synced:        opts.Synced,
 		order:         line{which: inOrder},
 		ready:         line{which: inReady},
@@ -213,25 +227,63 @@ func (q *Queue) Holds(key string) bool {
 	return q.newestLocked(key) != nil
 }
 
-// Take returns the next entry, and waits for one; the error is that of ctx.
-// The entry must be given back with Done, Drop or Retry.
+// ErrIdle is returned by Take when there has been nothing to take for a while.
+var ErrIdle = errors.New("nothing to take")
+
+// idleConsumer is how long a consumer that was hired waits for something to take.
+// An informer has none while nothing happens: a goroutine's stack is much of what
+// it needs then.
+const idleConsumer = time.Second
+
+// Take returns the next entry, and waits for one; the error is that of ctx, or, for
+// a consumer that was hired, ErrIdle. The entry must be given back with Done, Drop,
+// Skip or Retry.
 func (q *Queue) Take(ctx context.Context) (*Entry, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, context.Cause(ctx)
+			return nil, q.leaveLocked(context.Cause(ctx))
 		}
 		wait := q.unparkDueLocked(time.Now())
 		if e := q.ready.first; e != nil {
-			q.ready.remove(e)
-			delete(q.pending, e.Key)
-			q.taken[e.Key] = e
-			e.stage = taken
+			q.takeLocked(e)
 			return e, nil
 		}
-		q.waitLocked(ctx, wait)
+		leaves := q.hire != nil && wait == 0
+		if leaves {
+			wait = idleConsumer
+		}
+		q.idle++
+		expired := q.waitLocked(ctx, wait)
+		q.idle--
+		if leaves && expired && q.ready.first == nil && len(q.parked) == 0 {
+			return nil, q.leaveLocked(ErrIdle)
+		}
 	}
+}
+
+func (q *Queue) takeLocked(e *Entry) {
+	q.ready.remove(e)
+	delete(q.pending, e.Key)
+	q.taken[e.Key] = e
+	e.stage = taken
+	q.hireLocked()
+}
+
+// hireLocked starts a consumer if there is something to take and none waits.
+func (q *Queue) hireLocked() {
+	if q.hire != nil && q.ready.first != nil && q.idle == 0 && q.hired < q.workers {
+		q.hired++
+		q.hire()
+	}
+}
+
+func (q *Queue) leaveLocked(err error) error {
+	if q.hire != nil {
+		q.hired--
+	}
+	return err
 }
 
 // Done acknowledges an entry: the table of known versions moves.
@@ -382,6 +434,7 @@ func (q *Queue) readyLocked(e *Entry) {
 	e.stage = ready
 	q.ready.pushBack(e)
 	q.wakeLocked()
+	q.hireLocked()
 }
 
 func (q *Queue) parkLocked(e *Entry, delay time.Duration) {

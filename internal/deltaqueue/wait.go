@@ -83,8 +83,8 @@ func (q *Queue) grownLocked(bytes, reserved int64) {
 }
 
 // waitLocked gives the lock up until something changed, the context ended or,
-// if it is positive, the timeout is over.
-func (q *Queue) waitLocked(ctx context.Context, timeout time.Duration) {
+// if it is positive, the timeout is over, which it reports.
+func (q *Queue) waitLocked(ctx context.Context, timeout time.Duration) (isOver bool) {
 	q.waiting = true
 	changed := q.changed
 	q.mu.Unlock()
@@ -98,8 +98,10 @@ func (q *Queue) waitLocked(ctx context.Context, timeout time.Duration) {
 	select {
 	case <-changed:
 	case <-expired:
+		return true
 	case <-ctx.Done():
 	}
+	return false
 }
 
 func (q *Queue) wakeLocked() {

@@ -38,7 +38,8 @@ type Options struct {
 	// MaxItemBytes is the largest item (in a watch: the largest frame) that is handed over, 16 MiB if 0. It bounds the
 	// reader's memory, and also what may stand before, between and behind the items.
 	MaxItemBytes int
-	// BufferBytes is the size of the read buffer, 64 KiB if 0. It grows for a larger item, and shrinks again.
+	// BufferBytes is the size of the read buffer at rest, 64 KiB if 0. A smaller one grows up to that while the body
+	// brings more than it holds. It grows for a larger item. It shrinks again.
 	BufferBytes int
 }
 

@@ -4,7 +4,7 @@ import "io"
 
 const (
 	headBytes = 256
-	// A buffer that grew is given back after so many items that did not need it.
+	// A buffer that grew beyond the usual size is given back after so many items that did not need it.
 	calmItems = 64
 	// As bufio: a reader that returns nothing so many times in a row is broken.
 	emptyReads = 100
@@ -29,7 +29,11 @@ type window struct {
 	head []byte // first bytes of the body, for errors
 
 	floor int // len(buf) at rest
-	calm  int // items since buf was last needed beyond floor
+	calm  int // items since buf was last needed beyond the usual size
+	// Of the last read, how much of the room it filled; and the size of the last unit that was lent. A busy body is
+	// read in large pieces, and one that has gone quiet waits with a small buffer.
+	room, read int
+	lent       int
 
 	// The bytes lent to the caller, for poisoning. No fill happens between lending and releasing.
 	lentFrom, lentTo int
@@ -37,12 +41,9 @@ type window struct {
 }
 
 func (w *window) reset(src io.Reader, size int) {
-	*w = window{src: src, buf: w.buf, keep: -1, head: w.head[:0], floor: size, calm: w.calm, poison: w.poison || poisonLent}
+	*w = window{src: src, buf: w.buf, keep: -1, lent: w.lent, head: w.head[:0], floor: size, calm: w.calm, poison: w.poison || poisonLent}
 	if len(w.buf) == 0 {
 		w.buf = make([]byte, size)
-	}
-	if w.head == nil {
-		w.head = make([]byte, 0, headBytes)
 	}
 }
 
@@ -54,7 +55,9 @@ func (w *window) fill() bool {
 	if w.stop != nil {
 		return false
 	}
+	w.fit()
 	w.makeRoom()
+	w.room = len(w.buf) - w.end
 	for range emptyReads {
 		n, err := w.src.Read(w.buf[w.end:])
 		if n < 0 || n > len(w.buf)-w.end {
@@ -65,6 +68,7 @@ func (w *window) fill() bool {
 			w.head = append(w.head, w.buf[w.end:w.end+min(n, headBytes-len(w.head))]...)
 		}
 		w.end += n
+		w.read = n
 		if err != nil {
 			w.stop = err
 		}
@@ -79,12 +83,29 @@ func (w *window) fill() bool {
 	return false
 }
 
+// fit doubles a buffer that the last read has filled, up to the usual size, and gives back most of one that is empty
+// and was hardly used.
+func (w *window) fit() {
+	rest := max(w.floor, 2*w.lent)
+	switch {
+	case w.room > 0 && w.read == w.room && len(w.buf) < defaultBufferBytes:
+		w.slide(make([]byte, 2*len(w.buf)), w.from())
+	case w.pos == w.end && w.keep < 0 && w.read < len(w.buf)/4 && rest <= len(w.buf)/2:
+		w.slide(make([]byte, rest), w.pos)
+	}
+}
+
+// from is the first byte that must stay.
+func (w *window) from() int {
+	if w.keep >= 0 {
+		return w.keep
+	}
+	return w.pos
+}
+
 // makeRoom slides, and grows only if what must be held fills more than half of buf: so every byte is moved about once.
 func (w *window) makeRoom() {
-	from := w.pos
-	if w.keep >= 0 {
-		from = w.keep
-	}
+	from := w.from()
 	if from == w.end || len(w.buf)-w.end < len(w.buf)/4 {
 		w.slide(w.buf, from)
 	}
@@ -142,12 +163,13 @@ func (w *window) release() {
 	if w.poison {
 		poisonBytes(w.buf[w.lentFrom:w.lentTo])
 	}
-	if len(w.buf) > w.floor {
-		if w.calm++; w.lentTo-w.lentFrom > w.floor/2 {
+	w.lent = w.lentTo - w.lentFrom
+	if usual := max(w.floor, defaultBufferBytes); len(w.buf) > usual {
+		if w.calm++; w.lent > usual/2 {
 			w.calm = 0
 		}
-		if w.calm >= calmItems && w.end-w.pos <= w.floor/2 && w.keep < 0 {
-			w.slide(make([]byte, w.floor), w.pos)
+		if w.calm >= calmItems && w.end-w.pos <= usual/2 && w.keep < 0 {
+			w.slide(make([]byte, usual), w.pos)
 			w.calm = 0
 		}
 	}
