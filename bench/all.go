@@ -22,7 +22,7 @@ func all(ctx context.Context, p *plan) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, programs.remove()) }()
-	r := &report{plan: p}
+	r := &report{plan: p, load: currentLoad()}
 	for _, size := range p.pods {
 		if err := p.runSize(ctx, r, programs.entries, size); err != nil {
 			return err

@@ -26,3 +26,21 @@ func cpuModel() string {
 	}
 	return "an unknown CPU"
 }
+
+// load is how many processes wanted to run in the last minute.
+type load float64
+
+func currentLoad() (l load) {
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, _ = fmt.Sscan(string(text), &l) // 0 where there is no telling
+	}
+	return l
+}
+
+// alone says so where the figures were taken beside other work.
+func (l load) alone() string {
+	if l < 1 {
+		return ""
+	}
+	return fmt.Sprintf("\nwith other work (the load was %.1f before)", float64(l))
+}

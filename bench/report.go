@@ -17,6 +17,7 @@ type report struct {
 	heats    []*results
 	capacity []capacity
 	took     time.Duration
+	load     load
 }
 
 // write writes the tables into docs/performance.md, between two lines that say
@@ -70,14 +71,13 @@ func (r *report) tables(b *bytes.Buffer, withCharts bool) {
 	if len(os.Args) > 2 {
 		command = "cd bench && go run . " + strings.Join(os.Args[1:], " ")
 	}
-	fmt.Fprintf(b, "## %s\n\n    %s\n\n%s, in %v, against %s in a process of its own.\n%s,\nwhich the server and its client share. %s ",
-		title, command, time.Now().UTC().Format(time.DateOnly), r.took.Round(time.Second), server, hardware(), medians(r.plan.runs))
-	b.WriteString(`A floor is a GET of the same bytes, in the
-same way and form, whose body is thrown away: "own floor" compares with that, "JSON
-floor" with pages of 500 pods in JSON. A contestant is a process of its own, of a
-program that has none of the others' code. Ours count objects; with no ` + "`-paged`" + `
-to their names they read watch-lists, as do client-go's informers (` + "`WatchListClient`" + `
-is on by default).
+	fmt.Fprintf(b, "## %s\n\n    %s\n\n%s, in %v, against %s in a process of its own,\non %s,\nwhich server and client share%s. %s\n\n",
+		title, command, time.Now().UTC().Format(time.DateOnly), r.took.Round(time.Second), server, hardware(), r.load.alone(), medians(r.plan.runs))
+	b.WriteString(`A floor is a GET of the same bytes, in the same way and form, whose body is thrown
+away: "own floor" compares with that, "JSON floor" with pages of 500 pods in JSON. A
+contestant is a process of its own, of a program that has none of the others' code.
+The handlers count. With no ` + "`-paged`" + ` to their names ours read watch-lists, as do
+client-go's informers (` + "`WatchListClient`" + ` is on by default).
 `)
 	if r.plan.real {
 		b.WriteString("This server compresses large lists, as all do by default, but no watch-lists.\n")
