@@ -79,15 +79,25 @@ func (f *wireFeed) expect(patience time.Duration) { f.body.expect(patience) }
 func (f *wireFeed) close() { f.body.close() }
 
 func (f *wireFeed) next(ctx context.Context, to *change) error {
-	var err error
-	f.event, err = f.reader.Next()
+	f.reader.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err != nil {
+	return f.read(ctx, to)
+}
+
+// read reads an event of which something has come.
+func (f *wireFeed) read(ctx context.Context, to *change) error {
+	var err error
+	f.event, err = f.reader.Next()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
 		return f.failed(err, to)
+	default:
+		return f.tell(to)
 	}
-	return f.read(to)
 }
 
 // failed handles an event that the reader could not read.
@@ -104,8 +114,8 @@ func (f *wireFeed) failed(err error, to *change) error {
 	}
 }
 
-// read makes a change of the event that the reader lends.
-func (f *wireFeed) read(to *change) error {
+// tell makes a change of the event that the reader lends.
+func (f *wireFeed) tell(to *change) error {
 	*to = change{event: f.event.Type}
 	switch f.event.Type {
 	case watch.Error:

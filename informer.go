@@ -9,7 +9,7 @@
 // # Words
 //
 // A generation is one complete pass over the server's set: all pages of one
-// list. A sweep, at the end of a complete generation, deletes what the
+// list, or the initial events of one watch-list. A sweep, at the end of a complete generation, deletes what the
 // generation did not show. A delta is one observed change of one key, waiting for
 // its handler. A delta is acknowledged when the handler has returned, and only
 // then does the Storage move. Sync, as in OnSync, means that a generation showed
@@ -128,9 +128,9 @@ type InformerConfig struct {
 	MaxInternalErrorRetryDuration time.Duration
 
 	// StallTimeout is the silence after which a watch counts as broken and is
-	// started anew, without a list. Default: 150 seconds once a bookmark was
-	// received; before that, the time for which the watch was asked for and 30
-	// seconds.
+	// started anew, without a list, and a page of a list is asked for again. Default,
+	// for a watch: 150 seconds once a bookmark was received; before that, the time
+	// for which the watch was asked for and 30 seconds; for a list: 75 seconds.
 	StallTimeout time.Duration
 
 	// Backoff is how long to wait after a failed request. It starts again after

@@ -41,10 +41,16 @@ type DynamicListerWatcherFactory interface {
 
 // NewDynamicListerWatcherFactory returns a factory for the server of config,
 // which is copied. Its ListerWatchers share their connections, and each has the
-// QPS of config for itself, unless config brings a RateLimiter. Informers read
-// their lists object by object, as they arrive, and wait for their handlers
-// meanwhile: a Timeout of config ends a page that takes longer, which is then
-// asked for again. The error says what is wrong with config.
+// QPS of config for itself, unless config brings a RateLimiter.
+//
+// Informers read its lists and watches off the wire, object by object, in the form
+// that their ExampleObject asks for, and wait for their handlers meanwhile: a
+// Timeout of config ends a page that takes longer, which is then asked for again.
+// Authentication, TLS, proxies, compression and retries after 429 are those of
+// client-go, as config has them; so are the health checks of HTTP/2, by which a
+// connection is given up whose other end has vanished. Which resources can not be
+// read with a watch-list is remembered by the factory. The error says what is wrong
+// with config.
 func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFactory, error) {
 	asked := config.ContentType + "," + config.AcceptContentTypes
 	config = dynamic.ConfigFor(config) // a copy

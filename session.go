@@ -31,7 +31,7 @@ type session struct {
 	partial bool
 	// lists are the readers of list bodies, by format. They keep their buffers from
 	// page to page, and are dropped at the end of a generation, for a watch may last.
-	lists map[wire.Format]wire.ListReader
+	lists [wire.Formats]wire.ListReader
 	// opened is the watch that follows the initial events of a watch-list, until it
 	// is followed.
 	opened feed
@@ -42,7 +42,7 @@ type session struct {
 }
 
 func (r *Reflector) newSession(into sink) *session {
-	s := &session{Reflector: r, into: into, policy: r.policy(), waits: newBackoff(r.Backoff), lists: map[wire.Format]wire.ListReader{}}
+	s := &session{Reflector: r, into: into, policy: r.policy(), waits: newBackoff(r.Backoff)}
 	if source, ok := r.source.(wireSource); ok {
 		s.wire, s.form = source, r.wireForm()
 	}
@@ -61,7 +61,7 @@ func (s *session) close() {
 }
 
 func (s *session) abandon() {
-	clear(s.lists)
+	clear(s.lists[:])
 	if s.current != nil {
 		s.current.abandon()
 		s.current = nil
@@ -89,8 +89,9 @@ func (s *session) step(ctx context.Context, state listwatch.State) (listwatch.St
 
 func (s *session) watchStep(ctx context.Context, state listwatch.Watching) (listwatch.Step, error) {
 	s.enter(PhaseWatching)
-	state, outcome, err := s.watch(ctx, state)
-	return s.policy.Next(state, outcome), err
+	follow := &following{session: s, state: state}
+	outcome, err := follow.watch(ctx)
+	return s.policy.Next(follow.state, outcome), err
 }
 
 func (s *session) listStep(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
@@ -182,7 +183,7 @@ func (s *session) keep(key string) {
 func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	current := s.current
 	s.current = nil
-	clear(s.lists)
+	clear(s.lists[:])
 	// Who waits for the end may ask for the version then.
 	before := s.LastSyncResourceVersion()
 	s.reached(resourceVersion)
@@ -193,25 +194,6 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	s.listCompleted()
 	s.succeeded()
 	return s.into.observed(resourceVersion, false)
-}
-
-// watch follows the changes since a state and returns the state that it got to,
-// what ended it, and the error to report.
-func (s *session) watch(ctx context.Context, state listwatch.Watching) (listwatch.Watching, listwatch.Outcome, error) {
-	start := time.Now()
-	changes, err := s.openWatch(ctx, state)
-	if err != nil {
-		return state, listwatch.Outcome{Kind: classifyOpening(err)}, err
-	}
-	defer changes.close()
-	s.succeeded()
-	s.onError(s.Reflector, nil)
-
-	// A watch from no version, or from any, begins with the objects that there
-	// are, in no order of their versions.
-	follow := &following{session: s, state: state, ordered: state.ResourceVersion != "" && state.ResourceVersion != "0"}
-	outcome, err := follow.all(ctx, changes, start)
-	return follow.state, outcome, err
 }
 
 // openWatch opens a watch, or returns the one that a watch-list has opened.
@@ -260,9 +242,21 @@ type following struct {
 	told change
 }
 
-// all follows the changes until the watch, which started then, ends, and returns
-// what ended it and what to report.
-func (f *following) all(ctx context.Context, changes feed, start time.Time) (listwatch.Outcome, error) {
+// watch follows the changes since the state, and moves it. It returns what ended
+// the watch, and the error to report.
+func (f *following) watch(ctx context.Context) (listwatch.Outcome, error) {
+	start := time.Now()
+	changes, err := f.openWatch(ctx, f.state)
+	if err != nil {
+		return listwatch.Outcome{Kind: classifyOpening(err)}, err
+	}
+	defer changes.close()
+	f.succeeded()
+	f.onError(f.Reflector, nil)
+
+	// A watch from no version, or from any, begins with the objects that there
+	// are, in no order of their versions.
+	f.ordered = f.state.ResourceVersion != "" && f.state.ResourceVersion != "0"
 	for {
 		err := changes.next(ctx, &f.told)
 		switch {
@@ -279,7 +273,7 @@ func (f *following) all(ctx context.Context, changes feed, start time.Time) (lis
 		if f.told.event == watch.Bookmark {
 			changes.expect(f.bookmarkPatience())
 		}
-		if outcome, err := f.change(ctx, f.told); err != nil {
+		if outcome, err := f.change(ctx); err != nil {
 			return outcome, err
 		}
 	}
@@ -309,8 +303,9 @@ func (f *following) ended(start time.Time, err error) (listwatch.Outcome, error)
 	}
 }
 
-// change handles one change. An error ends the watch, with outcome.
-func (f *following) change(ctx context.Context, c change) (listwatch.Outcome, error) {
+// change handles what was told. An error ends the watch, with outcome.
+func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
+	c := &f.told
 	c.it.place = place{watch: true, index: f.events}
 	f.events++
 	if c.unreadable != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/e2e/cluster"
@@ -16,6 +17,11 @@ var settings = []struct {
 	config informer.InformerConfig
 }{
 	{"auto", informer.InformerConfig{}},
+	{"watch-list, a small budget", informer.InformerConfig{ListMode: informer.ListModeWatchList, Budget: informer.NewBudget(20_000)}},
+	{"raw", informer.InformerConfig{ExampleObject: &informer.RawObject{}}},
+	{"raw, paged", informer.InformerConfig{ExampleObject: &informer.RawObject{}, ListMode: informer.ListModePaged}},
+	{"metadata", informer.InformerConfig{ExampleObject: &metav1.PartialObjectMetadata{}}},
+	{"metadata, paged", informer.InformerConfig{ExampleObject: &metav1.PartialObjectMetadata{}, ListMode: informer.ListModePaged}},
 	{"paged", informer.InformerConfig{ListMode: informer.ListModePaged}},
 	{"full", informer.InformerConfig{ListMode: informer.ListModeFull}},
 	{"forced pages", informer.InformerConfig{ForcePaginatedList: true}},
@@ -61,6 +67,10 @@ func testColdStart(ctx context.Context, t *testing.T, c *cluster.Cluster, object
 			requireStored(t, config.Storage, s.mirror.known())
 			require.Empty(t, s.reported())
 			require.NotEmpty(t, s.informer.LastSyncResourceVersion())
+			if config.ListMode == informer.ListModeAuto && !config.ForcePaginatedList {
+				require.NoError(t, s.informer.Status().Fallback)
+				require.Equal(t, informer.ListModeWatchList, s.informer.Status().ListMode)
+			}
 			s.requireEqual(ctx, t, objects)
 		})
 	}

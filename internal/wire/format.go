@@ -11,6 +11,7 @@ type Format uint8
 const (
 	JSON Format = iota
 	Protobuf
+	Formats // how many there are
 )
 
 // The media types by which a server names the formats, without parameters.

@@ -29,6 +29,13 @@ func (w *jsonWatch) Reset(body io.Reader) {
 	w.err, w.index = nil, 0
 }
 
+func (w *jsonWatch) Wait() {
+	w.forget()
+	if w.err == nil {
+		w.peek()
+	}
+}
+
 func (w *jsonWatch) Next() (Event, error) {
 	w.forget()
 	if w.err != nil {

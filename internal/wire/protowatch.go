@@ -38,6 +38,13 @@ func (w *protoWatch) Reset(body io.Reader) {
 	w.err, w.index = nil, 0
 }
 
+func (w *protoWatch) Wait() {
+	w.release()
+	if w.err == nil {
+		w.need(frameHeader)
+	}
+}
+
 func (w *protoWatch) Next() (Event, error) {
 	w.release()
 	if w.err != nil {

@@ -18,6 +18,10 @@ type ListReader interface {
 
 // WatchReader hands over one watch, event by event.
 type WatchReader interface {
+	// Wait ends the loan of the last event and waits for the first bytes of the next one. Whatever it meets, Next says.
+	// Next waits too, but on a larger stack.
+	Wait()
+
 	// Next returns the next event, with errors as ListReader's Next. io.EOF means that the server closed the watch
 	// between two events.
 	Next() (Event, error)
