@@ -42,5 +42,5 @@ func (l load) alone() string {
 	if l < 1 {
 		return ""
 	}
-	return fmt.Sprintf("\nwith other work (the load was %.1f before)", float64(l))
+	return fmt.Sprintf(" with other work (the load was %.1f before)", float64(l))
 }

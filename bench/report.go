@@ -71,7 +71,7 @@ func (r *report) tables(b *bytes.Buffer, withCharts bool) {
 	if len(os.Args) > 2 {
 		command = "cd bench && go run . " + strings.Join(os.Args[1:], " ")
 	}
-	fmt.Fprintf(b, "## %s\n\n    %s\n\n%s, in %v, against %s in a process of its own,\non %s,\nwhich server and client share%s. %s\n\n",
+	fmt.Fprintf(b, "## %s\n\n    %s\n\n%s, in %v, against %s in a process of its own,\non %s,\nwhich server and client share%s.\n%s\n\n",
 		title, command, time.Now().UTC().Format(time.DateOnly), r.took.Round(time.Second), server, hardware(), r.load.alone(), medians(r.plan.runs))
 	b.WriteString(`A floor is a GET of the same bytes, in the same way and form, whose body is thrown
 away: "own floor" compares with that, "JSON floor" with pages of 500 pods in JSON. A
@@ -133,7 +133,7 @@ func (h *results) startTable(b *bytes.Buffer, title string) {
 	for _, e := range h.entries {
 		beyond := "-"
 		if _, ok := h.runs[e.Floor]; ok && !e.IsFloor() {
-			beyond = fmt.Sprintf("%.1f", h.of(e.Name, allocs)-h.of(e.Floor, allocs))
+			beyond = fmt.Sprintf("%.1f", max(0, h.of(e.Name, allocs)-h.of(e.Floor, allocs)))
 		}
 		cells := []string{
 			duration(h.of(e.Name, wall)), duration(h.of(e.Name, cpu)),
