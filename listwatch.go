@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -58,7 +60,7 @@ func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFa
 	if err != nil {
 		return nil, fmt.Errorf("client for dynamic listing and watching: %w", err)
 	}
-	if _, err := restClient(config, httpClient); err != nil {
+	if _, err := restClient(config, httpClient, statusCodecs()); err != nil {
 		return nil, fmt.Errorf("client for dynamic listing and watching: %w", err)
 	}
 	return &dynamicListerWatcherFactory{
@@ -81,26 +83,44 @@ func (f *dynamicListerWatcherFactory) ForResource(namespace string, gvr schema.G
 }
 
 func (f *dynamicListerWatcherFactory) ForResourceWithOptions(namespace string, gvr schema.GroupVersionResource, optionsFunc TweakListOptionsFunc) cache.ListerWatcher {
-	client, err := restClient(f.config, f.httpClient)
+	client, err := restClient(f.config, f.httpClient, statusCodecs())
 	if err != nil { // not possible: the factory has made one from them
 		panic(fmt.Sprintf("client for %v: %v", gvr, err))
 	}
 	lw := resourceListerWatcher{server: f, client: client, namespace: namespace, resource: gvr}
+	lw.decoded = sync.OnceValue(func() rest.Interface {
+		client, err := restClient(f.config, f.httpClient, f.config.NegotiatedSerializer)
+		if err != nil {
+			panic(fmt.Sprintf("client for %v: %v", gvr, err))
+		}
+		return client
+	})
 	return lw.tweaked(optionsFunc)
 }
 
-// restClient is the client of a dynamic client.
-func restClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
+// restClient is a client whose answers, where they are decoded, codecs decode.
+func restClient(config *rest.Config, httpClient *http.Client, codecs runtime.NegotiatedSerializer) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &schema.GroupVersion{} // of no matter, but required
 	config.APIPath = "/"                         // each request has its own
+	config.NegotiatedSerializer = codecs
 	return rest.RESTClientForConfigAndClient(config, httpClient)
 }
 
+// statusCodecs decode what a server says instead of a list or a watch: a Status,
+// in the content type that was asked for.
+var statusCodecs = sync.OnceValue(func() runtime.NegotiatedSerializer {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	return serializer.NewCodecFactory(scheme).WithoutConversion()
+})
+
 // resourceListerWatcher lists and watches one resource of a server.
 type resourceListerWatcher struct {
-	server    *dynamicListerWatcherFactory
-	client    rest.Interface
+	server *dynamicListerWatcherFactory
+	client rest.Interface
+	// decoded is the client for who wants lists and watches decoded.
+	decoded   func() rest.Interface
 	namespace string
 	resource  schema.GroupVersionResource
 	tweaks    []TweakListOptionsFunc
@@ -197,7 +217,7 @@ func (lw resourceListerWatcher) WatchWithContext(ctx context.Context, opts metav
 }
 
 func (lw resourceListerWatcher) dynamic() dynamic.ResourceInterface {
-	return dynamic.New(lw.client).Resource(lw.resource).Namespace(lw.namespace)
+	return dynamic.New(lw.decoded()).Resource(lw.resource).Namespace(lw.namespace)
 }
 
 // NewFilteredListerWatcher returns lw with options that optionsFunc has changed,

@@ -334,3 +334,25 @@ func TestAnObjectThatCanNotBeDecoded(t *testing.T) {
 		require.Equal(t, "4", version)
 	})
 }
+
+// What is wrong is understood in every content type: a version that the server does
+// not know yet is followed by a consistent list.
+func TestErrorsInEveryContentType(t *testing.T) {
+	for name, example := range map[string]runtime.Object{"JSON": nil, "protobuf": &corev1.Pod{}} {
+		for _, mode := range []informer.ListMode{informer.ListModeFull, informer.ListModeWatchList} {
+			t.Run(name+", "+mode.String(), func(t *testing.T) {
+				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+					w.create("a/1")
+					storage := informer.NewResourceVersionStorage()
+					require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "999"}))
+					var r recorder
+					i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ExampleObject: example, ListMode: mode})
+					defer start(i.RunWithContext)()
+					<-i.HasSyncedChecker().Done()
+					require.Equal(t, []string{"update a/1"}, r.events())
+					require.Equal(t, mode, i.Status().ListMode)
+				})
+			})
+		}
+	}
+}
