@@ -52,7 +52,7 @@ func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 		WatchListPageSize: race.PageSize,
 		ErrorHandler:      s.report,
 		Handler: informer.ResourceEventHandlerFuncs{
-			AddFunc:    func(interface{}) { f.Added() },
+			AddFunc:    func(obj interface{}) { f.Added(obj.(metav1.Object).GetResourceVersion()) },
 			UpdateFunc: func(_, obj interface{}) { f.Updated(obj.(metav1.Object).GetResourceVersion()) },
 		},
 	})

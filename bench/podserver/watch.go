@@ -17,6 +17,10 @@ import (
 // bookmarkPeriod is a kube-apiserver's.
 const bookmarkPeriod = time.Minute
 
+// burstPause is before the burst, so that who handles the initial events has done
+// so: otherwise changes are told with them.
+const burstPause = 500 * time.Millisecond
+
 // watchRequest is what a watch asks for.
 type watchRequest struct {
 	initialEvents bool
@@ -63,6 +67,13 @@ func (q watchRequest) serve(ctx context.Context, w *counted, f *form, set Option
 	}
 	if q.end == extra.EndInitial {
 		return nil
+	}
+	if q.version-listVersion < set.Events {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(burstPause):
+		}
 	}
 	if err := sendBurst(ctx, w, f, set, q.version-listVersion); err != nil || q.end == extra.EndBurst {
 		return err

@@ -48,7 +48,7 @@ type Follow struct {
 	Namespace string // empty for all
 	// Added and Updated are called for each object, one call at a time. A floor,
 	// which sees no objects, calls only Updated, at the start and the end of a burst.
-	Added   func()
+	Added   func(resourceVersion string)
 	Updated func(resourceVersion string)
 	// Storage is what one of ours goes on from, if it is not nil.
 	Storage *informer.ResourceVersionStorage

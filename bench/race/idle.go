@@ -45,7 +45,7 @@ func (c *crowd) grow(ctx context.Context, n int) error {
 	first := len(c.members)
 	for i := range n {
 		c.members = append(c.members, c.source.Follow(ctx, Follow{
-			Namespace: fmt.Sprintf("idle-%04d", first+i), Added: func() {}, Updated: func(string) {},
+			Namespace: fmt.Sprintf("idle-%04d", first+i), Added: func(string) {}, Updated: func(string) {},
 		}))
 	}
 	for _, f := range c.members[first:] {

@@ -83,7 +83,7 @@ func (t *trial) start(ctx context.Context, storage *informer.ResourceVersionStor
 	var added atomic.Int64
 	runtime.GC()
 	clock := startStopwatch()
-	f := t.source.Follow(ctx, Follow{Added: func() { added.Add(1) }, Updated: func(string) {}, Storage: storage})
+	f := t.source.Follow(ctx, Follow{Added: func(string) { added.Add(1) }, Updated: func(string) {}, Storage: storage})
 	defer f.Wait()
 	defer cancel()
 	if err := done(ctx, f.Synced); err != nil {
@@ -120,7 +120,7 @@ func (t *trial) startSlowly(ctx context.Context) error {
 	told := make(chan struct{})
 	var added atomic.Int64
 	clock := startStopwatch()
-	f := t.source.Follow(ctx, Follow{Updated: func(string) {}, Added: func() {
+	f := t.source.Follow(ctx, Follow{Updated: func(string) {}, Added: func(string) {
 		time.Sleep(SlowHandlerSleep)
 		if added.Add(1) == enough {
 			close(told)
@@ -142,7 +142,7 @@ func (t *trial) readBurst(ctx context.Context) error {
 	ended := make(chan struct{})
 	var clock *stopwatch
 	delivered, over := 0, false
-	f := t.source.Follow(ctx, Follow{Added: func() {}, Updated: func(version string) {
+	changed := func(version string) {
 		if clock == nil {
 			clock = startStopwatch()
 		}
@@ -151,6 +151,12 @@ func (t *trial) readBurst(ctx context.Context) error {
 			clock.stop(&t.result)
 			t.result.Delivered, over = delivered, true
 			close(ended)
+		}
+	}
+	f := t.source.Follow(ctx, Follow{Updated: changed, Added: func(version string) {
+		// A change of an object that was still to be told of is told with it.
+		if version == t.Target.LastVersion {
+			changed(version)
 		}
 	}})
 	defer f.Wait()

@@ -70,7 +70,7 @@ type source func(namespace string) (factory, cache.SharedIndexInformer)
 func (s source) Follow(ctx context.Context, f race.Follow) *race.Following {
 	factory, informer := s(f.Namespace)
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(interface{}) { f.Added() },
+		AddFunc:    func(obj interface{}) { f.Added(obj.(metav1.Object).GetResourceVersion()) },
 		UpdateFunc: func(_, obj interface{}) { f.Updated(obj.(metav1.Object).GetResourceVersion()) },
 	})
 	if err != nil { // not possible: it does not run yet
