@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rvinformer/informer/bench/podserver"
+	"github.com/rvinformer/informer/bench/race"
+)
+
+// all runs a plan and writes what came out.
+func all(ctx context.Context, p *plan) (err error) {
+	p.settle()
+	began := time.Now()
+	programs, err := buildPrograms(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, programs.remove()) }()
+	r := &report{plan: p, load: currentLoad()}
+	for _, size := range p.pods {
+		if err := p.runSize(ctx, r, programs.entries, size); err != nil {
+			return err
+		}
+	}
+	r.took = time.Since(began)
+	var tables bytes.Buffer
+	r.tables(&tables, false)
+	if _, err := tables.WriteTo(os.Stdout); err != nil {
+		return err
+	}
+	if p.docs == "" {
+		return nil
+	}
+	return r.write(p.docs)
+}
+
+// runSize runs the scenarios with a set of one size.
+func (p *plan) runSize(ctx context.Context, r *report, entries []entry, size int) (err error) {
+	var s *server
+	if p.real {
+		s, err = startRealServer(ctx, size)
+	} else {
+		s, err = startServer(ctx, podserver.Options{Pods: size})
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	if s.target.Simulated && size == p.pods[0] && p.chosen(race.ColdStart, size) {
+		if r.capacity, err = measureCapacity(ctx, entries, s.target); err != nil {
+			return err
+		}
+	}
+	for _, scenario := range race.Scenarios {
+		if !p.chosen(scenario, size) {
+			continue
+		}
+		h := &results{heat: heat{scenario, size}, runs: map[string][]race.Result{}}
+		for _, e := range entries {
+			if p.takesPart(e, scenario, size) {
+				h.entries = append(h.entries, e)
+			}
+		}
+		target := s.target
+		switch scenario {
+		case race.SlowHandler:
+			err = p.runTogether(ctx, h, target)
+		case race.WatchBurst:
+			err = p.runBurst(ctx, h)
+		default:
+			err = p.runInTurn(ctx, h, target)
+		}
+		if err != nil {
+			return err
+		}
+		r.heats = append(r.heats, h)
+	}
+	return nil
+}
+
+// runInTurn runs the contestants one after the other, and all of them again.
+func (p *plan) runInTurn(ctx context.Context, h *results, target race.Target) error {
+	for run := range p.runsOf(h.size) {
+		for _, e := range h.entries {
+			result, err := e.run(ctx, h.scenario, target, p.limits)
+			if err != nil {
+				return err
+			}
+			h.add(run, e, result)
+		}
+	}
+	return nil
+}
+
+// runBurst is runInTurn with a server that sends changes.
+func (p *plan) runBurst(ctx context.Context, h *results) (err error) {
+	s, err := startServer(ctx, podserver.Options{Pods: p.burstPods, Events: p.events})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	return p.runInTurn(ctx, h, s.target)
+}
+
+// runTogether runs the contestants once and side by side: what they do is sleep.
+func (p *plan) runTogether(ctx context.Context, h *results, target race.Target) error {
+	all := make([]race.Result, len(h.entries))
+	errs := make([]error, len(h.entries))
+	var running sync.WaitGroup
+	for i, e := range h.entries {
+		running.Go(func() { all[i], errs[i] = e.run(ctx, h.scenario, target, p.limits) })
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, e := range h.entries {
+		h.add(0, e, all[i])
+	}
+	return nil
+}
+
+func (r *results) add(run int, e entry, result race.Result) {
+	r.runs[e.Name] = append(r.runs[e.Name], result)
+	fmt.Fprintf(os.Stderr, "%s %-10s %8d pods, run %d, %-34s wall %6.2fs  cpu %6.2fs  server %5.2fs  %6.1f allocs  peak %6.1f MiB\n",
+		time.Now().Format(time.TimeOnly), r.scenario, r.size, run+1, e.Name,
+		wall(result), cpu(result), serverCPU(result), allocs(result), peakMB(result))
+}

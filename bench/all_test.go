@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/bench/podserver"
+	"github.com/rvinformer/informer/bench/race"
+)
+
+// TestMain is also the program that the tests start as a server.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "serve" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestEveryContestantEndsEveryScenario runs a plan with 1,000 pods, and holds
+// what came out against what can not be otherwise.
+func TestEveryContestantEndsEveryScenario(t *testing.T) {
+	p := defaultPlan()
+	p.pods, p.runs, p.burstPods, p.events = sizes{1000}, 1, 100, 1000
+	p.limits = race.Limits{SlowObjects: 100, IdleInformers: 10}
+	programs, err := buildPrograms(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, programs.remove()) }()
+	r := &report{plan: p}
+	require.NoError(t, p.runSize(t.Context(), r, programs.entries, 1000))
+
+	require.Len(t, r.heats, len(race.Scenarios))
+	for _, h := range r.heats {
+		for _, e := range h.entries {
+			results := h.runs[e.Name]
+			require.Len(t, results, 1, e.Name)
+			got := results[0]
+			t.Logf("%s: %+v", h.scenario, got)
+			require.Equal(t, e.Name, got.Contestant)
+			require.Greater(t, got.PeakRSS, int64(5<<20))
+			require.Positive(t, got.ServerCPU)
+			_, hasFloor := h.runs[e.Floor]
+			require.True(t, hasFloor || h.scenario != race.ColdStart && h.scenario != race.Relist, "%s has no floor %s", e.Name, e.Floor)
+			if h.scenario == race.Idle {
+				require.InDelta(t, 7, got.Goroutines, 6)
+				require.InDelta(t, 100, idleKiB(got), 99)
+				continue
+			}
+			require.Positive(t, got.Wall)
+			require.Positive(t, got.CPU)
+			switch {
+			case e.IsFloor():
+			case h.scenario == race.ColdStart:
+				require.Equal(t, 1000, got.Delivered)
+			case h.scenario == race.Relist:
+				require.Zero(t, got.Delivered)
+			case h.scenario == race.SlowHandler:
+				require.Equal(t, 100, got.Delivered)
+				require.GreaterOrEqual(t, got.Wall, 100*race.SlowHandlerSleep)
+			case h.scenario == race.WatchBurst:
+				require.LessOrEqual(t, got.Delivered, 1000)
+				require.Positive(t, got.Delivered)
+			}
+		}
+	}
+
+	docs := t.TempDir()
+	path := filepath.Join(docs, "performance.md")
+	require.NoError(t, os.WriteFile(path, []byte("# Performance\n"), 0o644))
+	require.NoError(t, r.write(docs))
+	first, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, r.write(docs))
+	second, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(second))
+	for _, c := range charts {
+		require.FileExists(t, filepath.Join(docs, c.name+".svg"))
+	}
+}
+
+func TestSectionsAreReplaced(t *testing.T) {
+	document := []byte("# Title\n")
+	for _, text := range []string{"one", "two"} {
+		var err error
+		document, err = replaceSection(document, "a", []byte(text))
+		require.NoError(t, err)
+		document, err = replaceSection(document, "b", []byte("other"))
+		require.NoError(t, err)
+	}
+	require.Equal(t, "# Title\n\n<!-- a: written by make bench -->\ntwo\n<!-- end of a -->\n\n"+
+		"<!-- b: written by make bench -->\nother\n<!-- end of b -->\n", string(document))
+	_, err := replaceSection(bytes.Replace(document, []byte("<!-- end of a -->\n"), nil, 1), "a", nil)
+	require.Error(t, err)
+}
+
+func TestRatiosAreOfOneRun(t *testing.T) {
+	h := &results{runs: map[string][]race.Result{
+		"floor": {{CPU: 1}, {CPU: 2}, {CPU: 100}},
+		"ours":  {{CPU: 3}, {CPU: 4}, {CPU: 100}},
+	}}
+	require.Equal(t, 2.0, h.ratio("ours", "floor", func(r race.Result) float64 { return float64(r.CPU) }))
+	require.Zero(t, h.ratio("ours", "nobody", cpu))
+}
+
+func TestThousands(t *testing.T) {
+	require.Equal(t, "7", thousands(7))
+	require.Equal(t, "1,000", thousands(1000))
+	require.Equal(t, "1,002,003", thousands(1002003))
+}
+
+func TestAServerThatCanNotStartIsReported(t *testing.T) {
+	_, err := startServer(t.Context(), podserver.Options{Pods: podserver.MaxPods + 1})
+	require.Error(t, err)
+}

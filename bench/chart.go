@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/rvinformer/informer/bench/race"
+)
+
+// chart is a figure of each contestant of a heat, as bars.
+type chart struct {
+	name, title, unit string
+	format            string // of the figure beside a bar
+	scenario          race.Scenario
+	floors            bool
+	figure            func(h *results, e entry) float64
+}
+
+func medianOf(figure func(race.Result) float64) func(*results, entry) float64 {
+	return func(h *results, e entry) float64 { return h.of(e.Name, figure) }
+}
+
+var charts = []chart{
+	{"bench-cpu", "CPU of a cold start", "CPU time, × that of a GET of the same pods in JSON whose body is thrown away", "%.2f", race.ColdStart, true,
+		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
+	{"bench-rss", "Most memory in a cold start", "peak RSS in MiB", "%.0f", race.ColdStart, true, medianOf(peakMB)},
+	{"bench-slow", "Most memory with a slow handler", "peak RSS in MiB", "%.0f", race.SlowHandler, true, medianOf(peakMB)},
+	{"bench-relist", "CPU of a list in which nothing has changed", "CPU time, × that of a GET of the same pods in JSON whose body is thrown away", "%.2f", race.Relist, true,
+		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
+	{"bench-watch", "Changes read", "changes per second of CPU time", "%.0f", race.WatchBurst, false, medianOf(perCPUSecond)},
+	{"bench-idle", "An idle informer", "heap and stacks in KiB", "%.0f", race.Idle, true, medianOf(idleKiB)},
+}
+
+// charts are those of a heat: of the first size, one for each scenario or two.
+func (r *report) charts(h *results) (some []chart) {
+	for _, c := range charts {
+		if !r.plan.real && c.scenario == h.scenario && h.size == r.plan.pods[0] {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
+// draw writes the charts.
+func (r *report) draw(docs string) error {
+	for _, h := range r.heats {
+		for _, c := range r.charts(h) {
+			if err := c.draw(h, filepath.Join(docs, c.name+".svg")); err != nil {
+				return fmt.Errorf("chart %s: %w", c.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func init() {
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
+	plotter.DefaultFont = plot.DefaultFont
+}
+
+var (
+	floorColor = color.RGBA{0x9a, 0xa5, 0xb1, 0xff}
+	oursColor  = color.RGBA{0x1f, 0x77, 0xb4, 0xff}
+	peerColor  = color.RGBA{0xe0, 0x7b, 0x39, 0xff}
+)
+
+func colorOf(e entry) color.Color {
+	switch {
+	case e.IsFloor():
+		return floorColor
+	case strings.HasPrefix(e.Name, "ours"):
+		return oursColor
+	default:
+		return peerColor
+	}
+}
+
+// shows tells whether a contestant has a bar: of the floors two are enough.
+func (c chart) shows(e entry) bool {
+	return !e.IsFloor() || c.floors && (e.Name == "floor-json" || e.Name == "floor-protobuf")
+}
+
+func (c chart) draw(h *results, path string) error {
+	p := plot.New()
+	p.BackgroundColor = color.White
+	p.Title.Text = c.title
+	if c.scenario != race.WatchBurst && c.scenario != race.Idle {
+		p.Title.Text += fmt.Sprintf(", %s pods", thousands(h.size))
+	}
+	p.Title.TextStyle.Font.Size = vg.Points(15)
+	p.Title.Padding = vg.Points(10)
+	p.X.Label.Text = c.unit
+	p.X.Label.Padding = vg.Points(6)
+	p.X.Min = 0
+	p.X.LineStyle.Width, p.X.Tick.LineStyle.Width = 0, 0
+	p.X.Tick.Marker = plot.TickerFunc(func(low, high float64) []plot.Tick {
+		ticks := plot.DefaultTicks{}.Ticks(low, high)
+		for i := range ticks {
+			if ticks[i].Label != "" {
+				ticks[i].Label = c.label(ticks[i].Value, false)
+			}
+		}
+		return ticks
+	})
+	grid := plotter.NewGrid()
+	grid.Horizontal.Width = 0
+	grid.Vertical.Color = color.Gray{0xd8}
+	p.Add(grid)
+
+	var names []string
+	labels := plotter.XYLabels{}
+	most := 0.0
+	for _, e := range slices.Backward(h.entries) { // the first is at the top
+		if !c.shows(e) {
+			continue
+		}
+		value := c.figure(h, e)
+		bar, err := plotter.NewBarChart(plotter.Values{value}, vg.Points(16))
+		if err != nil {
+			return err
+		}
+		bar.Horizontal, bar.XMin = true, float64(len(names))
+		bar.Color, bar.LineStyle.Width = colorOf(e), 0
+		p.Add(bar)
+		labels.XYs = append(labels.XYs, plotter.XY{X: value, Y: float64(len(names))})
+		labels.Labels = append(labels.Labels, c.label(value, true))
+		names = append(names, e.Name)
+		most = max(most, value)
+	}
+	texts, err := plotter.NewLabels(labels)
+	if err != nil {
+		return err
+	}
+	texts.Offset = vg.Point{X: vg.Points(4), Y: -vg.Points(4)}
+	p.Add(texts)
+	p.X.Max = most * 1.1 // room for the labels
+	p.NominalY(names...)
+	p.Y.Tick.Label.Font.Size = vg.Points(11)
+
+	width, height, margin := vg.Points(720), vg.Points(float64(110+26*len(names))), vg.Points(14)
+	canvas, err := draw.NewFormattedCanvas(width, height, "svg")
+	if err != nil {
+		return err
+	}
+	p.Draw(draw.Crop(paper(draw.New(canvas)), margin, -margin, margin, -margin))
+	var svg bytes.Buffer
+	if _, err := canvas.WriteTo(&svg); err != nil {
+		return err
+	}
+	// The same widths under other names, for who does not have that font.
+	const family = "font-family:Liberation Sans"
+	return os.WriteFile(path, bytes.ReplaceAll(svg.Bytes(), []byte(family), []byte(family+",Arial,Helvetica,sans-serif")), 0o644)
+}
+
+// paper fills a canvas with white: pages that show it may be dark.
+func paper(c draw.Canvas) draw.Canvas {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	return c
+}
+
+// label is how a value is written, beside a bar or below the axis.
+func (c chart) label(value float64, beside bool) string {
+	switch {
+	case value >= 1000:
+		return thousands(int(math.Round(value)))
+	case beside:
+		return fmt.Sprintf(c.format, value)
+	default:
+		return strconv.FormatFloat(value, 'g', -1, 64)
+	}
+}

@@ -1,0 +1,15 @@
+// Command ourstyped has this library's informers of typed objects.
+package main
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/bench/ours"
+	"github.com/rvinformer/informer/bench/race"
+)
+
+func main() {
+	race.Main(ours.Contestant("ours-typed", "floor-protobuf-watchlist", &corev1.Pod{}, runtime.ContentTypeJSON, informer.ListModeAuto, race.Scenarios...))
+}

@@ -1,0 +1,55 @@
+// Command bench measures this library beside client-go and beside the floor, a
+// plain GET of the same bytes whose body is thrown away.
+//
+//	make bench            # everything; writes docs/performance.md and docs/bench-*.svg
+//	make bench-quick      # 10,000 pods, once; writes nothing
+//	go run . all -scenarios coldstart -contestants ours -runs 5
+//	go run . all -real    # against a kube-apiserver
+//
+// It starts a server, simulated (package podserver) or real, in a process of its
+// own, and each contestant in another, one at a time. Each run goes through all
+// contestants; a ratio is of two results of one run, and what is quoted is the
+// median of the runs.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/rvinformer/informer/bench/podserver"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context, args []string) error {
+	name := ""
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	flags := flag.NewFlagSet("bench "+name, flag.ExitOnError)
+	switch name {
+	case "serve":
+		var o podserver.Options
+		flags.IntVar(&o.Pods, "pods", 100_000, "number of pods")
+		flags.IntVar(&o.Events, "events", 0, "changes at the start of each watch")
+		_ = flags.Parse(args) // it exits
+		return serve(o)
+	case "all":
+		plan := defaultPlan()
+		plan.flags(flags)
+		_ = flags.Parse(args)
+		return all(ctx, plan)
+	}
+	return fmt.Errorf("%q is not a command: all or serve", name)
+}

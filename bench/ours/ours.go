@@ -1,0 +1,62 @@
+// Package ours makes contestants of this library's informers.
+package ours
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/bench/race"
+)
+
+// Contestant is one form of objects and one way to read a set.
+func Contestant(name, floor string, example runtime.Object, contentType string, mode informer.ListMode, scenarios ...race.Scenario) race.Contestant {
+	return race.Contestant{Entry: race.Entry{Name: name, Floor: floor, Scenarios: scenarios}, Connect: func(t *race.Target) (race.Source, error) {
+		config := t.Config()
+		config.ContentType = contentType
+		factory, err := informer.NewDynamicListerWatcherFactory(config)
+		return &source{name: name, factory: factory, example: example, mode: mode}, err
+	}}
+}
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+type source struct {
+	name    string
+	factory informer.DynamicListerWatcherFactory
+	example runtime.Object
+	mode    informer.ListMode
+	errors  atomic.Int64
+}
+
+// report shows the first of what goes wrong: nothing should.
+func (s *source) report(_ *informer.Reflector, err error) {
+	if err != nil && s.errors.Add(1) <= 3 {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", s.name, err)
+	}
+}
+
+func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
+	i := informer.NewResourceVersionInformer(s.name, informer.InformerConfig{
+		ListerWatcher:     s.factory.ForResource(f.Namespace, pods),
+		Storage:           f.Storage,
+		ExampleObject:     s.example,
+		ListMode:          s.mode,
+		WatchListPageSize: race.PageSize,
+		ErrorHandler:      s.report,
+		Handler: informer.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj interface{}) { f.Added(obj.(metav1.Object).GetResourceVersion()) },
+			UpdateFunc: func(_, obj interface{}) { f.Updated(obj.(metav1.Object).GetResourceVersion()) },
+		},
+	})
+	var running sync.WaitGroup
+	running.Go(func() { i.RunWithContext(ctx) })
+	return &race.Following{Synced: i.HasSyncedChecker().Done(), Wait: running.Wait}
+}

@@ -1,0 +1,51 @@
+// Package extra is what a podserver has and an API server has not. It is apart,
+// so that who asks for it has none of the server in memory.
+package extra
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// EndParameter of a watch request says when it ends: EndInitial, after the
+// initial events, or EndBurst, after the changes. It is for who reads without
+// understanding, and so could not know.
+const (
+	EndParameter = "end"
+	EndInitial   = "initial"
+	EndBurst     = "burst"
+)
+
+// UsagePath answers with a Usage.
+const UsagePath = "/usage"
+
+// Usage is what a server has used so far, and what it is at.
+type Usage struct {
+	CPU     time.Duration // of the whole process
+	Bytes   int64         // of bodies written
+	Watches int64         // open now
+}
+
+// UsageOf asks the server of config what it has used.
+func UsageOf(ctx context.Context, config *rest.Config) (Usage, error) {
+	var u Usage
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return u, err
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+UsagePath, nil)
+	if err != nil {
+		return u, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return u, err
+	}
+	defer response.Body.Close()
+	return u, json.NewDecoder(response.Body).Decode(&u)
+}

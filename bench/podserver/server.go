@@ -1,0 +1,162 @@
+// Package podserver is an API server of generated pods, made for measuring its
+// clients: it costs so little itself that what is measured is the client.
+//
+// It serves over HTTPS and HTTP/2, uncompressed, what a kube-apiserver would:
+// lists of /api/v1/pods, whole or in pages, watches from a resource version, and
+// watch-lists (sendInitialEvents), each as pods or as their metadata, in JSON or
+// in protobuf, as Accept demands. It holds no text per pod: a pod's encoding is
+// that of a template in which the parts that differ, all of fixed width, are
+// overwritten.
+//
+// What it does not have: selectors, history (any resource version and any
+// continue token is good), pods in a namespace of its own (every list and watch
+// of one namespace is of an empty set), and writes. The set never changes, but for
+// the burst: after its initial events, if it asks for any, each watch is sent
+// Options.Events changes as fast as it reads.
+package podserver
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer/bench/podserver/extra"
+)
+
+// Options of a server.
+type Options struct {
+	Pods int
+	// Events is the number of changes in the burst of a watch.
+	Events int
+}
+
+// Server is a server that runs. Close ends it.
+type Server struct {
+	options  Options
+	http     *http.Server
+	listener net.Listener
+	ca       []byte
+	served   chan error
+
+	watches atomic.Int64 // open
+	bytes   atomic.Int64 // of bodies written
+}
+
+// Start serves on a free port of the loopback interface.
+func Start(o Options) (*Server, error) {
+	if err := checkCount(o.Pods, o.Events); err != nil {
+		return nil, err
+	}
+	forms() // not in the first request
+	certificate, ca, err := newCertificate()
+	if err != nil {
+		return nil, fmt.Errorf("certificate of the server: %w", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{options: o, listener: listener, ca: ca, served: make(chan error, 1)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, o) })
+	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, Options{}) })
+	mux.HandleFunc("GET "+extra.UsagePath, s.serveUsage)
+	s.http = &http.Server{
+		Handler:           mux,
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		ReadHeaderTimeout: time.Minute,
+		ErrorLog:          log.New(io.Discard, "", 0), // clients that break off
+	}
+	go func() { s.served <- s.http.ServeTLS(listener, "", "") }()
+	return s, nil
+}
+
+// Config is how to reach the server, without a limit of the rate of requests.
+func (s *Server) Config() *rest.Config {
+	return &rest.Config{
+		Host:            "https://" + s.listener.Addr().String(),
+		TLSClientConfig: rest.TLSClientConfig{CAData: s.ca},
+		QPS:             -1,
+	}
+}
+
+// Close breaks what is under way and waits until nobody is served.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+func (s *Server) serveUsage(w http.ResponseWriter, _ *http.Request) {
+	var usage syscall.Rusage
+	must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	// Who does not hear the answer has gone.
+	_ = json.NewEncoder(w).Encode(extra.Usage{
+		CPU:     time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
+		Bytes:   s.bytes.Load(),
+		Watches: s.watches.Load(),
+	})
+}
+
+// serve answers a list or a watch of a set of pods.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options) {
+	f := negotiate(r)
+	if f == nil {
+		refuse(w, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "no form of the Accept header is known")
+		return
+	}
+	query := r.URL.Query()
+	watching, _ := strconv.ParseBool(query.Get("watch"))
+	w.Header().Set("Content-Type", f.contentType(watching))
+	out := &counted{w: w, total: &s.bytes}
+	// An error is that of a client that has gone.
+	if watching {
+		s.watches.Add(1)
+		defer s.watches.Add(-1)
+		_ = watchOf(query).serve(r.Context(), out, f, set)
+		return
+	}
+	first, n, err := page(query, set.Pods)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		return
+	}
+	_ = sendList(out, f, first, n, set.Pods)
+}
+
+func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+	})
+}
+
+// counted counts what is written.
+type counted struct {
+	w     http.ResponseWriter
+	total *atomic.Int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.total.Add(int64(n))
+	return n, err
+}
+
+func (c *counted) flush() { c.w.(http.Flusher).Flush() }

@@ -1,0 +1,223 @@
+package podserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/rvinformer/informer/bench/podserver/extra"
+)
+
+const (
+	testPods   = 2345
+	testEvents = 3000
+)
+
+var podResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// reader is one of client-go's clients.
+type reader struct {
+	name  string
+	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+}
+
+// readers has a client for each form.
+func readers(t *testing.T, config *rest.Config) []reader {
+	typed := func(contentType string) reader {
+		config := rest.CopyConfig(config)
+		config.ContentType = contentType
+		pods := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("")
+		return reader{contentType,
+			func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) }, pods.Watch}
+	}
+	unstructured := dynamic.NewForConfigOrDie(config).Resource(podResource)
+	partial := metadata.NewForConfigOrDie(config).Resource(podResource)
+	return []reader{
+		typed(runtime.ContentTypeJSON),
+		typed(runtime.ContentTypeProtobuf),
+		{"dynamic", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return unstructured.List(ctx, o)
+		}, unstructured.Watch},
+		{"metadata", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return partial.List(ctx, o) }, partial.Watch},
+		metadataAsJSON(config),
+	}
+}
+
+// metadataAsJSON asks for what no client of client-go asks for first.
+func metadataAsJSON(config *rest.Config) reader {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			r.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")
+			return next.RoundTrip(r)
+		})
+	})
+	pods := dynamic.NewForConfigOrDie(config).Resource(podResource)
+	return reader{"metadata as JSON", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		list, err := pods.List(ctx, o)
+		if err == nil && list.GetKind() != "PartialObjectMetadataList" {
+			err = fmt.Errorf("a list of kind %s", list.GetKind())
+		}
+		return list, err
+	}, pods.Watch}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func started(t *testing.T) *Server {
+	s, err := Start(Options{Pods: testPods, Events: testEvents})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// seen are the versions of pods by key.
+type seen map[string]string
+
+func (s seen) add(t *testing.T, obj runtime.Object) {
+	m, err := meta.Accessor(obj)
+	require.NoError(t, err)
+	require.Len(t, m.GetNamespace()+"/"+m.GetName(), 44)
+	require.Len(t, m.GetUID(), 36)
+	require.Len(t, m.GetManagedFields(), 2)
+	if pod, ok := obj.(*corev1.Pod); ok {
+		require.Len(t, pod.Spec.Containers[0].Env, 11)
+		require.Equal(t, corev1.PodRunning, pod.Status.Phase)
+	}
+	s[m.GetNamespace()+"/"+m.GetName()] = m.GetResourceVersion()
+}
+
+func TestListsDecode(t *testing.T) {
+	s := started(t)
+	for _, r := range readers(t, s.Config()) {
+		t.Run(r.name, func(t *testing.T) {
+			for _, limit := range []int64{0, 500, 1} {
+				pods := seen{}
+				opts := metav1.ListOptions{Limit: limit}
+				for {
+					list, err := r.list(t.Context(), opts)
+					require.NoError(t, err)
+					require.NoError(t, meta.EachListItem(list, func(obj runtime.Object) error { pods.add(t, obj); return nil }))
+					m, err := meta.ListAccessor(list)
+					require.NoError(t, err)
+					require.Equal(t, ListVersion(), m.GetResourceVersion())
+					opts.Continue = m.GetContinue()
+					if opts.Continue == "" || limit == 1 {
+						break
+					}
+				}
+				if limit == 1 {
+					require.Len(t, pods, 1)
+				} else {
+					require.Len(t, pods, testPods)
+				}
+			}
+		})
+	}
+}
+
+func TestWatchListsAndBurstsDecode(t *testing.T) {
+	s := started(t)
+	for _, r := range readers(t, s.Config()) {
+		t.Run(r.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			w, err := r.watch(ctx, metav1.ListOptions{SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+			require.NoError(t, err)
+			defer w.Stop()
+			pods := seen{}
+			for range testPods {
+				event := <-w.ResultChan()
+				require.Equal(t, watch.Added, event.Type)
+				pods.add(t, event.Object)
+			}
+			require.Len(t, pods, testPods)
+			end := <-w.ResultChan()
+			require.Equal(t, watch.Bookmark, end.Type)
+			m, err := meta.Accessor(end.Object)
+			require.NoError(t, err)
+			require.Equal(t, "true", m.GetAnnotations()[metav1.InitialEventsAnnotationKey])
+			require.Equal(t, ListVersion(), m.GetResourceVersion())
+			changed := seen{}
+			for i := range testEvents {
+				event := <-w.ResultChan()
+				require.Equal(t, watch.Modified, event.Type)
+				changed.add(t, event.Object)
+				m, err := meta.Accessor(event.Object)
+				require.NoError(t, err)
+				require.Equal(t, LastVersion(i+1), m.GetResourceVersion())
+			}
+			require.Len(t, changed, testPods)
+			for key := range changed {
+				require.Contains(t, pods, key)
+			}
+		})
+	}
+}
+
+func TestAWatchFromAVersionGoesOn(t *testing.T) {
+	s := started(t)
+	w, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("").Watch(t.Context(),
+		metav1.ListOptions{ResourceVersion: LastVersion(testEvents - 1), TimeoutSeconds: ptr.To(int64(1))})
+	require.NoError(t, err)
+	var versions []string
+	for event := range w.ResultChan() {
+		versions = append(versions, event.Object.(*corev1.Pod).ResourceVersion)
+	}
+	require.Equal(t, []string{LastVersion(testEvents)}, versions)
+}
+
+func TestANamespaceIsEmpty(t *testing.T) {
+	s := started(t)
+	list, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("team").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Empty(t, list.Items)
+	require.Equal(t, ListVersion(), list.ResourceVersion)
+}
+
+func TestPodIsWhatIsServed(t *testing.T) {
+	s := started(t)
+	list, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, i := range []int{0, 1, testPods - 1} {
+		want := Pod(i, testPods)
+		want.TypeMeta = metav1.TypeMeta{}
+		require.True(t, equality.Semantic.DeepEqual(*want, list.Items[i]), "pod %d", i)
+	}
+}
+
+func TestPodsAreAsLargeAsPromised(t *testing.T) {
+	require.InDelta(t, 4700, forms()[[2]bool{false, false}].item.size(), 150)
+	require.InDelta(t, 3100, forms()[[2]bool{true, false}].item.size(), 150)
+}
+
+func TestUsage(t *testing.T) {
+	s := started(t)
+	before, err := extra.UsageOf(t.Context(), s.Config())
+	require.NoError(t, err)
+	_, err = kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	after, err := extra.UsageOf(t.Context(), s.Config())
+	require.NoError(t, err)
+	require.Greater(t, after.Bytes-before.Bytes, int64(3000*testPods))
+	require.GreaterOrEqual(t, after.CPU, before.CPU)
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/rvinformer/informer/bench/podserver/extra"
+	"github.com/rvinformer/informer/bench/race"
+)
+
+// runTimeout is for a run that hangs.
+const runTimeout = 15 * time.Minute
+
+// entry is a contestant and the program that it is in.
+type entry struct {
+	race.Entry
+	program string
+}
+
+// programs are the contestants' programs, built into a directory.
+type programs struct {
+	dir     string
+	entries []entry // in the order of the tables
+}
+
+// buildPrograms builds the programs from the sources in this directory.
+func buildPrograms(ctx context.Context) (_ *programs, err error) {
+	dir, err := os.MkdirTemp("", "rvinformer-bench-")
+	if err != nil {
+		return nil, err
+	}
+	p := &programs{dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.remove())
+		}
+	}()
+	build := exec.CommandContext(ctx, "go", "build", "-o", dir, "./contestants/...")
+	if output, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("building the contestants (in the directory bench): %w\n%s", err, output)
+	}
+	for _, name := range []string{"floor", "ours", "ourstyped", "clientgo"} {
+		program := filepath.Join(dir, name)
+		var entries []race.Entry
+		if err := tell(ctx, program, race.Order{}, &entries); err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			p.entries = append(p.entries, entry{e, program})
+		}
+	}
+	return p, nil
+}
+
+func (p *programs) remove() error { return os.RemoveAll(p.dir) }
+
+// run has a contestant go through a scenario in a process of its own.
+func (e entry) run(ctx context.Context, scenario race.Scenario, target race.Target, limits race.Limits) (r race.Result, err error) {
+	before, err := usage(ctx, target)
+	if err != nil {
+		return r, err
+	}
+	if err := tell(ctx, e.program, race.Order{Contestant: e.Name, Scenario: scenario, Target: target, Limits: limits}, &r); err != nil {
+		return r, err
+	}
+	after, err := usage(ctx, target)
+	r.ServerCPU = after.CPU - before.CPU
+	return r, err
+}
+
+func usage(ctx context.Context, target race.Target) (extra.Usage, error) {
+	if !target.Simulated {
+		return extra.Usage{}, nil
+	}
+	return extra.UsageOf(ctx, target.Config())
+}
+
+// tell gives an order to a program, and reads the answer.
+func tell(ctx context.Context, program string, o race.Order, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	input, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, program)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
+	output, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", o.Contestant, o.Scenario, err)
+	}
+	return json.Unmarshal(output, answer)
+}

@@ -1,0 +1,87 @@
+// Package race runs contestants through scenarios and measures them. Each kind of
+// contestants is a program of its own, with what it needs and nothing else, so
+// that its memory is its own: see Main.
+package race
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer"
+)
+
+// PageSize is what lists are read in, where they are read in pages.
+const PageSize = 500
+
+// Entry is what is known of a contestant before it runs.
+type Entry struct {
+	Name string
+	// Floor is the contestant that reads the same bytes in the same way and throws
+	// them away. A floor is its own.
+	Floor     string
+	Scenarios []Scenario
+}
+
+// TakesPart tells whether the contestant is made for a scenario.
+func (e Entry) TakesPart(s Scenario) bool { return slices.Contains(e.Scenarios, s) }
+
+// IsFloor tells whether the contestant is a floor.
+func (e Entry) IsFloor() bool { return e.Floor == e.Name }
+
+// Contestant is one way to follow pods.
+type Contestant struct {
+	Entry
+	// Connect makes what all its informers share.
+	Connect func(*Target) (Source, error)
+}
+
+// Source follows sets of pods over one client.
+type Source interface {
+	// Follow starts to follow until ctx ends.
+	Follow(ctx context.Context, f Follow) *Following
+}
+
+// Follow says what to follow, and who is told.
+type Follow struct {
+	Namespace string // empty for all
+	// Added and Updated are called for each object, one call at a time. A floor,
+	// which sees no objects, calls only Updated, at the start and the end of a burst.
+	Added   func(resourceVersion string)
+	Updated func(resourceVersion string)
+	// Storage is what one of ours goes on from, if it is not nil.
+	Storage *informer.ResourceVersionStorage
+}
+
+// Following is an informer under way.
+type Following struct {
+	// Synced is closed when each object was handed over.
+	Synced <-chan struct{}
+	// Wait returns after everything has ended. The context must have.
+	Wait func()
+}
+
+// Target is the server that is followed.
+type Target struct {
+	Host  string
+	CA    []byte
+	Token string
+	// Objects is the number of pods, and Events that of changes in the burst of
+	// each watch, the last of which makes LastVersion.
+	Objects     int
+	Events      int
+	LastVersion string
+	// Simulated tells that it is a podserver.
+	Simulated bool
+}
+
+// Config is how to reach the server, without a limit of the rate of requests.
+func (t *Target) Config() *rest.Config {
+	return &rest.Config{
+		Host:            t.Host,
+		BearerToken:     t.Token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: t.CA},
+		QPS:             -1,
+	}
+}

@@ -1,0 +1,106 @@
+package race
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Result is what one run of a contestant has cost.
+type Result struct {
+	Contestant string
+	Scenario   Scenario
+	Objects    int // followed, or events of the burst, or idle informers
+	Delivered  int // handler calls in the time that was measured
+
+	Wall, CPU  time.Duration
+	Allocs     uint64
+	AllocBytes uint64
+	PeakRSS    int64
+
+	// Per idle informer: goroutines, their stacks, live objects, and what heap and
+	// stacks occupy, gaps included.
+	Goroutines float64
+	StackBytes float64
+	LiveBytes  float64
+	InUseBytes float64
+
+	// ServerCPU is what the server has used meanwhile.
+	ServerCPU time.Duration
+}
+
+func (r *Result) notePeakRSS() (err error) {
+	r.PeakRSS, err = peakRSS()
+	return err
+}
+
+// stopwatch measures this process from one moment on.
+type stopwatch struct {
+	start  time.Time
+	cpu    time.Duration
+	memory runtime.MemStats
+}
+
+func startStopwatch() *stopwatch {
+	s := &stopwatch{}
+	runtime.ReadMemStats(&s.memory)
+	s.cpu = cpuTime()
+	s.start = time.Now()
+	return s
+}
+
+// stop adds what was used since the start.
+func (s *stopwatch) stop(r *Result) {
+	r.Wall = time.Since(s.start)
+	r.CPU = cpuTime() - s.cpu
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	r.Allocs = now.Mallocs - s.memory.Mallocs
+	r.AllocBytes = now.TotalAlloc - s.memory.TotalAlloc
+}
+
+// cpuTime is what this process has used, in user mode and in the kernel.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// peakRSS is the most memory that this process had, in bytes.
+func peakRSS() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(status)); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
+			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(value, "kB")), 10, 64)
+			return kilobytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("no VmHWM in /proc/self/status")
+}
+
+// forgetPeakRSS makes the peak what is in use now.
+func forgetPeakRSS() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }
+
+// settledMemory is what is in use when there is no garbage.
+func settledMemory() runtime.MemStats {
+	// What finalizers and pools hold goes in later cycles, and each halves the
+	// stacks that have become too large.
+	for range 6 {
+		runtime.GC()
+		time.Sleep(20 * time.Millisecond)
+	}
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	return now
+}

@@ -1,0 +1,178 @@
+package race
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/rvinformer/informer"
+)
+
+// Scenario is something that informers have to do.
+type Scenario string
+
+const (
+	// ColdStart: until each object was handed over, knowing nothing before.
+	ColdStart Scenario = "coldstart"
+	// Relist: the same when all is known and nothing has changed.
+	Relist Scenario = "relist"
+	// SlowHandler: a cold start with a handler that sleeps for each object.
+	SlowHandler Scenario = "slow"
+	// WatchBurst: changes as fast as they can be read.
+	WatchBurst Scenario = "watch"
+	// Idle: many informers of empty sets, their watches established.
+	Idle Scenario = "idle"
+)
+
+// Scenarios has all, in the order of the tables.
+var Scenarios = []Scenario{ColdStart, Relist, SlowHandler, WatchBurst, Idle}
+
+// SlowHandlerSleep is how long the slow handler sleeps for each object.
+const SlowHandlerSleep = time.Millisecond
+
+// Limits are how much of a scenario is done.
+type Limits struct {
+	SlowObjects   int // handed over before a slow handler is stopped; 0: all
+	IdleInformers int
+}
+
+// trial is one run of a contestant through a scenario.
+type trial struct {
+	Order
+	floor  bool
+	source Source
+	result Result
+}
+
+// run runs a contestant through the scenario of an order in this process.
+func (c Contestant) run(ctx context.Context, o Order) (Result, error) {
+	source, err := c.Connect(&o.Target)
+	if err != nil {
+		return Result{}, err
+	}
+	t := &trial{Order: o, floor: c.IsFloor(), source: source}
+	t.result = Result{Contestant: c.Name, Scenario: o.Scenario, Objects: o.Target.Objects}
+	switch o.Scenario {
+	case ColdStart:
+		err = t.start(ctx, nil)
+	case Relist:
+		err = t.startAgain(ctx)
+	case SlowHandler:
+		err = t.startSlowly(ctx)
+	case WatchBurst:
+		err = t.readBurst(ctx)
+	case Idle:
+		err = t.idleAround(ctx)
+	default:
+		err = errors.New("there is no such scenario")
+	}
+	return t.result, err
+}
+
+// start measures from the start until the set was handed over.
+func (t *trial) start(ctx context.Context, storage *informer.ResourceVersionStorage) error {
+	known := 0
+	if storage != nil {
+		known = storage.Len()
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var added atomic.Int64
+	runtime.GC()
+	clock := startStopwatch()
+	f := t.source.Follow(ctx, Follow{Added: func(string) { added.Add(1) }, Updated: func(string) {}, Storage: storage})
+	defer f.Wait()
+	defer cancel()
+	if err := done(ctx, f.Synced); err != nil {
+		return err
+	}
+	clock.stop(&t.result)
+	t.result.Delivered = int(added.Load())
+	if want := t.Target.Objects - known; !t.floor && t.result.Delivered != want {
+		return fmt.Errorf("%d objects were handed over instead of %d", t.result.Delivered, want)
+	}
+	return t.result.notePeakRSS()
+}
+
+// startAgain measures the second of two starts.
+func (t *trial) startAgain(ctx context.Context) error {
+	storage := informer.NewResourceVersionStorage()
+	if err := t.start(ctx, storage); err != nil {
+		return err
+	}
+	debug.FreeOSMemory()
+	if err := forgetPeakRSS(); err != nil {
+		return err
+	}
+	return t.start(ctx, storage)
+}
+
+// startSlowly starts with a handler that sleeps, until it was told enough.
+func (t *trial) startSlowly(ctx context.Context) error {
+	enough := int64(t.Limits.SlowObjects)
+	if enough <= 0 || enough > int64(t.Target.Objects) {
+		enough = int64(t.Target.Objects)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	told := make(chan struct{})
+	var added atomic.Int64
+	clock := startStopwatch()
+	f := t.source.Follow(ctx, Follow{Updated: func(string) {}, Added: func(string) {
+		time.Sleep(SlowHandlerSleep)
+		if added.Add(1) == enough {
+			close(told)
+		}
+	}})
+	defer f.Wait()
+	defer cancel()
+	if err := done(ctx, told); err != nil {
+		return err
+	}
+	clock.stop(&t.result)
+	t.result.Objects, t.result.Delivered = int(enough), int(enough)
+	return t.result.notePeakRSS()
+}
+
+// readBurst measures from the first change to the last.
+func (t *trial) readBurst(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	var clock *stopwatch
+	delivered, over := 0, false
+	changed := func(version string) {
+		if clock == nil {
+			clock = startStopwatch()
+		}
+		delivered++
+		if version == t.Target.LastVersion && !over {
+			clock.stop(&t.result)
+			t.result.Delivered, over = delivered, true
+			close(ended)
+		}
+	}
+	f := t.source.Follow(ctx, Follow{Updated: changed, Added: func(version string) {
+		// A change of an object that was still to be told of is told with it.
+		if version == t.Target.LastVersion {
+			changed(version)
+		}
+	}})
+	defer f.Wait()
+	defer cancel()
+	t.result.Objects = t.Target.Events
+	if err := done(ctx, ended); err != nil {
+		return err
+	}
+	return t.result.notePeakRSS()
+}
+
+func done(ctx context.Context, c <-chan struct{}) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return errors.Join(errors.New("it did not come to an end"), ctx.Err())
+	}
+}
