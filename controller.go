@@ -109,6 +109,9 @@ func NewNamedController(name string, config *Config) cache.Controller {
 		retry:     config.RetryOnError,
 		synced:    make(chan struct{}),
 	}
+	if f.retry { // what fails for ever must not hold what others need
+		f.budget = NewBudget(defaultBytes)
+	}
 	process := config.Process
 	f.process = func(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
 		if len(deltas) == 0 {

@@ -508,3 +508,36 @@ func TestATransportThatReturnsNothing(t *testing.T) {
 		require.Error(t, i.Status().LastError)
 	})
 }
+
+// A controller whose Process keeps failing does not take the budget of the whole
+// process for what it tries again.
+func TestAFailingControllerDoesNotHoldTheBudgetOfOthers(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		for _, key := range keys(20) {
+			_, err := w.Create(pods, object(pods, key, strings.Repeat("x", 1<<20)))
+			require.NoError(t, err)
+		}
+		failing := informer.NewNamedController("failing", &informer.Config{
+			ListerWatcher: w.lister(), RetryOnError: true, WatchErrorHandler: (&failures{}).handle,
+			Process: func(interface{}, bool) error { return errors.New("failed") },
+		})
+		defer start(failing.RunWithContext)()
+		time.Sleep(time.Minute)
+
+		_, err := w.Create(widgets, object(widgets, "a/0", ""))
+		require.NoError(t, err)
+		for _, key := range keys(100) {
+			_, err := w.Create(widgets, object(widgets, key, ""))
+			require.NoError(t, err)
+		}
+		factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
+		require.NoError(t, err)
+		var r recorder
+		r.before = func(string) { time.Sleep(time.Second) }
+		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", widgets), Handler: &r, Workers: 10})
+		defer start(i.RunWithContext)()
+		began := time.Now()
+		<-i.HasSyncedChecker().Done()
+		require.Less(t, time.Since(began), 15*time.Second, "101 calls of 1 s, 10 side by side")
+	})
+}
