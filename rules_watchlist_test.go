@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -416,4 +417,31 @@ func TestRule9AnUnreadableInitialEvent(t *testing.T) {
 		require.Equal(t, 0, item.Index)
 		require.True(t, item.Watch)
 	})
+}
+
+// What the server refuses because of who asks, or what for, says nothing of the
+// watch-lists of others.
+func TestRule9WhatConcernsOthersIsNotRemembered(t *testing.T) {
+	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
+		refuse := before(func(w http.ResponseWriter, r *http.Request) bool {
+			if isWatchList(r) && r.URL.Query().Get("labelSelector") != "" {
+				http.Error(w, "no", status)
+				return false
+			}
+			return true
+		})
+		bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *world) {
+			factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
+			require.NoError(t, err)
+			for n, lw := range []cache.ListerWatcher{
+				factory.ForResourceWithOptions("", pods, func(opts *metav1.ListOptions) { opts.LabelSelector = "app" }),
+				factory.ForResource("", pods),
+			} {
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &recorder{}, ErrorHandler: (&failures{}).handle})
+				defer start(i.RunWithContext)()
+				<-i.HasSyncedChecker().Done()
+				require.Equal(t, []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList}[n], i.Status().ListMode)
+			}
+		})
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -38,9 +39,12 @@ func (s *session) chooseMode(state listwatch.Start) {
 // errNoWire is why the objects of others' ListerWatchers are listed.
 var errNoWire = errors.New("the ListerWatcher is not one of a DynamicListerWatcherFactory")
 
-// fallBack has pages listed where a watch-list did not work.
+// fallBack has pages listed where a watch-list did not work. What says more of who
+// asks, or of what was asked for, than of the resource is not remembered for others.
 func (s *session) fallBack(why error) {
-	s.wire.watchListFailed(why)
+	if !apierrors.IsForbidden(why) && !apierrors.IsBadRequest(why) {
+		s.wire.watchListFailed(why)
+	}
 	s.use(ListModePaged, why)
 }
 

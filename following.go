@@ -1,0 +1,141 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/listwatch"
+)
+
+// following is a watch under way.
+type following struct {
+	*session
+	state   listwatch.Watching
+	ordered bool
+	events  int
+	// moved tells that an event could be read.
+	moved bool
+	// told is the newest change.
+	told change
+}
+
+// watch follows the changes since the state, and moves it. It returns what ended
+// the watch, and the error to report.
+func (f *following) watch(ctx context.Context) (listwatch.Outcome, error) {
+	start := time.Now()
+	changes, err := f.openWatch(ctx, f.state)
+	if err != nil {
+		return listwatch.Outcome{Kind: listwatch.Classify(err)}, err
+	}
+	defer changes.close()
+	f.succeeded()
+	f.onError(f.Reflector, nil)
+
+	// A watch from no version, or from any, begins with the objects that there
+	// are, in no order of their versions.
+	f.ordered = f.state.ResourceVersion != "" && f.state.ResourceVersion != "0"
+	for {
+		err := changes.next(ctx, &f.told)
+		switch {
+		case ctx.Err() != nil:
+			return listwatch.Outcome{Kind: listwatch.WatchEnded}, nil
+		case errors.Is(err, errResyncDue):
+			if err := f.doResync(ctx); err != nil {
+				return listwatch.Outcome{Kind: listwatch.Failed}, err
+			}
+			continue
+		case err != nil:
+			return f.ended(start, err)
+		}
+		if f.told.event == watch.Bookmark {
+			changes.expect(f.bookmarkPatience())
+		}
+		if outcome, err := f.change(ctx); err != nil {
+			return outcome, err
+		}
+	}
+}
+
+// ended tells what the end of a watch means, and what to report.
+func (f *following) ended(start time.Time, err error) (listwatch.Outcome, error) {
+	outcome := listwatch.Outcome{Kind: listwatch.WatchEnded}
+	if err == io.EOF {
+		err = nil
+	} else {
+		outcome = classifyFeed(err, time.Now())
+	}
+	switch {
+	case outcome.Kind != listwatch.WatchEnded || time.Since(start) >= time.Second:
+		return outcome, err
+	case !f.moved:
+		short := error(&cache.VeryShortWatchError{Name: f.name})
+		if err != nil {
+			short = fmt.Errorf("%w: %w", short, err)
+		}
+		return listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, short
+	default:
+		// It got somewhere, but a server that goes on like this must not be asked
+		// again at once.
+		return listwatch.Outcome{Kind: listwatch.Failed}, err
+	}
+}
+
+// change handles what was told. An error ends the watch, with outcome.
+func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
+	c := &f.told
+	c.it.place = place{watch: true, index: f.events}
+	f.events++
+	if c.unreadable != nil {
+		f.skip(c.it.unreadable(c.unreadable))
+		return listwatch.Outcome{}, nil
+	}
+	if c.event == watch.Bookmark {
+		f.advance(c.bookmark, c.event)
+		return listwatch.Outcome{}, nil
+	}
+	resourceVersion := strings.Clone(c.it.version.ResourceVersion)
+	stale, err := f.into.put(ctx, c.event, c.it)
+	switch {
+	case ctx.Err() != nil:
+		// What was not put must not move the resource version on.
+		return listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err()
+	case err != nil:
+		f.refused(ctx, err)
+	case stale:
+		f.stale()
+		return listwatch.Outcome{}, nil
+	}
+	f.advance(resourceVersion, c.event)
+	return listwatch.Outcome{}, nil
+}
+
+// advance moves the state on to the resource version of an event.
+func (f *following) advance(resourceVersion string, event watch.EventType) {
+	f.moved, f.state.Quiet, f.state.Strikes = true, false, 0
+	f.ordered = f.ordered || event != watch.Added
+	if !f.ordered || resourceVersion == "" {
+		return
+	}
+	f.state.ResourceVersion = resourceVersion
+	f.reached(resourceVersion)
+	if err := f.into.observed(resourceVersion, event == watch.Bookmark); err != nil {
+		f.fail(err)
+	}
+}
+
+// openWatch opens a watch, or returns the one that a watch-list has opened.
+func (s *session) openWatch(ctx context.Context, state listwatch.Watching) (feed, error) {
+	if opened := s.opened; opened != nil {
+		s.opened = nil
+		return opened, nil
+	}
+	timeout := s.watchTimeout()
+	return s.openFeed(ctx, s.policy.WatchOptions(state, timeout), s.watchPatience(timeout))
+}
