@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -326,7 +327,7 @@ func TestAnObjectThatCanNotBeDecoded(t *testing.T) {
 		require.EqualValues(t, 1, i.Status().Skipped)
 		errs, _ := f.all()
 		var item *informer.ItemError
-		require.ErrorAs(t, errs[0], &item)
+		require.ErrorAs(t, errors.Join(errs...), &item)
 		require.Equal(t, informer.ItemError{Index: 1, Key: "a/2", Err: item.Err}, *item)
 		version, known, err := storage.Get(versioned("a/2", ""))
 		require.NoError(t, err)

@@ -6,6 +6,8 @@ const (
 	headBytes = 256
 	// A buffer that grew beyond the usual size is given back after so many items that did not need it.
 	calmItems = 64
+	// A buffer that a busy body made grow is given back after so many reads that did not need it.
+	slackReads = 8
 	// As bufio: a reader that returns nothing so many times in a row is broken.
 	emptyReads = 100
 )
@@ -34,6 +36,7 @@ type window struct {
 	// read in large pieces, and one that has gone quiet waits with a small buffer.
 	room, read int
 	lent       int
+	slack      int // reads in a row that found buf empty and hardly filled it
 
 	// The bytes lent to the caller, for poisoning. No fill happens between lending and releasing.
 	lentFrom, lentTo int
@@ -91,8 +94,17 @@ func (w *window) fit() {
 	case w.room > 0 && w.read == w.room && len(w.buf) < defaultBufferBytes:
 		w.slide(make([]byte, 2*len(w.buf)), w.from())
 	case w.pos == w.end && w.keep < 0 && w.read < len(w.buf)/4 && rest <= len(w.buf)/2:
-		w.slide(make([]byte, rest), w.pos)
+		// By halves, so that it settles at what the body needs; but at once after a giant.
+		w.slack++
+		if giant := len(w.buf) > max(w.floor, defaultBufferBytes); giant {
+			w.slide(make([]byte, rest), w.pos)
+		} else if w.slack < slackReads {
+			return
+		} else {
+			w.slide(make([]byte, max(rest, len(w.buf)/2)), w.pos)
+		}
 	}
+	w.slack = 0
 }
 
 // from is the first byte that must stay.
