@@ -37,7 +37,7 @@ func BenchmarkInitialSync(b *testing.B) {
 	known := informer.NewResourceVersionStorage()
 	sync := func(b *testing.B, lw cache.ListerWatcher, storage *informer.ResourceVersionStorage) {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: lw, Storage: storage, Handler: informer.ResourceEventHandlerFuncs{},
+			ListerWatcher: lw, Storage: storage, Handler: informer.ResourceEventHandlerFuncs{}, ListMode: informer.ListModePaged,
 		})
 		stop := start(i.RunWithContext)
 		<-i.HasSyncedChecker().Done()
