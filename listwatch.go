@@ -161,6 +161,10 @@ func (lw resourceListerWatcher) open(ctx context.Context, opts metav1.ListOption
 		return nil, fmt.Errorf("options of a list of %v: %w", lw.resource.GroupResource(), err)
 	}
 	request := lw.client.Get().AbsPath(lw.path()...).SetHeader("Accept", accept)
+	if lw.server.config.DisableCompression {
+		// client-go's transport for plain HTTP asks for gzip all the same.
+		request.SetHeader("Accept-Encoding", "identity")
+	}
 	for name, values := range params {
 		for _, value := range values {
 			request.Param(name, value)

@@ -217,29 +217,34 @@ func (s *stopping) Write(b []byte) (int, error) {
 	return s.ResponseWriter.Write(b)
 }
 
-// Compression is asked for as the client's configuration says.
+// Compression is asked for as the client's configuration says, also over plain HTTP.
 func TestCompression(t *testing.T) {
-	for disabled, accepted := range map[bool]string{false: "gzip", true: ""} {
-		t.Run(fmt.Sprint(disabled), func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	for disabled, accepted := range map[bool]string{false: "gzip", true: "identity"} {
+		for _, opts := range []informertest.Options{{}, {TLS: true}} {
+			t.Run(fmt.Sprintf("disabled %v, TLS %v", disabled, opts.TLS), func(t *testing.T) {
+				server := informertest.NewServer(opts)
+				defer server.Close()
+				w := &world{t: t, Server: server}
 				for _, key := range keys(50) {
 					_, err := w.Create(pods, object(pods, key, strings.Repeat("x", 5000))) // more than 128 KiB
 					require.NoError(t, err)
 				}
 				config := w.Config()
 				config.DisableCompression = disabled
+				defer closeIdle(t, config)
 				factory, err := informer.NewDynamicListerWatcherFactory(config)
 				require.NoError(t, err)
 				var r recorder
 				i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &r})
-				defer start(i.RunWithContext)()
-				synctest.Wait()
+				stop := start(i.RunWithContext)
+				<-i.HasSyncedChecker().Done()
+				stop()
 				w.requireState(&r)
 				for _, request := range w.Requests() {
 					require.Equal(t, accepted, request.AcceptEncoding)
 				}
 			})
-		})
+		}
 	}
 }
 
