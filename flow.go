@@ -93,16 +93,18 @@ func (f *flow) begin(hire func(*deltaqueue.Queue)) (*deltaqueue.Queue, error) {
 	if f.queue != nil {
 		resume = f.queue.ResumePoint()
 	}
-	f.queue = deltaqueue.New(deltaqueue.Options{
+	var queue *deltaqueue.Queue
+	queue = deltaqueue.New(deltaqueue.Options{
 		Known:         knownVersions{f.storage},
 		SkipUnchanged: f.skipUnchanged,
 		Budget:        f.budget.orDefault().shared,
 		Workers:       f.workers,
-		Hire:          func() { hire(f.queue) },
+		Hire:          func() { hire(queue) },
 		Synced:        f.synced,
 		Resume:        resume,
 	})
-	return f.queue, nil
+	f.queue = queue
+	return queue, nil
 }
 
 func (f *flow) end() {
