@@ -1,0 +1,161 @@
+package checkpoint
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// Writer writes a checkpoint. It buffers a block of 64 KiB, and every Write that it
+// makes is of one block or more. After an error of the underlying writer, all
+// methods return that.
+type Writer struct {
+	w io.Writer
+	// buffer is what was not written yet: the head of the checkpoint, and blocks. The
+	// last block begins at blockAt and is of kind, 0 if it has an end.
+	buffer  []byte
+	blockAt int
+	kind    byte
+	// last is the beginning of the key before, in the same block.
+	last    []byte
+	entries int
+	// metadata is the size of the blocks of metadata.
+	metadata int
+	// sum is the checksum of what was written.
+	sum     uint32
+	written int64
+	err     error
+}
+
+// NewWriter returns a Writer of one checkpoint. Nothing is written before the first
+// block is full.
+func NewWriter(w io.Writer) *Writer {
+	buffer := make([]byte, 0, blockFull+4<<10)
+	buffer = binary.BigEndian.AppendUint16(append(buffer, magic...), Version)
+	return &Writer{w: w, buffer: buffer, last: make([]byte, 0, sharedMost)}
+}
+
+// Metadata adds a named value, at any time before Close. Of two with one name, the
+// later one counts: what is only known at the end may be said there.
+func (w *Writer) Metadata(name, value string) error {
+	if w.err != nil {
+		return w.err
+	}
+	field := appendString(appendString(nil, name), value)
+	if size := w.metadata + len(field); size > MaxMetadata {
+		return w.tooLong("metadata", size, MaxMetadata)
+	}
+	w.metadata += len(field)
+	w.begin(blockMetadata)
+	w.buffer = append(w.buffer, field...)
+	return nil
+}
+
+// Entry adds an entry; it keeps none of its strings. One that has too long a string
+// is ErrTooLong, and is left out. Entries may come in any order and more than once:
+// the later one counts. In the order of their keys, they take least.
+func (w *Writer) Entry(e Entry) error {
+	if w.err != nil {
+		return w.err
+	}
+	if most := max(len(e.Key), len(e.ResourceVersion), len(e.UID)); most > MaxString {
+		return w.tooLong("string", most, MaxString)
+	}
+	w.begin(blockEntries)
+	kinds := byte(0)
+	number, isNumber := parseNumber(e.ResourceVersion)
+	switch {
+	case isNumber:
+		kinds = versionNumber
+	case e.ResourceVersion != "":
+		kinds = versionString
+	}
+	uuid, isUUID := parseUUID(e.UID)
+	switch {
+	case isUUID:
+		kinds |= uidUUID
+	case e.UID != "":
+		kinds |= uidString
+	}
+	common := shared(w.last, e.Key)
+	b := appendString(append(w.buffer, kinds, byte(common)), e.Key[common:])
+	switch kinds & versionMask {
+	case versionNumber:
+		b = binary.AppendUvarint(b, number)
+	case versionString:
+		b = appendString(b, e.ResourceVersion)
+	}
+	switch kinds & uidMask {
+	case uidUUID:
+		b = append(b, uuid[:]...)
+	case uidString:
+		b = appendString(b, e.UID)
+	}
+	w.buffer = b
+	w.last = append(w.last[:common], e.Key[common:min(len(e.Key), sharedMost)]...)
+	w.entries++
+	if len(b)-w.blockAt >= blockFull {
+		w.flush()
+	}
+	return w.err
+}
+
+// Close writes what is left and the end. It does not close the underlying writer.
+// No method may be called after it.
+func (w *Writer) Close() error {
+	w.begin(blockEnd)
+	w.buffer = binary.BigEndian.AppendUint64(w.buffer, uint64(w.entries))
+	w.buffer = binary.BigEndian.AppendUint32(w.buffer, 0) // the block is as long as with it
+	w.finish()
+	unsigned := w.buffer[:len(w.buffer)-4]
+	w.buffer = binary.BigEndian.AppendUint32(unsigned, crc32.Update(w.sum, castagnoli, unsigned))
+	w.flush()
+	return w.err
+}
+
+// Written is the number of bytes that the underlying writer has taken.
+func (w *Writer) Written() int64 { return w.written }
+
+// begin begins a block, or goes on with one of the same kind.
+func (w *Writer) begin(kind byte) {
+	if w.kind == kind {
+		return
+	}
+	w.finish()
+	w.kind, w.blockAt = kind, len(w.buffer)
+	w.buffer = append(w.buffer, kind, 0, 0, 0, 0)
+	w.last = w.last[:0]
+}
+
+// finish ends the block that was begun.
+func (w *Writer) finish() {
+	if w.kind != 0 {
+		binary.BigEndian.PutUint32(w.buffer[w.blockAt+1:], uint32(len(w.buffer)-w.blockAt-blockHead))
+		w.kind = 0
+	}
+}
+
+// flush ends the block that was begun, and writes what there is.
+func (w *Writer) flush() {
+	w.finish()
+	if w.err != nil {
+		return
+	}
+	w.sum = crc32.Update(w.sum, castagnoli, w.buffer)
+	n, err := w.w.Write(w.buffer)
+	w.written += int64(n)
+	if err == nil && n < len(w.buffer) {
+		err = io.ErrShortWrite
+	}
+	w.err = err
+	w.buffer = w.buffer[:0]
+}
+
+func (w *Writer) tooLong(what string, size, most int) error {
+	return &Error{
+		Offset: w.written + int64(len(w.buffer)),
+		Entry:  w.entries,
+		Err:    fmt.Errorf("%w: %s of %d bytes, %d is the most", ErrTooLong, what, size, most),
+	}
+}
