@@ -1,0 +1,145 @@
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+var (
+	_ io.WriterTo   = (*ResourceVersionStorage)(nil)
+	_ io.ReaderFrom = (*ResourceVersionStorage)(nil)
+)
+
+// What is wrong with a checkpoint, within a *CheckpointError. One that was cut is
+// io.ErrUnexpectedEOF.
+var (
+	// ErrCheckpointFormat says that it is something else: it does not begin as a
+	// checkpoint does.
+	ErrCheckpointFormat = checkpoint.ErrFormat
+	// ErrCheckpointVersion says that a newer version of this library wrote it, in a
+	// format that this one does not know.
+	ErrCheckpointVersion = checkpoint.ErrVersion
+	// ErrCheckpointDamaged says that it is not what was written: the checksum is
+	// wrong, or something before it has no meaning.
+	ErrCheckpointDamaged = checkpoint.ErrDamaged
+)
+
+// CheckpointError says that a checkpoint could not be read, or that an entry can
+// not be written. The storage is as it was.
+type CheckpointError struct {
+	// Offset is the place in bytes of what is wrong, from the beginning of the
+	// checkpoint, and Entry the number of entries before it. In a damaged one, what is
+	// wrong may have begun earlier.
+	Offset int64
+	Entry  int
+	// Err is what is wrong: one of the errors above, or that of the reader.
+	Err error
+}
+
+func (e *CheckpointError) Error() string {
+	return fmt.Sprintf("checkpoint: %v at byte %d, after %d entries", e.Err, e.Offset, e.Entry)
+}
+
+// Unwrap returns what is wrong.
+func (e *CheckpointError) Unwrap() error { return e.Err }
+
+// WriteTo writes all keys, with their resource versions and UIDs, in the format
+// that docs/checkpoint-format.md describes and ReadFrom reads. It returns the number
+// of bytes that w took, and the error of w.
+//
+// The storage may change meanwhile; it is locked for about a tenth of a millisecond
+// at a time, and not while w writes. Every entry is then as it was at some moment
+// during the call. A key that was there all the time is written, and one that was
+// never there is not; one that came or went meanwhile may be. So a resource version
+// up to which all was acknowledged before the call is not newer than what is
+// written: whoever watches from there on hears of everything that is missing. Of a
+// Replace or a ReadFrom meanwhile nothing is written: what they replace is.
+//
+// A key, a resource version or a UID of more than 1 MiB can not be written, and is
+// a *CheckpointError.
+func (c *ResourceVersionStorage) WriteTo(w io.Writer) (int64, error) {
+	cw := checkpoint.NewWriter(w)
+	err := c.writeEntries(cw)
+	if err == nil {
+		err = cw.Close()
+	}
+	return cw.Written(), checkpointError(err)
+}
+
+// writeEntries writes all entries to w as the table has them. Sorted by key, they
+// would take a third less and more than half as long again.
+func (c *ResourceVersionStorage) writeEntries(w *checkpoint.Writer) error {
+	const atOnce = 300
+	c.mu.RLock()
+	table := c.table // a cursor is of one table
+	c.mu.RUnlock()
+	var part []checkpoint.Entry
+	for cursor := keytable.Cursor(0); ; {
+		part = part[:0]
+		c.mu.RLock()
+		cursor = table.VersionsFrom(cursor, atOnce, func(key string, v keytable.Version) {
+			part = append(part, checkpoint.Entry{Key: key, ResourceVersion: v.ResourceVersion, UID: string(v.UID)})
+		})
+		c.mu.RUnlock()
+		for _, e := range part {
+			if err := w.Entry(e); err != nil {
+				return err
+			}
+		}
+		if cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// ReadFrom forgets everything and stores what WriteTo wrote instead, as Replace
+// does, UIDs included. It reads what this version of the library and all older ones
+// have written. It returns the number of bytes read, which are those of the
+// checkpoint and not one more, whatever r is: a checkpoint may be followed by
+// something else. Bytes are asked for in pieces of about 64 KiB, so r need not
+// buffer.
+//
+// Nothing changes before the checksum was found right. Any error is a
+// *CheckpointError, and leaves the storage as it was. The storage is not locked
+// while r is read; what others write meanwhile is forgotten. Until it returns, the
+// memory is that of both contents and of a block of the checkpoint, 64 KiB as a rule
+// and 4 MiB at most.
+func (c *ResourceVersionStorage) ReadFrom(r io.Reader) (int64, error) {
+	cr := checkpoint.NewReader(r)
+	c.mu.RLock()
+	table := c.table.NewAfter()
+	c.mu.RUnlock()
+	for {
+		e, err := cr.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return cr.Read(), checkpointError(err)
+		}
+		table.Set(e.Key, keytable.Version{ResourceVersion: e.ResourceVersion, UID: types.UID(e.UID)}, 0)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for table.Generation() < c.table.Generation() { // others began meanwhile
+		table.Begin()
+	}
+	c.table = table
+	clear(c.unsettled)
+	return cr.Read(), nil
+}
+
+// checkpointError is err, what a reader or a writer of checkpoints returned, for
+// users to know.
+func checkpointError(err error) error {
+	if e := (*checkpoint.Error)(nil); errors.As(err, &e) {
+		return (*CheckpointError)(e)
+	}
+	return err
+}
