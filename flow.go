@@ -120,25 +120,38 @@ func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
 		if err != nil {
 			return
 		}
-		deltas, unreadable := f.refined(e)
-		if unreadable != nil {
-			f.reflector.skip(unreadable)
-		}
-		err = f.reflector.guard(ctx, e.Key, func() error { return f.process(e, deltas) })
-		taken := e.Deltas
-		switch {
-		case err == nil && len(deltas) < len(e.Deltas):
-			queue.Skip(e)
-		case err == nil:
-			queue.Done(e)
-		case f.retry:
-			queue.Retry(e, retryDelay(e.Attempts))
-			continue
-		default:
-			queue.Drop(e)
-		}
-		f.takeBack(taken)
+		f.settle(ctx, queue, e)
 	}
+}
+
+// settle has an entry processed and gives it back.
+func (f *flow) settle(ctx context.Context, queue *deltaqueue.Queue, e *deltaqueue.Entry) {
+	returned := false
+	defer func() {
+		if !returned { // process has ended the goroutine, as a failed assertion of a test does
+			queue.Drop(e)
+			queue.Leave()
+		}
+	}()
+	deltas, unreadable := f.refined(e)
+	if unreadable != nil {
+		f.reflector.skip(unreadable)
+	}
+	err := f.reflector.guard(ctx, e.Key, func() error { return f.process(e, deltas) })
+	returned = true
+	taken := e.Deltas
+	switch {
+	case err == nil && len(deltas) < len(e.Deltas):
+		queue.Skip(e)
+	case err == nil:
+		queue.Done(e)
+	case f.retry:
+		queue.Retry(e, retryDelay(e.Attempts))
+		return
+	default:
+		queue.Drop(e)
+	}
+	f.takeBack(taken)
 }
 
 // takeBack ends the loan of the objects off the wire in deltas.

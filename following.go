@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // following is a watch under way.
@@ -93,6 +94,7 @@ func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 	c.it.place = place{watch: true, index: f.events}
 	f.events++
 	if c.unreadable != nil {
+		f.lose(c.unreadable)
 		f.skip(c.it.unreadable(c.unreadable))
 		return listwatch.Outcome{}, nil
 	}
@@ -114,6 +116,15 @@ func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 	}
 	f.advance(resourceVersion, c.event)
 	return listwatch.Outcome{}, nil
+}
+
+// lose notes that what an event told is lost, if the reader could not read it: it
+// may have been a deletion. A list will tell.
+func (f *following) lose(unreadable error) {
+	var lost *wire.ItemError
+	if errors.As(unreadable, &lost) {
+		f.state.Lost = true
+	}
 }
 
 // advance moves the state on to the resource version of an event.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -241,5 +242,30 @@ func TestASecondRunBesideARunningOne(t *testing.T) {
 		require.ErrorIs(t, errs[0], informer.ErrAlreadyRunning)
 		require.Equal(t, informer.PhaseWatching, i.Status().Phase)
 		stop()
+	})
+}
+
+// A handler that ends its goroutine, as a failed assertion of a test does, has not
+// handled the object, and does not keep the others waiting.
+func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1", "a/2", "a/3")
+		ends := true
+		var r recorder
+		r.before = func(call string) {
+			if ends && strings.HasPrefix(call, "add a/2") {
+				runtime.Goexit()
+			}
+		}
+		i := follow(w, informer.InformerConfig{Handler: &r})
+		stop := start(i.RunWithContext)
+		synctest.Wait()
+		require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.events())
+		require.Equal(t, 2, i.Status().Objects)
+		stop()
+		ends = false
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		w.requireState(&r)
 	})
 }

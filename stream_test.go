@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -384,3 +385,43 @@ func closeIdle(t *testing.T, config *rest.Config) {
 	require.NoError(t, err)
 	client.CloseIdleConnections()
 }
+
+// A deletion that can not be read is found by the list that follows the watch.
+func TestAnUnreadableDeletion(t *testing.T) {
+	spoil := func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			server.ServeHTTP(&spoiling{ResponseWriter: w}, r)
+		})
+	}
+	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
+		bubble(t, informertest.Options{Wrap: spoil}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2")
+			var r recorder
+			var f failures
+			i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, ListMode: mode})
+			defer start(i.RunWithContext)()
+			synctest.Wait()
+			w.remove("a/1")
+			w.create("a/3")
+			synctest.Wait()
+			require.Contains(t, r.state(), "a/1")
+			require.Contains(t, r.state(), "a/3", "the rest goes on")
+			require.EqualValues(t, 1, i.Status().Skipped)
+			time.Sleep(31 * time.Minute)
+			w.requireState(&r)
+			require.Contains(t, r.events(), "delete a/1 unknown")
+		})
+	}
+}
+
+// spoiling makes each deletion of a watch unreadable.
+type spoiling struct{ http.ResponseWriter }
+
+func (s *spoiling) Write(b []byte) (int, error) {
+	if _, err := s.ResponseWriter.Write(bytes.ReplaceAll(b, []byte(`"DELETED","object":{`), []byte(`"DELETED","object":{,`))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+func (s *spoiling) Unwrap() http.ResponseWriter { return s.ResponseWriter }

@@ -22,7 +22,8 @@ func (q *Queue) Take(ctx context.Context) (*Entry, error) {
 	defer q.mu.Unlock()
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, q.leaveLocked(context.Cause(ctx))
+			q.leaveLocked()
+			return nil, context.Cause(ctx)
 		}
 		wait := q.unparkDueLocked(time.Now())
 		if e := q.ready.first; e != nil {
@@ -37,7 +38,8 @@ func (q *Queue) Take(ctx context.Context) (*Entry, error) {
 		expired := q.waitLocked(ctx, wait)
 		q.idle--
 		if leaves && expired && q.ready.first == nil && len(q.parked) == 0 {
-			return nil, q.leaveLocked(ErrIdle)
+			q.leaveLocked()
+			return nil, ErrIdle
 		}
 	}
 }
@@ -58,9 +60,17 @@ func (q *Queue) hireLocked() {
 	}
 }
 
-func (q *Queue) leaveLocked(err error) error {
+// Leave is called for a consumer that was hired and is gone without an error of
+// Take.
+func (q *Queue) Leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.leaveLocked()
+	q.hireLocked()
+}
+
+func (q *Queue) leaveLocked() {
 	if q.hire != nil {
 		q.hired--
 	}
-	return err
 }

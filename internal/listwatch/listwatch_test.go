@@ -55,6 +55,8 @@ func TestNext(t *testing.T) {
 		"watch, stalled":            {state: busy, kind: Outcome{Kind: Stalled}, want: Step{State: busy}},
 		"watch, no version, ended":  {state: Watching{}, kind: Outcome{Kind: WatchEnded}, want: Step{State: Start{}}},
 		"watch, no version, failed": {state: Watching{ResourceVersion: "0"}, kind: Outcome{Kind: Failed}, want: Step{State: Start{}, Pause: BackoffPause}},
+		"watch, lost, ended":        {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist}},
+		"watch, lost, failed":       {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: Failed}, want: Step{State: Watching{ResourceVersion: "7", Lost: true}, Pause: BackoffPause}},
 		"watch, failed":             {state: busy, kind: Outcome{Kind: Failed}, want: Step{State: busy, Pause: BackoffPause}},
 		"watch, expired":            {state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
 		"watch, expired at once":    {state: watching, kind: Outcome{Kind: Expired}, want: Step{State: relist, Pause: BackoffPause}},

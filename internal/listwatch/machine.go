@@ -45,6 +45,9 @@ type Listing struct {
 // Watching follows the changes since a resource version.
 type Watching struct {
 	ResourceVersion string
+	// Lost tells that an event could not be read, so that what it told is not known:
+	// the next time, the set is listed.
+	Lost bool
 	// Quiet is true until the first event since the list.
 	Quiet bool
 	// Strikes counts the watches in a row that broke without an event.
@@ -188,6 +191,9 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 	}
 	switch o.Kind {
 	case WatchEnded, Stalled:
+		if s.Lost {
+			return Step{State: Start{Known: s.ResourceVersion}}
+		}
 		return Step{State: s}
 	case Expired:
 		// A server whose own list is expired already at the first watch is not
