@@ -39,7 +39,6 @@ const (
 	uidNone   = 0 << 4
 	uidUUID   = 1 << 4
 	uidString = 2 << 4
-	uidPrint  = 3 << 4 // its hash, in 4 bytes: see Table.fingerprints
 
 	uidMask = 3 << 4
 )
@@ -87,8 +86,6 @@ func (e entry) size(uidAt int) int {
 		return uidAt + 16
 	case uidString:
 		return uidAt + stringSize(e[uidAt:])
-	case uidPrint:
-		return uidAt + 4
 	}
 	return uidAt
 }
@@ -139,17 +136,11 @@ func (t *Table) appendVersion(to []byte, v Version) (longer []byte, kinds byte) 
 	if v.UID == "" {
 		return to, kinds | uidNone
 	}
-	if t.fingerprints {
-		return binary.LittleEndian.AppendUint32(to, t.print(v.UID)), kinds | uidPrint
-	}
 	if uuid, ok := parseUUID(string(v.UID)); ok {
 		return append(to, uuid[:]...), kinds | uidUUID
 	}
 	return t.appendString(to, string(v.UID)), kinds | uidString
 }
-
-// print is a hash of uid, never that of none.
-func (t *Table) print(uid types.UID) uint32 { return uint32(t.hasher.sum(string(uid)) >> 16) }
 
 // versionOf is the version of an entry, in new strings.
 func (t *Table) versionOf(e entry) (v Version) {
@@ -202,8 +193,6 @@ func (t *Table) compare(e entry, v Version) Comparison {
 		c.SameObject = ok && string(uuid[:]) == string(e[uidAt:uidAt+16])
 	case uidString:
 		c.SameObject = string(v.UID) == t.readString(e[uidAt:])
-	case uidPrint:
-		c.SameObject = t.print(v.UID) == binary.LittleEndian.Uint32(e[uidAt:])
 	}
 	return c
 }

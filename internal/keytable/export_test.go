@@ -9,14 +9,6 @@ func NewColliding(mask uint64) *Table {
 	return t
 }
 
-// NewFingerprinting returns a table that keeps 4 bytes of a UID's hash instead of
-// the UID, and so returns none.
-func NewFingerprinting() *Table {
-	t := New()
-	t.fingerprints = true
-	return t
-}
-
 // Verify panics if an invariant does not hold.
 func (t *Table) Verify() { t.verify() }
 

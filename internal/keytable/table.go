@@ -21,8 +21,6 @@ type Table struct {
 	// generation is the number of the newest generation. Invariant: no mark is
 	// greater, so that one table serves several runs.
 	generation uint64
-	// fingerprints keeps 4 bytes of a UID's hash in its place.
-	fingerprints bool
 
 	// count is the number of keys. Invariant: it is the sum of the segments'
 	// counts. If it is 0, nothing below has memory.
@@ -53,7 +51,7 @@ func New() *Table {
 // NewAfter returns an empty table whose generations follow those of t, for use
 // in the place of t.
 func (t *Table) NewAfter() *Table {
-	return &Table{hasher: t.hasher, generation: t.generation, fingerprints: t.fingerprints}
+	return &Table{hasher: t.hasher, generation: t.generation}
 }
 
 // Len is the number of keys.
