@@ -3,6 +3,8 @@ package wire
 import (
 	"fmt"
 	"mime"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Format says how objects are written on the wire.
@@ -12,12 +14,6 @@ const (
 	JSON Format = iota
 	Protobuf
 	Formats // how many there are
-)
-
-// The media types by which a server names the formats, without parameters.
-const (
-	JSONMediaType     = "application/json"
-	ProtobufMediaType = "application/vnd.kubernetes.protobuf"
 )
 
 func (f Format) String() string {
@@ -32,9 +28,9 @@ func (f Format) String() string {
 func FormatOf(contentType string) (Format, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	switch {
-	case err == nil && media == JSONMediaType:
+	case err == nil && media == runtime.ContentTypeJSON:
 		return JSON, nil
-	case err == nil && media == ProtobufMediaType:
+	case err == nil && media == runtime.ContentTypeProtobuf:
 		return Protobuf, nil
 	}
 	return JSON, &UnknownFormatError{ContentType: contentType}
@@ -44,5 +40,5 @@ func FormatOf(contentType string) (Format, error) {
 type UnknownFormatError struct{ ContentType string }
 
 func (e *UnknownFormatError) Error() string {
-	return fmt.Sprintf("wire: Content-Type %q is neither %s nor %s", e.ContentType, JSONMediaType, ProtobufMediaType)
+	return fmt.Sprintf("wire: Content-Type %q is neither %s nor %s", e.ContentType, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
 }
