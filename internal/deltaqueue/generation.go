@@ -138,7 +138,8 @@ func (q *Queue) unshownEntries() (keys []string) {
 const sweptAtOnce = 1000
 
 // unshownFrom are those of the next keys that are known, do not wait, and that the
-// generation did not show.
+// generation did not show. They stay so until they are swept: it is the producer who
+// shows and puts, and it sweeps now.
 func (q *Queue) unshownFrom(cursor keytable.Cursor) (keys []string, next keytable.Cursor) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

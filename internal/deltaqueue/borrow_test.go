@@ -22,7 +22,7 @@ func (f forgetful) Get(key string) (keytable.Version, bool) {
 
 // Shown keeps no key, also where it notes the UID of an object whose key was deleted
 // meanwhile.
-func TestBreakShownKeepsNoKey(t *testing.T) {
+func TestShownKeepsNoKey(t *testing.T) {
 	table := keytable.New()
 	q := deltaqueue.New(deltaqueue.Options{Known: forgetful{table}, SkipUnchanged: true})
 	table.Set("a/1", keytable.Version{ResourceVersion: "5"}, 0)
