@@ -37,14 +37,15 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 	r := NewNamedReflector(callerName(), lw, objType, nil, resyncPeriod)
 	storage := NewResourceVersionStorage()
 	c := cacheInformer{reflector: r, storage: storage, store: store, handler: h}
-	return flowController{&flow{
+	f := &flow{
 		reflector: r,
 		storage:   storage,
 		seed:      c.seed,
-		process:   c.process,
 		synced:    make(chan struct{}),
 		intake:    queueSink{refining: refining{transform: transfor}, report: r.fail, stored: store.List},
-	}}
+	}
+	f.delivery = keyDelivery{flow: f, process: c.process, failing: passOver}
+	return flowController{f}
 }
 
 // cacheInformer is what a flow into a store of whole objects does with them.

@@ -27,11 +27,11 @@ func TestInformerNeedsItsParts(t *testing.T) {
 	require.NotPanics(t, func() { informer.NewResourceVersionInformer("pods", good) })
 	require.PanicsWithValue(t, "name is required", func() { informer.NewResourceVersionInformer("", good) })
 	for says, change := range map[string]func(c *informer.InformerConfig){
-		`informer "pods": ListerWatcher is required`: func(c *informer.InformerConfig) { c.ListerWatcher = nil },
-		`informer "pods": Handler is required`:       func(c *informer.InformerConfig) { c.Handler = nil },
-		`informer "pods": WatchListPageSize is -1`:   func(c *informer.InformerConfig) { c.WatchListPageSize = -1 },
-		`informer "pods": unknown ListMode -1`:       func(c *informer.InformerConfig) { c.ListMode = -1 },
-		`informer "pods": unknown ListMode 99`:       func(c *informer.InformerConfig) { c.ListMode = 99 },
+		`informer "pods": ListerWatcher is required`:           func(c *informer.InformerConfig) { c.ListerWatcher = nil },
+		`informer "pods": Handler or BatchHandler is required`: func(c *informer.InformerConfig) { c.Handler = nil },
+		`informer "pods": WatchListPageSize is -1`:             func(c *informer.InformerConfig) { c.WatchListPageSize = -1 },
+		`informer "pods": unknown ListMode -1`:                 func(c *informer.InformerConfig) { c.ListMode = -1 },
+		`informer "pods": unknown ListMode 99`:                 func(c *informer.InformerConfig) { c.ListMode = 99 },
 		`informer "pods": prune "metadata.name": the field is needed to identify the object`: func(c *informer.InformerConfig) {
 			c.Prune = []string{"metadata.name"}
 		},

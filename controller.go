@@ -106,19 +106,20 @@ func NewNamedController(name string, config *Config) cache.Controller {
 	f := &flow{
 		reflector: config.reflector(name, nil),
 		storage:   NewResourceVersionStorage(),
-		retry:     config.RetryOnError,
 		synced:    make(chan struct{}),
 	}
-	if f.retry { // what fails for ever must not hold what others need
-		f.budget = NewBudget(defaultBytes)
+	d := keyDelivery{flow: f, failing: passOver}
+	if config.RetryOnError { // what fails for ever must not hold what others need
+		d.failing, f.budget = retry, NewBudget(defaultBytes)
 	}
 	process := config.Process
-	f.process = func(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
+	d.process = func(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
 		if len(deltas) == 0 {
 			return nil
 		}
 		return process(f.deltas(e.Key, deltas), e.Initial)
 	}
+	f.delivery = d
 	return flowController{f}
 }
 
@@ -204,7 +205,14 @@ func (c *queueController) popAll(ctx context.Context) {
 
 // call processes one pop.
 func (c *queueController) call(ctx context.Context, obj interface{}, isInInitialList bool) error {
-	return c.reflector.guard(ctx, popKey(obj), func() error { return c.config.Process(obj, isInInitialList) })
+	report := func(err error) { c.reflector.failHandling(&ProcessError{Key: popKey(obj), Err: err}) }
+	err := guard(ctx, report, func() error { return c.config.Process(obj, isInInitialList) })
+	if err != nil {
+		report(err)
+		return err
+	}
+	c.reflector.handled()
+	return nil
 }
 
 // checkSynced closes synced when the list is in the queue and the queue has

@@ -69,8 +69,30 @@ func (e *ProcessError) Error() string {
 // Unwrap returns the error of Process.
 func (e *ProcessError) Unwrap() error { return e.Err }
 
-// PanicError is a panic in a handler or in Config.Process, within a ProcessError,
-// or in Transform, within an ItemError; these name the key.
+// BatchError says that a BatchHandler did not take a batch in.
+type BatchError struct {
+	// Keys are those of the events, in their order.
+	Keys []string
+	// Attempts counts the calls that have failed, in a row, for one of them.
+	Attempts int
+	// Err is what OnBatch returned, or a *PanicError.
+	Err error
+}
+
+func (e *BatchError) Error() string {
+	return fmt.Sprintf("batch of %d events from %q on, attempt %d: %v", len(e.Keys), e.Keys[0], e.Attempts, e.Err)
+}
+
+// Unwrap returns the error of OnBatch.
+func (e *BatchError) Unwrap() error { return e.Err }
+
+// ErrPassedOver says, within a *ProcessError or a *BatchError, that a handler has
+// panicked for the key once too often: it is not called for it again before the object
+// changes, or is listed again.
+var ErrPassedOver = errors.New("passed over")
+
+// PanicError is a panic in a handler or in Config.Process, within a ProcessError or
+// a BatchError, or in Transform, within an ItemError; these name the key.
 type PanicError struct {
 	// Value is what the code panicked with.
 	Value interface{}

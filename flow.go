@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
@@ -19,11 +17,8 @@ import (
 type flow struct {
 	reflector *Reflector
 	storage   *ResourceVersionStorage
-	// process handles the deltas of one key, as the consumer is to see them. An error
-	// means that they are not acknowledged.
-	process func(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error
-	// retry tries again what process failed for.
-	retry bool
+	// delivery hands what waits to the consumer.
+	delivery delivery
 	// skipUnchanged keeps objects from process that a list shows unchanged.
 	skipUnchanged bool
 	// lends takes objects back from the consumer when process has returned.
@@ -48,7 +43,7 @@ type flow struct {
 func (f *flow) run(ctx context.Context) {
 	var workers sync.WaitGroup
 	queue, err := f.begin(func(queue *deltaqueue.Queue) {
-		workers.Go(func() { f.work(ctx, queue) })
+		workers.Go(func() { deliverAll(ctx, queue, f.delivery) })
 	})
 	if err != nil {
 		f.reflector.onError(f.reflector, fmt.Errorf("%s: %w", f.reflector.name, err))
@@ -113,59 +108,6 @@ func (f *flow) end() {
 	f.running = false
 }
 
-// work processes entries one by one until ctx ends, or there are none for a while.
-func (f *flow) work(ctx context.Context, queue *deltaqueue.Queue) {
-	for {
-		e, err := queue.Take(ctx)
-		if err != nil {
-			return
-		}
-		f.settle(ctx, queue, e)
-	}
-}
-
-// settle has an entry processed and gives it back.
-func (f *flow) settle(ctx context.Context, queue *deltaqueue.Queue, e *deltaqueue.Entry) {
-	returned := false
-	defer func() {
-		if !returned { // process has ended the goroutine, as a failed assertion of a test does
-			queue.Drop(e)
-			queue.Leave()
-		}
-	}()
-	deltas, unreadable := f.refined(e)
-	if unreadable != nil {
-		f.reflector.skip(unreadable)
-	}
-	err := f.reflector.guard(ctx, e.Key, func() error { return f.process(e, deltas) })
-	returned = true
-	taken := e.Deltas
-	switch {
-	case err == nil && len(deltas) < len(e.Deltas):
-		queue.Skip(e)
-	case err == nil:
-		queue.Done(e)
-	case f.retry:
-		queue.Retry(e, retryDelay(e.Attempts))
-		return
-	default:
-		queue.Drop(e)
-	}
-	f.takeBack(taken)
-}
-
-// takeBack ends the loan of the objects off the wire in deltas.
-func (f *flow) takeBack(deltas []deltaqueue.Delta) {
-	if f.intake.pool == nil {
-		return
-	}
-	for _, d := range deltas {
-		if raw, ok := d.Object.(*RawObject); ok {
-			f.intake.pool.put(raw)
-		}
-	}
-}
-
 func (f *flow) status() Status {
 	s := f.reflector.snapshot()
 	s.Synced = cache.IsDone(f.syncedChecker())
@@ -211,14 +153,6 @@ type doneChecker struct {
 
 func (d doneChecker) Name() string          { return d.name }
 func (d doneChecker) Done() <-chan struct{} { return d.done }
-
-// retryDelay is how long to wait before deltas are tried again that have failed
-// attempts times before: 100 ms to 30 s, doubled each time, and half as long
-// again at random.
-func retryDelay(attempts int) time.Duration {
-	const first, most = 100 * time.Millisecond, 30 * time.Second
-	return wait.Jitter(min(first<<min(attempts, 10), most), 0.5)
-}
 
 // tombstone is what is told of a deletion whose final state is not known: what
 // was last known, as metadata of the kind, where that is known.

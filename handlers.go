@@ -305,12 +305,15 @@ func (r FilteringResourceEventHandler) OnSync(obj interface{}) {
 	}
 }
 
-func (r FilteringResourceEventHandler) wantsSync() bool { return wantsSync(r.Handler) }
+func (r FilteringResourceEventHandler) wantsSync() bool { return hearsSync(r.Handler) }
 
-// syncChooser is a handler that knows whether anyone listens to its OnSync.
+// syncChooser is a handler that knows whether anyone listens to its OnSync, or to
+// events of type Synced.
 type syncChooser interface{ wantsSync() bool }
 
-func wantsSync(h ResourceEventHandler) bool {
+// hearsSync reports whether handler, of either kind, is to be told of what a list
+// shows unchanged.
+func hearsSync(h interface{}) bool {
 	chooser, ok := h.(syncChooser)
 	return !ok || chooser.wantsSync()
 }

@@ -37,12 +37,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
-	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/prune"
 )
 
-// InformerConfig configures a ResourceVersionInformer. ListerWatcher and Handler
-// are required; the zero value of everything else is a sensible default.
+// InformerConfig configures a ResourceVersionInformer. ListerWatcher and one of
+// Handler and BatchHandler are required; the zero value of everything else is a sensible default.
 type InformerConfig struct {
 	// ListerWatcher lists and watches the objects. It should implement
 	// cache.ListerWatcherWithContext; a list of one that does not can not be
@@ -69,8 +68,18 @@ type InformerConfig struct {
 	// type is taken.
 	ExampleObject runtime.Object
 
-	// Handler is told what happens.
+	// Handler is told what happens. What it is told is acknowledged when it returns.
+	//
+	// A panic acknowledges nothing. Where utilruntime lets the process survive it, the
+	// call is tried again, after 100 ms at first and 30 s at most, and passed over when
+	// it has panicked for the sixth time.
 	Handler ResourceEventHandler
+
+	// BatchHandler, instead of Handler, is told in batches, and may fail.
+	BatchHandler BatchHandler
+
+	// MaxBatch is the most events of a batch. Default: 500.
+	MaxBatch int
 
 	// ErrorHandler is told what goes wrong, and nil each time a watch has
 	// started. Default: DefaultWatchErrorHandler.
@@ -114,8 +123,8 @@ type InformerConfig struct {
 	// decoded, and raw objects are asked for in JSON if there are others.
 	Prune []string
 
-	// Workers is the number of handler calls side by side. Those for one key
-	// stay in order. Default: 1.
+	// Workers is the number of calls of the handler side by side. Those for one key
+	// stay in order, and no two of them are under way at a time. Default: 1.
 	Workers int
 
 	// MinWatchTimeout is the least time for which a watch is asked for, and half
@@ -163,8 +172,8 @@ type ResourceVersionInformer interface {
 }
 
 // NewResourceVersionInformer returns an informer; name is for logs. It panics on
-// a configuration that can not work: an empty name, a nil ListerWatcher or
-// Handler, a negative page size, an unknown ListMode, a path to prune that
+// a configuration that can not work: an empty name, a nil ListerWatcher, no
+// handler or two, a negative page size or MaxBatch, an unknown ListMode, a path to prune that
 // makes no sense, a RawObject with a ListerWatcher that decodes.
 func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
 	paths, err := prune.Parse(config.Prune)
@@ -173,8 +182,12 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 		panic("name is required")
 	case config.ListerWatcher == nil:
 		panic(fmt.Sprintf("informer %q: ListerWatcher is required", name))
-	case config.Handler == nil:
-		panic(fmt.Sprintf("informer %q: Handler is required", name))
+	case config.Handler == nil && config.BatchHandler == nil:
+		panic(fmt.Sprintf("informer %q: Handler or BatchHandler is required", name))
+	case config.Handler != nil && config.BatchHandler != nil:
+		panic(fmt.Sprintf("informer %q: Handler and BatchHandler exclude each other", name))
+	case config.MaxBatch < 0:
+		panic(fmt.Sprintf("informer %q: MaxBatch is %d", name, config.MaxBatch))
 	case config.WatchListPageSize < 0:
 		panic(fmt.Sprintf("informer %q: WatchListPageSize is %d", name, config.WatchListPageSize))
 	case config.ListMode < ListModeAuto || config.ListMode > ListModeWatchList:
@@ -201,16 +214,24 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 	}
 
 	i := &resourceVersionInformer{handler: config.Handler}
+	transform := config.Transform
+	if config.BatchHandler != nil {
+		transform = objectsOnly(transform)
+	}
 	i.flow = &flow{
 		reflector:     r,
 		storage:       config.Storage,
-		process:       i.handle,
-		skipUnchanged: !wantsSync(config.Handler),
+		skipUnchanged: !wantsSync(config),
 		lends:         true,
 		workers:       config.Workers,
 		budget:        config.Budget,
 		synced:        make(chan struct{}),
-		intake:        queueSink{refining: refining{prune: paths, transform: config.Transform}, extra: config.ExtraStore, report: r.fail},
+		intake:        queueSink{refining: refining{prune: paths, transform: transform}, extra: config.ExtraStore, report: r.fail},
+	}
+	if config.BatchHandler != nil {
+		i.delivery = batchDelivery{i, config.BatchHandler, maxBatch(config)}
+	} else {
+		i.delivery = keyDelivery{flow: i.flow, process: i.handle, failing: retryFew}
 	}
 	if config.ExampleObject != nil {
 		apiVersion, kind := config.ExampleObject.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
@@ -227,6 +248,20 @@ func wantsRaw(config InformerConfig) bool {
 func lendsWire(lw cache.ListerWatcher) bool {
 	_, lends := lw.(wireSource)
 	return lends
+}
+
+func maxBatch(config InformerConfig) int {
+	if config.MaxBatch == 0 {
+		return defaultMaxBatch
+	}
+	return config.MaxBatch
+}
+
+func wantsSync(config InformerConfig) bool {
+	if config.BatchHandler != nil {
+		return hearsSync(config.BatchHandler)
+	}
+	return hearsSync(config.Handler)
 }
 
 func listMode(config InformerConfig) ListMode {
@@ -246,52 +281,17 @@ var _ ResourceVersionInformer = &resourceVersionInformer{}
 
 func (i *resourceVersionInformer) Status() Status { return i.status() }
 
-// handle calls the handler for the deltas of one key, comparing them with what
-// the handler has acknowledged.
+// handle calls the handler for the deltas of one key.
 func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
 	if len(deltas) == 0 { // no call, which would settle what the last one left
 		return nil
 	}
-	known, exists := i.storage.version(e.Key)
-	unsettled := i.storage.isUnsettled(e.Key)
 	returned := false
 	defer func() { i.storage.settle(e.Key, returned) }()
-	for _, d := range deltas {
-		if d.Type != cache.Deleted {
-			i.present(e, d, known, exists)
-			continue
-		}
-		// Of what the handler was never told, it is not told the end.
-		if exists || unsettled {
-			i.handler.OnDelete(i.deleted(d, known))
-		}
-		exists, unsettled = false, false
+	var room [mostNotices]notice
+	for _, n := range i.notices(room[:0], e, deltas) {
+		n.tell(i.handler, e.Initial)
 	}
 	returned = true
 	return nil
-}
-
-// deleted is what to tell of a deletion: d's object, unless it is another one
-// than the handler knows.
-func (i *resourceVersionInformer) deleted(d deltaqueue.Delta, known keytable.Version) interface{} {
-	if d.FinalStateUnknown() || !known.SameObject(d.Version) {
-		return i.intake.tombstone(d.Key, known)
-	}
-	return d.Object
-}
-
-// present tells the handler of an object that is there.
-func (i *resourceVersionInformer) present(e *deltaqueue.Entry, d deltaqueue.Delta, known keytable.Version, exists bool) {
-	if exists && !known.SameObject(d.Version) {
-		i.handler.OnDelete(i.intake.tombstone(d.Key, known))
-		exists = false
-	}
-	switch {
-	case !exists:
-		i.handler.OnAdd(d.Object, e.Initial)
-	case d.Type == cache.Replaced && known.ResourceVersion != "" && known.ResourceVersion == d.Version.ResourceVersion:
-		i.handler.OnSync(d.Object)
-	default:
-		i.handler.OnUpdate(nil, d.Object)
-	}
 }

@@ -247,25 +247,15 @@ func (r *Reflector) run(ctx context.Context, into sink, known string) {
 	}
 }
 
-// guard calls f for a key, and reports and returns what goes wrong, as a
-// *ProcessError. A panic counts as an error where utilruntime lets the process
-// survive it.
-func (r *Reflector) guard(ctx context.Context, key string, f func() error) (err error) {
-	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
-		err = &ProcessError{Key: key, Err: &PanicError{Value: value}}
-		r.fail(err)
-	})
-	if err := f(); err != nil {
-		err = &ProcessError{Key: key, Err: err}
-		r.fail(err)
-		return err
-	}
-	return nil
-}
-
 // fail notes and reports a failure.
 func (r *Reflector) fail(err error) {
 	r.failed(err)
+	r.onError(r, err)
+}
+
+// failHandling notes and reports a failure of the consumer.
+func (r *Reflector) failHandling(err error) {
+	r.handlingFailed(err)
 	r.onError(r, err)
 }
 

@@ -60,7 +60,7 @@ func TestRetryOnErrorTriesUntilSuccess(t *testing.T) {
 			pause := times[i].Sub(times[i-1])
 			require.GreaterOrEqual(t, pause, least, "attempt %d", i)
 			require.LessOrEqual(t, pause, least*3/2, "attempt %d", i)
-			least = min(2*least, 30*time.Second)
+			least = min(2*least, 20*time.Second)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -104,8 +105,9 @@ type Status struct {
 	Stale int64
 	// LastContact is when the server last answered, bookmarks included.
 	LastContact time.Time
-	// LastError is the newest failure, nil again after the next success; and
-	// LastErrorTime when it was.
+	// LastError is the newest failure, and LastErrorTime when it was. One of the
+	// reading is forgotten at the next list or watch that succeeds, one of the handler
+	// at the next call that does.
 	LastError     error
 	LastErrorTime time.Time
 }
@@ -117,7 +119,12 @@ type progress struct {
 	lastResourceVersion string
 	// listed is true once a complete list was stored.
 	listed bool
-	status Status // Phase, ListMode, Fallback, Skipped, Stale and the Last… fields only
+	// handling is the newest failure of the handler, and failing tells that there is
+	// one: a handler is called too often for a lock.
+	failing      atomic.Bool
+	handling     error
+	handlingTime time.Time
+	status       Status // Phase, ListMode, Fallback, Skipped, Stale and the Last… fields only
 }
 
 // use notes how complete sets are read, and why not with a watch-list.
@@ -152,6 +159,24 @@ func (p *progress) failed(err error) {
 	p.status.LastError, p.status.LastErrorTime = err, time.Now()
 }
 
+// handled notes that the handler took something in.
+func (p *progress) handled() {
+	if p.failing.Load() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.failing.Store(false)
+		p.handling, p.handlingTime = nil, time.Time{}
+	}
+}
+
+// handlingFailed notes that the handler did not take something in.
+func (p *progress) handlingFailed(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failing.Store(true)
+	p.handling, p.handlingTime = err, time.Now()
+}
+
 func (p *progress) skipped() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -179,5 +204,9 @@ func (p *progress) listCompleted() {
 func (p *progress) snapshot() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.status
+	s := p.status
+	if p.handling != nil && !p.handlingTime.Before(s.LastErrorTime) {
+		s.LastError, s.LastErrorTime = p.handling, p.handlingTime
+	}
+	return s
 }

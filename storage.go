@@ -28,7 +28,7 @@ import (
 type ResourceVersionStorage struct {
 	mu    sync.RWMutex
 	table *keytable.Table
-	// unsettled are the keys whose last handler call panicked, each with the newest
+	// unsettled are the keys whose last handler call panicked or failed, each with the newest
 	// generation that may have shown it. The handler may have begun to take in an
 	// object that the table does not have: when a generation does not show it, it is
 	// deleted like the known ones.
@@ -171,12 +171,14 @@ func (c *ResourceVersionStorage) version(key string) (keytable.Version, bool) {
 	return c.table.Get(key)
 }
 
-// isUnsettled reports whether the last handler call for key panicked.
-func (c *ResourceVersionStorage) isUnsettled(key string) bool {
+// told is what the handler was told of key: the version that it has acknowledged, if
+// there is one, and whether it has failed to acknowledge another since.
+func (c *ResourceVersionStorage) told(key string) (version keytable.Version, exists, unsettled bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	_, ok := c.unsettled[key]
-	return ok
+	version, exists = c.table.Get(key)
+	_, unsettled = c.unsettled[key]
+	return version, exists, unsettled
 }
 
 // settle notes whether the handler calls for key returned.

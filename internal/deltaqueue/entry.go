@@ -8,9 +8,8 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// Entry is the work that waits for the consumer under one key. From Take until
-// Done, Drop or Retry its exported fields are the consumer's to read, and do
-// not change.
+// Entry is the work that waits for the consumer under one key. From Take until it
+// is given back its exported fields are the consumer's to read, and do not change.
 type Entry struct {
 	Key string
 	// Deltas is what happened, oldest first: see Merge.
@@ -19,8 +18,16 @@ type Entry struct {
 	Version keytable.Version
 	// Initial tells that the first complete generation brought the entry.
 	Initial bool
+	// Resumed tells that the consumer may know the key although Known does not: what
+	// it has acknowledged since the checkpoint that this queue goes on from is lost.
+	Resumed bool
 	// Attempts counts the calls for these deltas that failed.
 	Attempts int
+	// Panics counts those that panicked, for what these deltas have replaced included.
+	Panics int
+
+	// batch is a number of those that were postponed together, 0 for none.
+	batch uint64
 
 	// stage says where the entry is; it is in the ready line, the parked heap,
 	// or neither, accordingly.
@@ -43,10 +50,11 @@ type Entry struct {
 type stage int
 
 const (
-	ready   stage = iota // waits to be taken
-	blocked              // waits for an older entry of its key that is taken
-	parked               // waits until it is due to be tried again
-	taken                // with the consumer
+	ready     stage = iota // waits to be taken
+	blocked                // waits for an older entry of its key that is taken
+	parked                 // waits until it is due to be tried again, or something newer comes
+	postponed              // waits until it is due, whatever comes
+	taken                  // with the consumer
 )
 
 // Deleted reports whether the key ends deleted.
@@ -71,11 +79,17 @@ func (e *Entry) shows(v keytable.Version) bool {
 	return !e.Deleted() && v.ResourceVersion != "" && e.Version.ResourceVersion == v.ResourceVersion && e.Version.SameObject(v)
 }
 
-// parkedHeap orders the parked entries by the time they are due (container/heap).
+// parkedHeap orders the parked and postponed entries by the time they are due, and
+// those that are due together by their age (container/heap).
 type parkedHeap []*Entry
 
-func (h parkedHeap) Len() int           { return len(h) }
-func (h parkedHeap) Less(i, j int) bool { return h[i].due.Before(h[j].due) }
+func (h parkedHeap) Len() int { return len(h) }
+func (h parkedHeap) Less(i, j int) bool {
+	if c := h[i].due.Compare(h[j].due); c != 0 {
+		return c < 0
+	}
+	return h[i].seq < h[j].seq
+}
 func (h parkedHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].heapIndex, h[j].heapIndex = i, j

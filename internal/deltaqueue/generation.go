@@ -117,7 +117,7 @@ func (q *Queue) EndUnswept() {
 }
 
 func (q *Queue) endLocked() {
-	q.initial, q.ended = false, true
+	q.initial, q.ended, q.resumed = false, true, false
 	q.checkSyncedLocked()
 }
 

@@ -16,7 +16,6 @@ import (
 	"container/heap"
 	"context"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
@@ -62,6 +61,11 @@ type Options struct {
 	// Resume is the resource version up to which everything was acknowledged
 	// before this queue.
 	Resume string
+	// Resumed tells that the queue goes on from Resume without a generation: Known has
+	// all that was acknowledged up to there, and perhaps some, but not all, of what was
+	// acknowledged since. The generation before Resume was complete, so that the queue is
+	// synced when Follow is called.
+	Resumed bool
 }
 
 // Queue is a bounded queue of deltas. It owns no goroutine.
@@ -82,7 +86,7 @@ type Queue struct {
 	order line
 	// ready holds the entries that can be taken, in the order they became so.
 	ready line
-	// parked holds the entries that will be tried again later.
+	// parked holds the entries that will be tried again later, postponed ones included.
 	parked parkedHeap
 	// pending is the entry of a key that newer deltas of it are merged into.
 	pending map[string]*Entry
@@ -91,12 +95,17 @@ type Queue struct {
 	// has taken of its budget.
 	bytes int64
 	seq   uint64
+	// batches is the number of the newest batch that was postponed.
+	batches uint64
 
 	generation uint64
 	// since is the first of the generations up to this one that did not end: this one
 	// goes on with what they have told.
 	since uint64
 	ended bool
+	// resumed is true until the first generation is complete, if the queue goes on
+	// from a checkpoint.
+	resumed bool
 	// initial is true until the first generation is complete.
 	initial bool
 	// unattempted counts the initial entries that the consumer has not returned.
@@ -138,6 +147,7 @@ func New(opts Options) *Queue {
 		pending:       map[string]*Entry{},
 		taken:         map[string]*Entry{},
 		ended:         true,
+		resumed:       opts.Resumed,
 		initial:       true,
 		observed:      opts.Resume,
 		changed:       make(chan struct{}),
@@ -170,9 +180,9 @@ func (q *Queue) Stale(d Delta) bool {
 	if !ok {
 		return false
 	}
-	if ahead, err := resourceversion.CompareResourceVersion(version.ResourceVersion, q.observed); err == nil && ahead > 0 {
+	if ahead, err := resourceversion.CompareResourceVersion(version.ResourceVersion, q.observed); err == nil && ahead > 0 && !q.resumed {
 		// What is known is newer than anything that the server has told since its
-		// versions went back.
+		// versions went back. (Or it was acknowledged beyond the resume point.)
 		return false
 	}
 	order, err := resourceversion.CompareResourceVersion(d.Version.ResourceVersion, version.ResourceVersion)
@@ -232,40 +242,6 @@ func (q *Queue) Holds(key string) bool {
 	return q.newestLocked(key) != nil
 }
 
-// Done acknowledges an entry: the table of known versions moves.
-func (q *Queue) Done(e *Entry) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if e.Deleted() {
-		q.known.Delete(e.Key)
-	} else {
-		q.known.Set(e.Key, e.Version, e.generation)
-	}
-	q.finishLocked(e)
-}
-
-// Drop gives an entry up without acknowledging it: the table of known versions
-// stays, so that the next generation shows the key as changed.
-func (q *Queue) Drop(e *Entry) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.passOverLocked(e)
-	q.finishLocked(e)
-}
-
-// Skip gives the newest delta of an entry up for good, because its object can not
-// be read: the table of known versions stays, so that a generation shows the key as
-// changed, but the resume point does not wait for it. What came before that delta is
-// acknowledged.
-func (q *Queue) Skip(e *Entry) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(e.Deltas) > 1 { // a deletion, and what came after it
-		q.known.Delete(e.Key)
-	}
-	q.finishLocked(e)
-}
-
 // Close gives back what the queue has of its budget. Nothing may be called after
 // it but ResumePoint and Len.
 func (q *Queue) Close() {
@@ -274,39 +250,13 @@ func (q *Queue) Close() {
 	q.grownLocked(-q.bytes, 0)
 }
 
-// Retry lets an entry be taken again after delay, or at once together with what
-// arrived for its key meanwhile.
-func (q *Queue) Retry(e *Entry, delay time.Duration) {
+// Follow notes that the changes since Resume can be had: no generation is needed
+// for the queue to be synced.
+func (q *Queue) Follow() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.attemptedLocked(e)
-	delete(q.taken, e.Key)
-	newer := q.pending[e.Key]
-	q.pending[e.Key] = e
-	if newer == nil {
-		e.Attempts++
-		q.parkLocked(e, delay)
-		return
-	}
-	before := e.bytes() + newer.bytes()
-	for _, d := range newer.Deltas {
-		e.Deltas = Merge(e.Deltas, d)
-	}
-	q.grownLocked(e.bytes()-before, 0)
-	e.Version, e.generation, e.unattempted = newer.Version, newer.generation, newer.unattempted
-	e.Attempts = 0
-	q.order.remove(newer)
-	q.readyLocked(e)
-}
-
-// Park lets what waits under key wait for delay longer.
-func (q *Queue) Park(key string, delay time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if e := q.pending[key]; e != nil && e.stage == ready {
-		q.ready.remove(e)
-		q.parkLocked(e, delay)
-	}
+	q.initial = false
+	q.checkSyncedLocked()
 }
 
 // Synced is closed when the first generation is complete and the consumer has
@@ -348,7 +298,9 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 	before := e.bytes()
 	e.Deltas = Merge(e.Deltas, d)
 	q.grownLocked(e.bytes()-before, reserved)
-	e.Attempts = 0
+	if e.stage != postponed {
+		e.Attempts = 0
+	}
 	e.generation = q.generation
 	if q.initial && !e.unattempted {
 		e.unattempted = true
@@ -362,7 +314,7 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 
 func (q *Queue) newEntryLocked(key string) *Entry {
 	q.seq++
-	e := &Entry{Key: key, Initial: q.initial, resume: q.observed, seq: q.seq}
+	e := &Entry{Key: key, Initial: q.initial, Resumed: q.resumed, resume: q.observed, seq: q.seq}
 	// A sweep knows no version: the entry has that of what it deletes.
 	e.Version, _ = q.versionLocked(key)
 	e.Deltas = e.room[:0]
@@ -381,25 +333,6 @@ func (q *Queue) readyLocked(e *Entry) {
 	q.ready.pushBack(e)
 	q.wakeLocked()
 	q.hireLocked()
-}
-
-func (q *Queue) parkLocked(e *Entry, delay time.Duration) {
-	e.stage, e.due = parked, time.Now().Add(delay)
-	heap.Push(&q.parked, e)
-	q.wakeLocked()
-}
-
-// finishLocked forgets an entry that the consumer has given back, and lets the
-// next one of its key go.
-func (q *Queue) finishLocked(e *Entry) {
-	q.attemptedLocked(e)
-	q.grownLocked(-e.bytes(), 0)
-	q.order.remove(e)
-	delete(q.taken, e.Key)
-	if next := q.pending[e.Key]; next != nil && next.stage == blocked {
-		q.readyLocked(next)
-	}
-	q.wakeLocked()
 }
 
 func (q *Queue) attemptedLocked(e *Entry) {

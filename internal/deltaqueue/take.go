@@ -14,10 +14,22 @@ var ErrIdle = errors.New("nothing to take")
 // it needs then.
 const idleConsumer = time.Second
 
-// Take returns the next entry, and waits for one; the error is that of ctx, or, for
-// a consumer that was hired, ErrIdle. The entry must be given back with Done, Drop,
-// Skip or Retry.
+// Take is TakeBatch for a single entry.
 func (q *Queue) Take(ctx context.Context) (*Entry, error) {
+	var one [1]*Entry
+	batch, err := q.TakeBatch(ctx, one[:0], 1)
+	if err != nil {
+		return nil, err
+	}
+	return batch[0], nil
+}
+
+// TakeBatch adds the entries that can be taken to into, most of them at most, in
+// their order, and waits for the first. What was postponed together is taken together,
+// and without others. The error is that of ctx, or, for a consumer
+// that was hired, ErrIdle. Each entry must be given back with Done, Drop, Skip,
+// Advance, Retry or Postpone.
+func (q *Queue) TakeBatch(ctx context.Context, into []*Entry, most int) ([]*Entry, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
@@ -26,9 +38,8 @@ func (q *Queue) Take(ctx context.Context) (*Entry, error) {
 			return nil, context.Cause(ctx)
 		}
 		wait := q.unparkDueLocked(time.Now())
-		if e := q.ready.first; e != nil {
-			q.takeLocked(e)
-			return e, nil
+		if q.ready.first != nil {
+			return q.takeLocked(into, most), nil
 		}
 		leaves := q.hire != nil && wait == 0
 		if leaves {
@@ -44,12 +55,18 @@ func (q *Queue) Take(ctx context.Context) (*Entry, error) {
 	}
 }
 
-func (q *Queue) takeLocked(e *Entry) {
-	q.ready.remove(e)
-	delete(q.pending, e.Key)
-	q.taken[e.Key] = e
-	e.stage = taken
+func (q *Queue) takeLocked(into []*Entry, most int) []*Entry {
+	batch := q.ready.first.batch
+	for e := q.ready.first; e != nil && e.batch == batch && most > 0; e = q.ready.first {
+		q.ready.remove(e)
+		delete(q.pending, e.Key)
+		q.taken[e.Key] = e
+		e.stage = taken
+		into = append(into, e)
+		most--
+	}
 	q.hireLocked()
+	return into
 }
 
 // hireLocked starts a consumer if there is something to take and none waits.

@@ -1,0 +1,159 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+)
+
+// delivery hands what waits in a queue to a consumer.
+type delivery interface {
+	// most is how many keys it takes at a time.
+	most() int
+	// deliver hands entries over, and then gives each back to the queue. It calls
+	// nobody else's code after it has given the first one back.
+	deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry)
+}
+
+// deliverAll delivers until ctx ends, or there is nothing for a while.
+func deliverAll(ctx context.Context, queue *deltaqueue.Queue, d delivery) {
+	entries := make([]*deltaqueue.Entry, 0, 1)
+	for {
+		var err error
+		entries, err = queue.TakeBatch(ctx, entries[:0], d.most())
+		if err != nil {
+			return
+		}
+		deliver(ctx, queue, d, entries)
+		clear(entries)
+	}
+}
+
+// deliver drops the entries if the consumer ends the goroutine, as a failed assertion
+// of a test does.
+func deliver(ctx context.Context, queue *deltaqueue.Queue, d delivery, entries []*deltaqueue.Entry) {
+	returned := false
+	defer func() {
+		if !returned {
+			for _, e := range entries {
+				queue.Drop(e)
+			}
+			queue.Leave()
+		}
+	}()
+	d.deliver(ctx, queue, entries)
+	returned = true
+}
+
+// keyDelivery delivers key by key.
+type keyDelivery struct {
+	*flow
+	// process handles the deltas of one key, as the consumer is to see them. An error
+	// means that they are not acknowledged.
+	process func(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error
+	// failing says what becomes of deltas that process failed for.
+	failing afterFailure
+}
+
+// afterFailure is what becomes of deltas that were not acknowledged.
+type afterFailure int
+
+const (
+	// passOver leaves them until the object changes or is listed again.
+	passOver afterFailure = iota
+	// retry tries them again until they are acknowledged.
+	retry
+	// retryFew tries them again a few times.
+	retryFew
+)
+
+// mostRetries is how often a consumer that panics is called again.
+const mostRetries = 5
+
+func (d keyDelivery) most() int { return 1 }
+
+func (d keyDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
+	e := entries[0]
+	deltas, unreadable := d.refined(e)
+	if unreadable != nil {
+		d.reflector.skip(unreadable)
+	}
+	report := func(err error) { d.reflector.failHandling(&ProcessError{Key: e.Key, Err: err}) }
+	err := guard(ctx, report, func() error { return d.process(e, deltas) })
+	if err != nil {
+		d.failed(queue, e, err, report)
+		return
+	}
+	taken := e.Deltas
+	if len(deltas) < len(taken) {
+		queue.Skip(e)
+	} else {
+		d.reflector.handled()
+		queue.Done(e)
+	}
+	d.takeBack(taken)
+}
+
+// failed reports what process failed with, and gives the entry back.
+func (d keyDelivery) failed(queue *deltaqueue.Queue, e *deltaqueue.Entry, err error, report func(error)) {
+	again := d.failing == retry || d.failing == retryFew && e.Panics < mostRetries
+	if !again && d.failing == retryFew {
+		err = passedOver(err)
+	}
+	report(err)
+	switch taken := e.Deltas; {
+	case !again:
+		queue.Drop(e)
+		d.takeBack(taken)
+	case d.failing == retryFew:
+		queue.Postpone([]*deltaqueue.Entry{e}, retryDelay(e.Attempts), true)
+	default:
+		queue.Retry(e, retryDelay(e.Attempts))
+	}
+}
+
+// guard calls f. A panic is a *PanicError where utilruntime lets the process survive
+// it; where it does not, report is told of it before the process ends.
+func guard(ctx context.Context, report func(error), f func() error) (err error) {
+	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
+		err = &PanicError{Value: value}
+		if utilruntime.ReallyCrash {
+			report(err)
+		}
+	})
+	return f()
+}
+
+func isPanic(err error) bool {
+	var panicked *PanicError
+	return errors.As(err, &panicked)
+}
+
+// passedOver is the last failure of what is not tried again.
+func passedOver(err error) error { return fmt.Errorf("%w; %w", err, ErrPassedOver) }
+
+// takeBack ends the loan of the objects off the wire in deltas.
+func (f *flow) takeBack(deltas []deltaqueue.Delta) {
+	if f.intake.pool == nil {
+		return
+	}
+	for _, d := range deltas {
+		if raw, ok := d.Object.(*RawObject); ok {
+			f.intake.pool.put(raw)
+		}
+	}
+}
+
+// retryDelay is how long to wait before deltas are tried again that have failed
+// attempts times before: 100 ms at first, doubled each time, and half as long again
+// at random, up to 30 s.
+func retryDelay(attempts int) time.Duration {
+	const first, most = 100 * time.Millisecond, 20 * time.Second
+	return wait.Jitter(min(first<<min(attempts, 10), most), 0.5)
+}

@@ -1,0 +1,151 @@
+package deltaqueue
+
+import (
+	"container/heap"
+	"time"
+)
+
+// Done acknowledges an entry: the table of known versions moves.
+func (q *Queue) Done(e *Entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e.Deleted() {
+		q.known.Delete(e.Key)
+	} else {
+		q.known.Set(e.Key, e.Version, e.generation)
+	}
+	q.finishLocked(e)
+}
+
+// Drop gives an entry up without acknowledging it: the table of known versions
+// stays, so that the next generation shows the key as changed.
+func (q *Queue) Drop(e *Entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.passOverLocked(e)
+	q.finishLocked(e)
+}
+
+// Skip gives the newest delta of an entry up for good, because its object can not
+// be read: the table of known versions stays, so that a generation shows the key as
+// changed, but the resume point does not wait for it. What came before that delta is
+// acknowledged.
+func (q *Queue) Skip(e *Entry) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(e.Deltas) > 1 { // a deletion, and what came after it
+		q.known.Delete(e.Key)
+	}
+	q.finishLocked(e)
+}
+
+// Advance acknowledges the end of the object that the consumer knew under the key
+// of an entry, and lets the entry be taken again for what came after: its newer
+// delta, if it has two, or the only one, if that is of another object. It returns
+// the deltas that the entry no longer has.
+func (q *Queue) Advance(e *Entry) (done []Delta) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.known.Delete(e.Key)
+	if len(e.Deltas) > 1 {
+		done = []Delta{e.Deltas[0]}
+		q.grownLocked(-done[0].Bytes, 0)
+		e.Deltas[0], e.Deltas[1] = e.Deltas[1], Delta{}
+		e.Deltas = e.Deltas[:1]
+	}
+	e.Attempts, e.Panics, e.batch = 0, 0, 0
+	q.returnLocked(e)
+	q.readyLocked(e)
+	return done
+}
+
+// Retry lets an entry be taken again after delay, or at once together with what
+// arrived, or arrives, for its key meanwhile. It counts as returned: the queue may
+// be synced.
+func (q *Queue) Retry(e *Entry, delay time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.attemptedLocked(e)
+	if q.returnLocked(e) {
+		e.Attempts = 0
+		q.readyLocked(e)
+		return
+	}
+	e.Attempts++
+	q.parkLocked(e, parked, time.Now().Add(delay))
+}
+
+// Postpone lets entries be taken again after delay, and not before, whatever
+// arrives for their keys: that replaces what they have. They are then taken together,
+// in the order of their keys' coming; after a panic, one by one, for nobody knows
+// which was to blame. After a panic they count as returned, for they may be given up;
+// otherwise they do not before they are acknowledged.
+func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	due := time.Now().Add(delay)
+	q.batches++
+	for _, e := range entries {
+		q.returnLocked(e)
+		e.Attempts++
+		if panicked {
+			e.Panics++
+			q.batches++
+			q.attemptedLocked(e)
+		}
+		e.batch = q.batches
+		q.parkLocked(e, postponed, due)
+	}
+}
+
+// returnLocked takes back an entry that the consumer is not done with, and merges
+// what arrived for its key meanwhile into it. It reports whether there was any.
+func (q *Queue) returnLocked(e *Entry) bool {
+	delete(q.taken, e.Key)
+	newer := q.pending[e.Key]
+	q.pending[e.Key] = e
+	if newer == nil {
+		return false
+	}
+	before := e.bytes() + newer.bytes()
+	for _, d := range newer.Deltas {
+		e.Deltas = Merge(e.Deltas, d)
+	}
+	q.grownLocked(e.bytes()-before, 0)
+	e.Version, e.generation = newer.Version, newer.generation
+	if newer.unattempted && e.unattempted {
+		q.unattempted-- // they were two, and are one
+	}
+	e.unattempted = e.unattempted || newer.unattempted
+	q.order.remove(newer)
+	return true
+}
+
+// Park lets what waits under key wait for delay longer.
+func (q *Queue) Park(key string, delay time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e := q.pending[key]; e != nil && e.stage == ready {
+		q.ready.remove(e)
+		q.parkLocked(e, parked, time.Now().Add(delay))
+	}
+}
+
+func (q *Queue) parkLocked(e *Entry, as stage, due time.Time) {
+	e.stage, e.due = as, due
+	heap.Push(&q.parked, e)
+	q.wakeLocked()
+}
+
+// finishLocked forgets an entry that the consumer has given back, and lets the
+// next one of its key go.
+func (q *Queue) finishLocked(e *Entry) {
+	q.attemptedLocked(e)
+	q.grownLocked(-e.bytes(), 0)
+	q.order.remove(e)
+	delete(q.taken, e.Key)
+	if next := q.pending[e.Key]; next != nil && next.stage == blocked {
+		q.readyLocked(next)
+	}
+	q.wakeLocked()
+}
