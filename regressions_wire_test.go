@@ -68,7 +68,6 @@ func TestRetriesForgetWhatAListShows(t *testing.T) {
 		c := informer.NewNamedController("test", &informer.Config{
 			Queue: queue, RetryOnError: true, ForcePaginatedList: true, ListerWatcher: w.lister(), WatchErrorHandler: (&failures{}).handle,
 			Process: func(obj interface{}, _ bool) error {
-				time.Sleep(100 * time.Millisecond)
 				d := obj.(cache.Deltas).Newest()
 				if key(d.Object) == failing {
 					mu.Lock()
