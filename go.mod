@@ -3,6 +3,7 @@ module github.com/rvinformer/informer
 go 1.26.0
 
 require (
+	github.com/gofrs/flock v0.13.0
 	github.com/stretchr/testify v1.11.1
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
