@@ -30,6 +30,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
 )
 
 const someUID = "6f1c2a9e-0b5d-4c3e-8f77-0123456789ab"
@@ -71,21 +72,23 @@ func checkpointOf(t testing.TB, s *informer.ResourceVersionStorage) []byte {
 }
 
 // held is all that a storage has, UIDs included.
-func held(t testing.TB, s *informer.ResourceVersionStorage) map[string]checkpoint.Entry {
+func held(t testing.TB, s *informer.ResourceVersionStorage) map[string]keytable.Version {
 	t.Helper()
-	entries := map[string]checkpoint.Entry{}
+	entries := map[string]keytable.Version{}
 	r := checkpoint.NewReader(bytes.NewReader(checkpointOf(t, s)))
 	for {
-		e, err := r.Next()
+		key, version, err := r.Next()
 		if err == io.EOF {
 			break
 		}
 		require.NoError(t, err)
-		e = checkpoint.Entry{Key: strings.Clone(e.Key), ResourceVersion: strings.Clone(e.ResourceVersion), UID: strings.Clone(e.UID)}
-		if _, twice := entries[e.Key]; twice {
-			require.Fail(t, "written twice", e.Key)
+		if _, twice := entries[key]; twice {
+			require.Fail(t, "written twice", key)
 		}
-		entries[e.Key] = e
+		v := version.Version()
+		entries[strings.Clone(key)] = keytable.Version{
+			ResourceVersion: strings.Clone(v.ResourceVersion), UID: types.UID(strings.Clone(string(v.UID))),
+		}
 	}
 	require.Empty(t, r.Metadata())
 	require.Equal(t, s.Len(), len(entries))
@@ -216,14 +219,12 @@ func TestCheckpointGolden(t *testing.T) {
 	n, err := s.ReadFrom(bytes.NewReader(b))
 	require.NoError(t, err)
 	require.EqualValues(t, len(b), n)
-	want := map[string]checkpoint.Entry{}
+	want := map[string]keytable.Version{}
 	for i := range 300 {
 		key := fmt.Sprintf("team-%d/service-%d-%05d", i%7, i/7, i*i)
-		want[key] = checkpoint.Entry{Key: key, ResourceVersion: strconv.Itoa(1000 + i*i*i), UID: string(podUID(i))}
+		want[key] = keytable.Version{ResourceVersion: strconv.Itoa(1000 + i*i*i), UID: podUID(i)}
 	}
-	for _, e := range held(t, variedStorage(t)) {
-		want[e.Key] = e
-	}
+	maps.Copy(want, held(t, variedStorage(t)))
 	require.Equal(t, want, held(t, s))
 }
 
@@ -441,9 +442,9 @@ func FuzzCheckpoint(f *testing.F) {
 	var b bytes.Buffer
 	w := checkpoint.NewWriter(&b)
 	require.NoError(f, w.Metadata("resourceVersion", "1700"))
-	require.NoError(f, w.Entry(checkpoint.Entry{Key: "a/1", ResourceVersion: "1"}))
+	require.NoError(f, w.Entry("a/1", &keytable.Binary{Number: 1, IsNumber: true}))
 	require.NoError(f, w.Metadata("unknown", "skipped"))
-	require.NoError(f, w.Entry(checkpoint.Entry{Key: "a/1", ResourceVersion: "2"}))
+	require.NoError(f, w.Entry("a/1", &keytable.Binary{Number: 2, IsNumber: true}))
 	require.NoError(f, w.Close())
 	f.Add(b.Bytes())
 	if golden, err := os.ReadFile(filepath.Join("testdata", "checkpoint", "v1.golden")); err == nil {
@@ -463,7 +464,7 @@ func FuzzCheckpoint(f *testing.F) {
 func ended(b []byte) []byte {
 	var count uint64
 	for r := checkpoint.NewReader(bytes.NewReader(b)); ; count++ {
-		if _, err := r.Next(); err != nil {
+		if _, _, err := r.Next(); err != nil {
 			break
 		}
 	}
@@ -617,7 +618,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 		for b.Loop() {
 			r := checkpoint.NewReader(bytes.NewReader(written))
 			for {
-				if _, err := r.Next(); err == io.EOF {
+				if _, _, err := r.Next(); err == io.EOF {
 					break
 				} else if err != nil {
 					b.Fatal(err)

@@ -19,15 +19,25 @@ import (
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
 )
 
 const uuid = "6f1c2a9e-0b5d-4c3e-8f77-0123456789ab"
 
+// entry is one object, in strings.
+type entry struct{ Key, ResourceVersion, UID string }
+
+func (e entry) write(w *checkpoint.Writer) error {
+	version := keytable.Version{ResourceVersion: e.ResourceVersion, UID: types.UID(e.UID)}.Binary()
+	return w.Entry(e.Key, &version)
+}
+
 // exampleEntries and exampleMetadata are those of docs/checkpoint-format.md.
 var (
-	exampleEntries = []checkpoint.Entry{
+	exampleEntries = []entry{
 		{Key: "default/web-7d9f-2xk4z", ResourceVersion: "1691", UID: uuid},
 		{Key: "default/web-7d9f-x2x4z", ResourceVersion: "18446744073709551615"},
 		{Key: "kube-system/dns", ResourceVersion: "opaque-17", UID: "not-a-uuid"},
@@ -36,7 +46,7 @@ var (
 	exampleMetadata = map[string]string{"resourceVersion": "1700", "source": "v1/pods"}
 )
 
-func write(t testing.TB, metadata map[string]string, entries ...checkpoint.Entry) []byte {
+func write(t testing.TB, metadata map[string]string, entries ...entry) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := checkpoint.NewWriter(&b)
@@ -44,7 +54,8 @@ func write(t testing.TB, metadata map[string]string, entries ...checkpoint.Entry
 		require.NoError(t, w.Metadata(name, metadata[name]))
 	}
 	for _, e := range entries {
-		require.NoError(t, w.Entry(e))
+		require.NoError(t, e.write(w))
+		require.NoError(t, w.Push())
 	}
 	require.NoError(t, w.Close())
 	require.EqualValues(t, b.Len(), w.Written())
@@ -52,11 +63,11 @@ func write(t testing.TB, metadata map[string]string, entries ...checkpoint.Entry
 }
 
 // read returns what is lent, kept.
-func read(r *checkpoint.Reader) (entries []checkpoint.Entry, err error) {
+func read(r *checkpoint.Reader) (entries []entry, err error) {
 	for {
-		e, err := r.Next()
+		key, version, err := r.Next()
 		if err != nil {
-			if _, again := r.Next(); again != err {
+			if _, _, again := r.Next(); again != err {
 				return entries, fmt.Errorf("error is not final: %w, then %w", err, again)
 			}
 			if err == io.EOF {
@@ -64,8 +75,9 @@ func read(r *checkpoint.Reader) (entries []checkpoint.Entry, err error) {
 			}
 			return entries, err
 		}
-		entries = append(entries, checkpoint.Entry{
-			Key: strings.Clone(e.Key), ResourceVersion: strings.Clone(e.ResourceVersion), UID: strings.Clone(e.UID),
+		v := version.Version()
+		entries = append(entries, entry{
+			Key: strings.Clone(key), ResourceVersion: strings.Clone(v.ResourceVersion), UID: strings.Clone(string(v.UID)),
 		})
 	}
 }
@@ -118,11 +130,11 @@ func TestFormatExample(t *testing.T) {
 
 func TestRoundTrip(t *testing.T) {
 	long := strings.Repeat("long", checkpoint.MaxString/4)
-	many := make([]checkpoint.Entry, 20_000) // several blocks
+	many := make([]entry, 20_000) // several blocks
 	for i := range many {
-		many[i] = checkpoint.Entry{Key: fmt.Sprintf("team/service-%06d", i), ResourceVersion: strconv.Itoa(i), UID: uuid}
+		many[i] = entry{Key: fmt.Sprintf("team/service-%06d", i), ResourceVersion: strconv.Itoa(i), UID: uuid}
 	}
-	for name, entries := range map[string][]checkpoint.Entry{
+	for name, entries := range map[string][]entry{
 		"none": nil,
 		"many": many,
 		"versions": {
@@ -164,15 +176,15 @@ func TestMetadata(t *testing.T) {
 	w := checkpoint.NewWriter(&b)
 	require.NoError(t, w.Metadata("source", "v1/pods"))
 	require.NoError(t, w.Metadata("resourceVersion", "1"))
-	require.NoError(t, w.Entry(checkpoint.Entry{Key: "a/1"}))
+	require.NoError(t, entry{Key: "a/1"}.write(w))
 	require.NoError(t, w.Metadata("", ""))
-	require.NoError(t, w.Entry(checkpoint.Entry{Key: "a/2"}))
+	require.NoError(t, entry{Key: "a/2"}.write(w))
 	require.NoError(t, w.Metadata("resourceVersion", "2"), "also at the end")
 	require.NoError(t, w.Close())
 	r := checkpoint.NewReader(&b)
 	entries, err := read(r)
 	require.NoError(t, err)
-	require.Equal(t, []checkpoint.Entry{{Key: "a/1"}, {Key: "a/2"}}, entries)
+	require.Equal(t, []entry{{Key: "a/1"}, {Key: "a/2"}}, entries)
 	require.Equal(t, map[string]string{"source": "v1/pods", "resourceVersion": "2", "": ""}, r.Metadata())
 }
 
@@ -185,15 +197,15 @@ func TestTooLong(t *testing.T) {
 	require.NoError(t, w.Metadata("n", most))
 	require.ErrorIs(t, w.Metadata("", ""), checkpoint.ErrTooLong)
 	long := strings.Repeat("x", checkpoint.MaxString+1)
-	for _, e := range []checkpoint.Entry{{Key: long}, {ResourceVersion: long}, {UID: long}} {
-		require.ErrorIs(t, w.Entry(e), checkpoint.ErrTooLong)
+	for _, e := range []entry{{Key: long}, {ResourceVersion: long}, {UID: long}} {
+		require.ErrorIs(t, e.write(w), checkpoint.ErrTooLong)
 	}
-	require.NoError(t, w.Entry(checkpoint.Entry{Key: long[1:]}))
+	require.NoError(t, entry{Key: long[1:]}.write(w))
 	require.NoError(t, w.Close())
 	r := checkpoint.NewReader(&b)
 	entries, err := read(r)
 	require.NoError(t, err)
-	require.Equal(t, []checkpoint.Entry{{Key: long[1:]}}, entries)
+	require.Equal(t, []entry{{Key: long[1:]}}, entries)
 	require.Equal(t, map[string]string{"n": most}, r.Metadata())
 }
 
@@ -284,11 +296,11 @@ func TestErrorsOfOthers(t *testing.T) {
 			require.NoError(t, w.Metadata(name, exampleMetadata[name]), "buffered")
 		}
 		for _, e := range exampleEntries {
-			require.NoError(t, w.Entry(e), "buffered")
+			require.NoError(t, e.write(w), "buffered")
 		}
 		require.Equal(t, boom, w.Close())
 		require.EqualValues(t, cut, w.Written())
-		require.Equal(t, boom, w.Entry(checkpoint.Entry{}))
+		require.Equal(t, boom, entry{}.write(w))
 		require.Equal(t, boom, w.Metadata("", ""))
 	}
 	w := checkpoint.NewWriter(&full{room: 20})

@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"hash/crc32"
 	"math"
 )
@@ -65,82 +64,6 @@ const (
 // finds every error of up to 32 bits in a row, so every single damaged byte.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Entry is one object, and the version of it that was acknowledged.
-type Entry struct {
-	// Key is "namespace/name" or "name"; any bytes are kept.
-	Key string
-	// ResourceVersion is the server's opaque string, and may be empty.
-	ResourceVersion string
-	// UID is empty where it is not known.
-	UID string
-}
-
-// parseNumber is s as a number, if formatting that gives s again.
-func parseNumber(s string) (n uint64, ok bool) {
-	const tenth = math.MaxUint64 / 10
-	if s == "" || s[0] == '0' && len(s) > 1 {
-		return 0, false
-	}
-	for i := range len(s) {
-		digit := uint64(s[i] - '0')
-		if digit > 9 || n > tenth || n == tenth && digit > math.MaxUint64%10 {
-			return 0, false
-		}
-		n = n*10 + digit
-	}
-	return n, true
-}
-
-const uuidSize = len("00112233-4455-6677-8899-aabbccddeeff")
-
-// uuidDashes are the places of the dashes.
-var uuidDashes = [...]int{8, 13, 18, 23}
-
-// parseUUID is s as 16 bytes, if it is a UUID in lower case.
-func parseUUID(s string) (uuid [16]byte, ok bool) {
-	if len(s) != uuidSize {
-		return uuid, false
-	}
-	for _, dash := range uuidDashes {
-		if s[dash] != '-' {
-			return uuid, false
-		}
-	}
-	at := 0
-	for i := range uuid {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			at++
-		}
-		high, low := nibbles[s[at]], nibbles[s[at+1]]
-		if high|low > 0xf {
-			return uuid, false
-		}
-		uuid[i] = high<<4 | low
-		at += 2
-	}
-	return uuid, true
-}
-
-// nibbles are the values of hexadecimal digits in lower case, 0xff for all else.
-var nibbles = func() (values [256]byte) {
-	for i := range values {
-		values[i] = 0xff
-	}
-	for i, digit := range "0123456789abcdef" {
-		values[digit] = byte(i)
-	}
-	return values
-}()
-
-// appendUUID adds what parseUUID has read.
-func appendUUID(to []byte, uuid []byte) []byte {
-	to = append(hex.AppendEncode(to, uuid[:4]), '-')
-	to = append(hex.AppendEncode(to, uuid[4:6]), '-')
-	to = append(hex.AppendEncode(to, uuid[6:8]), '-')
-	to = append(hex.AppendEncode(to, uuid[8:10]), '-')
-	return hex.AppendEncode(to, uuid[10:16])
-}
-
 // appendString adds length and bytes of s.
 func appendString(to []byte, s string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
@@ -159,6 +82,7 @@ func cutString(b []byte) (s, rest []byte, ok bool) {
 // shared is how many bytes a key has in common with the one before.
 func shared(a []byte, b string) (n int) {
 	most := min(len(a), len(b), sharedMost)
+	a, b = a[:most], b[:most]
 	for n < most && a[n] == b[n] {
 		n++
 	}

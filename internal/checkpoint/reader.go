@@ -6,8 +6,9 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
-	"strconv"
 	"unsafe"
+
+	"github.com/rvinformer/informer/internal/keytable"
 )
 
 // Reader reads a checkpoint: exactly its bytes and no more, in pieces of about 64
@@ -20,11 +21,9 @@ type Reader struct {
 	block   []byte
 	at      int
 	blockAt int64
-	// key is the key before, in the same block; number and uid are texts of the last
-	// entry.
-	key    []byte
-	number [20]byte
-	uid    [uuidSize]byte
+	// key is the key of the last entry in the same block, and version its version.
+	key     []byte
+	version keytable.Binary
 
 	entries  int
 	metadata map[string]string
@@ -39,23 +38,22 @@ type Reader struct {
 // NewReader returns a Reader of one checkpoint.
 func NewReader(r io.Reader) *Reader { return &Reader{r: r, metadata: map[string]string{}} }
 
-// Next returns the next entry, whose strings are lent: they are valid until Next is
-// called again, and strings.Clone keeps them. At the end it returns io.EOF: only
-// then is it known that the entries and the metadata are what was written. Any other
-// error is an *Error and final.
-func (r *Reader) Next() (Entry, error) {
+// Next returns the key of the next entry and its version. Both are lent: they are
+// valid until Next is called again, and strings.Clone keeps what they have of strings.
+// At the end it returns io.EOF: only then is it known that the entries and the
+// metadata are what was written. Any other error is an *Error and final.
+func (r *Reader) Next() (key string, version *keytable.Binary, err error) {
 	for r.err == nil {
 		if r.at < len(r.block) {
-			e, ok := r.entry()
-			if ok {
-				return e, nil
+			if r.entry() {
+				return lent(r.key), &r.version, nil
 			}
 			r.err = r.damaged(r.blockAt+int64(r.at), "malformed entry")
 			break
 		}
 		r.err = r.nextBlock()
 	}
-	return Entry{}, r.err
+	return "", nil, r.err
 }
 
 // Metadata is the named values as far as they were read. All of them are known once
@@ -65,55 +63,55 @@ func (r *Reader) Metadata() map[string]string { return r.metadata }
 // Read is the number of bytes that were taken from the underlying reader.
 func (r *Reader) Read() int64 { return r.read }
 
-// entry reads the entry at r.at.
-func (r *Reader) entry() (e Entry, ok bool) {
+// entry reads the entry at r.at. It is false where that is malformed.
+func (r *Reader) entry() bool {
 	b := r.block[r.at:]
 	if len(b) < 2 {
-		return e, false
+		return false
 	}
 	kinds, common := b[0], int(b[1])
 	text, b, ok := cutString(b[2:])
 	if !ok || kinds&^kindsMask != 0 || common > len(r.key) || common+len(text) > MaxString {
-		return e, false
+		return false
 	}
 	r.key = append(r.key[:common], text...)
-	e.Key = lent(r.key)
+	r.version = keytable.Binary{}
 	switch kinds & versionMask {
 	case versionEmpty:
 	case versionNumber:
 		number, size := binary.Uvarint(b)
 		if size <= 0 {
-			return e, false
+			return false
 		}
 		b = b[size:]
-		e.ResourceVersion = lent(strconv.AppendUint(r.number[:0], number, 10))
+		r.version.Number, r.version.IsNumber = number, true
 	case versionString:
 		if text, b, ok = cutString(b); !ok {
-			return e, false
+			return false
 		}
-		e.ResourceVersion = lent(text)
+		r.version.SetResourceVersion(lent(text))
 	default:
-		return e, false
+		return false
 	}
 	switch kinds & uidMask {
 	case uidNone:
 	case uidUUID:
 		if len(b) < 16 {
-			return e, false
+			return false
 		}
-		e.UID = lent(appendUUID(r.uid[:0], b[:16]))
+		r.version.UUID, r.version.IsUUID = [16]byte(b), true
 		b = b[16:]
 	case uidString:
 		if text, b, ok = cutString(b); !ok {
-			return e, false
+			return false
 		}
-		e.UID = lent(text)
+		r.version.SetUID(lent(text))
 	default:
-		return e, false
+		return false
 	}
 	r.at = len(r.block) - len(b)
 	r.entries++
-	return e, true
+	return true
 }
 
 // nextBlock reads a block, of entries if it returns nil and there is something in

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+
+	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// Writer writes a checkpoint. It buffers a block of 64 KiB, and every Write that it
-// makes is of one block or more. After an error of the underlying writer, all
-// methods return that.
+// Writer writes a checkpoint. It buffers what it is given until Push or Close, and
+// every Write that it makes is of one block or more. After an error of the underlying
+// writer, all methods return that.
 type Writer struct {
 	w io.Writer
 	// buffer is what was not written yet: the head of the checkpoint, and blocks. The
@@ -31,7 +33,7 @@ type Writer struct {
 // NewWriter returns a Writer of one checkpoint. Nothing is written before the first
 // block is full.
 func NewWriter(w io.Writer) *Writer {
-	buffer := make([]byte, 0, blockFull+4<<10)
+	buffer := make([]byte, 0, 2*blockFull)
 	buffer = binary.BigEndian.AppendUint16(append(buffer, magic...), Version)
 	return &Writer{w: w, buffer: buffer, last: make([]byte, 0, sharedMost)}
 }
@@ -52,50 +54,49 @@ func (w *Writer) Metadata(name, value string) error {
 	return nil
 }
 
-// Entry adds an entry; it keeps none of its strings. One that has too long a string
-// is ErrTooLong, and is left out. Entries may come in any order and more than once:
-// the later one counts. In the order of their keys, they take least.
-func (w *Writer) Entry(e Entry) error {
+// Entry adds an entry; it keeps none of its strings, and writes nothing, so that a
+// lock may be held. One that has too long a string is ErrTooLong, and is left out.
+// Entries may come in any order and more than once: the later one counts. In the
+// order of their keys, they take least.
+func (w *Writer) Entry(key string, version *keytable.Binary) error {
 	if w.err != nil {
 		return w.err
 	}
-	if most := max(len(e.Key), len(e.ResourceVersion), len(e.UID)); most > MaxString {
+	if most := max(len(key), len(version.Text), len(version.UID)); most > MaxString {
 		return w.tooLong("string", most, MaxString)
 	}
 	w.begin(blockEntries)
-	kinds := byte(0)
-	number, isNumber := parseNumber(e.ResourceVersion)
+	common := shared(w.last, key)
+	kindsAt := len(w.buffer)
+	b := appendString(append(w.buffer, 0, byte(common)), key[common:])
 	switch {
-	case isNumber:
-		kinds = versionNumber
-	case e.ResourceVersion != "":
-		kinds = versionString
+	case version.IsNumber:
+		b[kindsAt] |= versionNumber
+		b = binary.AppendUvarint(b, version.Number)
+	case version.Text != "":
+		b[kindsAt] |= versionString
+		b = appendString(b, version.Text)
 	}
-	uuid, isUUID := parseUUID(e.UID)
 	switch {
-	case isUUID:
-		kinds |= uidUUID
-	case e.UID != "":
-		kinds |= uidString
-	}
-	common := shared(w.last, e.Key)
-	b := appendString(append(w.buffer, kinds, byte(common)), e.Key[common:])
-	switch kinds & versionMask {
-	case versionNumber:
-		b = binary.AppendUvarint(b, number)
-	case versionString:
-		b = appendString(b, e.ResourceVersion)
-	}
-	switch kinds & uidMask {
-	case uidUUID:
-		b = append(b, uuid[:]...)
-	case uidString:
-		b = appendString(b, e.UID)
+	case version.IsUUID:
+		b[kindsAt] |= uidUUID
+		b = append(b, version.UUID[:]...)
+	case version.UID != "":
+		b[kindsAt] |= uidString
+		b = appendString(b, version.UID)
 	}
 	w.buffer = b
-	w.last = append(w.last[:common], e.Key[common:min(len(e.Key), sharedMost)]...)
+	w.last = append(w.last[:common], key[common:min(len(key), sharedMost)]...)
 	w.entries++
 	if len(b)-w.blockAt >= blockFull {
+		w.finish()
+	}
+	return nil
+}
+
+// Push writes what is buffered, if that is a block or more.
+func (w *Writer) Push() error {
+	if len(w.buffer) >= blockFull {
 		w.flush()
 	}
 	return w.err

@@ -2,10 +2,7 @@ package keytable
 
 import (
 	"encoding/binary"
-	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Places within an entry; see the package documentation.
@@ -125,48 +122,51 @@ func (t *Table) removeString(written []byte) {
 }
 
 // appendVersion adds v as entries have it, and its kinds.
-func (t *Table) appendVersion(to []byte, v Version) (longer []byte, kinds byte) {
-	if n, ok := parseNumber(v.ResourceVersion); ok {
-		to, kinds = appendNumber(to, n), byte(numberSize(n))
-	} else if v.ResourceVersion == "" {
+func (t *Table) appendVersion(to []byte, v *Binary) (longer []byte, kinds byte) {
+	switch {
+	case v.IsNumber:
+		to, kinds = appendNumber(to, v.Number), byte(numberSize(v.Number))
+	case v.Text == "":
 		kinds = versionEmpty
-	} else {
-		to, kinds = t.appendString(to, v.ResourceVersion), versionString
+	default:
+		to, kinds = t.appendString(to, v.Text), versionString
 	}
-	if v.UID == "" {
+	switch {
+	case v.IsUUID:
+		return append(to, v.UUID[:]...), kinds | uidUUID
+	case v.UID == "":
 		return to, kinds | uidNone
 	}
-	if uuid, ok := parseUUID(string(v.UID)); ok {
-		return append(to, uuid[:]...), kinds | uidUUID
+	return t.appendString(to, v.UID), kinds | uidString
+}
+
+// readVersion is what appendVersion added. Its strings are borrowed from the table.
+func (t *Table) readVersion(e entry, v *Binary) {
+	versionAt := e.versionAt()
+	uidAt := e.uidAt(versionAt)
+	*v = Binary{}
+	switch e[entryKinds] & versionMask {
+	case versionEmpty:
+	case versionString:
+		v.Text = t.readString(e[versionAt:])
+	default:
+		v.Number, v.IsNumber = readNumber(e[versionAt:uidAt]), true
 	}
-	return t.appendString(to, string(v.UID)), kinds | uidString
+	switch e[entryKinds] & uidMask {
+	case uidUUID:
+		v.IsUUID = true
+		copy(v.UUID[:], e[uidAt:])
+	case uidString:
+		v.UID = t.readString(e[uidAt:])
+	}
 }
 
 // versionOf is the version of an entry, in new strings.
-func (t *Table) versionOf(e entry) (v Version) {
-	var buffer [20 + 36]byte
-	written := buffer[:0]
-	versionAt := e.versionAt()
-	uidAt := e.uidAt(versionAt)
-	kind := e[entryKinds] & versionMask
-	switch kind {
-	case versionEmpty, versionString:
-	default:
-		written = strconv.AppendUint(written, readNumber(e[versionAt:uidAt]), 10)
-	}
-	digits := len(written)
-	if e[entryKinds]&uidMask == uidUUID {
-		written = appendUUID(written, e[uidAt:])
-	}
-	both := string(written) // one allocation for the two
-	v.ResourceVersion, v.UID = both[:digits], types.UID(both[digits:])
-	if kind == versionString {
-		v.ResourceVersion = strings.Clone(t.readString(e[versionAt:]))
-	}
-	if e[entryKinds]&uidMask == uidString {
-		v.UID = types.UID(strings.Clone(t.readString(e[uidAt:])))
-	}
-	return v
+func (t *Table) versionOf(e entry) Version {
+	var b Binary
+	t.readVersion(e, &b)
+	b.Text, b.UID = strings.Clone(b.Text), strings.Clone(b.UID)
+	return b.Version()
 }
 
 // compare compares v to the version of an entry.

@@ -1,6 +1,9 @@
 package keytable
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // Generation is the number of the newest generation, 0 before the first.
 func (t *Table) Generation() uint64 { return t.generation }
@@ -93,11 +96,18 @@ func (t *Table) KeysFrom(cursor Cursor, most int) (keys []string, next Cursor) {
 	return keys, next
 }
 
-// VersionsFrom calls visit with about most of the next keys of the table and their
-// versions, and returns where to go on. The table may change between the calls, as
-// for UnmarkedFrom, but not in visit.
-func (t *Table) VersionsFrom(cursor Cursor, most int, visit func(key string, version Version)) (next Cursor) {
-	return t.walk(cursor, most, func(_ *segment, e entry) { visit(t.keyOf(e), t.versionOf(e)) })
+// LendFrom lends visit about most of the next keys of the table and their versions,
+// and returns where to go on. Key and version are valid until visit returns, and
+// strings.Clone keeps what it needs of them; nothing is allocated for a key. The
+// table may change between the calls, as for UnmarkedFrom, but not in visit.
+func (t *Table) LendFrom(cursor Cursor, most int, visit func(key string, version *Binary)) (next Cursor) {
+	var version Binary
+	key := make([]byte, 0, 256) // not t.key: others may read, too
+	return t.walk(cursor, most, func(_ *segment, e entry) {
+		key = t.appendEntryKey(key[:0], e)
+		t.readVersion(e, &version)
+		visit(borrowed(key), &version)
+	})
 }
 
 // walk visits entries from cursor on, about most of them.
@@ -160,9 +170,13 @@ func (t *Table) chained(n uint32) (count int) {
 func (t *Table) visit(n uint32, from, to uint64, visit func(s *segment, e entry)) {
 	for {
 		s := &t.segments[n]
-		for i := range uint32(s.slots) {
-			if tag, ref := t.readSlot(s, i); tag != 0 && uint64(tag) >= from && uint64(tag) < to {
-				visit(s, t.entryAt(s, ref))
+		for g := range uint32(s.slots / groupSlots) {
+			group := t.group(s, g)
+			for lane := 0; lane < groupRefs; lane += 2 {
+				tag := uint64(binary.LittleEndian.Uint16(group[lane:]))
+				if tag != 0 && tag >= from && tag < to {
+					visit(s, t.entryAt(s, binary.LittleEndian.Uint16(group[groupRefs+lane:])))
+				}
 			}
 		}
 		if s.next == 0 {

@@ -205,7 +205,15 @@ func (m *model) requireEqual(t *testing.T) {
 		}
 	}
 	for cursor := keytable.Cursor(0); ; {
-		cursor = m.table.VersionsFrom(cursor, 50, func(key string, v keytable.Version) { versions[key] = v })
+		cursor = m.table.LendFrom(cursor, 50, func(key string, v *keytable.Binary) {
+			if _, twice := versions[key]; twice {
+				t.Fatalf("%q comes twice", key)
+			}
+			lent := v.Version()
+			versions[strings.Clone(key)] = keytable.Version{
+				ResourceVersion: strings.Clone(lent.ResourceVersion), UID: types.UID(strings.Clone(string(lent.UID))),
+			}
+		})
 		if cursor == 0 {
 			break
 		}

@@ -12,7 +12,7 @@ const maxDepth = 28
 
 // Table maps keys to versions. It is not safe for concurrent use: its owner
 // guards it. What only reads (Get, Compare, Marked, Len, SizeBytes, Generation,
-// All, KeysFrom, VersionsFrom, Unmarked, UnmarkedFrom) may run side by side.
+// All, KeysFrom, LendFrom, Unmarked, UnmarkedFrom) may run side by side.
 //
 // No method keeps a string that it is given, and no string that it returns is
 // the table's: the bytes of both may be lent.
@@ -85,6 +85,12 @@ func (t *Table) Compare(key string, v Version) Comparison {
 
 // Set stores version under key, marked with generation; a newer mark stays.
 func (t *Table) Set(key string, version Version, generation uint64) {
+	b := version.Binary()
+	t.SetBinary(key, &b, generation)
+}
+
+// SetBinary is Set for a version in binary.
+func (t *Table) SetBinary(key string, version *Binary, generation uint64) {
 	var buffer [entryMost]byte
 	hash := t.hasher.sum(key)
 	p, ok := t.find(hash, key)
