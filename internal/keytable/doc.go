@@ -58,7 +58,7 @@
 //	mark     the newest generation that showed the key, counted from that of its
 //	         segment
 //	stem     the stem with which the key begins, 0 for none
-//	text     the rest of the key: three characters in two bytes where all are of
+//	text     the rest of the key: four characters in three bytes where all are of
 //	         the 40 that names are made of, the five letters that Kubernetes puts
 //	         at the end of the names of pods in three, else as it is
 //	version  a number from 0 to 2^64-1 without its leading zero bytes, or, of

@@ -183,7 +183,7 @@ func (s *stems) split(h *hasher) {
 }
 
 func (s *stems) rehash(h *hasher, stem []byte) uint64 {
-	var buffer [stemMostChars + 2]byte
+	var buffer [stemMostChars + packedChars]byte
 	text := appendRead(buffer[:0], stem[stemText:], stemKind(stem), int(stem[stemChars]))
 	return h.hashStem(read24(stem[stemParent:]), borrowed(text))
 }

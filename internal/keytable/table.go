@@ -182,7 +182,7 @@ func (t *Table) Newest(newer func(a, b string) string) (newest string) {
 
 // keyOf is the key of an entry, in a new string.
 func (t *Table) keyOf(e entry) string {
-	var buffer [64]byte
+	var buffer [128]byte
 	return string(t.appendEntryKey(buffer[:0], e))
 }
 
