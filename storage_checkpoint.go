@@ -73,7 +73,7 @@ func (c *ResourceVersionStorage) WriteTo(w io.Writer) (int64, error) {
 // writeEntries writes all entries to w as the table has them. Sorted by key, they
 // would take a third less and more than half as long again.
 func (c *ResourceVersionStorage) writeEntries(w *checkpoint.Writer) (err error) {
-	const atOnce = 500
+	const atOnce = 1000
 	c.mu.RLock()
 	table := c.table // a cursor is of one table
 	c.mu.RUnlock()
