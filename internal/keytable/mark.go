@@ -1,10 +1,6 @@
 package keytable
 
-import (
-	"encoding/binary"
-	"math"
-	"math/bits"
-)
+import "math"
 
 // Generation is the number of the newest generation, 0 before the first.
 func (t *Table) Generation() uint64 { return t.generation }
@@ -102,43 +98,16 @@ func (t *Table) KeysFrom(cursor Cursor, most int) (keys []string, next Cursor) {
 // strings.Clone keeps what it needs of them; nothing is allocated for a key. The
 // table may change between the calls, as for UnmarkedFrom, but not in visit.
 func (t *Table) LendFrom(cursor Cursor, most int, visit func(key string, version *Binary)) (next Cursor) {
-	var (
-		version Binary
-		ahead   [16]entry
-		n       int
-	)
+	var version Binary
 	key := make([]byte, 0, 256) // not t.key: others may read, too
-	lend := func() {
-		t.touch(ahead[:n])
-		for _, e := range ahead[:n] {
-			key = t.appendEntryKey(key[:0], e)
-			t.readVersion(e, &version)
-			visit(borrowed(key), &version)
-		}
-		n = 0
-	}
-	next = t.walk(cursor, most, func(_ *segment, e entry) {
-		ahead[n] = e
-		if n++; n == len(ahead) {
-			lend()
-		}
-	})
-	lend()
+	ahead := ahead{use: func(e entry) {
+		key = t.appendEntryKey(key[:0], e)
+		t.readVersion(e, &version)
+		visit(borrowed(key), &version)
+	}}
+	next = t.walk(cursor, most, func(_ *segment, e entry) { t.keep(&ahead, e) })
+	t.flush(&ahead)
 	return next
-}
-
-// touch reads a byte of each entry and of its stem, none of which has to wait for
-// another: the memory brings them all at once, where one after the other would take
-// most of the time of a walk.
-//
-//go:noinline // else nothing would be read that nobody asks for
-func (t *Table) touch(entries []entry) (sum byte) {
-	for _, e := range entries {
-		if stem := e.stem(); stem != 0 {
-			sum ^= t.stems.at(stem)[stemChars]
-		}
-	}
-	return sum
 }
 
 // walk visits entries from cursor on, about most of them.
@@ -197,27 +166,11 @@ func (t *Table) chained(n uint32) (count int) {
 }
 
 // visit visits the entries of segment n, and of those that follow it for the same
-// hashes, with tags from one to another. It visits them as they lie in memory, which
-// foresees that, and takes several times as long for the order of the slots.
+// hashes, with tags from one to another.
 func (t *Table) visit(n uint32, from, to uint64, visit func(s *segment, e entry)) {
 	for {
 		s := &t.segments[n]
-		var refs [1 << 16 / 64]uint64 // a bit for each
-		for g := range uint32(s.slots / groupSlots) {
-			group := t.group(s, g)
-			for lane := 0; lane < groupRefs; lane += 2 {
-				tag := uint64(binary.LittleEndian.Uint16(group[lane:]))
-				if tag != 0 && tag >= from && tag < to {
-					ref := binary.LittleEndian.Uint16(group[groupRefs+lane:])
-					refs[ref/64] |= 1 << (ref % 64)
-				}
-			}
-		}
-		for i, bit := range refs[:(s.tail+63)/64] {
-			for ; bit != 0; bit &= bit - 1 {
-				visit(s, t.entryAt(s, uint16(i*64+bits.TrailingZeros64(bit))))
-			}
-		}
+		t.visitOne(s, from, to, func(e entry) { visit(s, e) })
 		if s.next == 0 {
 			return
 		}

@@ -107,6 +107,18 @@ const lanes = 0x0001_0001_0001_0001
 // that is 1, above one that is 0.
 func zeros(x uint64) uint64 { return (x - lanes) &^ x & (lanes << 15) }
 
+// lanesOf has a bit for each of the slots whose tag is that of same, four times: low
+// are the tags of the first four, whose bits are 0, 16, 32 and 48, and high those of
+// the next, whose bits are 1 more. It may have more bits, as zeros has, but the lowest
+// is right.
+func lanesOf(low, high, same uint64) uint64 { return zeros(low^same)>>15 | zeros(high^same)>>14 }
+
+// lowestLane is where the tag of the lowest bit of lanesOf is in its group.
+func lowestLane(found uint64) uint32 {
+	bit := uint32(bits.TrailingZeros64(found))
+	return (bit/16 + bit%16*4) * 2
+}
+
 // full reports whether a group has no empty slot.
 func full(group []byte) bool {
 	return zeros(binary.LittleEndian.Uint64(group))|zeros(binary.LittleEndian.Uint64(group[8:])) == 0
@@ -141,16 +153,14 @@ func (t *Table) search(s *segment, hash uint64, key string) (i uint32, e entry, 
 	for g := s.home(tag); ; g = s.after(g) {
 		group := t.group(s, g)
 		low, high := binary.LittleEndian.Uint64(group), binary.LittleEndian.Uint64(group[8:])
-		// The bits of the first four slots are 0, 16, 32 and 48, the next ones' 1 more.
-		for found := zeros(low^same)>>15 | zeros(high^same)>>14; found != 0; found &= found - 1 {
-			bit := uint32(bits.TrailingZeros64(found))
-			lane := bit/16 + bit%16*4
-			if binary.LittleEndian.Uint16(group[lane*2:]) != tag {
+		for found := lanesOf(low, high, same); found != 0; found &= found - 1 {
+			lane := lowestLane(found)
+			if binary.LittleEndian.Uint16(group[lane:]) != tag {
 				continue
 			}
-			e := t.entryAt(s, binary.LittleEndian.Uint16(group[groupRefs+lane*2:]))
+			e := t.entryAt(s, binary.LittleEndian.Uint16(group[groupRefs+lane:]))
 			if t.isOf(e, key) {
-				return g*groupSlots + lane, e, true
+				return g*groupSlots + lane/2, e, true
 			}
 		}
 		if zeros(low)|zeros(high) != 0 {
@@ -161,17 +171,14 @@ func (t *Table) search(s *segment, hash uint64, key string) (i uint32, e entry, 
 
 // insertSlot puts a tag and a ref into the slots, of which one is empty.
 func (t *Table) insertSlot(s *segment, tag, ref uint16) {
-	g := s.home(tag)
-	for full(t.group(s, g)) {
-		g = s.after(g)
-	}
-	i := g * groupSlots
-	for {
-		if there, _ := t.readSlot(s, i); there == 0 {
-			t.writeSlot(s, i, tag, ref)
+	for g := s.home(tag); ; g = s.after(g) {
+		group := t.group(s, g)
+		if empty := lanesOf(binary.LittleEndian.Uint64(group), binary.LittleEndian.Uint64(group[8:]), 0); empty != 0 {
+			lane := lowestLane(empty)
+			binary.LittleEndian.PutUint16(group[lane:], tag)
+			binary.LittleEndian.PutUint16(group[groupRefs+lane:], ref)
 			return
 		}
-		i++
 	}
 }
 
@@ -220,9 +227,12 @@ func (t *Table) resize(s *segment, slots int) {
 		clear(t.slots.at(s.slotPages[i])[:min(left, pageSize)])
 		left -= pageSize
 	}
-	for i := range uint32(old.slots) {
-		if tag, ref := t.readSlot(&old, i); tag != 0 {
-			t.insertSlot(s, tag, ref)
+	for g := range uint32(old.slots / groupSlots) {
+		group := t.group(&old, g)
+		for lane := 0; lane < groupRefs; lane += 2 {
+			if tag := binary.LittleEndian.Uint16(group[lane:]); tag != 0 {
+				t.insertSlot(s, tag, binary.LittleEndian.Uint16(group[groupRefs+lane:]))
+			}
 		}
 	}
 	t.giveSlots(&old)
@@ -326,12 +336,7 @@ func (t *Table) split(n uint32) bool {
 		t.resize(&halves[side], slotsFor(int(old.count)/2))
 	}
 	var of1 uint64 // one of the hashes of the new segment
-	for i := range uint32(old.slots) {
-		tag, ref := t.readSlot(&old, i)
-		if tag == 0 {
-			continue
-		}
-		e := t.entryAt(&old, ref)
+	ahead := ahead{use: func(e entry) {
 		t.key = t.appendEntryKey(t.key[:0], e)
 		key := borrowed(t.key)
 		hash := t.hasher.sum(key)
@@ -344,7 +349,9 @@ func (t *Table) split(n uint32) bool {
 		if !t.fits(&halves[side], hash, moved) {
 			t.fits(&over[side], hash, moved)
 		}
-	}
+	}}
+	t.visitOne(&old, 0, 1<<16, func(e entry) { t.keep(&ahead, e) })
+	t.flush(&ahead)
 	t.giveSlots(&old)
 	t.giveEntries(&old)
 	for side := range halves {
