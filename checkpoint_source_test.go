@@ -1,0 +1,328 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/informertest"
+)
+
+var (
+	podsResource        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	deploymentsResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// inCluster runs test with a server in memory that has a namespace kube-system.
+func inCluster(t *testing.T, wrap func(http.Handler) http.Handler, test func(t *testing.T, server *informertest.Server, uid string)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := informertest.NewServer(informertest.Options{InMemory: true, Wrap: wrap})
+		defer server.Close()
+		namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+		created, err := server.Create(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
+		require.NoError(t, err)
+		test(t, server, string(created.GetUID()))
+	})
+}
+
+func factoryFor(t *testing.T, config *rest.Config) DynamicListerWatcherFactory {
+	t.Helper()
+	factory, err := NewDynamicListerWatcherFactory(config)
+	require.NoError(t, err)
+	return factory
+}
+
+func selecting(labelSelector, fieldSelector string) TweakListOptionsFunc {
+	return func(opts *metav1.ListOptions) {
+		opts.LabelSelector, opts.FieldSelector, opts.Limit = labelSelector, fieldSelector, 7
+	}
+}
+
+// alsoLabelled adds to what others ask for.
+func alsoLabelled(label string) TweakListOptionsFunc {
+	return func(opts *metav1.ListOptions) {
+		opts.LabelSelector = strings.TrimPrefix(opts.LabelSelector+","+label, ",")
+	}
+}
+
+// plainListerWatcher is a ListerWatcher of a user's.
+type plainListerWatcher struct{ cache.ListerWatcher }
+
+func TestCheckpointSourceOfAListerWatcher(t *testing.T) {
+	inCluster(t, nil, func(t *testing.T, server *informertest.Server, uid string) {
+		factory := factoryFor(t, server.Config())
+		plain := plainListerWatcher{factory.ForResource("", podsResource)}
+		const url = "http://localhost"
+		for name, test := range map[string]struct {
+			lw   cache.ListerWatcher
+			want checkpointSource
+		}{
+			"all pods": {
+				factory.ForResource("", podsResource),
+				checkpointSource{Server: url, Resource: "v1/pods", Cluster: uid},
+			},
+			"deployments of a namespace": {
+				factory.ForResource("a", deploymentsResource),
+				checkpointSource{Server: url, Resource: "apps/v1/deployments", Namespace: "a", Cluster: uid},
+			},
+			"with selectors": {
+				factory.ForResourceWithOptions("", podsResource, selecting("b=2,a=1", "spec.nodeName=n,metadata.name=m")),
+				checkpointSource{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b=2", FieldSelector: "metadata.name=m,spec.nodeName=n", Cluster: uid},
+			},
+			"with selectors in another order": {
+				factory.ForResourceWithOptions("", podsResource, selecting("a=1,b=2", "metadata.name=m,spec.nodeName=n")),
+				checkpointSource{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b=2", FieldSelector: "metadata.name=m,spec.nodeName=n", Cluster: uid},
+			},
+			"with a selector that is none": {
+				factory.ForResourceWithOptions("", podsResource, selecting("((", "((")),
+				checkpointSource{Server: url, Resource: "v1/pods", LabelSelector: "((", FieldSelector: "((", Cluster: uid},
+			},
+			"filtered": {
+				NewFilteredListerWatcher(factory.ForResourceWithOptions("a", podsResource, alsoLabelled("b")), selecting("a=1", "")),
+				checkpointSource{Server: url, Resource: "v1/pods", Namespace: "a", LabelSelector: "a=1,b", Cluster: uid},
+			},
+			"a user's": {plain, checkpointSource{}},
+			"a user's, filtered twice": {
+				NewFilteredListerWatcher(NewFilteredListerWatcher(plain, alsoLabelled("b")), selecting("a=1", "x=1")),
+				checkpointSource{LabelSelector: "a=1,b", FieldSelector: "x=1"},
+			},
+			"the factory's, filtered as a user's is": {
+				filtered{factory.ForResourceWithOptions("", podsResource, alsoLabelled("b")).(cache.ListerWatcherWithContext), selecting("a=1", "")},
+				checkpointSource{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b", Cluster: uid},
+			},
+		} {
+			server.ResetRequests()
+			got, err := sourceOf(t.Context(), test.lw)
+			require.NoError(t, err, name)
+			require.Equal(t, test.want, got, name)
+			require.Equal(t, got, checkpointSourceFrom(got.metadata()), name)
+			require.LessOrEqual(t, len(server.Requests()), 1, name)
+		}
+	})
+}
+
+// What is of no matter to a client is not in the URL of its server, above all no
+// password.
+func TestCheckpointSourceServer(t *testing.T) {
+	prefix := func(next http.Handler) http.Handler {
+		mux := http.NewServeMux()
+		mux.Handle("/clusters/a/", http.StripPrefix("/clusters/a", next))
+		mux.Handle("/", next)
+		return mux
+	}
+	inCluster(t, prefix, func(t *testing.T, server *informertest.Server, uid string) {
+		for host, want := range map[string]string{
+			"http://localhost":                  "http://localhost",
+			"http://localhost/":                 "http://localhost",
+			"localhost":                         "http://localhost",
+			"http://me:secret@localhost":        "http://localhost",
+			"http://localhost/clusters/a":       "http://localhost/clusters/a",
+			"http://localhost/clusters/a/?x=1#": "http://localhost/clusters/a",
+		} {
+			config := server.Config()
+			config.Host = host
+			got, err := sourceOf(t.Context(), factoryFor(t, config).ForResource("", podsResource))
+			require.NoError(t, err, host)
+			require.Equal(t, want, got.Server, host)
+			require.Equal(t, uid, got.Cluster, host)
+		}
+	})
+}
+
+func TestCheckpointSourceWithoutACluster(t *testing.T) {
+	status := func(code int) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "no", code)
+		}
+	}
+	says := func(contentType, body string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", contentType)
+			_, _ = w.Write([]byte(body))
+		}
+	}
+	for name, test := range map[string]struct {
+		answer func(http.ResponseWriter)
+		again  bool
+	}{
+		"400":                 {status(400), false},
+		"401":                 {status(401), true},
+		"403":                 {status(403), false},
+		"404":                 {status(404), false},
+		"405":                 {status(405), false},
+		"406":                 {status(406), false},
+		"408":                 {status(408), true},
+		"429":                 {status(429), true},
+		"500":                 {status(500), true},
+		"503":                 {status(503), true},
+		"a page":              {says("text/html", "<html>"), false},
+		"nothing":             {says("application/json", ""), false},
+		"no UID":              {says("application/json", `{"kind":"Namespace","metadata":{"name":"kube-system"}}`), false},
+		"another type of UID": {says("application/json", `{"metadata":{"uid":1}}`), false},
+		"a large body":        {says("application/json", strings.Repeat(" ", 2<<20)), false},
+		"a connection cut":    {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, true},
+		"a body that was cut": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", "99")
+			says("application/json", "{")(w)
+		}, true},
+		"a Status without a code": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(503)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure"}`))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int32
+			inCluster(t, func(http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					asked.Add(1)
+					test.answer(w)
+				})
+			}, func(t *testing.T, server *informertest.Server, _ string) {
+				began := time.Now()
+				got, err := sourceOf(t.Context(), factoryFor(t, server.Config()).ForResource("a", podsResource))
+				require.Zero(t, time.Since(began), "who asks waits, not this")
+				require.EqualValues(t, 1, asked.Load())
+				if test.again {
+					require.ErrorContains(t, err, "UID of the namespace kube-system of http://localhost: ")
+					require.Equal(t, checkpointSource{}, got)
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, checkpointSource{Server: "http://localhost", Resource: "v1/pods", Namespace: "a"}, got)
+			})
+		})
+	}
+}
+
+// A delay that the server has asked for reaches who will ask again.
+func TestCheckpointSourceKeepsRetryAfter(t *testing.T) {
+	inCluster(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "17")
+			http.Error(w, "busy", http.StatusTooManyRequests)
+		})
+	}, func(t *testing.T, server *informertest.Server, _ string) {
+		_, err := sourceOf(t.Context(), factoryFor(t, server.Config()).ForResource("", podsResource))
+		seconds, ok := apierrors.SuggestsClientDelay(err)
+		require.True(t, ok, err)
+		require.Equal(t, 17, seconds)
+	})
+}
+
+func TestCheckpointSourceOfASilentServer(t *testing.T) {
+	for name, begin := range map[string]func(http.ResponseWriter){
+		"at once": func(http.ResponseWriter) {},
+		"amid its answer": func(w http.ResponseWriter) {
+			_, _ = w.Write([]byte("{"))
+			_ = http.NewResponseController(w).Flush()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inCluster(t, func(http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					begin(w)
+					<-r.Context().Done()
+				})
+			}, func(t *testing.T, server *informertest.Server, _ string) {
+				lw := factoryFor(t, server.Config()).ForResource("", podsResource)
+				began := time.Now()
+				_, err := sourceOf(t.Context(), lw)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, 10*time.Second, time.Since(began))
+
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, cancel)
+				began = time.Now()
+				_, err = sourceOf(ctx, lw)
+				require.ErrorIs(t, err, context.Canceled)
+				require.Equal(t, time.Second, time.Since(began))
+			})
+		})
+	}
+}
+
+func TestCheckpointSourceOfAServerThatIsGone(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	_, err := sourceOf(t.Context(), factoryFor(t, &rest.Config{Host: server.URL}).ForResource("", podsResource))
+	require.ErrorContains(t, err, "UID of the namespace kube-system of "+server.URL)
+}
+
+// No more than the metadata is asked for, in JSON, whatever the client asks for.
+func TestCheckpointSourceRequest(t *testing.T) {
+	var accept, path string
+	inCluster(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			accept, path = r.Header.Get("Accept"), r.URL.String()
+			next.ServeHTTP(w, r)
+		})
+	}, func(t *testing.T, server *informertest.Server, uid string) {
+		config := server.Config()
+		config.ContentType = "application/vnd.kubernetes.protobuf"
+		got, err := sourceOf(t.Context(), factoryFor(t, config).ForResource("", podsResource))
+		require.NoError(t, err)
+		require.Equal(t, uid, got.Cluster)
+		require.Equal(t, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json", accept)
+		require.Equal(t, "/api/v1/namespaces/kube-system", path)
+	})
+}
+
+func TestCheckpointSourceCheck(t *testing.T) {
+	saved := checkpointSource{
+		Server: "https://one", Resource: "v1/pods", Namespace: "a", LabelSelector: "a=1", FieldSelector: "f=1", Cluster: "uid-1",
+	}
+	require.Equal(t, map[string]string{
+		"server": "https://one", "resource": "v1/pods", "namespace": "a", "labelSelector": "a=1", "fieldSelector": "f=1", "cluster": "uid-1",
+	}, saved.metadata())
+	require.Equal(t, saved, checkpointSourceFrom(saved.metadata()))
+	require.Empty(t, checkpointSource{}.metadata())
+	require.Equal(t, checkpointSource{Namespace: "a"}, checkpointSourceFrom(map[string]string{"namespace": "a", "resourceVersion": "7"}))
+
+	require.NoError(t, saved.check(saved))
+	require.NoError(t, checkpointSource{}.check(checkpointSource{}))
+	for name, change := range map[string]func(*checkpointSource) *string{
+		"server":        func(s *checkpointSource) *string { return &s.Server },
+		"resource":      func(s *checkpointSource) *string { return &s.Resource },
+		"namespace":     func(s *checkpointSource) *string { return &s.Namespace },
+		"labelSelector": func(s *checkpointSource) *string { return &s.LabelSelector },
+		"fieldSelector": func(s *checkpointSource) *string { return &s.FieldSelector },
+		"cluster":       func(s *checkpointSource) *string { return &s.Cluster },
+	} {
+		for _, value := range []string{"", "another"} {
+			wanted := saved
+			*change(&wanted) = value
+			if name == "cluster" && value == "" {
+				require.NoError(t, wanted.check(saved))
+				require.NoError(t, saved.check(wanted))
+				continue
+			}
+			err := wanted.check(saved)
+			require.ErrorIs(t, err, ErrCheckpointSource)
+			difference := CheckpointSourceDifference{Field: name, Saved: *change(&saved), Wanted: value}
+			require.Equal(t, &CheckpointSourceError{Differences: []CheckpointSourceDifference{difference}}, err)
+		}
+	}
+	err := checkpointSource{Server: "https://one", Resource: "v1/nodes"}.check(saved)
+	require.EqualError(t, err, `checkpoint of another source: resource is "v1/pods", not "v1/nodes", namespace is "a", not "", `+
+		`labelSelector is "a=1", not "", fieldSelector is "f=1", not ""`)
+	var e *CheckpointSourceError
+	require.True(t, errors.As(err, &e))
+	require.Len(t, e.Differences, 4)
+}
