@@ -27,6 +27,8 @@ type flow struct {
 	budget  *Budget
 	// seed, if set, fills the storage at the beginning of each run.
 	seed func()
+	// checkpointer, if set, keeps what is acknowledged across restarts.
+	checkpointer *checkpointer
 	// intake is the sink's configuration; each run adds its queue.
 	intake queueSink
 
@@ -41,42 +43,72 @@ type flow struct {
 // run lists, watches and processes until ctx ends. It returns after every
 // goroutine that it started.
 func (f *flow) run(ctx context.Context) {
-	var workers sync.WaitGroup
-	queue, err := f.begin(func(queue *deltaqueue.Queue) {
-		workers.Go(func() { deliverAll(ctx, queue, f.delivery) })
-	})
-	if err != nil {
+	if err := f.begin(); err != nil {
 		f.reflector.onError(f.reflector, fmt.Errorf("%s: %w", f.reflector.name, err))
 		return
 	}
 	defer f.end()
-	defer queue.Close()
 	if f.seed != nil {
 		f.seed()
 	}
+	acknowledged, resume := f.acknowledged(), ""
+	if f.checkpointer != nil {
+		resume = f.checkpointer.begin(ctx, acknowledged)
+	}
+	if resume != "" {
+		acknowledged = resume
+	}
+	var helpers, workers sync.WaitGroup
+	queue := f.newQueue(acknowledged, resume != "", func(queue *deltaqueue.Queue) {
+		workers.Go(func() { deliverAll(ctx, queue, f.delivery) })
+	})
+	defer queue.Close()
+	if f.checkpointer != nil {
+		defer f.checkpointer.end(ctx, queue)
+		helpers.Go(func() { f.checkpointer.run(ctx, queue) })
+	}
+	f.reflector.run(ctx, f.sink(queue), origin{known: f.newestKnown(), resume: resume, resumed: queue.Follow})
+	workers.Wait()
+	helpers.Wait()
+}
+
+// acknowledged is the resource version up to which the runs before have
+// acknowledged everything.
+func (f *flow) acknowledged() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.queue == nil {
+		return ""
+	}
+	return f.queue.ResumePoint()
+}
+
+// newestKnown is the newest resource version that the storage has or that was read.
+func (f *flow) newestKnown() string {
 	last := f.reflector.LastSyncResourceVersion()
 	known := newer(f.storage.newest(), last)
 	if known == "" { // no order in them: what was seen last was the newest
-		known = last
+		return last
 	}
-
-	f.reflector.run(ctx, f.sink(queue), known)
-	workers.Wait()
+	return known
 }
 
 // sink is where the reflector puts what it reads.
 func (f *flow) sink(queue *deltaqueue.Queue) sink {
 	into := f.intake
 	into.queue = queue
+	if f.checkpointer != nil {
+		return f.checkpointer.sink(into)
+	}
 	return into
 }
 
-// begin makes the queue of a run. Hire starts a worker for it.
-func (f *flow) begin(hire func(*deltaqueue.Queue)) (*deltaqueue.Queue, error) {
+// begin notes that a run is under way.
+func (f *flow) begin() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.running {
-		return nil, ErrAlreadyRunning
+		return ErrAlreadyRunning
 	}
 	f.running = true
 	f.intake.form = f.reflector.wireForm()
@@ -84,22 +116,32 @@ func (f *flow) begin(hire func(*deltaqueue.Queue)) (*deltaqueue.Queue, error) {
 	if f.intake.extra == nil && (f.lends || f.intake.form.decode != nil) {
 		f.intake.pool = &rawObjects
 	}
-	resume := ""
-	if f.queue != nil {
-		resume = f.queue.ResumePoint()
+	return nil
+}
+
+// newQueue makes the queue of a run, which goes on from the resource version up to
+// which everything is acknowledged, with a list or, resumed, without. Hire starts a
+// worker for it.
+func (f *flow) newQueue(acknowledged string, resumed bool, hire func(*deltaqueue.Queue)) *deltaqueue.Queue {
+	known := knownVersions{ResourceVersionStorage: f.storage}
+	if f.checkpointer != nil {
+		known.changed = f.checkpointer.changed
 	}
 	var queue *deltaqueue.Queue
 	queue = deltaqueue.New(deltaqueue.Options{
-		Known:         knownVersions{f.storage},
+		Known:         known,
 		SkipUnchanged: f.skipUnchanged,
 		Budget:        f.budget.orDefault().shared,
 		Workers:       f.workers,
 		Hire:          func() { hire(queue) },
 		Synced:        f.synced,
-		Resume:        resume,
+		Resume:        acknowledged,
+		Resumed:       resumed,
 	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.queue = queue
-	return queue, nil
+	return queue
 }
 
 func (f *flow) end() {

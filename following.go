@@ -15,6 +15,10 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
+// confirmAfter is how long a server may take to refuse, within a watch that it has
+// opened, the version that it is to begin from.
+const confirmAfter = 2 * time.Second
+
 // following is a watch under way.
 type following struct {
 	*session
@@ -39,6 +43,11 @@ func (f *following) watch(ctx context.Context) (listwatch.Outcome, error) {
 	f.succeeded()
 	f.onError(f.Reflector, nil)
 
+	if f.confirmed != nil {
+		// A server that refuses the version says so at once, in an event.
+		timer := time.AfterFunc(confirmAfter, f.confirmed)
+		defer timer.Stop()
+	}
 	// A watch from no version, or from any, begins with the objects that there
 	// are, in no order of their versions.
 	f.ordered = f.state.ResourceVersion != "" && f.state.ResourceVersion != "0"
@@ -90,6 +99,7 @@ func (f *following) ended(start time.Time, err error) (listwatch.Outcome, error)
 
 // change handles what was told. An error ends the watch, with outcome.
 func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
+	f.confirm()
 	c := &f.told
 	c.it.place = place{watch: true, index: f.events}
 	f.events++

@@ -107,6 +107,41 @@ type InformerConfig struct {
 	// informers share that name none.
 	Budget *Budget
 
+	// Checkpoint, if there is one, keeps what was acknowledged across restarts, for one
+	// informer. It is saved when a complete list was acknowledged, then from time to
+	// time, and when Run ends.
+	//
+	// The first Run loads it. Where it can, it goes on without a list: it watches from
+	// the resource version up to which everything was acknowledged, so that the handler
+	// is told what has happened meanwhile, and again what it was told after the
+	// checkpoint was saved. HasSynced is true when the server has accepted that version.
+	// Where the server does not have it any more (410), or an object could not be read,
+	// it lists and tells only what differs, deletions included. What is lost then, and
+	// only after a crash, is the deletion of an object that was created after the
+	// checkpoint was saved. A checkpoint belongs to what the handler keeps: who restores
+	// or drops the one must do so with the other.
+	//
+	// A Storage that is filled before Run stays as it is, and of the checkpoint only the
+	// resource version is used, if each of its objects is in the Storage in the same
+	// version or a newer one; else Run lists.
+	//
+	// A checkpoint that is damaged is reported, as a *CheckpointError, and replaced. One
+	// of another source (server, resource, namespace, selectors, UID of the namespace
+	// kube-system), ErrCheckpointSource, and what is no checkpoint, ErrCheckpointFormat,
+	// are reported and stay as they are: Run begins with nothing and saves nothing. What
+	// the store fails with is reported as a *StoreError, and tried again; a store that
+	// somebody else has locked, ErrCheckpointInUse, is neither read nor written.
+	// An ExtraStore is not told of what was not read.
+	Checkpoint CheckpointStore
+
+	// CheckpointInterval is how soon changes are saved. Default: one minute. Where only
+	// the resource version has moved on, the checkpoint is saved ten times less often.
+	CheckpointInterval time.Duration
+
+	// CheckpointChanges is the number of changes that are saved sooner, except that
+	// no more than a twentieth of the time is spent on saving. Default: 10,000.
+	CheckpointChanges int
+
 	// Transform changes an object before the handler sees it. It may change its
 	// argument, unless that is a *RawObject. It is not given tombstones. Where it
 	// fails, the object is skipped and reported. With Workers, it is called side by
@@ -173,7 +208,7 @@ type ResourceVersionInformer interface {
 
 // NewResourceVersionInformer returns an informer; name is for logs. It panics on
 // a configuration that can not work: an empty name, a nil ListerWatcher, no
-// handler or two, a negative page size or MaxBatch, an unknown ListMode, a path to prune that
+// handler or two, a negative number or duration, an unknown ListMode, a path to prune that
 // makes no sense, a RawObject with a ListerWatcher that decodes.
 func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
 	paths, err := prune.Parse(config.Prune)
@@ -188,6 +223,10 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 		panic(fmt.Sprintf("informer %q: Handler and BatchHandler exclude each other", name))
 	case config.MaxBatch < 0:
 		panic(fmt.Sprintf("informer %q: MaxBatch is %d", name, config.MaxBatch))
+	case config.CheckpointInterval < 0:
+		panic(fmt.Sprintf("informer %q: CheckpointInterval is %v", name, config.CheckpointInterval))
+	case config.CheckpointChanges < 0:
+		panic(fmt.Sprintf("informer %q: CheckpointChanges is %d", name, config.CheckpointChanges))
 	case config.WatchListPageSize < 0:
 		panic(fmt.Sprintf("informer %q: WatchListPageSize is %d", name, config.WatchListPageSize))
 	case config.ListMode < ListModeAuto || config.ListMode > ListModeWatchList:
@@ -227,6 +266,9 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 		budget:        config.Budget,
 		synced:        make(chan struct{}),
 		intake:        queueSink{refining: refining{prune: paths, transform: transform}, extra: config.ExtraStore, report: r.fail},
+	}
+	if config.Checkpoint != nil {
+		i.checkpointer = newCheckpointer(config, r, config.Storage)
 	}
 	if config.BatchHandler != nil {
 		i.delivery = batchDelivery{i, config.BatchHandler, maxBatch(config)}

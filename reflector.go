@@ -177,7 +177,7 @@ func (r *Reflector) Run(stopCh <-chan struct{}) {
 // RunWithContext lists and watches until ctx ends. Whatever fails is reported,
 // and tried again after a backoff.
 func (r *Reflector) RunWithContext(ctx context.Context) {
-	r.run(ctx, storeSink{store: r.store, streamed: r.StreamHandleForPaginatedList}, r.LastSyncResourceVersion())
+	r.run(ctx, storeSink{store: r.store, streamed: r.StreamHandleForPaginatedList}, origin{known: r.LastSyncResourceVersion()})
 }
 
 // ListAndWatch lists once and then watches until stopCh is closed: see
@@ -230,11 +230,26 @@ func (r *Reflector) HasInitializedSynced() bool {
 	return r.listed
 }
 
-func (r *Reflector) run(ctx context.Context, into sink, known string) {
+// origin is what a run begins from.
+type origin struct {
+	// known is the newest resource version known: a list must not be older.
+	known string
+	// resume is the resource version to watch from, without a list; empty to list.
+	resume string
+	// resumed is called when the server has accepted resume.
+	resumed func()
+}
+
+func (r *Reflector) run(ctx context.Context, into sink, from origin) {
 	s := r.newSession(into)
 	defer s.close()
 	defer r.enter(PhaseStopped)
-	state := listwatch.State(listwatch.Start{Known: known})
+	state := listwatch.State(listwatch.Start{Known: from.known})
+	if from.resume != "" {
+		r.reached(from.resume)
+		s.floor, s.confirmed = from.known, from.resumed
+		state = listwatch.Watching{ResourceVersion: from.resume}
+	}
 	for ctx.Err() == nil {
 		next, err := s.step(ctx, state)
 		if ctx.Err() != nil {

@@ -34,6 +34,12 @@ type session struct {
 	lent   lentObject
 	key    []byte
 	resync *time.Timer
+	// floor is the newest resource version known before the session, until it has
+	// read a complete set: what it lists must not be older.
+	floor string
+	// confirmed, if set, is to be called when the server has accepted the resource
+	// version that the session resumes from.
+	confirmed func()
 }
 
 func (r *Reflector) newSession(into sink) *session {
@@ -99,6 +105,9 @@ func (s *session) watchStep(ctx context.Context, state listwatch.Watching) (list
 func (s *session) listStep(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
 	if start, ok := state.(listwatch.Start); ok {
 		s.chooseMode(start)
+		s.confirmed = nil
+		start.Known = s.atLeast(start.Known)
+		state = start
 	}
 	s.enter(PhaseListing)
 	outcome, err := s.list(ctx, state)
@@ -125,12 +134,7 @@ func (s *session) pause(ctx context.Context, next listwatch.Step, err error) lis
 		return next.State
 	}
 	s.enter(PhaseBackoff)
-	timer := time.NewTimer(s.waits.delay(listwatch.RetryAfter(err)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	_ = sleep(ctx, s.waits.delay(listwatch.RetryAfter(err))) // who goes on sees that ctx has ended
 	return next.State
 }
 
@@ -193,9 +197,29 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 		s.reached(before)
 		return err
 	}
+	s.floor = ""
 	s.listCompleted()
 	s.succeeded()
 	return s.into.observed(resourceVersion, false)
+}
+
+// atLeast is known, or what was known before the session, if that is newer.
+func (s *session) atLeast(known string) string {
+	if s.floor == "" {
+		return known
+	}
+	if newest := newer(known, s.floor); newest != "" {
+		return newest
+	}
+	return known // no order in them
+}
+
+// confirm notes that the server has accepted the version that a watch began from.
+func (s *session) confirm() {
+	if s.confirmed != nil {
+		s.confirmed()
+		s.confirmed = nil
+	}
 }
 
 func (s *session) resyncDue() <-chan time.Time {

@@ -33,6 +33,8 @@ type ResourceVersionStorage struct {
 	// object that the table does not have: when a generation does not show it, it is
 	// deleted like the known ones.
 	unsettled map[string]uint64
+	// edits counts the changes that were made by others than an informer.
+	edits int64
 }
 
 // NewResourceVersionStorage returns an empty storage.
@@ -50,6 +52,7 @@ func (c *ResourceVersionStorage) Add(obj interface{}) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.edits++
 	c.table.Set(key, version, 0)
 	return nil
 }
@@ -68,6 +71,7 @@ func (c *ResourceVersionStorage) Delete(obj interface{}) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.edits++
 	c.table.Delete(key)
 	return nil
 }
@@ -119,6 +123,7 @@ func (c *ResourceVersionStorage) Replace(versions map[string]interface{}) error 
 		}
 		table.Set(key, keytable.Version{ResourceVersion: resourceVersion}, 0)
 	}
+	c.edits++
 	c.table = table
 	clear(c.unsettled)
 	return nil
@@ -192,6 +197,13 @@ func (c *ResourceVersionStorage) settle(key string, returned bool) {
 	}
 }
 
+// editCount is the number of changes that others than an informer have made.
+func (c *ResourceVersionStorage) editCount() int64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.edits
+}
+
 // newest returns the greatest resource version stored. It is empty where the
 // storage is, or where its versions can not be ordered.
 func (c *ResourceVersionStorage) newest() string {
@@ -202,7 +214,17 @@ func (c *ResourceVersionStorage) newest() string {
 
 // knownVersions is the storage as the delta queue sees it. The queue's methods
 // are kept off the public type with it.
-type knownVersions struct{ *ResourceVersionStorage }
+type knownVersions struct {
+	*ResourceVersionStorage
+	// changed, if set, is called after each change.
+	changed func()
+}
+
+func (k knownVersions) noteChange() {
+	if k.changed != nil {
+		k.changed()
+	}
+}
 
 func (k knownVersions) Begin() uint64 {
 	k.mu.Lock()
@@ -213,12 +235,14 @@ func (k knownVersions) Begin() uint64 {
 func (k knownVersions) Get(key string) (keytable.Version, bool) { return k.version(key) }
 
 func (k knownVersions) Set(key string, version keytable.Version, generation uint64) {
+	defer k.noteChange()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.table.Set(key, version, generation)
 }
 
 func (k knownVersions) Delete(key string) bool {
+	defer k.noteChange()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.table.Delete(key)

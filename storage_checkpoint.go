@@ -109,27 +109,41 @@ func (c *ResourceVersionStorage) writeEntries(w *checkpoint.Writer) (err error) 
 // and 4 MiB at most.
 func (c *ResourceVersionStorage) ReadFrom(r io.Reader) (int64, error) {
 	cr := checkpoint.NewReader(r)
+	table, err := c.read(cr)
+	if err != nil {
+		return cr.Read(), err
+	}
+	c.adopt(table)
+	return cr.Read(), nil
+}
+
+// read reads all entries into a table that can take the place of the storage's.
+func (c *ResourceVersionStorage) read(r *checkpoint.Reader) (*keytable.Table, error) {
 	c.mu.RLock()
 	table := c.table.NewAfter()
 	c.mu.RUnlock()
 	for {
-		key, version, err := cr.Next()
+		key, version, err := r.Next()
 		if err == io.EOF {
-			break
+			return table, nil
 		}
 		if err != nil {
-			return cr.Read(), checkpointError(err)
+			return nil, checkpointError(err)
 		}
 		table.SetBinary(key, version, 0)
 	}
+}
+
+// adopt makes a table that was read the storage's.
+func (c *ResourceVersionStorage) adopt(table *keytable.Table) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for table.Generation() < c.table.Generation() { // others began meanwhile
 		table.Begin()
 	}
+	c.edits++
 	c.table = table
 	clear(c.unsettled)
-	return cr.Read(), nil
 }
 
 // checkpointError is err, what a reader or a writer of checkpoints returned, for

@@ -143,6 +143,7 @@ func (q *Queue) finishLocked(e *Entry) {
 	q.attemptedLocked(e)
 	q.grownLocked(-e.bytes(), 0)
 	q.order.remove(e)
+	q.checkSettledLocked()
 	delete(q.taken, e.Key)
 	if next := q.pending[e.Key]; next != nil && next.stage == blocked {
 		q.readyLocked(next)

@@ -117,6 +117,10 @@ type Queue struct {
 	// not have been put again; it holds the resume point.
 	passed *passedOver
 
+	// settled is to be called when no entry is left up to settling.
+	settled  func()
+	settling uint64
+
 	// changed is closed, and replaced, when something happens that a waiting
 	// Put or Take may wait for.
 	changed chan struct{}
@@ -251,12 +255,14 @@ func (q *Queue) Close() {
 }
 
 // Follow notes that the changes since Resume can be had: no generation is needed
-// for the queue to be synced.
+// for the queue to be synced. Once one has begun, it has no effect.
 func (q *Queue) Follow() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.initial = false
-	q.checkSyncedLocked()
+	if q.ended {
+		q.initial = false
+		q.checkSyncedLocked()
+	}
 }
 
 // Synced is closed when the first generation is complete and the consumer has

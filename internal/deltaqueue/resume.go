@@ -35,6 +35,26 @@ func (q *Queue) ResumePoint() string {
 	}
 }
 
+// WhenSettled has settled called once, when everything that is in the queue now was
+// given back for good: at once, or in a call of the consumer. It must not call the
+// queue, and takes the place of the one before.
+func (q *Queue) WhenSettled(settled func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.settled, q.settling = settled, q.seq
+	q.checkSettledLocked()
+}
+
+func (q *Queue) checkSettledLocked() {
+	if q.settled == nil {
+		return
+	}
+	if oldest := q.order.first; oldest == nil || oldest.seq > q.settling {
+		q.settled()
+		q.settled = nil
+	}
+}
+
 // passedLocked returns what was dropped and is not repaired, nil if nothing is.
 func (q *Queue) passedLocked() *passedOver {
 	if p := q.passed; p != nil && p.until != 0 {
