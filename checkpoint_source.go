@@ -123,7 +123,8 @@ func (s checkpointSource) check(saved checkpointSource) error {
 
 // sourced is a ListerWatcher that knows what it reads when it is asked with opts.
 type sourced interface {
-	// source may ask the server. An error means that it should be asked again later.
+	// source may ask the server. An error means that it should be asked again later,
+	// and what it says all the same is known.
 	source(ctx context.Context, opts metav1.ListOptions) (checkpointSource, error)
 }
 
@@ -155,7 +156,7 @@ func (lw resourceListerWatcher) source(ctx context.Context, opts metav1.ListOpti
 	s.Namespace = lw.namespace
 	var err error
 	if s.Cluster, err = lw.cluster(ctx); err != nil {
-		return checkpointSource{}, fmt.Errorf("UID of the namespace kube-system of %s: %w", s.Server, err)
+		return s, fmt.Errorf("UID of the namespace kube-system of %s: %w", s.Server, err)
 	}
 	return s, nil
 }

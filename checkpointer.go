@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/listwatch"
 )
@@ -23,6 +25,9 @@ const (
 	checkpointLonger = 10
 	// checkpointShare is which part of the time is spent on saving at most.
 	checkpointShare = 20
+	// mostIdentityFailures is how often a server may answer with an error when it is
+	// asked which cluster it is of.
+	mostIdentityFailures = 3
 	// lastSaveLimit is how long the save at the end of a run may take.
 	lastSaveLimit = 30 * time.Second
 )
@@ -48,9 +53,11 @@ type checkpointer struct {
 	// loaded tells that a run has looked at what is in the store.
 	loaded bool
 
-	// coverage is the number of gaps when the newest complete generation began,
-	// uncovered while there is none.
+	// coverage is the number of gaps when the newest generation began, if that was
+	// complete, and else uncovered.
 	coverage atomic.Int64
+	// listing tells that a generation is under way.
+	listing atomic.Bool
 
 	// unsaved counts the changes of the storage since the last save.
 	unsaved atomic.Int64
@@ -125,19 +132,22 @@ func (c *checkpointer) lock() error {
 	return nil
 }
 
-// identify asks the source what it is until it knows, or ctx ends.
+// identify asks the source what it is until it knows, or ctx ends. A server that
+// answers, and not with that, is not waited for.
 func (c *checkpointer) identify(ctx context.Context) (known bool) {
-	for waits := newBackoff(c.reflector.Backoff); ; {
+	waits := newBackoff(c.reflector.Backoff)
+	for failures := 1; ; failures++ {
 		source, err := sourceOf(ctx, c.reflector.source)
-		if err == nil {
+		if ctx.Err() != nil {
+			return false
+		}
+		var answer apierrors.APIStatus
+		if err == nil || errors.As(err, &answer) && failures >= mostIdentityFailures {
 			if source.Cluster == "" { // not readable now
 				source.Cluster = c.source.Cluster
 			}
 			c.source = source
 			return true
-		}
-		if ctx.Err() != nil {
-			return false
 		}
 		c.reflector.fail(fmt.Errorf("what the checkpoint is of: %w", err))
 		c.reflector.enter(PhaseBackoff)
@@ -254,8 +264,8 @@ func (c *checkpointer) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
 	unsaved := c.unsaved.Load()
 	switch {
 	case c.completed.Load():
-		return true
-	case c.coverage.Load() == uncovered: // in the middle of a list
+		return unsaved > 0 || c.moved(queue)
+	case c.listing.Load(): // it will soon be completed
 		return false
 	case unsaved >= c.changes, ticked && unsaved > 0:
 		return true
@@ -312,6 +322,7 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue) error 
 		return storeError("CheckpointStore.Save", "", err)
 	}
 	c.saved, c.savedAt = resume, time.Now()
+	c.reflector.checkpointed(c.savedAt)
 	return nil
 }
 
@@ -340,6 +351,7 @@ type checkpointSink struct {
 func (s checkpointSink) begin(ctx context.Context) (generation, error) {
 	gaps := s.checkpointer.gaps()
 	s.checkpointer.coverage.Store(uncovered)
+	s.checkpointer.listing.Store(true)
 	g, err := s.queueSink.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -357,11 +369,14 @@ type checkpointGeneration struct {
 
 func (g checkpointGeneration) end(ctx context.Context, resourceVersion string, complete bool) error {
 	err := g.generation.end(ctx, resourceVersion, complete)
-	if err != nil || !complete {
+	if err != nil {
 		return err
 	}
 	c := g.into.checkpointer
-	c.coverage.Store(g.gaps)
+	if complete {
+		c.coverage.Store(g.gaps)
+	}
+	c.listing.Store(false)
 	g.into.queue.WhenSettled(func() {
 		c.completed.Store(true)
 		c.wake()

@@ -110,6 +110,8 @@ type Status struct {
 	// at the next call that does.
 	LastError     error
 	LastErrorTime time.Time
+	// CheckpointTime is when the Checkpoint was saved, zero before that.
+	CheckpointTime time.Time
 }
 
 // progress is what a Reflector tells of itself while it runs.
@@ -124,7 +126,7 @@ type progress struct {
 	failing      atomic.Bool
 	handling     error
 	handlingTime time.Time
-	status       Status // Phase, ListMode, Fallback, Skipped, Stale and the Last… fields only
+	status       Status // Phase, ListMode, Fallback, Skipped, Stale, CheckpointTime and the Last… fields only
 }
 
 // use notes how complete sets are read, and why not with a watch-list.
@@ -181,6 +183,13 @@ func (p *progress) skipped() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status.Skipped++
+}
+
+// checkpointed notes that the checkpoint was saved.
+func (p *progress) checkpointed(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.CheckpointTime = at
 }
 
 func (p *progress) stale() {
