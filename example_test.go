@@ -3,6 +3,8 @@ package informer_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -49,4 +51,56 @@ func ExampleNewResourceVersionInformer() {
 	// Output:
 	// added default/web true
 	// remembered 1
+}
+
+// With a BatchHandler, changes are taken in many at a time, in a transaction for
+// instance, and come again if that fails. With a Checkpoint, the next process goes on
+// where this one has ended, without a list.
+func ExampleBatchHandler() {
+	server := informertest.NewServer(informertest.Options{})
+	defer server.Close()
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	factory, err := informer.NewDynamicListerWatcherFactory(server.Config())
+	if err != nil {
+		panic(err)
+	}
+	directory, err := os.MkdirTemp("", "checkpoint")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(directory)
+
+	process := func(change func()) { // what one process does
+		arrived := make(chan struct{}, 10)
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+			ListerWatcher: factory.ForResource("", pods),
+			ExampleObject: &informer.RawObject{},
+			Checkpoint:    informer.FileCheckpoint(filepath.Join(directory, "pods")),
+			BatchHandler: informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
+				for _, event := range events { // in a transaction of ctx
+					fmt.Println(event.Type, event.Key)
+				}
+				arrived <- struct{}{}
+				return nil // or why it was rolled back: the batch comes again
+			}),
+		})
+		ctx, stop := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			i.RunWithContext(ctx)
+		}()
+		change()
+		<-arrived
+		stop()
+		<-done
+	}
+	process(func() { _, err = server.Create(pods, object(pods, "default/web", "")) })
+	process(func() { err = server.Delete(pods, "default", "web") })
+	if err != nil {
+		panic(err)
+	}
+	// Output:
+	// Added default/web
+	// Deleted default/web
 }
