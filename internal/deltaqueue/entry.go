@@ -40,9 +40,12 @@ type Entry struct {
 	seq    uint64
 	// unattempted counts the entry among those that synced waits for.
 	unattempted bool
-	due         time.Time
-	heapIndex   int
-	links       [lines]links
+	// due is when a parked entry is tried again, and turn its place among those that are
+	// due then.
+	due       time.Time
+	turn      uint64
+	heapIndex int
+	links     [lines]links
 	// room is what Deltas begin in: there are two at most.
 	room [2]Delta
 }
@@ -80,7 +83,7 @@ func (e *Entry) shows(v keytable.Version) bool {
 }
 
 // parkedHeap orders the parked and postponed entries by the time they are due, and
-// those that are due together by their age (container/heap).
+// those that are due together as they were given back (container/heap).
 type parkedHeap []*Entry
 
 func (h parkedHeap) Len() int { return len(h) }
@@ -88,7 +91,7 @@ func (h parkedHeap) Less(i, j int) bool {
 	if c := h[i].due.Compare(h[j].due); c != 0 {
 		return c < 0
 	}
-	return h[i].seq < h[j].seq
+	return h[i].turn < h[j].turn
 }
 func (h parkedHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]

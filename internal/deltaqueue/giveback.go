@@ -77,7 +77,7 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 
 // Postpone lets entries be taken again after delay, and not before, whatever
 // arrives for their keys: that replaces what they have. They are then taken together,
-// in the order of their keys' coming; after a panic, one by one, for nobody knows
+// in the order that they have here; after a panic, one by one, for nobody knows
 // which was to blame. After a panic they count as returned, for they may be given up;
 // otherwise they do not before they are acknowledged.
 func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
@@ -132,7 +132,8 @@ func (q *Queue) Park(key string, delay time.Duration) {
 }
 
 func (q *Queue) parkLocked(e *Entry, as stage, due time.Time) {
-	e.stage, e.due = as, due
+	q.turns++
+	e.stage, e.due, e.turn = as, due, q.turns
 	heap.Push(&q.parked, e)
 	q.wakeLocked()
 }

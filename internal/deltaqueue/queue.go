@@ -95,8 +95,9 @@ type Queue struct {
 	// has taken of its budget.
 	bytes int64
 	seq   uint64
-	// batches is the number of the newest batch that was postponed.
-	batches uint64
+	// batches is the number of the newest batch that was postponed, and turns that of
+	// the entries that were parked.
+	batches, turns uint64
 
 	generation uint64
 	// since is the first of the generations up to this one that did not end: this one
