@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,5 +39,30 @@ func TestABatchThatFailsKeepsItsOrder(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Equal(t, [][]string{{"add a/1"}, {"add a/2", "update a/1"}, {"add a/2", "update a/1"}, {"add a/2", "update a/1"}}, tried)
+	})
+}
+
+// The events of a batch that panicked are not acknowledged before they have come one
+// by one.
+func TestHasSyncedWaitsForWhatShareABatchThatPanicked(t *testing.T) {
+	survivePanics(t)
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		b := batches{fail: func(batch []string) error {
+			if slices.Contains(batch, "add a/0001 initial") {
+				panic("no a/0001 for me")
+			}
+			return nil
+		}}
+		i := follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		require.False(t, i.HasSynced(), "nothing is acknowledged")
+		time.Sleep(200 * time.Millisecond)
+		require.Equal(t, []string{"add a/0000 initial", "add a/0002 initial"}, b.events())
+		require.False(t, i.HasSynced(), "one is tried again")
+		time.Sleep(time.Minute)
+		require.True(t, i.HasSynced(), "one is passed over")
+		require.Zero(t, i.Status().Queued)
 	})
 }

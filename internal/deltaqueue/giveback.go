@@ -78,8 +78,8 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 // Postpone lets entries be taken again after delay, and not before, whatever
 // arrives for their keys: that replaces what they have. They are then taken together,
 // in the order that they have here; after a panic, one by one, for nobody knows
-// which was to blame. After a panic they count as returned, for they may be given up;
-// otherwise they do not before they are acknowledged.
+// which was to blame. They do not count as returned before they are acknowledged, or
+// given up.
 func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,7 +91,6 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 		if panicked {
 			e.Panics++
 			q.batches++
-			q.attemptedLocked(e)
 		}
 		e.batch = q.batches
 		q.parkLocked(e, postponed, due)
