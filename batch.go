@@ -100,14 +100,11 @@ func (d batchDelivery) most() int { return d.maxBatch }
 func (d batchDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
 	batch := d.batchOf(entries)
 	if len(batch.events) > 0 {
-		report := func(err error) { d.report(batch.sent, err) }
-		err := guard(ctx, report, func() error { return d.handler.OnBatch(ctx, batch.events) })
-		if err != nil {
+		if err := d.tell(ctx, batch); err != nil {
 			d.failed(ctx, queue, batch.sent, err)
 		} else {
 			d.reflector.handled()
 			for _, a := range batch.sent {
-				d.storage.settle(a.entry.Key, true)
 				d.acknowledge(queue, a)
 			}
 		}
@@ -115,6 +112,20 @@ func (d batchDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, ent
 	for _, a := range batch.rest {
 		d.acknowledge(queue, a)
 	}
+}
+
+// tell calls the handler.
+func (d batchDelivery) tell(ctx context.Context, batch batch) error {
+	taken := false
+	defer func() { // also where the handler ends the goroutine
+		for _, a := range batch.sent {
+			d.storage.settle(a.entry.Key, taken)
+		}
+	}()
+	report := func(err error) { d.report(batch.sent, err) }
+	err := guard(ctx, report, func() error { return d.handler.OnBatch(ctx, batch.events) })
+	taken = err == nil
+	return err
 }
 
 // batch is what is handed over at once.
@@ -190,7 +201,6 @@ func (d batchDelivery) failed(ctx context.Context, queue *deltaqueue.Queue, sent
 	for i, a := range sent {
 		entries[i] = a.entry
 		attempts = max(attempts, a.entry.Attempts)
-		d.storage.settle(a.entry.Key, false)
 	}
 	panicked := isPanic(err)
 	last := panicked && len(entries) == 1 && entries[0].Panics >= mostRetries

@@ -2,7 +2,9 @@ package informer_test
 
 import (
 	"errors"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,5 +66,51 @@ func TestHasSyncedWaitsForWhatShareABatchThatPanicked(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.True(t, i.HasSynced(), "one is passed over")
 		require.Zero(t, i.Status().Queued)
+	})
+}
+
+// A BatchHandler that ends its goroutine may have taken part of the batch in: it
+// hears of the deletion.
+func TestADeletionAfterAnEndedGoroutine(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		b := batches{fail: func(batch []string) error {
+			if slices.Contains(batch, "add a/1") {
+				runtime.Goexit()
+			}
+			return nil
+		}}
+		i := follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		w.create("a/1")
+		synctest.Wait()
+		w.remove("a/1")
+		synctest.Wait()
+		require.Equal(t, []string{"delete a/1"}, b.events())
+	})
+}
+
+// A handler that ends its goroutine does not keep waiting what is to be tried again.
+func TestAnEndedGoroutineLeavesNoBatchBehind(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		first := true
+		b := batches{fail: func(batch []string) error {
+			switch {
+			case strings.Contains(batch[0], "a/2"):
+				runtime.Goexit()
+			case first:
+				first = false
+				return errors.New("later")
+			}
+			return nil
+		}}
+		i := follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		w.create("a/1")
+		synctest.Wait()
+		w.create("a/2")
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"add a/1"}, b.events())
 	})
 }

@@ -69,9 +69,11 @@ func (q *Queue) takeLocked(into []*Entry, most int) []*Entry {
 	return into
 }
 
-// hireLocked starts a consumer if there is something to take and none waits.
+// hireLocked starts a consumer if there is something to take and none waits, or if
+// there is nobody who waits for what is parked.
 func (q *Queue) hireLocked() {
-	if q.hire != nil && q.ready.first != nil && q.idle == 0 && q.hired < q.workers {
+	needed := q.ready.first != nil && q.idle == 0 || len(q.parked) > 0 && q.hired == 0
+	if q.hire != nil && needed && q.hired < q.workers {
 		q.hired++
 		q.hire()
 	}
