@@ -15,7 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -51,8 +50,14 @@ func torture(t *testing.T, seed uint64) {
 		f.world = w
 		x := &torment{
 			world: w, faults: f, dice: dice{rand: rand.New(rand.NewPCG(seed, 2))}, storage: informer.NewResourceVersionStorage(),
-			handler: &sceptic{dice: dice{rand: rand.New(rand.NewPCG(seed, 3))}, known: map[string]string{}, uids: map[string]types.UID{}, unsure: map[string]bool{}, busy: map[string]bool{}},
+			handler: newSceptic(seed),
 		}
+		x.handler.acknowledged = func(key string) string {
+			version, _, _ := x.storage.GetByKey(key)
+			stored, _ := version.(string)
+			return stored
+		}
+		x.handler.synced = func() bool { return x.informer.HasSynced() }
 		x.handler.alive = func(key string, uid types.UID) bool {
 			namespace, name, _ := strings.Cut(key, "/")
 			obj, err := w.Get(pods, namespace, name)
@@ -63,6 +68,7 @@ func torture(t *testing.T, seed uint64) {
 		for range 20 + x.n(40) {
 			x.act()
 			x.resumable()
+			x.handler.checkSynced()
 		}
 		x.settle()
 	})
@@ -162,82 +168,6 @@ func (f *faults) touch() {
 	}
 }
 
-// sceptic is a handler that believes only what is possible.
-type sceptic struct {
-	dice
-	alive        func(key string, uid types.UID) bool
-	slow, panics int // how much, and one time out of how many
-
-	mu      sync.Mutex
-	known   map[string]string    // versions
-	uids    map[string]types.UID // of what is known; none for what Storage was filled with
-	unsure  map[string]bool      // keys whose last call panicked
-	busy    map[string]bool
-	wrong   []string
-	calls   []string
-	anyLost bool
-}
-
-func (s *sceptic) OnAdd(obj interface{}, _ bool) { s.call("add", obj, false, true) }
-func (s *sceptic) OnUpdate(_, obj interface{})   { s.call("update", obj, true, true) }
-func (s *sceptic) OnDelete(obj interface{})      { s.call("delete", obj, true, false) }
-func (s *sceptic) OnSync(obj interface{})        { s.call("sync", obj, true, true) }
-
-func (s *sceptic) call(name string, obj interface{}, expects, leaves bool) {
-	k, version, uid := key(obj), "", types.UID("")
-	if accessor, err := meta.Accessor(obj); err == nil {
-		version, uid = accessor.GetResourceVersion(), accessor.GetUID()
-	}
-	s.begin(name, k, version, uid, expects)
-	if s.slow > 0 {
-		time.Sleep(time.Duration(s.n(s.slow)) * time.Millisecond)
-	}
-	s.end(k, version, uid, leaves)
-}
-
-func (s *sceptic) begin(name, k, version string, uid types.UID, expects bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	call := fmt.Sprintf("%s %s %s %s", time.Now().Format("15:04:05.000"), name, k, version)
-	s.calls = append(s.calls, call)
-	stored, knows := s.known[k]
-	switch {
-	case s.busy[k]:
-		s.wrong = append(s.wrong, call+": beside another call")
-	case s.unsure[k]:
-	case knows != expects:
-		s.wrong = append(s.wrong, fmt.Sprintf("%s: known %v", call, knows))
-	case name == "sync" && stored != version:
-		s.wrong = append(s.wrong, call+": known in version "+stored)
-	case s.uids[k] == "":
-	case name == "delete" && s.alive(k, s.uids[k]):
-		s.wrong = append(s.wrong, call+": still there")
-	case name != "delete" && s.uids[k] != uid:
-		s.wrong = append(s.wrong, call+": another object")
-	}
-	s.busy[k] = true
-}
-
-func (s *sceptic) end(k, version string, uid types.UID, leaves bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy[k] = false
-	if s.one(s.panics) {
-		if leaves && s.one(2) { // too late: it has taken the object in
-			s.known[k], s.uids[k] = version, uid
-		}
-		s.unsure[k], s.anyLost = true, true
-		panic("sceptic")
-	}
-	delete(s.unsure, k)
-	if leaves {
-		s.known[k], s.uids[k] = version, uid
-	} else {
-		delete(s.known, k)
-		delete(s.uids, k)
-	}
-}
-
 // torment is one seed's run.
 type torment struct {
 	*world
@@ -263,7 +193,7 @@ func (x *torment) prepare() {
 		require.NoError(x.t, err)
 		stored := map[string]interface{}{}
 		for key, version := range versions {
-			stored[key], x.handler.known[key] = version, version
+			stored[key], x.handler.known[key], x.handler.acked[key] = version, version, version
 		}
 		require.NoError(x.t, x.storage.Replace(stored))
 		for range x.n(30) {
@@ -285,14 +215,23 @@ func (x *torment) prepare() {
 	if x.one(2) {
 		x.config.StallTimeout = 2 * time.Minute
 	}
-	if x.one(2) {
-		h := x.handler
+	h := x.handler
+	switch x.n(4) {
+	case 0:
 		x.config.Handler = informer.ResourceEventHandlerDetailedFuncs{
 			AddFunc: h.OnAdd, UpdateFunc: h.OnUpdate, DeleteFunc: h.OnDelete,
 		}
+	case 1, 2:
+		x.config.Handler, x.config.BatchHandler = nil, h
+		x.config.MaxBatch = []int{0, 1, 2, 1 + x.n(30)}[x.n(4)]
+		if x.one(3) {
+			x.config.BatchHandler = informer.IgnoreSynced(h)
+		}
+		h.errors = []int{0, 0, 10, 2}[x.n(4)]
 	}
-	x.handler.slow = []int{0, 20, 3000}[x.n(3)]
-	x.handler.panics = []int{0, 0, 10}[x.n(3)]
+	h.slow = []int{0, 20, 3000}[x.n(3)]
+	h.panics = []int{0, 0, 10, 2}[x.n(4)]
+	h.exits = []int{0, 0, 0, 10}[x.n(4)]
 	x.rewinds = x.one(4)
 	x.restart(true)
 }
@@ -300,6 +239,8 @@ func (x *torment) prepare() {
 func (x *torment) stop() {
 	x.stopRun()
 	synctest.Wait()
+	require.Zero(x.t, x.config.Budget.InUse(), "given back")
+	x.handler.forget()
 }
 
 func (x *torment) restart(anew bool) {
@@ -383,7 +324,7 @@ func notAfter(a, b string) bool {
 // settle takes all faults away, waits, and checks what is left.
 func (x *torment) settle() {
 	x.handler.mu.Lock()
-	x.handler.panics = 0
+	x.handler.panics, x.handler.errors, x.handler.exits = 0, 0, 0
 	lost := x.handler.anyLost
 	x.handler.mu.Unlock()
 	x.faults.become("")
@@ -392,6 +333,7 @@ func (x *torment) settle() {
 		x.check("without a list")
 	}
 	x.relist()
+	time.Sleep(5 * time.Minute) // a slow handler is told of all again where versions went back
 	x.check("after a list")
 	x.faults.touch()
 	time.Sleep(time.Minute)
@@ -402,7 +344,8 @@ func (x *torment) check(when string) {
 	h := x.handler
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	require.Empty(x.t, h.wrong, when)
+	require.Empty(x.t, h.wrong, "%s; config %+v; calls %v", when, x.config, h.calls)
+	h.checkKept(x.t)
 	server, err := x.ResourceVersions(pods, "")
 	require.NoError(x.t, err)
 	status := x.informer.Status()
