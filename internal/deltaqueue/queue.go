@@ -305,7 +305,7 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 	before := e.bytes()
 	e.Deltas = Merge(e.Deltas, d)
 	q.grownLocked(e.bytes()-before, reserved)
-	if e.stage != postponed {
+	if e.batch == 0 {
 		e.Attempts = 0
 	}
 	e.generation = q.generation

@@ -1,0 +1,246 @@
+package deltaqueue_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+func takeBatch(t *testing.T, q *deltaqueue.Queue, most int) []*deltaqueue.Entry {
+	t.Helper()
+	batch, err := q.TakeBatch(t.Context(), nil, most)
+	require.NoError(t, err)
+	return batch
+}
+
+func keysOf(batch []*deltaqueue.Entry) (keys []string) {
+	for _, e := range batch {
+		keys = append(keys, e.Key)
+	}
+	return keys
+}
+
+func TestTakeBatch(t *testing.T) {
+	q, _ := newQueue(deltaqueue.Options{})
+	put(t, q, delta(cache.Added, "a", "1"), delta(cache.Added, "b", "2"), delta(cache.Added, "c", "3"), delta(cache.Updated, "a", "4"))
+	first := takeBatch(t, q, 2)
+	require.Equal(t, []string{"a", "b"}, keysOf(first))
+	put(t, q, delta(cache.Updated, "b", "5"))
+	require.Equal(t, []string{"c"}, keysOf(takeBatch(t, q, 9)), "b is with the consumer")
+	q.Done(first[1])
+	into := make([]*deltaqueue.Entry, 0, 4)
+	batch, err := q.TakeBatch(t.Context(), into, 9)
+	require.NoError(t, err)
+	require.Equal(t, []string{"b"}, keysOf(batch))
+	require.Same(t, &into[:1][0], &batch[0], "into is used")
+}
+
+// What was postponed together comes together, when it is due and not before, in its
+// order, without others, and in its newest state.
+func TestPostpone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{})
+		put(t, q, delta(cache.Added, "a", "1"), delta(cache.Added, "b", "2"), delta(cache.Added, "c", "3"))
+		batch := takeBatch(t, q, 3)
+		put(t, q, delta(cache.Updated, "a", "4"))
+		began := time.Now()
+		q.Postpone([]*deltaqueue.Entry{batch[2], batch[0]}, time.Second, false)
+		q.Postpone(batch[1:2], time.Second, false)
+		put(t, q, delta(cache.Deleted, "c", "5"), delta(cache.Added, "d", "6"))
+		require.Equal(t, []string{"d"}, keysOf(takeBatch(t, q, 9)))
+		again := takeBatch(t, q, 9)
+		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, []string{"c", "a"}, keysOf(again))
+		require.Equal(t, []deltaqueue.Delta{delta(cache.Deleted, "c", "5")}, again[0].Deltas)
+		require.Equal(t, []deltaqueue.Delta{delta(cache.Added, "a", "4")}, again[1].Deltas)
+		require.Equal(t, 1, again[0].Attempts)
+		require.Zero(t, again[0].Panics)
+		put(t, q, delta(cache.Updated, "b", "7"))
+		alone := takeBatch(t, q, 9)
+		require.Equal(t, []string{"b"}, keysOf(alone))
+		require.Equal(t, 1, alone[0].Attempts, "what comes before it is taken again is no success")
+		entries, bytes := q.Len()
+		require.Equal(t, 4, entries)
+		require.EqualValues(t, 4, bytes)
+	})
+}
+
+func TestPostponeAfterAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{})
+		q.BeginGeneration()
+		for _, key := range []string{"a", "b", "c"} {
+			require.NoError(t, show(t.Context(), q, delta(cache.Replaced, key, "1")))
+		}
+		q.EndGeneration()
+		q.Postpone(takeBatch(t, q, 3), time.Second, true)
+		for _, key := range []string{"a", "b", "c"} {
+			require.False(t, isClosed(q.Synced()))
+			alone := takeBatch(t, q, 9)
+			require.Equal(t, []string{key}, keysOf(alone))
+			require.Equal(t, 1, alone[0].Panics)
+			if key == "b" {
+				q.Drop(alone[0])
+			} else {
+				q.Done(alone[0])
+			}
+		}
+		require.True(t, isClosed(q.Synced()), "what is given up is not waited for")
+	})
+}
+
+// An initial entry that failed holds up what waits for the first generation, however
+// new it is, until it is acknowledged.
+func TestSyncedWaitsForWhatIsPostponed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{})
+		q.BeginGeneration()
+		require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "1")))
+		e := take(t, q)
+		require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "2")))
+		q.Postpone([]*deltaqueue.Entry{e}, time.Second, false)
+		q.EndGeneration()
+		put(t, q, delta(cache.Updated, "k", "3"))
+		e = take(t, q)
+		require.True(t, e.Initial)
+		require.False(t, isClosed(q.Synced()))
+		q.Done(e)
+		require.True(t, isClosed(q.Synced()))
+	})
+}
+
+// The end of an object is acknowledged before what came after it.
+func TestAdvance(t *testing.T) {
+	of := func(d deltaqueue.Delta, uid string) deltaqueue.Delta {
+		d.Version.UID = types.UID(uid)
+		return d
+	}
+	gone, next := delta(cache.Deleted, "k", "2"), of(delta(cache.Added, "k", "3"), "other")
+	for name, test := range map[string]struct {
+		came, done, left []deltaqueue.Delta
+		meanwhile        []deltaqueue.Delta
+	}{
+		"a deletion and an object": {
+			came: []deltaqueue.Delta{gone, next}, done: []deltaqueue.Delta{gone}, left: []deltaqueue.Delta{next},
+		},
+		"another object": {
+			came: []deltaqueue.Delta{next}, left: []deltaqueue.Delta{next},
+		},
+		"another object that is gone again": {
+			came: []deltaqueue.Delta{gone, next}, done: []deltaqueue.Delta{gone},
+			meanwhile: []deltaqueue.Delta{of(delta(cache.Deleted, "k", "4"), "other")}, left: []deltaqueue.Delta{of(delta(cache.Deleted, "k", "4"), "other")},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q, known := newQueue(deltaqueue.Options{Resume: "1"})
+			known.Set("k", version("1"), 0)
+			put(t, q, test.came...)
+			q.Observed("3")
+			e := take(t, q)
+			put(t, q, test.meanwhile...)
+			require.Equal(t, test.done, q.Advance(e))
+			_, exists := known.Get("k")
+			require.False(t, exists)
+			require.Equal(t, "1", q.ResumePoint(), "not all of it is acknowledged")
+			entries, bytes := q.Len()
+			require.Equal(t, 1, entries)
+			require.EqualValues(t, 1, bytes)
+			e = take(t, q)
+			require.Equal(t, test.left, e.Deltas)
+			q.Done(e)
+			require.Equal(t, "3", q.ResumePoint())
+			entries, bytes = q.Len()
+			require.Zero(t, entries)
+			require.Zero(t, bytes)
+		})
+	}
+}
+
+// What has failed is no longer counted once the end of it is acknowledged.
+func TestAdvanceBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{})
+		put(t, q, delta(cache.Deleted, "k", "2"), delta(cache.Added, "k", "3"))
+		q.Postpone(takeBatch(t, q, 1), time.Second, true)
+		q.Advance(take(t, q))
+		put(t, q, delta(cache.Added, "other", "4"))
+		batch := takeBatch(t, q, 9)
+		require.Equal(t, []string{"k", "other"}, keysOf(batch), "with others")
+		require.Zero(t, batch[0].Attempts)
+		require.Zero(t, batch[0].Panics)
+	})
+}
+
+// A queue that goes on from a checkpoint needs no generation, tells nothing that was
+// acknowledged since, and does not know what the consumer does.
+func TestResumed(t *testing.T) {
+	known := keytable.New()
+	known.Set("ahead", version("9"), 0)
+	q := deltaqueue.New(deltaqueue.Options{Known: known, Resume: "5", Resumed: true})
+	require.Equal(t, "5", q.ResumePoint())
+	require.False(t, isClosed(q.Synced()))
+	q.Follow()
+	require.True(t, isClosed(q.Synced()))
+	require.True(t, q.Stale(delta(cache.Updated, "ahead", "7")))
+	require.True(t, q.Stale(delta(cache.Deleted, "ahead", "8")))
+	require.True(t, q.Stale(delta(cache.Added, "ahead", "9")))
+	require.False(t, q.Stale(delta(cache.Updated, "ahead", "10")))
+	gone := delta(cache.Deleted, "unknown", "6")
+	require.False(t, q.Stale(gone))
+	put(t, q, gone)
+	q.Observed("6")
+	require.Equal(t, "5", q.ResumePoint())
+	e := take(t, q)
+	require.True(t, e.Resumed)
+	require.False(t, e.Initial)
+	q.Done(e)
+	require.Equal(t, "6", q.ResumePoint())
+
+	q.BeginGeneration()
+	require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
+	q.EndGeneration()
+	q.Done(take(t, q))
+	put(t, q, delta(cache.Added, "new", "12"))
+	require.False(t, take(t, q).Resumed, "a complete generation knows all")
+}
+
+// A queue that was to go on from a checkpoint, and can not, is synced by a generation.
+func TestResumedByAGeneration(t *testing.T) {
+	q, _ := newQueue(deltaqueue.Options{Resume: "5", Resumed: true})
+	q.BeginGeneration()
+	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "7")))
+	q.EndGeneration()
+	require.False(t, isClosed(q.Synced()))
+	e := take(t, q)
+	require.True(t, e.Resumed)
+	require.True(t, e.Initial)
+	q.Done(e)
+	require.True(t, isClosed(q.Synced()))
+}
+
+// Somebody waits for what is parked, also where the last consumer went without a word.
+func TestLeaveWhileSomethingIsParked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		hired := 0
+		q, _ := newQueue(deltaqueue.Options{Hire: func() { hired++ }})
+		put(t, q, delta(cache.Added, "k", "1"))
+		require.Equal(t, 1, hired)
+		e, err := q.Take(ctx)
+		require.NoError(t, err)
+		q.Postpone([]*deltaqueue.Entry{e}, time.Second, false)
+		q.Leave()
+		require.Equal(t, 2, hired)
+		_, err = q.Take(ctx)
+		require.NoError(t, err)
+	})
+}
