@@ -34,10 +34,14 @@ func TestModel(t *testing.T) {
 				"take":     m.take,
 				"take ":    m.take,
 				"done":     m.done,
+				"skip":     m.skip,
+				"advance":  m.advance,
+				"postpone": m.postpone,
 				"retry":    m.retry,
 				"drop":     m.drop,
 				"park":     m.park,
 				"resync":   m.resync,
+				"follow":   m.follow,
 				"let pass": func(*rapid.T) { time.Sleep(time.Second) },
 			})
 			m.settle(t)
@@ -69,8 +73,14 @@ type work struct {
 	deltas []deltaqueue.Delta
 	// attempted is false while an initial entry has not been returned.
 	initial, attempted bool
-	// due is when it can be taken.
-	due time.Time
+	// due is when it can be taken; before that also where something newer comes, unless
+	// it was postponed, in a batch of this number and at this place.
+	due         time.Time
+	batch, turn int
+	// attempts and panics count the calls that failed, and resumed tells that the
+	// consumer may know the key though Known does not.
+	attempts, panics int
+	resumed          bool
 	// generation is the newest one that showed it, or in which a watch told it.
 	generation int
 }
@@ -108,9 +118,19 @@ type model struct {
 	generation, since int
 	marks             map[string]int
 
+	// resumed tells that no list was complete since the checkpoint that the queue goes
+	// on from, and crash is how much of the log was read before.
+	resumed        bool
+	crash          int
+	batches, turns int
+
 	// The consumers.
 	entries map[string]*deltaqueue.Entry
 	store   map[string]keytable.Version
+	// told is what the consumers have been told, which is what is acknowledged, but
+	// for what was since a checkpoint. Lost tells that this could not be made good.
+	told map[string]keytable.Version
+	lost bool
 	// deleted holds the UIDs whose deletion a watch told and no one gave up.
 	deleted map[types.UID]bool
 	// dropped tells that entries were dropped and not listed since, droppedNow
@@ -132,9 +152,55 @@ func newModel(t *rapid.T) *model {
 		deleted:       map[types.UID]bool{},
 		missed:        map[string]bool{},
 		marks:         map[string]int{},
+		told:          map[string]keytable.Version{},
 	}
-	m.q = deltaqueue.New(deltaqueue.Options{Known: m.known, Limit: m.limit, SkipUnchanged: m.skipUnchanged})
+	opts := deltaqueue.Options{Known: m.known, Limit: m.limit, SkipUnchanged: m.skipUnchanged}
+	if rapid.Bool().Draw(t, "resumed") {
+		m.resume(t, &opts)
+	}
+	m.q = deltaqueue.New(opts)
 	return m
+}
+
+// resume has the queue go on from a checkpoint: all up to a version was acknowledged,
+// of what came then some, and of that some is in the checkpoint.
+func (m *model) resume(t *rapid.T, opts *deltaqueue.Options) {
+	for range rapid.IntRange(1, 20).Draw(t, "changes before") {
+		m.change(t)
+	}
+	m.crash = rapid.IntRange(1, len(m.log)).Draw(t, "crash")
+	m.position = rapid.IntRange(1, m.crash).Draw(t, "resume")
+	m.resumed, opts.Resumed, opts.Resume = true, true, strconv.Itoa(m.position)
+	for _, key := range allKeys {
+		saved := rapid.IntRange(m.position, m.crash).Draw(t, "saved")
+		told := rapid.IntRange(saved, m.crash).Draw(t, "told")
+		if version, ok := m.at(key, saved); ok {
+			m.known.Set(key, version, 0)
+			m.store[key] = version
+		}
+		if version, ok := m.at(key, told); ok {
+			m.told[key] = version
+		}
+	}
+}
+
+// at is the version of a key when so much of the log had happened.
+func (m *model) at(key string, events int) (version keytable.Version, exists bool) {
+	for _, e := range m.log[:events] {
+		if e.key == key {
+			version, exists = e.version, e.change != cache.Deleted
+		}
+	}
+	return version, exists
+}
+
+// follow begins to watch from the checkpoint.
+func (m *model) follow(t *rapid.T) {
+	if !m.resumed || m.complete || m.listing {
+		t.Skip("not at a checkpoint")
+	}
+	m.q.Follow()
+	m.watching, m.complete = true, true
 }
 
 // ended is a context that lets nothing wait.
@@ -144,7 +210,10 @@ func ended() context.Context {
 	return ctx
 }
 
-var keys = rapid.SampledFrom([]string{"a", "b", "ns/a", "ns/b"})
+var (
+	allKeys = []string{"a", "b", "ns/a", "ns/b"}
+	keys    = rapid.SampledFrom(allKeys)
+)
 
 // change changes an object of the server.
 func (m *model) change(t *rapid.T) {
@@ -178,6 +247,8 @@ func (m *model) list(t *rapid.T) {
 }
 
 func (m *model) startList() {
+	// Of what the consumers were told since the checkpoint a list can not know.
+	m.lost = m.lost || m.resumed && m.position < m.crash
 	m.listing, m.watching, m.droppedNow = true, false, false
 	m.snapshot, m.listed, m.unread = maps.Clone(m.server), len(m.log), map[string]bool{}
 	m.unshown = slices.Sorted(maps.Keys(m.snapshot))
@@ -290,6 +361,7 @@ func (m *model) endList(t *rapid.T) {
 	m.since = 0
 	m.q.Observed(strconv.Itoa(m.listed))
 	m.listing, m.watching, m.complete, m.position = false, true, true, m.listed
+	m.resumed = false
 	maps.Copy(m.missed, m.unread)
 	m.dropped = m.droppedNow || m.dropped && len(m.unread) > 0
 }
@@ -297,8 +369,12 @@ func (m *model) endList(t *rapid.T) {
 func (m *model) watch(t *rapid.T) {
 	e := m.log[m.position]
 	d := e.delta()
-	if m.q.Stale(d) {
-		t.Fatalf("%v is not stale", d)
+	if stale := m.replayed(d); m.q.Stale(d) != stale {
+		t.Fatalf("%v: stale is %v", d, !stale)
+	} else if stale {
+		m.position++
+		m.q.Observed(e.version.ResourceVersion)
+		return
 	}
 	if fits := m.fits(e.key); (m.q.Put(ended(), d) == nil) != fits {
 		t.Fatalf("Put of %v: room is %v", d, fits)
@@ -311,6 +387,16 @@ func (m *model) watch(t *rapid.T) {
 	}
 	m.position++
 	m.q.Observed(e.version.ResourceVersion)
+}
+
+// replayed reports whether d, which the watch tells, was acknowledged after the
+// checkpoint.
+func (m *model) replayed(d deltaqueue.Delta) bool {
+	known, ok := m.store[d.Key]
+	if w := m.newestOf(d.Key); w != nil {
+		known, ok = w.newest().Version, true
+	}
+	return m.resumed && ok && (number(d.Version) < number(known) || d.Type != cache.Deleted && number(d.Version) == number(known))
 }
 
 // again has the watch tell an old event again.
@@ -339,26 +425,65 @@ func (m *model) take(t *rapid.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
 	defer cancel()
-	e, err := m.q.Take(ctx)
+	most := rapid.IntRange(1, 3).Draw(t, "most")
+	batch, err := m.q.TakeBatch(ctx, nil, most)
 	if err != nil {
 		if len(ready) > 0 {
 			t.Fatalf("nothing taken of %v", ready)
 		}
 		return
 	}
-	w := ready[e.Key]
+	m.checkBatch(t, batch, most, ready)
+	for _, e := range batch {
+		m.checkTaken(t, e, ready[e.Key])
+		m.entries[e.Key], m.taken[e.Key] = e, ready[e.Key]
+		delete(m.pending, e.Key)
+		delete(ready, e.Key)
+	}
+}
+
+// checkBatch checks that what was postponed together is taken together, in its order
+// and without others.
+func (m *model) checkBatch(t *rapid.T, batch []*deltaqueue.Entry, most int, ready map[string]*work) {
+	first := ready[batch[0].Key]
+	if first == nil {
+		t.Fatalf("%s was taken, ready are only %v", batch[0].Key, ready)
+	}
+	together, batches := 0, map[int]bool{}
+	for _, w := range ready {
+		batches[w.batch] = true
+		if w.batch == first.batch {
+			together++
+		}
+	}
+	// Between others, what was not postponed need not stand together.
+	if whole := min(most, together); len(batch) > whole || len(batch) < whole && (first.batch != 0 || len(batches) == 1) {
+		t.Fatalf("%d were taken, of %d that belong together", len(batch), together)
+	}
+	turn := 0
+	for _, e := range batch {
+		w := ready[e.Key]
+		if w == nil || w.batch != first.batch || w.turn < turn {
+			t.Fatalf("%s was taken with %s", e.Key, batch[0].Key)
+		}
+		turn = w.turn
+	}
+}
+
+func (m *model) checkTaken(t *rapid.T, e *deltaqueue.Entry, w *work) {
 	if w == nil {
-		t.Fatalf("%s was taken, ready are only %v", e.Key, ready)
+		t.Fatalf("%s was taken twice", e.Key)
 	}
 	if !slices.Equal(e.Deltas, w.deltas) {
 		t.Fatalf("%s: the entry has %v, want %v", e.Key, e.Deltas, w.deltas)
 	}
-	if e.Initial != w.initial {
-		t.Fatalf("%s: Initial is %v", e.Key, e.Initial)
+	if e.Initial != w.initial || e.Resumed != w.resumed {
+		t.Fatalf("%s: Initial is %v, Resumed is %v", e.Key, e.Initial, e.Resumed)
+	}
+	if e.Attempts != w.attempts || e.Panics != w.panics {
+		t.Fatalf("%s: %d attempts and %d panics, want %d and %d", e.Key, e.Attempts, e.Panics, w.attempts, w.panics)
 	}
 	m.checkDeltas(t, e)
-	m.entries[e.Key], m.taken[e.Key] = e, w
-	delete(m.pending, e.Key)
 }
 
 func (m *model) checkDeltas(t *rapid.T, e *deltaqueue.Entry) {
@@ -400,6 +525,7 @@ func (m *model) done(t *rapid.T) {
 }
 
 func (m *model) acknowledge(e *deltaqueue.Entry) {
+	m.tell(e, e.Deltas)
 	m.q.Done(e)
 	m.marks[e.Key] = max(m.marks[e.Key], m.taken[e.Key].generation)
 	if e.Deleted() {
@@ -415,9 +541,108 @@ func (m *model) acknowledge(e *deltaqueue.Entry) {
 	}
 }
 
+// tell has the consumers told of deltas: of the end only of what they may know.
+func (m *model) tell(e *deltaqueue.Entry, deltas []deltaqueue.Delta) {
+	_, known := m.store[e.Key]
+	for _, d := range deltas {
+		switch {
+		case d.Type != cache.Deleted && d.Type != cache.Sync:
+			m.told[e.Key] = d.Version
+			known = true
+		case d.Type == cache.Deleted && (known || e.Resumed):
+			delete(m.told, e.Key)
+			known = false
+		}
+	}
+}
+
+// skip gives up the newest delta, whose object can not be read.
+func (m *model) skip(t *rapid.T) {
+	e, w := m.drawTaken(t)
+	if e.Deleted() {
+		t.Skip("a deletion counts, whatever becomes of its object")
+	}
+	m.tell(e, e.Deltas[:len(e.Deltas)-1])
+	if len(e.Deltas) > 1 {
+		m.forget(e.Key)
+	}
+	m.q.Skip(e)
+	delete(m.taken, e.Key)
+	m.missed[e.Key] = true
+	m.lost = m.lost || w.resumed
+}
+
+// forget notes that the end of a key is acknowledged.
+func (m *model) forget(key string) {
+	delete(m.store, key)
+	delete(m.marks, key)
+}
+
+// advance acknowledges the end of an object, and not what came after it.
+func (m *model) advance(t *rapid.T) {
+	e, w := m.drawTaken(t)
+	known, ok := m.store[e.Key]
+	replaced := len(e.Deltas) == 1 && !e.Deleted() && ok && known.UID != e.Version.UID
+	if len(e.Deltas) == 1 && !replaced {
+		t.Skip("nothing comes after")
+	}
+	gone := w.deltas[:len(w.deltas)-1]
+	if done := m.q.Advance(e); !slices.Equal(done, gone) {
+		t.Fatalf("%s: advanced past %v, want %v", e.Key, done, gone)
+	}
+	delete(m.told, e.Key)
+	m.forget(e.Key)
+	w.deltas = w.deltas[len(gone):]
+	w.due, w.batch, w.turn, w.attempts, w.panics = time.Time{}, 0, 0, 0, 0
+	m.giveBack(e.Key, w)
+}
+
+// giveBack has w wait again, together with what came meanwhile.
+func (m *model) giveBack(key string, w *work) (newer bool) {
+	delete(m.taken, key)
+	came := m.pending[key]
+	m.pending[key] = w
+	if came == nil {
+		return false
+	}
+	for _, d := range came.deltas {
+		w.deltas = deltaqueue.Merge(w.deltas, d)
+	}
+	w.attempted, w.generation = w.attempted && came.attempted, came.generation
+	return true
+}
+
+// postpone has some of what is taken tried again, together or, after a panic, one by
+// one.
+func (m *model) postpone(t *rapid.T) {
+	if len(m.taken) == 0 {
+		t.Skip("nothing is taken")
+	}
+	order := rapid.Permutation(slices.Sorted(maps.Keys(m.taken))).Draw(t, "order")
+	order = order[:rapid.IntRange(1, len(order)).Draw(t, "how many")]
+	delay := time.Duration(rapid.IntRange(0, 3).Draw(t, "delay")) * time.Second
+	panicked := rapid.Bool().Draw(t, "panicked")
+	var entries []*deltaqueue.Entry
+	m.batches++
+	for _, key := range order {
+		entries = append(entries, m.entries[key])
+		w := m.taken[key]
+		w.attempts++
+		if panicked {
+			w.panics++
+			m.batches++
+		}
+		m.turns++
+		w.due, w.batch, w.turn = time.Now().Add(delay), m.batches, m.turns
+		m.giveBack(key, w)
+	}
+	m.q.Postpone(entries, delay, panicked)
+}
+
 func (m *model) drop(t *rapid.T) {
-	e, _ := m.drawTaken(t)
+	e, w := m.drawTaken(t)
 	m.q.Drop(e)
+	m.lost = m.lost || w.resumed
 	delete(m.taken, e.Key)
 	m.dropped, m.droppedNow = true, true
 	if known, ok := m.store[e.Key]; ok {
@@ -428,20 +653,14 @@ func (m *model) drop(t *rapid.T) {
 func (m *model) retry(t *rapid.T) {
 	e, w := m.drawTaken(t)
 	delay := time.Duration(rapid.IntRange(0, 3).Draw(t, "delay")) * time.Second
+	if w.batch != 0 {
+		t.Skip("it was postponed before")
+	}
 	m.q.Retry(e, delay)
-	delete(m.taken, e.Key)
-	w.attempted = true
-	newer := m.pending[e.Key]
-	m.pending[e.Key] = w
-	if newer == nil {
-		w.due = time.Now().Add(delay)
-		return
+	w.attempted, w.attempts = true, w.attempts+1
+	if w.due = time.Now().Add(delay); m.giveBack(e.Key, w) {
+		w.due, w.attempts = time.Time{}, 0
 	}
-	for _, d := range newer.deltas {
-		w.deltas = deltaqueue.Merge(w.deltas, d)
-	}
-	w.attempted, w.generation = newer.attempted, newer.generation
-	w.due = time.Time{}
 }
 
 func (m *model) park(t *rapid.T) {
@@ -485,13 +704,15 @@ func (m *model) fits(key string) bool {
 func (m *model) add(d deltaqueue.Delta) {
 	w := m.pending[d.Key]
 	if w == nil {
-		w = &work{initial: !m.complete}
+		w = &work{initial: !m.complete, resumed: m.resumed, attempted: true}
 		m.pending[d.Key] = w
 	}
 	w.deltas = deltaqueue.Merge(w.deltas, d)
 	w.generation = m.generation
-	w.due = time.Time{}
-	w.attempted = m.complete && (w.attempted || !w.initial)
+	if w.batch == 0 {
+		w.due, w.attempts = time.Time{}, 0
+	}
+	w.attempted = w.attempted && m.complete
 }
 
 // check holds after every action.
@@ -526,7 +747,7 @@ func (m *model) checkSynced(t *rapid.T) {
 	want := m.complete
 	for _, under := range []map[string]*work{m.pending, m.taken} {
 		for _, w := range under {
-			want = want && (w.attempted || !w.initial)
+			want = want && w.attempted
 		}
 	}
 	select {
@@ -567,6 +788,9 @@ func (m *model) checkResumePoint(t *rapid.T) {
 
 // settle lets everything that happened be read and acknowledged.
 func (m *model) settle(t *rapid.T) {
+	if m.resumed && !m.complete && !m.listing {
+		m.follow(t)
+	}
 	if m.dropped || m.droppedNow || len(m.missed) > 0 || len(m.unread) > 0 || !m.complete && !m.listing {
 		m.startList()
 	}
@@ -592,6 +816,9 @@ func (m *model) settle(t *rapid.T) {
 	}
 	if !maps.Equal(m.store, want) {
 		t.Fatalf("acknowledged is %v, the server has %v", m.store, want)
+	}
+	if !m.lost && !maps.Equal(m.told, want) {
+		t.Fatalf("told is %v, the server has %v", m.told, want)
 	}
 	if point := m.q.ResumePoint(); point != strconv.Itoa(len(m.log)) {
 		t.Fatalf("the resume point is %q after all %d events", point, len(m.log))
