@@ -134,7 +134,7 @@ func (s *stems) verify(h *hasher, refs map[uint32]uint32) {
 	for bucket, id := range s.buckets {
 		for ; id != 0; id = read24(s.at(id)[stemNext:]) {
 			stem := s.at(id)
-			must(s.bucket(s.rehash(h, stem)) == bucket, "stem %d is in bucket %d", id, bucket)
+			must(s.bucket(s.rehash(h, id)) == bucket, "stem %d is in bucket %d", id, bucket)
 			children[read24(stem[stemParent:])]++
 			count++
 		}

@@ -216,36 +216,41 @@ func (t *Table) appendKey(to []byte, key string) []byte {
 // ones are only made for new keys.
 func (t *Table) stemOf(key string, isNew bool) (stem uint32, rest string) {
 	namespace := strings.IndexByte(key, '/') + 1
-	if namespace > 0 {
-		stem = t.intern(0, key[:namespace], isNew)
-		if stem == 0 {
-			return 0, key
-		}
+	dash := strings.LastIndexByte(key, '-') + 1
+	if dash <= namespace || dash-namespace > stemMostChars || namespace > stemMostChars {
+		return t.namespaceOf(key, namespace, isNew)
 	}
-	dash := namespace + strings.LastIndexByte(key[namespace:], '-') + 1
-	if dash > namespace {
-		if longer := t.intern(stem, key[namespace:dash], isNew); longer != 0 {
+	hash := t.hasher.sum(key[:dash])
+	if stem = t.stems.find(hash, key[:dash]); stem != 0 {
+		t.stems.refer(stem)
+		return stem, key[dash:]
+	}
+	stem, rest = t.namespaceOf(key, namespace, isNew)
+	if isNew && (stem != 0 || namespace == 0) && t.stems.worthwhile(hash) {
+		if longer := t.stems.add(&t.hasher, hash, stem, key[namespace:dash]); longer != 0 {
 			t.stems.release(&t.hasher, stem)
 			return longer, key[dash:]
 		}
 	}
-	return stem, key[namespace:]
+	return stem, rest
 }
 
-// intern is the stem that text is after parent, which one more refers to, or 0.
-func (t *Table) intern(parent uint32, text string, isNew bool) uint32 {
-	if len(text) > stemMostChars {
-		return 0
+// namespaceOf is stemOf for the namespace of key alone, which has so many bytes.
+func (t *Table) namespaceOf(key string, size int, isNew bool) (stem uint32, rest string) {
+	if size == 0 || size > stemMostChars {
+		return 0, key
 	}
-	hash := t.hasher.hashStem(parent, text)
-	if id := t.stems.find(hash, parent, text); id != 0 {
-		t.stems.refer(id)
-		return id
+	hash := t.hasher.sum(key[:size])
+	if stem = t.stems.find(hash, key[:size]); stem != 0 {
+		t.stems.refer(stem)
+		return stem, key[size:]
 	}
-	if !isNew || !t.stems.worthwhile(hash) {
-		return 0
+	if isNew && t.stems.worthwhile(hash) {
+		if stem = t.stems.add(&t.hasher, hash, 0, key[:size]); stem != 0 {
+			return stem, key[size:]
+		}
 	}
-	return t.stems.add(&t.hasher, hash, parent, text)
+	return 0, key
 }
 
 // restem is an entry of key with the stems that have come to be after e was made:

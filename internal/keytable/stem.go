@@ -70,24 +70,16 @@ func stemSize(kind byte, chars int) int {
 	return (stemText + size + stemUnit - 1) / stemUnit * stemUnit
 }
 
-// hashStem is the hash of the stem that text is after parent.
-func (h *hasher) hashStem(parent uint32, text string) uint64 {
-	return h.sum(text) + uint64(parent)*0x9e3779b97f4a7c15
-}
-
-// find returns the stem that text is after parent, or 0.
-func (s *stems) find(hash uint64, parent uint32, text string) uint32 {
+// find returns the stem of text, with what its parents have of it, or 0.
+func (s *stems) find(hash uint64, text string) uint32 {
 	if len(s.buckets) == 0 {
 		return 0
 	}
-	for id := s.buckets[s.bucket(hash)]; id != 0; {
-		stem := s.at(id)
-		if read24(stem[stemParent:]) == parent && int(stem[stemChars]) == len(text) && textEqual(stem[stemText:], stemKind(stem), text) {
-			return id
-		}
-		id = read24(stem[stemNext:])
+	id := s.buckets[s.bucket(hash)]
+	for id != 0 && !s.equal(id, text) {
+		id = read24(s.at(id)[stemNext:])
 	}
-	return 0
+	return id
 }
 
 // bucket is the one that hash belongs to.
@@ -175,17 +167,17 @@ func (s *stems) split(h *hasher) {
 	for id != 0 {
 		stem := s.at(id)
 		next := read24(stem[stemNext:])
-		bucket := s.bucket(s.rehash(h, stem))
+		bucket := s.bucket(s.rehash(h, id))
 		write24(stem[stemNext:], s.buckets[bucket])
 		s.buckets[bucket] = id
 		id = next
 	}
 }
 
-func (s *stems) rehash(h *hasher, stem []byte) uint64 {
-	var buffer [stemMostChars + packedChars]byte
-	text := appendRead(buffer[:0], stem[stemText:], stemKind(stem), int(stem[stemChars]))
-	return h.hashStem(read24(stem[stemParent:]), borrowed(text))
+// rehash is the hash of a stem.
+func (s *stems) rehash(h *hasher, id uint32) uint64 {
+	var buffer [2*stemMostChars + packedChars]byte
+	return h.sum(borrowed(s.appendStem(buffer[:0], id)))
 }
 
 // release takes one from those that refer to a stem, and forgets it, and in turn
@@ -209,7 +201,7 @@ func (s *stems) release(h *hasher, id uint32) {
 
 func (s *stems) remove(h *hasher, id uint32) {
 	stem := s.at(id)
-	bucket := s.bucket(s.rehash(h, stem))
+	bucket := s.bucket(s.rehash(h, id))
 	next := read24(stem[stemNext:])
 	if s.buckets[bucket] == id {
 		s.buckets[bucket] = next
