@@ -71,7 +71,7 @@ func (c *ResourceVersionStorage) WriteTo(w io.Writer) (int64, error) {
 }
 
 // writeEntries writes all entries to w as the table has them. Sorted by key, they
-// would take a third less and more than half as long again.
+// would take a third less, and sorting them would take longer than all else.
 func (c *ResourceVersionStorage) writeEntries(w *checkpoint.Writer) (err error) {
 	const atOnce = 1000
 	c.mu.RLock()
@@ -122,15 +122,17 @@ func (c *ResourceVersionStorage) read(r *checkpoint.Reader) (*keytable.Table, er
 	c.mu.RLock()
 	table := c.table.NewAfter()
 	c.mu.RUnlock()
+	loader := keytable.NewLoader(table)
 	for {
 		key, version, err := r.Next()
 		if err == io.EOF {
+			loader.Flush()
 			return table, nil
 		}
 		if err != nil {
 			return nil, checkpointError(err)
 		}
-		table.SetBinary(key, version, 0)
+		loader.Set(key, version)
 	}
 }
 

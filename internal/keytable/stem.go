@@ -72,14 +72,19 @@ func stemSize(kind byte, chars int) int {
 
 // find returns the stem of text, with what its parents have of it, or 0.
 func (s *stems) find(hash uint64, text string) uint32 {
-	if len(s.buckets) == 0 {
-		return 0
-	}
-	id := s.buckets[s.bucket(hash)]
+	id := s.first(hash)
 	for id != 0 && !s.equal(id, text) {
 		id = read24(s.at(id)[stemNext:])
 	}
 	return id
+}
+
+// first is the first stem of the chain that a stem with that hash is in, 0 for none.
+func (s *stems) first(hash uint64) uint32 {
+	if len(s.buckets) == 0 {
+		return 0
+	}
+	return s.buckets[s.bucket(hash)]
 }
 
 // bucket is the one that hash belongs to.

@@ -91,8 +91,11 @@ func (t *Table) Set(key string, version Version, generation uint64) {
 
 // SetBinary is Set for a version in binary.
 func (t *Table) SetBinary(key string, version *Binary, generation uint64) {
+	t.setHashed(t.hasher.sum(key), key, version, generation)
+}
+
+func (t *Table) setHashed(hash uint64, key string, version *Binary, generation uint64) {
 	var buffer [entryMost]byte
-	hash := t.hasher.sum(key)
 	p, ok := t.find(hash, key)
 	if !ok {
 		t.stems.remember(t.count + 1)
