@@ -42,6 +42,7 @@ func command(ctx context.Context, args []string) error {
 	case "serve":
 		var o podserver.Options
 		flags.IntVar(&o.Pods, "pods", 100_000, "number of pods")
+		flags.IntVar(&o.Changed, "changed", 0, "how many of them have changed already")
 		flags.IntVar(&o.Events, "events", 0, "changes at the start of each watch")
 		_ = flags.Parse(args) // it exits
 		return serve(o)

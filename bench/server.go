@@ -22,7 +22,7 @@ func serve(o podserver.Options) error {
 	config := s.Config()
 	err = json.NewEncoder(os.Stdout).Encode(race.Target{
 		Host: config.Host, CA: config.CAData, Simulated: true,
-		Objects: o.Pods, Events: o.Events, LastVersion: podserver.LastVersion(o.Events),
+		Objects: o.Pods, Changed: o.Changed, Events: o.Events, LastVersion: o.LastVersion(),
 	})
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func startServer(ctx context.Context, o podserver.Options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, executable, "serve", fmt.Sprintf("-pods=%d", o.Pods), fmt.Sprintf("-events=%d", o.Events))
+	cmd := exec.CommandContext(ctx, executable, "serve", fmt.Sprintf("-pods=%d", o.Pods), fmt.Sprintf("-changed=%d", o.Changed), fmt.Sprintf("-events=%d", o.Events))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

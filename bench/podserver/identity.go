@@ -34,7 +34,7 @@ const (
 	replicas   = 10
 
 	// firstVersion is the resource version of the oldest pod, and listVersion that
-	// of a list; events come after. All have ten digits.
+	// of a list before anything changed; changes come after. All have ten digits.
 	firstVersion = 1_000_000_000
 	listVersion  = 5_000_000_000
 )
@@ -113,20 +113,45 @@ func scramble(x uint64) uint64 {
 // MaxPods is how many pods a server can have: their fields have fixed widths.
 const MaxPods = 10_000_000
 
-func checkCount(pods, events int) error {
-	if pods < 0 || pods > MaxPods {
-		return fmt.Errorf("%d pods: there can be 0 to %d", pods, MaxPods)
+func (o Options) check() error {
+	if o.Pods < 0 || o.Pods > MaxPods {
+		return fmt.Errorf("%d pods: there can be 0 to %d", o.Pods, MaxPods)
 	}
-	if most := 4_000_000_000; events < 0 || events > most {
-		return fmt.Errorf("%d events: there can be 0 to %d", events, most)
+	if o.Changed < 0 || o.Changed > o.Pods {
+		return fmt.Errorf("%d changed of %d pods", o.Changed, o.Pods)
 	}
-	if events > 0 && pods == 0 {
-		return fmt.Errorf("%d events about no pods", events)
+	if most := 4_000_000_000; o.Events < 0 || o.Events > most {
+		return fmt.Errorf("%d events: there can be 0 to %d", o.Events, most)
+	}
+	if o.Events > 0 && o.Pods == 0 {
+		return fmt.Errorf("%d events about no pods", o.Events)
 	}
 	return nil
 }
 
 // ListVersion is the resource version of every list, and LastVersion that of the
-// last of a number of events.
-func ListVersion() string           { return strconv.Itoa(listVersion) }
-func LastVersion(events int) string { return strconv.Itoa(listVersion + events) }
+// last event.
+func (o Options) ListVersion() string { return strconv.Itoa(listVersion + o.Changed) }
+func (o Options) LastVersion() string { return strconv.Itoa(listVersion + o.Changed + o.Events) }
+
+// identify makes id that of pod i as lists have it.
+func (o Options) identify(id *identity, i int) {
+	id.set(i, o.Pods)
+	if o.Changed == 0 {
+		return
+	}
+	if step := o.Pods / o.Changed; i%step == 0 && i/step < o.Changed {
+		id.setVersion(listVersion + 1 + i/step)
+	}
+}
+
+// identifyChange makes id that of the pod that the n-th change was of, then. The
+// first are those that lists have.
+func (o Options) identifyChange(id *identity, n int) {
+	if n < o.Changed {
+		id.set(n*(o.Pods/o.Changed), o.Pods)
+	} else {
+		id.set((n-o.Changed)%o.Pods, o.Pods)
+	}
+	id.setVersion(listVersion + 1 + n)
+}

@@ -30,9 +30,9 @@ func page(query url.Values, pods int) (first, n int, err error) {
 }
 
 // sendList sends n pods of a set, from the first.
-func sendList(w *counted, f *form, first, n, pods int) error {
-	meta := metav1.ListMeta{ResourceVersion: ListVersion()}
-	if left := int64(pods - first - n); left > 0 {
+func sendList(w *counted, f *form, set Options, first, n int) error {
+	meta := metav1.ListMeta{ResourceVersion: set.ListVersion()}
+	if left := int64(set.Pods - first - n); left > 0 {
 		meta.Continue, meta.RemainingItemCount = strconv.Itoa(first+n), &left
 	}
 	if _, err := w.Write(f.listOpening(n, meta)); err != nil {
@@ -42,7 +42,7 @@ func sendList(w *counted, f *form, first, n, pods int) error {
 	defer f.itemTiles.Put(t)
 	for sent := 0; sent < n; {
 		some := min(n-sent, t.capacity())
-		rendered := t.render(some, func(id *identity, k int) { id.set(first+sent+k, pods) })
+		rendered := t.render(some, func(id *identity, k int) { set.identify(id, first+sent+k) })
 		if sent += some; sent == n {
 			rendered = rendered[:len(rendered)-f.separator()]
 		}

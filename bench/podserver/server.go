@@ -12,7 +12,8 @@
 // continue token is good), pods in a namespace of its own (every list and watch
 // of one namespace is of an empty set), and writes. The set never changes, but for
 // the burst: after its initial events, if it asks for any, each watch is sent
-// Options.Events changes as fast as it reads.
+// Options.Events changes as fast as it reads. A server may begin with a past,
+// Options.Changed: beside one without, it is the same set a while later.
 package podserver
 
 import (
@@ -38,7 +39,11 @@ import (
 // Options of a server.
 type Options struct {
 	Pods int
-	// Events is the number of changes in the burst of a watch.
+	// Changed is how many of them, evenly spread, have changed since the resource
+	// version that a server without a past lists with. Lists have them so, and a watch from there on is
+	// sent these changes.
+	Changed int
+	// Events is the number of changes in the burst of a watch, after those.
 	Events int
 }
 
@@ -50,13 +55,14 @@ type Server struct {
 	ca       []byte
 	served   chan error
 
-	watches atomic.Int64 // open
-	bytes   atomic.Int64 // of bodies written
+	watches  atomic.Int64 // open
+	requests atomic.Int64
+	bytes    atomic.Int64 // of bodies written
 }
 
 // Start serves on a free port of the loopback interface.
 func Start(o Options) (*Server, error) {
-	if err := checkCount(o.Pods, o.Events); err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	forms() // not in the first request
@@ -106,14 +112,16 @@ func (s *Server) serveUsage(w http.ResponseWriter, _ *http.Request) {
 	must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	// Who does not hear the answer has gone.
 	_ = json.NewEncoder(w).Encode(extra.Usage{
-		CPU:     time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
-		Bytes:   s.bytes.Load(),
-		Watches: s.watches.Load(),
+		CPU:      time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
+		Requests: s.requests.Load(),
+		Bytes:    s.bytes.Load(),
+		Watches:  s.watches.Load(),
 	})
 }
 
 // serve answers a list or a watch of a set of pods.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options) {
+	s.requests.Add(1)
 	f := negotiate(r)
 	if f == nil {
 		refuse(w, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "no form of the Accept header is known")
@@ -127,7 +135,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options) {
 	if watching {
 		s.watches.Add(1)
 		defer s.watches.Add(-1)
-		_ = watchOf(query).serve(r.Context(), out, f, set)
+		_ = watchOf(query, set).serve(r.Context(), out, f, set)
 		return
 	}
 	first, n, err := page(query, set.Pods)
@@ -135,7 +143,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options) {
 		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 		return
 	}
-	_ = sendList(out, f, first, n, set.Pods)
+	_ = sendList(out, f, set, first, n)
 }
 
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -83,8 +84,11 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func started(t *testing.T) *Server {
-	s, err := Start(Options{Pods: testPods, Events: testEvents})
+// testSet is what most tests are served.
+var testSet = Options{Pods: testPods, Events: testEvents}
+
+func started(t *testing.T, set Options) *Server {
+	s, err := Start(set)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -107,7 +111,7 @@ func (s seen) add(t *testing.T, obj runtime.Object) {
 }
 
 func TestListsDecode(t *testing.T) {
-	s := started(t)
+	s := started(t, testSet)
 	for _, r := range readers(t, s.Config()) {
 		t.Run(r.name, func(t *testing.T) {
 			for _, limit := range []int64{0, 500, 1} {
@@ -119,7 +123,7 @@ func TestListsDecode(t *testing.T) {
 					require.NoError(t, meta.EachListItem(list, func(obj runtime.Object) error { pods.add(t, obj); return nil }))
 					m, err := meta.ListAccessor(list)
 					require.NoError(t, err)
-					require.Equal(t, ListVersion(), m.GetResourceVersion())
+					require.Equal(t, testSet.ListVersion(), m.GetResourceVersion())
 					opts.Continue = m.GetContinue()
 					if opts.Continue == "" || limit == 1 {
 						break
@@ -136,7 +140,7 @@ func TestListsDecode(t *testing.T) {
 }
 
 func TestWatchListsAndBurstsDecode(t *testing.T) {
-	s := started(t)
+	s := started(t, testSet)
 	for _, r := range readers(t, s.Config()) {
 		t.Run(r.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -156,7 +160,7 @@ func TestWatchListsAndBurstsDecode(t *testing.T) {
 			m, err := meta.Accessor(end.Object)
 			require.NoError(t, err)
 			require.Equal(t, "true", m.GetAnnotations()[metav1.InitialEventsAnnotationKey])
-			require.Equal(t, ListVersion(), m.GetResourceVersion())
+			require.Equal(t, testSet.ListVersion(), m.GetResourceVersion())
 			changed := seen{}
 			for i := range testEvents {
 				event := <-w.ResultChan()
@@ -164,7 +168,7 @@ func TestWatchListsAndBurstsDecode(t *testing.T) {
 				changed.add(t, event.Object)
 				m, err := meta.Accessor(event.Object)
 				require.NoError(t, err)
-				require.Equal(t, LastVersion(i+1), m.GetResourceVersion())
+				require.Equal(t, afterChanges(i+1), m.GetResourceVersion())
 			}
 			require.Len(t, changed, testPods)
 			for key := range changed {
@@ -175,27 +179,69 @@ func TestWatchListsAndBurstsDecode(t *testing.T) {
 }
 
 func TestAWatchFromAVersionGoesOn(t *testing.T) {
-	s := started(t)
+	s := started(t, testSet)
 	w, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("").Watch(t.Context(),
-		metav1.ListOptions{ResourceVersion: LastVersion(testEvents - 1), TimeoutSeconds: ptr.To(int64(1))})
+		metav1.ListOptions{ResourceVersion: afterChanges(testEvents - 1), TimeoutSeconds: ptr.To(int64(1))})
 	require.NoError(t, err)
 	var versions []string
 	for event := range w.ResultChan() {
 		versions = append(versions, event.Object.(*corev1.Pod).ResourceVersion)
 	}
-	require.Equal(t, []string{LastVersion(testEvents)}, versions)
+	require.Equal(t, []string{testSet.LastVersion()}, versions)
+}
+
+// afterChanges is the version that the n-th change makes.
+func afterChanges(n int) string { return strconv.Itoa(listVersion + n) }
+
+// TestAPastIsListedAndWatched holds a server with a past against one without, and
+// against what it tells who knows the latter.
+func TestAPastIsListedAndWatched(t *testing.T) {
+	const changed = 23
+	set := Options{Pods: testPods, Changed: changed, Events: 2}
+	pods := kubernetes.NewForConfigOrDie(started(t, set).Config()).CoreV1().Pods("")
+	list, err := pods.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Equal(t, afterChanges(changed), list.ResourceVersion)
+	listed := map[string]string{} // version by key, of those that differ
+	for i, pod := range list.Items {
+		if before := Pod(i, testPods); pod.ResourceVersion != before.ResourceVersion {
+			require.Equal(t, before.UID, pod.UID)
+			listed[pod.Namespace+"/"+pod.Name] = pod.ResourceVersion
+		}
+	}
+	require.Len(t, listed, changed)
+
+	watched := func(since string) (keys, versions []string) {
+		w, err := pods.Watch(t.Context(), metav1.ListOptions{ResourceVersion: since, TimeoutSeconds: ptr.To(int64(1))})
+		require.NoError(t, err)
+		for event := range w.ResultChan() {
+			require.Equal(t, watch.Modified, event.Type)
+			pod := event.Object.(*corev1.Pod)
+			keys, versions = append(keys, pod.Namespace+"/"+pod.Name), append(versions, pod.ResourceVersion)
+		}
+		return keys, versions
+	}
+	keys, versions := watched(afterChanges(0))
+	require.Len(t, keys, changed+set.Events)
+	for i, key := range keys[:changed] {
+		require.Equal(t, listed[key], versions[i])
+	}
+	_, versions = watched(list.ResourceVersion)
+	require.Equal(t, []string{afterChanges(changed + 1), set.LastVersion()}, versions)
+	_, versions = watched(set.LastVersion())
+	require.Empty(t, versions)
 }
 
 func TestANamespaceIsEmpty(t *testing.T) {
-	s := started(t)
+	s := started(t, testSet)
 	list, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("team").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Empty(t, list.Items)
-	require.Equal(t, ListVersion(), list.ResourceVersion)
+	require.Equal(t, testSet.ListVersion(), list.ResourceVersion)
 }
 
 func TestPodIsWhatIsServed(t *testing.T) {
-	s := started(t)
+	s := started(t, testSet)
 	list, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	for _, i := range []int{0, 1, testPods - 1} {
@@ -211,7 +257,7 @@ func TestPodsAreAsLargeAsPromised(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	s := started(t)
+	s := started(t, testSet)
 	before, err := extra.UsageOf(t.Context(), s.Config())
 	require.NoError(t, err)
 	_, err = kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
@@ -219,5 +265,6 @@ func TestUsage(t *testing.T) {
 	after, err := extra.UsageOf(t.Context(), s.Config())
 	require.NoError(t, err)
 	require.Greater(t, after.Bytes-before.Bytes, int64(3000*testPods))
+	require.Equal(t, int64(1), after.Requests-before.Requests)
 	require.GreaterOrEqual(t, after.CPU, before.CPU)
 }

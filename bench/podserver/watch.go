@@ -26,11 +26,11 @@ type watchRequest struct {
 	initialEvents bool
 	bookmarks     bool
 	timeout       time.Duration
-	version       int
+	known         int // changes that the client has heard of
 	end           string
 }
 
-func watchOf(query url.Values) watchRequest {
+func watchOf(query url.Values, set Options) watchRequest {
 	// What can not be read is as what is not given.
 	flag := func(name string) bool { b, _ := strconv.ParseBool(query.Get(name)); return b }
 	number := func(name string) int { n, _ := strconv.Atoi(query.Get(name)); return n }
@@ -38,12 +38,15 @@ func watchOf(query url.Values) watchRequest {
 		initialEvents: flag("sendInitialEvents"),
 		bookmarks:     flag("allowWatchBookmarks"),
 		timeout:       time.Duration(number("timeoutSeconds")) * time.Second,
-		version:       max(number("resourceVersion"), listVersion),
+		known:         max(number("resourceVersion")-listVersion, 0),
 		end:           query.Get(extra.EndParameter),
 	}
 	// Without a version, a watch begins with what there is.
 	if version := query.Get("resourceVersion"); query.Get("sendInitialEvents") == "" && (version == "" || version == "0") {
 		q.initialEvents = true
+	}
+	if q.initialEvents {
+		q.known = max(q.known, set.Changed)
 	}
 	if q.timeout <= 0 {
 		q.timeout = 30 * time.Minute
@@ -56,11 +59,11 @@ func (q watchRequest) serve(ctx context.Context, w *counted, f *form, set Option
 	defer cancel()
 	w.flush() // the client waits for the headers
 	if q.initialEvents {
-		if err := sendInitial(ctx, w, f, set.Pods); err != nil {
+		if err := sendInitial(ctx, w, f, set); err != nil {
 			return err
 		}
 		if q.bookmarks {
-			if err := sendBookmark(w, f, listVersion, map[string]string{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
+			if err := sendBookmark(w, f, set.ListVersion(), map[string]string{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
 				return err
 			}
 		}
@@ -68,14 +71,18 @@ func (q watchRequest) serve(ctx context.Context, w *counted, f *form, set Option
 	if q.end == extra.EndInitial {
 		return nil
 	}
-	if q.version-listVersion < set.Events {
+	if err := sendChanges(ctx, w, f, set, q.known, set.Changed); err != nil {
+		return err
+	}
+	known := max(q.known, set.Changed)
+	if known < set.Changed+set.Events {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(burstPause):
 		}
 	}
-	if err := sendBurst(ctx, w, f, set, q.version-listVersion); err != nil || q.end == extra.EndBurst {
+	if err := sendChanges(ctx, w, f, set, known, set.Changed+set.Events); err != nil || q.end == extra.EndBurst {
 		return err
 	}
 	ticker := time.NewTicker(bookmarkPeriod)
@@ -88,28 +95,28 @@ func (q watchRequest) serve(ctx context.Context, w *counted, f *form, set Option
 			if !q.bookmarks {
 				continue
 			}
-			if err := sendBookmark(w, f, listVersion+set.Events, nil); err != nil {
+			if err := sendBookmark(w, f, set.LastVersion(), nil); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func sendInitial(ctx context.Context, w *counted, f *form, pods int) error {
+func sendInitial(ctx context.Context, w *counted, f *form, set Options) error {
 	t := f.addedTiles.Get().(*tiles)
 	defer f.addedTiles.Put(t)
-	return sendEvents(ctx, w, t, 0, pods, func(id *identity, i int) { id.set(i, pods) })
+	return sendEvents(ctx, w, t, 0, set.Pods, set.identify)
 }
 
-// sendBurst sends the changes from the one after the first ones, which the
-// client knows.
-func sendBurst(ctx context.Context, w *counted, f *form, set Options, known int) error {
+// sendChanges sends changes: those after the first ones, which the client knows,
+// and up to a number of them.
+func sendChanges(ctx context.Context, w *counted, f *form, set Options, known, to int) error {
+	if known >= to {
+		return nil
+	}
 	t := f.modifiedTiles.Get().(*tiles)
 	defer f.modifiedTiles.Put(t)
-	return sendEvents(ctx, w, t, known, set.Events, func(id *identity, i int) {
-		id.set(i%set.Pods, set.Pods)
-		id.setVersion(listVersion + 1 + i)
-	})
+	return sendEvents(ctx, w, t, known, to, set.identifyChange)
 }
 
 func sendEvents(ctx context.Context, w *counted, t *tiles, from, to int, set func(id *identity, i int)) error {
@@ -127,8 +134,8 @@ func sendEvents(ctx context.Context, w *counted, t *tiles, from, to int, set fun
 	return nil
 }
 
-func sendBookmark(w *counted, f *form, version int, annotations map[string]string) error {
-	meta := metav1.ObjectMeta{ResourceVersion: strconv.Itoa(version), Annotations: annotations}
+func sendBookmark(w *counted, f *form, version string, annotations map[string]string) error {
+	meta := metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations}
 	var obj runtime.Object = &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: meta}
 	if f.metadata {
 		obj = metadataOf(&corev1.Pod{ObjectMeta: meta})

@@ -67,9 +67,11 @@ type Target struct {
 	Host  string
 	CA    []byte
 	Token string
-	// Objects is the number of pods, and Events that of changes in the burst of
-	// each watch, the last of which makes LastVersion.
+	// Objects is the number of pods, Changed how many of them have changed already,
+	// and Events that of changes in the burst of each watch, the last of which makes
+	// LastVersion.
 	Objects     int
+	Changed     int
 	Events      int
 	LastVersion string
 	// Simulated tells that it is a podserver.

@@ -25,9 +25,10 @@ const UsagePath = "/usage"
 
 // Usage is what a server has used so far, and what it is at.
 type Usage struct {
-	CPU     time.Duration // of the whole process
-	Bytes   int64         // of bodies written
-	Watches int64         // open now
+	CPU      time.Duration // of the whole process
+	Requests int64         // for lists and watches
+	Bytes    int64         // of bodies written
+	Watches  int64         // open now
 }
 
 // UsageOf asks the server of config what it has used.
