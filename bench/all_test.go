@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,15 +26,15 @@ func TestMain(m *testing.M) {
 // what came out against what can not be otherwise.
 func TestEveryContestantEndsEveryScenario(t *testing.T) {
 	p := defaultPlan()
-	p.pods, p.runs, p.burstPods, p.events = sizes{1000}, 1, 100, 1000
+	p.pods, p.runs, p.keys, p.burstPods, p.events = sizes{1000}, 1, 5000, 100, 1000
 	p.limits = race.Limits{SlowObjects: 100, IdleInformers: 10}
 	programs, err := buildPrograms(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, programs.remove()) }()
 	r := &report{plan: p}
-	require.NoError(t, p.runSize(t.Context(), r, programs.entries, 1000))
+	require.NoError(t, p.run(t.Context(), r, programs.entries))
 
-	require.Len(t, r.heats, len(race.Scenarios))
+	require.Len(t, r.heats, len(race.Served)+2) // and pods and random names for Storage
 	for _, h := range r.heats {
 		for _, e := range h.entries {
 			results := h.runs[e.Name]
@@ -42,9 +43,18 @@ func TestEveryContestantEndsEveryScenario(t *testing.T) {
 			t.Logf("%s: %+v", h.scenario, got)
 			require.Equal(t, e.Name, got.Contestant)
 			require.Greater(t, got.PeakRSS, int64(5<<20))
+			if h.scenario == race.Storage {
+				require.InDelta(t, 300, liveOf(got), 299)
+				require.InDelta(t, 300, liveLaterOf(got), 299)
+				for _, rate := range storeRates {
+					require.Positive(t, rate.took(got.Store), rate.name)
+				}
+				require.Positive(t, got.Store.GC)
+				continue
+			}
 			require.Positive(t, got.ServerCPU)
 			_, hasFloor := h.runs[e.Floor]
-			require.True(t, hasFloor || h.scenario != race.ColdStart && h.scenario != race.Relist, "%s has no floor %s", e.Name, e.Floor)
+			require.True(t, hasFloor || !slices.Contains([]race.Scenario{race.ColdStart, race.Relist, race.Restart}, h.scenario), "%s has no floor %s", e.Name, e.Floor)
 			if h.scenario == race.Idle {
 				require.InDelta(t, 7, got.Goroutines, 6)
 				require.InDelta(t, 100, idleKiB(got), 99)
@@ -56,6 +66,15 @@ func TestEveryContestantEndsEveryScenario(t *testing.T) {
 			case e.IsFloor():
 			case h.scenario == race.ColdStart:
 				require.Equal(t, 1000, got.Delivered)
+			case h.scenario == race.Restart:
+				require.Equal(t, int64(1), got.Requests)
+				require.Greater(t, got.ServerBytes, int64(3000*1000))
+				require.LessOrEqual(t, got.Synced, got.Wall)
+				if e.Memory == race.Nothing {
+					require.Equal(t, 1000, got.Delivered)
+				} else {
+					require.Equal(t, 1000/oneChangedIn, got.Delivered)
+				}
 			case h.scenario == race.Relist:
 				require.Zero(t, got.Delivered)
 			case h.scenario == race.SlowHandler:
@@ -111,6 +130,12 @@ func TestThousands(t *testing.T) {
 	require.Equal(t, "7", thousands(7))
 	require.Equal(t, "1,000", thousands(1000))
 	require.Equal(t, "1,002,003", thousands(1002003))
+}
+
+func TestThreeDigits(t *testing.T) {
+	require.Equal(t, "0.12", threeDigits(0.123))
+	require.Equal(t, "12.3", threeDigits(12.34))
+	require.Equal(t, "1235", threeDigits(1234.6))
 }
 
 func TestAServerThatCanNotStartIsReported(t *testing.T) {

@@ -34,7 +34,9 @@ func measureCapacity(ctx context.Context, entries []entry, target race.Target) (
 		errs := make([]error, readers)
 		var running sync.WaitGroup
 		for k := range readers {
-			running.Go(func() { results[k], errs[k] = entries[i].run(ctx, race.ColdStart, target, race.Limits{}) })
+			running.Go(func() {
+				results[k], errs[k] = entries[i].run(ctx, race.Order{Scenario: race.ColdStart, Target: target})
+			})
 		}
 		running.Wait()
 		if err := errors.Join(errs...); err != nil {

@@ -41,13 +41,20 @@ var charts = []chart{
 	{"bench-relist", "CPU of a list in which nothing has changed", "CPU time, × that of a GET of the same pods in JSON whose body is thrown away", "%.2f", race.Relist, true,
 		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
 	{"bench-watch", "Changes read", "changes per second of CPU time", "%.0f", race.WatchBurst, false, medianOf(perCPUSecond)},
+	{"bench-storage", "Memory of what is remembered", "bytes per key", "%.0f", race.Storage, true, medianOf(liveOf)},
+	{"bench-restart", "CPU of starting again", "CPU time in seconds", "%.2f", race.Restart, false, medianOf(cpu)},
 	{"bench-idle", "An idle informer", "heap and stacks in KiB", "%.0f", race.Idle, true, medianOf(idleKiB)},
 }
 
-// charts are those of a heat: of the first size, one for each scenario or two.
+// charts are those of a heat: of the first size or of pods' names, one for each
+// scenario or two.
 func (r *report) charts(h *results) (some []chart) {
+	shown := h.size == r.plan.pods[0]
+	if h.scenario == race.Storage {
+		shown = h.names == race.PodNames
+	}
 	for _, c := range charts {
-		if !r.plan.real && c.scenario == h.scenario && h.size == r.plan.pods[0] {
+		if !r.plan.real && c.scenario == h.scenario && shown {
 			some = append(some, c)
 		}
 	}
@@ -88,9 +95,9 @@ func colorOf(e entry) color.Color {
 	}
 }
 
-// shows tells whether a contestant has a bar: of the floors two are enough.
+// shows tells whether a contestant has a bar: of the servers' floors two are enough.
 func (c chart) shows(e entry) bool {
-	return !e.IsFloor() || c.floors && (e.Name == "floor-json" || e.Name == "floor-protobuf")
+	return !e.IsFloor() || c.floors && slices.Contains([]string{"floor-json", "floor-protobuf", "map-uint64"}, e.Name)
 }
 
 func (c chart) draw(h *results, path string) error {

@@ -17,6 +17,7 @@ type plan struct {
 	largeRuns   int
 	scenarios   string
 	contestants string
+	keys        int
 	burstPods   int
 	events      int
 	limits      race.Limits
@@ -28,7 +29,7 @@ type plan struct {
 
 func defaultPlan() *plan {
 	return &plan{
-		pods: sizes{100_000, 1_000_000}, runs: 3, largeRuns: 1, burstPods: 10_000, events: 100_000, peersMost: 100_000,
+		pods: sizes{100_000, 1_000_000}, runs: 3, largeRuns: 1, keys: 1_000_000, burstPods: 10_000, events: 100_000, peersMost: 100_000,
 		limits: race.Limits{IdleInformers: 200}, docs: "../docs",
 	}
 }
@@ -39,11 +40,12 @@ func (p *plan) flags(f *flag.FlagSet) {
 	f.IntVar(&p.largeRuns, "large-runs", p.largeRuns, "how often each is run with a set larger than -peers-most")
 	f.StringVar(&p.scenarios, "scenarios", "", "only these, with commas between them: "+fmt.Sprint(race.Scenarios))
 	f.StringVar(&p.contestants, "contestants", "", "only those whose name begins with one of these, and the floors")
+	f.IntVar(&p.keys, "keys", p.keys, "keys of a storage")
 	f.IntVar(&p.burstPods, "burst-pods", p.burstPods, "pods of the server that sends changes")
 	f.IntVar(&p.events, "events", p.events, "changes that it sends")
 	f.IntVar(&p.limits.SlowObjects, "slow-objects", 0, "objects after which a slow handler is stopped (0: all)")
 	f.IntVar(&p.limits.IdleInformers, "idle", p.limits.IdleInformers, "idle informers")
-	f.IntVar(&p.peersMost, "peers-most", p.peersMost, "largest set for client-go; a larger one is for ours and the floors, and for cold starts only")
+	f.IntVar(&p.peersMost, "peers-most", p.peersMost, "largest set for client-go; a larger one is for ours and the floors, and for cold starts and restarts only")
 	f.BoolVar(&p.real, "real", false, "against a kube-apiserver that is built and started, with pods created in it: 10,000 unless -pods says else")
 	f.BoolVar(&p.quick, "quick", false, "10,000 pods, once, and write no documents")
 	f.StringVar(&p.docs, "docs", p.docs, "directory for the tables and the charts; none if empty")
@@ -52,24 +54,23 @@ func (p *plan) flags(f *flag.FlagSet) {
 // settle gives what depends on other flags its value.
 func (p *plan) settle() {
 	if p.quick {
-		p.runs, p.docs, p.events, p.limits.IdleInformers, p.limits.SlowObjects = 1, "", 20_000, 50, 2_000
+		p.runs, p.docs, p.keys, p.events, p.limits.IdleInformers, p.limits.SlowObjects = 1, "", 100_000, 20_000, 50, 2_000
 	}
 	if (p.quick || p.real) && slices.Equal(p.pods, defaultPlan().pods) {
 		p.pods = sizes{10_000}
 	}
 }
 
-// takesPart tells whether a contestant is to be run through a scenario with a
-// set of a size.
-func (p *plan) takesPart(e entry, scenario race.Scenario, size int) bool {
+// takesPart tells whether a contestant is to be run in a heat.
+func (p *plan) takesPart(e entry, h heat) bool {
 	chosen := e.IsFloor() || p.contestants == ""
 	for prefix := range strings.SplitSeq(p.contestants, ",") {
 		chosen = chosen || prefix != "" && strings.HasPrefix(e.Name, prefix)
 	}
-	if size > p.peersMost {
+	if p.isLarge(h) {
 		chosen = chosen && !strings.HasPrefix(e.Name, "client-go")
 	}
-	return chosen && e.TakesPart(scenario)
+	return chosen && e.TakesPart(h.scenario)
 }
 
 // chosen tells whether a scenario is to be run with a set of a size.
@@ -80,6 +81,9 @@ func (p *plan) chosen(scenario race.Scenario, size int) bool {
 	switch scenario {
 	case race.ColdStart:
 		return true
+	case race.Storage, race.Restart:
+		// A kube-apiserver has no past, and nothing to do with a storage.
+		return !p.real
 	case race.Relist:
 		return size <= p.peersMost
 	case race.WatchBurst:
@@ -90,13 +94,16 @@ func (p *plan) chosen(scenario race.Scenario, size int) bool {
 	}
 }
 
-// runsOf is how often a set of a size is run.
-func (p *plan) runsOf(size int) int {
-	if size > p.peersMost {
+// runsOf is how often a heat is run.
+func (p *plan) runsOf(h heat) int {
+	if p.isLarge(h) {
 		return p.largeRuns
 	}
 	return p.runs
 }
+
+// isLarge tells whether a heat is of a set that is too large for client-go.
+func (p *plan) isLarge(h heat) bool { return h.scenario != race.Storage && h.size > p.peersMost }
 
 // sizes is a flag of numbers with commas between them.
 type sizes []int

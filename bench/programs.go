@@ -46,7 +46,7 @@ func buildPrograms(ctx context.Context) (_ *programs, err error) {
 	if output, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the contestants (in the directory bench): %w\n%s", err, output)
 	}
-	for _, name := range []string{"floor", "ours", "ourstyped", "clientgo"} {
+	for _, name := range []string{"floor", "ours", "ourstyped", "clientgo", "stores"} {
 		program := filepath.Join(dir, name)
 		var entries []race.Entry
 		if err := tell(ctx, program, race.Order{}, &entries); err != nil {
@@ -61,17 +61,18 @@ func buildPrograms(ctx context.Context) (_ *programs, err error) {
 
 func (p *programs) remove() error { return os.RemoveAll(p.dir) }
 
-// run has a contestant go through a scenario in a process of its own.
-func (e entry) run(ctx context.Context, scenario race.Scenario, target race.Target, limits race.Limits) (r race.Result, err error) {
-	before, err := usage(ctx, target)
+// run has a contestant obey an order in a process of its own.
+func (e entry) run(ctx context.Context, o race.Order) (r race.Result, err error) {
+	before, err := usage(ctx, o.Target)
 	if err != nil {
 		return r, err
 	}
-	if err := tell(ctx, e.program, race.Order{Contestant: e.Name, Scenario: scenario, Target: target, Limits: limits}, &r); err != nil {
+	o.Contestant = e.Name
+	if err := tell(ctx, e.program, o, &r); err != nil {
 		return r, err
 	}
-	after, err := usage(ctx, target)
-	r.ServerCPU = after.CPU - before.CPU
+	after, err := usage(ctx, o.Target)
+	r.ServerCPU, r.Requests, r.ServerBytes = after.CPU-before.CPU, after.Requests-before.Requests, after.Bytes-before.Bytes
 	return r, err
 }
 

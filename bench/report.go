@@ -64,15 +64,53 @@ func replaceSection(document []byte, section string, text []byte) ([]byte, error
 
 // tables writes what came out as Markdown.
 func (r *report) tables(b *bytes.Buffer, withCharts bool) {
-	title, server, command := "Beside client-go", "the simulated server (`bench/podserver`)", "make bench"
+	var following, storing, restarting []*results
+	for _, h := range r.heats {
+		switch h.scenario {
+		case race.Storage:
+			storing = append(storing, h)
+		case race.Restart:
+			restarting = append(restarting, h)
+		default:
+			following = append(following, h)
+		}
+	}
+	if len(following) > 0 {
+		r.followingSection(b)
+		r.heatTables(b, following, withCharts)
+	}
+	if len(r.capacity) > 0 {
+		r.capacityList(b)
+	}
+	if len(storing)+len(restarting) > 0 {
+		r.rememberingSection(b)
+	}
+	if len(storing) > 0 {
+		b.WriteString(storageNotes)
+		r.heatTables(b, storing, withCharts)
+	}
+	if len(restarting) > 0 {
+		b.WriteString(restartNotes)
+		r.heatTables(b, restarting, withCharts)
+	}
+}
+
+// commandLine is what was run.
+func commandLine() string {
+	if len(os.Args) > 2 {
+		return "cd bench && go run . " + strings.Join(os.Args[1:], " ")
+	}
+	return "make bench"
+}
+
+// followingSection begins the section on following a set.
+func (r *report) followingSection(b *bytes.Buffer) {
+	title, server := "Beside client-go", "the simulated server (`bench/podserver`)"
 	if r.plan.real {
 		title, server = "Against a kube-apiserver", "a kube-apiserver"
 	}
-	if len(os.Args) > 2 {
-		command = "cd bench && go run . " + strings.Join(os.Args[1:], " ")
-	}
 	fmt.Fprintf(b, "## %s\n\n    %s\n\n%s, in %v, against %s in a process of its own,\non %s,\nwhich server and client share%s.\n%s\n\n",
-		title, command, time.Now().UTC().Format(time.DateOnly), r.took.Round(time.Second), server, hardware(), r.load.alone(), medians(r.plan.runs))
+		title, commandLine(), time.Now().UTC().Format(time.DateOnly), r.took.Round(time.Second), server, hardware(), r.load.alone(), medians(r.plan.runs))
 	b.WriteString(`A floor is a GET of the same bytes, in the same way and form, whose body is thrown
 away: "own floor" compares with that, "JSON floor" with pages of 500 pods in JSON. A
 contestant is a process of its own, of a program that has none of the others' code.
@@ -82,10 +120,14 @@ client-go's informers (` + "`WatchListClient`" + ` is on by default).
 	if r.plan.real {
 		b.WriteString("This server compresses large lists, as all do by default, but no watch-lists.\n")
 	}
-	for _, h := range r.heats {
+}
+
+// heatTables writes the tables of heats, each with its charts.
+func (r *report) heatTables(b *bytes.Buffer, heats []*results, withCharts bool) {
+	for _, h := range heats {
 		switch h.scenario {
 		case race.ColdStart:
-			h.startTable(b, fmt.Sprintf("Cold start, %s pods%s", thousands(h.size), once(r.plan.runsOf(h.size))))
+			h.startTable(b, fmt.Sprintf("Cold start, %s pods%s", thousands(h.size), once(r.plan.runsOf(h.heat))))
 		case race.Relist:
 			h.startTable(b, fmt.Sprintf("The same again, nothing has changed, %s pods", thousands(h.size)))
 		case race.SlowHandler:
@@ -94,15 +136,16 @@ client-go's informers (` + "`WatchListClient`" + ` is on by default).
 			h.watchTable(b)
 		case race.Idle:
 			h.idleTable(b)
+		case race.Storage:
+			h.storageTables(b)
+		case race.Restart:
+			h.restartTable(b, once(r.plan.runsOf(h.heat)))
 		}
 		if withCharts {
 			for _, c := range r.charts(h) {
 				fmt.Fprintf(b, "\n![%s](%s.svg)\n", c.title, c.name)
 			}
 		}
-	}
-	if len(r.capacity) > 0 {
-		r.capacityList(b)
 	}
 }
 
@@ -193,7 +236,12 @@ func once(runs int) string {
 }
 
 func header(b *bytes.Buffer, title string, columns ...string) {
-	fmt.Fprintf(b, "\n### %s\n\n| |", title)
+	fmt.Fprintf(b, "\n### %s\n", title)
+	columnsOf(b, columns...)
+}
+
+func columnsOf(b *bytes.Buffer, columns ...string) {
+	b.WriteString("\n| |")
 	for _, c := range columns {
 		fmt.Fprintf(b, " %s |", c)
 	}

@@ -7,10 +7,12 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// heat is one scenario with a set of one size.
+// heat is one scenario with a set of one size, of keys that are like names if it
+// is about these.
 type heat struct {
 	scenario race.Scenario
 	size     int
+	names    race.Names
 }
 
 // results are those of one heat, by contestant and run. A contestant that did
@@ -69,6 +71,21 @@ func delivered(r race.Result) float64  { return float64(r.Delivered) }
 
 func perSecond(r race.Result) float64    { return float64(r.Objects) / seconds(r.Wall) }
 func perCPUSecond(r race.Result) float64 { return float64(r.Objects) / seconds(r.CPU) }
+
+// millionsPerSecond is how many objects a store took in a second, in millions, while
+// it did what took a time.
+func millionsPerSecond(took func(*race.StoreCosts) time.Duration) func(race.Result) float64 {
+	return func(r race.Result) float64 { return float64(r.Objects) / seconds(took(r.Store)) / 1e6 }
+}
+
+func liveOf(r race.Result) float64      { return float64(r.Store.Live) / float64(r.Objects) }
+func liveLaterOf(r race.Result) float64 { return float64(r.Store.LiveLater) / float64(r.Objects) }
+func peakOf(r race.Result) float64      { return float64(r.Store.Peak) / float64(r.Objects) }
+func gcMillis(r race.Result) float64    { return 1e3 * seconds(r.Store.GC) }
+
+func synced(r race.Result) float64     { return seconds(r.Synced) }
+func requests(r race.Result) float64   { return float64(r.Requests) }
+func receivedMB(r race.Result) float64 { return float64(r.ServerBytes) / (1 << 20) }
 
 func goroutines(r race.Result) float64 { return r.Goroutines }
 func stackKiB(r race.Result) float64   { return r.StackBytes / (1 << 10) }

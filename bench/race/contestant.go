@@ -19,9 +19,11 @@ const PageSize = 500
 type Entry struct {
 	Name string
 	// Floor is the contestant that reads the same bytes in the same way and throws
-	// them away. A floor is its own.
+	// them away; of a store, what it is compared with. A floor is its own.
 	Floor     string
 	Scenarios []Scenario
+	// Memory is what it starts again with.
+	Memory Memory
 }
 
 // TakesPart tells whether the contestant is made for a scenario.
@@ -30,11 +32,13 @@ func (e Entry) TakesPart(s Scenario) bool { return slices.Contains(e.Scenarios, 
 // IsFloor tells whether the contestant is a floor.
 func (e Entry) IsFloor() bool { return e.Floor == e.Name }
 
-// Contestant is one way to follow pods.
+// Contestant is one way to follow pods, or to remember objects.
 type Contestant struct {
 	Entry
 	// Connect makes what all its informers share.
 	Connect func(*Target) (Source, error)
+	// Open, of one that takes part in Storage, makes an empty store instead.
+	Open func() Store
 }
 
 // Source follows sets of pods over one client.

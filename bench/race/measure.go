@@ -20,6 +20,7 @@ type Result struct {
 	Delivered  int // handler calls in the time that was measured
 
 	Wall, CPU  time.Duration
+	Synced     time.Duration // of a restart: until it was synced
 	Allocs     uint64
 	AllocBytes uint64
 	PeakRSS    int64
@@ -31,8 +32,13 @@ type Result struct {
 	LiveBytes  float64
 	InUseBytes float64
 
-	// ServerCPU is what the server has used meanwhile.
-	ServerCPU time.Duration
+	// Store are the costs of a store.
+	Store *StoreCosts `json:",omitempty"`
+
+	// What the server has used meanwhile, was asked, and has sent.
+	ServerCPU   time.Duration
+	Requests    int64
+	ServerBytes int64
 }
 
 func (r *Result) notePeakRSS() (err error) {

@@ -16,6 +16,8 @@ type Order struct {
 	Scenario   Scenario
 	Target     Target
 	Limits     Limits
+	Names      Names  // of the objects that a store is to remember
+	Checkpoint string // a file, of Restart and Remember
 }
 
 // Main is the program of some contestants: it obeys one order and writes a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -26,10 +27,19 @@ const (
 	WatchBurst Scenario = "watch"
 	// Idle: many informers of empty sets, their watches established.
 	Idle Scenario = "idle"
+	// Storage: what remembers versions, without an informer.
+	Storage Scenario = "storage"
+	// Restart: in a new process, with or without a memory, a while after Remember,
+	// which leaves that.
+	Restart  Scenario = "restart"
+	Remember Scenario = "remember"
 )
 
-// Scenarios has all, in the order of the tables.
-var Scenarios = []Scenario{ColdStart, Relist, SlowHandler, WatchBurst, Idle}
+// Served has the scenarios of informers that need a server, and Scenarios all.
+var (
+	Served    = []Scenario{ColdStart, Relist, SlowHandler, WatchBurst, Idle, Restart}
+	Scenarios = append(slices.Clone(Served), Storage)
+)
 
 // SlowHandlerSleep is how long the slow handler sleeps for each object.
 const SlowHandlerSleep = time.Millisecond
@@ -44,18 +54,22 @@ type Limits struct {
 type trial struct {
 	Order
 	floor  bool
+	memory Memory
 	source Source
 	result Result
 }
 
 // run runs a contestant through the scenario of an order in this process.
-func (c Contestant) run(ctx context.Context, o Order) (Result, error) {
-	source, err := c.Connect(&o.Target)
-	if err != nil {
+func (c Contestant) run(ctx context.Context, o Order) (_ Result, err error) {
+	t := &trial{Order: o, floor: c.IsFloor(), memory: c.Memory}
+	t.result = Result{Contestant: c.Name, Scenario: o.Scenario, Objects: o.Target.Objects}
+	if o.Scenario == Storage {
+		err = t.store(c.Open())
+		return t.result, err
+	}
+	if t.source, err = c.Connect(&o.Target); err != nil {
 		return Result{}, err
 	}
-	t := &trial{Order: o, floor: c.IsFloor(), source: source}
-	t.result = Result{Contestant: c.Name, Scenario: o.Scenario, Objects: o.Target.Objects}
 	switch o.Scenario {
 	case ColdStart:
 		err = t.start(ctx, nil)
@@ -67,6 +81,10 @@ func (c Contestant) run(ctx context.Context, o Order) (Result, error) {
 		err = t.readBurst(ctx)
 	case Idle:
 		err = t.idleAround(ctx)
+	case Restart:
+		err = t.restart(ctx)
+	case Remember:
+		err = t.remember(ctx)
 	default:
 		err = errors.New("there is no such scenario")
 	}

@@ -32,7 +32,7 @@ func main() {
 				f := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 				return f, f.Core().V1().Pods().Informer()
 			}, err
-		}),
+		}, race.Restart),
 		contestant("client-go-dynamic", "floor-json-watchlist", func(t *race.Target) (source, error) {
 			client, err := dynamic.NewForConfig(t.Config())
 			return func(namespace string) (factory, cache.SharedIndexInformer) {
@@ -52,8 +52,8 @@ func main() {
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-func contestant(name, floor string, connect func(*race.Target) (source, error)) race.Contestant {
-	scenarios := []race.Scenario{race.ColdStart, race.SlowHandler, race.WatchBurst, race.Idle}
+func contestant(name, floor string, connect func(*race.Target) (source, error), more ...race.Scenario) race.Contestant {
+	scenarios := append([]race.Scenario{race.ColdStart, race.SlowHandler, race.WatchBurst, race.Idle}, more...)
 	return race.Contestant{Entry: race.Entry{Name: name, Floor: floor, Scenarios: scenarios},
 		Connect: func(t *race.Target) (race.Source, error) { return connect(t) }}
 }

@@ -17,9 +17,10 @@ func main() {
 	const watchList, paged = informer.ListModeAuto, informer.ListModePaged
 	raw, metadata, decoded := &informer.RawObject{}, &metav1.PartialObjectMetadata{}, &unstructured.Unstructured{}
 	starts := []race.Scenario{race.ColdStart, race.Relist}
-	every := race.Scenarios
+	every := append(starts, race.SlowHandler, race.WatchBurst, race.Idle)
 	race.Main(
-		ours.Contestant("ours-raw", "floor-json-watchlist", raw, json, watchList, every...),
+		ours.Contestant("ours-raw", "floor-json-watchlist", raw, json, watchList, append(every, race.Restart)...),
+		ours.Contestant("ours-raw-relist", "floor-json-watchlist", raw, json, watchList, race.Restart).Remembering(race.Versions),
 		ours.Contestant("ours-raw-paged", "floor-json", raw, json, paged, append(starts, race.SlowHandler)...),
 		ours.Contestant("ours-raw-protobuf", "floor-protobuf-watchlist", raw, protobuf, watchList, every...),
 		ours.Contestant("ours-raw-protobuf-paged", "floor-protobuf", raw, protobuf, paged, starts...),

@@ -11,5 +11,11 @@ import (
 )
 
 func main() {
-	race.Main(ours.Contestant("ours-typed", "floor-protobuf-watchlist", &corev1.Pod{}, runtime.ContentTypeJSON, informer.ListModeAuto, race.Scenarios...))
+	contestant := func(name string, scenarios ...race.Scenario) race.Contestant {
+		return ours.Contestant(name, "floor-protobuf-watchlist", &corev1.Pod{}, runtime.ContentTypeJSON, informer.ListModeAuto, scenarios...)
+	}
+	race.Main(
+		contestant("ours-typed", race.Served...),
+		contestant("ours-typed-relist", race.Restart).Remembering(race.Versions),
+	)
 }

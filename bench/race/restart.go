@@ -1,0 +1,100 @@
+package race
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/rvinformer/informer"
+)
+
+// Memory is what a contestant has of an earlier process when it starts again.
+type Memory string
+
+const (
+	// Nothing: it is told everything.
+	Nothing Memory = ""
+	// Versions: a storage from a checkpoint. It lists, and tells what differs.
+	Versions Memory = "versions"
+)
+
+// Remembering makes the contestant one that starts again with a memory.
+func (c Contestant) Remembering(m Memory) Contestant {
+	c.Memory = m
+	return c
+}
+
+// remember follows the set until it is known, and leaves a checkpoint.
+func (t *trial) remember(ctx context.Context) error {
+	storage := informer.NewResourceVersionStorage()
+	if err := t.start(ctx, storage); err != nil {
+		return err
+	}
+	file, err := os.Create(t.Checkpoint)
+	if err != nil {
+		return err
+	}
+	_, err = storage.WriteTo(file)
+	return errors.Join(err, file.Close())
+}
+
+// recall is what the contestant goes on from, if that is a storage.
+func (t *trial) recall() (*informer.ResourceVersionStorage, error) {
+	if t.memory != Versions {
+		return nil, nil
+	}
+	file, err := os.Open(t.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	storage := informer.NewResourceVersionStorage()
+	_, err = storage.ReadFrom(file)
+	return storage, err
+}
+
+// restart measures from the start of what remembers, or does not, until the
+// handler was told what it has to be.
+func (t *trial) restart(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	want := int64(t.Target.Objects)
+	if t.memory != Nothing {
+		want = int64(t.Target.Changed)
+	}
+	told := make(chan struct{})
+	var calls atomic.Int64
+	call := func(string) {
+		if calls.Add(1) == want {
+			close(told)
+		}
+	}
+	runtime.GC()
+	clock := startStopwatch()
+	storage, err := t.recall()
+	if err != nil {
+		cancel()
+		return err
+	}
+	f := t.source.Follow(ctx, Follow{Added: call, Updated: call, Storage: storage})
+	defer f.Wait()
+	defer cancel()
+	if err := done(ctx, f.Synced); err != nil {
+		return err
+	}
+	t.result.Synced = time.Since(clock.start)
+	if !t.floor {
+		if err := done(ctx, told); err != nil {
+			return err
+		}
+	}
+	clock.stop(&t.result)
+	t.result.Delivered = int(calls.Load())
+	if !t.floor && t.result.Delivered != int(want) {
+		return fmt.Errorf("%d objects were handed over instead of %d", t.result.Delivered, want)
+	}
+	return t.result.notePeakRSS()
+}

@@ -1,0 +1,156 @@
+package race
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Store remembers the versions of objects. It may be used by several.
+type Store interface {
+	// Put stores the version of an object, known or not, under the key that it makes
+	// of it. The object may be kept.
+	Put(obj *metav1.PartialObjectMetadata)
+	// Remove forgets an object.
+	Remove(obj *metav1.PartialObjectMetadata)
+	// Has reads the version of a key.
+	Has(key string) bool
+	// Pass reads each version, and counts them.
+	Pass() int
+	ListKeys() []string
+}
+
+// StoreCosts are what a store has cost.
+type StoreCosts struct {
+	// Live is what the garbage collector leaves of a filled store, LiveLater what it
+	// leaves after each object was updated, removed and put again, and Peak what the
+	// process had in addition at most while it was filled; in bytes of all keys.
+	Live, LiveLater, Peak int64
+	// The times are those of all keys.
+	Fill, Lookup, Absent, Update, Replace, Pass, ListKeys time.Duration
+	// GC is a full garbage collection beside the filled store.
+	GC time.Duration
+}
+
+// storing is one run of a store.
+type storing struct {
+	keys  keys
+	order []uint32 // random
+	store Store
+	costs StoreCosts
+}
+
+// repeated is how often is done what takes little time; the median counts.
+const repeated = 7
+
+// store measures a store.
+func (t *trial) store(empty Store) error {
+	n := t.Target.Objects
+	keys, err := t.Names.keys(n)
+	if err != nil {
+		return err
+	}
+	s := &storing{keys: keys, order: shuffled(n), store: empty}
+	clock := startStopwatch()
+	before := settledMemory()
+	debug.FreeOSMemory()
+	if err := forgetPeakRSS(); err != nil {
+		return err
+	}
+	rss, err := peakRSS()
+	if err != nil {
+		return err
+	}
+	live := func() int64 {
+		now := settledMemory()
+		return int64(now.HeapAlloc) - int64(before.HeapAlloc)
+	}
+
+	s.costs.Fill = s.objects(0, func(k int) int { return k }, s.store.Put)
+	if err := t.result.notePeakRSS(); err != nil {
+		return err
+	}
+	s.costs.Peak = t.result.PeakRSS - rss
+	s.costs.Live = live()
+	s.costs.GC = median(func() { runtime.GC() })
+	if err := s.read(); err != nil {
+		return err
+	}
+	s.costs.Update = s.objects(1, s.random, s.store.Put)
+	s.costs.Replace = s.objects(2, s.random, func(obj *metav1.PartialObjectMetadata) {
+		s.store.Remove(obj)
+		s.store.Put(obj)
+	})
+	s.costs.LiveLater = live()
+	if n != len(s.store.ListKeys()) {
+		return errors.New("it has other keys in the end")
+	}
+	clock.stop(&t.result)
+	t.result.Store = &s.costs
+	return nil
+}
+
+// read measures what changes nothing, and holds it against what must come out.
+func (s *storing) read() error {
+	found, foundNear := 0, 0
+	s.costs.Lookup = s.lookups(s.keys.at, &found)
+	s.costs.Absent = s.lookups(s.keys.near, &foundNear)
+	passed, listed := 0, 0
+	s.costs.Pass = median(func() { passed = s.store.Pass() })
+	s.costs.ListKeys = median(func() { listed = len(s.store.ListKeys()) })
+	if n := s.keys.len(); found != n || foundNear != 0 || passed != n || listed != n {
+		return fmt.Errorf("of %d keys it found %d, and %d others; it read %d and listed %d", n, found, foundNear, passed, listed)
+	}
+	return nil
+}
+
+func (s *storing) random(k int) int { return int(s.order[k]) }
+
+// objects makes an object of each key and times only what is done with it.
+func (s *storing) objects(age int, order func(k int) int, do func(*metav1.PartialObjectMetadata)) time.Duration {
+	return inParts(s.keys.len(), func(k int) *metav1.PartialObjectMetadata { return s.keys.object(order(k), age) }, do)
+}
+
+// lookups looks up a key made of each, in random order.
+func (s *storing) lookups(key func(i int) string, found *int) time.Duration {
+	return inParts(s.keys.len(), func(k int) string { return strings.Clone(key(s.random(k))) }, func(key string) {
+		if s.store.Has(key) {
+			*found++
+		}
+	})
+}
+
+// inParts makes some of n and does something with each of them, which alone is
+// timed, and so on. What was made is in the CPU's caches, as what was just read is.
+func inParts[T any](n int, make func(k int) T, do func(T)) (took time.Duration) {
+	var some [500]T
+	for first := 0; first < n; first += len(some) {
+		part := some[:min(len(some), n-first)]
+		for k := range part {
+			part[k] = make(first + k)
+		}
+		start := time.Now()
+		for _, one := range part {
+			do(one)
+		}
+		took += time.Since(start)
+	}
+	return took
+}
+
+func median(do func()) time.Duration {
+	var all []time.Duration
+	for range repeated {
+		start := time.Now()
+		do()
+		all = append(all, time.Since(start))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
