@@ -30,31 +30,31 @@ func (c Contestant) Remembering(m Memory) Contestant {
 
 // remember follows the set until it is known, and leaves a checkpoint.
 func (t *trial) remember(ctx context.Context) error {
-	storage := informer.NewResourceVersionStorage()
-	if err := t.start(ctx, storage); err != nil {
+	known := Follow{Storage: informer.NewResourceVersionStorage()}
+	if err := t.start(ctx, known); err != nil {
 		return err
 	}
 	file, err := os.Create(t.Checkpoint)
 	if err != nil {
 		return err
 	}
-	_, err = storage.WriteTo(file)
+	_, err = known.Storage.WriteTo(file)
 	return errors.Join(err, file.Close())
 }
 
-// recall is what the contestant goes on from, if that is a storage.
-func (t *trial) recall() (*informer.ResourceVersionStorage, error) {
-	if t.memory != Versions {
-		return nil, nil
+// recall is what the contestant goes on from.
+func (t *trial) recall() (known Follow, err error) {
+	if t.memory == Nothing {
+		return known, nil
 	}
 	file, err := os.Open(t.Checkpoint)
 	if err != nil {
-		return nil, err
+		return known, err
 	}
 	defer file.Close()
-	storage := informer.NewResourceVersionStorage()
-	_, err = storage.ReadFrom(file)
-	return storage, err
+	known.Storage = informer.NewResourceVersionStorage()
+	_, err = known.Storage.ReadFrom(file)
+	return known, err
 }
 
 // restart measures from the start of what remembers, or does not, until the
@@ -74,12 +74,13 @@ func (t *trial) restart(ctx context.Context) error {
 	}
 	runtime.GC()
 	clock := startStopwatch()
-	storage, err := t.recall()
+	with, err := t.recall()
 	if err != nil {
 		cancel()
 		return err
 	}
-	f := t.source.Follow(ctx, Follow{Added: call, Updated: call, Storage: storage})
+	with.Added, with.Updated = call, call
+	f := t.source.Follow(ctx, with)
 	defer f.Wait()
 	defer cancel()
 	if err := done(ctx, f.Synced); err != nil {

@@ -72,7 +72,7 @@ func (c Contestant) run(ctx context.Context, o Order) (_ Result, err error) {
 	}
 	switch o.Scenario {
 	case ColdStart:
-		err = t.start(ctx, nil)
+		err = t.start(ctx, Follow{})
 	case Relist:
 		err = t.startAgain(ctx)
 	case SlowHandler:
@@ -91,17 +91,19 @@ func (c Contestant) run(ctx context.Context, o Order) (_ Result, err error) {
 	return t.result, err
 }
 
-// start measures from the start until the set was handed over.
-func (t *trial) start(ctx context.Context, storage *informer.ResourceVersionStorage) error {
+// start measures from the start until the set was handed over. The handler is its
+// own, all else as given.
+func (t *trial) start(ctx context.Context, with Follow) error {
 	known := 0
-	if storage != nil {
-		known = storage.Len()
+	if with.Storage != nil {
+		known = with.Storage.Len()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var added atomic.Int64
 	runtime.GC()
 	clock := startStopwatch()
-	f := t.source.Follow(ctx, Follow{Added: func(string) { added.Add(1) }, Updated: func(string) {}, Storage: storage})
+	with.Added, with.Updated = func(string) { added.Add(1) }, func(string) {}
+	f := t.source.Follow(ctx, with)
 	defer f.Wait()
 	defer cancel()
 	if err := done(ctx, f.Synced); err != nil {
@@ -117,15 +119,15 @@ func (t *trial) start(ctx context.Context, storage *informer.ResourceVersionStor
 
 // startAgain measures the second of two starts.
 func (t *trial) startAgain(ctx context.Context) error {
-	storage := informer.NewResourceVersionStorage()
-	if err := t.start(ctx, storage); err != nil {
+	known := Follow{Storage: informer.NewResourceVersionStorage()}
+	if err := t.start(ctx, known); err != nil {
 		return err
 	}
 	debug.FreeOSMemory()
 	if err := forgetPeakRSS(); err != nil {
 		return err
 	}
-	return t.start(ctx, storage)
+	return t.start(ctx, known)
 }
 
 // startSlowly starts with a handler that sleeps, until it was told enough.
