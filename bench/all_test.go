@@ -50,6 +50,7 @@ func TestEveryContestantEndsEveryScenario(t *testing.T) {
 					require.Positive(t, rate.took(got.Store), rate.name)
 				}
 				require.Positive(t, got.Store.GC)
+				require.Positive(t, got.Store.GCCPU)
 				continue
 			}
 			require.Positive(t, got.ServerCPU)

@@ -19,7 +19,7 @@ func (r *report) rememberingSection(b *bytes.Buffer) {
 // Notes on the tables.
 var (
 	storageNotes = quoted(`
-In a storage, 'ours-storage' is a 'ResourceVersionStorage': keys, resource versions
+Of the storages, 'ours-storage' is a 'ResourceVersionStorage': keys, resource versions
 and UIDs. The maps hold keys and resource versions, with the 'sync.RWMutex' that a
 shared map needs; ours locks inside. 'client-go-store' is a 'ThreadSafeStore' with no
 index, of the least that an informer of client-go could store: of each object a
@@ -65,11 +65,11 @@ func (h *results) storageTables(b *bytes.Buffer) {
 		return fmt.Sprintf("%s%s (%s)", threeDigits(h.of(e.Name, figure)), unit, times(h.ratio(e.Name, e.Floor, figure)))
 	}
 	header(b, fmt.Sprintf("A storage of %s keys of %d bytes: %s", thousands(h.size), race.KeyLength, h.names),
-		"live, per key", "live later", "peak while it is filled", "a collection")
+		"live, per key", "live later", "peak while it is filled", "a collection", "its CPU")
 	for _, e := range h.entries {
-		row(b, e.Name, cell(e, " B", liveOf), cell(e, " B", liveLaterOf), cell(e, " B", peakOf), cell(e, " ms", gcMillis))
+		row(b, e.Name, cell(e, " B", liveOf), cell(e, " B", liveLaterOf), cell(e, " B", peakOf), cell(e, " ms", gcMillis), cell(e, " ms", gcCPUMillis))
 	}
-	b.WriteString("\nMillions per second:\n")
+	b.WriteString("\nMillions per second of the caller's CPU time:\n")
 	var names []string
 	for _, rate := range storeRates {
 		names = append(names, rate.name)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/rvinformer/informer/bench/race"
@@ -97,10 +96,17 @@ func (r *report) tables(b *bytes.Buffer, withCharts bool) {
 
 // commandLine is what was run.
 func commandLine() string {
-	if len(os.Args) > 2 {
-		return "cd bench && go run . " + strings.Join(os.Args[1:], " ")
+	if len(os.Args) <= 2 {
+		return "make bench"
 	}
-	return "make bench"
+	line := "cd bench && go run ."
+	for _, arg := range os.Args[1:] {
+		if arg == "" {
+			arg = `""`
+		}
+		line += " " + arg
+	}
+	return line
 }
 
 // followingSection begins the section on following a set.

@@ -72,8 +72,8 @@ func delivered(r race.Result) float64  { return float64(r.Delivered) }
 func perSecond(r race.Result) float64    { return float64(r.Objects) / seconds(r.Wall) }
 func perCPUSecond(r race.Result) float64 { return float64(r.Objects) / seconds(r.CPU) }
 
-// millionsPerSecond is how many objects a store took in a second, in millions, while
-// it did what took a time.
+// millionsPerSecond is of how many objects a store did something in a second, in
+// millions.
 func millionsPerSecond(took func(*race.StoreCosts) time.Duration) func(race.Result) float64 {
 	return func(r race.Result) float64 { return float64(r.Objects) / seconds(took(r.Store)) / 1e6 }
 }
@@ -82,6 +82,7 @@ func liveOf(r race.Result) float64      { return float64(r.Store.Live) / float64
 func liveLaterOf(r race.Result) float64 { return float64(r.Store.LiveLater) / float64(r.Objects) }
 func peakOf(r race.Result) float64      { return float64(r.Store.Peak) / float64(r.Objects) }
 func gcMillis(r race.Result) float64    { return 1e3 * seconds(r.Store.GC) }
+func gcCPUMillis(r race.Result) float64 { return 1e3 * seconds(r.Store.GCCPU) }
 
 func synced(r race.Result) float64     { return seconds(r.Synced) }
 func requests(r race.Result) float64   { return float64(r.Requests) }

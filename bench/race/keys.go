@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -49,7 +49,7 @@ func (n Names) keys(count int) (keys, error) {
 		all[i] = fmt.Sprintf("%sdeployment-%06d-%s-%s", namespace, set, letters(mix(set), 10), letters(mix(i)/27*27+uint64(i%pods), 5))
 	}
 	slices.Sort(all)
-	text, err := syscall.Mmap(-1, 0, count*KeyLength, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	text, err := unix.Mmap(-1, 0, count*KeyLength, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return "", err
 	}

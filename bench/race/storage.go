@@ -32,10 +32,12 @@ type StoreCosts struct {
 	// leaves after each object was updated, removed and put again, and Peak what the
 	// process had in addition at most while it was filled; in bytes of all keys.
 	Live, LiveLater, Peak int64
-	// The times are those of all keys.
+	// The caller's CPU time, for all keys. What else runs, the garbage collector too,
+	// is not in it.
 	Fill, Lookup, Absent, Update, Replace, Pass, ListKeys time.Duration
-	// GC is a full garbage collection beside the filled store.
-	GC time.Duration
+	// GC is how long a full garbage collection beside the filled store takes, GCCPU
+	// the CPU time of it.
+	GC, GCCPU time.Duration
 }
 
 // storing is one run of a store.
@@ -51,6 +53,8 @@ const repeated = 7
 
 // store measures a store.
 func (t *trial) store(empty Store) error {
+	runtime.LockOSThread() // its CPU time is measured
+	defer runtime.UnlockOSThread()
 	n := t.Target.Objects
 	keys, err := t.Names.keys(n)
 	if err != nil {
@@ -78,7 +82,8 @@ func (t *trial) store(empty Store) error {
 	}
 	s.costs.Peak = t.result.PeakRSS - rss
 	s.costs.Live = live()
-	s.costs.GC = median(func() { runtime.GC() })
+	s.costs.GC = median(wallTime, runtime.GC)
+	s.costs.GCCPU = median(cpuTime, runtime.GC)
 	if err := s.read(); err != nil {
 		return err
 	}
@@ -102,8 +107,8 @@ func (s *storing) read() error {
 	s.costs.Lookup = s.lookups(s.keys.at, &found)
 	s.costs.Absent = s.lookups(s.keys.near, &foundNear)
 	passed, listed := 0, 0
-	s.costs.Pass = median(func() { passed = s.store.Pass() })
-	s.costs.ListKeys = median(func() { listed = len(s.store.ListKeys()) })
+	s.costs.Pass = median(threadCPUTime, func() { passed = s.store.Pass() })
+	s.costs.ListKeys = median(threadCPUTime, func() { listed = len(s.store.ListKeys()) })
 	if n := s.keys.len(); found != n || foundNear != 0 || passed != n || listed != n {
 		return fmt.Errorf("of %d keys it found %d, and %d others; it read %d and listed %d", n, found, foundNear, passed, listed)
 	}
@@ -129,28 +134,29 @@ func (s *storing) lookups(key func(i int) string, found *int) time.Duration {
 // inParts makes some of n and does something with each of them, which alone is
 // timed, and so on. What was made is in the CPU's caches, as what was just read is.
 func inParts[T any](n int, make func(k int) T, do func(T)) (took time.Duration) {
-	var some [500]T
+	var some [1000]T
 	for first := 0; first < n; first += len(some) {
 		part := some[:min(len(some), n-first)]
 		for k := range part {
 			part[k] = make(first + k)
 		}
-		start := time.Now()
+		start := threadCPUTime()
 		for _, one := range part {
 			do(one)
 		}
-		took += time.Since(start)
+		took += threadCPUTime() - start
 	}
 	return took
 }
 
-func median(do func()) time.Duration {
-	var all []time.Duration
-	for range repeated {
-		start := time.Now()
+// median is what something takes of a kind of time.
+func median(now func() time.Duration, do func()) time.Duration {
+	var all [repeated]time.Duration
+	for i := range all {
+		start := now()
 		do()
-		all = append(all, time.Since(start))
+		all[i] = now() - start
 	}
-	slices.Sort(all)
-	return all[len(all)/2]
+	slices.Sort(all[:])
+	return all[repeated/2]
 }
