@@ -82,7 +82,7 @@ func (c *cluster) Run(ctx context.Context) {
 			what.missing = append(what.missing, err)
 			continue
 		}
-		f := newFeed(ctx, at, factory.ForResource("", resource), storage, c.feeds)
+		f := newFeed(at, factory.ForResource("", resource), storage, c.feeds)
 		c.mu.Lock()
 		c.followed = append(c.followed, f)
 		c.mu.Unlock()
@@ -149,17 +149,19 @@ func (c *cluster) dropUnserved(ctx context.Context, what found) error {
 	if err != nil {
 		return err
 	}
+	var gone []change
 	for _, resource := range stored {
 		served := slices.ContainsFunc(what.resources, func(r schema.GroupVersionResource) bool { return r.GroupResource() == resource })
-		if served {
-			continue
-		}
-		gone := change{kind: dropResource, place: place{c.name, resource.WithVersion("")}}
-		if err := c.feeds.writer.Put(ctx, gone); err != nil {
-			return err
+		if !served {
+			gone = append(gone, change{kind: dropResource, place: place{c.name, resource.WithVersion("")}})
 		}
 	}
-	return nil
+	if gone == nil {
+		return nil
+	}
+	within, cancel := newPatience(c.feeds.timeout, time.Now()).Context(ctx)
+	defer cancel()
+	return c.feeds.writer.Insist(within, gone...)
 }
 
 func (c *cluster) note(state discoveryState, problem error) {

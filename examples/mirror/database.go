@@ -138,7 +138,6 @@ func applyOne(ctx context.Context, tx *sql.Tx, put, remove *sql.Stmt, c change) 
 		_, err = tx.ExecContext(ctx, `DELETE FROM objects `+ofResource+` AND version <> ?`, cluster, r.Group, r.Resource, r.Version)
 	case dropResource:
 		_, err = tx.ExecContext(ctx, `DELETE FROM objects `+ofResource, cluster, r.Group, r.Resource)
-	case barrier:
 	default:
 		err = fmt.Errorf("unknown kind of change %d", c.kind)
 	}

@@ -36,8 +36,7 @@ func TestDatabase(t *testing.T) {
 
 	// In one transaction, the order counts.
 	apply(put(here, "ns", "a", "1", "13"), change{kind: removeRow, place: here, namespace: "ns", name: "a"}, put(here, "ns", "a", "4", "14"),
-		change{kind: removeRow, place: here, namespace: "ns", name: "b"}, change{kind: removeRow, place: here, namespace: "ns", name: "unknown"},
-		change{kind: barrier})
+		change{kind: removeRow, place: here, namespace: "ns", name: "b"}, change{kind: removeRow, place: here, namespace: "ns", name: "unknown"})
 	require.Equal(t, map[string]string{"ns/a": "14", "c": "12"}, seeded(t, db, here))
 
 	// Another version is not known, until its rows are replaced or dropped.

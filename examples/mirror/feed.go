@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 )
@@ -17,7 +16,7 @@ import (
 // settleTick is how often a feed in its first sync is asked whether it still gets on.
 const settleTick = 250 * time.Millisecond
 
-// feed brings one resource of one cluster into the database: an informer whose handler puts changes to the writer.
+// feed brings one resource of one cluster into the database: an informer whose batches are transactions.
 type feed struct {
 	place    place
 	informer informer.ResourceVersionInformer
@@ -25,13 +24,13 @@ type feed struct {
 	patience *patience
 	tally    tally
 	started  time.Time
-	synced   chan struct{} // closed when all that the first sync brought is committed
+	synced   chan struct{} // closed when the database has all that the first sync brought, and no row of another version
 	settled  chan struct{} // closed when the first sync has an outcome: synced, given up, or stopped
 
 	mu      sync.Mutex
 	took    time.Duration // the first sync, until it was complete or given up
 	gaveUp  error         // why the feed was ended before it was synced
-	problem error         // the first thing that went wrong in the handler
+	problem error         // the first object that could not be taken in
 }
 
 // feedConfig is what all feeds of a run have in common.
@@ -42,10 +41,11 @@ type feedConfig struct {
 	// Objects in a page of a list; 0 = the informer's default. All first lists run side by side, and each of them may hold
 	// a page, so this is what the memory of a start depends on.
 	pageSize int64
+	budget   *informer.Budget // of the objects on their way to the database
 }
 
 // newFeed prepares a feed. storage holds what the database knows already.
-func newFeed(ctx context.Context, at place, source cache.ListerWatcher, storage *informer.ResourceVersionStorage, config feedConfig) *feed {
+func newFeed(at place, source cache.ListerWatcher, storage *informer.ResourceVersionStorage, config feedConfig) *feed {
 	now := time.Now()
 	f := &feed{
 		place:    at,
@@ -60,25 +60,14 @@ func newFeed(ctx context.Context, at place, source cache.ListerWatcher, storage 
 		Storage:       storage,
 		ExampleObject: &unstructured.Unstructured{},
 		Prune:         config.prune,
+		Budget:        config.budget,
 
 		WatchListPageSize: config.pageSize,
-		ErrorHandler:      func(_ *informer.Reflector, err error) { f.patience.Failed(err) },
-		Handler: informer.ResourceEventHandlerDetailedFuncs{
-			AddFunc:    func(obj interface{}, _ bool) { f.put(ctx, obj, f.countAdded) },
-			UpdateFunc: func(_, obj interface{}) { f.put(ctx, obj, f.countUpdated) },
-			DeleteFunc: func(obj interface{}) { f.remove(ctx, obj) },
-			SyncFunc: func(interface{}) {
-				f.tally.unchanged.Add(1)
-				f.tally.handled.Add(1)
-			},
-		},
+		ErrorHandler:      func(_ *informer.Reflector, err error) { f.failed(err) },
+		BatchHandler:      f,
 	})
 	return f
 }
-
-func (f *feed) countAdded()   { f.tally.added.Add(1) }
-func (f *feed) countUpdated() { f.tally.updated.Add(1) }
-func (f *feed) countDeleted() { f.tally.deleted.Add(1) }
 
 // Run follows the resource until the context ends, or until the feed has given up its first sync.
 func (f *feed) Run(ctx context.Context) {
@@ -105,20 +94,18 @@ func (f *feed) settle(ctx context.Context) error {
 	if err := f.await(ctx, f.informer.HasSyncedChecker().Done()); err != nil {
 		return err
 	}
-	// The rows of another version stay until now, so that the mirror is never empty in between. This change is behind all
-	// that the first sync brought: when it is committed, they are.
-	ctx, cancel := f.patience.Context(ctx)
+	// Synced means acknowledged, and so committed. The rows of another version stay until now, so that the mirror is never
+	// empty in between.
+	within, cancel := f.patience.Context(ctx)
 	defer cancel()
-	last := change{kind: dropOldVersions, place: f.place, committed: func() {
-		f.mu.Lock()
-		f.took = time.Since(f.started)
-		f.mu.Unlock()
-		close(f.synced)
-	}}
-	if err := f.writer.Put(ctx, last); err != nil {
-		return fmt.Errorf("waiting for %s: %w", f.writer.name, err)
+	if err := f.writer.Insist(within, change{kind: dropOldVersions, place: f.place}); err != nil {
+		return err
 	}
-	return f.await(ctx, f.synced)
+	f.mu.Lock()
+	f.took = time.Since(f.started)
+	f.mu.Unlock()
+	close(f.synced)
+	return nil
 }
 
 // await waits for the channel, as long as the feed gets on.
@@ -130,7 +117,7 @@ func (f *feed) await(ctx context.Context, done <-chan struct{}) error {
 		case <-done:
 			return nil
 		case now := <-tick.C:
-			if err := f.patience.Spent(now, f.tally.handled.Load()); err != nil {
+			if err := f.patience.Spent(now, f.tally.Counts().handled); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -139,62 +126,58 @@ func (f *feed) await(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// put writes what the informer shows. It returns before the row is committed: after a crash the file holds an older resource
-// version for this object, and the next start sees the difference.
-func (f *feed) put(ctx context.Context, obj interface{}, committed func()) {
-	defer f.tally.handled.Add(1)
-
-	object, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		f.trouble(fmt.Errorf("an object came as %T, not as *unstructured.Unstructured", obj))
-		return
+// failed is told what goes wrong, and nil when a watch has started.
+func (f *feed) failed(err error) {
+	if unwritten := (*informer.BatchError)(nil); errors.As(err, &unwritten) {
+		err = unwritten.Err // whichever batch it was
 	}
-	text, err := encode(object)
-	if err != nil {
-		f.trouble(fmt.Errorf("%s cannot be written as JSON: %w", cache.MetaObjectToName(object), err))
-		return
-	}
-	f.trouble(f.handOver(ctx, change{
-		kind:            putRow,
-		place:           f.place,
-		namespace:       object.GetNamespace(),
-		name:            object.GetName(),
-		uid:             string(object.GetUID()),
-		resourceVersion: object.GetResourceVersion(),
-		object:          text,
-		committed:       committed,
-	}))
+	f.patience.Failed(err)
 }
 
-// remove deletes the row of an object that is gone. Where only a relist has found that out, the informer passes a tombstone
-// with the metadata that it knew.
-func (f *feed) remove(ctx context.Context, obj interface{}) {
-	defer f.tally.handled.Add(1)
-
-	name, err := nameOf(obj)
-	if err != nil {
-		f.trouble(fmt.Errorf("a deleted object has no name: %w", err))
-		return
+// OnBatch writes a batch in one transaction. When that is committed, the informer acknowledges the batch: its Storage never
+// has anything that the database does not have. When it fails, the informer tries it again.
+func (f *feed) OnBatch(ctx context.Context, events []informer.Event) error {
+	changes := make([]change, 0, len(events))
+	for _, e := range events {
+		if e.Type == informer.Synced {
+			continue
+		}
+		c, err := f.changeFor(e)
+		if err != nil {
+			f.trouble(fmt.Errorf("%s is passed over: %w", e.Key, err))
+			continue
+		}
+		changes = append(changes, c)
 	}
-	f.trouble(f.handOver(ctx, change{
-		kind:      removeRow,
-		place:     f.place,
-		namespace: name.Namespace,
-		name:      name.Name,
-		committed: f.countDeleted,
-	}))
-}
-
-// handOver puts a change to the writer. That the context ended first is no error: what is not written now differs at the
-// next start.
-func (f *feed) handOver(ctx context.Context, c change) error {
-	if err := f.writer.Put(ctx, c); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("handing a change over to the writer: %w", err)
+	if len(changes) > 0 {
+		if err := f.writer.Write(ctx, changes...); err != nil {
+			return err
+		}
 	}
+	f.tally.Add(events)
 	return nil
 }
 
-// trouble keeps the first thing that went wrong in a handler, which has no other way to report it. nil is ignored.
+// changeFor is what an event means for the table. Its error is for good: trying again would not help.
+func (f *feed) changeFor(e informer.Event) (change, error) {
+	name, err := cache.ParseObjectName(e.Key)
+	if err != nil {
+		return change{}, err
+	}
+	c := change{kind: removeRow, place: f.place, namespace: name.Namespace, name: name.Name}
+	if e.Type == informer.Deleted {
+		return c, nil
+	}
+	object, ok := e.Object.(*unstructured.Unstructured)
+	if !ok {
+		return change{}, fmt.Errorf("it came as %T, not as *unstructured.Unstructured", e.Object)
+	}
+	c.kind, c.uid, c.resourceVersion = putRow, string(object.GetUID()), e.ResourceVersion
+	c.object, err = encode(object)
+	return c, err
+}
+
+// trouble keeps the first object that could not be taken in.
 func (f *feed) trouble(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -214,7 +197,7 @@ func (f *feed) Row() row {
 		phase:  status.Phase.String(),
 		rows:   status.Objects,
 		queued: status.QueuedBytes,
-		counts: f.tally.counts(),
+		counts: f.tally.Counts(),
 		took:   time.Since(f.started),
 		failed: f.gaveUp != nil,
 	}
@@ -228,22 +211,17 @@ func (f *feed) Row() row {
 	}
 	if err := errors.Join(f.gaveUp, f.problem); err != nil {
 		r.problem = reason(err)
-	} else if status.LastError != nil && !errors.Is(status.LastError, context.Canceled) { // the end of the run is no problem
+	} else if isOwn(status.LastError) {
 		r.problem = reason(status.LastError)
 	}
 	return r
 }
 
-// nameOf finds the name of a deleted object, tombstones included.
-func nameOf(obj interface{}) (cache.ObjectName, error) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		return cache.ParseObjectName(gone.Key)
-	}
-	object, err := meta.Accessor(obj)
-	if err != nil {
-		return cache.ObjectName{}, err
-	}
-	return cache.MetaObjectToName(object), nil
+// isOwn tells a problem of the feed from the end of the run, which is none, and from a database that can not be written:
+// that is a problem of all feeds, and the writer tells it.
+func isOwn(err error) bool {
+	unwritten := (*informer.BatchError)(nil)
+	return err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, &unwritten)
 }
 
 // encode is the one form in which an object is stored: JSON with sorted keys, so that equal objects are equal texts.

@@ -1,13 +1,13 @@
 // Command mirror copies the objects of any number of Kubernetes clusters into one SQLite file, in little memory, and keeps
 // the file up to date.
 //
-// Its words: a place is one resource of one cluster. A feed is the informer of a place, with the handler that turns what
-// it sees into changes. The writer is the one goroutine that brings the changes of all feeds into the database. A feed is
-// synced when all that its first list showed is on disk.
+// Its words: a place is one resource of one cluster. A feed is the informer of a place, as a handler of batches that makes
+// each of them one transaction. The writer gives the feeds their turns at the database. A feed is synced when all that its
+// first list showed is on disk.
 //
-// Objects and their resource versions are stored in the same transaction, and a start seeds the informers with these
-// resource versions. So it does not matter that handlers return before the commit: whatever a crash has cut off differs
-// from the server at the next start, and is delivered again.
+// A batch is acknowledged when its transaction is committed, so an informer knows what the database has, and nothing else.
+// Objects and their resource versions are in the same rows, and a start seeds the informers with these resource versions: it
+// is told what differs.
 package main
 
 import (

@@ -6,10 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rvinformer/informer"
 	"k8s.io/client-go/rest"
 )
 
-// mirror is one run: the clusters, the file, and the writer between them.
+// mirror is one run: the clusters, the file, and the writer between them, which gives them their turns.
 type mirror struct {
 	database *database
 	writer   *writer
@@ -35,33 +36,36 @@ const (
 	clientBurst = 300
 )
 
+// maxWaiting bounds the bytes of all objects that are read and not in the file yet. Beyond it the informers stop reading from
+// their servers.
+const maxWaiting = 4 << 20
+
 func newMirror(config mirrorConfig, to *screen) *mirror {
 	m := &mirror{
 		database: config.database,
 		writer:   newWriter("database "+config.database.path, config.store, to.Say),
 		screen:   to,
 	}
+	budget := informer.NewBudget(maxWaiting)
 	for _, e := range config.endpoints {
 		client := rest.CopyConfig(e.client)
 		client.UserAgent = "rvinformer-mirror"
 		client.QPS, client.Burst = clientQPS, clientBurst
-		feeds := feedConfig{writer: m.writer, timeout: config.timeout, prune: config.prune, pageSize: config.pageSize}
+		feeds := feedConfig{writer: m.writer, timeout: config.timeout, prune: config.prune, pageSize: config.pageSize, budget: budget}
 		m.clusters = append(m.clusters, newCluster(endpoint{e.name, client}, config.resources, config.database, feeds))
 	}
 	return m
 }
 
-// Run mirrors until the context ends or during returns, which runs meanwhile. It returns after all that was received is
-// written and every goroutine has ended; the error is during's and the writer's.
+// Run mirrors until the context ends or during returns, which runs meanwhile. It returns after the batches in progress are
+// written and every goroutine has ended; the error is during's, and what could not be written.
 func (m *mirror) Run(ctx context.Context, during func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watched, lookAway := context.WithCancel(ctx)
 	defer lookAway()
 
-	var display, clusters, writing sync.WaitGroup
-	var lost error
-	writing.Go(func() { lost = m.writer.Run(ctx) })
+	var display, clusters sync.WaitGroup
 	for _, c := range m.clusters {
 		clusters.Go(func() { c.Run(ctx) })
 	}
@@ -69,15 +73,12 @@ func (m *mirror) Run(ctx context.Context, during func(context.Context) error) er
 
 	err := during(ctx)
 
-	// In this order: first the display, to which the end of everything would look like trouble, then whoever puts changes,
-	// and then the writer, which has all of them by then.
+	// First the display, to which the end of everything would look like trouble.
 	lookAway()
 	display.Wait()
 	cancel()
 	clusters.Wait()
-	m.writer.Close()
-	writing.Wait()
-	return errors.Join(err, lost)
+	return errors.Join(err, m.writer.Unwritten())
 }
 
 // Settled waits until every resource of every cluster is synced, and its objects in the database, or given up.

@@ -1,27 +1,48 @@
 package main
 
-import "sync/atomic"
+import (
+	"sync"
 
-// tally counts what came of the objects of one feed. Added, updated and deleted are counted when they are committed,
-// unchanged when it is seen.
+	"github.com/rvinformer/informer"
+)
+
+// tally counts what came of the objects of one feed.
 type tally struct {
-	added, updated, deleted, unchanged atomic.Int64
-	handled                            atomic.Int64 // calls of the handler that returned: the sign of progress
+	mu  sync.Mutex
+	sum counts
 }
 
-// counts is a tally at one moment.
+// counts is a tally at one moment. All of it is in the database, or was there already.
 type counts struct {
-	added, updated, deleted, unchanged, handled int64
+	added, updated, deleted, unchanged int64
+	handled                            int64 // all events that were taken in: the sign of progress
 }
 
-func (t *tally) counts() counts {
-	return counts{
-		added:     t.added.Load(),
-		updated:   t.updated.Load(),
-		deleted:   t.deleted.Load(),
-		unchanged: t.unchanged.Load(),
-		handled:   t.handled.Load(),
+// Add counts what was taken in.
+func (t *tally) Add(events []informer.Event) {
+	c := counts{handled: int64(len(events))}
+	for _, e := range events {
+		switch e.Type {
+		case informer.Added:
+			c.added++
+		case informer.Updated:
+			c.updated++
+		case informer.Deleted:
+			c.deleted++
+		case informer.Synced:
+			c.unchanged++
+		}
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sum = t.sum.plus(c)
+}
+
+// Counts returns the sum so far.
+func (t *tally) Counts() counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sum
 }
 
 func (c counts) plus(d counts) counts {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -14,25 +13,21 @@ type store interface {
 	Apply(ctx context.Context, changes []change) error
 }
 
-const (
-	// maxWaiting bounds the bytes between all handlers and the file. Beyond it handlers wait, and with them the informers,
-	// which then stop reading from their servers.
-	maxWaiting = 4 << 20
-	maxBatch   = 512
-)
+// lastWrite is for how long a write goes on after its context has ended: a stop is no reason to lose a batch in the midst of
+// its transaction, and what waits for its turn behind it.
+const lastWrite = 10 * time.Second
 
-// writer is the one goroutine that writes to the store, on behalf of all handlers. A batch is what has come in while the one
-// before it was being written, so batches grow under load, and a lone change does not wait for company.
-//
-// A batch that fails is tried again until it succeeds or the writer's context ends; nothing overtakes it.
+// writer writes to the store for all feeds: one transaction at a time, in the order in which they came. It tells that this
+// fails, and that it works again, once per outage, however many batches of however many feeds meet it.
 type writer struct {
 	name    string // of the store, for messages
 	store   store
-	backoff wait.Backoff // between tries of the same batch
+	backoff wait.Backoff // of Insist
 	say     func(line string)
 
-	changes chan change
-	room    *semaphore.Weighted // bytes; acquired by put, released after the batch is done with
+	// turn is held by who writes. Those who wait for it get it in their order.
+	turn   chan struct{}
+	outage *outage // nil while all is well; belongs to who has the turn
 }
 
 func newWriter(name string, to store, say func(line string)) *writer {
@@ -41,107 +36,95 @@ func newWriter(name string, to store, say func(line string)) *writer {
 		store:   to,
 		backoff: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 15 * time.Second},
 		say:     say,
-		changes: make(chan change, maxBatch),
-		room:    semaphore.NewWeighted(maxWaiting),
+		turn:    make(chan struct{}, 1),
 	}
 }
 
-// Put hands over a change. It waits while the writer has its hands full, at most until the context ends.
-func (w *writer) Put(ctx context.Context, c change) error {
-	if err := w.room.Acquire(ctx, weight(c)); err != nil {
-		return context.Cause(ctx)
-	}
+// Write brings changes into the store, all or none. Whoever gets an error tries again; the writer counts the changes as
+// missing until then. When the context ends there is still a little time.
+func (w *writer) Write(ctx context.Context, changes ...change) error {
+	within, cancel := outlast(ctx, lastWrite)
+	defer cancel()
 	select {
-	case w.changes <- c:
-		return nil
-	case <-ctx.Done():
-		w.room.Release(weight(c))
-		return context.Cause(ctx)
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-within.Done():
 	}
-}
-
-// Flush waits until everything that was put before is committed.
-func (w *writer) Flush(ctx context.Context) error {
-	done := make(chan struct{})
-	if err := w.Put(ctx, change{kind: barrier, committed: func() { close(done) }}); err != nil {
-		return err
+	if within.Err() != nil {
+		return fmt.Errorf("%s: %w", w.name, context.Cause(within))
 	}
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%s: not everything is written yet: %w", w.name, context.Cause(ctx))
+	err := w.store.Apply(within, changes)
+	if err != nil && within.Err() != nil {
+		err = context.Cause(within) // the store says only that it was interrupted
 	}
-}
-
-// Close tells Run that nothing more comes. All callers of Put must have returned.
-func (w *writer) Close() { close(w.changes) }
-
-// Run writes until Close, and all that was put before it. Once the context has ended, a batch that fails is not tried again.
-// The error says how much was lost, and why; the next start fetches it.
-func (w *writer) Run(ctx context.Context) error {
-	var lost int
-	var reason error
-	for {
-		batch, bytes := w.next()
-		if len(batch) == 0 {
-			break
-		}
-		if err := w.write(ctx, batch); err != nil {
-			lost, reason = lost+len(batch), err
-		} else {
-			for _, c := range batch {
-				if c.committed != nil {
-					c.committed()
-				}
-			}
-		}
-		w.room.Release(bytes)
+	line := w.note(changes, err)
+	if line != "" && ctx.Err() == nil { // later, Unwritten tells
+		w.say(w.name + ": " + line)
 	}
-	if reason != nil {
-		return fmt.Errorf("%s: %d changes are not written, the next start fetches them again: %w", w.name, lost, reason)
+	if err != nil {
+		return fmt.Errorf("%s: %w", w.name, err)
 	}
 	return nil
 }
 
-// next waits for a change and takes along what else is there. It returns nothing after Close.
-func (w *writer) next() (batch []change, bytes int64) {
-	for c := range w.changes {
-		batch, bytes = append(batch, c), bytes+weight(c)
-		if len(w.changes) == 0 || len(batch) == maxBatch {
-			break
+// Insist is Write for who is not called again, as the handler of an informer is: it tries until it succeeds or the context ends.
+func (w *writer) Insist(ctx context.Context, changes ...change) error {
+	for backoff := w.backoff; ; {
+		err := w.Write(ctx, changes...)
+		if err == nil {
+			return nil
 		}
-	}
-	return batch, bytes
-}
-
-// write tries until it succeeds or the context ends, and says so once when writing breaks and once when it works again.
-func (w *writer) write(ctx context.Context, batch []change) error {
-	// The last batches are written after the context of the run has ended: a stop is no reason to lose them.
-	err := w.store.Apply(context.WithoutCancel(ctx), batch)
-	if err == nil {
-		return nil
-	}
-	began, said, backoff := time.Now(), err.Error(), w.backoff
-	w.say(fmt.Sprintf("%s: cannot write: %v; the informers wait while it is tried again", w.name, err))
-	for {
 		select {
 		case <-time.After(backoff.Step()):
 		case <-ctx.Done():
-			return err
-		}
-		if err = w.store.Apply(context.WithoutCancel(ctx), batch); err == nil {
-			w.say(fmt.Sprintf("%s: writing again, after %s", w.name, time.Since(began).Round(time.Millisecond)))
-			return nil
-		}
-		if err.Error() != said {
-			said = err.Error()
-			w.say(fmt.Sprintf("%s: still cannot write: %v", w.name, err))
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 	}
 }
 
-// weight is the room that a change takes. One that is larger than all the room there is gets all of it, alone.
-func weight(c change) int64 {
-	return min(c.size(), maxWaiting)
+// Unwritten says how much has failed and was not written since, and why. It is for the end, when nobody writes any more.
+func (w *writer) Unwritten() error {
+	if w.outage == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %d changes are not written, the next start fetches them again: %w", w.name, len(w.outage.missing), w.outage.reason)
+}
+
+// note keeps the outage up to date with what became of changes, and returns what there is to tell.
+func (w *writer) note(changes []change, err error) string {
+	switch {
+	case err == nil && w.outage == nil:
+		return ""
+	case err == nil:
+		if !w.outage.written(changes) {
+			return ""
+		}
+		line := fmt.Sprintf("writing again, after %s", time.Since(w.outage.began).Round(time.Millisecond))
+		w.outage = nil
+		return line
+	case w.outage == nil:
+		w.outage = newOutage(time.Now())
+		w.outage.failed(changes, err)
+		return fmt.Sprintf("cannot write: %v; the informers wait while it is tried again", err)
+	case w.outage.failed(changes, err):
+		return fmt.Sprintf("still cannot write: %v", err)
+	default:
+		return ""
+	}
+}
+
+// outlast returns a context that ends so much later than its parent does.
+func outlast(parent context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() {
+		select {
+		case <-time.After(by):
+			cancel(fmt.Errorf("not done within %s of the stop", by))
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
 }

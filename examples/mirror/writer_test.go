@@ -12,166 +12,185 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// memoryStore keeps the names of what was written, by batch.
+// memoryStore keeps the names of what was written, by transaction.
 type memoryStore struct {
-	mu      sync.Mutex
 	batches [][]string
-	err     error
-	entered chan struct{} // if set: Apply tells that it was called, and waits for leave
-	leave   chan struct{}
+	fail    func(name string) error // asked for each change, if set
+	takes   time.Duration           // for a transaction
+	busy    bool
 }
 
-func (s *memoryStore) Apply(_ context.Context, changes []change) error {
-	if s.entered != nil {
-		s.entered <- struct{}{}
-		<-s.leave
+func (s *memoryStore) Apply(ctx context.Context, changes []change) error {
+	if s.busy {
+		return errors.New("two transactions at a time")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err != nil {
-		return s.err
+	s.busy = true
+	defer func() { s.busy = false }()
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return errors.New("interrupted")
 	}
 	var names []string
 	for _, c := range changes {
+		if s.fail != nil {
+			if err := s.fail(c.name); err != nil {
+				return err
+			}
+		}
 		names = append(names, c.name)
 	}
 	s.batches = append(s.batches, names)
 	return nil
 }
 
-func (s *memoryStore) setError(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.err = err
-}
+// said is what a writer said.
+type said struct{ lines []string }
 
-func (s *memoryStore) names() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var names []string
-	for _, batch := range s.batches {
-		names = append(names, batch...)
+func (s *said) say(line string) { s.lines = append(s.lines, line) }
+
+func named(names ...string) (changes []change) {
+	for _, name := range names {
+		changes = append(changes, change{name: name})
 	}
-	return names
+	return changes
 }
 
-// runWriter runs a writer until stop, which returns its error and what it said.
-func runWriter(to store) (w *writer, cancel func(), stop func() (string, error)) {
-	var said []string
-	w = newWriter("store", to, func(line string) { said = append(said, line) })
-	ctx, cancel := context.WithCancel(context.Background())
-	var going sync.WaitGroup
-	var err error
-	going.Go(func() { err = w.Run(ctx) })
-	return w, cancel, func() (string, error) {
-		w.Close()
-		going.Wait()
-		cancel()
-		return strings.Join(said, "\n"), err
-	}
-}
-
+// Those who write side by side get their turn in the order in which they came, and all of them.
 func TestWriterKeepsTheOrder(t *testing.T) {
-	to := &memoryStore{}
-	w, _, stop := runWriter(to)
-	var want []string
-	for i := range 3 * maxBatch {
-		name := strings.Repeat("x", i%7+1)
-		want = append(want, name)
-		require.NoError(t, w.Put(t.Context(), change{name: name}))
-	}
-	said, err := stop()
-	require.NoError(t, err)
-	require.Empty(t, said)
-	require.Equal(t, want, to.names())
-	for _, batch := range to.batches {
-		require.LessOrEqual(t, len(batch), maxBatch)
-	}
-}
-
-// A batch that fails is repeated as it is; what comes behind it waits. It is told once that it fails, and once that it does
-// not any more.
-func TestWriterRepeatsAFailedBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		to := &memoryStore{err: errors.New("disk full")}
-		w, _, stop := runWriter(to)
-		committed := 0
-		for _, name := range []string{"a", "b", "c"} {
-			require.NoError(t, w.Put(t.Context(), change{name: name, committed: func() { committed++ }}))
+		to := &memoryStore{takes: time.Second}
+		w := newWriter("store", to, nil)
+		var writing sync.WaitGroup
+		var want [][]string
+		for i := range 100 {
+			name := strings.Repeat("x", i)
+			want = append(want, []string{name, "y"})
+			writing.Go(func() { require.NoError(t, w.Write(t.Context(), named(name, "y")...)) })
+			synctest.Wait()
 		}
-		time.Sleep(time.Minute)
-		require.Empty(t, to.names())
-		require.Zero(t, committed)
-
-		to.setError(errors.New("disk broken"))
-		time.Sleep(time.Minute)
-		to.setError(nil)
-		require.NoError(t, w.Flush(t.Context()))
-		require.Equal(t, 3, committed)
-
-		said, err := stop()
-		require.NoError(t, err)
-		require.Equal(t, []string{"a", "b", "c", ""}, to.names()) // the last one is the barrier of Flush
-		lines := strings.Split(said, "\n")
-		require.Len(t, lines, 3)
-		require.Equal(t, "store: cannot write: disk full; the informers wait while it is tried again", lines[0])
-		require.Equal(t, "store: still cannot write: disk broken", lines[1])
-		require.Contains(t, lines[2], "store: writing again, after 2m")
+		writing.Wait()
+		require.Equal(t, want, to.batches)
+		require.NoError(t, w.Unwritten())
 	})
 }
 
-// After the context has ended, each batch is tried once, and the error counts what is lost.
-func TestWriterGivesUpAtTheEnd(t *testing.T) {
+// It is told once that writing fails, once for each other reason, and once that all is written that had failed, however
+// many write side by side, and although some of them succeed meanwhile.
+func TestWriterTellsAnOutageOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		to := &memoryStore{err: errors.New("disk full")}
-		w, cancel, stop := runWriter(to)
-		require.NoError(t, w.Put(t.Context(), change{name: "a"}))
-		synctest.Wait()
-		require.NoError(t, w.Put(t.Context(), change{name: "b"}))
-		cancel()
-		_, err := stop()
-		require.EqualError(t, err, "store: 2 changes are not written, the next start fetches them again: disk full")
+		full, broken := errors.New("disk full"), errors.New("disk broken")
+		why := full
+		to := &memoryStore{fail: func(name string) error {
+			if strings.HasPrefix(name, "small") {
+				return nil
+			}
+			return why
+		}}
+		var told said
+		w := newWriter("store", to, told.say)
+		write := func(names ...string) error { return w.Write(t.Context(), named(names...)...) }
+
+		require.NoError(t, write("small"))
+		require.ErrorIs(t, write("a", "b"), full)
+		require.EqualError(t, write("c"), "store: disk full")
+		require.NoError(t, write("small"))
+		why = broken
+		require.ErrorIs(t, write("c"), broken)
+		why = full
+		require.ErrorIs(t, write("a", "b"), full)
+		require.EqualError(t, w.Unwritten(), "store: 3 changes are not written, the next start fetches them again: disk full")
+
+		time.Sleep(time.Minute)
+		why = nil
+		require.NoError(t, write("d"))
+		require.NoError(t, write("b", "a"))
+		require.Len(t, told.lines, 2, "c is missing yet")
+		require.NoError(t, write("c", "d"))
+		require.Equal(t, []string{
+			"store: cannot write: disk full; the informers wait while it is tried again",
+			"store: still cannot write: disk broken",
+			"store: writing again, after 1m0s",
+		}, told.lines)
+		require.NoError(t, w.Unwritten())
+
+		why = full
+		require.Error(t, write("e"))
+		require.Len(t, told.lines, 4, "a new outage is told again")
 	})
 }
 
-// What was put is written, even if the context has ended before its turn came.
-func TestWriterFlushesAtTheEnd(t *testing.T) {
-	to := &memoryStore{entered: make(chan struct{}), leave: make(chan struct{})}
-	w, cancel, stop := runWriter(to)
-	require.NoError(t, w.Put(t.Context(), change{name: "a"}))
-	<-to.entered
-	require.NoError(t, w.Put(t.Context(), change{name: "b"}))
-	cancel()
-	to.leave <- struct{}{}
-	<-to.entered
-	to.leave <- struct{}{}
-	_, err := stop()
-	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, to.names())
+// Rows of one name in two resources, or two clusters, are not one.
+func TestWriterTellsRowsApart(t *testing.T) {
+	why := errors.New("disk full")
+	w := newWriter("store", &memoryStore{fail: func(string) error { return why }}, func(string) {})
+	here, there := put(place{"here", pods}, "ns", "a", "1", "1"), put(place{"there", pods}, "ns", "a", "1", "1")
+	require.Error(t, w.Write(t.Context(), here))
+	why = nil
+	require.NoError(t, w.Write(t.Context(), there))
+	require.ErrorContains(t, w.Unwritten(), "1 changes")
+	require.NoError(t, w.Write(t.Context(), here))
+	require.NoError(t, w.Unwritten())
 }
 
-// The bytes that wait are bounded; a handler that finds no room waits, but not longer than its context.
-func TestWriterBoundsWhatWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		to := &memoryStore{entered: make(chan struct{}), leave: make(chan struct{})}
-		w, _, stop := runWriter(to)
-		huge := change{name: "huge", object: strings.Repeat("x", 2*maxWaiting)} // larger than all the room: it goes alone
-		require.NoError(t, w.Put(t.Context(), huge))
-		<-to.entered
+// What is under way when the run ends is written, and what waits for its turn, but not for ever.
+func TestWriterAtTheEnd(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		takes   time.Duration // a transaction
+		ends    time.Duration // the last of three writes
+		written int
+		want    string
+	}{
+		{"quick", time.Second, 3 * time.Second, 3, ""},
+		{"slow", 7 * time.Second, lastWrite + time.Second, 1,
+			"changes are not written, the next start fetches them again: not done within 10s of the stop"},
+		{"stuck", time.Hour, lastWrite + time.Second, 0,
+			"changes are not written, the next start fetches them again: not done within 10s of the stop"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				to := &memoryStore{takes: tt.takes}
+				var told said
+				w := newWriter("store", to, told.say)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				began := time.Now()
+				var writing sync.WaitGroup
+				for _, name := range []string{"a", "b", "c"} {
+					writing.Go(func() { _ = w.Write(ctx, named(name)...) })
+				}
+				writing.Wait()
+				require.Equal(t, tt.ends, time.Since(began))
+				require.Len(t, to.batches, tt.written)
+				require.Empty(t, told.lines)
+				if tt.want == "" {
+					require.NoError(t, w.Unwritten())
+				} else {
+					require.ErrorContains(t, w.Unwritten(), tt.want)
+				}
+			})
+		})
+	}
+}
 
+// Insist tries until it succeeds, or says why it did not.
+func TestWriterInsists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &memoryStore{fail: func(string) error { return errors.New("disk full") }}
+		w := newWriter("store", to, func(string) {})
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("no patience"))
 		defer cancel()
-		require.EqualError(t, w.Put(ctx, change{name: "small"}), "no patience")
+		require.EqualError(t, w.Insist(ctx, named("a")...), "no patience: store: disk full")
 
-		going := make(chan error)
-		go func() { going <- w.Put(t.Context(), change{name: "next"}) }()
-		synctest.Wait()
-		to.leave <- struct{}{}
-		require.NoError(t, <-going)
-		<-to.entered
-		to.leave <- struct{}{}
-		_, err := stop()
-		require.NoError(t, err)
-		require.Equal(t, []string{"huge", "next"}, to.names())
+		began := time.Now()
+		to.fail = func(string) error {
+			if time.Since(began) < time.Minute {
+				return errors.New("disk full")
+			}
+			return nil
+		}
+		require.NoError(t, w.Insist(t.Context(), named("a")...))
+		require.Equal(t, [][]string{{"a"}}, to.batches)
 	})
 }
