@@ -38,8 +38,9 @@ their namespaces and nothing else.
 	restartNotes = quoted(`
 A restart is in a new process, without what an earlier one knew, or with it: '-relist'
 has a 'Storage' that 'ReadFrom' fills from a checkpoint, which the earlier process left
-with 'WriteTo' before some pods changed; the time that this takes is counted. client-go
-can not be told what was known. All read watch-lists. What is received are the bytes
+with 'WriteTo' before some pods changed; the time that this takes is counted. '-resume'
+has the 'Checkpoint' that the earlier process kept, and watches on. client-go can not be
+told what was known. All others read watch-lists. What is received are the bytes
 of bodies.
 `)
 )

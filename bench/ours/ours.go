@@ -4,13 +4,16 @@ package ours
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/bench/race"
@@ -21,9 +24,22 @@ func Contestant(name, floor string, example runtime.Object, contentType string, 
 	return race.Contestant{Entry: race.Entry{Name: name, Floor: floor, Scenarios: scenarios}, Connect: func(t *race.Target) (race.Source, error) {
 		config := t.Config()
 		config.ContentType = contentType
+		if t.Simulated {
+			rename(config)
+		}
 		factory, err := informer.NewDynamicListerWatcherFactory(config)
 		return &source{name: name, factory: factory, example: example, mode: mode}, err
 	}}
+}
+
+// rename gives all simulated servers one name, for a checkpoint is of one server: the
+// set a while later is on another one.
+func rename(config *rest.Config) {
+	address := strings.TrimPrefix(config.Host, "https://")
+	config.Host, config.ServerName = "https://podserver", "127.0.0.1"
+	config.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}
 }
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
@@ -44,7 +60,7 @@ func (s *source) report(_ *informer.Reflector, err error) {
 }
 
 func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
-	i := informer.NewResourceVersionInformer(s.name, informer.InformerConfig{
+	config := informer.InformerConfig{
 		ListerWatcher:     s.factory.ForResource(f.Namespace, pods),
 		Storage:           f.Storage,
 		ExampleObject:     s.example,
@@ -55,7 +71,11 @@ func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 			AddFunc:    func(obj interface{}) { f.Added(obj.(metav1.Object).GetResourceVersion()) },
 			UpdateFunc: func(_, obj interface{}) { f.Updated(obj.(metav1.Object).GetResourceVersion()) },
 		},
-	})
+	}
+	if f.Checkpoint != "" {
+		config.Checkpoint = informer.FileCheckpoint(f.Checkpoint)
+	}
+	i := informer.NewResourceVersionInformer(s.name, config)
 	var running sync.WaitGroup
 	running.Go(func() { i.RunWithContext(ctx) })
 	return &race.Following{Synced: i.HasSyncedChecker().Done(), Wait: running.Wait}

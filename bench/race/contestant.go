@@ -56,6 +56,8 @@ type Follow struct {
 	Updated func(resourceVersion string)
 	// Storage is what one of ours goes on from, if it is not nil.
 	Storage *informer.ResourceVersionStorage
+	// Checkpoint is the file that one of ours goes on from and keeps, if it is named.
+	Checkpoint string
 }
 
 // Following is an informer under way.

@@ -20,6 +20,8 @@ const (
 	Nothing Memory = ""
 	// Versions: a storage from a checkpoint. It lists, and tells what differs.
 	Versions Memory = "versions"
+	// Checkpoint: what InformerConfig.Checkpoint has kept. It watches on from there.
+	Checkpoint Memory = "checkpoint"
 )
 
 // Remembering makes the contestant one that starts again with a memory.
@@ -30,6 +32,9 @@ func (c Contestant) Remembering(m Memory) Contestant {
 
 // remember follows the set until it is known, and leaves a checkpoint.
 func (t *trial) remember(ctx context.Context) error {
+	if t.memory == Checkpoint {
+		return t.start(ctx, Follow{Checkpoint: t.Checkpoint}) // which saves it in the end
+	}
 	known := Follow{Storage: informer.NewResourceVersionStorage()}
 	if err := t.start(ctx, known); err != nil {
 		return err
@@ -44,8 +49,11 @@ func (t *trial) remember(ctx context.Context) error {
 
 // recall is what the contestant goes on from.
 func (t *trial) recall() (known Follow, err error) {
-	if t.memory == Nothing {
+	switch t.memory {
+	case Nothing:
 		return known, nil
+	case Checkpoint:
+		return Follow{Checkpoint: t.Checkpoint}, nil
 	}
 	file, err := os.Open(t.Checkpoint)
 	if err != nil {

@@ -21,6 +21,7 @@ func main() {
 	race.Main(
 		ours.Contestant("ours-raw", "floor-json-watchlist", raw, json, watchList, append(every, race.Restart)...),
 		ours.Contestant("ours-raw-relist", "floor-json-watchlist", raw, json, watchList, race.Restart).Remembering(race.Versions),
+		ours.Contestant("ours-raw-resume", "floor-json-watchlist", raw, json, watchList, race.Restart).Remembering(race.Checkpoint),
 		ours.Contestant("ours-raw-paged", "floor-json", raw, json, paged, append(starts, race.SlowHandler)...),
 		ours.Contestant("ours-raw-protobuf", "floor-protobuf-watchlist", raw, protobuf, watchList, every...),
 		ours.Contestant("ours-raw-protobuf-paged", "floor-protobuf", raw, protobuf, paged, starts...),

@@ -17,5 +17,6 @@ func main() {
 	race.Main(
 		contestant("ours-typed", race.Served...),
 		contestant("ours-typed-relist", race.Restart).Remembering(race.Versions),
+		contestant("ours-typed-resume", race.Restart).Remembering(race.Checkpoint),
 	)
 }
