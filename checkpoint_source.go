@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
 )
 
 // ErrCheckpointSource says that a checkpoint is of other objects than those that an
@@ -137,6 +138,53 @@ func sourceOf(ctx context.Context, lw interface{}) (checkpointSource, error) {
 	return checkpointSource{}, nil
 }
 
+// dated is a ListerWatcher that can tell how old the data of its server is.
+type dated interface {
+	// notOlderThan asks the server whether it has a resource version. An error of the
+	// kind listwatch.TooLarge says that it has not, another one that it should be asked
+	// again later.
+	notOlderThan(ctx context.Context, resourceVersion string) error
+}
+
+// checkNotOlder returns what lw, a ListerWatcher, says of a resource version. One that
+// is not of this package is believed to have it.
+//
+// A kube-apiserver does not refuse a watch from a version that it will have in the
+// future, as after a restore of its etcd from a backup: it says nothing until it has
+// come to that version, and nothing of what it was before.
+func checkNotOlder(ctx context.Context, lw interface{}, resourceVersion string) error {
+	if d, ok := lw.(dated); ok {
+		return d.notOlderThan(ctx, resourceVersion)
+	}
+	return nil
+}
+
+func (f filtered) notOlderThan(ctx context.Context, resourceVersion string) error {
+	return checkNotOlder(ctx, f.lw, resourceVersion)
+}
+
+// notOlderThan asks for a namespace, which costs nothing, and only where that is
+// forbidden for an object of the resource. The server waits some seconds for data that
+// is not older, whether or not there is such an object.
+func (lw resourceListerWatcher) notOlderThan(ctx context.Context, resourceVersion string) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
+	defer cancel()
+	err := lw.kubeSystem().Param("resourceVersion", resourceVersion).Do(ctx).Error()
+	if apierrors.IsForbidden(err) {
+		err = lw.client.Get().AbsPath(lw.path()...).
+			SetHeader("Accept", metadataOnly).
+			Param("limit", "1").
+			Param("resourceVersion", resourceVersion).
+			Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan)).
+			MaxRetries(0).
+			Do(ctx).Error()
+	}
+	if isRefusal(err) {
+		return nil
+	}
+	return err
+}
+
 func (f filtered) source(ctx context.Context, opts metav1.ListOptions) (checkpointSource, error) {
 	opts = tweak(opts, f.tweak)
 	if s, ok := f.lw.(sourced); ok {
@@ -183,11 +231,7 @@ const clusterPatience = 10 * time.Second
 func (lw resourceListerWatcher) cluster(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
 	defer cancel()
-	body, err := lw.client.Get().
-		AbsPath("api", "v1", "namespaces", "kube-system").
-		SetHeader("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json").
-		MaxRetries(0). // the caller asks again
-		Stream(ctx)
+	body, err := lw.kubeSystem().Stream(ctx)
 	if err != nil {
 		if isRefusal(err) {
 			return "", nil
@@ -207,6 +251,17 @@ func (lw resourceListerWatcher) cluster(ctx context.Context) (string, error) {
 		return "", nil // a page of a proxy, for instance
 	}
 	return namespace.Metadata.UID, nil
+}
+
+// metadataOnly asks for no more of an object than its metadata.
+const metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+// kubeSystem is a request for the namespace kube-system.
+func (lw resourceListerWatcher) kubeSystem() *rest.Request {
+	return lw.client.Get().
+		AbsPath("api", "v1", "namespaces", "kube-system").
+		SetHeader("Accept", metadataOnly).
+		MaxRetries(0) // the caller asks again
 }
 
 // isRefusal tells an answer that will be the same again from one that may be another

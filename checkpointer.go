@@ -25,9 +25,9 @@ const (
 	checkpointLonger = 10
 	// checkpointShare is which part of the time is spent on saving at most.
 	checkpointShare = 20
-	// mostIdentityFailures is how often a server may answer with an error when it is
-	// asked which cluster it is of.
-	mostIdentityFailures = 3
+	// mostAnswers is how often a server may answer with an error before a run begins
+	// without what it was asked.
+	mostAnswers = 3
 	// lastSaveLimit is how long the save at the end of a run may take.
 	lastSaveLimit = 30 * time.Second
 )
@@ -94,7 +94,7 @@ func newCheckpointer(config InformerConfig, r *Reflector, storage *ResourceVersi
 
 // begin locks the store and returns the resource version from which a run can go
 // on, or nothing. Acknowledged is that of the run before, if there was one. It waits
-// until the server has said who it is, or ctx ends.
+// until the server has said who it is, and whether it has that version, or ctx ends.
 func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume string) {
 	locked := c.lock()
 	if locked != nil {
@@ -103,17 +103,20 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 	if !c.identify(ctx) {
 		return ""
 	}
-	if c.loaded { // what is known is newer
-		return c.covered(acknowledged)
+	switch {
+	case c.loaded: // what is known is newer
+		resume = c.covered(acknowledged)
+	case locked == nil: // or what is in the store is of whoever uses it
+		var err error
+		resume, err = c.load(ctx)
+		if err != nil {
+			c.refused = errors.Is(err, ErrCheckpointSource) || errors.Is(err, ErrCheckpointFormat)
+			c.reflector.fail(err)
+		}
 	}
 	c.loaded = true
-	if locked != nil { // what is in the store is of whoever uses it
+	if resume == "" || !c.reached(ctx, resume) {
 		return ""
-	}
-	resume, err := c.load(ctx)
-	if err != nil {
-		c.refused = errors.Is(err, ErrCheckpointSource) || errors.Is(err, ErrCheckpointFormat)
-		c.reflector.fail(err)
 	}
 	return resume
 }
@@ -135,24 +138,47 @@ func (c *checkpointer) lock() error {
 // identify asks the source what it is until it knows, or ctx ends. A server that
 // answers, and not with that, is not waited for.
 func (c *checkpointer) identify(ctx context.Context) (known bool) {
+	var source checkpointSource
+	c.ask(ctx, "what the checkpoint is of", func() (err error) {
+		source, err = sourceOf(ctx, c.reflector.source)
+		return err
+	})
+	if ctx.Err() != nil {
+		return false
+	}
+	if source.Cluster == "" { // not readable now
+		source.Cluster = c.source.Cluster
+	}
+	c.source = source
+	return true
+}
+
+// reached asks the source whether it has a resource version, until it says so or ctx
+// ends. After a restore from a backup it may not.
+func (c *checkpointer) reached(ctx context.Context, resourceVersion string) bool {
+	err := c.ask(ctx, "the resource version of the checkpoint", func() error {
+		return checkNotOlder(ctx, c.reflector.source, resourceVersion)
+	})
+	return err == nil && ctx.Err() == nil
+}
+
+// ask asks until there is an answer, or ctx ends, and returns the last error. A server
+// that answers with one is asked a few times only.
+func (c *checkpointer) ask(ctx context.Context, what string, question func() error) error {
 	waits := newBackoff(c.reflector.Backoff)
 	for failures := 1; ; failures++ {
-		source, err := sourceOf(ctx, c.reflector.source)
-		if ctx.Err() != nil {
-			return false
+		err := question()
+		if err == nil || ctx.Err() != nil {
+			return err
 		}
+		c.reflector.fail(fmt.Errorf("%s: %w", what, err))
 		var answer apierrors.APIStatus
-		if err == nil || errors.As(err, &answer) && failures >= mostIdentityFailures {
-			if source.Cluster == "" { // not readable now
-				source.Cluster = c.source.Cluster
-			}
-			c.source = source
-			return true
+		if errors.As(err, &answer) && (failures >= mostAnswers || listwatch.Classify(err) == listwatch.TooLarge) {
+			return err
 		}
-		c.reflector.fail(fmt.Errorf("what the checkpoint is of: %w", err))
 		c.reflector.enter(PhaseBackoff)
 		if sleep(ctx, waits.delay(listwatch.RetryAfter(err))) != nil {
-			return false
+			return err
 		}
 	}
 }

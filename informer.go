@@ -115,8 +115,9 @@ type InformerConfig struct {
 	// the resource version up to which everything was acknowledged, so that the handler
 	// is told what has happened meanwhile, and again what it was told after the
 	// checkpoint was saved. HasSynced is true when the server has accepted that version.
-	// Where the server does not have it any more (410), or an object could not be read,
-	// it lists and tells only what differs, deletions included. What is lost then, and
+	// Where the server does not have it any more (410), or not yet (it was restored from
+	// a backup), or an object could not be read, it lists and tells only what differs,
+	// deletions included. What is lost then, and
 	// only after a crash, is the deletion of an object that was created after the
 	// checkpoint was saved. A checkpoint belongs to what the handler keeps: who restores
 	// or drops the one must do so with the other.
@@ -131,7 +132,12 @@ type InformerConfig struct {
 	// are reported and stay as they are: Run begins with nothing and saves nothing. What
 	// the store fails with is reported as a *StoreError, and tried again; a store that
 	// somebody else has locked, ErrCheckpointInUse, is neither read nor written.
-	// An ExtraStore is not told of what was not read.
+	//
+	// A Run asks the server of a DynamicListerWatcherFactory for the namespace
+	// kube-system, to know which cluster it is and whether it was restored; where that is
+	// forbidden, it may ask for one object of the resource instead. Of other
+	// ListerWatchers the source is not known. An ExtraStore is not told of what was not
+	// read.
 	Checkpoint CheckpointStore
 
 	// CheckpointInterval is how soon changes are saved. Default: one minute. Where only
