@@ -19,8 +19,7 @@
 // (mark, then sweep, in place).
 //
 // A stem is the beginning of keys that is stored once for all of them, from the
-// second on: a namespace with its slash, or what follows it up to the last dash of
-// the name, which is then the child of its namespace.
+// second on: all up to the last dash of the name, or else a namespace with its slash.
 //
 // An entry is the bytes that stand for one key, a segment a small hash table of
 // entries, a page the unit in which segments take memory, a slab the piece of
@@ -46,21 +45,21 @@
 //
 // An entry:
 //
-//	  0       1       2      3      6      6+t         6+t+r        6+t+r+u
-//	+-------+-------+------+------+-------+-----------+------------+
-//	| kinds | chars | mark | stem | text  | resource  | UID        |
-//	|       |       |      |      |       | version   |            |
-//	+-------+-------+------+------+-------+-----------+------------+
+//	  0       1      2      5      5+t         5+t+r        5+t+r+u
+//	+-------+------+------+------+-----------+------------+
+//	| kinds | mark | stem | text | resource  | UID        |
+//	|       |      |      |      | version   |            |
+//	+-------+------+------+------+-----------+------------+
 //
 //	kinds    how the three that follow the stem are written: bits 0 to 3 the
 //	         resource version, 4 and 5 the UID, 6 and 7 the text
-//	chars    the length of the text in characters
 //	mark     the newest generation that showed the key, counted from that of its
 //	         segment
 //	stem     the stem with which the key begins, 0 for none
-//	text     the rest of the key: four characters in three bytes where all are of
-//	         the 40 that names are made of, the five letters that Kubernetes puts
-//	         at the end of the names of pods in three, else as it is
+//	text     the rest of the key: the five letters that Kubernetes puts at the end
+//	         of the names of pods in three bytes; anything else behind its length,
+//	         four characters in three bytes where all are of the 40 that names are
+//	         made of, else as it is
 //	version  a number from 0 to 2^64-1 without its leading zero bytes, or, of
 //	         anything else, the length and the bytes
 //	UID      the 16 bytes of a UUID, or length and bytes, or nothing
@@ -70,13 +69,13 @@
 //
 // A stem:
 //
-//	  0      3      6        9       10      10+t
-//	+------+------+--------+-------+-------+
-//	| next | refs | parent | chars | text  |
-//	+------+------+--------+-------+-------+
+//	  0      3      6       7      7+t
+//	+------+------+-------+------+
+//	| next | refs | chars | text |
+//	+------+------+-------+------+
 //
 //	next     the next stem of its bucket
-//	refs     the entries and stems that name it; the top bit tells that the text
-//	         is not packed
-//	parent   the stem that comes before it in the key, 0 for none
+//	refs     the entries that name it
+//	chars    the length of the text
+//	text     as it is: a comparison of bytes is the fastest there is
 package keytable

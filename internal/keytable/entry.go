@@ -8,10 +8,9 @@ import (
 // Places within an entry; see the package documentation.
 const (
 	entryKinds = 0
-	entryChars = 1
-	entryMark  = 2
-	entryStem  = 3
-	entryText  = 6
+	entryMark  = 1
+	entryStem  = 2
+	entryText  = 5
 
 	// entryMostChars is the longest text that an entry has itself.
 	entryMostChars = 255
@@ -20,7 +19,7 @@ const (
 	entryMostString = 64
 	entryLarge      = 255
 	// entryMost is the size of the largest entry.
-	entryMost = entryText + entryMostChars + 2*(1+entryMostString)
+	entryMost = entryText + 1 + entryMostChars + 2*(1+entryMostString)
 )
 
 // Kinds of resource version; up to 8, the bytes of a number.
@@ -51,18 +50,7 @@ func (e entry) textKind() byte { return e[entryKinds] >> textShift }
 func (e entry) stem() uint32 { return read24(e[entryStem:]) }
 
 // versionAt is the place of the resource version.
-func (e entry) versionAt() int {
-	chars := int(e[entryChars])
-	switch e.textKind() {
-	case textPacked:
-		return entryText + packedSize(chars)
-	case textPlain:
-		return entryText + chars
-	case textGenerated:
-		return entryText + generatedSize
-	}
-	return entryText + 4
-}
+func (e entry) versionAt() int { return entryText + textSize(e[entryText:], e.textKind()) }
 
 // uidAt is the place of the UID, if the resource version is at versionAt.
 func (e entry) uidAt(versionAt int) int {
@@ -201,64 +189,58 @@ func (t *Table) compare(e entry, v Version) Comparison {
 // kinds the caller adds, without a mark. The entry refers to its stem.
 func (t *Table) appendKey(to []byte, key string) []byte {
 	stem, text := t.stemOf(key, true)
-	to = append(to, 0, byte(len(text)), 0, byte(stem), byte(stem>>8), byte(stem>>16))
+	start := len(to)
+	to = append(to, 0, 0, byte(stem), byte(stem>>8), byte(stem>>16))
 	kind := byte(textLarge)
 	if len(text) > entryMostChars {
 		to = binary.LittleEndian.AppendUint32(to, t.large.add(strings.Clone(text)))
 	} else {
 		to, kind = appendText(to, text)
 	}
-	to[entryKinds] |= kind << textShift
+	to[start+entryKinds] |= kind << textShift
 	return to
 }
 
 // stemOf is the stem of key, which one more refers to, and what follows it. New
 // ones are only made for new keys.
 func (t *Table) stemOf(key string, isNew bool) (stem uint32, rest string) {
-	namespace := strings.IndexByte(key, '/') + 1
-	dash := strings.LastIndexByte(key, '-') + 1
-	if dash <= namespace || dash-namespace > stemMostChars || namespace > stemMostChars {
-		return t.namespaceOf(key, namespace, isNew)
-	}
-	hash := t.hasher.sum(key[:dash])
-	if stem = t.stems.find(hash, key[:dash]); stem != 0 {
-		t.stems.refer(stem)
-		return stem, key[dash:]
-	}
-	stem, rest = t.namespaceOf(key, namespace, isNew)
-	if isNew && (stem != 0 || namespace == 0) && t.stems.worthwhile(hash) {
-		if longer := t.stems.add(&t.hasher, hash, stem, key[namespace:dash]); longer != 0 {
-			t.stems.release(&t.hasher, stem)
-			return longer, key[dash:]
+	namespace, dash := strings.IndexByte(key, '/')+1, strings.LastIndexByte(key, '-')+1
+	if dash > namespace {
+		if stem = t.intern(key[:dash], isNew); stem != 0 {
+			return stem, key[dash:]
 		}
 	}
-	return stem, rest
-}
-
-// namespaceOf is stemOf for the namespace of key alone, which has so many bytes.
-func (t *Table) namespaceOf(key string, size int, isNew bool) (stem uint32, rest string) {
-	if size == 0 || size > stemMostChars {
-		return 0, key
-	}
-	hash := t.hasher.sum(key[:size])
-	if stem = t.stems.find(hash, key[:size]); stem != 0 {
-		t.stems.refer(stem)
-		return stem, key[size:]
-	}
-	if isNew && t.stems.worthwhile(hash) {
-		if stem = t.stems.add(&t.hasher, hash, 0, key[:size]); stem != 0 {
-			return stem, key[size:]
-		}
+	if stem = t.intern(key[:namespace], isNew); stem != 0 {
+		return stem, key[namespace:]
 	}
 	return 0, key
+}
+
+// intern is the stem that text is, which one more refers to, or 0.
+func (t *Table) intern(text string, isNew bool) uint32 {
+	if text == "" || len(text) > stemMostChars {
+		return 0
+	}
+	hash := t.hasher.sum(text)
+	if id := t.stems.find(hash, text); id != 0 {
+		t.stems.refer(id)
+		return id
+	}
+	if !isNew || !t.stems.worthwhile(hash) {
+		return 0
+	}
+	return t.stems.add(&t.hasher, hash, text)
 }
 
 // restem is an entry of key with the stems that have come to be after e was made:
 // e itself where there are none.
 func (t *Table) restem(to []byte, e entry, key string) entry {
 	e = e.whole()
-	text := key[len(key)-int(e[entryChars]):]
-	if e.textKind() == textLarge || strings.IndexByte(text, '-') < 0 && (e.stem() != 0 || strings.IndexByte(text, '/') < 0) {
+	if kind := e.textKind(); kind == textLarge || kind == textGenerated {
+		return e
+	}
+	text := key[len(key)-int(e[entryText]):]
+	if strings.IndexByte(text, '-') < 0 && (e.stem() != 0 || strings.IndexByte(text, '/') < 0) {
 		return e
 	}
 	stem, text := t.stemOf(key, false)
@@ -268,7 +250,6 @@ func (t *Table) restem(to []byte, e entry, key string) entry {
 	}
 	t.stems.release(&t.hasher, e.stem())
 	to = append(to, e[:entryText]...)
-	to[entryChars] = byte(len(text))
 	write24(to[entryStem:], stem)
 	to, kind := appendText(to, text)
 	to[entryKinds] = to[entryKinds]&^(3<<textShift) | kind<<textShift
@@ -277,22 +258,22 @@ func (t *Table) restem(to []byte, e entry, key string) entry {
 
 // appendEntryKey adds the key of an entry.
 func (t *Table) appendEntryKey(to []byte, e entry) []byte {
-	to = t.stems.appendStem(to, e.stem())
+	to = append(to, t.stems.text(e.stem())...)
 	if e.textKind() == textLarge {
 		return append(to, t.large.texts[binary.LittleEndian.Uint32(e[entryText:])]...)
 	}
-	return appendRead(to, e[entryText:], e.textKind(), int(e[entryChars]))
+	return appendRead(to, e[entryText:], e.textKind())
 }
 
 // isOf reports whether e is the entry of key.
 func (t *Table) isOf(e entry, key string) bool {
-	chars, kind := int(e[entryChars]), e.textKind()
+	kind := e.textKind()
 	if kind == textLarge {
 		text := t.large.texts[binary.LittleEndian.Uint32(e[entryText:])]
-		return strings.HasSuffix(key, text) && t.stems.equal(e.stem(), key[:len(key)-len(text)])
+		return strings.HasSuffix(key, text) && key[:len(key)-len(text)] == t.stems.text(e.stem())
 	}
-	rest := len(key) - chars
-	return rest >= 0 && textEqual(e[entryText:], kind, key[rest:]) && t.stems.equal(e.stem(), key[:rest])
+	rest := len(key) - textChars(e[entryText:], kind)
+	return rest >= 0 && textEqual(e[entryText:], kind, key[rest:]) && key[:rest] == t.stems.text(e.stem())
 }
 
 // forgetVersion forgets what the version of an entry has elsewhere.

@@ -4,16 +4,13 @@ import "math/bits"
 
 // Places within a stem; see the package documentation.
 const (
-	stemNext   = 0
-	stemRefs   = 3
-	stemParent = 6
-	stemChars  = 9
-	stemText   = 10
+	stemNext  = 0
+	stemRefs  = 3
+	stemChars = 6
+	stemText  = 7
 
-	// stemPlain in the refs tells that the text is not packed.
-	stemPlain = 1 << 23
 	// stemMostRefs is where counting ends: the stem stays for good then.
-	stemMostRefs = stemPlain - 1
+	stemMostRefs = 1<<24 - 1
 
 	stemMostChars = 255
 	// stemUnit is the unit of size and place, so that 24 bits name a place in 64 MiB.
@@ -54,26 +51,22 @@ func (s *stems) at(id uint32) []byte {
 	return s.pages.at(place >> pageBits)[place%pageSize:]
 }
 
-func stemKind(stem []byte) byte {
-	if read24(stem[stemRefs:])&stemPlain != 0 {
-		return textPlain
+// stemSize is the bytes of a stem of so many characters.
+func stemSize(chars int) int { return (stemText + chars + stemUnit - 1) / stemUnit * stemUnit }
+
+// text is the text of a stem, borrowed from it, and nothing for stem 0.
+func (s *stems) text(id uint32) string {
+	if id == 0 {
+		return ""
 	}
-	return textPacked
+	stem := s.at(id)
+	return borrowed(stem[stemText:][:stem[stemChars]])
 }
 
-// stemSize is the bytes of a stem, of its text in particular.
-func stemSize(kind byte, chars int) int {
-	size := chars
-	if kind == textPacked {
-		size = packedSize(chars)
-	}
-	return (stemText + size + stemUnit - 1) / stemUnit * stemUnit
-}
-
-// find returns the stem of text, with what its parents have of it, or 0.
+// find returns the stem of text, or 0.
 func (s *stems) find(hash uint64, text string) uint32 {
 	id := s.first(hash)
-	for id != 0 && !s.equal(id, text) {
+	for id != 0 && s.text(id) != text {
 		id = read24(s.at(id)[stemNext:])
 	}
 	return id
@@ -125,16 +118,14 @@ func (s *stems) remember(keys int) {
 // refer adds one to those that refer to a stem.
 func (s *stems) refer(id uint32) {
 	stem := s.at(id)
-	if refs := read24(stem[stemRefs:]); refs&stemMostRefs != stemMostRefs {
+	if refs := read24(stem[stemRefs:]); refs != stemMostRefs {
 		write24(stem[stemRefs:], refs+1)
 	}
 }
 
 // add makes a stem that one refers to. It is 0 if there is no room.
-func (s *stems) add(h *hasher, hash uint64, parent uint32, text string) uint32 {
-	var buffer [stemText + stemMostChars + 3]byte
-	written, kind := appendText(buffer[:stemText], text)
-	id := s.place(stemSize(kind, len(text)))
+func (s *stems) add(h *hasher, hash uint64, text string) uint32 {
+	id := s.place(stemSize(len(text)))
 	if id == 0 {
 		return 0
 	}
@@ -143,19 +134,13 @@ func (s *stems) add(h *hasher, hash uint64, parent uint32, text string) uint32 {
 		s.split(h)
 	}
 	bucket := s.bucket(hash)
-	write24(written[stemNext:], s.buckets[bucket])
-	write24(written[stemRefs:], 1)
-	if kind == textPlain {
-		write24(written[stemRefs:], 1|stemPlain)
-	}
-	write24(written[stemParent:], parent)
-	written[stemChars] = byte(len(text))
-	copy(s.at(id), written)
+	stem := s.at(id)
+	write24(stem[stemNext:], s.buckets[bucket])
+	write24(stem[stemRefs:], 1)
+	stem[stemChars] = byte(len(text))
+	copy(stem[stemText:], text)
 	s.buckets[bucket] = id
 	s.made = id
-	if parent != 0 {
-		s.refer(parent)
-	}
 	return id
 }
 
@@ -180,27 +165,20 @@ func (s *stems) split(h *hasher) {
 }
 
 // rehash is the hash of a stem.
-func (s *stems) rehash(h *hasher, id uint32) uint64 {
-	var buffer [2*stemMostChars + packedChars]byte
-	return h.sum(borrowed(s.appendStem(buffer[:0], id)))
-}
+func (s *stems) rehash(h *hasher, id uint32) uint64 { return h.sum(s.text(id)) }
 
-// release takes one from those that refer to a stem, and forgets it, and in turn
-// its parent, after the last.
+// release takes one from those that refer to a stem, and forgets it after the last.
 func (s *stems) release(h *hasher, id uint32) {
-	for id != 0 {
-		stem := s.at(id)
-		refs := read24(stem[stemRefs:])
-		if refs&stemMostRefs == stemMostRefs {
-			return
-		}
-		write24(stem[stemRefs:], refs-1)
-		if refs&stemMostRefs > 1 {
-			return
-		}
-		parent := read24(stem[stemParent:])
+	if id == 0 {
+		return
+	}
+	stem := s.at(id)
+	switch refs := read24(stem[stemRefs:]); refs {
+	case stemMostRefs:
+	case 1:
 		s.remove(h, id)
-		id = parent
+	default:
+		write24(stem[stemRefs:], refs-1)
 	}
 }
 
@@ -218,7 +196,7 @@ func (s *stems) remove(h *hasher, id uint32) {
 		write24(before[stemNext:], next)
 	}
 	s.count--
-	s.vacate(id, stemSize(stemKind(stem), int(stem[stemChars])))
+	s.vacate(id, stemSize(int(stem[stemChars])))
 }
 
 // place finds room for size bytes: a free place, whose rest stays free, or a new
@@ -258,29 +236,6 @@ func (s *stems) vacate(id uint32, size int) {
 	}
 	write24(s.at(id), s.free[size/stemUnit])
 	s.free[size/stemUnit] = id
-}
-
-// appendStem adds the text of a stem, and before it that of its parent.
-func (s *stems) appendStem(to []byte, id uint32) []byte {
-	if id == 0 {
-		return to
-	}
-	stem := s.at(id)
-	to = s.appendStem(to, read24(stem[stemParent:]))
-	return appendRead(to, stem[stemText:], stemKind(stem), int(stem[stemChars]))
-}
-
-// equal reports whether text is just that of the stem.
-func (s *stems) equal(id uint32, text string) bool {
-	for id != 0 {
-		stem := s.at(id)
-		rest := len(text) - int(stem[stemChars])
-		if rest < 0 || !textEqual(stem[stemText:], stemKind(stem), text[rest:]) {
-			return false
-		}
-		text, id = text[:rest], read24(stem[stemParent:])
-	}
-	return text == ""
 }
 
 // size is the memory that the stems take.
