@@ -31,10 +31,14 @@ func numberSize(n uint64) int { return (bits.Len64(n) + 7) / 8 }
 
 // appendNumber adds n, lowest byte first, without its leading zero bytes.
 func appendNumber(to []byte, n uint64) []byte {
-	for ; n != 0; n >>= 8 {
-		to = append(to, byte(n))
+	return binary.LittleEndian.AppendUint64(to, n)[:len(to)+numberSize(n)]
+}
+
+// writeNumber writes n where there was a number of its size.
+func writeNumber(to []byte, n uint64) {
+	for i := range to {
+		to[i], n = byte(n), n>>8
 	}
-	return to
 }
 
 func readNumber(written []byte) uint64 {
@@ -43,35 +47,36 @@ func readNumber(written []byte) uint64 {
 	return binary.LittleEndian.Uint64(whole[:])
 }
 
-const notHex = 0xff
-
-// nibbles has the value of each lower case hexadecimal digit.
-var nibbles = func() (nibbles [256]byte) {
-	for c := range nibbles {
-		nibbles[c] = notHex
-	}
-	for value, c := range []byte("0123456789abcdef") {
-		nibbles[c] = byte(value)
-	}
-	return nibbles
-}()
-
-// uuidPlaces are those of the bytes of a UUID in its text.
-var uuidPlaces = [16]int{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34}
-
 // parseUUID reads a UID that is a UUID, in lower case, with its dashes.
 func parseUUID(s string) (uuid [16]byte, ok bool) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return uuid, false
 	}
-	for i, place := range uuidPlaces {
-		high, low := nibbles[s[place]], nibbles[s[place+1]]
-		if high|low == notHex {
-			return uuid, false
-		}
-		uuid[i] = high<<4 | low
-	}
-	return uuid, true
+	a, okA := parseHex(chars4(s) | chars4(s[4:])<<32)
+	b, okB := parseHex(chars4(s[9:]) | chars4(s[14:])<<32)
+	c, okC := parseHex(chars4(s[19:]) | chars4(s[24:])<<32)
+	d, okD := parseHex(chars4(s[28:]) | chars4(s[32:])<<32)
+	binary.LittleEndian.PutUint32(uuid[:], a)
+	binary.LittleEndian.PutUint32(uuid[4:], b)
+	binary.LittleEndian.PutUint32(uuid[8:], c)
+	binary.LittleEndian.PutUint32(uuid[12:], d)
+	return uuid, okA && okB && okC && okD
+}
+
+func chars4(s string) uint64 {
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
+}
+
+// parseHex is the four bytes that eight digits in lower case stand for, the first one
+// lowest, and whether the characters are such digits. See pack for how.
+func parseHex(chars uint64) (four uint32, ok bool) {
+	low := chars &^ bytesTop
+	digits := atLeast(low, '0') &^ atLeast(low, '9'+1)
+	letters := atLeast(low, 'a') &^ atLeast(low, 'f'+1)
+	x := chars&(0xf*bytes1) + letters>>7*9
+	x = (x<<4 | x>>8) & 0x00ff_00ff_00ff_00ff
+	x = (x | x>>8) & 0x0000_ffff_0000_ffff
+	return uint32(x | x>>16), chars&bytesTop == 0 && digits|letters == bytesTop
 }
 
 func appendUUID(to, uuid []byte) []byte {

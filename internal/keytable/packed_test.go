@@ -1,6 +1,7 @@
 package keytable
 
 import (
+	"encoding/hex"
 	"strings"
 	"testing"
 
@@ -54,4 +55,28 @@ func TestGenerated(t *testing.T) {
 		_, ok := generatedCode(text)
 		require.False(t, ok, text)
 	}
+}
+
+// TestParseUUID has every character at every place of a UUID.
+func TestParseUUID(t *testing.T) {
+	const uuid = "3b0a6d1e-f29c-4785-a0b1-c2d3e4f56789"
+	want, err := hex.DecodeString(strings.ReplaceAll(uuid, "-", ""))
+	require.NoError(t, err)
+	for at := range uuid {
+		for c := range 256 {
+			text := uuid[:at] + string([]byte{byte(c)}) + uuid[at+1:]
+			parsed, ok := parseUUID(text)
+			if uuid[at] == '-' {
+				require.Equal(t, c == '-', ok, text)
+				continue
+			}
+			require.Equal(t, strings.IndexByte("0123456789abcdef", byte(c)) >= 0, ok, text)
+			if ok {
+				require.Equal(t, text, string(appendUUID(nil, parsed[:])))
+			}
+		}
+	}
+	parsed, ok := parseUUID(uuid)
+	require.True(t, ok)
+	require.Equal(t, want, parsed[:])
 }

@@ -95,9 +95,9 @@ func (t *Table) SetBinary(key string, version *Binary, generation uint64) {
 }
 
 func (t *Table) setHashed(hash uint64, key string, version *Binary, generation uint64) {
-	var buffer [entryMost]byte
 	p, ok := t.find(hash, key)
 	if !ok {
+		var buffer [entryMost]byte
 		t.stems.remember(t.count + 1)
 		written, kinds := t.appendVersion(t.appendKey(buffer[:0], key), version)
 		written[entryKinds] |= kinds
@@ -108,20 +108,31 @@ func (t *Table) setHashed(hash uint64, key string, version *Binary, generation u
 		t.last = append(t.last[:0], key...)
 		return
 	}
-	s, versionAt := &t.segments[p.segment], p.entry.versionAt()
-	t.markEntry(s, p.entry, generation)
-	old := p.entry.whole()
+	t.update(p, hash, version, generation)
+	t.check(hash)
+}
+
+// update is setHashed for a key that is there.
+func (t *Table) update(p place, hash uint64, version *Binary, generation uint64) {
+	s, e, versionAt := &t.segments[p.segment], p.entry, p.entry.versionAt()
+	t.markEntry(s, e, generation)
+	if version.IsNumber && version.IsUUID && e[entryKinds]&(versionMask|uidMask) == byte(numberSize(version.Number))|uidUUID {
+		writeNumber(e[versionAt:e.uidAt(versionAt)], version.Number)
+		copy(e[e.uidAt(versionAt):], version.UUID[:])
+		return
+	}
+	var buffer [entryMost]byte
+	old := e.whole()
 	t.forgetVersion(old)
 	written, kinds := t.appendVersion(append(buffer[:0], old[:versionAt]...), version)
 	written[entryKinds] = written[entryKinds]&^(versionMask|uidMask) | kinds
 	if len(written) == len(old) {
 		copy(old, written)
-	} else {
-		generation = s.generationOf(old[entryMark])
-		t.drop(p)
-		t.add(hash, written, generation)
+		return
 	}
-	t.check(hash)
+	generation = s.generationOf(old[entryMark])
+	t.drop(p)
+	t.add(hash, written, generation)
 }
 
 // Delete forgets key, and reports whether it was there.
