@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -257,13 +258,12 @@ func TestABatchDuringWhichRunIsStopped(t *testing.T) {
 		w.create("a/1", "a/2")
 		var f failures
 		c.ErrorHandler, c.Storage = f.handle, informer.NewResourceVersionStorage()
-		calls := 0
+		var second atomic.Bool
 		c.BatchHandler = informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
-			if calls++; calls == 1 {
-				<-ctx.Done()
+			<-ctx.Done()
+			if !second.Load() {
 				return ctx.Err() // which is no failure
 			}
-			<-ctx.Done()
 			time.Sleep(time.Second)
 			return nil
 		})
@@ -278,6 +278,7 @@ func TestABatchDuringWhichRunIsStopped(t *testing.T) {
 			if n == 0 {
 				require.Zero(t, c.Storage.Len())
 				require.False(t, i.HasSynced())
+				second.Store(true)
 			}
 		}
 		require.NotZero(t, c.Storage.Len())
