@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -560,4 +561,45 @@ func TestWorkersSideBySide(t *testing.T) {
 		require.EqualValues(t, 4, most.Load())
 		w.requireState(&b.recorder)
 	})
+}
+
+// A server whose versions went back may show the one that is acknowledged while a
+// later one waits. Who ignores what has not changed is not told, unless it has failed
+// to take the later one in.
+func TestAVersionThatComesBack(t *testing.T) {
+	for name, failures := range map[string]int{"while the handler is busy": 0, "after a failure": 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				left := failures
+				b := batches{see: busy, fail: func(batch []string) error {
+					if batch[0] == "update a/1" && left > 0 {
+						left--
+						return errors.New("half done")
+					}
+					return nil
+				}}
+				first := newSent()
+				lw := &tap{onList: lists(list("10", "", pod("a/1", "5"), pod("z/busy", "4")), list("8", "", pod("a/1", "5"), pod("z/busy", "4")))}
+				lw.onWatch = watches(func() (watch.Interface, error) { return first, nil }, open())
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+					ListerWatcher: lw, BatchHandler: informer.IgnoreSynced(&b), ErrorHandler: quiet, ListMode: informer.ListModePaged, MaxBatch: 1,
+				})
+				defer start(i.RunWithContext)()
+				synctest.Wait() // and the handler is busy
+				if failures > 0 {
+					time.Sleep(time.Second)
+					synctest.Wait()
+				}
+				first.Modify(pod("a/1", "12"))
+				synctest.Wait()
+				first.Error(failing(expired()).Object)
+				first.Stop()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.Zero(t, left)
+				require.Equal(t, append([]string{"add a/1 initial", "add z/busy initial"}, slices.Repeat([]string{"update a/1"}, failures)...), b.events())
+				require.Equal(t, "5", b.state()["a/1"])
+			})
+		})
+	}
 }

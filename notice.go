@@ -39,7 +39,14 @@ func (i *resourceVersionInformer) notices(to []notice, e *deltaqueue.Entry, delt
 			exists, unsettled = false, false
 			continue
 		}
-		to = append(to, notice{presence(d, known, exists), d.Object, d.Version.ResourceVersion})
+		change := presence(d, known, exists)
+		if change == Synced && i.skipUnchanged {
+			if !unsettled {
+				continue
+			}
+			change = Updated // it may have begun to take another version in
+		}
+		to = append(to, notice{change, d.Object, d.Version.ResourceVersion})
 	}
 	return to
 }

@@ -30,6 +30,8 @@ type sceptic struct {
 	// slow is how many milliseconds it takes at most; errors, panics and exits are one
 	// time out of how many it fails, panics and ends its goroutine.
 	slow, errors, panics, exits int
+	// ignores tells that it is not to be told what has not changed.
+	ignores bool
 
 	mu      sync.Mutex
 	known   map[string]string    // versions
@@ -143,6 +145,8 @@ func (s *sceptic) begin(events []informer.Event, uids []types.UID, batch bool) {
 func (s *sceptic) beginEvent(call string, e informer.Event, uid types.UID) {
 	stored, knows := s.known[e.Key]
 	switch {
+	case s.ignores && e.Type == informer.Synced:
+		s.wrong = append(s.wrong, call+": ignored")
 	case s.busy[e.Key]:
 		s.wrong = append(s.wrong, call+": beside another call")
 	case s.unsure[e.Key]:

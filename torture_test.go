@@ -225,7 +225,7 @@ func (x *torment) prepare() {
 		x.config.Handler, x.config.BatchHandler = nil, h
 		x.config.MaxBatch = []int{0, 1, 2, 1 + x.n(30)}[x.n(4)]
 		if x.one(3) {
-			x.config.BatchHandler = informer.IgnoreSynced(h)
+			x.config.BatchHandler, h.ignores = informer.IgnoreSynced(h), true
 		}
 		h.errors = []int{0, 0, 10, 2}[x.n(4)]
 	}
