@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,6 +97,15 @@ func (c *checker) OnAdd(obj interface{}, _ bool) { c.tell(obj, true) }
 func (c *checker) OnUpdate(_, obj interface{})   { c.tell(obj, true) }
 func (c *checker) OnDelete(obj interface{})      { c.tell(obj, false) }
 func (c *checker) OnSync(obj interface{})        { c.tell(obj, true) }
+func (c *checker) OnBatch(_ context.Context, events []informer.Event) error {
+	for _, e := range events {
+		c.tell(e.Object, e.Type != informer.Deleted)
+	}
+	if c.one(c.panics) {
+		return errors.New("checker")
+	}
+	return nil
+}
 
 type nothing struct{}
 
@@ -130,6 +140,9 @@ func tortureShared(t *testing.T, seed uint64) {
 				ErrorHandler: (&failures{}).handle, Budget: budget, Workers: 1 + d.n(4), WatchListPageSize: int64(1 + d.n(20)),
 				ListMode:      []informer.ListMode{informer.ListModeAuto, informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList}[d.n(4)],
 				ExampleObject: []runtime.Object{&informer.RawObject{}, &informer.RawObject{}, &metav1.PartialObjectMetadata{}, &corev1.Pod{}, &unstructured.Unstructured{}}[d.n(5)],
+			}
+			if d.one(2) {
+				config.Handler, config.BatchHandler, config.MaxBatch = nil, c, d.n(20)
 			}
 			if d.one(2) {
 				config.Prune = [][]string{{"metadata.managedFields"}, {"metadata.creationTimestamp", "data"}, {"metadata.annotations", "metadata.labels.x"}}[d.n(3)]
