@@ -453,6 +453,34 @@ func TestEventsAreTheHandlersToKeep(t *testing.T) {
 	})
 }
 
+// What a handler does to the slice that it is given changes nothing, whether it then
+// fails or not.
+func TestAHandlerMayWriteToItsEvents(t *testing.T) {
+	inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
+		w.create(keys(10)...)
+		var b batches
+		fails := dice{rand: rand.New(rand.NewPCG(1, 1))}
+		c.MaxBatch, c.Storage = 4, informer.NewResourceVersionStorage()
+		c.BatchHandler = informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
+			defer clear(events)
+			if slices.Reverse(events); fails.one(2) {
+				return errors.New("again")
+			}
+			return b.OnBatch(ctx, events)
+		})
+		i := follow(w, c)
+		defer start(i.RunWithContext)()
+		time.Sleep(time.Minute)
+		w.remove("a/0003")
+		w.update("a/0004", "changed")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		w.requireState(&b.recorder)
+		require.Equal(t, b.state(), maps.Collect(c.Storage.All()))
+		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
+	})
+}
+
 // A lent object is valid until OnBatch returns, also where it comes again.
 func TestRawObjectsOfABatchThatFails(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
