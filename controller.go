@@ -219,7 +219,7 @@ func (c *queueController) call(ctx context.Context, obj interface{}, isInInitial
 // popped it. It is asked after each of the two, between calls of Process: a
 // DeltaFIFO takes itself for synced before the last object was processed.
 func (c *queueController) checkSynced() {
-	if c.reflector.HasInitializedSynced() && c.config.Queue.HasSynced() {
+	if !c.HasSynced() && c.reflector.HasInitializedSynced() && c.config.Queue.HasSynced() {
 		c.closeOnce.Do(func() { close(c.synced) })
 	}
 }

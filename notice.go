@@ -24,14 +24,13 @@ const mostNotices = 2
 // to see as given, when these are compared with what it has acknowledged.
 func (i *resourceVersionInformer) notices(to []notice, e *deltaqueue.Entry, deltas []deltaqueue.Delta) []notice {
 	known, exists, unsettled := i.storage.told(e.Key)
-	unsettled = unsettled || e.Resumed
 	for _, d := range deltas {
 		replaced := d.Type != cache.Deleted && exists && !known.SameObject(d.Version)
 		switch {
 		case replaced:
 			to = append(to, notice{Deleted, i.intake.tombstone(d.Key, known), known.ResourceVersion})
 			exists = false
-		case d.Type == cache.Deleted && (exists || unsettled):
+		case d.Type == cache.Deleted && (exists || unsettled || e.Resumed):
 			to = append(to, i.deletion(d, known))
 		}
 		// Of what the handler was never told, it is not told the end.
@@ -40,11 +39,11 @@ func (i *resourceVersionInformer) notices(to []notice, e *deltaqueue.Entry, delt
 			continue
 		}
 		change := presence(d, known, exists)
-		if change == Synced && i.skipUnchanged {
-			if !unsettled {
-				continue
-			}
-			change = Updated // it may have begun to take another version in
+		switch {
+		case change == Synced && unsettled: // it may have begun to take another version in
+			change = Updated
+		case change == Synced && i.skipUnchanged:
+			continue
 		}
 		to = append(to, notice{change, d.Object, d.Version.ResourceVersion})
 	}
