@@ -101,6 +101,8 @@ func (c *checker) OnBatch(_ context.Context, events []informer.Event) error {
 	for _, e := range events {
 		c.tell(e.Object, e.Type != informer.Deleted)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.one(c.panics) {
 		return errors.New("checker")
 	}
