@@ -91,3 +91,20 @@ func TestAConsumerWaitsForWhatIsParked(t *testing.T) {
 		c.running.Wait()
 	})
 }
+
+// What comes while a consumer waits may be too much for that one.
+func TestAConsumerThatWaitsIsHelped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := newCrew(ctx, 2)
+		put(t, c.queue, delta(cache.Added, "first", "1"))
+		time.Sleep(1500 * time.Millisecond)
+		require.EqualValues(t, 1, c.taken.Load())
+		require.EqualValues(t, 1, c.present.Load())
+		put(t, c.queue, delta(cache.Added, "a", "2"), delta(cache.Added, "b", "3"))
+		synctest.Wait()
+		require.EqualValues(t, 2, c.present.Load())
+		cancel()
+		c.running.Wait()
+	})
+}

@@ -155,6 +155,9 @@ func TestAdvance(t *testing.T) {
 			require.EqualValues(t, 1, bytes)
 			e = take(t, q)
 			require.Equal(t, test.left, e.Deltas)
+			for _, beyond := range e.Deltas[len(e.Deltas):cap(e.Deltas)] {
+				require.Nil(t, beyond.Object, "the array holds an object that no one needs")
+			}
 			q.Done(e)
 			require.Equal(t, "3", q.ResumePoint())
 			entries, bytes = q.Len()
@@ -177,6 +180,76 @@ func TestAdvanceBeginsAnew(t *testing.T) {
 		require.Zero(t, batch[0].Attempts)
 		require.Zero(t, batch[0].Panics)
 	})
+}
+
+// Two entries of a key that become one make room.
+func TestPostponeMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newQueue(deltaqueue.Options{Limit: 2})
+		put(t, q, delta(cache.Added, "a", "1"))
+		batch := takeBatch(t, q, 1)
+		put(t, q, delta(cache.Updated, "a", "2"))
+		done := make(chan error, 1)
+		go func() { done <- q.Put(t.Context(), delta(cache.Added, "b", "3")) }()
+		synctest.Wait()
+		require.Empty(t, done)
+		q.Postpone(batch, time.Hour, false)
+		synctest.Wait()
+		require.Len(t, done, 1)
+	})
+}
+
+// What came before an object that can not be read is acknowledged, and nothing waits
+// for that object.
+func TestSkip(t *testing.T) {
+	q, known := newQueue(deltaqueue.Options{Resume: "1"})
+	known.Set("replaced", version("1"), 0)
+	known.Set("updated", version("1"), 0)
+	put(t, q, delta(cache.Deleted, "replaced", "2"), delta(cache.Added, "replaced", "3"), delta(cache.Updated, "updated", "4"))
+	q.Observed("4")
+	for _, e := range takeBatch(t, q, 2) {
+		q.Skip(e)
+	}
+	_, exists := known.Get("replaced")
+	require.False(t, exists)
+	stays, _ := known.Get("updated")
+	require.Equal(t, version("1"), stays)
+	require.Equal(t, "4", q.ResumePoint())
+}
+
+// A change that a watch tells during a generation keeps the key from its sweep, also
+// where it is merged into what was taken before.
+func TestWhatIsGivenBackDuringAGeneration(t *testing.T) {
+	for name, giveBack := range map[string]func(q *deltaqueue.Queue, e *deltaqueue.Entry){
+		"retried":   func(q *deltaqueue.Queue, e *deltaqueue.Entry) { q.Retry(e, time.Hour) },
+		"postponed": func(q *deltaqueue.Queue, e *deltaqueue.Entry) { q.Postpone([]*deltaqueue.Entry{e}, time.Hour, false) },
+		"advanced":  func(q *deltaqueue.Queue, e *deltaqueue.Entry) { q.Advance(e) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			q, _ := newQueue(deltaqueue.Options{})
+			put(t, q, delta(cache.Deleted, "k", "1"), delta(cache.Added, "k", "2"))
+			e := take(t, q)
+			q.BeginGeneration()
+			put(t, q, delta(cache.Updated, "k", "3"))
+			giveBack(q, e)
+			require.NoError(t, q.Sweep(t.Context(), func(key string, _ keytable.Version) { t.Errorf("%s is swept", key) }))
+		})
+	}
+}
+
+// What comes for a key of the first generation while it is taken is waited for, also
+// where the entry itself counts as returned.
+func TestSyncedWaitsForWhatCameMeanwhile(t *testing.T) {
+	q, _ := newQueue(deltaqueue.Options{})
+	q.BeginGeneration()
+	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "1")))
+	e := take(t, q)
+	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "k", "2")))
+	q.Retry(e, time.Hour)
+	q.EndGeneration()
+	require.False(t, isClosed(q.Synced()))
+	q.Done(take(t, q))
+	require.True(t, isClosed(q.Synced()))
 }
 
 // A queue that goes on from a checkpoint needs no generation, tells nothing that was
