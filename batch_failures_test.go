@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer"
@@ -602,4 +603,38 @@ func TestAVersionThatComesBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The end that is told is that of the object that was acknowledged, also where another
+// one came and went after it.
+func TestTheDeletionOfWhatIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []informer.Event
+		sent := newSent()
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+			ListerWatcher: &tap{onList: lists(list("10", "", withUID(pod("a/1", "5"), "old"))), onWatch: sent.answer},
+			ListMode:      informer.ListModePaged, ErrorHandler: quiet,
+			BatchHandler: informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
+				if told = append(told, events...); len(told) == 2 {
+					return errors.New("no")
+				}
+				return nil
+			}),
+		})
+		stop := start(i.RunWithContext)
+		synctest.Wait()
+		sent.Modify(withUID(pod("a/1", "12"), "new"))
+		synctest.Wait()
+		sent.Delete(withUID(pod("a/1", "13"), "new"))
+		time.Sleep(time.Minute)
+		stop()
+		require.Len(t, told, 3)
+		for _, e := range told[1:] {
+			require.Equal(t, informer.Deleted, e.Type)
+			require.True(t, e.FinalStateUnknown)
+			require.Equal(t, "5", e.ResourceVersion)
+			require.EqualValues(t, "old", e.Object.(metav1.Object).GetUID())
+		}
+		require.Zero(t, i.Status().Objects)
+	})
 }
