@@ -110,16 +110,18 @@ func (t *Table) verifySegment(n uint32, hash uint64, refs map[uint32]uint32) {
 
 func (p *pages) verify() {
 	count, size, spares := 0, int64(0), 0
-	for slab, used := range p.used {
-		count += bits.OnesCount64(used)
-		size += int64(len(p.slabs[slab]))
-		if used == 0 && p.slabs[slab] != nil {
+	for slab, memory := range p.slabs {
+		size += int64(len(memory))
+		if p.usedOf(slab) == [slabWords]uint64{} && memory != nil {
 			spares++
 			must(p.spare == slab+1, "slab %d is not known to be spare", slab)
 		}
-		must(slab >= p.first || used == ^uint64(0), "slab %d below the first has a free page", slab)
-		if last := 63 - bits.LeadingZeros64(used); last > 0 {
-			must(len(p.slabs[slab]) >= (last+1)*pageSize, "page %d is beyond slab %d", last, slab)
+	}
+	for word, used := range p.used {
+		count += bits.OnesCount64(used)
+		must(word >= p.first || used == ^uint64(0), "word %d below the first has a free page", word)
+		if last := word*64 + 63 - bits.LeadingZeros64(used); used != 0 && last > 0 {
+			must(len(p.slabs[last/slabPages]) >= (last%slabPages+1)*pageSize, "page %d is beyond its slab", last)
 		}
 	}
 	must(count == p.count, "%d pages are used, not %d", count, p.count)

@@ -5,22 +5,25 @@ import "math/bits"
 const (
 	pageBits = 10
 	pageSize = 1 << pageBits
-	// slabPages is what one word of bits can tell the use of.
-	slabPages = 64
+	// slabWords is how many words have a bit for each page of a slab. A collection
+	// takes some 50 ns for each slab: of larger ones there are fewer, and more of the
+	// last one is idle.
+	slabWords = 4
+	slabPages = slabWords * 64
 )
 
-// pages hands out pages by number. It cuts them from slabs of 64, of which the
-// garbage collector sees only that they have no pointers. A slab that nothing
-// uses goes back to it, but for one, so that to give and take a page at the
-// border does not allocate each time.
+// pages hands out pages by number. It cuts them from slabs, of which the garbage
+// collector sees only that they have no pointers. A slab that nothing uses goes
+// back to it, but for one, so that to give and take a page at the border does not
+// allocate each time.
 type pages struct {
 	slabs [][]byte
-	// used has, for each slab, a bit for each page that is taken. Invariant: their
-	// sum is count, and each such page lies within its slab, but for the very
-	// first page, which may be short.
+	// used has a bit for each page that is taken. Invariant: their sum is count, and
+	// each such page lies within its slab, but for the very first page, which may be
+	// short.
 	used  []uint64
 	count int
-	// first is a slab below which every page is taken.
+	// first is a word of used below which every page is taken.
 	first int
 	// spare is 1 + the slab that keeps its memory though none of its pages is
 	// taken. Invariant: there is at most one.
@@ -31,16 +34,16 @@ type pages struct {
 
 // take returns a page. What is in it is left over from its last use.
 func (p *pages) take() uint32 {
-	for p.first < len(p.slabs) && p.used[p.first] == ^uint64(0) {
+	for p.first < len(p.used) && p.used[p.first] == ^uint64(0) {
 		p.first++
 	}
-	slab := p.first
-	if slab == len(p.slabs) {
+	if p.first == len(p.used) {
 		p.slabs = append(p.slabs, nil)
-		p.used = append(p.used, 0)
+		p.used = append(p.used, make([]uint64, slabWords)...)
 	}
-	page := bits.TrailingZeros64(^p.used[slab])
-	if size := (page + 1) * pageSize; len(p.slabs[slab]) < size {
+	page := p.first*64 + bits.TrailingZeros64(^p.used[p.first])
+	slab := page / slabPages
+	if size := (page%slabPages + 1) * pageSize; len(p.slabs[slab]) < size {
 		if p.count == 0 {
 			size = 64 // of a table of a few keys, a page would be the larger part
 		} else {
@@ -52,18 +55,18 @@ func (p *pages) take() uint32 {
 	if p.spare == slab+1 {
 		p.spare = 0
 	}
-	p.used[slab] |= 1 << page
+	p.used[page/64] |= 1 << (page % 64)
 	p.count++
-	return uint32(slab*slabPages + page)
+	return uint32(page)
 }
 
 // give takes a page back.
 func (p *pages) give(page uint32) {
 	slab := int(page / slabPages)
-	p.used[slab] &^= 1 << (page % slabPages)
+	p.used[page/64] &^= 1 << (page % 64)
 	p.count--
-	p.first = min(p.first, slab)
-	if p.used[slab] != 0 {
+	p.first = min(p.first, int(page/64))
+	if p.usedOf(slab) != [slabWords]uint64{} {
 		return
 	}
 	if p.spare == 0 {
@@ -72,6 +75,11 @@ func (p *pages) give(page uint32) {
 	}
 	p.bytes -= int64(len(p.slabs[slab]))
 	p.slabs[slab] = nil
+}
+
+// usedOf is the part of used for a slab.
+func (p *pages) usedOf(slab int) [slabWords]uint64 {
+	return [slabWords]uint64(p.used[slab*slabWords:])
 }
 
 // at returns the memory from the beginning of the page on. It is valid until the
