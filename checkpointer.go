@@ -109,6 +109,9 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 	case locked == nil: // or what is in the store is of whoever uses it
 		var err error
 		resume, err = c.load(ctx)
+		if err != nil && ctx.Err() != nil { // the next run loads
+			return ""
+		}
 		if err != nil {
 			c.refused = errors.Is(err, ErrCheckpointSource) || errors.Is(err, ErrCheckpointFormat)
 			c.reflector.fail(err)
