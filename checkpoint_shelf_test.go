@@ -1,0 +1,171 @@
+package informer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// shelf is a CheckpointStore in memory. What is set of its functions is asked first.
+type shelf struct {
+	// onLoad returns what Load does, or errPass.
+	onLoad func(ctx context.Context) (io.ReadCloser, error)
+	// onSave may fail the n-th Save, from 1, or wait, before anything is written.
+	onSave func(ctx context.Context, n int) error
+
+	mu sync.Mutex
+	// content is nil where nothing was saved yet.
+	content []byte
+	// asked and done count the Saves that began and that succeeded.
+	asked, done int
+}
+
+var _ informer.CheckpointStore = &shelf{}
+
+func (s *shelf) Load(ctx context.Context) (io.ReadCloser, error) {
+	if s.onLoad != nil {
+		if r, err := s.onLoad(ctx); !errors.Is(err, errPass) {
+			return r, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.content == nil {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(bytes.NewReader(s.content)), nil
+}
+
+func (s *shelf) Save(ctx context.Context, write func(io.Writer) error) error {
+	s.mu.Lock()
+	s.asked++
+	n := s.asked
+	s.mu.Unlock()
+	if s.onSave != nil {
+		if err := s.onSave(ctx, n); err != nil {
+			return err
+		}
+	}
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.content = b.Bytes()
+	s.done++
+	return nil
+}
+
+// saves is how often it was saved.
+func (s *shelf) saves() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done
+}
+
+// bytes are what is in it now.
+func (s *shelf) bytes() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bytes.Clone(s.content)
+}
+
+// killed is a shelf with what is in s now, for who goes on after a process that used s
+// was killed.
+func (s *shelf) killed() *shelf { return &shelf{content: s.bytes()} }
+
+// lockable is a shelf that only one may use at a time.
+type lockable struct {
+	*shelf
+	mu     sync.Mutex
+	locked bool
+}
+
+var _ informer.CheckpointLocker = &lockable{}
+
+func (l *lockable) Lock() (func() error, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.locked {
+		return nil, informer.ErrCheckpointInUse
+	}
+	l.locked = true
+	return func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.locked = false
+		return nil
+	}, nil
+}
+
+// saved is what a checkpoint says.
+type saved struct {
+	metadata map[string]string
+	// resume is the resource version in it.
+	resume   string
+	versions map[string]keytable.Version
+}
+
+func readSaved(t testing.TB, content []byte) (s saved) {
+	t.Helper()
+	s.versions = map[string]keytable.Version{}
+	r := checkpoint.NewReader(bytes.NewReader(content))
+	for {
+		key, version, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		v := version.Version()
+		s.versions[strings.Clone(key)] = keytable.Version{
+			ResourceVersion: strings.Clone(v.ResourceVersion), UID: types.UID(strings.Clone(string(v.UID))),
+		}
+	}
+	s.metadata = maps.Clone(r.Metadata())
+	s.resume = s.metadata["resourceVersion"]
+	return s
+}
+
+// state is the resource version of every key.
+func (s saved) state() map[string]string {
+	state := map[string]string{}
+	for key, v := range s.versions {
+		state[key] = v.ResourceVersion
+	}
+	return state
+}
+
+// requireSaved checks that a checkpoint is of what the server has now, all of it.
+func (w *world) requireSaved(s *shelf) {
+	w.t.Helper()
+	versions, err := w.ResourceVersions(pods, "")
+	require.NoError(w.t, err)
+	now := readSaved(w.t, s.bytes())
+	require.Equal(w.t, w.ResourceVersion(), now.resume)
+	require.Equal(w.t, versions, now.state())
+}
+
+// run runs an informer until the returned stop, which waits for it to return, or the
+// test ends.
+func (w *world) run(i informer.ResourceVersionInformer) (stop func()) {
+	stop = sync.OnceFunc(start(i.RunWithContext))
+	w.t.Cleanup(stop)
+	return stop
+}
