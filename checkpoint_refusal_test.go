@@ -1,0 +1,623 @@
+package informer_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// only are the errors of a kind among those that were reported.
+func only[E error](f *failures) (of []E) {
+	errs, _ := f.all()
+	for _, err := range errs {
+		var e E
+		if errors.As(err, &e) {
+			of = append(of, e)
+		}
+	}
+	return of
+}
+
+// A checkpoint of another source is refused with an error that says in what they differ.
+// It stays, and the informer does its work without one.
+func TestACheckpointOfAnotherSourceIsRefused(t *testing.T) {
+	factory := func(w *world) informer.DynamicListerWatcherFactory {
+		f, err := informer.NewDynamicListerWatcherFactory(w.Config())
+		require.NoError(w.t, err)
+		return f
+	}
+	selecting := func(label, field string) informer.TweakListOptionsFunc {
+		return func(opts *metav1.ListOptions) { opts.LabelSelector, opts.FieldSelector = label, field }
+	}
+	for field, other := range map[string]func(w *world) cache.ListerWatcher{
+		"namespace": func(w *world) cache.ListerWatcher { return factory(w).ForResource("a", pods) },
+		"labelSelector": func(w *world) cache.ListerWatcher {
+			return informer.NewFilteredListerWatcher(w.lister(), selecting("a!=b", ""))
+		},
+		"fieldSelector": func(w *world) cache.ListerWatcher {
+			return informer.NewFilteredListerWatcher(w.lister(), selecting("", "metadata.name!=nobody"))
+		},
+		"server": func(w *world) cache.ListerWatcher { return tapOn(w.lister()) }, // of which nothing is known
+		"cluster": func(w *world) cache.ListerWatcher {
+			require.NoError(w.t, w.Delete(namespaces, "", "kube-system"))
+			w.createKubeSystem()
+			return w.lister()
+		},
+	} {
+		t.Run(field, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.createKubeSystem()
+				w.create(keys(3)...)
+				s := w.lived(&recorder{})
+				before := s.bytes()
+				var f failures
+				r := &recorder{}
+				i := follow(w, informer.InformerConfig{
+					ListerWatcher: other(w), Handler: r, Checkpoint: s, ErrorHandler: f.handle, CheckpointInterval: time.Minute, CheckpointChanges: 1,
+				})
+				for n := range 2 { // a second Run of it neither
+					stop := w.run(i)
+					time.Sleep(10 * time.Minute)
+					w.update("a/0001", fmt.Sprint(n))
+					w.create(fmt.Sprint("a/new", n))
+					time.Sleep(10 * time.Minute)
+					require.True(t, i.HasSynced())
+					w.requireState(r)
+					stop()
+					require.Equal(t, before, s.bytes(), "it is somebody else's")
+				}
+				require.Contains(t, r.events(), "add a/0001 initial")
+				errs, _ := f.all()
+				require.Len(t, errs, 1)
+				require.ErrorIs(t, errs[0], informer.ErrCheckpointSource)
+				refusals := only[*informer.CheckpointSourceError](&f)
+				require.Len(t, refusals, 1)
+				require.Equal(t, field, refusals[0].Differences[0].Field)
+				require.ErrorContains(t, errs[0], field)
+			})
+		})
+	}
+}
+
+func (w *world) createKubeSystem() {
+	w.t.Helper()
+	_, err := w.Create(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
+	require.NoError(w.t, err)
+}
+
+// Who may read kube-system only at times resumes all the same.
+func TestACheckpointOfAClusterThatIsUnknownForAWhile(t *testing.T) {
+	var forbidden atomic.Bool
+	wrap := before(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "kube-system") && forbidden.Load() {
+			http.Error(w, "no", http.StatusForbidden)
+			return false
+		}
+		return true
+	})
+	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+		w.createKubeSystem()
+		w.create(keys(3)...)
+		r := &recorder{}
+		s := w.lived(r)
+		cluster := readSaved(t, s.bytes()).metadata["cluster"]
+		require.NotEmpty(t, cluster)
+		forbidden.Store(true)
+		w.update("a/0001", "changed")
+		stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
+		time.Sleep(time.Minute)
+		stop()
+		require.Equal(t, []string{"update a/0001"}, r.events())
+		require.Empty(t, w.lists())
+		require.Equal(t, cluster, readSaved(t, s.bytes()).metadata["cluster"], "what was known stays")
+	})
+}
+
+// What is no checkpoint is not replaced: it is something else that the path was not
+// meant to name.
+func TestAForeignFileIsLeftAsItIs(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		path := filepath.Join(t.TempDir(), "shopping-list")
+		require.NoError(t, os.WriteFile(path, []byte("milk, bread, a new disk"), 0o600))
+		var f failures
+		r := &recorder{}
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.handle})
+		stop := w.run(i)
+		time.Sleep(time.Hour)
+		w.requireState(r)
+		require.True(t, i.HasSynced())
+		stop()
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, "milk, bread, a new disk", string(content))
+		errs, _ := f.all()
+		require.Len(t, errs, 1)
+		require.ErrorIs(t, errs[0], informer.ErrCheckpointFormat)
+	})
+}
+
+// A checkpoint that is damaged, cut, or empty is a reported cold start, and replaced.
+func TestADamagedCheckpointIsReplaced(t *testing.T) {
+	damages := map[string]func(b []byte) []byte{
+		"0 bytes":     func([]byte) []byte { return []byte{} },
+		"a bit":       func(b []byte) []byte { b[len(b)/2] ^= 4; return b },
+		"checksum":    func(b []byte) []byte { b[len(b)-1] ^= 4; return b },
+		"a hole":      func(b []byte) []byte { copy(b[20:], make([]byte, 16)); return b },
+		"zeros":       func(b []byte) []byte { return append(b[:20], make([]byte, len(b)-20)...) },
+		"cut twice":   func(b []byte) []byte { return append(b[:30], b[50:]...) },
+		"cut at once": func(b []byte) []byte { return b[:3] },
+	}
+	for _, at := range []int{8, 9, 10, 15, 40, 90, -20, -5, -1} {
+		damages[fmt.Sprintf("cut at %d", at)] = func(b []byte) []byte { return b[:(at+len(b))%len(b)] }
+	}
+	for name, damage := range damages {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(5)...)
+				s := w.lived(&recorder{})
+				path := filepath.Join(t.TempDir(), "pods")
+				require.NoError(t, os.WriteFile(path, damage(s.bytes()), 0o600))
+				var f failures
+				r := &recorder{}
+				i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.handle})
+				stop := w.run(i)
+				time.Sleep(time.Minute)
+				require.True(t, i.HasSynced())
+				w.requireState(r)
+				require.Contains(t, r.events(), "add a/0001 initial", "a cold start")
+				stop()
+				errs, _ := f.all()
+				require.Len(t, errs, 1)
+				var damaged *informer.CheckpointError
+				require.ErrorAs(t, errs[0], &damaged)
+
+				w.update("a/0001", "changed")
+				w.ResetRequests()
+				r.forget()
+				w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path)}))
+				time.Sleep(time.Minute)
+				require.Equal(t, []string{"update a/0001"}, r.events())
+				require.Empty(t, w.lists())
+			})
+		})
+	}
+}
+
+// A store that can not be read is reported; the informer starts cold, and saves.
+func TestAStoreThatFailsToLoad(t *testing.T) {
+	broken := errors.New("the disk is on fire")
+	for name, load := range map[string]func(content []byte) (io.ReadCloser, error){
+		"Load": func([]byte) (io.ReadCloser, error) { return nil, broken },
+		"Read": func(content []byte) (io.ReadCloser, error) {
+			return io.NopCloser(io.MultiReader(bytes.NewReader(content[:len(content)/2]), iotest.ErrReader(broken))), nil
+		},
+		"Close": func(content []byte) (io.ReadCloser, error) { return closeFails{bytes.NewReader(content), broken}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(5)...)
+				r := &recorder{}
+				s := w.lived(r)
+				content := s.bytes()
+				s.onLoad = func(context.Context) (io.ReadCloser, error) { return load(content) }
+				var f failures
+				i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
+				w.run(i)
+				time.Sleep(time.Minute)
+				errs, _ := f.all()
+				require.Len(t, errs, 1)
+				require.ErrorIs(t, errs[0], broken)
+				if name == "Load" {
+					require.Equal(t, "CheckpointStore.Load", only[*informer.StoreError](&f)[0].Op)
+				}
+				require.True(t, i.HasSynced())
+				w.requireState(r)
+				w.update("a/0001", "changed")
+				time.Sleep(2 * time.Minute)
+				w.requireSaved(s)
+			})
+		})
+	}
+}
+
+type closeFails struct {
+	io.Reader
+	err error
+}
+
+func (c closeFails) Close() error { return c.err }
+
+// A Save that fails is reported and tried again after an interval; what was saved before
+// stays, and the informer runs on.
+func TestAStoreThatFailsToSave(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		var full atomic.Bool
+		full.Store(true)
+		s := &shelf{onSave: func(context.Context, int) error {
+			if full.Load() {
+				return &os.PathError{Op: "write", Path: "pods", Err: syscall.ENOSPC}
+			}
+			return nil
+		}}
+		var f failures
+		r := &recorder{}
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle, CheckpointInterval: time.Minute})
+		stop := w.run(i)
+		time.Sleep(10*time.Minute + time.Second)
+		require.True(t, i.HasSynced())
+		errs, _ := f.all()
+		require.InDelta(t, 11, len(errs), 1, "once a minute")
+		for _, err := range errs {
+			require.ErrorIs(t, err, syscall.ENOSPC)
+		}
+		require.Equal(t, "CheckpointStore.Save", only[*informer.StoreError](&f)[0].Op)
+		w.update("a/0001", "changed")
+		time.Sleep(time.Minute)
+		w.requireState(r)
+		require.ErrorIs(t, i.Status().LastError, syscall.ENOSPC)
+		full.Store(false)
+		time.Sleep(2 * time.Minute)
+		w.requireSaved(s)
+
+		full.Store(true)
+		w.update("a/0001", "again")
+		before := s.bytes()
+		stop()
+		require.Equal(t, before, s.bytes())
+		errs, _ = f.all()
+		require.ErrorIs(t, errs[len(errs)-1], syscall.ENOSPC, "the last one too")
+	})
+}
+
+// The directory may be missing, or be a file, or not be writable.
+func TestAFileThatCanNotBeSaved(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		directory := filepath.Join(t.TempDir(), "later")
+		var f failures
+		r := &recorder{}
+		i := follow(w, informer.InformerConfig{
+			Handler: r, Checkpoint: informer.FileCheckpoint(filepath.Join(directory, "pods")), ErrorHandler: f.handle,
+		})
+		stop := w.run(i)
+		time.Sleep(5 * time.Minute)
+		require.True(t, i.HasSynced())
+		w.requireState(r)
+		errs, _ := f.all()
+		require.Greater(t, len(errs), 2)
+		require.Less(t, len(errs), 9)
+		for _, err := range errs {
+			require.ErrorIs(t, err, os.ErrNotExist)
+			require.ErrorContains(t, err, directory)
+		}
+		require.NoError(t, os.Mkdir(directory, 0o700))
+		time.Sleep(2 * time.Minute)
+		content, err := os.ReadFile(filepath.Join(directory, "pods"))
+		require.NoError(t, err)
+		require.Equal(t, w.ResourceVersion(), readSaved(t, content).resume)
+		stop()
+	})
+}
+
+// A store that somebody else uses is neither read nor written, and used once it is free.
+func TestAStoreThatIsInUse(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		s := &lockable{shelf: w.lived(&recorder{})}
+		unlock, err := s.Lock()
+		require.NoError(t, err)
+		before := s.bytes()
+		s.onLoad = func(context.Context) (io.ReadCloser, error) { panic("read although it is in use") }
+		var f failures
+		r := &recorder{}
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
+		stop := w.run(i)
+		time.Sleep(5 * time.Minute)
+		require.True(t, i.HasSynced())
+		w.requireState(r)
+		require.Contains(t, r.events(), "add a/0001 initial")
+		require.Equal(t, before, s.bytes())
+		errs, _ := f.all()
+		require.NotEmpty(t, errs)
+		require.Less(t, len(errs), 9)
+		for _, err := range errs {
+			require.ErrorIs(t, err, informer.ErrCheckpointInUse)
+		}
+		require.Equal(t, "CheckpointStore.Lock", only[*informer.StoreError](&f)[0].Op)
+
+		require.NoError(t, unlock())
+		time.Sleep(2 * time.Minute)
+		w.requireSaved(s.shelf)
+		require.True(t, s.locked)
+		stop()
+		require.False(t, s.locked)
+	})
+}
+
+// Two informers of one file, in one process: the second works, and does not write.
+func TestTwoInformersOfOneFile(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		path := filepath.Join(t.TempDir(), "pods")
+		var fs [2]failures
+		var rs [2]recorder
+		var stops [2]func()
+		for n := range 2 {
+			stops[n] = w.run(follow(w, informer.InformerConfig{
+				Handler: &rs[n], Checkpoint: informer.FileCheckpoint(path), ErrorHandler: fs[n].handle,
+			}))
+			time.Sleep(10 * time.Second)
+		}
+		w.update("a/0001", "changed")
+		time.Sleep(5 * time.Minute)
+		errs, _ := fs[0].all()
+		require.Empty(t, errs)
+		require.NotEmpty(t, only[*informer.StoreError](&fs[1]))
+		stops[0]()
+		time.Sleep(5 * time.Minute)
+		before := len(only[*informer.StoreError](&fs[1]))
+		time.Sleep(5 * time.Minute)
+		require.Len(t, only[*informer.StoreError](&fs[1]), before, "it is free")
+		stops[1]()
+		for n := range 2 {
+			w.requireState(&rs[n])
+		}
+	})
+}
+
+// A server that is down when an informer starts can not say which cluster it is of: that
+// is reported, and the checkpoint is used when it is up.
+func TestAServerThatIsDownAtTheStart(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.createKubeSystem()
+		w.create(keys(3)...)
+		r := &recorder{}
+		s := w.lived(r)
+		w.update("a/0001", "changed")
+		w.remove("a/0002")
+		var f failures
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
+		w.blocked.Lock()
+		stop := w.run(i)
+		time.Sleep(10 * time.Minute)
+		require.False(t, i.HasSynced())
+		require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
+		require.ErrorContains(t, i.Status().LastError, "kube-system")
+		errs, _ := f.all()
+		require.Greater(t, len(errs), 10)
+		require.Less(t, len(errs), 40)
+		stop() // while it waits
+		require.Equal(t, informer.PhaseStopped, i.Status().Phase)
+
+		stop = w.run(i)
+		time.Sleep(time.Minute)
+		w.blocked.Unlock()
+		time.Sleep(2 * time.Minute)
+		require.True(t, i.HasSynced())
+		require.Equal(t, []string{"update a/0001", "delete a/0002"}, r.events())
+		require.Empty(t, w.lists())
+		require.NoError(t, i.Status().LastError)
+		stop()
+		w.requireSaved(s)
+	})
+}
+
+// Run returns when ctx ends while the store loads, and the next Run loads again.
+func TestRunEndsWhileItLoads(t *testing.T) {
+	for _, where := range []string{"Load", "Read"} {
+		t.Run(where, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(3)...)
+				r := &recorder{}
+				s := w.lived(r)
+				var slow atomic.Bool
+				slow.Store(true)
+				s.onLoad = func(ctx context.Context) (io.ReadCloser, error) {
+					switch {
+					case !slow.Load():
+						return nil, errPass
+					case where == "Load":
+						<-ctx.Done()
+						return nil, context.Cause(ctx)
+					default:
+						return io.NopCloser(io.MultiReader(bytes.NewReader(s.bytes()[:12]), endsWith{ctx})), nil
+					}
+				}
+				i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+				stop := w.run(i)
+				time.Sleep(time.Minute)
+				require.False(t, i.HasSynced())
+				stop()
+				require.Equal(t, informer.PhaseStopped, i.Status().Phase)
+				require.Empty(t, w.lists())
+
+				slow.Store(false)
+				w.remove("a/0001")
+				w.run(i)
+				time.Sleep(time.Minute)
+				require.Equal(t, []string{"delete a/0001"}, r.events())
+				require.Empty(t, w.lists())
+			})
+		})
+	}
+}
+
+// endsWith is a reader that waits for the end of a context.
+type endsWith struct{ ctx context.Context }
+
+func (r endsWith) Read([]byte) (int, error) {
+	<-r.ctx.Done()
+	return 0, context.Cause(r.ctx)
+}
+
+// The Save that is under way when ctx ends is given up, and done again at the end.
+func TestRunEndsWhileItSaves(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		s := &shelf{onSave: func(ctx context.Context, n int) error {
+			if n > 1 { // the first one waits
+				return nil
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}}
+		var f failures
+		r := &recorder{}
+		stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle}))
+		time.Sleep(time.Minute)
+		require.Nil(t, s.bytes())
+		stop()
+		w.requireSaved(s)
+		errs, _ := f.all()
+		require.Empty(t, errs)
+	})
+}
+
+// The Save at the end has 30 seconds.
+func TestTheLastSaveIsGivenUp(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		s := &shelf{onSave: func(ctx context.Context, n int) error {
+			if n > 1 {
+				<-ctx.Done()
+			}
+			return nil
+		}}
+		var f failures
+		r := &recorder{}
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: &lockable{shelf: s}, ErrorHandler: f.handle})
+		stop := w.run(i)
+		synctest.Wait()
+		before := s.bytes()
+		w.update("a/0001", "changed")
+		synctest.Wait()
+		began := time.Now()
+		stop()
+		require.Equal(t, 30*time.Second, time.Since(began))
+		require.Equal(t, before, s.bytes())
+		errs, _ := f.all()
+		require.Len(t, errs, 1)
+		require.ErrorIs(t, errs[0], context.DeadlineExceeded)
+	})
+}
+
+// Run returns after the handler, the Save and the unlocking have.
+func TestRunReturnsAfterTheCheckpoint(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		var order []string
+		s := &shelf{}
+		r := &recorder{}
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: noting{&lockable{shelf: s}, &order}})
+		stop := w.run(i)
+		synctest.Wait()
+		order = nil
+		slow := time.Minute
+		r.before = func(string) { time.Sleep(slow); order = append(order, "handled") }
+		w.update("a/0001", "changed")
+		synctest.Wait()
+		s.onSave = func(context.Context, int) error {
+			time.Sleep(10 * time.Second)
+			order = append(order, "saved")
+			return nil
+		}
+		stop()
+		require.Equal(t, []string{"handled", "saved", "unlocked"}, order)
+		w.requireSaved(s)
+	})
+}
+
+type noting struct {
+	*lockable
+	order *[]string
+}
+
+func (n noting) Lock() (func() error, error) {
+	unlock, err := n.lockable.Lock()
+	return func() error {
+		*n.order = append(*n.order, "unlocked")
+		return unlock()
+	}, err
+}
+
+// An entry that no checkpoint can hold is reported each time, and the informer runs on.
+func TestAKeyThatIsTooLongForACheckpoint(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		long := "a/" + strings.Repeat("x", 2<<20)
+		storage := informer.NewResourceVersionStorage()
+		require.NoError(t, storage.Replace(map[string]interface{}{long: "1"}))
+		gone := make(chan struct{})
+		r := &recorder{before: func(call string) {
+			if strings.HasPrefix(call, "delete") {
+				<-gone
+			}
+		}}
+		var f failures
+		s := &shelf{}
+		i := follow(w, informer.InformerConfig{
+			Handler: r, Storage: storage, Checkpoint: s, ErrorHandler: f.handle, Workers: 2, CheckpointChanges: 1, CheckpointInterval: time.Minute,
+		})
+		stop := w.run(i)
+		time.Sleep(5 * time.Minute)
+		require.Nil(t, s.bytes())
+		require.NotEmpty(t, only[*informer.CheckpointError](&f))
+		w.update("a/0001", "changed")
+		synctest.Wait()
+		close(gone)
+		time.Sleep(5 * time.Minute)
+		w.requireState(r)
+		w.requireSaved(s)
+		stop()
+	})
+}
+
+// Selectors that are too long for the metadata of a checkpoint are reported as well.
+func TestASelectorThatIsTooLongForACheckpoint(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		long := "app!=a"
+		for n := range 8000 {
+			long += fmt.Sprintf(",l%06d!=x", n)
+		}
+		var f failures
+		r := &recorder{}
+		s := &shelf{}
+		plain := script{list: listing("9", pod("a/1", "5")), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return open()() }}
+		lw := informer.NewFilteredListerWatcher(plain.lw(), func(opts *metav1.ListOptions) { opts.LabelSelector = long })
+		i := follow(w, informer.InformerConfig{ListerWatcher: lw, Handler: r, Checkpoint: s, ErrorHandler: f.handle})
+		stop := w.run(i)
+		time.Sleep(5 * time.Minute)
+		require.True(t, i.HasSynced())
+		require.Equal(t, []string{"add a/1 initial"}, r.events())
+		stop()
+		require.Nil(t, s.bytes())
+		require.NotEmpty(t, only[*informer.CheckpointError](&f))
+	})
+}
