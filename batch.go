@@ -31,7 +31,8 @@ type BatchHandler interface {
 	//
 	// Ctx ends with Run, which waits for OnBatch to return. Events is the handler's to
 	// keep, but a *RawObject in it is valid only until OnBatch returns; all other objects
-	// may be kept as well.
+	// may be kept as well. An object of a batch that comes again may be the same one, with
+	// what the handler has changed in it.
 	OnBatch(ctx context.Context, events []Event) error
 }
 

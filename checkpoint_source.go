@@ -272,6 +272,8 @@ func isRefusal(err error) bool {
 		return false
 	}
 	switch code := answer.Status().Code; code {
+	case http.StatusNotImplemented:
+		return true
 	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return false
 	default:

@@ -25,9 +25,9 @@ const (
 	checkpointLonger = 10
 	// checkpointShare is which part of the time is spent on saving at most.
 	checkpointShare = 20
-	// mostAnswers is how often a server may answer with an error before a run begins
-	// without what it was asked.
-	mostAnswers = 3
+	// mostAnswers is how often a server may answer with an error, which takes some
+	// minutes, before a run begins without what it was asked.
+	mostAnswers = 10
 	// lastSaveLimit is how long the save at the end of a run may take.
 	lastSaveLimit = 30 * time.Second
 )
@@ -156,13 +156,13 @@ func (c *checkpointer) identify(ctx context.Context) (known bool) {
 	return true
 }
 
-// reached asks the source whether it has a resource version, until it says so or ctx
-// ends. After a restore from a backup it may not.
+// reached asks the source whether it has a resource version, until it knows or ctx
+// ends. After a restore from a backup it may not. One that does not say is believed to.
 func (c *checkpointer) reached(ctx context.Context, resourceVersion string) bool {
 	err := c.ask(ctx, "the resource version of the checkpoint", func() error {
 		return checkNotOlder(ctx, c.reflector.source, resourceVersion)
 	})
-	return err == nil && ctx.Err() == nil
+	return ctx.Err() == nil && listwatch.Classify(err) != listwatch.TooLarge
 }
 
 // ask asks until there is an answer, or ctx ends, and returns the last error. A server

@@ -80,7 +80,11 @@ type BatchError struct {
 }
 
 func (e *BatchError) Error() string {
-	return fmt.Sprintf("batch of %d events from %q on, attempt %d: %v", len(e.Keys), e.Keys[0], e.Attempts, e.Err)
+	first := ""
+	if len(e.Keys) > 0 {
+		first = e.Keys[0]
+	}
+	return fmt.Sprintf("batch of %d events from%s on, attempt %d: %v", len(e.Keys), quoted(first), e.Attempts, e.Err)
 }
 
 // Unwrap returns the error of OnBatch.

@@ -130,6 +130,7 @@ func (f *flow) newQueue(acknowledged string, resumed bool, hire func(*deltaqueue
 	var queue *deltaqueue.Queue
 	queue = deltaqueue.New(deltaqueue.Options{
 		Known:         known,
+		Limit:         max(deltaqueue.DefaultLimit, 2*f.delivery.most()), // a batch waits while one is handled
 		SkipUnchanged: f.skipUnchanged,
 		Budget:        f.budget.orDefault().shared,
 		Workers:       f.workers,

@@ -36,11 +36,14 @@ type Known interface {
 	UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor)
 }
 
+// DefaultLimit is the default of Options.Limit.
+const DefaultLimit = 1000
+
 // Options configure a Queue.
 type Options struct {
 	// Known is required.
 	Known Known
-	// Limit is the number of entries from which on Put waits. Default: 1000.
+	// Limit is the number of entries from which on Put waits. Default: DefaultLimit.
 	Limit int
 	// Budget has the bytes of the objects in them, from Put until they are given
 	// back, and Put waits where it is spent, unless the queue is empty. Default: one
@@ -131,7 +134,7 @@ type Queue struct {
 // New returns an empty queue.
 func New(opts Options) *Queue {
 	if opts.Limit <= 0 {
-		opts.Limit = 1000
+		opts.Limit = DefaultLimit
 	}
 	if opts.Budget == nil {
 		opts.Budget = budget.New(16 << 20)
