@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/gofrs/flock"
 	"github.com/rvinformer/informer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -48,6 +49,7 @@ ON CONFLICT (cluster, "group", resource, namespace, name) DO UPDATE SET
 // database is the SQLite file. Any number of goroutines may read; Apply belongs to the writer alone.
 type database struct {
 	path    string
+	lock    *flock.Flock
 	writing *sql.DB // one connection: SQLite has one writer at a time, and pragmas belong to a connection
 	reading *sql.DB
 	put     *sql.Stmt
@@ -71,6 +73,9 @@ func openDatabase(ctx context.Context, path string) (_ *database, err error) {
 			err = fmt.Errorf("database %s: %w", path, errors.Join(err, d.Close()))
 		}
 	}()
+	if err = d.acquire(); err != nil {
+		return nil, err
+	}
 	if d.writing, err = sql.Open("sqlite", name); err != nil {
 		return nil, err
 	}
@@ -91,6 +96,17 @@ func openDatabase(ctx context.Context, path string) (_ *database, err error) {
 	return d, nil
 }
 
+// acquire locks the file for this process, as long as it lives. SQLite would let two mirrors write in turns, but then the one
+// that lags would put back what the other knows to be gone.
+func (d *database) acquire() error {
+	d.lock = flock.New(d.path + ".lock")
+	locked, err := d.lock.TryLock()
+	if err == nil && !locked {
+		err = errors.New("another mirror writes to it")
+	}
+	return err
+}
+
 // Close also folds the write-ahead log into the file.
 func (d *database) Close() error {
 	var errs []error
@@ -104,7 +120,7 @@ func (d *database) Close() error {
 			errs = append(errs, pool.Close())
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, d.lock.Unlock())...) // its file stays: a new one could be locked by two
 }
 
 // Apply writes all the changes, in order and in one transaction, or none of them. An object and its resource version are

@@ -90,9 +90,15 @@ func TestDatabaseStays(t *testing.T) {
 		require.Len(t, seeded(t, db, at), 1)
 		require.NoError(t, db.Close())
 	}
-	files, err := os.ReadDir(filepath.Dir(path))
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	require.NoError(t, err)
-	require.Len(t, files, 1, "the log is folded in and gone")
+	require.Equal(t, []string{path, path + ".lock"}, files, "the log is folded in and gone")
+}
+
+func TestDatabaseHasOneMirror(t *testing.T) {
+	db := openTestDatabase(t)
+	_, err := openDatabase(t.Context(), db.path)
+	require.EqualError(t, err, "database "+db.path+": another mirror writes to it")
 }
 
 func TestDatabaseIsNone(t *testing.T) {
