@@ -8,6 +8,7 @@ const (
 	removeRow                         // the object is gone
 	dropOldVersions                   // remove rows that another API version of the resource has left behind
 	dropResource                      // the cluster does not serve the resource any more
+	dropCheckpoint                    // forget how far the rows go: the next start lists
 )
 
 // change is one step of the mirror, of one object, or of a resource as a whole.
@@ -20,10 +21,13 @@ type change struct {
 	object          string // JSON
 }
 
-// target is what a change is of.
+// target is what is written: an object's row, a resource as a whole, or its checkpoint.
 type target struct {
 	place           place
 	namespace, name string // empty for the resource as a whole
+	checkpoint      bool
 }
 
-func (c change) target() target { return target{c.place, c.namespace, c.name} }
+func (c change) target() target {
+	return target{place: c.place, namespace: c.namespace, name: c.name}
+}

@@ -20,6 +20,7 @@ type cluster struct {
 	client   *rest.Config
 	wanted   []string // as the user has named them; none = everything
 	database *database
+	relist   bool // whatever the checkpoints say
 	feeds    feedConfig
 
 	began time.Time     // of this run
@@ -32,12 +33,13 @@ type cluster struct {
 	followed []*feed
 }
 
-func newCluster(at endpoint, wanted []string, from *database, feeds feedConfig) *cluster {
+func newCluster(at endpoint, wanted []string, from *database, relist bool, feeds feedConfig) *cluster {
 	return &cluster{
 		name:     at.name,
 		client:   at.client,
 		wanted:   wanted,
 		database: from,
+		relist:   relist,
 		feeds:    feeds,
 		ready:    make(chan struct{}),
 		began:    time.Now(),
@@ -82,7 +84,8 @@ func (c *cluster) Run(ctx context.Context) {
 			what.missing = append(what.missing, err)
 			continue
 		}
-		f := newFeed(at, factory.ForResource("", resource), storage, c.feeds)
+		from := &checkpoint{place: at, server: c.client.Host, hidden: c.relist, database: c.database, writer: c.feeds.writer}
+		f := newFeed(at, factory.ForResource("", resource), storage, from, c.feeds)
 		c.mu.Lock()
 		c.followed = append(c.followed, f)
 		c.mu.Unlock()

@@ -110,8 +110,8 @@ type gate struct {
 }
 
 func newGate(t *testing.T, c *demoCluster) *gate {
-	g := &gate{t: t, address: "127.0.0.1:0", behind: strings.TrimPrefix(c.server.URL(), "http://"), conns: map[net.Conn]bool{}}
-	g.Open()
+	g := &gate{t: t, address: "127.0.0.1:0", conns: map[net.Conn]bool{}}
+	g.lead(c)
 	t.Cleanup(g.Shut)
 	return g
 }
@@ -133,6 +133,13 @@ func (g *gate) Open() {
 			g.pass(listener, conn)
 		}
 	})
+}
+
+// lead lets the gate lead to a cluster from now on.
+func (g *gate) lead(to *demoCluster) {
+	g.Shut()
+	g.behind = strings.TrimPrefix(to.server.URL(), "http://")
+	g.Open()
 }
 
 // pass connects the two sides until either ends, unless the gate was shut meanwhile.
@@ -188,6 +195,13 @@ func (s *cutStore) Apply(ctx context.Context, changes []change) error {
 	}
 	s.batches--
 	return s.store.Apply(ctx, changes)
+}
+
+func (s *cutStore) SaveCheckpoint(ctx context.Context, of place, server string, write func(io.Writer) error) error {
+	if s.batches == 0 {
+		return errors.New("power is gone")
+	}
+	return s.store.SaveCheckpoint(ctx, of, server, write)
 }
 
 // ignore never answers a request for a resource.

@@ -56,7 +56,7 @@ type database struct {
 	remove  *sql.Stmt
 }
 
-// openDatabase opens the file at path, and makes it and its table where they are missing.
+// openDatabase opens the file at path, and makes it and its tables where they are missing.
 //
 // With a write-ahead log, readers (the start of another resource, a user's sqlite3) never block the writer. synchronous
 // NORMAL may lose the last transactions to a power failure, never half of one; the next start fetches them again.
@@ -80,8 +80,8 @@ func openDatabase(ctx context.Context, path string) (_ *database, err error) {
 		return nil, err
 	}
 	d.writing.SetMaxOpenConns(1)
-	if _, err = d.writing.ExecContext(ctx, createTable); err != nil {
-		return nil, fmt.Errorf("cannot create its table: %w", err)
+	if _, err = d.writing.ExecContext(ctx, createTable+createCheckpoints); err != nil {
+		return nil, fmt.Errorf("cannot create its tables: %w", err)
 	}
 	if d.put, err = d.writing.PrepareContext(ctx, putStatement); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func openDatabase(ctx context.Context, path string) (_ *database, err error) {
 }
 
 // acquire locks the file for this process, as long as it lives. SQLite would let two mirrors write in turns, but then the one
-// that lags would put back what the other knows to be gone.
+// that lags would put back what the other, and its checkpoints, know to be gone.
 func (d *database) acquire() error {
 	d.lock = flock.New(d.path + ".lock")
 	locked, err := d.lock.TryLock()
@@ -126,20 +126,37 @@ func (d *database) Close() error {
 // Apply writes all the changes, in order and in one transaction, or none of them. An object and its resource version are
 // in the same row: what the file says was seen is what it holds.
 func (d *database) Apply(ctx context.Context, changes []change) error {
+	return d.transact(ctx, func(tx *sql.Tx) error {
+		put, remove := tx.StmtContext(ctx, d.put), tx.StmtContext(ctx, d.remove)
+		for _, c := range changes {
+			if err := applyOne(ctx, tx, put, remove, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// transact commits what f does, or undoes it if f fails or panics.
+func (d *database) transact(ctx context.Context, f func(*sql.Tx) error) (err error) {
 	tx, err := d.writing.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	put, remove := tx.StmtContext(ctx, d.put), tx.StmtContext(ctx, d.remove)
-	for _, c := range changes {
-		if err := applyOne(ctx, tx, put, remove, c); err != nil {
-			// SQLite has already rolled back by itself after a full disk; a second error would say only that.
-			if undone := tx.Rollback(); undone != nil && !errors.Is(undone, sql.ErrTxDone) {
-				return fmt.Errorf("%w (and the transaction was not rolled back: %w)", err, undone)
-			}
-			return err
+	complete := false
+	defer func() {
+		if complete {
+			return
 		}
+		// SQLite has already rolled back by itself after a full disk; a second error would say only that.
+		if undone := tx.Rollback(); undone != nil && !errors.Is(undone, sql.ErrTxDone) {
+			err = fmt.Errorf("%w (and the transaction was not rolled back: %w)", err, undone)
+		}
+	}()
+	if err := f(tx); err != nil {
+		return err
 	}
+	complete = true
 	return tx.Commit()
 }
 
@@ -153,7 +170,13 @@ func applyOne(ctx context.Context, tx *sql.Tx, put, remove *sql.Stmt, c change) 
 	case dropOldVersions:
 		_, err = tx.ExecContext(ctx, `DELETE FROM objects `+ofResource+` AND version <> ?`, cluster, r.Group, r.Resource, r.Version)
 	case dropResource:
-		_, err = tx.ExecContext(ctx, `DELETE FROM objects `+ofResource, cluster, r.Group, r.Resource)
+		for _, table := range []string{"objects", "checkpoints"} {
+			if _, err = tx.ExecContext(ctx, `DELETE FROM `+table+` `+ofResource, cluster, r.Group, r.Resource); err != nil {
+				break
+			}
+		}
+	case dropCheckpoint:
+		_, err = tx.ExecContext(ctx, `DELETE FROM checkpoints `+ofResource, cluster, r.Group, r.Resource)
 	default:
 		err = fmt.Errorf("unknown kind of change %d", c.kind)
 	}

@@ -100,7 +100,11 @@ func (d *display) tell(rows []row) {
 		}
 		d.announced[r.place] = true
 		if !d.screen.Live() { // there, the line in the block disappears, which says the same
-			d.screen.Print(fmt.Sprintf("%s: synced in %s: %s objects, %s", r.place, round(r.took), comma(int64(r.rows)), r.counts))
+			how := "synced"
+			if r.resumed {
+				how = "resumed"
+			}
+			d.screen.Print(fmt.Sprintf("%s: %s in %s: %s objects, %s", r.place, how, round(r.took), comma(int64(r.rows)), r.counts))
 		}
 	}
 }

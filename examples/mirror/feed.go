@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rvinformer/informer"
@@ -24,11 +25,15 @@ type feed struct {
 	patience *patience
 	tally    tally
 	started  time.Time
+	seeded   int           // objects that the database had at the start
+	listed   atomic.Bool   // a first list has told something
+	refused  atomic.Bool   // the checkpoint is of another cluster
 	synced   chan struct{} // closed when the database has all that the first sync brought, and no row of another version
 	settled  chan struct{} // closed when the first sync has an outcome: synced, given up, or stopped
 
 	mu      sync.Mutex
 	took    time.Duration // the first sync, until it was complete or given up
+	resumed bool          // there was no first list
 	gaveUp  error         // why the feed was ended before it was synced
 	problem error         // the first object that could not be taken in
 }
@@ -44,20 +49,22 @@ type feedConfig struct {
 	budget   *informer.Budget // of the objects on their way to the database
 }
 
-// newFeed prepares a feed. storage holds what the database knows already.
-func newFeed(at place, source cache.ListerWatcher, storage *informer.ResourceVersionStorage, config feedConfig) *feed {
+// newFeed prepares a feed. storage holds what the database knows already, and from says where to go on.
+func newFeed(at place, source cache.ListerWatcher, storage *informer.ResourceVersionStorage, from informer.CheckpointStore, config feedConfig) *feed {
 	now := time.Now()
 	f := &feed{
 		place:    at,
 		writer:   config.writer,
 		patience: newPatience(config.timeout, now),
 		started:  now,
+		seeded:   storage.Len(),
 		synced:   make(chan struct{}),
 		settled:  make(chan struct{}),
 	}
 	f.informer = informer.NewResourceVersionInformer(at.String(), informer.InformerConfig{
 		ListerWatcher: source,
 		Storage:       storage,
+		Checkpoint:    from,
 		ExampleObject: &unstructured.Unstructured{},
 		Prune:         config.prune,
 		Budget:        config.budget,
@@ -94,15 +101,21 @@ func (f *feed) settle(ctx context.Context) error {
 	if err := f.await(ctx, f.informer.HasSyncedChecker().Done()); err != nil {
 		return err
 	}
+	resumed := f.seeded > 0 && !f.listed.Load() // a list tells something of each object
 	// Synced means acknowledged, and so committed. The rows of another version stay until now, so that the mirror is never
 	// empty in between.
 	within, cancel := f.patience.Context(ctx)
 	defer cancel()
-	if err := f.writer.Insist(within, change{kind: dropOldVersions, place: f.place}); err != nil {
+	last := []change{{kind: dropOldVersions, place: f.place}}
+	if f.refused.Load() { // and the informer does not replace what it has refused
+		last = append(last, change{kind: dropCheckpoint, place: f.place})
+	}
+	if err := f.writer.Insist(within, last...); err != nil {
 		return err
 	}
 	f.mu.Lock()
 	f.took = time.Since(f.started)
+	f.resumed = resumed
 	f.mu.Unlock()
 	close(f.synced)
 	return nil
@@ -128,8 +141,11 @@ func (f *feed) await(ctx context.Context, done <-chan struct{}) error {
 
 // failed is told what goes wrong, and nil when a watch has started.
 func (f *feed) failed(err error) {
-	if unwritten := (*informer.BatchError)(nil); errors.As(err, &unwritten) {
-		err = unwritten.Err // whichever batch it was
+	if unwritten := (*unwrittenError)(nil); errors.As(err, &unwritten) {
+		err = unwritten // whatever was to be written
+	}
+	if errors.Is(err, informer.ErrCheckpointSource) || errors.Is(err, informer.ErrCheckpointFormat) {
+		f.refused.Store(true)
 	}
 	f.patience.Failed(err)
 }
@@ -139,6 +155,9 @@ func (f *feed) failed(err error) {
 func (f *feed) OnBatch(ctx context.Context, events []informer.Event) error {
 	changes := make([]change, 0, len(events))
 	for _, e := range events {
+		if e.IsInInitialList {
+			f.listed.Store(true)
+		}
 		if e.Type == informer.Synced {
 			continue
 		}
@@ -204,6 +223,7 @@ func (f *feed) Row() row {
 	select {
 	case <-f.synced:
 		r.synced = true
+		r.resumed = f.resumed
 	default:
 	}
 	if r.settled() {
@@ -220,7 +240,7 @@ func (f *feed) Row() row {
 // isOwn tells a problem of the feed from the end of the run, which is none, and from a database that can not be written:
 // that is a problem of all feeds, and the writer tells it.
 func isOwn(err error) bool {
-	unwritten := (*informer.BatchError)(nil)
+	unwritten := (*unwrittenError)(nil)
 	return err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, &unwritten)
 }
 

@@ -40,7 +40,7 @@ func TestFeedKnowsWhatIsWritten(t *testing.T) {
 	for round := range 8 {
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, db.Seed(t.Context(), storage, at))
-		f := newFeed(at, factory.ForResource("", pods), storage, feedConfig{writer: w})
+		f := newFeed(at, factory.ForResource("", pods), storage, nil, feedConfig{writer: w})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(round)*50*time.Millisecond)
 		var going sync.WaitGroup
 		going.Go(func() { f.Run(ctx) })

@@ -7,7 +7,8 @@
 //
 // A batch is acknowledged when its transaction is committed, so an informer knows what the database has, and nothing else.
 // Objects and their resource versions are in the same rows, and a start seeds the informers with these resource versions: it
-// is told what differs.
+// is told what differs. The informers keep their checkpoints in the database too, and go on from there without a list where
+// they can.
 package main
 
 import (
@@ -102,7 +103,9 @@ func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err er
 		pageSize:  o.pageSize,
 	}
 	if o.once {
-		config.timeout = o.timeout
+		// Only a list tells when the database is up to date. A watch that goes on from a checkpoint tells what has happened
+		// since, and then nothing: neither that this was all.
+		config.relist, config.timeout = true, o.timeout
 	}
 	return follow(ctx, newMirror(config, to), simulated, o, to)
 }

@@ -24,6 +24,7 @@ type mirrorConfig struct {
 	resources []string // empty = all
 	database  *database
 	store     store         // what the writer writes to: the database
+	relist    bool          // look at all objects again, also where a checkpoint says how far the database is
 	timeout   time.Duration // of a first sync without progress; 0 = never
 	prune     []string
 	pageSize  int64 // of lists; 0 = the informer's default
@@ -52,7 +53,7 @@ func newMirror(config mirrorConfig, to *screen) *mirror {
 		client.UserAgent = "rvinformer-mirror"
 		client.QPS, client.Burst = clientQPS, clientBurst
 		feeds := feedConfig{writer: m.writer, timeout: config.timeout, prune: config.prune, pageSize: config.pageSize, budget: budget}
-		m.clusters = append(m.clusters, newCluster(endpoint{e.name, client}, config.resources, config.database, feeds))
+		m.clusters = append(m.clusters, newCluster(endpoint{e.name, client}, config.resources, config.database, config.relist, feeds))
 	}
 	return m
 }

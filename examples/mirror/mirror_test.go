@@ -91,6 +91,10 @@ func rowsByName(t *testing.T, config mirrorConfig) map[string]row {
 	r := start(t, config)
 	r.settle(t)
 	require.NoError(t, r.stop())
+	return r.byName()
+}
+
+func (r *running) byName() map[string]row {
 	rows := make(map[string]row)
 	for _, row := range r.Rows() {
 		rows[row.place.String()] = row
@@ -98,7 +102,8 @@ func rowsByName(t *testing.T, config mirrorConfig) map[string]row {
 	return rows
 }
 
-// A second run writes only what has changed while none ran, deletions and recreations included.
+// A second run that has to list, because the server has forgotten, writes only what has changed while none ran, deletions and
+// recreations included.
 func TestRestartWritesOnlyDifferences(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 400, informertest.Options{})
@@ -123,6 +128,7 @@ func TestRestartWritesOnlyDifferences(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, changed.Fill(t.Context(), 4))
+	c.server.Compact()
 
 	second := rowsByName(t, config)
 	for name, row := range second {

@@ -12,7 +12,9 @@ import (
 
 const usage = `mirror copies the objects of any number of Kubernetes clusters into one SQLite file, and keeps it up to date.
 
-A second start writes only what has changed meanwhile.
+A second start writes only what has changed meanwhile. Without --once it lists nothing for that: the file says up to where
+it is complete, and each server is asked what has happened since. Where a server does not remember, everything is listed.
+Beside the file there may be its -wal and -shm, which are part of it, and an empty .lock.
 
 Usage:
   mirror [--kubeconfig FILE] [--context NAME]... [--resources LIST] [--db FILE] [--once]

@@ -19,21 +19,28 @@ func newOutage(now time.Time) *outage {
 	return &outage{began: now, missing: sets.New[target](), told: sets.New[string]()}
 }
 
-// failed notes changes that were not written, and reports whether the reason is a new one.
-func (o *outage) failed(changes []change, reason error) bool {
-	for _, c := range changes {
-		o.missing.Insert(c.target())
-	}
+// failed notes what was not written, and reports whether the reason is a new one.
+func (o *outage) failed(what []target, reason error) bool {
+	o.missing.Insert(what...)
 	o.reason = reason
 	known := o.told.Has(reason.Error())
 	o.told.Insert(reason.Error())
 	return !known
 }
 
-// written notes changes that are written, and reports whether that was the last of what is missing.
-func (o *outage) written(changes []change) bool {
-	for _, c := range changes {
-		o.missing.Delete(c.target())
-	}
+// written notes what is written, and reports whether that was the last of what is missing.
+func (o *outage) written(what []target) bool {
+	o.missing.Delete(what...)
 	return o.missing.Len() == 0
+}
+
+// changes is the number of changes that are missing. Without its checkpoint, a resource is listed at the next start: nothing
+// is lost.
+func (o *outage) changes() (n int) {
+	for t := range o.missing {
+		if !t.checkpoint {
+			n++
+		}
+	}
+	return n
 }

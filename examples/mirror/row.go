@@ -11,6 +11,7 @@ type row struct {
 	counts  counts
 	took    time.Duration // the first sync, or the time since it began
 	synced  bool
+	resumed bool   // it went on without a list: what happened meanwhile may still be on its way
 	failed  bool   // it was given up
 	problem string // what is wrong now; empty if nothing is
 }

@@ -3,14 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// store takes changes, all or nothing. It is the database; tests put a failing one in its place.
+// store takes changes, or a checkpoint, all or nothing. It is the database; tests put a failing one in its place.
 type store interface {
 	Apply(ctx context.Context, changes []change) error
+	SaveCheckpoint(ctx context.Context, of place, server string, write func(io.Writer) error) error
 }
 
 // lastWrite is for how long a write goes on after its context has ended: a stop is no reason to lose a batch in the midst of
@@ -41,8 +43,24 @@ func newWriter(name string, to store, say func(line string)) *writer {
 }
 
 // Write brings changes into the store, all or none. Whoever gets an error tries again; the writer counts the changes as
-// missing until then. When the context ends there is still a little time.
+// missing until then.
 func (w *writer) Write(ctx context.Context, changes ...change) error {
+	what := make([]target, len(changes))
+	for i, c := range changes {
+		what[i] = c.target()
+	}
+	return w.do(ctx, what, func(ctx context.Context) error { return w.store.Apply(ctx, changes) })
+}
+
+// SaveCheckpoint keeps what write writes as the checkpoint of a place.
+func (w *writer) SaveCheckpoint(ctx context.Context, of place, server string, write func(io.Writer) error) error {
+	what := []target{{place: of, checkpoint: true}}
+	return w.do(ctx, what, func(ctx context.Context) error { return w.store.SaveCheckpoint(ctx, of, server, write) })
+}
+
+// do runs one transaction when it is its turn. When the context ends there is still a little time. Its error is an
+// *unwrittenError.
+func (w *writer) do(ctx context.Context, what []target, transaction func(context.Context) error) error {
 	within, cancel := outlast(ctx, lastWrite)
 	defer cancel()
 	select {
@@ -51,21 +69,30 @@ func (w *writer) Write(ctx context.Context, changes ...change) error {
 	case <-within.Done():
 	}
 	if within.Err() != nil {
-		return fmt.Errorf("%s: %w", w.name, context.Cause(within))
+		return &unwrittenError{w.name, context.Cause(within)}
 	}
-	err := w.store.Apply(within, changes)
+	err := transaction(within)
 	if err != nil && within.Err() != nil {
 		err = context.Cause(within) // the store says only that it was interrupted
 	}
-	line := w.note(changes, err)
+	line := w.note(what, err)
 	if line != "" && ctx.Err() == nil { // later, Unwritten tells
 		w.say(w.name + ": " + line)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", w.name, err)
+		return &unwrittenError{w.name, err}
 	}
 	return nil
 }
+
+// unwrittenError says that the store can not be written. The writer has told it already, for all who get one.
+type unwrittenError struct {
+	name string
+	err  error
+}
+
+func (e *unwrittenError) Error() string { return fmt.Sprintf("%s: %v", e.name, e.err) }
+func (e *unwrittenError) Unwrap() error { return e.err }
 
 // Insist is Write for who is not called again, as the handler of an informer is: it tries until it succeeds or the context ends.
 func (w *writer) Insist(ctx context.Context, changes ...change) error {
@@ -82,21 +109,22 @@ func (w *writer) Insist(ctx context.Context, changes ...change) error {
 	}
 }
 
-// Unwritten says how much has failed and was not written since, and why. It is for the end, when nobody writes any more.
+// Unwritten says how many changes have failed and were not written since, and why. It is for the end, when nobody writes any
+// more.
 func (w *writer) Unwritten() error {
-	if w.outage == nil {
+	if w.outage == nil || w.outage.changes() == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %d changes are not written, the next start fetches them again: %w", w.name, len(w.outage.missing), w.outage.reason)
+	return fmt.Errorf("%s: %d changes are not written, the next start fetches them again: %w", w.name, w.outage.changes(), w.outage.reason)
 }
 
-// note keeps the outage up to date with what became of changes, and returns what there is to tell.
-func (w *writer) note(changes []change, err error) string {
+// note keeps the outage up to date with what became of a transaction, and returns what there is to tell.
+func (w *writer) note(what []target, err error) string {
 	switch {
 	case err == nil && w.outage == nil:
 		return ""
 	case err == nil:
-		if !w.outage.written(changes) {
+		if !w.outage.written(what) {
 			return ""
 		}
 		line := fmt.Sprintf("writing again, after %s", time.Since(w.outage.began).Round(time.Millisecond))
@@ -104,9 +132,9 @@ func (w *writer) note(changes []change, err error) string {
 		return line
 	case w.outage == nil:
 		w.outage = newOutage(time.Now())
-		w.outage.failed(changes, err)
+		w.outage.failed(what, err)
 		return fmt.Sprintf("cannot write: %v; the informers wait while it is tried again", err)
-	case w.outage.failed(changes, err):
+	case w.outage.failed(what, err):
 		return fmt.Sprintf("still cannot write: %v", err)
 	default:
 		return ""

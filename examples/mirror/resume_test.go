@@ -1,0 +1,309 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rvinformer/informer/informertest"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// mirrored runs a mirror of all resources with a database at path, until that has each last change of each resource. It
+// compares the database with the servers, and returns the rows.
+func mirrored(t *testing.T, path string, of ...*demoCluster) map[string]row {
+	t.Helper()
+	db, err := openDatabase(t.Context(), path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	var endpoints []endpoint
+	for _, c := range of {
+		c.server.ResetRequests()
+		endpoints = append(endpoints, c.endpoint())
+	}
+	r := start(t, mirrorConfig{endpoints: endpoints, database: db})
+	r.settle(t)
+	for _, c := range of {
+		for _, s := range c.stock {
+			r.reaches(t, c, s.kind.resource)
+		}
+		requireEqual(t, db, c)
+	}
+	require.NoError(t, r.stop())
+	return r.byName()
+}
+
+// listed are the resources that the server was asked to list, be it as the beginning of a watch.
+func listed(server *informertest.Server) sets.Set[schema.GroupVersionResource] {
+	resources := sets.New[schema.GroupVersionResource]()
+	for _, request := range server.Requests() {
+		if request.Verb == "list" || request.Verb == "watch" && request.Options.SendInitialEvents != nil {
+			resources.Insert(request.GroupVersionResource)
+		}
+	}
+	return resources
+}
+
+// changeAll changes, deletes, recreates and creates objects of each kind.
+func changeAll(t *testing.T, c *demoCluster) {
+	for _, s := range c.stock {
+		require.NoError(t, s.Delete())
+		require.NoError(t, s.Recreate(1))
+		require.NoError(t, s.Create())
+		_, err := s.Update(2)
+		require.NoError(t, err)
+	}
+}
+
+// A start goes on where the last run has stopped: nothing is listed, and what has changed meanwhile is written.
+func TestResume(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster(t, "here", 400, informertest.Options{})
+	path := filepath.Join(t.TempDir(), "test.db")
+	mirrored(t, path, c)
+	require.Len(t, listed(c.server), len(c.stock))
+
+	changeAll(t, c)
+	for name, row := range mirrored(t, path, c) {
+		row.counts.handled = 0
+		require.Equal(t, counts{added: 2, updated: 2, deleted: 2}, row.counts, name)
+		require.True(t, row.resumed, name)
+	}
+	require.Empty(t, listed(c.server))
+
+	for name, row := range mirrored(t, path, c) {
+		require.Equal(t, counts{updated: 1, handled: 1}, row.counts, name) // the one that was waited for
+		require.NotZero(t, row.rows, name)
+	}
+	require.Empty(t, listed(c.server))
+}
+
+// With --once everything is looked at, or nobody could tell when the database is up to date.
+func TestOnceLists(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster(t, "here", 100, informertest.Options{})
+	args := []string{"--once", "--kubeconfig", writeKubeconfig(t, c.endpoint()), "--db", filepath.Join(t.TempDir(), "test.db")}
+	for range 2 {
+		c.server.ResetRequests()
+		to := newOutput()
+		require.Equal(t, exitOK, run(t.Context(), args, to.screen), to)
+		require.Len(t, listed(c.server), len(c.stock))
+	}
+}
+
+// A database that was restored from a backup goes on from what it was then, though later runs have gone further.
+func TestRestoredDatabase(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		forgets bool // the server what has happened since the backup
+	}{{"the server remembers", false}, {"the server has forgotten", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := newTestCluster(t, "here", 400, informertest.Options{})
+			path := filepath.Join(t.TempDir(), "test.db")
+			mirrored(t, path, c)
+			backup, err := os.ReadFile(path)
+			require.NoError(t, err)
+			for _, s := range c.stock { // which no other row could tell
+				require.NoError(t, s.Delete())
+			}
+			mirrored(t, path, c)
+			require.Empty(t, listed(c.server))
+
+			require.NoError(t, os.WriteFile(path, backup, 0o600))
+			if tt.forgets {
+				c.server.Compact()
+			}
+			mirrored(t, path, c)
+			require.Equal(t, tt.forgets, len(listed(c.server)) > 0)
+		})
+	}
+}
+
+// A database that is gone, and rows that are, are fetched again.
+func TestLostRows(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster(t, "here", 400, informertest.Options{})
+	path := filepath.Join(t.TempDir(), "test.db")
+	mirrored(t, path, c)
+	require.NoError(t, os.Remove(path))
+	mirrored(t, path, c)
+
+	for _, where := range []string{"resource = 'pods'", "name LIKE '%3'"} {
+		db, err := openDatabase(t.Context(), path)
+		require.NoError(t, err)
+		_, err = db.writing.Exec("DELETE FROM objects WHERE " + where)
+		require.NoError(t, err)
+		require.NoError(t, db.Close())
+		mirrored(t, path, c)
+		require.True(t, listed(c.server).Has(pods))
+	}
+}
+
+// Another server under the name of a cluster is not taken for what was there before.
+func TestAnotherServer(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "test.db")
+	mirrored(t, path, newTestCluster(t, "here", 400, informertest.Options{}))
+	another := newTestCluster(t, "here", 300, informertest.Options{})
+	mirrored(t, path, another)
+	require.Len(t, listed(another.server), len(another.stock))
+	mirrored(t, path, another)
+	require.Empty(t, listed(another.server))
+}
+
+// Neither is another cluster at the address of a server. What the informers refuse is dropped, so that the next start but
+// one goes on without a list.
+func TestAnotherCluster(t *testing.T) {
+	t.Parallel()
+	var clusters []*demoCluster
+	for range 2 {
+		c := newTestCluster(t, "here", 200, informertest.Options{})
+		system := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: types.UID(c.server.URL())}}
+		_, err := c.server.Create(corev1.SchemeGroupVersion.WithResource("namespaces"), system)
+		require.NoError(t, err)
+		clusters = append(clusters, c)
+	}
+	way := newGate(t, clusters[0])
+	db := openTestDatabase(t)
+	for i, want := range []struct {
+		cluster int
+		lists   bool
+	}{{0, true}, {0, false}, {1, true}, {1, true}, {1, false}} {
+		c := clusters[want.cluster]
+		c.server.ResetRequests()
+		way.lead(c)
+		r := start(t, mirrorConfig{endpoints: []endpoint{{"here", way.config()}}, database: db, resources: []string{"pods"}})
+		r.settle(t)
+		r.reaches(t, c, pods)
+		require.NoError(t, r.stop())
+		requireEqual(t, db, c, pods)
+		require.Equal(t, want.lists, listed(c.server).Has(pods), "start %d", i)
+	}
+}
+
+// noCheckpoints is a store that can not save any.
+type noCheckpoints struct{ store }
+
+func (noCheckpoints) SaveCheckpoint(context.Context, place, string, func(io.Writer) error) error {
+	return errors.New("disk full")
+}
+
+// Where no checkpoint can be saved, that is told once, and costs a list at the next start; nothing else.
+func TestCheckpointsCannotBeSaved(t *testing.T) {
+	t.Parallel()
+	c := newTestCluster(t, "here", 400, informertest.Options{})
+	path := filepath.Join(t.TempDir(), "test.db")
+	db, err := openDatabase(t.Context(), path)
+	require.NoError(t, err)
+	r := start(t, mirrorConfig{endpoints: []endpoint{c.endpoint()}, database: db, store: noCheckpoints{db}})
+	r.settle(t)
+	r.says(t, "cannot write: disk full")
+	require.NoError(t, r.stop())
+	require.Equal(t, 1, strings.Count(r.out.messages(), "\n"), r.out)
+	requireEqual(t, db, c)
+	require.NoError(t, db.Close())
+
+	mirrored(t, path, c)
+	require.Len(t, listed(c.server), len(c.stock))
+}
+
+func write(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+}
+
+// A checkpoint is kept whole, of any size, and only for its place and its server.
+func TestDatabaseKeepsCheckpoints(t *testing.T) {
+	db := openTestDatabase(t)
+	here, there := place{"here", pods}, place{"there", pods}
+	load := func(of place, server string) string {
+		r, err := db.LoadCheckpoint(t.Context(), of, server)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "none"
+		}
+		require.NoError(t, err)
+		defer func() { require.NoError(t, r.Close()) }()
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		return string(text)
+	}
+	save := func(of place, text string) {
+		require.NoError(t, db.SaveCheckpoint(t.Context(), of, "server", write(text)))
+	}
+	require.NoError(t, db.Apply(t.Context(), []change{put(here, "ns", "a", "1", "10"), put(there, "ns", "a", "1", "10")}))
+
+	require.Equal(t, "none", load(here, "server"))
+	large := strings.Repeat("0123456789", checkpointPart/4)
+	save(here, large)
+	save(there, "there")
+	require.Equal(t, large, load(here, "server"))
+	require.Equal(t, "none", load(here, "another server"))
+	save(here, "small")
+	require.Equal(t, "small", load(here, "server"))
+
+	// What fails leaves what was there.
+	failed := errors.New("failed")
+	require.ErrorIs(t, db.SaveCheckpoint(t.Context(), here, "server", func(w io.Writer) error {
+		return errors.Join(write(large)(w), failed)
+	}), failed)
+	require.Panics(t, func() {
+		_ = db.SaveCheckpoint(t.Context(), here, "server", func(w io.Writer) error { panic(write(large)(w)) })
+	})
+	require.Equal(t, "small", load(here, "server"))
+
+	// Rows of another version may be newer than the checkpoint, whichever version is asked for.
+	later := here
+	later.resource.Version = "v2"
+	require.NoError(t, db.Apply(t.Context(), []change{put(later, "ns", "b", "1", "10")}))
+	require.Equal(t, "none", load(here, "server"))
+	require.Equal(t, "none", load(later, "server"))
+	require.NoError(t, db.Apply(t.Context(), []change{{kind: dropOldVersions, place: here}}))
+	require.Equal(t, "small", load(here, "server"))
+
+	// Without a row it is not believed.
+	require.NoError(t, db.Apply(t.Context(), []change{{kind: removeRow, place: here, namespace: "ns", name: "a"}}))
+	require.Equal(t, "none", load(here, "server"))
+	require.NoError(t, db.Apply(t.Context(), []change{put(here, "ns", "a", "1", "10")}))
+	require.Equal(t, "small", load(here, "server"))
+	require.NoError(t, db.Apply(t.Context(), []change{{kind: dropCheckpoint, place: here}}))
+	require.Equal(t, "none", load(here, "server"))
+
+	require.Equal(t, "there", load(there, "server"))
+	require.NoError(t, db.Apply(t.Context(), []change{{kind: dropResource, place: there}, put(there, "ns", "a", "1", "10")}))
+	require.Equal(t, "none", load(there, "server"))
+}
+
+// An index answers whether a checkpoint goes with the rows, however many there are, and its parts need not be sorted.
+func TestLoadingACheckpointReadsLittle(t *testing.T) {
+	db := openTestDatabase(t)
+	plan := func(query string, args ...any) (text string) {
+		rows, err := db.reading.Query(`EXPLAIN QUERY PLAN `+query, args...)
+		require.NoError(t, err)
+		defer rows.Close()
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			require.NoError(t, rows.Scan(&id, &parent, &unused, &detail))
+			text += detail + "\n"
+		}
+		return text
+	}
+	versions := plan(ofVersions, "c", "g", "r", "v")
+	require.Equal(t, 3, strings.Count(versions, "USING COVERING INDEX objects_versions (cluster=? AND group=? AND resource=? AND version"), versions)
+	require.Equal(t, "SEARCH checkpoints USING INDEX sqlite_autoindex_checkpoints_1 (cluster=? AND group=? AND resource=?)\n",
+		plan(loadParts, "c", "g", "r", "v", "s"))
+}
