@@ -264,6 +264,7 @@ func TestResumeWhereAnObjectWasReplaced(t *testing.T) {
 				i := follow(w, informer.InformerConfig{Handler: deletions{r, &deleted}, Checkpoint: s})
 				w.run(i)
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				require.Equal(t, want, r.events())
 				if compacted {
 					last := lastKnown(t, deleted[0])

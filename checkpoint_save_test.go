@@ -458,6 +458,48 @@ func TestAKeyThatPanickedIsToldAsDeletedAfterARestart(t *testing.T) {
 	}
 }
 
+// What a handler may have begun to take in when Run ended is in the checkpoint, though
+// nothing else has changed since the last one: it may be gone when a list is made.
+func TestWhatAHandlerBeganWithIsSavedAtTheEnd(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(2)...)
+		s := &shelf{}
+		taken := map[string]bool{}
+		handler := informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
+			for _, e := range events {
+				if e.Type == informer.Deleted {
+					delete(taken, e.Key)
+				} else {
+					taken[e.Key] = true
+				}
+				if e.Key == "a/late" && e.Type == informer.Added {
+					<-ctx.Done()
+					return context.Cause(ctx) // what is done is done
+				}
+			}
+			return nil
+		})
+		stop := w.run(follow(w, informer.InformerConfig{BatchHandler: handler, Checkpoint: s}))
+		synctest.Wait()
+		before := w.ResourceVersion()
+		w.create("a/late")
+		synctest.Wait()
+		stop()
+		require.True(t, taken["a/late"])
+		left := readSaved(t, s.bytes())
+		require.Equal(t, before, left.resume)
+		require.Contains(t, left.versions, "a/late")
+
+		w.remove("a/late")
+		w.create("a/other")
+		w.Compact()
+		w.run(follow(w, informer.InformerConfig{BatchHandler: handler, Checkpoint: s}))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, map[string]bool{"a/0000": true, "a/0001": true, "a/other": true}, taken)
+	})
+}
+
 // Where the server can not be reached, nothing moves and nothing is saved.
 func TestNothingIsSavedWhileTheServerIsDown(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {

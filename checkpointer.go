@@ -310,7 +310,8 @@ func (c *checkpointer) moved(queue *deltaqueue.Queue) bool {
 
 // end saves what is not saved and unlocks the store. Ctx has ended.
 func (c *checkpointer) end(ctx context.Context, queue *deltaqueue.Queue) {
-	if c.unsaved.Load() > 0 || c.moved(queue) {
+	// Who has not come to look at what is in the store has nothing to put in its place.
+	if c.loaded && (c.unsaved.Load() > 0 || c.moved(queue) || len(c.storage.unsettledKeys()) > 0) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
 		defer cancel()
 		if err := c.save(ctx, queue); err != nil {
