@@ -42,6 +42,8 @@ type BatchHandlerFunc func(ctx context.Context, events []Event) error
 // OnBatch calls f.
 func (f BatchHandlerFunc) OnBatch(ctx context.Context, events []Event) error { return f(ctx, events) }
 
+var _ BatchHandler = BatchHandlerFunc(nil)
+
 // IgnoreSynced is handler without the events of type Synced. That is more than
 // leaving them out: objects that a list shows unchanged are not even kept, nor
 // decoded, for a handler that ignores them.
