@@ -25,8 +25,8 @@ const (
 	checkpointLonger = 10
 	// checkpointShare is which part of the time is spent on saving at most.
 	checkpointShare = 20
-	// mostAnswers is how often a server may answer with an error, which takes some
-	// minutes, before a run begins without what it was asked.
+	// mostAnswers is how often a server may answer with an error when it is asked which
+	// cluster it is of, which takes some minutes, before a run begins without.
 	mostAnswers = 10
 	// lastSaveLimit is how long the save at the end of a run may take.
 	lastSaveLimit = 30 * time.Second
@@ -94,7 +94,7 @@ func newCheckpointer(config InformerConfig, r *Reflector, storage *ResourceVersi
 
 // begin locks the store and returns the resource version from which a run can go
 // on, or nothing. Acknowledged is that of the run before, if there was one. It waits
-// until the server has said who it is, and whether it has that version, or ctx ends.
+// until the server has said who it is, or ctx ends.
 func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume string) {
 	locked := c.lock()
 	if locked != nil {
@@ -118,9 +118,6 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 		}
 	}
 	c.loaded = true
-	if resume == "" || !c.reached(ctx, resume) {
-		return ""
-	}
 	return resume
 }
 
@@ -139,49 +136,26 @@ func (c *checkpointer) lock() error {
 }
 
 // identify asks the source what it is until it knows, or ctx ends. A server that
-// answers, and not with that, is not waited for.
+// answers with errors is asked some times only.
 func (c *checkpointer) identify(ctx context.Context) (known bool) {
-	var source checkpointSource
-	c.ask(ctx, "what the checkpoint is of", func() (err error) {
-		source, err = sourceOf(ctx, c.reflector.source)
-		return err
-	})
-	if ctx.Err() != nil {
-		return false
-	}
-	if source.Cluster == "" { // not readable now
-		source.Cluster = c.source.Cluster
-	}
-	c.source = source
-	return true
-}
-
-// reached asks the source whether it has a resource version, until it knows or ctx
-// ends. After a restore from a backup it may not. One that does not say is believed to.
-func (c *checkpointer) reached(ctx context.Context, resourceVersion string) bool {
-	err := c.ask(ctx, "the resource version of the checkpoint", func() error {
-		return checkNotOlder(ctx, c.reflector.source, resourceVersion)
-	})
-	return ctx.Err() == nil && listwatch.Classify(err) != listwatch.TooLarge
-}
-
-// ask asks until there is an answer, or ctx ends, and returns the last error. A server
-// that answers with one is asked a few times only.
-func (c *checkpointer) ask(ctx context.Context, what string, question func() error) error {
 	waits := newBackoff(c.reflector.Backoff)
 	for failures := 1; ; failures++ {
-		err := question()
-		if err == nil || ctx.Err() != nil {
-			return err
+		source, err := sourceOf(ctx, c.reflector.source)
+		if ctx.Err() != nil {
+			return false
 		}
-		c.reflector.fail(fmt.Errorf("%s: %w", what, err))
 		var answer apierrors.APIStatus
-		if errors.As(err, &answer) && (failures >= mostAnswers || listwatch.Classify(err) == listwatch.TooLarge) {
-			return err
+		if err == nil || errors.As(err, &answer) && failures >= mostAnswers {
+			if source.Cluster == "" { // not readable now
+				source.Cluster = c.source.Cluster
+			}
+			c.source = source
+			return true
 		}
+		c.reflector.fail(fmt.Errorf("what the checkpoint is of: %w", err))
 		c.reflector.enter(PhaseBackoff)
 		if sleep(ctx, waits.delay(listwatch.RetryAfter(err))) != nil {
-			return err
+			return false
 		}
 	}
 }

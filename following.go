@@ -37,7 +37,7 @@ func (f *following) watch(ctx context.Context) (listwatch.Outcome, error) {
 	start := time.Now()
 	changes, err := f.openWatch(ctx, f.state)
 	if err != nil {
-		return listwatch.Outcome{Kind: listwatch.Classify(err)}, err
+		return listwatch.Outcome{Kind: listwatch.Classify(err), Down: listwatch.Down(err)}, err
 	}
 	defer changes.close()
 	f.succeeded()

@@ -248,7 +248,7 @@ func (r *Reflector) run(ctx context.Context, into sink, from origin) {
 	if from.resume != "" {
 		r.reached(from.resume)
 		s.floor, s.confirmed = from.known, from.resumed
-		state = listwatch.Watching{ResourceVersion: from.resume}
+		state = listwatch.Watching{ResourceVersion: from.resume, Unsure: true}
 	}
 	for ctx.Err() == nil {
 		next, err := s.step(ctx, state)

@@ -26,6 +26,7 @@ func TestNext(t *testing.T) {
 	busy := Watching{ResourceVersion: "7"}
 	struck := Watching{ResourceVersion: "7", Strikes: 1, StruckAt: now, StruckLast: now}
 	consistent := Start{Known: "5", Consistent: true}
+	unsure := Watching{ResourceVersion: "7", Unsure: true}
 	relist := Start{Known: "7"}
 	patient := Policy{InternalErrorRetry: 5 * time.Minute}
 	streams := Policy{WatchList: true}
@@ -57,6 +58,11 @@ func TestNext(t *testing.T) {
 		"watch, no version, failed": {state: Watching{ResourceVersion: "0"}, kind: Outcome{Kind: Failed}, want: Step{State: Start{}, Pause: BackoffPause}},
 		"watch, lost, ended":        {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist}},
 		"watch, lost, failed":       {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: Failed}, want: Step{State: Watching{ResourceVersion: "7", Lost: true}, Pause: BackoffPause}},
+		"watch, server down":        {state: busy, kind: Outcome{Kind: Failed, Down: true}, want: Step{State: Watching{ResourceVersion: "7", Unsure: true}, Pause: BackoffPause}},
+		"watch, unsure, down":       {state: unsure, kind: Outcome{Kind: Failed, Down: true}, want: Step{State: unsure, Pause: BackoffPause}},
+		"watch, unsure, restored":   {state: unsure, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: BackoffPause}},
+		"watch, unsure, no answer":  {state: unsure, kind: Outcome{Kind: Unanswered}, want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Unanswered: 1}, Pause: BackoffPause}},
+		"watch, unsure, no answers": {state: Watching{ResourceVersion: "7", Unsure: true, Unanswered: 2}, kind: Outcome{Kind: Unanswered}, want: Step{State: busy, Pause: BackoffPause}},
 		"watch, failed":             {state: busy, kind: Outcome{Kind: Failed}, want: Step{State: busy, Pause: BackoffPause}},
 		"watch, expired":            {state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
 		"watch, expired at once":    {state: watching, kind: Outcome{Kind: Expired}, want: Step{State: relist, Pause: BackoffPause}},

@@ -48,6 +48,12 @@ type Watching struct {
 	// Lost tells that an event could not be read, so that what it told is not known:
 	// the next time, the set is listed.
 	Lost bool
+	// Unsure tells that the server was out of reach since it has told ResourceVersion,
+	// or has not told it to this process. It may have been restored from a backup: before
+	// it is watched, it is asked whether it has that version.
+	Unsure bool
+	// Unanswered counts how often in a row it has answered with something else.
+	Unanswered int
 	// Quiet is true until the first event since the list.
 	Quiet bool
 	// Strikes counts the watches in a row that broke without an event.
@@ -101,6 +107,10 @@ type Step struct {
 // can not be decoded, a version that the server silently refuses) is still there.
 const maxStrikes = 2
 
+// maxUnanswered is how often a server may answer with something else when it is
+// asked whether it has a version. Then it is believed to.
+const maxUnanswered = 3
+
 // strikeReset is the quiet time after which a broken watch counts as the first.
 const strikeReset = 2 * time.Minute
 
@@ -115,7 +125,12 @@ func (p Policy) Next(s State, o Outcome) Step {
 	case Listing:
 		return p.nextListing(s, o)
 	case Watching:
-		return p.nextWatching(s, o)
+		next := p.nextWatching(s, o)
+		if watching, ok := next.State.(Watching); ok && o.Down {
+			watching.Unsure = true
+			next.State = watching
+		}
+		return next
 	}
 	panic("listwatch: unknown state")
 }
@@ -201,6 +216,11 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 		return Step{State: Start{Known: s.ResourceVersion}, Pause: pauseIf(s.Quiet)}
 	case TooLarge, BadRequest:
 		return Step{State: Start{Known: s.ResourceVersion, Consistent: true}, Pause: BackoffPause}
+	case Unanswered:
+		if s.Unanswered++; s.Unanswered >= maxUnanswered {
+			s.Unsure, s.Unanswered = false, 0
+		}
+		return Step{State: s, Pause: BackoffPause}
 	case WatchBroken, WatchTooShort:
 		return p.strike(s, o)
 	default:

@@ -2,6 +2,7 @@ package listwatch
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -32,6 +33,8 @@ const (
 	WatchTooShort
 	// WatchBroken is an error in the stream of a watch.
 	WatchBroken
+	// Unanswered is a server that did not say whether it has a version.
+	Unanswered
 	// Stalled is a watch that was silent for longer than it may be.
 	Stalled
 	// NoWatchList is a watch-list that the server refuses, or of which it does not
@@ -52,6 +55,9 @@ type Outcome struct {
 	Shown bool
 	// Internal tells that a WatchBroken was an internal error of the server (500).
 	Internal bool
+	// Down tells that a watch could not be opened because the server, or the way to it,
+	// was out of order.
+	Down bool
 	// At is when the watch broke, for WatchBroken and WatchTooShort.
 	At time.Time
 }
@@ -68,6 +74,16 @@ func Classify(err error) Kind {
 	default:
 		return Failed
 	}
+}
+
+// Down reports whether err, with which a request has failed, is of the connection or of
+// a server that can not serve.
+func Down(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return true
+	}
+	return answer.Status().Code >= http.StatusInternalServerError && !isTooLarge(err)
 }
 
 // ClassifyStream names the error err that a watch sent as an event.
