@@ -508,11 +508,11 @@ func podUID(i int) types.UID {
 // nothing else, to memory and to a file. The ratios are of pairs that ran one after
 // the other, the median of them: they hold on a busy machine, too.
 //
-// What is left of WriteTo is, in equal parts, that memory brings the stems, which lie
-// anywhere, and what it takes to unpack the keys. What is left of ReadFrom is what
-// lies between bytes and a table that can be searched: two fifths of it are to find
-// the stems of keys in random order, a fifth each to put entries into the table and
-// to split segments that are full. The format itself is less than a tenth.
+// What is left of WriteTo is above all that memory brings the stems, which lie
+// anywhere. What is left of ReadFrom is what lies between bytes and a table that can
+// be searched: a third of it is to find the stems of keys in random order, a sixth
+// each to put entries into the table and to split segments that are full. The format
+// itself is less than a tenth.
 //
 //	go test -run - -bench Checkpoint -benchtime 5x .
 func BenchmarkCheckpoint(b *testing.B) {

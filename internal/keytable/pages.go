@@ -6,9 +6,9 @@ const (
 	pageBits = 10
 	pageSize = 1 << pageBits
 	// slabWords is how many words have a bit for each page of a slab. A collection
-	// takes some 50 ns for each slab: of larger ones there are fewer, and more of the
-	// last one is idle.
-	slabWords = 4
+	// looks at each slab, and of larger ones there are fewer; but more of the last is
+	// idle, and a table that shrinks gives less back.
+	slabWords = 2
 	slabPages = slabWords * 64
 )
 
@@ -47,8 +47,8 @@ func (p *pages) take() uint32 {
 		if p.count == 0 {
 			size = 64 // of a table of a few keys, a page would be the larger part
 		} else {
-			// An eighth more than there is: no copy is large, and not much is idle.
-			size = min(size+p.count/8*pageSize, slabPages*pageSize)
+			// A sixteenth more than there is: no copy is large, and not much is idle.
+			size = min(size+p.count/16*pageSize, slabPages*pageSize)
 		}
 		p.extend(slab, size)
 	}
