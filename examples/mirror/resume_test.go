@@ -88,17 +88,21 @@ func TestResume(t *testing.T) {
 	require.Empty(t, listed(c.server))
 }
 
-// With --once everything is looked at, or nobody could tell when the database is up to date.
+// With --once everything is looked at, or nobody could tell when the database is up to date. The next start without it goes on
+// from there.
 func TestOnceLists(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 100, informertest.Options{})
-	args := []string{"--once", "--kubeconfig", writeKubeconfig(t, c.endpoint()), "--db", filepath.Join(t.TempDir(), "test.db")}
+	path := filepath.Join(t.TempDir(), "test.db")
+	args := []string{"--once", "--kubeconfig", writeKubeconfig(t, c.endpoint()), "--db", path}
 	for range 2 {
 		c.server.ResetRequests()
 		to := newOutput()
 		require.Equal(t, exitOK, run(t.Context(), args, to.screen), to)
 		require.Len(t, listed(c.server), len(c.stock))
 	}
+	mirrored(t, path, c)
+	require.Empty(t, listed(c.server))
 }
 
 // A database that was restored from a backup goes on from what it was then, though later runs have gone further.
