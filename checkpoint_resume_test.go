@@ -413,7 +413,7 @@ func TestASecondRunAfterAnUnfinishedList(t *testing.T) {
 }
 
 // A Storage that is filled stays, and the version of the checkpoint counts only if the
-// Storage has all that the checkpoint has.
+// Storage can be what became of the checkpoint.
 func TestResumeWithAFilledStorage(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(t *testing.T, storage *informer.ResourceVersionStorage)
@@ -421,8 +421,11 @@ func TestResumeWithAFilledStorage(t *testing.T) {
 	}{
 		"the same": {func(*testing.T, *informer.ResourceVersionStorage) {}, true},
 		"more": {func(t *testing.T, s *informer.ResourceVersionStorage) {
-			require.NoError(t, s.Add(pod("a/0009", "3"))) // which the handler knows
+			require.NoError(t, s.Add(pod("a/0009", "5"))) // which the handler knows
 		}, true},
+		"what was deleted before": {func(t *testing.T, s *informer.ResourceVersionStorage) {
+			require.NoError(t, s.Add(pod("a/0009", "3"))) // which a backup has brought back
+		}, false},
 		"newer": {func(t *testing.T, s *informer.ResourceVersionStorage) {
 			require.NoError(t, s.Add(pod("a/0000", "5")))
 		}, true},

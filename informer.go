@@ -123,8 +123,9 @@ type InformerConfig struct {
 	// or drops the one must do so with the other.
 	//
 	// A Storage that is filled before Run stays as it is, and of the checkpoint only the
-	// resource version is used, if each of its objects is in the Storage in the same
-	// version or a newer one; else Run lists.
+	// resource version is used: if each object of the checkpoint is in the Storage, in the
+	// same version or a newer one, and all others there are newer than the checkpoint.
+	// Else Run lists.
 	//
 	// A checkpoint that is damaged is reported, as a *CheckpointError, and replaced. One
 	// of another source (server, resource, namespace, selectors, UID of the namespace

@@ -55,21 +55,39 @@ func (c *ResourceVersionStorage) readTable(r io.Reader) (*keytable.Table, map[st
 	return table, cr.Metadata(), nil
 }
 
-// includes reads a checkpoint and reports whether the storage has all of its
-// entries, in the same version or a newer one.
+// includes reads a checkpoint and reports whether the storage can be what an
+// informer had made of it later: whether it has all of its entries, in the same
+// version or a newer one, and besides only what is newer than the resource version of
+// the checkpoint. What is older, and not in the checkpoint, was deleted before: it has
+// come back with a backup.
 func (c *ResourceVersionStorage) includes(r io.Reader) (metadata map[string]string, all bool, err error) {
 	cr := checkpoint.NewReader(r)
+	shared := 0 // of what is not newer
 	for all = true; ; {
 		key, saved, err := cr.Next()
 		switch {
 		case err == io.EOF:
-			return cr.Metadata(), all, nil
+			metadata = cr.Metadata()
+			return metadata, all && shared == c.countOld(metadata[metadataResourceVersion]), nil
 		case err != nil:
 			return nil, false, checkpointError(err)
 		}
 		version, exists := c.version(key)
 		all = all && exists && notOlder(version, saved.Version())
+		if !newerThan(version.ResourceVersion, cr.Metadata()[metadataResourceVersion]) {
+			shared++
+		}
 	}
+}
+
+// countOld is the number of keys that are not newer than a resource version.
+func (c *ResourceVersionStorage) countOld(resourceVersion string) (n int) {
+	for _, version := range c.All() {
+		if !newerThan(version, resourceVersion) {
+			n++
+		}
+	}
+	return n
 }
 
 // notOlder reports whether v is saved, or surely newer.
@@ -80,6 +98,11 @@ func notOlder(v, saved keytable.Version) bool {
 	if v.ResourceVersion == saved.ResourceVersion {
 		return v.SameObject(saved)
 	}
-	order, err := resourceversion.CompareResourceVersion(v.ResourceVersion, saved.ResourceVersion)
+	return newerThan(v.ResourceVersion, saved.ResourceVersion)
+}
+
+// newerThan reports whether a is surely newer than b.
+func newerThan(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
 }
