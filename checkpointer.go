@@ -267,7 +267,9 @@ func (c *checkpointer) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
 	unsaved := c.unsaved.Load()
 	switch {
 	case c.completed.Load():
-		return unsaved > 0 || c.moved(queue)
+		news := unsaved > 0 || c.moved(queue)
+		c.completed.Store(news)
+		return news
 	case c.listing.Load(): // it will soon be completed
 		return false
 	case unsaved >= c.changes, ticked && unsaved > 0:

@@ -131,7 +131,8 @@ type InformerConfig struct {
 	// of another source (server, resource, namespace, selectors, UID of the namespace
 	// kube-system), ErrCheckpointSource, and what is no checkpoint, ErrCheckpointFormat,
 	// are reported and stay as they are: Run begins with nothing and saves nothing. What
-	// the store fails with is reported as a *StoreError, and tried again; a store that
+	// the store fails with is reported as a *StoreError: where nothing can be loaded, Run
+	// begins with nothing; where nothing can be saved, that is tried again. A store that
 	// somebody else has locked, ErrCheckpointInUse, is neither read nor written.
 	//
 	// A Run asks the server of a DynamicListerWatcherFactory for the namespace
