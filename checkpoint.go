@@ -16,6 +16,37 @@ var ErrCheckpointInUse = errors.New("checkpoint in use")
 //
 // A store of which two informers could get hold at the same time should be a
 // CheckpointLocker too.
+//
+// # What an informer makes of it
+//
+// An informer that has loaded a checkpoint watches from the resource version up to
+// which everything was acknowledged. Its handler is told what has happened since, and
+// again what it was told after the checkpoint was saved. HasSynced is true when the
+// server has accepted that version. Where the server does not have it any more (410),
+// or not yet (it was restored from a backup), or where an object could not be read, the
+// informer lists, and tells what differs, deletions included. One thing is lost then,
+// and only after a crash: the deletion of an object that was created after the
+// checkpoint was saved.
+//
+// A checkpoint belongs to what the handler keeps: who restores or drops the one does so
+// with the other. A handler that keeps resource versions with its data can be protected
+// better: a Storage that is filled from them before Run stays as it is, and of the
+// checkpoint only the resource version is used, if each of its objects is in the
+// Storage, in the same version or a newer one, and all others there are newer than the
+// checkpoint. Else the informer lists.
+//
+// A checkpoint that is damaged is reported, as a *CheckpointError, and replaced. One of
+// another source (server, resource, namespace, selectors, UID of the namespace
+// kube-system), ErrCheckpointSource, and what is no checkpoint, ErrCheckpointFormat, are
+// reported and stay as they are: Run begins with nothing and saves nothing. What a store
+// fails with is reported as a *StoreError: where nothing can be loaded, Run begins with
+// nothing; where nothing can be saved, that is tried again. A store that somebody else
+// has locked, ErrCheckpointInUse, is neither read nor written.
+//
+// Run asks the server of a DynamicListerWatcherFactory for the namespace kube-system, to
+// know which cluster it is and whether it was restored; where that is forbidden, it may
+// ask for one object of the resource instead. Of other ListerWatchers the source is not
+// known. An ExtraStore is not told of what was not read.
 type CheckpointStore interface {
 	// Load returns the bytes that the last Save has written. Without any, the error
 	// is fs.ErrNotExist (by errors.Is), and an informer starts with nothing. The

@@ -111,35 +111,9 @@ type InformerConfig struct {
 	// informer. It is saved when a complete list was acknowledged, then from time to
 	// time, and when Run ends.
 	//
-	// The first Run loads it. Where it can, it goes on without a list: it watches from
-	// the resource version up to which everything was acknowledged, so that the handler
-	// is told what has happened meanwhile, and again what it was told after the
-	// checkpoint was saved. HasSynced is true when the server has accepted that version.
-	// Where the server does not have it any more (410), or not yet (it was restored from
-	// a backup), or an object could not be read, it lists and tells only what differs,
-	// deletions included. What is lost then, and
-	// only after a crash, is the deletion of an object that was created after the
-	// checkpoint was saved. A checkpoint belongs to what the handler keeps: who restores
-	// or drops the one must do so with the other.
-	//
-	// A Storage that is filled before Run stays as it is, and of the checkpoint only the
-	// resource version is used: if each object of the checkpoint is in the Storage, in the
-	// same version or a newer one, and all others there are newer than the checkpoint.
-	// Else Run lists.
-	//
-	// A checkpoint that is damaged is reported, as a *CheckpointError, and replaced. One
-	// of another source (server, resource, namespace, selectors, UID of the namespace
-	// kube-system), ErrCheckpointSource, and what is no checkpoint, ErrCheckpointFormat,
-	// are reported and stay as they are: Run begins with nothing and saves nothing. What
-	// the store fails with is reported as a *StoreError: where nothing can be loaded, Run
-	// begins with nothing; where nothing can be saved, that is tried again. A store that
-	// somebody else has locked, ErrCheckpointInUse, is neither read nor written.
-	//
-	// A Run asks the server of a DynamicListerWatcherFactory for the namespace
-	// kube-system, to know which cluster it is and whether it was restored; where that is
-	// forbidden, it may ask for one object of the resource instead. Of other
-	// ListerWatchers the source is not known. An ExtraStore is not told of what was not
-	// read.
+	// The first Run loads it and, where it can, goes on with a watch, without a list.
+	// What that means, and when it can not, see CheckpointStore. Default: none, and each
+	// Run begins with a list.
 	Checkpoint CheckpointStore
 
 	// CheckpointInterval is how soon changes are saved. Default: one minute. Where only
