@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -252,17 +253,19 @@ func TestFileCheckpointAfterTheContextsEnd(t *testing.T) {
 
 // Saves take turns, and the wait for a turn ends with the context.
 func TestFileCheckpointSavesTakeTurns(t *testing.T) {
-	store := informer.FileCheckpoint(filepath.Join(t.TempDir(), "pods"))
-	ctx, cancel := context.WithCancel(t.Context())
-	require.NoError(t, store.Save(t.Context(), func(w io.Writer) error {
-		time.AfterFunc(time.Millisecond, cancel)
-		err := store.Save(ctx, func(io.Writer) error { panic("called") })
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorContains(t, err, "wait for another Save")
-		_, err = io.WriteString(w, "first")
-		return err
-	}))
-	require.Equal(t, "first", kept(t, store))
+	synctest.Test(t, func(t *testing.T) {
+		store := informer.FileCheckpoint(filepath.Join(t.TempDir(), "pods"))
+		ctx, cancel := context.WithCancel(t.Context())
+		require.NoError(t, store.Save(t.Context(), func(w io.Writer) error {
+			time.AfterFunc(time.Millisecond, cancel) // when the other one waits
+			err := store.Save(ctx, func(io.Writer) error { panic("called") })
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorContains(t, err, "wait for another Save")
+			_, err = io.WriteString(w, "first")
+			return err
+		}))
+		require.Equal(t, "first", kept(t, store))
+	})
 }
 
 // Many Saves and Loads at once, of one store and of another one of the same file,

@@ -127,13 +127,63 @@ func TestACheckpointOfAClusterThatIsUnknownForAWhile(t *testing.T) {
 		cluster := readSaved(t, s.bytes()).metadata["cluster"]
 		require.NotEmpty(t, cluster)
 		forbidden.Store(true)
-		w.update("a/0001", "changed")
-		stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		for range 2 {
+			r.forget()
+			w.update("a/0001", w.ResourceVersion())
+			stop := w.run(i)
+			time.Sleep(time.Minute)
+			stop()
+			require.Equal(t, []string{"update a/0001"}, r.events())
+			require.Empty(t, w.lists())
+			require.Equal(t, cluster, readSaved(t, s.bytes()).metadata["cluster"], "what was known stays")
+		}
+	})
+}
+
+// A second Run that meets another cluster at the same address does not go on from a
+// version of the one before: it says so, and lists.
+func TestASecondRunOnAnotherCluster(t *testing.T) {
+	var noLists atomic.Bool
+	wrap := before(func(w http.ResponseWriter, r *http.Request) bool {
+		if noLists.Load() && strings.HasSuffix(r.URL.Path, "/pods") {
+			http.Error(w, "no", http.StatusServiceUnavailable)
+			return false
+		}
+		return true
+	})
+	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+		w.createKubeSystem()
+		w.create(keys(3)...)
+		var f failures
+		r, s := &recorder{}, &shelf{}
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
+		stop := w.run(i)
 		time.Sleep(time.Minute)
 		stop()
-		require.Equal(t, []string{"update a/0001"}, r.events())
-		require.Equal(t, []string{"list limit=1 rv=5"}, w.lists(), "it is asked whether it was restored, and not for the set")
-		require.Equal(t, cluster, readSaved(t, s.bytes()).metadata["cluster"], "what was known stays")
+		require.NoError(t, w.Delete(namespaces, "", "kube-system"))
+		w.createKubeSystem()
+		w.update("a/0001", "changed")
+		for n := range 2 { // also where it could not list the first time
+			w.ResetRequests()
+			if n == 0 {
+				noLists.Store(true)
+			}
+			stop = w.run(i)
+			time.Sleep(time.Minute)
+			noLists.Store(false)
+			stop()
+			require.NotEmpty(t, w.lists(), "asked %v", w.verbs())
+		}
+		w.requireState(r)
+		w.requireSaved(s)
+		require.Equal(t, "cluster", only[*informer.CheckpointSourceError](&f)[0].Differences[0].Field)
+
+		w.ResetRequests()
+		w.run(i)
+		time.Sleep(time.Minute)
+		require.Empty(t, w.lists())
+		require.Len(t, only[*informer.CheckpointSourceError](&f), 1)
 	})
 }
 
@@ -170,6 +220,7 @@ func TestADamagedCheckpointIsReplaced(t *testing.T) {
 		"a hole":      func(b []byte) []byte { copy(b[20:], make([]byte, 16)); return b },
 		"zeros":       func(b []byte) []byte { return append(b[:20], make([]byte, len(b)-20)...) },
 		"cut twice":   func(b []byte) []byte { return append(b[:30], b[50:]...) },
+		"newer":       func(b []byte) []byte { b[9]++; return b },
 		"cut at once": func(b []byte) []byte { return b[:3] },
 	}
 	for _, at := range []int{8, 9, 10, 15, 40, 90, -20, -5, -1} {

@@ -171,6 +171,11 @@ func TestResumeAfterTheServerWasRestored(t *testing.T) {
 				w.requireState(r)
 				time.Sleep(2 * time.Minute)
 				w.requireSaved(s)
+				// What was known before the backup is of no matter any more.
+				w.ResetRequests()
+				w.relist()
+				require.Len(t, w.lists(), 1, "asked %v", w.verbs())
+				w.requireState(r)
 			})
 		})
 	}

@@ -13,9 +13,13 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// lists are the requests that were lists, watch-lists included.
+// lists are the requests that were lists, watch-lists included, and not those that ask
+// for one object only to know whether the server has a version.
 func (w *world) lists() (lists []string) {
 	for _, verb := range w.verbs() {
+		if strings.HasPrefix(verb, "list limit=1 rv=") {
+			continue
+		}
 		if strings.HasPrefix(verb, "list") || strings.HasPrefix(verb, "watch-list") {
 			lists = append(lists, verb)
 		}

@@ -100,12 +100,13 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 	if locked != nil {
 		c.reflector.fail(locked)
 	}
+	before := c.source
 	if !c.identify(ctx) {
 		return ""
 	}
 	switch {
 	case c.loaded: // what is known is newer
-		resume = c.covered(acknowledged)
+		resume = c.goOn(before, acknowledged)
 	case locked == nil: // or what is in the store is of whoever uses it
 		var err error
 		resume, err = c.load(ctx)
@@ -119,6 +120,15 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 	}
 	c.loaded = true
 	return resume
+}
+
+// goOn is the resource version from which a later run of the informer can go on.
+func (c *checkpointer) goOn(before checkpointSource, acknowledged string) (resume string) {
+	if err := c.source.check(before); err != nil { // there is another cluster at the same address
+		c.coverage.Store(uncovered)
+		c.reflector.fail(err)
+	}
+	return c.covered(acknowledged)
 }
 
 // lock locks the store, if it can be locked and is not.
