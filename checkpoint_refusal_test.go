@@ -335,6 +335,8 @@ func TestAStoreThatFailsToSave(t *testing.T) {
 		full.Store(false)
 		time.Sleep(2 * time.Minute)
 		w.requireSaved(s)
+		require.NoError(t, i.Status().LastError)
+		require.Zero(t, i.Status().LastErrorTime)
 
 		full.Store(true)
 		w.update("a/0001", "again")

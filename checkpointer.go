@@ -68,6 +68,8 @@ type checkpointer struct {
 	// saved is the resource version of the last checkpoint, and savedAt when that was.
 	saved   string
 	savedAt time.Time
+	// failure is that of the last save, nil if it did not fail.
+	failure error
 }
 
 // uncovered is the coverage without a complete generation.
@@ -263,8 +265,11 @@ func (c *checkpointer) run(ctx context.Context, queue *deltaqueue.Queue) {
 		pause := c.interval
 		if err := c.save(ctx, queue); err == nil {
 			pause = (checkpointShare - 1) * time.Since(began)
+			c.reflector.forget(c.failure)
+			c.failure = nil
 		} else if ctx.Err() == nil {
 			c.reflector.fail(err)
+			c.failure = err
 		}
 		if sleep(ctx, pause) != nil {
 			return

@@ -107,7 +107,8 @@ type Status struct {
 	LastContact time.Time
 	// LastError is the newest failure, and LastErrorTime when it was. One of the
 	// reading is forgotten at the next list or watch that succeeds, one of the handler
-	// at the next call that does.
+	// at the next call that does, and one of saving a checkpoint at the next save, or list
+	// or watch, that does.
 	LastError     error
 	LastErrorTime time.Time
 	// CheckpointTime is when the Checkpoint was saved, zero before that.
@@ -159,6 +160,15 @@ func (p *progress) failed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status.LastError, p.status.LastErrorTime = err, time.Now()
+}
+
+// forget forgets a failure, nil for none, if it is the newest one.
+func (p *progress) forget(failure error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if failure != nil && p.status.LastError == failure {
+		p.status.LastError, p.status.LastErrorTime = nil, time.Time{}
+	}
 }
 
 // handled notes that the handler took something in.
