@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -352,6 +354,36 @@ func TestNoVersionAfterAnUnreadableEvent(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		require.Len(t, w.lists(), before)
+	})
+}
+
+// A list with an object of which not even the key is known is never complete: what is
+// acknowledged is saved all the same, without a version.
+func TestACheckpointOfAnIncompleteList(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		gone := atomic.Bool{}
+		l := tapOn(script{}.lw())
+		l.onList = func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
+			if gone.Load() {
+				return list("9", "", pod("a/1", "1")), nil
+			}
+			return list("5", "", pod("a/1", "1"), pod("a/2", "2"), strange("", "3")), nil
+		}
+		l.onWatch = watches(open())
+		s, r := &shelf{}, &recorder{}
+		stop := w.run(follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
+		time.Sleep(5 * time.Minute)
+		left := s.killed()
+		again := &recorder{folded: r.state()}
+		stop()
+		require.Equal(t, map[string]string{"a/1": "1", "a/2": "2"}, again.state())
+		require.NotNil(t, left.bytes(), "nothing was saved")
+		require.Empty(t, readSaved(t, left.bytes()).resume)
+
+		gone.Store(true)
+		w.run(follow(w, informer.InformerConfig{ListerWatcher: l, Handler: again, Checkpoint: left}))
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, map[string]string{"a/1": "1"}, again.state())
 	})
 }
 
