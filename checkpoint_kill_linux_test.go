@@ -1,0 +1,111 @@
+package informer_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+const serverVariable = "INFORMER_TEST_SERVER"
+
+// A process that follows a server with a FileCheckpoint is killed (SIGKILL) at any
+// moment, again and again. What it has written down of all that it was told is in the end
+// what the server has, and nothing was listed twice.
+func TestAProcessWithACheckpointIsKilled(t *testing.T) {
+	w := &world{t: t, Server: informertest.NewServer(informertest.Options{})}
+	defer w.Close()
+	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
+	f := &faults{world: w, gone: map[string]string{}, dice: dice{rand: random}}
+	for range 30 {
+		f.touch()
+	}
+	t.Setenv(serverVariable, w.URL())
+	path := filepath.Join(t.TempDir(), "pods")
+	saved := func() bool { _, err := os.Stat(path); return err == nil }
+	same := func() bool {
+		versions, err := w.ResourceVersions(pods, "")
+		require.NoError(t, err)
+		return maps.Equal(versions, foldJournal(t, path))
+	}
+
+	p := startProcess(t, "follows", path)
+	require.Eventually(t, saved, 20*time.Second, time.Millisecond)
+	for range 10 {
+		killer := time.AfterFunc(time.Duration(f.n(int(200*time.Millisecond))), p.kill)
+		for range 10 {
+			f.touch()
+			time.Sleep(time.Duration(f.n(20)) * time.Millisecond)
+		}
+		p.wait()
+		killer.Stop()
+		for range f.n(10) {
+			f.touch()
+		}
+		p = startProcess(t, "follows", path)
+		if f.one(2) { // else it is killed while it begins
+			require.Equal(t, "follows", p.line())
+		}
+	}
+	require.Eventually(t, same, 20*time.Second, 10*time.Millisecond, "%v", foldJournal(t, path))
+	require.Len(t, w.lists(), 1, "asked %v", w.verbs())
+	p.kill()
+	p.wait()
+}
+
+// foldJournal is what the handler has made of what it was told.
+func foldJournal(t *testing.T, path string) map[string]string {
+	content, err := os.ReadFile(path + ".journal")
+	require.NoError(t, err)
+	state := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		var key, version string
+		if n, _ := fmt.Sscan(line, &key, &version); n == 2 {
+			state[key] = version
+		} else {
+			delete(state, key)
+		}
+	}
+	return state
+}
+
+var _ = role("follows", func(t require.TestingT, path string) {
+	config := &rest.Config{Host: os.Getenv(serverVariable), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
+	factory, err := informer.NewDynamicListerWatcherFactory(config)
+	require.NoError(t, err)
+	journal, err := os.OpenFile(path+".journal", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	write := func(line string) {
+		_, err := journal.WriteString(line + "\n")
+		require.NoError(t, err)
+	}
+	present := func(obj interface{}) {
+		accessor, err := meta.Accessor(obj)
+		require.NoError(t, err)
+		write(key(obj) + " " + accessor.GetResourceVersion())
+	}
+	fmt.Println("follows")
+	informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+		ListerWatcher: factory.ForResource("", pods),
+		Handler: informer.ResourceEventHandlerFuncs{
+			AddFunc: present, UpdateFunc: func(_, obj interface{}) { present(obj) }, DeleteFunc: func(obj interface{}) { write(key(obj)) },
+		},
+		Workers:            3,
+		ListMode:           informer.ListModePaged,
+		Checkpoint:         informer.FileCheckpoint(path),
+		CheckpointInterval: 20 * time.Millisecond,
+		CheckpointChanges:  3,
+	}).Run(make(chan struct{}))
+})
