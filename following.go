@@ -37,7 +37,7 @@ func (f *following) watch(ctx context.Context) (listwatch.Outcome, error) {
 	start := time.Now()
 	changes, err := f.openWatch(ctx, f.state)
 	if err != nil {
-		return listwatch.Outcome{Kind: listwatch.Classify(err), Down: listwatch.Down(err)}, err
+		return listwatch.Outcome{Kind: listwatch.Classify(err)}, err
 	}
 	defer changes.close()
 	f.succeeded()
@@ -45,8 +45,16 @@ func (f *following) watch(ctx context.Context) (listwatch.Outcome, error) {
 
 	if f.confirmed != nil {
 		// A server that refuses the version says so at once, in an event.
-		timer := time.AfterFunc(confirmAfter, f.confirmed)
-		defer timer.Stop()
+		done, confirmed := make(chan struct{}), f.confirmed
+		timer := time.AfterFunc(confirmAfter, func() {
+			defer close(done)
+			confirmed()
+		})
+		defer func() {
+			if !timer.Stop() {
+				<-done
+			}
+		}()
 	}
 	// A watch from no version, or from any, begins with the objects that there
 	// are, in no order of their versions.

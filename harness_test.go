@@ -118,9 +118,12 @@ func (w *world) lister() cache.ListerWatcher {
 }
 
 // verbs returns what was asked of the server, as "list limit=2 continue rv=7" or
-// "watch rv=8".
+// "watch rv=8". Single objects are left out, which are asked for to know the server.
 func (w *world) verbs() (verbs []string) {
 	for _, r := range w.Requests() {
+		if r.Verb == "get" {
+			continue
+		}
 		text := r.Verb
 		if ptr.Deref(r.Options.SendInitialEvents, false) {
 			text += "-list"

@@ -108,6 +108,7 @@ func (s *session) watchStep(ctx context.Context, state listwatch.Watching) (list
 	s.enter(PhaseWatching)
 	follow := &following{session: s, state: state}
 	outcome, err := follow.watch(ctx)
+	outcome.Down = err != nil && listwatch.Down(err)
 	return s.policy.Next(follow.state, outcome), err
 }
 

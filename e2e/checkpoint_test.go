@@ -18,13 +18,12 @@ import (
 	"github.com/rvinformer/informer/e2e/cluster"
 )
 
-// isIdentity tells the question which cluster the server is of: it is the only one
-// without parameters.
-func (e exchange) isIdentity() bool { return len(e.query) == 0 }
+// isIdentity tells the question which cluster the server is of.
+func (e exchange) isIdentity() bool { return e.isOfServer() && len(e.query) == 0 }
 
 // isSet tells a request for a complete set, as a list or as a watch-list.
 func (e exchange) isSet() bool {
-	return !e.isIdentity() && (!e.isWatch() || e.query.Get("sendInitialEvents") != "")
+	return !e.isOfServer() && (!e.isWatch() || e.query.Get("sendInitialEvents") != "")
 }
 
 // forEachResume runs an informer over n pods with a checkpoint until it is synced, and

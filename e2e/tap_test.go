@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"k8s.io/client-go/rest"
 )
@@ -31,6 +32,7 @@ type tap struct {
 
 // exchange is a request and the status of its answer, or why there was none.
 type exchange struct {
+	path   string
 	query  url.Values
 	status int
 	err    error
@@ -39,6 +41,10 @@ type exchange struct {
 func (e exchange) isWatch() bool {
 	return e.query.Get("watch") == "1" || e.query.Get("watch") == "true"
 }
+
+// isOfServer tells a question about the server, which cluster it is of or whether it was
+// restored, from one about the objects.
+func (e exchange) isOfServer() bool { return strings.HasSuffix(e.path, "/namespaces/kube-system") }
 
 func (e exchange) isAny() bool { return true }
 
@@ -52,7 +58,7 @@ func (e exchange) isFirstPage() bool {
 
 // isWhole tells a list that comes in one answer.
 func (e exchange) isWhole() bool {
-	return !e.isWatch() && !e.isPage() && e.query.Get("limit") == ""
+	return !e.isWatch() && !e.isPage() && !e.isOfServer() && e.query.Get("limit") == ""
 }
 
 // isExpiredToken tells a page that could not be had any more.
@@ -70,7 +76,7 @@ type tapped struct {
 }
 
 func (t tapped) RoundTrip(req *http.Request) (*http.Response, error) {
-	e := exchange{query: req.URL.Query()}
+	e := exchange{path: req.URL.Path, query: req.URL.Query()}
 	if t.tap.before != nil {
 		if err := t.tap.before(req.Context(), e); err != nil {
 			return nil, err

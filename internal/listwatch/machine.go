@@ -52,7 +52,7 @@ type Watching struct {
 	// or has not told it to this process. It may have been restored from a backup: before
 	// it is watched, it is asked whether it has that version.
 	Unsure bool
-	// Unanswered counts how often in a row it has answered with something else.
+	// Unanswered counts how often in a row it did not say.
 	Unanswered int
 	// Quiet is true until the first event since the list.
 	Quiet bool
@@ -107,8 +107,8 @@ type Step struct {
 // can not be decoded, a version that the server silently refuses) is still there.
 const maxStrikes = 2
 
-// maxUnanswered is how often a server may answer with something else when it is
-// asked whether it has a version. Then it is believed to.
+// maxUnanswered is how often a server may not say, when it is asked, whether it has a
+// version. Then it is believed to.
 const maxUnanswered = 3
 
 // strikeReset is the quiet time after which a broken watch counts as the first.

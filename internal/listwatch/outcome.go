@@ -55,8 +55,8 @@ type Outcome struct {
 	Shown bool
 	// Internal tells that a WatchBroken was an internal error of the server (500).
 	Internal bool
-	// Down tells that a watch could not be opened because the server, or the way to it,
-	// was out of order.
+	// Down tells that a watch could not be opened, or was broken, because the server, or
+	// the way to it, was out of order.
 	Down bool
 	// At is when the watch broke, for WatchBroken and WatchTooShort.
 	At time.Time
@@ -76,8 +76,8 @@ func Classify(err error) Kind {
 	}
 }
 
-// Down reports whether err, with which a request has failed, is of the connection or of
-// a server that can not serve.
+// Down reports whether err, with which a request has failed or a watch has broken, is
+// of the connection or of a server that can not serve.
 func Down(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
