@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -45,4 +46,16 @@ func (b *backoff) delay(asked time.Duration) time.Duration {
 	delay := max(b.next.Step(), asked)
 	b.until = now.Add(delay)
 	return delay
+}
+
+// sleep waits, and returns the error of ctx if that ends first.
+func sleep(ctx context.Context, duration time.Duration) error {
+	timer := time.NewTimer(duration)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -190,6 +190,7 @@ func (d batchDelivery) acknowledge(queue *deltaqueue.Queue, a acknowledgement) {
 		queue.Done(a.entry)
 	case unreadable:
 		queue.Skip(a.entry)
+		d.reflector.left.Add(1)
 	case ended:
 		taken = queue.Advance(a.entry)
 	}

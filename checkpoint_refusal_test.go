@@ -220,7 +220,6 @@ func TestADamagedCheckpointIsReplaced(t *testing.T) {
 		"a hole":      func(b []byte) []byte { copy(b[20:], make([]byte, 16)); return b },
 		"zeros":       func(b []byte) []byte { return append(b[:20], make([]byte, len(b)-20)...) },
 		"cut twice":   func(b []byte) []byte { return append(b[:30], b[50:]...) },
-		"newer":       func(b []byte) []byte { b[9]++; return b },
 		"cut at once": func(b []byte) []byte { return b[:3] },
 	}
 	for _, at := range []int{8, 9, 10, 15, 40, 90, -20, -5, -1} {
@@ -259,6 +258,29 @@ func TestADamagedCheckpointIsReplaced(t *testing.T) {
 	}
 }
 
+// A checkpoint of a newer version of the library is not replaced by an older one.
+func TestANewerCheckpointStays(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		newer := w.lived(&recorder{}).bytes()
+		newer[9]++
+		path := filepath.Join(t.TempDir(), "pods")
+		require.NoError(t, os.WriteFile(path, newer, 0o600))
+		var f failures
+		r := &recorder{}
+		stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.handle}))
+		time.Sleep(time.Hour)
+		w.requireState(r)
+		stop()
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, newer, content)
+		errs, _ := f.all()
+		require.Len(t, errs, 1)
+		require.ErrorIs(t, errs[0], informer.ErrCheckpointVersion)
+	})
+}
+
 // A store that can not be read is reported; the informer starts cold, and saves.
 func TestAStoreThatFailsToLoad(t *testing.T) {
 	broken := errors.New("the disk is on fire")
@@ -281,7 +303,7 @@ func TestAStoreThatFailsToLoad(t *testing.T) {
 				w.run(i)
 				time.Sleep(time.Minute)
 				errs, _ := f.all()
-				require.Len(t, errs, 1)
+				require.Len(t, errs, map[string]int{"Load": 5, "Read": 5, "Close": 1}[name], "it is tried a few times")
 				require.ErrorIs(t, errs[0], broken)
 				if name == "Load" {
 					require.Equal(t, "CheckpointStore.Load", only[*informer.StoreError](&f)[0].Op)
@@ -386,7 +408,11 @@ func TestAStoreThatIsInUse(t *testing.T) {
 		unlock, err := s.Lock()
 		require.NoError(t, err)
 		before := s.bytes()
-		s.onLoad = func(context.Context) (io.ReadCloser, error) { panic("read although it is in use") }
+		var free atomic.Bool
+		s.onLoad = func(context.Context) (io.ReadCloser, error) {
+			require.True(t, free.Load(), "read although it is in use")
+			return io.NopCloser(bytes.NewReader(before)), nil
+		}
 		var f failures
 		r := &recorder{}
 		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
@@ -397,13 +423,14 @@ func TestAStoreThatIsInUse(t *testing.T) {
 		require.Contains(t, r.events(), "add a/0001 initial")
 		require.Equal(t, before, s.bytes())
 		errs, _ := f.all()
-		require.NotEmpty(t, errs)
-		require.Less(t, len(errs), 9)
+		require.Greater(t, len(errs), 5)
+		require.Less(t, len(errs), 13)
 		for _, err := range errs {
 			require.ErrorIs(t, err, informer.ErrCheckpointInUse)
 		}
 		require.Equal(t, "CheckpointStore.Lock", only[*informer.StoreError](&f)[0].Op)
 
+		free.Store(true)
 		require.NoError(t, unlock())
 		time.Sleep(2 * time.Minute)
 		w.requireSaved(s.shelf)

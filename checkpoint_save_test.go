@@ -289,7 +289,7 @@ func TestNoVersionWhileTheNextListIsUnderWay(t *testing.T) {
 			Handler: r, Checkpoint: s, WatchListPageSize: 2, CheckpointChanges: 1, CheckpointInterval: time.Second,
 		}))
 		synctest.Wait()
-		require.Equal(t, 1, s.saves())
+		require.Positive(t, s.saves())
 		first := readSaved(t, s.bytes()).resume
 		w.blocked.Lock()
 		w.CloseClientConnections()

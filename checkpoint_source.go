@@ -62,8 +62,8 @@ type checkpointSource struct {
 	Namespace string
 	// The selectors are in an order that does not depend on how they were made.
 	LabelSelector, FieldSelector string
-	// Cluster is the UID of the namespace kube-system, which a cluster gets when it
-	// is made and keeps, wherever its server is.
+	// Cluster is the UID of the namespace kube-system, which a cluster gets when it is
+	// made and keeps. Clusters that were made of one backup have the same one.
 	Cluster string
 }
 
@@ -163,14 +163,19 @@ func (f filtered) notOlderThan(ctx context.Context, resourceVersion string) erro
 	return checkNotOlder(ctx, f.lw, resourceVersion)
 }
 
-// notOlderThan asks for a namespace, which costs nothing, and only where that is
-// forbidden for an object of the resource. The server waits some seconds for data that
+// notOlderThan asks for a namespace, which costs nothing, and for an object of the
+// resource only where that is forbidden, and for events, which may have an etcd and
+// versions of their own. The server waits some seconds for data that
 // is not older, whether or not there is such an object.
 func (lw resourceListerWatcher) notOlderThan(ctx context.Context, resourceVersion string) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
 	defer cancel()
-	err := lw.kubeSystem().Param("resourceVersion", resourceVersion).Do(ctx).Error()
-	if apierrors.IsForbidden(err) {
+	var err error
+	events := lw.resource.Resource == "events"
+	if !events {
+		err = lw.kubeSystem().Param("resourceVersion", resourceVersion).Do(ctx).Error()
+	}
+	if events || apierrors.IsForbidden(err) {
 		err = lw.client.Get().AbsPath(lw.path()...).
 			SetHeader("Accept", metadataOnly).
 			Param("limit", "1").

@@ -680,7 +680,7 @@ func (o *ordeal) settle() {
 	calls := len(o.calls)
 	blind := o.life.blind
 	o.mu.Unlock()
-	time.Sleep(time.Minute)
+	time.Sleep(5 * time.Minute) // a store that fails is tried for a while
 	o.check("after a restart")
 	if !blind {
 		require.Zero(o.t, o.listed())

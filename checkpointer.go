@@ -25,6 +25,8 @@ const (
 	checkpointLonger = 10
 	// checkpointShare is which part of the time is spent on saving at most.
 	checkpointShare = 20
+	// mostFailures is how often a store may fail before a run begins without it.
+	mostFailures = 5
 	// mostAnswers is how often a server may answer with an error when it is asked which
 	// cluster it is of, which takes some minutes, before a run begins without.
 	mostAnswers = 10
@@ -44,20 +46,19 @@ type checkpointer struct {
 	reflector *Reflector
 	storage   *ResourceVersionStorage
 
-	// source is what the checkpoint is of.
-	source checkpointSource
+	// source is what the checkpoint is of, once that is identified.
+	source     checkpointSource
+	identified bool
 	// unlock gives the lock of the store back, nil while there is none.
 	unlock func() error
 	// refused tells that what is in the store is not this informer's to replace.
 	refused bool
-	// loaded tells that a run has looked at what is in the store.
+	// loaded tells that it was looked at what is in the store.
 	loaded bool
 
 	// coverage is the number of gaps when the newest generation began, if that was
 	// complete, and else uncovered.
 	coverage atomic.Int64
-	// listing tells that a generation is under way.
-	listing atomic.Bool
 
 	// unsaved counts the changes of the storage since the last save.
 	unsaved atomic.Int64
@@ -98,30 +99,63 @@ func newCheckpointer(config InformerConfig, r *Reflector, storage *ResourceVersi
 // on, or nothing. Acknowledged is that of the run before, if there was one. It waits
 // until the server has said who it is, or ctx ends.
 func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume string) {
-	locked := c.lock()
-	if locked != nil {
-		c.reflector.fail(locked)
-	}
+	locked := c.insist(ctx, c.lock, func(err error) bool { return errors.Is(err, ErrCheckpointInUse) })
 	before := c.source
 	if !c.identify(ctx) {
 		return ""
 	}
 	switch {
 	case c.loaded: // what is known is newer
-		resume = c.goOn(before, acknowledged)
-	case locked == nil: // or what is in the store is of whoever uses it
-		var err error
+		return c.goOn(before, acknowledged)
+	case errors.Is(locked, ErrCheckpointInUse): // what is in the store is of who uses it
+		return ""
+	}
+	err := c.insist(ctx, func() (err error) {
 		resume, err = c.load(ctx)
-		if err != nil && ctx.Err() != nil { // the next run loads
-			return ""
-		}
-		if err != nil {
-			c.refused = errors.Is(err, ErrCheckpointSource) || errors.Is(err, ErrCheckpointFormat)
-			c.reflector.fail(err)
-		}
+		return err
+	}, ofStore)
+	if err != nil && ctx.Err() != nil { // the next run loads
+		return ""
 	}
 	c.loaded = true
+	c.refuse(err)
 	return resume
+}
+
+// refuse leaves the store alone if what is in it is not this informer's to replace.
+func (c *checkpointer) refuse(err error) {
+	for _, reason := range []error{ErrCheckpointSource, ErrCheckpointFormat, ErrCheckpointVersion} {
+		if errors.Is(err, reason) {
+			c.refused = true
+			c.release()
+		}
+	}
+}
+
+// insist does what the store may refuse for a while, until it succeeds, fails with
+// what will not pass, or has failed some times, or ctx ends. It reports each failure.
+func (c *checkpointer) insist(ctx context.Context, do func() error, passing func(error) bool) error {
+	waits := newBackoff(c.reflector.Backoff)
+	for failures := 1; ; failures++ {
+		err := do()
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		c.reflector.fail(err)
+		if failures >= mostFailures || !passing(err) || sleep(ctx, waits.delay(0)) != nil {
+			return err
+		}
+	}
+}
+
+// ofStore tells what is wrong with a store from what is wrong with the checkpoint in it.
+func ofStore(err error) bool {
+	for _, reason := range []error{ErrCheckpointSource, ErrCheckpointFormat, ErrCheckpointVersion, ErrCheckpointDamaged, io.ErrUnexpectedEOF} {
+		if errors.Is(err, reason) {
+			return false
+		}
+	}
+	return true
 }
 
 // goOn is the resource version from which a later run of the informer can go on.
@@ -151,17 +185,20 @@ func (c *checkpointer) lock() error {
 // answers with errors is asked some times only.
 func (c *checkpointer) identify(ctx context.Context) (known bool) {
 	waits := newBackoff(c.reflector.Backoff)
-	for failures := 1; ; failures++ {
+	for answers := 0; ; {
 		source, err := sourceOf(ctx, c.reflector.source)
 		if ctx.Err() != nil {
 			return false
 		}
 		var answer apierrors.APIStatus
-		if err == nil || errors.As(err, &answer) && failures >= mostAnswers {
+		if errors.As(err, &answer) {
+			answers++
+		}
+		if err == nil || answers >= mostAnswers {
 			if source.Cluster == "" { // not readable now
 				source.Cluster = c.source.Cluster
 			}
-			c.source = source
+			c.source, c.identified = source, true
 			return true
 		}
 		c.reflector.fail(fmt.Errorf("what the checkpoint is of: %w", err))
@@ -183,8 +220,8 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 	if err != nil {
 		return "", storeError("CheckpointStore.Load", "", err)
 	}
-	defer func() { err = errors.Join(err, storeError("CheckpointStore.Load", "", from.Close())) }()
-
+	defer c.close(from)
+	gaps := c.gaps()
 	if c.storage.Len() > 0 {
 		metadata, includes, err := c.storage.includes(from)
 		if err != nil {
@@ -193,7 +230,7 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 		if err := c.accept(metadata); err != nil || !includes {
 			return "", err
 		}
-		return c.loadedVersion(metadata), nil
+		return c.loadedVersion(metadata, gaps), nil
 	}
 	table, metadata, err := c.storage.readTable(from)
 	if err != nil {
@@ -203,7 +240,35 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 		return "", err
 	}
 	c.storage.adopt(table)
-	return c.loadedVersion(metadata), nil
+	return c.loadedVersion(metadata, c.gaps()), nil
+}
+
+// inspect looks whether what is in the store may be replaced.
+func (c *checkpointer) inspect(ctx context.Context) (err error) {
+	from, err := c.store.Load(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.loaded = true
+		return nil
+	}
+	if err != nil {
+		return storeError("CheckpointStore.Load", "", err)
+	}
+	defer c.close(from)
+	metadata, _, err := c.storage.includes(from)
+	if err == nil {
+		err = c.accept(metadata)
+	}
+	if c.loaded = err == nil || !ofStore(err); c.loaded {
+		c.refuse(err)
+	}
+	return err
+}
+
+// close reports what a store fails with when all was read.
+func (c *checkpointer) close(from io.Closer) {
+	if err := from.Close(); err != nil {
+		c.reflector.fail(storeError("CheckpointStore.Load", "", err))
+	}
 }
 
 // accept checks that a checkpoint is of this source.
@@ -218,22 +283,24 @@ func (c *checkpointer) accept(metadata map[string]string) error {
 	return nil
 }
 
-func (c *checkpointer) loadedVersion(metadata map[string]string) (resume string) {
+func (c *checkpointer) loadedVersion(metadata map[string]string, gaps int64) (resume string) {
 	resume = metadata[metadataResourceVersion]
 	if resume == "0" { // of which a server takes any for the same
 		resume = ""
 	}
 	c.saved, c.savedAt = resume, time.Now()
 	if resume != "" {
-		c.coverage.Store(c.gaps())
+		c.coverage.Store(gaps)
 	}
 	return resume
 }
 
 // gaps counts what only a list can repair: objects that could not be read, and
-// changes of the storage that others have made.
+// changes of the storage that others have made. What could not be read counts when that
+// is found, and again when nothing waits for it any more: a generation that begins in
+// between may show it without reading it again.
 func (c *checkpointer) gaps() int64 {
-	return c.reflector.snapshot().Skipped + c.storage.editCount()
+	return c.reflector.snapshot().Skipped + c.reflector.left.Load() + c.storage.editCount()
 }
 
 // covered is resourceVersion, if there is no gap up to it: if everything that it
@@ -285,8 +352,6 @@ func (c *checkpointer) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
 		news := unsaved > 0 || c.moved(queue)
 		c.completed.Store(news)
 		return news
-	case c.listing.Load(): // it will soon be completed
-		return false
 	case unsaved >= c.changes, ticked && unsaved > 0:
 		return true
 	default:
@@ -296,25 +361,31 @@ func (c *checkpointer) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
 
 // moved tells whether the run could go on from another version than the saved one.
 func (c *checkpointer) moved(queue *deltaqueue.Queue) bool {
-	return c.covered(queue.ResumePoint()) != c.saved
+	return c.covered(queue.SafeResumePoint()) != c.saved
 }
 
 // end saves what is not saved and unlocks the store. Ctx has ended.
 func (c *checkpointer) end(ctx context.Context, queue *deltaqueue.Queue) {
-	// Who has not come to look at what is in the store has nothing to put in its place.
-	if c.loaded && (c.unsaved.Load() > 0 || c.moved(queue) || len(c.storage.unsettledKeys()) > 0) {
+	// Who does not know what it is of has nothing to put into the store.
+	if c.identified && (c.unsaved.Load() > 0 || c.moved(queue) || len(c.storage.unsettledKeys()) > 0) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
 		defer cancel()
 		if err := c.save(ctx, queue); err != nil {
 			c.reflector.fail(err)
 		}
 	}
-	if c.unlock != nil {
-		if err := c.unlock(); err != nil {
-			c.reflector.fail(storeError("CheckpointStore.Unlock", "", err))
-		}
-		c.unlock = nil
+	c.release()
+}
+
+// release gives the lock back.
+func (c *checkpointer) release() {
+	if c.unlock == nil {
+		return
 	}
+	if err := c.unlock(); err != nil {
+		c.reflector.fail(storeError("CheckpointStore.Unlock", "", err))
+	}
+	c.unlock = nil
 }
 
 // save saves what is acknowledged.
@@ -325,10 +396,15 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue) error 
 	if err := c.lock(); err != nil {
 		return err
 	}
+	if !c.loaded { // somebody else had locked it
+		if err := c.inspect(ctx); err != nil {
+			return err
+		}
+	}
 	completed, unsaved := c.completed.Swap(false), c.unsaved.Swap(0)
 	// Before the first entry is read: no entry is older than it was at this version.
 	// And before the gaps are counted: a gap after it does not matter.
-	resume := queue.ResumePoint()
+	resume := queue.SafeResumePoint()
 	resume = c.covered(resume)
 	metadata := c.source.metadata()
 	if resume != "" {
@@ -372,7 +448,6 @@ type checkpointSink struct {
 func (s checkpointSink) begin(ctx context.Context) (generation, error) {
 	gaps := s.checkpointer.gaps()
 	s.checkpointer.coverage.Store(uncovered)
-	s.checkpointer.listing.Store(true)
 	g, err := s.queueSink.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -397,22 +472,9 @@ func (g checkpointGeneration) end(ctx context.Context, resourceVersion string, c
 	if complete {
 		c.coverage.Store(g.gaps)
 	}
-	c.listing.Store(false)
-	g.into.queue.WhenSettled(func() {
+	g.into.queue.WhenGivenBack(func() {
 		c.completed.Store(true)
 		c.wake()
 	})
 	return nil
-}
-
-// sleep waits, and returns the error of ctx if that ends first.
-func sleep(ctx context.Context, duration time.Duration) error {
-	timer := time.NewTimer(duration)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -69,11 +68,7 @@ func (r *retries) process(ctx context.Context, obj interface{}, isInInitialList 
 // keys: the objects of a whole list, a resync of all. What comes after must wait.
 func (r *retries) insist(ctx context.Context, obj interface{}, isInInitialList bool) {
 	for attempt := 0; r.call(ctx, obj, isInInitialList) != nil; attempt++ {
-		timer := time.NewTimer(retryDelay(attempt))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if sleep(ctx, retryDelay(attempt)) != nil {
 			return
 		}
 	}

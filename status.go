@@ -10,7 +10,7 @@ import (
 type Phase int
 
 const (
-	// PhaseIdle: Run was not called yet.
+	// PhaseIdle: Run was not called yet, or looks for a checkpoint.
 	PhaseIdle Phase = iota
 	// PhaseListing: a list is being read.
 	PhaseListing
@@ -122,6 +122,8 @@ type progress struct {
 	lastResourceVersion string
 	// listed is true once a complete list was stored.
 	listed bool
+	// left counts the objects that could not be read, and that nothing waits for any more.
+	left atomic.Int64
 	// handling is the newest failure of the handler, and failing tells that there is
 	// one: a handler is called too often for a lock.
 	failing      atomic.Bool

@@ -15,6 +15,7 @@ import (
 // handler may have begun to take in, and that is not known, is written without a
 // version: what becomes of it is then told.
 func (c *ResourceVersionStorage) writeCheckpoint(w io.Writer, metadata map[string]string) error {
+	edits := c.editCount()
 	cw := checkpoint.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(metadata)) {
 		if err := cw.Metadata(name, metadata[name]); err != nil {
@@ -29,6 +30,11 @@ func (c *ResourceVersionStorage) writeCheckpoint(w io.Writer, metadata map[strin
 	// They come later, and so count, where a key has come to be known meanwhile.
 	if err := c.writeEntries(cw); err != nil {
 		return checkpointError(err)
+	}
+	if c.editCount() != edits { // it has entries of which no watch from the version tells
+		if err := cw.Metadata(metadataResourceVersion, ""); err != nil {
+			return checkpointError(err)
+		}
 	}
 	return checkpointError(cw.Close())
 }
@@ -62,19 +68,21 @@ func (c *ResourceVersionStorage) readTable(r io.Reader) (*keytable.Table, map[st
 // come back with a backup.
 func (c *ResourceVersionStorage) includes(r io.Reader) (metadata map[string]string, all bool, err error) {
 	cr := checkpoint.NewReader(r)
-	shared := 0 // of what is not newer
+	shared, resume := 0, "" // of what is not newer than resume
 	for all = true; ; {
 		key, saved, err := cr.Next()
 		switch {
 		case err == io.EOF:
 			metadata = cr.Metadata()
-			return metadata, all && shared == c.countOld(metadata[metadataResourceVersion]), nil
+			all = all && resume == metadata[metadataResourceVersion]
+			return metadata, all && shared == c.countOld(resume), nil
 		case err != nil:
 			return nil, false, checkpointError(err)
 		}
+		resume = cr.Metadata()[metadataResourceVersion]
 		version, exists := c.version(key)
 		all = all && exists && notOlder(version, saved.Version())
-		if !newerThan(version.ResourceVersion, cr.Metadata()[metadataResourceVersion]) {
+		if !newerThan(version.ResourceVersion, resume) {
 			shared++
 		}
 	}

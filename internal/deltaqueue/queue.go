@@ -54,7 +54,7 @@ type Options struct {
 	SkipUnchanged bool
 	// Workers is how many consumers there may be at a time, and Hire starts one: it is
 	// called, and must not call the queue, when there is something to take and none
-	// waits for it. What it starts calls Take until that returns an error. Without
+	// waits for it. What it starts calls TakeBatch until that returns an error. Without
 	// Hire, consumers are none of the queue's business.
 	Workers int
 	Hire    func()
@@ -121,6 +121,8 @@ type Queue struct {
 	// not have been put again; it holds the resume point.
 	passed *passedOver
 
+	// listed is the last entry of the newest generation that was read to its end.
+	listed uint64
 	// settled is to be called when no entry is left up to settling.
 	settled  func()
 	settling uint64

@@ -1,5 +1,7 @@
 package deltaqueue
 
+import "math"
+
 type passedOver struct {
 	// seq and resume are those of the oldest entry dropped.
 	seq    uint64
@@ -24,21 +26,41 @@ func (q *Queue) Observed(resourceVersion string) {
 func (q *Queue) ResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	_, resume := q.oldestLocked()
+	return resume
+}
+
+// SafeResumePoint is ResumePoint, and empty while something of a generation is not
+// acknowledged: that would be before it, and why there was a list may be that a watch
+// from there does not tell everything.
+func (q *Queue) SafeResumePoint() string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	seq, resume := q.oldestLocked()
+	if seq <= q.listed {
+		return ""
+	}
+	return resume
+}
+
+// oldestLocked is the oldest entry that is not acknowledged, and the resource version
+// from which a watch brings it again.
+func (q *Queue) oldestLocked() (seq uint64, resume string) {
 	oldest, p := q.order.first, q.passedLocked()
 	switch {
 	case oldest != nil && (p == nil || oldest.seq < p.seq):
-		return oldest.resume
+		return oldest.seq, oldest.resume
 	case p != nil:
-		return p.resume
+		return p.seq, p.resume
 	default:
-		return q.observed
+		return math.MaxUint64, q.observed
 	}
 }
 
-// WhenSettled has settled called once, when everything that is in the queue now was
+// WhenGivenBack has settled called once, when everything that is in the queue now was
 // given back for good: at once, or in a call of the consumer. It must not call the
 // queue, and takes the place of the one before.
-func (q *Queue) WhenSettled(settled func()) {
+func (q *Queue) WhenGivenBack(settled func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.settled, q.settling = settled, q.seq
