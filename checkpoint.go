@@ -25,8 +25,8 @@ var ErrCheckpointInUse = errors.New("checkpoint in use")
 // server has accepted that version. Where the server does not have it any more (410),
 // or not yet (it was restored from a backup), or where an object could not be read, the
 // informer lists, and tells what differs, deletions included. One thing is lost then,
-// and only after a crash: the deletion of an object that was created after the
-// checkpoint was saved.
+// and only after a crash: the deletion of an object of which the handler was first told
+// after the checkpoint was saved.
 //
 // A checkpoint belongs to what the handler keeps: who restores or drops the one does so
 // with the other. A handler that keeps resource versions with its data can be protected
@@ -37,11 +37,14 @@ var ErrCheckpointInUse = errors.New("checkpoint in use")
 //
 // A checkpoint that is damaged is reported, as a *CheckpointError, and replaced. One of
 // another source (server, resource, namespace, selectors, UID of the namespace
-// kube-system), ErrCheckpointSource, and what is no checkpoint, ErrCheckpointFormat, are
-// reported and stay as they are: Run begins with nothing and saves nothing. What a store
-// fails with is reported as a *StoreError: where nothing can be loaded, Run begins with
-// nothing; where nothing can be saved, that is tried again. A store that somebody else
-// has locked, ErrCheckpointInUse, is neither read nor written.
+// kube-system), ErrCheckpointSource, one of a newer version of the library,
+// ErrCheckpointVersion, and what is no checkpoint, ErrCheckpointFormat, are reported and
+// stay as they are: Run begins with nothing and saves nothing. What a store fails with is
+// reported as a *StoreError, and tried again: five times where it is to be loaded, for
+// Run begins with nothing then, and for ever where it is to be saved. A store that
+// somebody else has locked, ErrCheckpointInUse, is waited for in the same way, and then
+// not read, and saved once it is free. The save at the end of Run is given up after 30
+// seconds.
 //
 // Run asks the server of a DynamicListerWatcherFactory for the namespace kube-system, to
 // know which cluster it is and whether it was restored; where that is forbidden, it may

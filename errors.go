@@ -36,8 +36,9 @@ func (e *ItemError) Error() string {
 // Unwrap returns what is wrong with the item.
 func (e *ItemError) Unwrap() error { return e.Err }
 
-// StoreError says that a store, or an ExtraStore, refused an operation. What it
-// was told is lost to it until the object changes or is listed again.
+// StoreError says that a store, an ExtraStore or a CheckpointStore refused an
+// operation. What a store or an ExtraStore was told is lost to it until the object
+// changes or is listed again.
 type StoreError struct {
 	// Op is the method that failed, for instance "Add".
 	Op string

@@ -12,16 +12,16 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// flow is one reflector feeding one delta queue feeding process: what all the
+// flow is one reflector feeding one delta queue feeding a consumer: what all the
 // informers and controllers without a queue of the user's own are made of.
 type flow struct {
 	reflector *Reflector
 	storage   *ResourceVersionStorage
 	// delivery hands what waits to the consumer.
 	delivery delivery
-	// skipUnchanged keeps objects from process that a list shows unchanged.
+	// skipUnchanged keeps objects from the consumer that a list shows unchanged.
 	skipUnchanged bool
-	// lends takes objects back from the consumer when process has returned.
+	// lends takes objects back from the consumer when it has returned.
 	lends   bool
 	workers int
 	budget  *Budget
@@ -169,9 +169,9 @@ func (f *flow) syncedChecker() cache.DoneChecker {
 	return doneChecker{name: f.reflector.name, done: f.synced}
 }
 
-// deltas returns what an entry says of a key as client-go's queues hand it out, with a tombstone
-// where the final state is not known, and before an object that took the place
-// of another of its name.
+// deltas returns what an entry says of a key as client-go's queues hand it out, with
+// a tombstone where the final state is not known, and before an object that took the
+// place of another of its name.
 func (f *flow) deltas(key string, seen []deltaqueue.Delta) (deltas cache.Deltas) {
 	last, exists := f.storage.version(key)
 	for _, d := range seen {

@@ -9,8 +9,8 @@
 // # Words
 //
 // A generation is one complete pass over the server's set: all pages of one
-// list, or the initial events of one watch-list. A sweep, at the end of a complete generation, deletes what the
-// generation did not show. A delta is one observed change of one key, waiting for
+// list, or the initial events of one watch-list. A sweep, at the end of a complete
+// generation, deletes what the generation did not show. A delta is one observed change of one key, waiting for
 // its handler. A delta is acknowledged when the handler has returned, and only
 // then does the Storage move. Sync, as in OnSync, means that a generation showed
 // an object in the version that is stored already; synced, as in HasSynced, that
@@ -182,7 +182,7 @@ type ResourceVersionInformer interface {
 	// HasSyncedChecker has a channel that is closed when HasSynced becomes true.
 	HasSyncedChecker() cache.DoneChecker
 	// LastSyncResourceVersion is the newest resource version read, acknowledged or
-	// not; empty before the first complete list.
+	// not; empty before the first complete list, unless Run has resumed.
 	LastSyncResourceVersion() string
 	// Status is a snapshot of what the informer is doing.
 	Status() Status

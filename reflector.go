@@ -91,7 +91,8 @@ type Reflector struct {
 // that failed, with the error that the server or the connection gave; a watch
 // that was silent (*StallError) or ended at once (*cache.VeryShortWatchError); an
 // object that could not be read (*ItemError); a store that refused one
-// (*StoreError); a handler that failed (*ProcessError); a second Run
+// (*StoreError); a handler that failed (*ProcessError, *BatchError); a checkpoint that
+// can not be used (*CheckpointError, *CheckpointSourceError); a second Run
 // (ErrAlreadyRunning). It is told nil each time a watch has started: all is well
 // again.
 //

@@ -262,7 +262,7 @@ func (k knownVersions) Show(key string, version keytable.Version, generation, si
 	return k.table.Show(key, version, generation, since)
 }
 
-// settleShown notes that a generation shows a key whose last handler call panicked.
+// settleShown notes that a generation shows a key whose last handler call panicked or failed.
 func (k knownVersions) settleShown(key string, generation uint64) {
 	if len(k.unsettled) == 0 {
 		return
