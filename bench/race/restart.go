@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"sync/atomic"
@@ -33,6 +34,10 @@ func (c Contestant) Remembering(m Memory) Contestant {
 // remember follows the set until it is known, and leaves a checkpoint.
 func (t *trial) remember(ctx context.Context) error {
 	if t.memory == Checkpoint {
+		// Not what the run before has left.
+		if err := os.Remove(t.Checkpoint); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		return t.start(ctx, Follow{Checkpoint: t.Checkpoint}) // which saves it in the end
 	}
 	known := Follow{Storage: informer.NewResourceVersionStorage()}
