@@ -477,7 +477,7 @@ func TestFileCheckpointWhenAProcessIsKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pods")
 	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	saved, amid := 0, 0
-	for range 25 {
+	for kills := 0; kills < 25 || amid == 0 && kills < 500; kills++ {
 		p := startProcess(t, "saves", path)
 		v, err := strconv.Atoi(p.line()) // it has begun
 		require.NoError(t, err)
