@@ -33,7 +33,7 @@ demo:
 	go run -C examples/mirror . --demo
 
 # Beside client-go and a plain GET, against a simulated server of 100,000 and of a
-# million pods, about 20 minutes. Writes docs/performance.md and docs/bench-*.svg.
+# million pods, about 30 minutes. Writes docs/performance.md and docs/bench-*.svg.
 bench:
 	cd bench && go run . all
 
