@@ -34,7 +34,10 @@ func TestAProcessWithACheckpointIsKilled(t *testing.T) {
 	}
 	t.Setenv(serverVariable, w.URL())
 	path := filepath.Join(t.TempDir(), "pods")
-	saved := func() bool { _, err := os.Stat(path); return err == nil }
+	saved := func() bool { // and not only a part of the list
+		content, err := os.ReadFile(path)
+		return err == nil && readSaved(t, content).resume != ""
+	}
 	same := func() bool {
 		versions, err := w.ResourceVersions(pods, "")
 		require.NoError(t, err)
