@@ -6,7 +6,8 @@
 //	generation := table.Begin()
 //	table.Set("default/web-7d9f-x2x4z", keytable.Version{ResourceVersion: "17", UID: uid}, generation)
 //	table.Mark("default/web-7d9f-x2x4z", generation) // a list showed it
-//	for _, key := range table.Unmarked(generation) { // nothing
+//	keys, _ := table.UnmarkedFrom(0, generation, math.MaxInt)
+//	for _, key := range keys { // none
 //		table.Delete(key)
 //	}
 //

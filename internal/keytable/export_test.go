@@ -1,6 +1,9 @@
 package keytable
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // NewColliding returns a table in which only the bits of mask tell hashes apart.
 func NewColliding(mask uint64) *Table {
@@ -24,3 +27,19 @@ func (t *Table) SizeParts() map[string]int64 {
 
 // Invariants tells whether every change is checked.
 const Invariants = invariants
+
+// Unmarked returns the keys that generation did not show.
+func (t *Table) Unmarked(generation uint64) []string {
+	keys, _ := t.UnmarkedFrom(0, generation, math.MaxInt)
+	return keys
+}
+
+// Marked reports whether the table has key, and generation showed it.
+func (t *Table) Marked(key string, generation uint64) bool {
+	p, ok := t.find(t.hasher.sum(key), key)
+	if !ok {
+		return false
+	}
+	s := &t.segments[p.segment]
+	return generation < s.base || s.generationOf(p.entry[entryMark]) >= generation
+}

@@ -1,7 +1,5 @@
 package keytable
 
-import "math"
-
 // Generation is the number of the newest generation, 0 before the first.
 func (t *Table) Generation() uint64 { return t.generation }
 
@@ -16,7 +14,7 @@ func (t *Table) Begin() uint64 {
 //
 // The marks of a key can be told apart for at least the newest 127 generations.
 // What a key that no newer one has shown was shown by earlier is not known, and
-// neither Mark nor Unmarked says that it was.
+// neither Mark nor UnmarkedFrom says that it was.
 func (t *Table) Mark(key string, generation uint64) (again bool) {
 	hash := t.hasher.sum(key)
 	p, ok := t.find(hash, key)
@@ -45,12 +43,6 @@ func (t *Table) Show(key string, v Version, generation, since uint64) (again boo
 	return again, c
 }
 
-// Unmarked returns the keys that generation did not show.
-func (t *Table) Unmarked(generation uint64) []string {
-	keys, _ := t.UnmarkedFrom(0, generation, math.MaxInt)
-	return keys
-}
-
 // Cursor is how far a walk over a table has come. The walk begins with 0, and it
 // ends when 0 is returned.
 type Cursor uint64
@@ -75,7 +67,7 @@ const (
 // The table may change between the calls. A key that is in the table and unmarked
 // from the first call to the last is returned, and just once unless the table was
 // empty meanwhile. One that comes, goes or is marked meanwhile may be returned or
-// not: who deletes what is returned asks Marked before.
+// not.
 func (t *Table) UnmarkedFrom(cursor Cursor, generation uint64, most int) (keys []string, next Cursor) {
 	next = t.walk(cursor, most, func(s *segment, e entry) {
 		// Below the base, it is not known any more which keys it showed.
@@ -176,16 +168,6 @@ func (t *Table) visit(n uint32, from, to uint64, visit func(s *segment, e entry)
 		}
 		n = s.next
 	}
-}
-
-// Marked reports whether the table has key, and generation showed it.
-func (t *Table) Marked(key string, generation uint64) bool {
-	p, ok := t.find(t.hasher.sum(key), key)
-	if !ok {
-		return false
-	}
-	s := &t.segments[p.segment]
-	return generation < s.base || s.generationOf(p.entry[entryMark]) >= generation
 }
 
 // markEntry marks an entry of s with generation, and reports whether it was

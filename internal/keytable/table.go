@@ -11,8 +11,8 @@ import (
 const maxDepth = 28
 
 // Table maps keys to versions. It is not safe for concurrent use: its owner
-// guards it. What only reads (Get, Compare, Marked, Len, SizeBytes, Generation,
-// All, KeysFrom, LendFrom, Unmarked, UnmarkedFrom) may run side by side.
+// guards it. What only reads (Get, Compare, Len, SizeBytes, Generation, All,
+// KeysFrom, LendFrom, UnmarkedFrom) may run side by side.
 //
 // No method keeps a string that it is given, and no string that it returns is
 // the table's: the bytes of both may be lent.
