@@ -17,6 +17,7 @@ func (q *Queue) BeginGeneration() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.generation = q.known.Begin()
+	q.tombstones.clear()
 	if q.ended {
 		q.since, q.ended = q.generation, false
 	}

@@ -117,6 +117,8 @@ type Queue struct {
 
 	// observed is the newest resource version that the producer has put in full.
 	observed string
+	// tombstones are of what was put since the last generation began.
+	tombstones tombstones
 	// passed is set while entries that were dropped without acknowledgement may
 	// not have been put again; it holds the resume point.
 	passed *passedOver
@@ -174,11 +176,15 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 		return err
 	}
 	q.queueLocked(d, reserved)
+	if d.Type == cache.Deleted {
+		q.tombstones.add(d.Key, d.Version.ResourceVersion)
+	}
 	return nil
 }
 
 // Stale reports whether d, which a watch told, is not newer than what is known
-// of its key. A deletion may carry the version of the state that it ended.
+// of its key, or than its deletion, if that was put not long ago. A deletion may carry
+// the version of the state that it ended.
 func (q *Queue) Stale(d Delta) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -188,7 +194,7 @@ func (q *Queue) Stale(d Delta) bool {
 	}
 	version, ok := q.versionLocked(d.Key)
 	if !ok {
-		return false
+		return q.tombstones.covers(d.Key, d.Version.ResourceVersion)
 	}
 	if ahead, err := resourceversion.CompareResourceVersion(version.ResourceVersion, q.observed); err == nil && ahead > 0 && !q.resumed {
 		// What is known is newer than anything that the server has told since its

@@ -3,6 +3,7 @@ package deltaqueue_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -96,6 +97,41 @@ func TestMerge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What comes again after the deletion of its object does not bring it back.
+func TestStaleAfterADeletion(t *testing.T) {
+	q, known := newQueue(deltaqueue.Options{})
+	put(t, q, delta(cache.Added, "k", "5"))
+	put(t, q, delta(cache.Deleted, "k", "8"))
+	put(t, q, delta(cache.Deleted, "opaque", "x"))
+	put(t, q, delta(cache.Deleted, "none", ""))
+	for range 3 {
+		q.Done(take(t, q))
+	}
+	require.Zero(t, known.Len())
+	for _, d := range []deltaqueue.Delta{
+		delta(cache.Added, "k", "5"), delta(cache.Updated, "k", "7"), delta(cache.Deleted, "k", "8"), delta(cache.Deleted, "opaque", "x"),
+	} {
+		require.True(t, q.Stale(d), "%v", d)
+	}
+	for _, d := range []deltaqueue.Delta{
+		delta(cache.Added, "k", "9"), delta(cache.Added, "other", "5"), delta(cache.Added, "opaque", "w"), delta(cache.Deleted, "none", ""),
+	} {
+		require.False(t, q.Stale(d), "%v", d)
+	}
+
+	// Only so many are remembered, the newest.
+	for i := range 200 {
+		put(t, q, delta(cache.Deleted, fmt.Sprint("gone", i), "10"))
+	}
+	require.False(t, q.Stale(delta(cache.Added, "k", "5")))
+	require.True(t, q.Stale(delta(cache.Added, "gone199", "9")))
+
+	// A generation shows what there is.
+	q.BeginGeneration()
+	put(t, q, delta(cache.Replaced, "gone199", "9"))
+	require.False(t, q.Stale(delta(cache.Updated, "gone199", "10")))
 }
 
 func TestStale(t *testing.T) {
