@@ -188,13 +188,16 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 func (q *Queue) Stale(d Delta) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.tombstones.covers(d.Key, d.Version.ResourceVersion) {
+		return true
+	}
 	if e := q.newestLocked(d.Key); e != nil && e.newest().FinalStateUnknown() {
 		// What a sweep deleted was gone by then, at no version that is known.
 		return false
 	}
 	version, ok := q.versionLocked(d.Key)
 	if !ok {
-		return q.tombstones.covers(d.Key, d.Version.ResourceVersion)
+		return false
 	}
 	if ahead, err := resourceversion.CompareResourceVersion(version.ResourceVersion, q.observed); err == nil && ahead > 0 && !q.resumed {
 		// What is known is newer than anything that the server has told since its

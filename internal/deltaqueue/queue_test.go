@@ -106,6 +106,7 @@ func TestStaleAfterADeletion(t *testing.T) {
 	put(t, q, delta(cache.Deleted, "k", "8"))
 	put(t, q, delta(cache.Deleted, "opaque", "x"))
 	put(t, q, delta(cache.Deleted, "none", ""))
+	require.True(t, q.Stale(delta(cache.Deleted, "k", "8")), "while it waits")
 	for range 3 {
 		q.Done(take(t, q))
 	}
