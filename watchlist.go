@@ -31,8 +31,10 @@ func (s *session) chooseMode(state listwatch.Start) {
 	switch {
 	case why != nil:
 		s.use(ListModePaged, why)
-	case !state.Lists:
+	case s.policy.Streams(state):
 		s.use(ListModeWatchList, nil)
+	case !state.Lists:
+		s.use(ListModePaged, nil)
 	}
 }
 

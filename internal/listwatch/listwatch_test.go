@@ -216,3 +216,23 @@ func TestRetryAfter(t *testing.T) {
 	}
 	require.Zero(t, RetryAfter(nil))
 }
+
+// Where there is something to take back, the newest state of all is listed.
+func TestStreams(t *testing.T) {
+	policy := Policy{WatchList: true}
+	for _, test := range []struct {
+		start Start
+		want  bool
+	}{
+		{Start{}, true},
+		{Start{Known: "5"}, true},
+		{Start{Consistent: true}, true},
+		{Start{Known: "5", Consistent: true}, false},
+		{Start{Known: "5", Consistent: true, EarlyEnds: 1}, true},
+		{Start{Lists: true}, false},
+	} {
+		require.Equal(t, test.want, policy.Streams(test.start), "%+v", test.start)
+		require.False(t, Policy{}.Streams(test.start))
+	}
+	require.False(t, policy.Streams(Watching{ResourceVersion: "5"}))
+}

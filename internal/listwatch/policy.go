@@ -44,9 +44,14 @@ type Policy struct {
 }
 
 // Streams reports whether the request of state s is a watch-list.
+//
+// The newest state of all is read with a list where there is something that it could
+// take back: a server that does not know watch-lists takes one that names no version for
+// a watch that may begin with any state, also an old one.
 func (p Policy) Streams(s State) bool {
 	start, ok := s.(Start)
-	return ok && p.WatchList && !start.Lists
+	takesBack := start.Consistent && start.Known != "" && start.EarlyEnds == 0
+	return ok && p.WatchList && !start.Lists && !takesBack
 }
 
 // WatchListOptions is what to ask the server for where Streams is true: the set,
