@@ -65,13 +65,23 @@ func Parse(paths []string) (Paths, error) {
 	return parsed, nil
 }
 
-func split(path string) []string {
-	const dot = "\x00"
-	fields := strings.Split(strings.ReplaceAll(path, `\.`, dot), ".")
-	for i, field := range fields {
-		fields[i] = strings.ReplaceAll(field, dot, ".")
+// split cuts a path at its dots, but for those behind a backslash.
+func split(path string) (fields []string) {
+	field := ""
+	for {
+		name, rest, more := strings.Cut(path, ".")
+		escaped := strings.HasSuffix(name, `\`) && more
+		if escaped {
+			name = strings.TrimSuffix(name, `\`) + "."
+		}
+		if field += name; !escaped {
+			fields, field = append(fields, field), ""
+		}
+		if !more {
+			return fields
+		}
+		path = rest
 	}
-	return fields
 }
 
 // under are the paths that go on with name. All of p agree in their first

@@ -1,11 +1,15 @@
 package prune_test
 
 import (
+	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -78,8 +82,11 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// FuzzApply drops the same from an object that is decoded as AppendJSON drops from its text, once and for all, and
+// never what identifies an object.
 func FuzzApply(f *testing.F) {
-	for _, path := range []string{"spec", `metadata.labels.a\.b/c`, "spec.containers.image", "metadata.creationTimestamp.wall", "status", "-", `\`} {
+	for _, path := range []string{"spec", `metadata.labels.a\.b/c`, "spec.containers.image", "metadata.creationTimestamp.wall", "status", "-", `\`,
+		"metadata.labels", "metadata.managedFields.manager", "ObjectMeta.Name", "metadata.Name", "spec.volumes.emptyDir", "a\x00b", "metadata.name.x"} {
 		f.Add(path)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
@@ -87,8 +94,53 @@ func FuzzApply(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, obj := range objects(t) {
-			paths.Apply(obj)
+		once, twice := objects(t), objects(t)
+		before, err := json.Marshal(once["unstructured"])
+		require.NoError(t, err)
+		for name := range once {
+			paths.Apply(once[name])
+			paths.Apply(twice[name])
+			paths.Apply(twice[name])
 		}
+		require.Equal(t, once, twice)
+		want, err := paths.AppendJSON(nil, before)
+		require.NoError(t, err)
+		got, err := json.Marshal(once["unstructured"])
+		require.NoError(t, err)
+		require.JSONEq(t, string(want), string(got))
+		for _, name := range []string{"typed", "unstructured"} {
+			m, err := meta.Accessor(once[name])
+			require.NoError(t, err)
+			require.Equal(t, []string{"n", "p", "u", "1"}, []string{m.GetNamespace(), m.GetName(), string(m.GetUID()), m.GetResourceVersion()})
+		}
+		require.Equal(t, *pod(), once["by value"], "which can not be changed")
+	})
+}
+
+// FuzzParse reads paths, which come back as they are when they are written again.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"a.b\na\na.b.c", `a\.b.c`, `a\\.b`, `\`, `a\`, `\.`, "", ".", "a..b", "metadata", "a\x00b", "\xff.é", "b\na", "a\na"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		given := strings.Split(text, "\n")
+		paths, err := prune.Parse(given)
+		if err != nil {
+			require.ErrorContains(t, err, "prune ")
+			return
+		}
+		require.Len(t, paths, len(given))
+		require.True(t, slices.IsSortedFunc(paths, slices.Compare))
+		var again []string
+		for _, fields := range paths {
+			require.NotContains(t, fields, "")
+			for i, field := range fields {
+				fields[i] = strings.ReplaceAll(field, ".", `\.`)
+			}
+			again = append(again, strings.Join(fields, "."))
+		}
+		slices.Sort(given)
+		slices.Sort(again)
+		require.Equal(t, given, again)
 	})
 }
