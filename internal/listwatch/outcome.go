@@ -144,11 +144,11 @@ func messages(err error) string {
 }
 
 // RetryAfter is how long the server wants to be left alone after err; zero if
-// it did not say.
+// it did not say, or said a time that is over.
 func RetryAfter(err error) time.Duration {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	if !ok {
 		return 0
 	}
-	return time.Duration(seconds) * time.Second
+	return time.Duration(max(0, seconds)) * time.Second
 }
