@@ -1,0 +1,456 @@
+package informer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/big"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// FuzzReflector lists and watches what a server sends, as objects of each kind: those that the store is told are those
+// that an ordinary decoder finds, in their order, and of a list of which nothing is reported it is told all.
+func FuzzReflector(f *testing.F) {
+	const podA = `{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"5","labels":{"x":"y"}},"spec":{"nodeName":"\u00e9"},"status":{"phase":"Running"}}`
+	const list = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[` + podA + `,{"metadata":{"name":"b"}}]}`
+	const events = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"c","resourceVersion":"8"}}}
+{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"c","resourceVersion":"9","managedFields":[{"manager":"m"}]}}}
+{"type":"DELETED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"c","resourceVersion":"10"}}}
+{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"12"}}}
+`
+	for example := range byte(4) {
+		f.Add([]byte(list), []byte(events), example)
+		f.Add([]byte(`{"items":[{"kind":"X","metadata":{"name":"a"},"spec":1}],"metadata":{"continue":"more"}}`), []byte(`{"type":"ERROR","object":{"kind":"Status","code":410}}`), example)
+		f.Add([]byte(`{"items":[7,{"metadata":{"name":"a","creationTimestamp":5}},{"metadata":{"name":"b","labels":[]}}]}`), []byte(`{"type":"ADDED","object":{"metadata":{"name":"a/b/c"},"spec":"x"}}<html>`), example)
+		f.Add([]byte(`{"kind":"Status","code":429,"details":{"retryAfterSeconds":3600}}`), []byte(nil), example)
+		f.Add([]byte(`{"items":[],"metadata":{"resourceVersion":"opaque"}}`), []byte(`{"type":"ERROR","object":{"kind":"Status","code":429,"reason":"TooManyRequests","details":{"retryAfterSeconds":3600}}}`), example)
+	}
+	server := &answers{}
+	factory, err := NewDynamicListerWatcherFactory(&rest.Config{Host: "http://server", Transport: server, QPS: -1})
+	require.NoError(f, err)
+	lw := factory.ForResource("", podsResource)
+	f.Fuzz(func(t *testing.T, list, events []byte, example byte) {
+		if len(list) > 1<<12 || len(events) > 1<<12 {
+			return
+		}
+		examples := []runtime.Object{&RawObject{}, &metav1.PartialObjectMetadata{}, &unstructured.Unstructured{}, &corev1.Pod{}}
+		kind := int(example) % len(examples)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		*server = answers{list: list, watch: events, over: cancel}
+		told := &toldObjects{server: server}
+		r := NewNamedReflector("fuzz", lw, examples[kind], told, 0)
+		r.Backoff = &wait.Backoff{Duration: time.Nanosecond}
+		failed := false
+		r.onError = func(_ *Reflector, err error) {
+			var it *ItemError
+			failed = failed || err != nil && !server.watched
+			if err != nil && !errors.As(err, &it) {
+				cancel() // rather than wait for as long as the server says
+			}
+		}
+		err := r.ListAndWatchWithContext(ctx)
+		require.NotErrorIs(t, context.Cause(ctx), context.DeadlineExceeded)
+		if repeatsKeys(list) || repeatsKeys(events) {
+			return // of which decoders into structs and into maps make different objects
+		}
+		all, ok := plainList(list, kind)
+		if ok {
+			missed := requireSubsequence(t, all, told.listed)
+			if err == nil && !failed && server.watched {
+				require.Zero(t, missed, "nothing is reported, and objects are missing")
+			}
+		}
+		if all, ok := plainEvents(events, kind); ok {
+			requireSubsequence(t, all, told.watched)
+		}
+	})
+}
+
+// answers is a server that answers one list and one watch, and then it is over.
+type answers struct {
+	list, watch     []byte
+	listed, watched bool
+	over            func()
+}
+
+func (a *answers) RoundTrip(request *http.Request) (*http.Response, error) {
+	text, before := a.list, &a.listed
+	if request.URL.Query().Get("watch") != "" {
+		text, before = a.watch, &a.watched
+	}
+	if *before {
+		a.over()
+		return nil, errors.New("it is over")
+	}
+	*before = true
+	header := http.Header{"Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(bytes.NewReader(text)), Request: request}, nil
+}
+
+// toldObjects is a store that writes down what it is told.
+type toldObjects struct {
+	server          *answers
+	listed, watched []interface{}
+}
+
+func (s *toldObjects) note(obj interface{}) error {
+	if s.server.watched {
+		s.watched = append(s.watched, obj)
+	} else {
+		s.listed = append(s.listed, obj)
+	}
+	return nil
+}
+
+func (s *toldObjects) Add(obj interface{}) error    { return s.note(obj) }
+func (s *toldObjects) Update(obj interface{}) error { return s.note(obj) }
+func (s *toldObjects) Delete(obj interface{}) error { return s.note(obj) }
+func (s *toldObjects) Resync() error                { return nil }
+func (s *toldObjects) Replace(objects []interface{}, _ string) error {
+	s.listed = append(s.listed, objects...)
+	return nil
+}
+
+// plainObject decodes an object as client-go does, for the example of that number. It is nil if that is no object.
+func plainObject(text []byte, listed metav1.TypeMeta, kind int) interface{} {
+	var object map[string]interface{}
+	if utiljson.Unmarshal(text, &object) != nil || object == nil {
+		return nil
+	}
+	if object["kind"] == nil && object["apiVersion"] == nil {
+		object["kind"], object["apiVersion"] = listed.Kind, listed.APIVersion
+	}
+	switch kind {
+	case 1, 3:
+		var into runtime.Object = &metav1.PartialObjectMetadata{}
+		if kind == 3 {
+			into = &corev1.Pod{}
+		}
+		if utiljson.Unmarshal(text, into) != nil {
+			return nil
+		}
+		into.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // typed clients leave it out
+		return into
+	default:
+		return &unstructured.Unstructured{Object: object}
+	}
+}
+
+func plainList(text []byte, kind int) (all []interface{}, ok bool) {
+	var list struct {
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Items      []json.RawMessage `json:"items"`
+	}
+	if utiljson.Unmarshal(text, &list) != nil {
+		return nil, false
+	}
+	listed := metav1.TypeMeta{APIVersion: list.APIVersion, Kind: strings.TrimSuffix(list.Kind, "List")}
+	for _, item := range list.Items {
+		all = append(all, plainObject(item, listed, kind))
+	}
+	return all, true
+}
+
+// plainEvents is false where there is more that is no JSON: a reader that goes on behind it can not be followed.
+func plainEvents(text []byte, kind int) (all []interface{}, ok bool) {
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var frame json.RawMessage
+		if err := d.Decode(&frame); err != nil {
+			return all, err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
+		}
+		var event struct {
+			Object json.RawMessage `json:"object"`
+		}
+		if utiljson.Unmarshal(frame, &event) == nil {
+			all = append(all, plainObject(event.Object, metav1.TypeMeta{}, kind))
+		}
+	}
+}
+
+// requireSubsequence checks that told are some of all, in their order, and returns how many are missing.
+func requireSubsequence(t *testing.T, all, told []interface{}) (missing int) {
+	t.Helper()
+	rest := all
+	for _, obj := range told {
+		for len(rest) > 0 && !sameObject(rest[0], obj) {
+			rest, missing = rest[1:], missing+1
+		}
+		require.NotEmpty(t, rest, "%v is not among the %d, or not there", obj, len(all))
+		rest = rest[1:]
+	}
+	return missing + len(rest)
+}
+
+// sameObject leaves the kind out, which FuzzAppendObject of package wire is about.
+func sameObject(want, got interface{}) bool {
+	switch got := got.(type) {
+	case *RawObject:
+		u, err := got.Unstructured()
+		return err == nil && sameObject(want, u) && got.GetName() == u.GetName() && got.GetNamespace() == u.GetNamespace() &&
+			got.GetUID() == u.GetUID() && got.GetResourceVersion() == u.GetResourceVersion()
+	case *unstructured.Unstructured:
+		w, ok := want.(*unstructured.Unstructured)
+		return ok && bytes.Equal(kindless(w), kindless(got))
+	case *metav1.PartialObjectMetadata:
+		w, ok := want.(*metav1.PartialObjectMetadata)
+		return ok && sameJSON(w.ObjectMeta, got.ObjectMeta)
+	default:
+		return sameJSON(want, got)
+	}
+}
+
+func kindless(u *unstructured.Unstructured) []byte {
+	object := map[string]interface{}{}
+	for field, value := range u.Object {
+		if field != "kind" && field != "apiVersion" {
+			object[field] = value
+		}
+	}
+	text, _ := json.Marshal(object)
+	return text
+}
+
+func sameJSON(a, b interface{}) bool {
+	wantText, errA := json.Marshal(a)
+	gotText, errB := json.Marshal(b)
+	return (errA == nil) == (errB == nil) && bytes.Equal(wantText, gotText)
+}
+
+// repeatsKeys reports whether an object in a text has a key twice, as decoders with and without regard to case see it.
+func repeatsKeys(text []byte) bool {
+	type level struct {
+		keys map[string]bool // nil: an array
+		key  bool            // a key is next
+	}
+	var levels []level
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		token, err := d.Token()
+		if err != nil {
+			return false
+		}
+		if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
+			levels = levels[:len(levels)-1]
+			continue
+		}
+		if n := len(levels) - 1; n >= 0 && levels[n].keys != nil {
+			if key, ok := token.(string); ok && levels[n].key {
+				key = strings.ToLower(key)
+				if levels[n].keys[key] {
+					return true
+				}
+				levels[n].keys[key], levels[n].key = true, false
+				continue
+			}
+			levels[n].key = true
+		}
+		switch token {
+		case json.Delim('{'):
+			levels = append(levels, level{keys: map[string]bool{}, key: true})
+		case json.Delim('['):
+			levels = append(levels, level{})
+		}
+	}
+}
+
+// FuzzCluster reads the UID of the namespace kube-system out of whatever comes instead, as the decoder of namespaces
+// does.
+func FuzzCluster(f *testing.F) {
+	for _, seed := range []string{`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"u-1"}}`, `<html>`, ``, `{"metadata":null}`, `{"metadata":{"uid":7}}`, `{"metadata":{"UID":"upper"}}`, `[]`} {
+		f.Add([]byte(seed))
+	}
+	server := &answers{}
+	factory, err := NewDynamicListerWatcherFactory(&rest.Config{Host: "http://server", Transport: server, QPS: -1})
+	require.NoError(f, err)
+	lw := factory.ForResource("", podsResource)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		*server = answers{list: text, over: t.FailNow}
+		source, err := sourceOf(t.Context(), lw)
+		require.NoError(t, err)
+		require.Equal(t, "v1/pods", source.Resource)
+		var namespace metav1.PartialObjectMetadata
+		if json.Unmarshal(text, &namespace) == nil {
+			require.Equal(t, string(namespace.UID), source.Cluster)
+		}
+		if !json.Valid(text) {
+			require.Empty(t, source.Cluster)
+		}
+	})
+}
+
+var decimal = regexp.MustCompile(`\A(0|[1-9][0-9]*)\z`)
+
+// FuzzVersions orders resource versions as numbers of any size, and nothing else.
+func FuzzVersions(f *testing.F) {
+	for _, a := range []string{"", "0", "1", "9", "10", "010", "18446744073709551616", "340282366920938463463374607431768211456", "-1", "+1", "1.0", "x", "１"} {
+		for _, b := range []string{"", "1", "9", "18446744073709551615", "x"} {
+			f.Add(a, b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		ab, ba := newer(a, b), newer(b, a)
+		require.Equal(t, ab, ba)
+		require.False(t, newerThan(a, b) && newerThan(b, a))
+		require.False(t, newerThan(a, a))
+		switch {
+		case ordered(a) && ordered(b):
+			require.Regexp(t, decimal, a)
+			require.Regexp(t, decimal, b)
+			numberA, _ := new(big.Int).SetString(a, 10)
+			numberB, _ := new(big.Int).SetString(b, 10)
+			order := numberA.Cmp(numberB)
+			require.Equal(t, order > 0, newerThan(a, b))
+			require.Equal(t, order < 0, newerThan(b, a))
+			require.Equal(t, map[bool]string{true: b, false: a}[order < 0], ab)
+		case ordered(a):
+			require.Equal(t, a, ab)
+		case ordered(b):
+			require.Equal(t, b, ab)
+		default:
+			require.Empty(t, ab)
+		}
+		require.Equal(t, decimal.MatchString(a) && a != "0", ordered(a), "%q", a)
+	})
+}
+
+// FuzzCheckpointSource writes what a checkpoint is of into one, and reads it back: it is the same source then, and no
+// other is.
+func FuzzCheckpointSource(f *testing.F) {
+	f.Add("https://server:6443/prefix", "apps/v1/deployments", "n", "b=1,a=2", "metadata.name=x", "6f1c2a9e-0b5d-4c3e-8f77-0123456789ab")
+	f.Add("", "", "", "", "", "")
+	f.Add("server", "resource", "namespace", "a in (x,y),!b", "a=\\,b", "\xff\x00")
+	f.Fuzz(func(t *testing.T, server, resource, namespace, labelSelector, fieldSelector, cluster string) {
+		opts := selected(metav1.ListOptions{LabelSelector: labelSelector, FieldSelector: fieldSelector})
+		again := selected(metav1.ListOptions{LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector})
+		require.Equal(t, opts, again)
+		requireSameLabels(t, labelSelector, opts.LabelSelector)
+		requireSameFields(t, fieldSelector, opts.FieldSelector)
+
+		source := checkpointSource{server, resource, namespace, opts.LabelSelector, opts.FieldSelector, cluster}
+		var b bytes.Buffer
+		storage := NewResourceVersionStorage()
+		if err := storage.writeCheckpoint(&b, source.metadata()); err != nil {
+			require.ErrorIs(t, err, checkpoint.ErrTooLong)
+			return
+		}
+		_, metadata, err := storage.readTable(&b)
+		require.NoError(t, err)
+		read := checkpointSourceFrom(metadata)
+		require.Equal(t, source, read)
+		require.NoError(t, source.check(read))
+		for i, field := range read.fields() {
+			kept := *field.value
+			*field.value += "x"
+			if err := source.check(read); i < len(read.fields())-1 || kept != "" {
+				require.ErrorIs(t, err, ErrCheckpointSource)
+			} else {
+				require.NoError(t, err, "a cluster that was not known")
+			}
+			*field.value = kept
+		}
+	})
+}
+
+func requireSameLabels(t *testing.T, given, normal string) {
+	selector, err := labels.Parse(given)
+	if err != nil {
+		require.Equal(t, given, normal)
+		return
+	}
+	same, err := labels.Parse(normal)
+	require.NoError(t, err)
+	for _, set := range []labels.Set{nil, {"a": "1"}, {"a": "2", "b": "1"}, {"b": ""}, {"x": "y"}} {
+		require.Equal(t, selector.Matches(set), same.Matches(set), "%q and %q", given, normal)
+	}
+}
+
+func requireSameFields(t *testing.T, given, normal string) {
+	selector, err := fields.ParseSelector(given)
+	if err != nil {
+		require.Equal(t, given, normal)
+		return
+	}
+	same, err := fields.ParseSelector(normal)
+	require.NoError(t, err)
+	for _, set := range []fields.Set{nil, {"a": "1"}, {"metadata.name": "x"}, {"a": ",b"}} {
+		require.Equal(t, selector.Matches(set), same.Matches(set), "%q and %q", given, normal)
+	}
+}
+
+// FuzzIncludes compares a storage with a checkpoint, line for line a key and the two versions of it: what is held
+// includes it where a map says so.
+func FuzzIncludes(f *testing.F) {
+	for _, seed := range []string{"a\t1\t1\nb\t3\t2", "a\t1\t2", "a\t\t1", "a\t1\t", "a\t\t1\nb\t7\t", "a\tx\tx", "a\tx\ty", "a\t5\t5\na\t6\t5", "\t1\t1", ""} {
+		f.Add(seed, "5")
+		f.Add(seed, "")
+	}
+	f.Fuzz(func(t *testing.T, text, resume string) {
+		if len(text) > 1<<12 || len(resume) > 1<<12 {
+			return
+		}
+		held, saved := map[string]interface{}{}, map[string]string{}
+		for line := range strings.SplitSeq(text, "\n") {
+			key, versions, _ := strings.Cut(line, "\t")
+			now, before, _ := strings.Cut(versions, "\t")
+			if key == "" {
+				continue
+			}
+			if delete(held, key); now != "" {
+				held[key] = now
+			}
+			if delete(saved, key); before != "" {
+				saved[key] = before
+			}
+		}
+		storage := NewResourceVersionStorage()
+		require.NoError(t, storage.Replace(held))
+		var b bytes.Buffer
+		w := checkpoint.NewWriter(&b)
+		require.NoError(t, w.Metadata(metadataResourceVersion, resume))
+		for key, before := range saved {
+			version := keytable.Version{ResourceVersion: before}.Binary()
+			require.NoError(t, w.Entry(key, &version))
+		}
+		require.NoError(t, w.Close())
+
+		want := len(saved) > 0 || resume == ""
+		for key, before := range saved {
+			now, exists := held[key]
+			want = want && exists && (now == before || newerThan(now.(string), before))
+		}
+		for key, now := range held {
+			_, was := saved[key]
+			want = want && (was || newerThan(now.(string), resume))
+		}
+		metadata, all, err := storage.includes(bytes.NewReader(b.Bytes()))
+		require.NoError(t, err)
+		require.Equal(t, resume, metadata[metadataResourceVersion])
+		require.Equal(t, want, all, "%q has %q", held, saved)
+		for cut := range b.Bytes() {
+			_, _, err := storage.includes(bytes.NewReader(b.Bytes()[:cut]))
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		}
+	})
+}
