@@ -6,6 +6,7 @@ require (
 	github.com/rvinformer/informer v0.0.0-00010101000000-000000000000
 	github.com/rvinformer/informer/e2e v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.11.1
+	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.47.0
 	gonum.org/v1/plot v0.17.0
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/rvinformer/informer/e2e/cluster"
 )
@@ -17,9 +18,12 @@ import (
 // testTimeout ends a test that waits for something that never comes.
 const testTimeout = 2 * time.Minute
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+// inClusters are the tests of a package, with the clusters that they are in.
+type inClusters struct{ *testing.M }
 
-func run(m *testing.M) (code int) {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(inClusters{m}) }
+
+func (m inClusters) Run() (code int) {
 	binaries, err := cluster.Build(context.Background(), "")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -33,7 +37,7 @@ func run(m *testing.M) (code int) {
 			code = 1
 		}
 	}()
-	return m.Run()
+	return m.M.Run()
 }
 
 // The clusters of this package. Every test works in a namespace of its own, and

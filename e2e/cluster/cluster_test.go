@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -17,9 +18,12 @@ import (
 // its own. Nothing here runs in parallel, so that any test may kill its server.
 var shared *Cluster
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+// inCluster are the tests of a package, with the cluster that they are in.
+type inCluster struct{ *testing.M }
 
-func run(m *testing.M) (code int) {
+func TestMain(m *testing.M) { goleak.VerifyTestMain(inCluster{m}) }
+
+func (m inCluster) Run() (code int) {
 	ctx := context.Background()
 	binaries, err := Build(ctx, "")
 	if err != nil {
@@ -37,7 +41,7 @@ func run(m *testing.M) (code int) {
 			code = 1
 		}
 	}()
-	return m.Run()
+	return m.M.Run()
 }
 
 func testContext(t *testing.T) context.Context {
