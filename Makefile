@@ -4,9 +4,12 @@
 MODULES := . examples/mirror e2e bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: test lint unit examples e2e demo bench bench-quick bench-test
+# For how long each fuzz target runs.
+FUZZTIME ?= 3s
 
-test: lint unit examples e2e bench-test
+.PHONY: test lint unit fuzz examples e2e demo bench bench-quick bench-test
+
+test: lint unit fuzz examples e2e bench-test
 
 # Formatting, vet and staticcheck, in every module.
 lint:
@@ -20,6 +23,22 @@ lint:
 # wirepoison overwrites lent bytes when their loan ends.
 unit:
 	go test -race -tags wirepoison -timeout 15m ./...
+
+# Every fuzz target of every package, one after the other, in about two minutes. Each
+# begins with the inputs in testdata/fuzz, which unit runs as well, and not with what
+# former runs have found: to try that again would take all of its time. An input that
+# fails is written to testdata/fuzz, to be committed with what mends it.
+fuzz:
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	for dir in $$(git grep -lE --untracked '^func Fuzz' -- '*_test.go' | xargs -n 1 dirname | sort -u); do \
+		cd "$(CURDIR)/$$dir"; \
+		go test -c -fuzz . -o "$$work/fuzz.test" .; \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' ./*_test.go); do \
+			echo "fuzz $$dir $$target"; \
+			"$$work/fuzz.test" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) \
+				-test.fuzzminimizetime 20x -test.fuzzcachedir "$$work/inputs" -test.timeout 30m; \
+		done; \
+	done
 
 examples:
 	cd examples/mirror && go test -race -timeout 15m ./...
