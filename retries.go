@@ -23,6 +23,9 @@ type retries struct {
 	failed *deltaqueue.Queue
 	// turn is held by who calls Process: the queue's pop, or a retry.
 	turn chan struct{}
+	// early are the keys that run has taken before they could be parked. It belongs to
+	// who has the turn.
+	early map[string]struct{}
 }
 
 func newRetries(call func(context.Context, interface{}, bool) error) *retries {
@@ -33,7 +36,8 @@ func newRetries(call func(context.Context, interface{}, bool) error) *retries {
 			Limit:  math.MaxInt,
 			Budget: budget.New(math.MaxInt64),
 		}),
-		turn: make(chan struct{}, 1),
+		turn:  make(chan struct{}, 1),
+		early: map[string]struct{}{},
 	}
 }
 
@@ -60,7 +64,9 @@ func (r *retries) process(ctx context.Context, obj interface{}, isInInitialList 
 		r.keep(ctx, key, obj.(cache.Deltas))
 	case r.call(ctx, obj, isInInitialList) != nil:
 		r.keep(ctx, key, obj.(cache.Deltas))
-		r.failed.Park(key, retryDelay(0))
+		if !r.failed.Park(key, retryDelay(0)) {
+			r.early[key] = struct{}{}
+		}
 	}
 }
 
@@ -110,6 +116,13 @@ func (r *retries) run(ctx context.Context) {
 			return
 		}
 		r.turn <- struct{}{}
+		if _, early := r.early[e.Key]; early {
+			delete(r.early, e.Key)
+			<-r.turn
+			e.Attempts-- // this is none
+			r.failed.Retry(e, retryDelay(0))
+			continue
+		}
 		err = r.call(ctx, poppedAgain(e), e.Initial)
 		<-r.turn
 		if err != nil {

@@ -120,14 +120,18 @@ func (q *Queue) returnLocked(e *Entry) bool {
 	return true
 }
 
-// Park lets what waits under key wait for delay longer.
-func (q *Queue) Park(key string, delay time.Duration) {
+// Park lets what waits under key wait for delay longer. It is false if nothing waits:
+// it may have been taken.
+func (q *Queue) Park(key string, delay time.Duration) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.pending[key]; e != nil && e.stage == ready {
-		q.ready.remove(e)
-		q.parkLocked(e, parked, time.Now().Add(delay))
+	e := q.pending[key]
+	if e == nil || e.stage != ready {
+		return false
 	}
+	q.ready.remove(e)
+	q.parkLocked(e, parked, time.Now().Add(delay))
+	return true
 }
 
 func (q *Queue) parkLocked(e *Entry, as stage, due time.Time) {
