@@ -2,6 +2,7 @@ package informer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,13 +78,13 @@ func FuzzReflector(f *testing.F) {
 		}
 		all, ok := plainList(list, kind)
 		if ok {
-			missed := requireSubsequence(t, all, told.listed)
+			missed := requireSubsequence(t, all, told.listed, sameObject)
 			if err == nil && !failed && server.watched {
 				require.Zero(t, missed, "nothing is reported, and objects are missing")
 			}
 		}
 		if all, ok := plainEvents(events, kind); ok {
-			requireSubsequence(t, all, told.watched)
+			requireSubsequence(t, all, told.watched, sameObject)
 		}
 	})
 }
@@ -91,6 +92,7 @@ func FuzzReflector(f *testing.F) {
 // answers is a server that answers one list and one watch, and then it is over.
 type answers struct {
 	list, watch     []byte
+	contentType     string // JSON, if empty
 	listed, watched bool
 	over            func()
 }
@@ -105,7 +107,7 @@ func (a *answers) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errors.New("it is over")
 	}
 	*before = true
-	header := http.Header{"Content-Type": {"application/json"}}
+	header := http.Header{"Content-Type": {cmp.Or(a.contentType, runtime.ContentTypeJSON)}}
 	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(bytes.NewReader(text)), Request: request}, nil
 }
 
@@ -191,11 +193,11 @@ func plainEvents(text []byte, kind int) (all []interface{}, ok bool) {
 }
 
 // requireSubsequence checks that told are some of all, in their order, and returns how many are missing.
-func requireSubsequence(t *testing.T, all, told []interface{}) (missing int) {
+func requireSubsequence(t *testing.T, all, told []interface{}, same func(want, got interface{}) bool) (missing int) {
 	t.Helper()
 	rest := all
 	for _, obj := range told {
-		for len(rest) > 0 && !sameObject(rest[0], obj) {
+		for len(rest) > 0 && !same(rest[0], obj) {
 			rest, missing = rest[1:], missing+1
 		}
 		require.NotEmpty(t, rest, "%v is not among the %d, or not there", obj, len(all))
