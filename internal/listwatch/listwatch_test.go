@@ -27,6 +27,8 @@ func TestNext(t *testing.T) {
 	struck := Watching{ResourceVersion: "7", Strikes: 1, StruckAt: now, StruckLast: now}
 	consistent := Start{Known: "5", Consistent: true}
 	unsure := Watching{ResourceVersion: "7", Unsure: true}
+	struckUnsure := struck
+	struckUnsure.Unsure = true
 	relist := Start{Known: "7"}
 	patient := Policy{InternalErrorRetry: 5 * time.Minute}
 	streams := Policy{WatchList: true}
@@ -57,24 +59,24 @@ func TestNext(t *testing.T) {
 		"watch, no version, ended":  {state: Watching{}, kind: Outcome{Kind: WatchEnded}, want: Step{State: Start{}}},
 		"watch, no version, failed": {state: Watching{ResourceVersion: "0"}, kind: Outcome{Kind: Failed}, want: Step{State: Start{}, Pause: BackoffPause}},
 		"watch, lost, ended":        {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist}},
-		"watch, lost, failed":       {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: Failed}, want: Step{State: Watching{ResourceVersion: "7", Lost: true}, Pause: BackoffPause}},
-		"watch, server down":        {state: busy, kind: Outcome{Kind: Failed, Down: true}, want: Step{State: Watching{ResourceVersion: "7", Unsure: true}, Pause: BackoffPause}},
+		"watch, lost, failed":       {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: Failed}, want: Step{State: Watching{ResourceVersion: "7", Lost: true, Unsure: true}, Pause: BackoffPause}},
+		"watch, cut":                {state: busy, kind: Outcome{Kind: WatchEnded, Down: true}, want: Step{State: unsure}},
 		"watch, unsure, down":       {state: unsure, kind: Outcome{Kind: Failed, Down: true}, want: Step{State: unsure, Pause: BackoffPause}},
 		"watch, unsure, restored":   {state: unsure, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: BackoffPause}},
 		"watch, unsure, no answer":  {state: unsure, kind: Outcome{Kind: Unanswered}, want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Unanswered: 1}, Pause: BackoffPause}},
 		"watch, unsure, no answers": {state: Watching{ResourceVersion: "7", Unsure: true, Unanswered: 2}, kind: Outcome{Kind: Unanswered}, want: Step{State: busy, Pause: BackoffPause}},
-		"watch, failed":             {state: busy, kind: Outcome{Kind: Failed}, want: Step{State: busy, Pause: BackoffPause}},
+		"watch, failed":             {state: busy, kind: Outcome{Kind: Failed}, want: Step{State: unsure, Pause: BackoffPause}},
 		"watch, expired":            {state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
 		"watch, expired at once":    {state: watching, kind: Outcome{Kind: Expired}, want: Step{State: relist, Pause: BackoffPause}},
 		"watch, too large":          {state: busy, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: BackoffPause}},
 		"watch, bad request":        {state: busy, kind: Outcome{Kind: BadRequest}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: BackoffPause}},
-		"watch, broken":             {state: busy, kind: Outcome{Kind: WatchBroken, At: now}, want: Step{State: struck, Pause: BackoffPause}},
-		"watch, too short":          {state: busy, kind: Outcome{Kind: WatchTooShort, At: now}, want: Step{State: struck, Pause: BackoffPause}},
+		"watch, broken":             {state: busy, kind: Outcome{Kind: WatchBroken, At: now}, want: Step{State: struckUnsure, Pause: BackoffPause}},
+		"watch, too short":          {state: busy, kind: Outcome{Kind: WatchTooShort, At: now}, want: Step{State: struckUnsure, Pause: BackoffPause}},
 		"watch, broken twice":       {state: struck, kind: Outcome{Kind: WatchBroken, At: now.Add(time.Second)}, want: Step{State: relist, Pause: BackoffPause}},
 		"watch, broken much later": {state: struck, kind: Outcome{Kind: WatchBroken, At: now.Add(3 * time.Minute)},
-			want: Step{State: Watching{ResourceVersion: "7", Strikes: 1, StruckAt: now.Add(3 * time.Minute), StruckLast: now.Add(3 * time.Minute)}, Pause: BackoffPause}},
+			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 1, StruckAt: now.Add(3 * time.Minute), StruckLast: now.Add(3 * time.Minute)}, Pause: BackoffPause}},
 		"watch, internal error": {policy: patient, state: struck, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(time.Minute)},
-			want: Step{State: Watching{ResourceVersion: "7", Strikes: 2, StruckAt: now, StruckLast: now.Add(time.Minute)}, Pause: BackoffPause}},
+			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 2, StruckAt: now, StruckLast: now.Add(time.Minute)}, Pause: BackoffPause}},
 		"watch, internal error too long": {policy: patient, state: Watching{ResourceVersion: "7", Strikes: 6, StruckAt: now, StruckLast: now.Add(4 * time.Minute)}, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(5 * time.Minute)}, want: Step{State: relist, Pause: BackoffPause}},
 		"start, failed after some":       {state: start, kind: Outcome{Kind: Failed, Shown: true}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: BackoffPause}},
 		"watch-list, read":               {policy: streams, state: start, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration}},
