@@ -19,6 +19,10 @@ import (
 // opened, the version that it is to begin from.
 const confirmAfter = 2 * time.Second
 
+// dueMargin is how much before its time a watch may end and still have lasted for it: it
+// is asked for whole seconds.
+const dueMargin = 2 * time.Second
+
 // following is a watch under way.
 type following struct {
 	*session
@@ -166,5 +170,14 @@ func (s *session) openWatch(ctx context.Context, state listwatch.Watching) (feed
 		return opened, nil
 	}
 	timeout := s.watchTimeout()
+	s.watchDue = time.Now().Add(timeout)
 	return s.openFeed(ctx, s.policy.WatchOptions(state, timeout), s.watchPatience(timeout))
+}
+
+// doubtful reports whether the server may have been restored since the watch, which has
+// ended with err, told its last: if something went wrong, and also if it showed nothing,
+// as one from a version does that the server does not have any more, or ended before it
+// was due, as at a server that stops.
+func (f *following) doubtful(err error) bool {
+	return err != nil && listwatch.Down(err) || !f.moved || time.Now().Before(f.watchDue.Add(-dueMargin))
 }

@@ -33,6 +33,8 @@ type session struct {
 	// opened is the watch that follows the initial events of a watch-list, until it
 	// is followed.
 	opened feed
+	// watchDue is when the watch under way is to end.
+	watchDue time.Time
 	// lent and key are what the item under way lends.
 	lent   lentObject
 	key    []byte
@@ -108,7 +110,7 @@ func (s *session) watchStep(ctx context.Context, state listwatch.Watching) (list
 	s.enter(PhaseWatching)
 	follow := &following{session: s, state: state}
 	outcome, err := follow.watch(ctx)
-	outcome.Down = err != nil && listwatch.Down(err)
+	outcome.Doubtful = follow.doubtful(err)
 	return s.policy.Next(follow.state, outcome), err
 }
 
@@ -122,7 +124,7 @@ func unsure(err error) listwatch.Outcome {
 	if errors.As(err, &answer) {
 		return listwatch.Outcome{Kind: listwatch.Unanswered}
 	}
-	return listwatch.Outcome{Kind: listwatch.Failed, Down: true}
+	return listwatch.Outcome{Kind: listwatch.Failed, Doubtful: true}
 }
 
 func (s *session) listStep(ctx context.Context, state listwatch.State) (listwatch.Step, error) {

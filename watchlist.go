@@ -57,6 +57,7 @@ var errNoEndBookmark = errors.New("a bookmark came that does not end the initial
 // way. The watch that follows them stays open.
 func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwatch.Outcome, error) {
 	timeout := s.watchTimeout()
+	s.watchDue = time.Now().Add(timeout)
 	changes, err := s.openFeed(ctx, s.policy.WatchListOptions(state, timeout), s.listPatience())
 	var stalled *StallError
 	switch {

@@ -48,8 +48,8 @@ type Watching struct {
 	// Lost tells that an event could not be read, so that what it told is not known:
 	// the next time, the set is listed.
 	Lost bool
-	// Unsure tells that the server was out of reach, or was not watched for a while, since
-	// it has told ResourceVersion, or has not told it to this process. It may have been restored from a backup: before
+	// Unsure tells that the server may have been away since it has told ResourceVersion, or
+	// has not told it to this process. It may have been restored from a backup: before
 	// it is watched, it is asked whether it has that version.
 	Unsure bool
 	// Unanswered counts how often in a row it did not say.
@@ -128,7 +128,7 @@ func (p Policy) Next(s State, o Outcome) Step {
 		next := p.nextWatching(s, o)
 		// Between two watches the server may have been down, and restored, unseen.
 		unseen := next.Pause != NoPause && o.Kind != Unanswered
-		if watching, ok := next.State.(Watching); ok && (o.Down || unseen) {
+		if watching, ok := next.State.(Watching); ok && (o.Doubtful || unseen) {
 			watching.Unsure = true
 			next.State = watching
 		}

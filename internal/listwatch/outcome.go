@@ -55,9 +55,8 @@ type Outcome struct {
 	Shown bool
 	// Internal tells that a WatchBroken was an internal error of the server (500).
 	Internal bool
-	// Down tells that a watch could not be opened, or was broken, because the server, or
-	// the way to it, was out of order.
-	Down bool
+	// Doubtful tells that the server may have been restored since the watch told its last.
+	Doubtful bool
 	// At is when the watch broke, for WatchBroken and WatchTooShort.
 	At time.Time
 }
