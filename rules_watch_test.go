@@ -42,6 +42,7 @@ func TestRule10ASilentWatchIsStartedAnew(t *testing.T) {
 				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, StallTimeout: test.stallTimeout})
 				defer start(i.RunWithContext)()
 				synctest.Wait()
+				w.SetResourceVersion(9) // of the bookmark
 				time.Sleep(test.least - time.Second)
 				synctest.Wait()
 				require.Len(t, w.Requests(), 2)

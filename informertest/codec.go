@@ -6,6 +6,8 @@ import "bufio"
 type codec interface {
 	// object appends an object that stands on its own: answered to a get, or inside a watch event.
 	object(b []byte, o *object) ([]byte, error)
+	// garbage appends what stands there instead of an object and cannot be read as one.
+	garbage(b []byte, kind int) ([]byte, error)
 	// list writes a page. An object that this codec cannot write is its error.
 	list(out *bufio.Writer, p page) error
 	// bookmark is the object of a BOOKMARK event; initialEnd marks the one that ends the initial events of a watch-list.

@@ -12,6 +12,8 @@ type conns struct {
 	mu     sync.Mutex
 	open   map[net.Conn]struct{}
 	closed bool // cut whatever still comes
+	// Whether a connection that has just come is reset at once.
+	refuses func() bool
 	// The open connections and the handlers under way: those of HTTP/2 may outlive their connection.
 	// Invariant: once closed is set, no handler is added any more.
 	wg sync.WaitGroup
@@ -29,8 +31,11 @@ func (c *conns) observe(conn net.Conn, state http.ConnState) {
 		}
 		c.open[conn] = struct{}{}
 		c.wg.Add(1)
-		if c.closed {
+		switch {
+		case c.closed:
 			cutOne(conn)
+		case c.refuses():
+			resetOne(conn)
 		}
 	case http.StateClosed, http.StateHijacked:
 		if _, ok := c.open[conn]; ok {
@@ -73,10 +78,25 @@ func (c *conns) cut() {
 // cutOne closes a connection. Of TLS it is the one below: the farewell that TLS begins with would wait for a client that
 // does not read.
 func cutOne(conn net.Conn) {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
+	_ = below(conn).Close()
+}
+
+// resetOne closes a connection so that on a network the other end is told of a reset, not of an end.
+func resetOne(conn net.Conn) {
+	conn = below(conn)
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		// Without it the connection ends in a friendlier way, which is cut off as well.
+		_ = tcp.SetLinger(0)
 	}
 	_ = conn.Close()
+}
+
+// below is the connection that carries TLS, or the connection itself.
+func below(conn net.Conn) net.Conn {
+	if secure, ok := conn.(*tls.Conn); ok {
+		return secure.NetConn()
+	}
+	return conn
 }
 
 // close cuts every connection, those included that the listener is just handing over: an http.Server that closes

@@ -1,5 +1,7 @@
 package informertest
 
+import "sort"
+
 // maxBehind is how many writes a watch may have unread when the history is compacted and still go on. A kube-apiserver
 // buffers events per watch too, so a compaction does not disturb a watch that keeps up.
 const maxBehind = 1000
@@ -21,8 +23,10 @@ type cursor struct {
 	store *store
 	table *table
 	state cursorState
-	// Writes up to this resource version are already known to the watch.
+	// Writes up to this resource version are already known to the watch, or none of its business.
 	rv uint64
+	// From which resource version the watch is, if that was not reached when it began; else 0.
+	future uint64
 	// Position of the next write to read, after the backlog.
 	next uint64
 	// Unread writes that a compaction took out of the table's history.
@@ -51,33 +55,51 @@ type reading struct {
 	rv uint64
 	// Closed at the next write; nil if there are events.
 	changed <-chan struct{}
+	// The watch is from a resource version that is not passed yet: it gets no bookmark.
+	silent bool
 }
 
-// take returns the next writes, which the caller must not change.
-func (c *cursor) take() reading {
+// take returns the next writes, which the caller must not change: those that a replica knows, if one is given.
+func (c *cursor) take(old *replica) reading {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	if c.state != cursorReading {
 		return reading{state: c.state, rv: c.rv}
 	}
-	if n := min(len(c.backlog), maxTake); n > 0 {
-		events := c.backlog[:n]
-		c.backlog = c.backlog[n:]
-		return c.read(events)
+	reached := c.store.reachedLocked(old)
+	for {
+		events := c.advance(reached)
+		if len(events) == 0 {
+			break
+		}
+		news := events[sort.Search(len(events), func(i int) bool { return events[i].rv > c.rv }):]
+		if len(news) > 0 {
+			c.rv = news[len(news)-1].rv
+			return reading{events: news, rv: c.rv}
+		}
 	}
-	unread := c.table.log[c.next-c.table.first:]
-	if n := min(len(unread), maxTake); n > 0 {
-		c.next += uint64(n)
-		// Writes are only ever appended behind this part of the history, and a compaction leaves it in place.
-		return c.read(unread[:n:n])
-	}
-	c.rv = max(c.rv, c.store.rv)
-	return reading{rv: c.rv, changed: c.table.wait()}
+	c.rv = max(c.rv, reached)
+	return reading{rv: c.rv, changed: c.table.wait(), silent: c.future >= reached && c.future > 0}
 }
 
-func (c *cursor) read(events []event) reading {
-	c.rv = events[len(events)-1].rv
-	return reading{events: events, rv: c.rv}
+// advance passes by the next writes that are not newer than a resource version, and returns them.
+func (c *cursor) advance(reached uint64) []event {
+	if len(c.backlog) > 0 {
+		events := upTo(c.backlog, reached)
+		c.backlog = c.backlog[len(events):]
+		return events
+	}
+	// Writes are only ever appended behind this part of the history, and a compaction leaves it in place.
+	events := upTo(c.table.log[c.next-c.table.first:], reached)
+	c.next += uint64(len(events))
+	return events
+}
+
+// upTo is the begin of some writes that are not newer than a resource version.
+func upTo(events []event, rv uint64) []event {
+	events = events[:min(len(events), maxTake)]
+	n := sort.Search(len(events), func(i int) bool { return events[i].rv > rv })
+	return events[:n:n]
 }
 
 // close forgets the cursor.

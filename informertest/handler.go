@@ -17,8 +17,9 @@ import (
 
 // api is the HTTP face of a store.
 type api struct {
-	store *store
-	every time.Duration // between bookmarks
+	store  *store
+	faults *faults
+	every  time.Duration // between bookmarks
 	// Ends the watches when the server closes.
 	ctx context.Context
 }
@@ -74,33 +75,22 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		writeError(w, req, err)
 		return
 	}
+	if q, opts, ok := inquire(req, t); ok {
+		a.serveFaulty(w, req, t, q, opts)
+		return
+	}
 	if err := a.serve(w, req, t); err != nil {
 		writeError(w, req, err)
 	}
 }
 
-// serve answers a request for a resource. It returns an error only as long as nothing is written.
+// serve answers a write. It returns an error only as long as nothing is written.
 func (a *api) serve(w http.ResponseWriter, req *http.Request, t target) error {
-	table, r, err := a.store.lookup(t.gvr)
+	_, r, err := a.find(t)
 	if err != nil {
 		return err
 	}
-	if !r.Namespaced && t.namespace != "" {
-		return unknownResource(t.gvr)
-	}
-
 	switch {
-	case req.Method == http.MethodGet && t.name != "":
-		return a.get(w, req, t, r)
-	case req.Method == http.MethodGet:
-		opts, err := listOptions(req.URL.Query())
-		if err != nil {
-			return err
-		}
-		if opts.Watch {
-			return a.watch(w, req, t, table, r, &opts)
-		}
-		return a.list(w, req, t, table, r, &opts)
 	case req.Method == http.MethodPost && t.name == "":
 		return a.create(w, req, t, r)
 	case req.Method == http.MethodPut && t.name != "":
@@ -111,19 +101,57 @@ func (a *api) serve(w http.ResponseWriter, req *http.Request, t target) error {
 	return apierrors.NewMethodNotSupported(t.gvr.GroupResource(), strings.ToLower(req.Method))
 }
 
-func (a *api) get(w http.ResponseWriter, req *http.Request, t target, r Resource) error {
+// find finds the table that a path is about.
+func (a *api) find(t target) (*table, Resource, error) {
+	table, r, err := a.store.lookup(t.gvr)
+	if err == nil && !r.Namespaced && t.namespace != "" {
+		err = unknownResource(t.gvr)
+	}
+	return table, r, err
+}
+
+// read answers a request that reads. It returns an error only as long as nothing is written.
+func (a *api) read(x *exchange, req *http.Request, t target, opts *metav1.ListOptions) error {
+	table, r, err := a.find(t)
+	switch {
+	case err != nil:
+		return err
+	case x.verb == verbGet:
+		return a.get(x, req, t, table, r)
+	case opts == nil:
+		_, err := listOptions(req.URL.Query())
+		return err
+	case opts.Watch:
+		return a.watch(x, req, t, table, r, opts)
+	}
+	return a.list(x, req, t, table, r, opts)
+}
+
+func (a *api) get(w *exchange, req *http.Request, t target, table *table, r Resource) error {
 	as, err := negotiate(req.Header.Get("Accept"), r, false)
 	if err != nil {
 		return err
 	}
-	r, o, err := a.store.get(t.gvr, t.namespace, t.name)
+	rv := uint64(0)
+	text := req.URL.Query().Get("resourceVersion")
+	if text != "" && text != "0" {
+		if rv, err = parseRV(text); err != nil {
+			return err
+		}
+		a.store.await(req.Context().Done(), w, rv)
+	}
+	var old *replica
+	if text != "" {
+		old = w.replica()
+	}
+	r, o, err := a.store.getAt(table, t.namespace, t.name, rv, old)
 	if err != nil {
 		return err
 	}
 	return writeObject(w, req, http.StatusOK, r, as, o)
 }
 
-func (a *api) list(w http.ResponseWriter, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
+func (a *api) list(w *exchange, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
 	as, err := negotiate(req.Header.Get("Accept"), r, true)
 	if err != nil {
 		return err
@@ -132,16 +160,20 @@ func (a *api) list(w http.ResponseWriter, req *http.Request, t target, table *ta
 	if err != nil {
 		return err
 	}
-	r, p, err := a.store.list(table, plan)
+	if plan.waits() {
+		a.store.await(req.Context().Done(), w, plan.rv)
+	}
+	r, p, err := a.store.list(table, plan, w.replica())
 	if err != nil {
 		return err
 	}
+	p.taint = w.taint
 	return respond(w, req, http.StatusOK, as.media.contentType(), func(out *bufio.Writer) error {
 		return newCodec(r, as).list(out, p)
 	})
 }
 
-func (a *api) watch(w http.ResponseWriter, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
+func (a *api) watch(w *exchange, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
 	as, err := negotiate(req.Header.Get("Accept"), r, false)
 	if err != nil {
 		return err
@@ -154,11 +186,24 @@ func (a *api) watch(w http.ResponseWriter, req *http.Request, t target, table *t
 	defer cancel()
 	defer context.AfterFunc(a.ctx, cancel)()
 
-	r, initial, cursor, openErr := a.store.open(table, plan)
+	var (
+		initial []*object
+		cursor  *cursor
+		openErr error
+	)
+	if e, ok := w.find(effectStatus); ok {
+		openErr = w.status(e, t, nil)
+	} else {
+		plan = a.openAt(w, plan, ctx.Done())
+		r, initial, cursor, openErr = a.store.open(table, plan, w.replica())
+	}
 	w.Header().Set("Content-Type", as.media.streamType())
 	w.WriteHeader(http.StatusOK)
 	run := &watching{
 		watchPlan: plan,
+		exchange:  w,
+		target:    t,
+		resource:  r,
 		codec:     newCodec(r, as),
 		media:     as.media,
 		every:     a.every,

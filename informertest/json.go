@@ -68,7 +68,7 @@ func (c jsonCodec) list(out *bufio.Writer, p page) error {
 		return err
 	}
 	fmt.Fprintf(out, `{"kind":%q,"apiVersion":%q,"metadata":%s,"items":`, kind, apiVersion, metadata)
-	if err := c.items(out, p.objects); err != nil {
+	if err := c.items(out, p); err != nil {
 		return err
 	}
 	_, err = out.WriteString("}\n")
@@ -86,23 +86,24 @@ func (c jsonCodec) customList(out *bufio.Writer, p page) error {
 		return err
 	}
 	fmt.Fprintf(out, `{"apiVersion":%q,"items":`, c.resource.apiVersion())
-	if err := c.items(out, p.objects); err != nil {
+	if err := c.items(out, p); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, `,"kind":%q,"metadata":%s}`+"\n", c.resource.ListKind, text)
 	return err
 }
 
-func (c jsonCodec) items(out *bufio.Writer, objects []*object) error {
+func (c jsonCodec) items(out *bufio.Writer, p page) error {
 	var text []byte
 	out.WriteByte('[')
-	for i, o := range objects {
+	garbage, whole := c.garbage, c.item
+	for i, o := range p.objects {
 		text = text[:0]
 		if i > 0 {
 			text = append(text, ',')
 		}
 		var err error
-		if text, err = c.item(text, o); err != nil {
+		if text, err = p.taint().spoiled(text, c.resource, o, garbage, whole); err != nil {
 			return err
 		}
 		// The writer keeps its first error, so this also notices a client that went away.

@@ -16,6 +16,8 @@ type page struct {
 	objects   []*object
 	next      string // continue token, "" on the last page
 	remaining *int64 // objects after this page, nil on the last page and where a selector hides their number
+	// What to do to the next item, asked once for each in order.
+	taint func() taint
 }
 
 func (p page) metadata() metav1.ListMeta {
@@ -31,6 +33,8 @@ type continuation struct {
 	// How many objects are left from Start on, so that not every page has to count them; 0: not known.
 	Left int64 `json:"left,omitempty"`
 }
+
+const expiredToken = "the continue token has expired: begin a new list, or go on inconsistently with the token of this Status"
 
 const continuationVersion = "meta.k8s.io/v1"
 
@@ -65,6 +69,7 @@ type reach int
 
 const (
 	reachNewest     reach = iota
+	reachAny              // whatever is at hand
 	reachNotOlder         // the newest, if it is not older than the one given
 	reachExact            // the one given, and no other
 	reachNewestRest       // the newest, on the pages after one that expired
@@ -98,7 +103,7 @@ func planList(namespace string, opts *metav1.ListOptions) (listPlan, error) {
 		return p, nil
 	case "0":
 		// Any state will do: answered from the watch cache, which does not page.
-		p.limit = 0
+		p.reach, p.limit = reachAny, 0
 		return p, nil
 	}
 	if p.rv, err = parseRV(opts.ResourceVersion); err != nil {
@@ -154,22 +159,32 @@ func checkListOptions(opts *metav1.ListOptions) error {
 	return nil
 }
 
-// list reads one page.
-func (s *store) list(t *table, p listPlan) (Resource, page, error) {
+// waits reports whether the list is one that waits for its resource version.
+func (p listPlan) waits() bool { return p.reach == reachNotOlder || p.reach == reachExact && !p.paged }
+
+// list reads one page, of a replica if one is given.
+func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	rv := s.rv
+	rv, reached := s.rv, s.reachedLocked(old)
 	switch p.reach {
+	case reachAny:
+		if old != nil {
+			return t.resource, p.page(old.of(t), old.rv), nil
+		}
 	case reachNotOlder:
-		if p.rv > s.rv {
-			return t.resource, page{}, tooLarge(p.rv, s.rv)
+		if p.rv > reached {
+			return t.resource, page{}, tooLarge(p.rv, reached)
+		}
+		if old != nil {
+			return t.resource, p.page(old.of(t), old.rv), nil
 		}
 	case reachExact:
 		if p.rv < s.compacted || p.paged && p.rv > s.rv {
 			return t.resource, page{}, p.expired(s.compacted)
 		}
-		if p.rv > s.rv {
-			return t.resource, page{}, tooLarge(p.rv, s.rv)
+		if !p.paged && p.rv > reached {
+			return t.resource, page{}, tooLarge(p.rv, reached)
 		}
 		rv = p.rv
 	}
@@ -195,13 +210,29 @@ func (s *store) list(t *table, p listPlan) (Resource, page, error) {
 	return t.resource, out, nil
 }
 
+// page reads the first page from a view.
+func (p listPlan) page(v view, rv uint64) page {
+	objects, next, left := v.scan(p.selection, p.start, p.limit)
+	out := page{rv: rv, objects: objects}
+	if next == "" {
+		return out
+	}
+	c := continuation{RV: int64(rv), Start: next}
+	if !p.selective() {
+		c.Left = left
+		out.remaining = &c.Left
+	}
+	out.next = c.encode()
+	return out
+}
+
 // expired is the error of a list whose state is forgotten. With a token it offers another, which gives the remaining
 // keys in their newest state, for clients that can live with pages that do not fit together.
 func (p listPlan) expired(compacted uint64) error {
 	err := expired(p.rv, compacted)
 	if p.paged {
 		status := err.(*apierrors.StatusError)
-		status.ErrStatus.Message = "the continue token has expired: begin a new list, or go on inconsistently with the token of this Status"
+		status.ErrStatus.Message = expiredToken
 		status.ErrStatus.Continue = continuation{RV: -1, Start: p.start}.encode()
 	}
 	return err

@@ -11,13 +11,14 @@ import (
 // memoryListener hands over connections that exist only in this process. Both ends block in ways that a
 // testing/synctest bubble understands, which a socket's do not.
 type memoryListener struct {
-	accept chan net.Conn
-	closed chan struct{}
-	once   sync.Once
+	accept  chan net.Conn
+	closed  chan struct{}
+	refuses func() bool // whether dialling fails
+	once    sync.Once
 }
 
-func newMemoryListener() *memoryListener {
-	return &memoryListener{accept: make(chan net.Conn), closed: make(chan struct{})}
+func newMemoryListener(refuses func() bool) *memoryListener {
+	return &memoryListener{accept: make(chan net.Conn), closed: make(chan struct{}), refuses: refuses}
 }
 
 func (l *memoryListener) Accept() (net.Conn, error) {
@@ -38,13 +39,16 @@ func (l *memoryListener) Addr() net.Addr { return memoryAddr{} }
 
 // dial is the client's side. After Close it fails as a port does on which nobody listens.
 func (l *memoryListener) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	if l.refuses() {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: memoryAddr{}, Err: refused()}
+	}
 	client, server := net.Pipe()
 	var err error
 	select {
 	case l.accept <- server:
 		return client, nil
 	case <-l.closed:
-		err = os.NewSyscallError("connect", syscall.ECONNREFUSED)
+		err = refused()
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -52,6 +56,9 @@ func (l *memoryListener) dial(ctx context.Context, network, _ string) (net.Conn,
 	_ = server.Close()
 	return nil, &net.OpError{Op: "dial", Net: network, Addr: memoryAddr{}, Err: err}
 }
+
+// refused is the error of a port on which nobody listens.
+func refused() error { return os.NewSyscallError("connect", syscall.ECONNREFUSED) }
 
 type memoryAddr struct{}
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,16 +110,13 @@ func (c protobufCodec) list(out *bufio.Writer, p page) error {
 	metadata := p.metadata()
 	fields := make([][]byte, 1, 1+len(p.objects))
 	var err error
-	if fields[0], err = protobufField(listMetadataTag, &metadata); err != nil {
+	if fields[0], err = protobufField(nil, listMetadataTag, &metadata); err != nil {
 		return err
 	}
 	size := len(fields[0])
+	garbage, whole := c.garbageItem, c.item
 	for _, o := range p.objects {
-		obj, err := c.typed(o)
-		if err != nil {
-			return err
-		}
-		field, err := protobufField(listItemsTag, obj)
+		field, err := p.taint().spoiled(nil, c.resource, o, garbage, whole)
 		if err != nil {
 			return err
 		}
@@ -139,14 +137,23 @@ func (c protobufCodec) list(out *bufio.Writer, p page) error {
 	return err
 }
 
-// protobufField is a message as a field of another: its tag, its length, itself.
-func protobufField(tag byte, message any) ([]byte, error) {
+// item appends an object that stands in a list.
+func (c protobufCodec) item(b []byte, o *object) ([]byte, error) {
+	obj, err := c.typed(o)
+	if err != nil {
+		return b, err
+	}
+	return protobufField(b, listItemsTag, obj)
+}
+
+// protobufField appends a message as a field of another: its tag, its length, itself.
+func protobufField(b []byte, tag byte, message any) ([]byte, error) {
 	m, ok := message.(runtime.ProtobufMarshaller)
 	if !ok {
-		return nil, fmt.Errorf("%T has no protobuf form", message)
+		return b, fmt.Errorf("%T has no protobuf form", message)
 	}
 	size := m.Size()
-	b := make([]byte, 0, 1+binary.MaxVarintLen64+size)
+	b = slices.Grow(b, 1+binary.MaxVarintLen64+size)
 	b = binary.AppendUvarint(append(b, tag), uint64(size))
 	n, err := m.MarshalTo(b[len(b) : len(b)+size])
 	return b[:len(b)+n], err

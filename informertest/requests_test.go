@@ -27,7 +27,8 @@ func logRequests(t *testing.T) {
 	}})
 	require.Empty(t, s.Requests())
 	list(t, s, "limit", "5", "resourceVersion", "0")
-	list(t, s, "resourceVersion", "99")
+	begin := time.Now()
+	list(t, s, "resourceVersion", "99") // takes 3 seconds
 	ask(t, s, configMapsPath, values("labelSelector", "refuse"), "")
 	ask(t, s, "/api/v1/namespaces/a/configmaps/1", nil, asMetadata)
 	ask(t, s, "/apis", nil, "")
@@ -38,8 +39,8 @@ func logRequests(t *testing.T) {
 	seconds := int64(1)
 	at := time.Now().Add(-time.Second)
 	require.Equal(t, []informertest.Request{
-		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{Limit: 5, ResourceVersion: "0"}, AcceptEncoding: "gzip", Time: at, Code: 200},
-		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{ResourceVersion: "99"}, AcceptEncoding: "gzip", Time: at, Code: 504},
+		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{Limit: 5, ResourceVersion: "0"}, AcceptEncoding: "gzip", Time: begin, Code: 200},
+		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{ResourceVersion: "99"}, AcceptEncoding: "gzip", Time: begin, Code: 504},
 		{Verb: "list", GroupVersionResource: configMaps, Path: configMapsPath, Options: metav1.ListOptions{LabelSelector: "refuse"}, AcceptEncoding: "gzip", Time: at, Code: 429},
 		{Verb: "get", GroupVersionResource: configMaps, Namespace: "a", Name: "1", Path: "/api/v1/namespaces/a/configmaps/1", Accept: asMetadata, AcceptEncoding: "gzip", Time: at, Code: 404},
 		{Verb: "get", Path: "/apis", AcceptEncoding: "gzip", Time: at, Code: 200},

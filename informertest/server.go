@@ -37,11 +37,14 @@ type Options struct {
 	// Wrap, if set, is given the server's handler and returns the one that is served. It sees every request first: to
 	// delay it, to answer it itself, to cut it off (panic with http.ErrAbortHandler). Close waits for what it does.
 	Wrap func(http.Handler) http.Handler
+	// Seed is what the dice of faults begin with: the same requests in the same order then meet the same.
+	Seed uint64
 }
 
 // Server is a simulated Kubernetes API server. Its methods may be called from several goroutines.
 type Server struct {
 	store    *store
+	faults   *faults
 	recorder *recorder
 	conns    conns
 
@@ -65,16 +68,28 @@ func NewServer(opts Options) *Server {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{store: newStore(), stop: stop, served: make(chan struct{})}
+	s.faults = newFaults(s.store, opts.Seed)
+	s.conns.refuses = s.faults.refuses
+	if opts.InMemory {
+		// There it is the dialling that fails; a connection that slipped through is cut.
+		s.conns.refuses = s.faults.refusesAll
+	}
 	for _, r := range opts.Resources {
 		s.AddResource(r)
 	}
 
-	var handler http.Handler = &api{store: s.store, every: opts.BookmarkInterval, ctx: ctx}
+	var handler http.Handler = &api{store: s.store, faults: s.faults, every: opts.BookmarkInterval, ctx: ctx}
 	if opts.Wrap != nil {
 		handler = opts.Wrap(handler)
 	}
 	s.recorder = &recorder{next: handler}
-	s.http = &http.Server{Handler: s.conns.handle(s.recorder), ConnState: s.conns.observe}
+	s.http = &http.Server{
+		Handler:   s.conns.handle(s.recorder),
+		ConnState: s.conns.observe,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
+	}
 
 	serve := s.http.Serve
 	if opts.TLS {
@@ -113,7 +128,7 @@ func (s *Server) listen(opts Options) net.Listener {
 		protocol = "https://"
 	}
 	if opts.InMemory {
-		l := newMemoryListener()
+		l := newMemoryListener(s.faults.refuses)
 		s.dial = l.dial
 		// A name that no proxy setting of the environment applies to.
 		s.url = protocol + "localhost"

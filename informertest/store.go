@@ -30,10 +30,32 @@ type store struct {
 	rv uint64
 	// The oldest resource version at which the state is still known. Invariant: compacted <= rv.
 	compacted uint64
+
+	// The replicas that stand still.
+	replicas map[*replica]struct{}
+	// Closed when the sequence moves; nil while nobody waits for that.
+	moved chan struct{}
 }
 
 func newStore() *store {
-	return &store{tables: map[schema.GroupVersionResource]*table{}, rv: 1, compacted: 1}
+	return &store{tables: map[schema.GroupVersionResource]*table{}, rv: 1, compacted: 1, replicas: map[*replica]struct{}{}}
+}
+
+// waitLocked returns a channel that is closed when the sequence moves.
+func (s *store) waitLocked() <-chan struct{} {
+	if s.moved == nil {
+		s.moved = make(chan struct{})
+	}
+	return s.moved
+}
+
+// moveLocked sets the sequence.
+func (s *store) moveLocked(rv uint64) {
+	s.rv = rv
+	if s.moved != nil {
+		close(s.moved)
+		s.moved = nil
+	}
 }
 
 // add makes a resource known, or describes a known one anew.
@@ -93,7 +115,7 @@ func (s *store) create(gvr schema.GroupVersionResource, namespace string, obj ru
 	if t.get(key) != nil {
 		return r, nil, apierrors.NewAlreadyExists(r.groupResource(), made.name)
 	}
-	s.rv++
+	s.moveLocked(s.rv + 1)
 	made.rv = s.rv
 	t.put(key, made.rv, made)
 	return r, made, nil
@@ -131,7 +153,7 @@ func (s *store) update(gvr schema.GroupVersionResource, namespace, name string, 
 	if made.sameContent(old) {
 		return r, old, nil
 	}
-	s.rv++
+	s.moveLocked(s.rv + 1)
 	made.rv = s.rv
 	t.put(key, made.rv, made)
 	return r, made, nil
@@ -160,7 +182,7 @@ func (s *store) remove(gvr schema.GroupVersionResource, namespace, name string, 
 			return r, nil, apierrors.NewConflict(r.groupResource(), name, fmt.Errorf("the precondition names resource version %s, the stored object has %d", *when.ResourceVersion, old.rv))
 		}
 	}
-	s.rv++
+	s.moveLocked(s.rv + 1)
 	t.put(key, s.rv, nil)
 	return r, old.at(s.rv), nil
 }
@@ -173,6 +195,23 @@ func (s *store) get(gvr schema.GroupVersionResource, namespace, name string) (Re
 		return Resource{}, nil, err
 	}
 	o := t.get(t.resource.key(namespace, name))
+	if o == nil {
+		return t.resource, nil, apierrors.NewNotFound(t.resource.groupResource(), name)
+	}
+	return t.resource, o, nil
+}
+
+// getAt reads an object for a request, which wants it not older than a resource version, from a replica if one is given.
+func (s *store) getAt(t *table, namespace, name string, rv uint64, old *replica) (Resource, *object, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if reached := s.reachedLocked(old); rv > reached {
+		return t.resource, nil, tooLarge(rv, reached)
+	}
+	o := t.get(t.resource.key(namespace, name))
+	if old != nil {
+		o = old.of(t).get(namespace, name)
+	}
 	if o == nil {
 		return t.resource, nil, apierrors.NewNotFound(t.resource.groupResource(), name)
 	}
@@ -199,13 +238,16 @@ func (s *store) compact() {
 func (s *store) jump(rv uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if rv < s.rv {
-		s.compacted = rv
-		for _, t := range s.tables {
-			t.rewind(rv)
-		}
+	if rv >= s.rv {
+		s.moveLocked(rv)
+		return
 	}
-	s.rv = rv
+	s.compacted = rv
+	for _, t := range s.tables {
+		t.rewind(rv)
+	}
+	s.moveLocked(rv)
+	s.restartReplicas()
 }
 
 // accept checks a caller's object against its resource and its place in the request, and returns a copy of it that

@@ -29,10 +29,12 @@ const (
 // watchPlan is a watch request, checked and understood, before any state is looked at.
 type watchPlan struct {
 	selection
-	opening   opening
-	rv        uint64 // openingSince: events are newer; else the state must not be older
-	bookmarks bool
-	duration  time.Duration
+	opening opening
+	rv      uint64 // openingSince: events are newer; else the state must not be older
+	// openingStream: the state must not be older than when it was asked for.
+	consistent bool
+	bookmarks  bool
+	duration   time.Duration
 }
 
 func planWatch(namespace string, opts *metav1.ListOptions) (watchPlan, error) {
@@ -47,7 +49,7 @@ func planWatch(namespace string, opts *metav1.ListOptions) (watchPlan, error) {
 	if s := opts.TimeoutSeconds; s != nil && *s > 0 {
 		p.duration = time.Duration(*s) * time.Second
 	}
-	anyRV := opts.ResourceVersion == "" || opts.ResourceVersion == "0"
+	anyRV := anyVersion(opts)
 	if !anyRV {
 		if p.rv, err = parseRV(opts.ResourceVersion); err != nil {
 			return p, err
@@ -55,7 +57,7 @@ func planWatch(namespace string, opts *metav1.ListOptions) (watchPlan, error) {
 	}
 	switch initial := opts.SendInitialEvents; {
 	case initial != nil && *initial:
-		p.opening = openingStream
+		p.opening, p.consistent = openingStream, opts.ResourceVersion == ""
 	case !anyRV:
 		p.opening = openingSince
 	case initial != nil:
@@ -78,22 +80,37 @@ func checkWatchOptions(opts *metav1.ListOptions) error {
 }
 
 // open begins a watch: the objects to show as ADDED first, and the place from which to follow.
-func (s *store) open(t *table, p watchPlan) (Resource, []*object, *cursor, error) {
+//
+// A watch from a resource version that is not reached is silent until it is passed. One from before the last compaction is
+// answered, where its replica has not seen that.
+func (s *store) open(t *table, p watchPlan, old *replica) (Resource, []*object, *cursor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.rv > s.rv {
-		return t.resource, nil, nil, tooLarge(p.rv, s.rv)
+	reached := s.reachedLocked(old)
+	if p.opening == openingStream && p.rv > reached {
+		return t.resource, nil, nil, tooLarge(p.rv, reached)
 	}
 	c := &cursor{store: s, table: t, rv: s.rv, next: t.end()}
+	if old != nil {
+		c = old.of(t).follow(s, old.rv)
+	}
 	var initial []*object
-	switch p.opening {
-	case openingSince:
+	switch {
+	case p.opening == openingSince && (old == nil || p.rv < old.rv):
 		if p.rv < s.compacted {
 			return t.resource, nil, nil, expired(p.rv, s.compacted)
 		}
+		c = &cursor{store: s, table: t, next: t.after(p.rv)}
+		fallthrough
+	case p.opening == openingSince:
 		c.rv = p.rv
-		c.next = t.after(p.rv)
-	case openingState, openingStream:
+		if p.rv > reached {
+			c.future = p.rv
+		}
+	case p.opening == openingNow:
+	case old != nil:
+		initial, _, _ = old.of(t).scan(p.selection, "", 0)
+	default:
 		initial, _ = t.scan(p.selection, "", s.rv, 0)
 	}
 	t.cursors[c] = struct{}{}
@@ -106,6 +123,11 @@ type unwritable struct{ error }
 // watching is one watch under way.
 type watching struct {
 	watchPlan
+	strain
+	exchange *exchange
+	target   target
+	resource Resource
+
 	codec   codec
 	media   media
 	every   time.Duration // between bookmarks
@@ -122,6 +144,9 @@ type watching struct {
 func (w *watching) run(ctx context.Context, initial []*object) error {
 	w.deadline = time.Now().Add(w.duration)
 	w.schedule()
+	if over, err := w.act(); over {
+		return err
+	}
 	for _, o := range initial {
 		if err := w.send(watch.Added, o); err != nil {
 			return err
@@ -136,19 +161,27 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 		return err
 	}
 	for {
+		faulty := w.exchange.wait()
+		if over, err := w.act(); over {
+			return err
+		}
 		now := time.Now()
 		if !now.Before(w.deadline) || ctx.Err() != nil {
-			return nil
+			return w.end()
 		}
-		got := w.cursor.take()
+		got := w.cursor.take(w.exchange.replica())
 		due := w.bookmarks && !now.Before(w.bookmark)
+		if due && got.silent {
+			w.schedule()
+			due = false
+		}
 		switch {
 		case got.state == cursorEnded:
-			return nil
+			return w.end()
 		case got.state == cursorBehind:
 			return w.fail(expired(got.rv, w.cursor.store.newest()))
 		case len(got.events) == 0 && !due:
-			w.idle(ctx, got.changed)
+			w.idle(ctx.Done(), got.changed, faulty)
 			continue
 		}
 		if err := w.follow(got.events); err != nil {
@@ -163,21 +196,6 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 		if err := w.flush(); err != nil {
 			return err
 		}
-	}
-}
-
-// idle waits for the next thing to do.
-func (w *watching) idle(ctx context.Context, changed <-chan struct{}) {
-	until := w.deadline
-	if w.bookmarks && w.bookmark.Before(until) {
-		until = w.bookmark
-	}
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	select {
-	case <-changed:
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 
@@ -219,6 +237,9 @@ func (w *watching) fail(cause error) error {
 	if err != nil {
 		return err
 	}
+	if err := w.release(); err != nil {
+		return err
+	}
 	if err := w.media.event(w.out, watch.Error, status); err != nil {
 		return err
 	}
@@ -226,14 +247,26 @@ func (w *watching) fail(cause error) error {
 }
 
 func (w *watching) send(kind watch.EventType, o *object) error {
-	text, err := w.codec.object(nil, o)
+	var text []byte
+	var err error
+	if t := w.exchange.taint(); t == (taint{}) {
+		text, err = w.codec.object(nil, o)
+	} else {
+		text, err = t.spoiled(nil, w.resource, o, w.codec.garbage, w.codec.object)
+	}
 	if err != nil {
 		return unwritable{err}
 	}
-	return w.media.event(w.out, kind, text)
+	return w.emit(frame{kind: kind, object: text})
 }
 
 func (w *watching) sendBookmark(rv uint64, initialEnd bool) error {
+	if err := w.release(); err != nil {
+		return err
+	}
+	if w.withholds(initialEnd) {
+		return nil
+	}
 	text, err := w.codec.bookmark(rv, initialEnd)
 	if err != nil {
 		return unwritable{err}

@@ -1,0 +1,132 @@
+package informertest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// exchange is one request under way with the faults that meet it, and the http.ResponseWriter through which its answer
+// passes.
+type exchange struct {
+	inquiry
+	w      http.ResponseWriter
+	faults *faults
+	done   <-chan struct{} // the client is gone
+	stop   <-chan struct{} // the server closes
+
+	// How many faults meet it, so that the usual request pays nothing for being able to meet some.
+	many atomic.Int32
+
+	mu       sync.Mutex
+	meetings []*meeting
+	changed  chan struct{} // closed when meetings change; nil while nobody waits for that
+}
+
+// meeting is what one fault does to one request.
+type meeting struct {
+	fault *activeFault
+	// Of effectCut: the bytes that may still pass. Of effectGarbage and effectOversize: the items to pass by until it comes.
+	left int
+}
+
+var (
+	errGone   = errors.New("the client is gone, or the server closes")
+	errBroken = errors.New("a fault breaks the response off")
+)
+
+// endedCleanly is what ends a handler, as a panic, whose response is to look whole.
+type endedCleanly struct{}
+
+func newExchange(f *faults, q inquiry, w http.ResponseWriter, req *http.Request, stop context.Context) *exchange {
+	return &exchange{inquiry: q, w: w, faults: f, done: req.Context().Done(), stop: stop.Done()}
+}
+
+func (x *exchange) add(a *activeFault) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.meetings = append(x.meetings, &meeting{fault: a, left: a.Effect.n})
+	x.changedLocked()
+}
+
+func (x *exchange) remove(healed []*activeFault) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.meetings = slices.DeleteFunc(x.meetings, func(m *meeting) bool { return slices.Contains(healed, m.fault) })
+	x.changedLocked()
+}
+
+func (x *exchange) changedLocked() {
+	x.many.Store(int32(len(x.meetings)))
+	if x.changed != nil {
+		close(x.changed)
+		x.changed = nil
+	}
+}
+
+// wait returns a channel that is closed when other faults meet the request than now.
+func (x *exchange) wait() <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.changed == nil {
+		x.changed = make(chan struct{})
+	}
+	return x.changed
+}
+
+// find returns the effect of one of the kinds that meets the request and was injected first; ok is false when there is none.
+func (x *exchange) find(kinds ...effectKind) (e Effect, ok bool) {
+	if x.many.Load() == 0 {
+		return e, false
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, m := range x.meetings {
+		if slices.Contains(kinds, m.fault.Effect.kind) {
+			return m.fault.Effect, true
+		}
+	}
+	return e, false
+}
+
+func (x *exchange) has(kind effectKind) bool {
+	_, ok := x.find(kind)
+	return ok
+}
+
+// pass waits while the request hangs.
+func (x *exchange) pass() error {
+	for x.many.Load() > 0 {
+		changed := x.wait()
+		if !x.has(effectHang) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-x.done:
+			return errGone
+		case <-x.stop:
+			return errGone
+		}
+	}
+	return nil
+}
+
+// sleep waits for a time, or until changed is closed.
+func (x *exchange) sleep(d time.Duration, changed <-chan struct{}) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-changed:
+	case <-x.done:
+		return errGone
+	case <-x.stop:
+		return errGone
+	}
+	return nil
+}

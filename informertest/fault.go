@@ -1,0 +1,291 @@
+package informertest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The verbs that a [Match] names.
+const (
+	verbList      = "list"
+	verbWatch     = "watch"
+	verbWatchList = "watch-list" // a watch with sendInitialEvents=true
+	verbGet       = "get"
+)
+
+// Page says which pages of a list a [Match] is about.
+type Page int
+
+const (
+	AnyPage    Page = iota // all pages, and requests that are no lists
+	FirstPage              // lists without a continue token
+	LaterPages             // lists with one
+)
+
+// Match says which requests a [Fault] meets. The zero value means all lists, watches and watch-lists.
+type Match struct {
+	// Verbs are "list", "watch", "watch-list" (a watch with sendInitialEvents=true) and "get" (of an object). Nil means
+	// the first three. Writes and discovery are never met, except by what happens to their connections.
+	Verbs    []string
+	Resource schema.GroupVersionResource // zero: every one
+	Page     Page                        // other than AnyPage, only lists are met
+}
+
+// Fault is one thing that goes wrong with requests to a [Server]. Its text form, which [ParseFault] reads, is one line:
+//
+//	list page=later 410 times=1
+//
+// A fault meets only requests that its effect can happen to: one about bookmarks for instance counts no lists.
+type Fault struct {
+	Match         // which requests it meets
+	Effect Effect // what happens to them; required
+	Skip   int    // lets that many matching requests pass first
+	Times  int    // how many it meets then; 0: all, until it is healed
+	Odds   int    // meets one in Odds of the matching that it does not skip, by the server's dice ([Options].Seed); 0 and 1: all
+}
+
+// effectKind names what an effect does.
+type effectKind int
+
+const (
+	effectNone effectKind = iota
+	effectRefuse
+	effectReset
+	effectHang
+	effectCut
+	effectSlow
+	effectGarbage
+	effectOversize
+	effectStatus
+	effectErrorEvent
+	effectNoBookmarks
+	effectDropBookmarks
+	effectIgnoreWatchList
+	effectRefuseWatchList
+	effectEndlessWatchList
+	effectClose
+	effectLag
+	effectRepeat
+	effectSwap
+)
+
+// Effect is what happens to a request that a [Fault] meets. Effects are made by functions, one each, and are comparable.
+type Effect struct {
+	kind  effectKind
+	n     int  // bytes, a place, a status code or odds, as the kind has it
+	size  int  // of effectOversize, in bytes
+	clean bool // of effectCut
+	retry int  // of effectStatus: Retry-After in seconds, 0 for none
+}
+
+// Refuse (text: refuse) refuses connections: dialling fails, or on a loopback port the connection is reset as soon as it
+// is there. What is connected is cut when the fault is injected. It meets connections instead of requests, so its fault
+// has no Match.
+func Refuse() Effect { return Effect{kind: effectRefuse} }
+
+// Reset (text: reset) cuts the connection without an answer, with HTTP/2 together with all else that it carries.
+func Reset() Effect { return Effect{kind: effectReset} }
+
+// Hang (text: hang) leaves the request half-open: no byte more, and no end, until it is healed or the client goes. What
+// is under way stops as well. A request that hangs before its answer is answered when it is healed. Other streams of the
+// same HTTP/2 connection go on.
+func Hang() Effect { return Effect{kind: effectHang} }
+
+// Cut (text: cut=N) breaks the response off after n bytes of its body, or n more if it is under way: with HTTP/1.1 the
+// connection is closed, with HTTP/2 the stream is reset. Bytes are counted as they are sent, compressed or not.
+func Cut(n int) Effect { return Effect{kind: effectCut, n: n} }
+
+// CutClean (text: cut=N,clean) is Cut, but the response ends as if it were whole, as behind a bad proxy.
+func CutClean(n int) Effect { return Effect{kind: effectCut, n: n, clean: true} }
+
+// Slow (text: slow=N) lets no more than n bytes of a body through per second.
+func Slow(n int) Effect { return Effect{kind: effectSlow, n: n} }
+
+// Garbage (text: garbage=I) makes the i-th item of a list's page, or the i-th event of a watch that is no bookmark,
+// something that cannot be read as an object, while all around it is well-formed. The first is 1; in a watch under way
+// it is the first after the injection.
+func Garbage(i int) Effect { return Effect{kind: effectGarbage, n: i} }
+
+// Oversize (text: oversize=I,BYTES) pads the i-th item of a list's page or event of a watch, counted as by Garbage, with
+// an annotation of that many bytes. It stays a readable object.
+func Oversize(i, bytes int) Effect { return Effect{kind: effectOversize, n: i, size: bytes} }
+
+// Status (text: the code, for instance 503) answers with a Status of that HTTP code, from 400 to 599. 410 is what a
+// kube-apiserver says of a forgotten history: to a list the reason Expired, on its later pages with a token to go on
+// inconsistently, and to a watch an ERROR event.
+func Status(code int) Effect { return Effect{kind: effectStatus, n: code} }
+
+// RetryAfter (text: retry-after=N beside the code) returns the effect with a Retry-After of d, in whole seconds. It is for
+// Status, and has no meaning for others.
+func (e Effect) RetryAfter(d time.Duration) Effect {
+	e.retry = int(d / time.Second)
+	return e
+}
+
+// ErrorEvent (text: error-event=CODE) ends a watch with an ERROR event of that code, from 400 to 599: one under way at
+// once, a new one before its first event.
+func ErrorEvent(code int) Effect { return Effect{kind: effectErrorEvent, n: code} }
+
+// NoBookmarks (text: no-bookmarks) withholds the bookmarks of a watch, also the one that ends a watch-list's initial
+// events.
+func NoBookmarks() Effect { return Effect{kind: effectNoBookmarks} }
+
+// DropBookmarks (text: drop-bookmarks=N) withholds one bookmark in n, by the server's dice.
+func DropBookmarks(n int) Effect { return Effect{kind: effectDropBookmarks, n: n} }
+
+// IgnoreWatchList (text: ignore-watch-list) ignores sendInitialEvents, as an old server does: the watch-list becomes an
+// ordinary watch from the same resource version.
+func IgnoreWatchList() Effect { return Effect{kind: effectIgnoreWatchList} }
+
+// RefuseWatchList (text: refuse-watch-list) refuses a watch-list with 422, as a server does that has it disabled.
+func RefuseWatchList() Effect { return Effect{kind: effectRefuseWatchList} }
+
+// EndlessWatchList (text: endless-watch-list) never sends the bookmark that ends the initial events of a watch-list, nor
+// any later one on that stream, even when it is healed.
+func EndlessWatchList() Effect { return Effect{kind: effectEndlessWatchList} }
+
+// CloseWatch (text: close) ends a watch cleanly at once, a new one before its first event.
+func CloseWatch() Effect { return Effect{kind: effectClose} }
+
+// Lag (text: lag) serves from a replica that stands still since the fault was injected, and catches up when it is healed.
+// A list or get at resource version "0" or at one that the replica has reached shows the replica's state; at a newer one
+// it is told that it is too large, after three seconds. A list or get without resource version, and the later pages of a
+// list, are current. A watch shows nothing newer. A watch-list without resource version must be current, so that it is
+// told that it is too large, if anything was written since.
+func Lag() Effect { return Effect{kind: effectLag} }
+
+// Repeat (text: repeat=N) makes a broken proxy: by the server's dice, one event in n of a watch is followed by one of the
+// up to eight before it, once more. Bookmarks are not repeated.
+func Repeat(n int) Effect { return Effect{kind: effectRepeat, n: n} }
+
+// Swap (text: swap=N) makes a broken proxy: by the server's dice, one event in n of a watch is held back and written
+// right behind the next one. A bookmark, the end of the watch and the healing of the fault let it go in its own place.
+func Swap(n int) Effect { return Effect{kind: effectSwap, n: n} }
+
+// validate reports what is wrong with a fault.
+func (f Fault) validate() error {
+	if err := f.Match.validate(); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		name  string
+		value int
+	}{{"skip", f.Skip}, {"times", f.Times}, {"odds", f.Odds}} {
+		if c.value < 0 {
+			return fmt.Errorf("%s must not be negative, but is %d", c.name, c.value)
+		}
+	}
+	if err := f.Effect.validate(); err != nil {
+		return err
+	}
+	if f.Effect.kind == effectRefuse && !f.Match.zero() {
+		return errors.New("refuse meets connections, so it takes no verbs, resource or page")
+	}
+	return nil
+}
+
+func (m Match) zero() bool {
+	return m.Verbs == nil && m.Resource.Empty() && m.Page == AnyPage
+}
+
+func (m Match) validate() error {
+	for i, verb := range m.Verbs {
+		switch verb {
+		case verbList, verbWatch, verbWatchList, verbGet:
+		default:
+			return fmt.Errorf("unknown verb %q: it must be list, watch, watch-list or get", verb)
+		}
+		if slices.Contains(m.Verbs[:i], verb) {
+			return fmt.Errorf("verb %q is named twice", verb)
+		}
+	}
+	if m.Verbs != nil && len(m.Verbs) == 0 {
+		return errors.New("an empty list of verbs meets nothing")
+	}
+	if r := m.Resource; !r.Empty() {
+		if r.Version == "" || r.Resource == "" {
+			return fmt.Errorf("the resource %q lacks its version or its name", r)
+		}
+		if strings.ContainsFunc(r.Group+r.Version+r.Resource, func(c rune) bool { return c <= ' ' || c == '/' || c > '~' }) {
+			return fmt.Errorf("the resource %q has characters that no resource has", r)
+		}
+	}
+	if m.Page < AnyPage || m.Page > LaterPages {
+		return fmt.Errorf("unknown page %d", m.Page)
+	}
+	return nil
+}
+
+func (e Effect) validate() error {
+	least, most := 0, int(^uint(0)>>1)
+	switch e.kind {
+	case effectNone:
+		return errors.New("the fault has no effect")
+	case effectSlow, effectGarbage, effectOversize, effectDropBookmarks, effectRepeat, effectSwap:
+		least = 1
+	case effectStatus, effectErrorEvent:
+		least, most = 400, 599
+	}
+	switch {
+	case e.n < least || e.n > most:
+		return fmt.Errorf("%s: the number must be from %d to %d", e, least, most)
+	case e.kind == effectOversize && e.size < 1:
+		return fmt.Errorf("%s: the size must be at least 1 byte", e)
+	case e.retry < 0:
+		return fmt.Errorf("%s: the time to retry after must not be negative", e)
+	case e.retry > 0 && e.kind != effectStatus:
+		return fmt.Errorf("%s takes no time to retry after", e)
+	}
+	return nil
+}
+
+// verbs are the requests that the effect can happen to.
+func (e Effect) verbs() []string {
+	switch e.kind {
+	case effectRefuse:
+		return nil // it happens to connections
+	case effectGarbage, effectOversize:
+		return []string{verbList, verbWatch, verbWatchList}
+	case effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectClose, effectRepeat, effectSwap:
+		return []string{verbWatch, verbWatchList}
+	case effectIgnoreWatchList, effectRefuseWatchList, effectEndlessWatchList:
+		return []string{verbWatchList}
+	}
+	return []string{verbList, verbWatch, verbWatchList, verbGet}
+}
+
+// underWay reports whether the effect still happens to a request that is being answered already.
+func (e Effect) underWay(verb string) bool {
+	switch e.kind {
+	case effectHang, effectCut, effectSlow:
+		return true
+	case effectGarbage, effectOversize, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectEndlessWatchList, effectClose,
+		effectLag, effectRepeat, effectSwap:
+		return verb == verbWatch || verb == verbWatchList
+	}
+	return false
+}
+
+// inquiry is a request as faults see it.
+type inquiry struct {
+	verb     string
+	resource schema.GroupVersionResource
+	page     Page // FirstPage or LaterPages of a list, else AnyPage
+}
+
+// matches reports whether the fault is about such a request at all.
+func (f Fault) matches(q inquiry) bool {
+	verbs := f.Verbs
+	if verbs == nil {
+		verbs = []string{verbList, verbWatch, verbWatchList}
+	}
+	return slices.Contains(verbs, q.verb) &&
+		slices.Contains(f.Effect.verbs(), q.verb) &&
+		(f.Resource.Empty() || f.Resource == q.resource) &&
+		(f.Page == AnyPage || f.Page == q.page)
+}

@@ -1,0 +1,113 @@
+package informertest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// paddingAnnotation is what makes an object oversized.
+const paddingAnnotation = "informertest/padding"
+
+// taint is what is done to one item of a list, or to the object of one event.
+type taint struct {
+	garbage int // which of the kinds of garbage it is, from 1 on; 0: none
+	padding int // bytes
+}
+
+// Garbage that has the place of a JSON object: well-formed all of it, but no API object.
+var garbageJSON = []string{`"garbage"`, `{"metadata":7}`, `["garbage"]`}
+
+// Garbage that has the place of a protobuf message. Its length is right, what it holds is not: a field that is longer
+// than the message, a field of a type that does not exist, metadata that are a number.
+var garbageProtobuf = []string{"\x0a\x7f?", "\x0f\x07", "\x08\x07"}
+
+// taint says what is to be done to the next item. It must be asked once for each, in order.
+func (x *exchange) taint() taint {
+	var t taint
+	if x.many.Load() == 0 {
+		return t
+	}
+	x.mu.Lock()
+	garbage := false
+	for _, m := range x.meetings {
+		e := m.fault.Effect
+		if e.kind != effectGarbage && e.kind != effectOversize {
+			continue
+		}
+		m.left--
+		switch {
+		case m.left != 0:
+		case e.kind == effectGarbage:
+			garbage = true
+		default:
+			t.padding = e.size
+		}
+	}
+	x.mu.Unlock()
+	if garbage {
+		t.garbage = 1 + x.faults.pick(len(garbageJSON))
+	}
+	return t
+}
+
+// padded is the same state with so many bytes in an annotation more.
+func (o *object) padded(r Resource, bytes int) (*object, error) {
+	u, err := o.decode(r)
+	if err != nil {
+		return nil, err
+	}
+	annotations := maps.Clone(u.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[paddingAnnotation] = strings.Repeat("x", bytes)
+	u.SetAnnotations(annotations)
+	out, err := encode(r, u, o.identity)
+	if err != nil {
+		return nil, fmt.Errorf("padding %s/%s: %w", o.namespace, o.name, err)
+	}
+	return out.at(o.rv), nil
+}
+
+// spoiled appends an item in place of the object, or in a different shape: whole writes an object as it should be.
+func (t taint) spoiled(b []byte, r Resource, o *object, garbage func(b []byte, kind int) ([]byte, error), whole func(b []byte, o *object) ([]byte, error)) ([]byte, error) {
+	switch {
+	case t.garbage > 0:
+		return garbage(b, t.garbage-1)
+	case t.padding > 0:
+		var err error
+		if o, err = o.padded(r, t.padding); err != nil {
+			return b, err
+		}
+	}
+	return whole(b, o)
+}
+
+func (c jsonCodec) garbage(b []byte, kind int) ([]byte, error) {
+	return append(b, garbageJSON[kind]...), nil
+}
+
+// garbage is in an envelope that says what it should be.
+func (c protobufCodec) garbage(b []byte, kind int) ([]byte, error) {
+	obj, err := c.blank()
+	if err != nil {
+		return b, err
+	}
+	apiVersion, name := obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	text, err := (&runtime.Unknown{
+		TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: name},
+		Raw:      []byte(garbageProtobuf[kind]),
+	}).Marshal()
+	return append(append(b, envelopeMark...), text...), err
+}
+
+// garbageItem is an item of a list.
+func (c protobufCodec) garbageItem(b []byte, kind int) ([]byte, error) {
+	text := garbageProtobuf[kind]
+	b = binary.AppendUvarint(append(b, listItemsTag), uint64(len(text)))
+	return append(b, text...), nil
+}

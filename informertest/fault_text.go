@@ -1,0 +1,262 @@
+package informertest
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// form says what follows the word of an effect.
+type effectForm int
+
+const (
+	formWord       effectForm = iota // nothing
+	formNumber                       // =N
+	formCut                          // =N or =N,clean
+	formPlaceBytes                   // =N,BYTES
+)
+
+// effectWord is an effect's name in the text of a fault.
+type effectWord struct {
+	kind effectKind
+	word string
+	form effectForm
+}
+
+// effectWords has all effects but the status codes, whose words are numbers.
+var effectWords = []effectWord{
+	{effectRefuse, "refuse", formWord},
+	{effectReset, "reset", formWord},
+	{effectHang, "hang", formWord},
+	{effectCut, "cut", formCut},
+	{effectSlow, "slow", formNumber},
+	{effectGarbage, "garbage", formNumber},
+	{effectOversize, "oversize", formPlaceBytes},
+	{effectErrorEvent, "error-event", formNumber},
+	{effectNoBookmarks, "no-bookmarks", formWord},
+	{effectDropBookmarks, "drop-bookmarks", formNumber},
+	{effectIgnoreWatchList, "ignore-watch-list", formWord},
+	{effectRefuseWatchList, "refuse-watch-list", formWord},
+	{effectEndlessWatchList, "endless-watch-list", formWord},
+	{effectClose, "close", formWord},
+	{effectLag, "lag", formWord},
+	{effectRepeat, "repeat", formNumber},
+	{effectSwap, "swap", formNumber},
+}
+
+// String is the effect's part of a fault's text.
+func (e Effect) String() string {
+	if e.kind == effectStatus {
+		if e.retry != 0 {
+			return fmt.Sprintf("%d retry-after=%d", e.n, e.retry)
+		}
+		return strconv.Itoa(e.n)
+	}
+	for _, w := range effectWords {
+		if w.kind != e.kind {
+			continue
+		}
+		switch {
+		case w.form == formWord:
+			return w.word
+		case w.form == formPlaceBytes:
+			return fmt.Sprintf("%s=%d,%d", w.word, e.n, e.size)
+		case e.clean:
+			return fmt.Sprintf("%s=%d,clean", w.word, e.n)
+		}
+		return fmt.Sprintf("%s=%d", w.word, e.n)
+	}
+	return "no effect"
+}
+
+// String is the page's value in a fault's text.
+func (p Page) String() string {
+	switch p {
+	case AnyPage:
+		return "any"
+	case FirstPage:
+		return "first"
+	case LaterPages:
+		return "later"
+	}
+	return fmt.Sprintf("Page(%d)", int(p))
+}
+
+// String is the text of the fault, from which [ParseFault] makes the same fault again.
+func (f Fault) String() string {
+	var words []string
+	if f.Verbs != nil {
+		words = append(words, strings.Join(f.Verbs, ","))
+	}
+	if r := f.Resource; !r.Empty() {
+		path := r.Version + "/" + r.Resource
+		if r.Group != "" {
+			path = r.Group + "/" + path
+		}
+		words = append(words, "resource="+path)
+	}
+	if f.Page != AnyPage {
+		words = append(words, "page="+f.Page.String())
+	}
+	words = append(words, f.Effect.String())
+	for _, c := range []struct {
+		name  string
+		value int
+	}{{"skip", f.Skip}, {"times", f.Times}, {"odds", f.Odds}} {
+		if c.value != 0 {
+			words = append(words, fmt.Sprintf("%s=%d", c.name, c.value))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// ParseFault reads a fault from words, in any order, with space between them:
+//
+//	list watch watch-list get   the verbs, one word each or joined by commas; none: all but get
+//	resource=apps/v1/pods       of the core group: resource=v1/pods
+//	page=first  page=later
+//	skip=N  times=N  odds=N     0 is as if the word were missing
+//	the effect, exactly one     the functions that make an [Effect] name their words
+//
+// An error names the word that is wrong. No word may come twice, except that verbs may be several.
+func ParseFault(text string) (Fault, error) {
+	p := faultParser{seen: map[string]bool{}}
+	for _, word := range strings.Fields(text) {
+		if err := p.word(word); err != nil {
+			return Fault{}, fmt.Errorf("fault %q: %w", text, err)
+		}
+	}
+	if p.retry > 0 && p.fault.Effect.kind != effectNone {
+		p.fault.Effect.retry = p.retry
+	}
+	if err := p.fault.validate(); err != nil {
+		return Fault{}, fmt.Errorf("fault %q: %w", text, err)
+	}
+	return p.fault, nil
+}
+
+type faultParser struct {
+	fault Fault
+	retry int
+	seen  map[string]bool
+}
+
+func (p *faultParser) word(word string) error {
+	name, value, hasValue := strings.Cut(word, "=")
+	if !hasValue {
+		if verb, _, _ := strings.Cut(word, ","); verb == verbList || verb == verbWatch || verb == verbWatchList || verb == verbGet {
+			p.fault.Verbs = append(p.fault.Verbs, strings.Split(word, ",")...)
+			return nil
+		}
+	}
+	if p.seen[name] {
+		return fmt.Errorf("%q comes twice", name)
+	}
+	p.seen[name] = true
+
+	var err error
+	switch name {
+	case "resource":
+		p.fault.Resource, err = parseResourcePath(value)
+	case "page":
+		p.fault.Page, err = parsePage(value)
+	case "skip":
+		p.fault.Skip, err = parseNumber(value)
+	case "times":
+		p.fault.Times, err = parseNumber(value)
+	case "odds":
+		p.fault.Odds, err = parseNumber(value)
+	case "retry-after":
+		if p.retry, err = parseNumber(value); err == nil && p.retry < 1 {
+			err = errors.New("it must be at least a second")
+		}
+	default:
+		return p.effect(word, name, value, hasValue)
+	}
+	if err != nil {
+		return fmt.Errorf("%q: %w", word, err)
+	}
+	return nil
+}
+
+func (p *faultParser) effect(word, name, value string, hasValue bool) error {
+	if p.fault.Effect.kind != effectNone {
+		return fmt.Errorf("%q beside %q: a fault has one effect", word, p.fault.Effect)
+	}
+	if code, err := strconv.Atoi(name); err == nil && !hasValue {
+		p.fault.Effect = Status(code)
+		return nil
+	}
+	for _, w := range effectWords {
+		if w.word != name {
+			continue
+		}
+		e, err := w.parse(value, hasValue)
+		if err != nil {
+			return fmt.Errorf("%q: %w", word, err)
+		}
+		p.fault.Effect = e
+		return nil
+	}
+	return fmt.Errorf("unknown word %q", word)
+}
+
+func (w effectWord) parse(value string, hasValue bool) (Effect, error) {
+	e := Effect{kind: w.kind}
+	if hasValue == (w.form == formWord) {
+		if hasValue {
+			return e, errors.New("it takes no number")
+		}
+		return e, errors.New("it needs a number")
+	}
+	if w.form == formWord {
+		return e, nil
+	}
+	number, rest, more := strings.Cut(value, ",")
+	var err error
+	if e.n, err = parseNumber(number); err != nil {
+		return e, err
+	}
+	switch {
+	case w.form == formPlaceBytes && more:
+		e.size, err = parseNumber(rest)
+	case w.form == formPlaceBytes:
+		err = errors.New("it needs a place and a size")
+	case w.form == formCut && more && rest == "clean":
+		e.clean = true
+	case more:
+		err = fmt.Errorf("%q does not belong there", rest)
+	}
+	return e, err
+}
+
+func parseNumber(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("%q is no number from 0 to %d", text, 1<<31-1)
+	}
+	return int(n), nil
+}
+
+func parsePage(text string) (Page, error) {
+	for _, p := range []Page{AnyPage, FirstPage, LaterPages} {
+		if text == p.String() {
+			return p, nil
+		}
+	}
+	return AnyPage, errors.New("the page is first or later")
+}
+
+func parseResourcePath(text string) (schema.GroupVersionResource, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) == 2 {
+		parts = append([]string{""}, parts...)
+	}
+	if len(parts) == 3 && parts[1] != "" && parts[2] != "" {
+		return schema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]}, nil
+	}
+	return schema.GroupVersionResource{}, errors.New("a resource is written group/version/name, of the core group version/name")
+}

@@ -1,0 +1,159 @@
+package informertest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/rvinformer/informer/informertest"
+)
+
+func TestParseFault(t *testing.T) {
+	for text, want := range map[string]informertest.Fault{
+		"refuse":                              {Effect: informertest.Refuse()},
+		"list page=later 410 times=1":         {Match: informertest.Match{Verbs: []string{"list"}, Page: informertest.LaterPages}, Effect: informertest.Status(410), Times: 1},
+		"list,watch resource=v1/pods hang":    {Match: informertest.Match{Verbs: []string{"list", "watch"}, Resource: pods}, Effect: informertest.Hang()},
+		"resource=example.com/v1/widgets lag": {Match: informertest.Match{Resource: widgets}, Effect: informertest.Lag()},
+		"get 429 retry-after=7 skip=2 odds=3": {Match: informertest.Match{Verbs: []string{"get"}}, Effect: informertest.Status(429).RetryAfter(7 * time.Second), Skip: 2, Odds: 3},
+		"page=first reset":                    {Match: informertest.Match{Page: informertest.FirstPage}, Effect: informertest.Reset()},
+		"cut=0":                               {Effect: informertest.Cut(0)},
+		"cut=100,clean":                       {Effect: informertest.CutClean(100)},
+		"slow=10":                             {Effect: informertest.Slow(10)},
+		"garbage=2":                           {Effect: informertest.Garbage(2)},
+		"oversize=2,1000":                     {Effect: informertest.Oversize(2, 1000)},
+		"watch error-event=500":               {Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(500)},
+		"no-bookmarks":                        {Effect: informertest.NoBookmarks()},
+		"drop-bookmarks=2":                    {Effect: informertest.DropBookmarks(2)},
+		"ignore-watch-list":                   {Effect: informertest.IgnoreWatchList()},
+		"refuse-watch-list":                   {Effect: informertest.RefuseWatchList()},
+		"endless-watch-list":                  {Effect: informertest.EndlessWatchList()},
+		"close":                               {Effect: informertest.CloseWatch()},
+		"repeat=3":                            {Effect: informertest.Repeat(3)},
+		"swap=4":                              {Effect: informertest.Swap(4)},
+	} {
+		got, err := informertest.ParseFault(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.Equal(t, text, got.String())
+	}
+	for text, want := range map[string]string{
+		"list watch  503 ":                    "list,watch 503",
+		"times=1 503 retry-after=2 list":      "list 503 retry-after=2 times=1",
+		"retry-after=2 page=any 503 odds=0":   "503 retry-after=2",
+		"watch-list get,list cut=7,clean":     "watch-list,get,list cut=7,clean",
+		"swap=1 resource=apps/v1/deployments": "resource=apps/v1/deployments swap=1",
+	} {
+		got, err := informertest.ParseFault(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got.String())
+	}
+}
+
+func TestParseFaultRefuses(t *testing.T) {
+	for text, why := range map[string]string{
+		"":                           "no effect",
+		"list":                       "no effect",
+		"explode":                    `unknown word "explode"`,
+		"delete 503":                 `unknown word "delete"`,
+		"list,delete 503":            `unknown verb "delete"`,
+		"list list 503":              "named twice",
+		"503 404":                    `"404" beside "503"`,
+		"hang times=1 times=2":       `"times" comes twice`,
+		"hang times=-1":              `"times=-1"`,
+		"hang times=":                `"times="`,
+		"hang odds=x":                `"x" is no number`,
+		"hang page=second":           "first or later",
+		"hang resource=pods":         "group/version/name",
+		"hang resource=/pods":        "group/version/name",
+		"200":                        "from 400",
+		"600":                        "to 599",
+		"error-event=1":              "from 400",
+		"cut":                        "needs a number",
+		"cut=1,dirty":                `"dirty"`,
+		"slow=0":                     "from 1",
+		"slow=1,clean":               `"clean"`,
+		"garbage=0":                  "from 1",
+		"oversize=1":                 "a place and a size",
+		"oversize=1,0":               "at least 1 byte",
+		"hang=1":                     "takes no number",
+		"hang retry-after=1":         "no time to retry after",
+		"503 retry-after=0":          "at least a second",
+		"list refuse":                "takes no verbs",
+		"cut=99999999999999999999":   "is no number",
+		"503=1":                      "unknown word",
+		"resource=v1/po\u00e4s hang": "characters",
+	} {
+		_, err := informertest.ParseFault(text)
+		require.ErrorContains(t, err, why, text)
+		require.ErrorContains(t, err, "fault \"", text)
+	}
+}
+
+func TestInvalidFaultsPanic(t *testing.T) {
+	s := start(t, informertest.Options{})
+	require.Panics(t, func() { s.Inject(informertest.Fault{}) })
+	require.Panics(t, func() { s.Inject(informertest.Fault{Effect: informertest.Hang(), Times: -1}) })
+	require.Panics(t, func() {
+		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{}}, Effect: informertest.Hang()})
+	})
+	require.Panics(t, func() {
+		s.Inject(informertest.Fault{Match: informertest.Match{Page: 3}, Effect: informertest.Hang()})
+	})
+}
+
+// drawFault draws any valid fault.
+func drawFault(t *rapid.T) informertest.Fault {
+	n := rapid.IntRange(1, 1<<31-1)
+	effects := []informertest.Effect{
+		informertest.Reset(), informertest.Hang(), informertest.Cut(n.Draw(t, "n") - 1), informertest.CutClean(n.Draw(t, "n")),
+		informertest.Slow(n.Draw(t, "n")), informertest.Garbage(n.Draw(t, "n")), informertest.Oversize(n.Draw(t, "n"), n.Draw(t, "n")),
+		informertest.Status(rapid.IntRange(400, 599).Draw(t, "code")), informertest.ErrorEvent(rapid.IntRange(400, 599).Draw(t, "code")),
+		informertest.Status(429).RetryAfter(time.Duration(rapid.IntRange(0, 99).Draw(t, "seconds")) * time.Second),
+		informertest.NoBookmarks(), informertest.DropBookmarks(n.Draw(t, "n")), informertest.IgnoreWatchList(), informertest.RefuseWatchList(),
+		informertest.EndlessWatchList(), informertest.CloseWatch(), informertest.Lag(), informertest.Repeat(n.Draw(t, "n")), informertest.Swap(n.Draw(t, "n")),
+	}
+	f := informertest.Fault{Effect: rapid.SampledFrom(effects).Draw(t, "effect")}
+	verbs := rapid.Permutation([]string{"list", "watch", "watch-list", "get"}).Draw(t, "verbs")
+	f.Verbs = slices.Clone(verbs[:rapid.IntRange(0, 4).Draw(t, "how many")])
+	if len(f.Verbs) == 0 {
+		f.Verbs = nil
+	}
+	f.Page = rapid.SampledFrom([]informertest.Page{informertest.AnyPage, informertest.FirstPage, informertest.LaterPages}).Draw(t, "page")
+	if rapid.Bool().Draw(t, "of a resource") {
+		f.Resource.Group = rapid.StringMatching(`([a-z][a-z.=,0-9-]{0,9})?`).Draw(t, "group")
+		f.Resource.Version = rapid.StringMatching(`v[0-9=a-z]{1,3}`).Draw(t, "version")
+		f.Resource.Resource = rapid.StringMatching(`[a-z=,]{1,9}`).Draw(t, "resource")
+	}
+	number := rapid.IntRange(0, 1<<31-1)
+	f.Skip, f.Times, f.Odds = number.Draw(t, "skip"), number.Draw(t, "times"), number.Draw(t, "odds")
+	return f
+}
+
+func TestFaultsComeBackFromTheirText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		f := drawFault(t)
+		words := strings.Fields(f.String())
+		got, err := informertest.ParseFault(strings.Join(rapid.Permutation(words).Draw(t, "words"), " "))
+		require.NoError(t, err)
+		require.Equal(t, f, got)
+	})
+}
+
+func FuzzParseFault(f *testing.F) {
+	for _, text := range []string{"list page=later 410 times=1", "oversize=1,2", "cut=3,clean odds=2", "resource=apps/v1/d 503 retry-after=1", "watch-list,get lag skip=1"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		fault, err := informertest.ParseFault(text)
+		if err != nil {
+			return
+		}
+		again, err := informertest.ParseFault(fault.String())
+		require.NoError(t, err)
+		require.Equal(t, fault, again)
+	})
+}

@@ -1,0 +1,171 @@
+package informertest
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// patience is how long a request waits for a resource version that is not there yet, as in a kube-apiserver.
+const patience = 3 * time.Second
+
+// replica is a second view of a store that stands still: what a kube-apiserver shows that gets no news from etcd.
+// Guarded by the lock of the store.
+type replica struct {
+	rv    uint64
+	views map[schema.GroupVersionResource]view
+}
+
+// view is what a replica knows of one table.
+type view struct {
+	table   *table
+	objects []*object // in the order of their keys
+	// Where the writes after the view begin. It is a cursor that is never read, so that compactions leave them to it.
+	pin *cursor
+}
+
+func (s *store) newReplica() *replica {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &replica{}
+	s.replicas[r] = struct{}{}
+	r.look(s)
+	return r
+}
+
+// look makes the state of now what the replica shows.
+func (r *replica) look(s *store) {
+	r.rv, r.views = s.rv, map[schema.GroupVersionResource]view{}
+	for gvr, t := range s.tables {
+		objects, _ := t.scan(selection{}, "", s.rv, 0)
+		pin := &cursor{store: s, table: t, rv: s.rv, next: t.end()}
+		t.cursors[pin] = struct{}{}
+		r.views[gvr] = view{table: t, objects: objects, pin: pin}
+	}
+}
+
+// forget takes what the replica holds of the tables from them.
+func (r *replica) forget() {
+	for _, v := range r.views {
+		delete(v.table.cursors, v.pin)
+	}
+}
+
+func (s *store) dropReplica(r *replica) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.replicas, r)
+	r.forget()
+}
+
+// restartReplicas is for a sequence that was set back: every API server starts again then, from the state of now.
+func (s *store) restartReplicas() {
+	for r := range s.replicas {
+		r.forget()
+		r.look(s)
+	}
+}
+
+// of is what the replica knows of a table: nothing, if that is younger than the replica.
+func (r *replica) of(t *table) view {
+	v := r.views[t.resource.GroupVersionResource]
+	if v.table != t {
+		return view{table: t}
+	}
+	return v
+}
+
+// scan returns the objects of the view that a selection matches from a key on, at most limit of them when that is
+// above 0; next is the key where the rest begins, which has left objects.
+func (v view) scan(sel selection, start string, limit int64) (found []*object, next string, left int64) {
+	r := v.table.resource
+	from := sort.Search(len(v.objects), func(i int) bool { return r.key(v.objects[i].namespace, v.objects[i].name) >= start })
+	for _, o := range v.objects[from:] {
+		switch {
+		case !sel.matches(o):
+		case limit == 0 || int64(len(found)) < limit:
+			found = append(found, o)
+		default:
+			if left++; left == 1 {
+				next = r.key(o.namespace, o.name)
+			}
+		}
+	}
+	return found, next, left
+}
+
+// get returns an object of the view, nil when there is none.
+func (v view) get(namespace, name string) *object {
+	r := v.table.resource
+	key := r.key(namespace, name)
+	i := sort.Search(len(v.objects), func(i int) bool { return r.key(v.objects[i].namespace, v.objects[i].name) >= key })
+	if i == len(v.objects) || v.objects[i].namespace != namespace || v.objects[i].name != name {
+		return nil
+	}
+	return v.objects[i]
+}
+
+// follow returns a cursor for the writes after the view.
+func (v view) follow(s *store, rv uint64) *cursor {
+	if v.pin == nil {
+		return &cursor{store: s, table: v.table, rv: rv, next: v.table.first}
+	}
+	c := *v.pin
+	c.backlog = slices.Clone(c.backlog)
+	return &c
+}
+
+// reached is the resource version that a request sees: the store's, or that of a replica.
+func (s *store) reachedLocked(r *replica) uint64 {
+	if r != nil {
+		return min(r.rv, s.rv)
+	}
+	return s.rv
+}
+
+// await waits until what the request sees has reached a resource version, but not for longer than patience. Whoever reads
+// then looks for himself whether it has.
+func (s *store) await(done <-chan struct{}, x *exchange, rv uint64) {
+	var timer *time.Timer
+	for {
+		faulty := x.wait()
+		s.mu.Lock()
+		if s.reachedLocked(x.replica()) >= rv {
+			s.mu.Unlock()
+			return
+		}
+		moved := s.waitLocked()
+		s.mu.Unlock()
+		if timer == nil {
+			timer = time.NewTimer(patience)
+			defer timer.Stop()
+		}
+		select {
+		case <-faulty:
+		case <-moved:
+		case <-done:
+			return
+		case <-x.stop:
+			return
+		case <-timer.C:
+			return
+		}
+	}
+}
+
+// replica is the one that answers the request, nil when the server itself does. Of several it is the oldest.
+func (x *exchange) replica() *replica {
+	if x.many.Load() == 0 {
+		return nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, m := range x.meetings {
+		if m.fault.replica != nil {
+			return m.fault.replica
+		}
+	}
+	return nil
+}
