@@ -14,7 +14,7 @@ type cursorState int
 const (
 	cursorReading cursorState = iota
 	cursorBehind              // a compaction took writes that it had not read
-	cursorEnded               // the sequence of resource versions was set back
+	cursorEnded               // the sequence of resource versions was set back, or the resource removed
 )
 
 // cursor is the place of one watch in the history of a table. Reading from the shared history instead of a queue of its
@@ -77,6 +77,9 @@ func (c *cursor) take(old *replica) reading {
 			c.rv = news[len(news)-1].rv
 			return reading{events: news, rv: c.rv}
 		}
+	}
+	if c.table.removed && len(c.backlog) == 0 && c.next == c.table.end() {
+		return reading{state: cursorEnded, rv: c.rv}
 	}
 	c.rv = max(c.rv, reached)
 	return reading{rv: c.rv, changed: c.table.wait(), silent: c.future >= reached && c.future > 0}

@@ -34,10 +34,7 @@ type meeting struct {
 	left int
 }
 
-var (
-	errGone   = errors.New("the client is gone, or the server closes")
-	errBroken = errors.New("a fault breaks the response off")
-)
+var errGone = errors.New("the client is gone, or the server closes")
 
 // endedCleanly is what ends a handler, as a panic, whose response is to look whole.
 type endedCleanly struct{}

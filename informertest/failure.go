@@ -14,8 +14,8 @@ import (
 )
 
 // tooLarge is the answer to a resource version that the server has not reached.
-func tooLarge(asked, current uint64) error {
-	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", asked, current), 1)
+func tooLarge(v versions, asked, current uint64) error {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %s, current: %s", v.format(asked), v.format(current)), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
 		Type:    metav1.CauseTypeResourceVersionTooLarge,
 		Message: "Too large resource version",
@@ -24,8 +24,8 @@ func tooLarge(asked, current uint64) error {
 }
 
 // expired is the answer to a resource version whose history is forgotten.
-func expired(asked, compacted uint64) error {
-	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (history begins at %d)", asked, compacted))
+func expired(v versions, asked, compacted uint64) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %s (history begins at %s)", v.format(asked), v.format(compacted)))
 }
 
 // invalidOptions is the answer to list options that contradict each other.

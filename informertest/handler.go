@@ -135,7 +135,7 @@ func (a *api) get(w *exchange, req *http.Request, t target, table *table, r Reso
 	rv := uint64(0)
 	text := req.URL.Query().Get("resourceVersion")
 	if text != "" && text != "0" {
-		if rv, err = parseRV(text); err != nil {
+		if rv, err = r.versions.parse(text); err != nil {
 			return err
 		}
 		a.store.await(req.Context().Done(), w, rv)
@@ -156,7 +156,7 @@ func (a *api) list(w *exchange, req *http.Request, t target, table *table, r Res
 	if err != nil {
 		return err
 	}
-	plan, err := planList(t.namespace, opts)
+	plan, err := planList(r.versions, t.namespace, opts)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (a *api) watch(w *exchange, req *http.Request, t target, table *table, r Re
 	if err != nil {
 		return err
 	}
-	plan, err := planWatch(t.namespace, opts)
+	plan, err := planWatch(r.versions, t.namespace, opts)
 	if err != nil {
 		return err
 	}
@@ -196,6 +196,9 @@ func (a *api) watch(w *exchange, req *http.Request, t target, table *table, r Re
 	} else {
 		plan = a.openAt(w, plan, ctx.Done())
 		r, initial, cursor, openErr = a.store.open(table, plan, w.replica())
+		if apierrors.IsNotFound(openErr) {
+			return openErr
+		}
 	}
 	w.Header().Set("Content-Type", as.media.streamType())
 	w.WriteHeader(http.StatusOK)

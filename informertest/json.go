@@ -51,7 +51,7 @@ func (c jsonCodec) bookmark(rv uint64, initialEnd bool) ([]byte, error) {
 	if initialEnd {
 		annotations = fmt.Sprintf(`,"annotations":{%q:"true"}`, metav1.InitialEventsAnnotationKey)
 	}
-	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"%s}}`, kind, apiVersion, rv, annotations), nil
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":%q%s}}`, kind, apiVersion, c.resource.versions.format(rv), annotations), nil
 }
 
 // list writes a list item by item, so that no more than one of them is ever held as text.
@@ -77,7 +77,7 @@ func (c jsonCodec) list(out *bufio.Writer, p page) error {
 
 // customList has the keys of the list and of its metadata sorted, and the continue token even where it is empty.
 func (c jsonCodec) customList(out *bufio.Writer, p page) error {
-	metadata := map[string]any{"resourceVersion": formatRV(p.rv), "continue": p.next}
+	metadata := map[string]any{"resourceVersion": p.versions.format(p.rv), "continue": p.next}
 	if p.remaining != nil {
 		metadata["remainingItemCount"] = *p.remaining
 	}

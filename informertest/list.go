@@ -13,6 +13,7 @@ import (
 // page is one answer to a list request.
 type page struct {
 	rv        uint64
+	versions  versions
 	objects   []*object
 	next      string // continue token, "" on the last page
 	remaining *int64 // objects after this page, nil on the last page and where a selector hides their number
@@ -21,7 +22,7 @@ type page struct {
 }
 
 func (p page) metadata() metav1.ListMeta {
-	return metav1.ListMeta{ResourceVersion: formatRV(p.rv), Continue: p.next, RemainingItemCount: p.remaining}
+	return metav1.ListMeta{ResourceVersion: p.versions.format(p.rv), Continue: p.next, RemainingItemCount: p.remaining}
 }
 
 // continuation is what a continue token carries. Clients must take it as opaque.
@@ -86,7 +87,7 @@ type listPlan struct {
 	paged bool  // goes on from a continue token
 }
 
-func planList(namespace string, opts *metav1.ListOptions) (listPlan, error) {
+func planList(v versions, namespace string, opts *metav1.ListOptions) (listPlan, error) {
 	p := listPlan{limit: opts.Limit}
 	if err := checkListOptions(opts); err != nil {
 		return p, err
@@ -106,7 +107,7 @@ func planList(namespace string, opts *metav1.ListOptions) (listPlan, error) {
 		p.reach, p.limit = reachAny, 0
 		return p, nil
 	}
-	if p.rv, err = parseRV(opts.ResourceVersion); err != nil {
+	if p.rv, err = v.parse(opts.ResourceVersion); err != nil {
 		return p, err
 	}
 	switch {
@@ -166,6 +167,9 @@ func (p listPlan) waits() bool { return p.reach == reachNotOlder || p.reach == r
 func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if t.removed {
+		return t.resource, page{}, unknownResource(t.resource.GroupVersionResource)
+	}
 	rv, reached := s.rv, s.reachedLocked(old)
 	switch p.reach {
 	case reachAny:
@@ -174,22 +178,22 @@ func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error)
 		}
 	case reachNotOlder:
 		if p.rv > reached {
-			return t.resource, page{}, tooLarge(p.rv, reached)
+			return t.resource, page{}, tooLarge(s.versions, p.rv, reached)
 		}
 		if old != nil {
 			return t.resource, p.page(old.of(t), old.rv), nil
 		}
 	case reachExact:
 		if p.rv < s.compacted || p.paged && p.rv > s.rv {
-			return t.resource, page{}, p.expired(s.compacted)
+			return t.resource, page{}, p.expired(s.versions, s.compacted)
 		}
 		if !p.paged && p.rv > reached {
-			return t.resource, page{}, tooLarge(p.rv, reached)
+			return t.resource, page{}, tooLarge(s.versions, p.rv, reached)
 		}
 		rv = p.rv
 	}
 
-	out := page{rv: rv}
+	out := page{rv: rv, versions: s.versions}
 	var next string
 	out.objects, next = t.scan(p.selection, p.start, rv, p.limit)
 	if next == "" {
@@ -213,7 +217,7 @@ func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error)
 // page reads the first page from a view.
 func (p listPlan) page(v view, rv uint64) page {
 	objects, next, left := v.scan(p.selection, p.start, p.limit)
-	out := page{rv: rv, objects: objects}
+	out := page{rv: rv, versions: v.table.resource.versions, objects: objects}
 	if next == "" {
 		return out
 	}
@@ -228,8 +232,8 @@ func (p listPlan) page(v view, rv uint64) page {
 
 // expired is the error of a list whose state is forgotten. With a token it offers another, which gives the remaining
 // keys in their newest state, for clients that can live with pages that do not fit together.
-func (p listPlan) expired(compacted uint64) error {
-	err := expired(p.rv, compacted)
+func (p listPlan) expired(v versions, compacted uint64) error {
+	err := expired(v, p.rv, compacted)
 	if p.paged {
 		status := err.(*apierrors.StatusError)
 		status.ErrStatus.Message = expiredToken

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +26,7 @@ type object struct {
 	namespace, name string
 	labels          labels.Set
 	rv              uint64
+	versions        versions
 
 	// The JSON text around the resource version. One state is shown under several of them (a deletion repeats the last
 	// state under a newer one), and keeping the text in two halves spares a second copy of it.
@@ -49,7 +49,7 @@ func (o *object) at(rv uint64) *object {
 
 func (o *object) appendJSON(b []byte) []byte {
 	b = append(b, o.head...)
-	b = strconv.AppendUint(b, o.rv, 10)
+	b = o.versions.append(b, o.rv)
 	return append(b, o.tail...)
 }
 
@@ -120,7 +120,7 @@ func encode(r Resource, obj runtime.Object, id identity) (*object, error) {
 	m.SetUID(id.uid)
 	m.SetCreationTimestamp(metav1.NewTime(id.created))
 	m.SetResourceVersion(placeholder)
-	o := &object{identity: id, namespace: m.GetNamespace(), name: m.GetName(), labels: maps.Clone(m.GetLabels())}
+	o := &object{identity: id, namespace: m.GetNamespace(), name: m.GetName(), labels: maps.Clone(m.GetLabels()), versions: r.versions}
 
 	if isMap {
 		text, err = encodeMap(r, draft.(*unstructured.Unstructured))

@@ -93,7 +93,7 @@ func (c protobufCodec) bookmark(rv uint64, initialEnd bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.SetResourceVersion(formatRV(rv))
+	m.SetResourceVersion(c.resource.versions.format(rv))
 	if initialEnd {
 		m.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	}

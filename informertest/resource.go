@@ -23,6 +23,8 @@ type Resource struct {
 	// its items, and every item with its own kind and apiVersion. And it has no protobuf of them, only of their
 	// metadata. Other resources have it if client-go/kubernetes/scheme knows their kind.
 	Custom bool
+
+	versions versions // of the store that serves it
 }
 
 // DefaultResources returns what a [Server] serves when [Options] name no resources: v1 pods, configmaps, secrets,

@@ -39,6 +39,9 @@ type Options struct {
 	Wrap func(http.Handler) http.Handler
 	// Seed is what the dice of faults begin with: the same requests in the same order then meet the same.
 	Seed uint64
+	// OpaqueVersions makes resource versions texts of no order, such as "v-1a2b", on the wire and in all methods. Clients
+	// can only tell whether two of them are the same.
+	OpaqueVersions bool
 }
 
 // Server is a simulated Kubernetes API server. Its methods may be called from several goroutines.
@@ -67,7 +70,7 @@ func NewServer(opts Options) *Server {
 		opts.BookmarkInterval = time.Minute
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{store: newStore(), stop: stop, served: make(chan struct{})}
+	s := &Server{store: newStore(versions(opts.OpaqueVersions)), stop: stop, served: make(chan struct{})}
 	s.faults = newFaults(s.store, opts.Seed)
 	s.conns.refuses = s.faults.refuses
 	if opts.InMemory {
@@ -268,14 +271,14 @@ func (s *Server) ResourceVersions(gvr schema.GroupVersionResource, namespace str
 	}
 	out := make(map[string]string, len(objects))
 	for _, o := range objects {
-		out[r.key(o.namespace, o.name)] = formatRV(o.rv)
+		out[r.key(o.namespace, o.name)] = r.versions.format(o.rv)
 	}
 	return out, nil
 }
 
 // ResourceVersion returns the resource version of the newest write. There is one sequence over all resources, as in
 // etcd; it begins at 1, so that the first write gets 2.
-func (s *Server) ResourceVersion() string { return formatRV(s.store.newest()) }
+func (s *Server) ResourceVersion() string { return s.store.versions.format(s.store.newest()) }
 
 // Compact forgets the history up to now. From then on the state is known at the newest resource version and later: a
 // watch from an older one gets 410 Expired as an ERROR event, and so do, as a response, exact reads of an older one and

@@ -1,10 +1,8 @@
 package informertest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,12 +31,22 @@ type store struct {
 
 	// The replicas that stand still.
 	replicas map[*replica]struct{}
+	// Called for each write.
+	observers map[*byte]func(Write)
+	versions  versions
 	// Closed when the sequence moves; nil while nobody waits for that.
 	moved chan struct{}
 }
 
-func newStore() *store {
-	return &store{tables: map[schema.GroupVersionResource]*table{}, rv: 1, compacted: 1, replicas: map[*replica]struct{}{}}
+func newStore(v versions) *store {
+	return &store{
+		tables:    map[schema.GroupVersionResource]*table{},
+		rv:        1,
+		compacted: 1,
+		replicas:  map[*replica]struct{}{},
+		observers: map[*byte]func(Write){},
+		versions:  v,
+	}
 }
 
 // waitLocked returns a channel that is closed when the sequence moves.
@@ -62,6 +70,11 @@ func (s *store) moveLocked(rv uint64) {
 func (s *store) add(r Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.addLocked(r)
+}
+
+func (s *store) addLocked(r Resource) {
+	r.versions = s.versions
 	if t, ok := s.tables[r.GroupVersionResource]; ok {
 		t.resource = r
 		return
@@ -71,6 +84,16 @@ func (s *store) add(r Resource) {
 	if !slices.Contains(s.groups, gv) {
 		s.groups = append(s.groups, gv)
 	}
+}
+
+// regroupLocked forgets a group version in which nothing is served any more.
+func (s *store) regroupLocked(gv schema.GroupVersion) {
+	for gvr := range s.tables {
+		if gvr.GroupVersion() == gv {
+			return
+		}
+	}
+	s.groups = slices.DeleteFunc(s.groups, func(g schema.GroupVersion) bool { return g == gv })
 }
 
 // tableLocked finds the table of a resource, for as long as the caller holds the lock.
@@ -112,12 +135,16 @@ func (s *store) create(gvr schema.GroupVersionResource, namespace string, obj ru
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.removed {
+		return r, nil, unknownResource(gvr)
+	}
 	if t.get(key) != nil {
 		return r, nil, apierrors.NewAlreadyExists(r.groupResource(), made.name)
 	}
 	s.moveLocked(s.rv + 1)
 	made.rv = s.rv
 	t.put(key, made.rv, made)
+	s.tellLocked(Created, r, made, made.rv)
 	return r, made, nil
 }
 
@@ -136,6 +163,9 @@ func (s *store) update(gvr schema.GroupVersionResource, namespace, name string, 
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.removed {
+		return r, nil, unknownResource(gvr)
+	}
 	old := t.get(key)
 	if old == nil {
 		return r, nil, apierrors.NewNotFound(r.groupResource(), m.GetName())
@@ -143,8 +173,8 @@ func (s *store) update(gvr schema.GroupVersionResource, namespace, name string, 
 	if uid := m.GetUID(); uid != "" && uid != old.uid {
 		return r, nil, apierrors.NewConflict(r.groupResource(), old.name, fmt.Errorf("the object given has UID %s, the stored one %s", uid, old.uid))
 	}
-	if rv := m.GetResourceVersion(); rv != "" && rv != formatRV(old.rv) {
-		return r, nil, apierrors.NewConflict(r.groupResource(), old.name, fmt.Errorf("the object given is of resource version %s, the stored one of %d", rv, old.rv))
+	if rv := m.GetResourceVersion(); rv != "" && rv != s.versions.format(old.rv) {
+		return r, nil, apierrors.NewConflict(r.groupResource(), old.name, fmt.Errorf("the object given is of resource version %s, the stored one of %s", rv, s.versions.format(old.rv)))
 	}
 	made, err := encode(r, obj, old.identity)
 	if err != nil {
@@ -156,6 +186,7 @@ func (s *store) update(gvr schema.GroupVersionResource, namespace, name string, 
 	s.moveLocked(s.rv + 1)
 	made.rv = s.rv
 	t.put(key, made.rv, made)
+	s.tellLocked(Updated, r, made, made.rv)
 	return r, made, nil
 }
 
@@ -178,13 +209,19 @@ func (s *store) remove(gvr schema.GroupVersionResource, namespace, name string, 
 		if when.UID != nil && *when.UID != old.uid {
 			return r, nil, apierrors.NewConflict(r.groupResource(), name, fmt.Errorf("the precondition names UID %s, the stored object has %s", *when.UID, old.uid))
 		}
-		if when.ResourceVersion != nil && *when.ResourceVersion != formatRV(old.rv) {
-			return r, nil, apierrors.NewConflict(r.groupResource(), name, fmt.Errorf("the precondition names resource version %s, the stored object has %d", *when.ResourceVersion, old.rv))
+		if when.ResourceVersion != nil && *when.ResourceVersion != s.versions.format(old.rv) {
+			return r, nil, apierrors.NewConflict(r.groupResource(), name, fmt.Errorf("the precondition names resource version %s, the stored object has %s", *when.ResourceVersion, s.versions.format(old.rv)))
 		}
 	}
-	s.moveLocked(s.rv + 1)
-	t.put(key, s.rv, nil)
+	s.deleteLocked(t, old)
 	return r, old.at(s.rv), nil
+}
+
+// deleteLocked deletes an object that is there.
+func (s *store) deleteLocked(t *table, old *object) {
+	s.moveLocked(s.rv + 1)
+	t.put(t.resource.key(old.namespace, old.name), s.rv, nil)
+	s.tellLocked(Deleted, t.resource, old, s.rv)
 }
 
 func (s *store) get(gvr schema.GroupVersionResource, namespace, name string) (Resource, *object, error) {
@@ -205,8 +242,11 @@ func (s *store) get(gvr schema.GroupVersionResource, namespace, name string) (Re
 func (s *store) getAt(t *table, namespace, name string, rv uint64, old *replica) (Resource, *object, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if t.removed {
+		return t.resource, nil, unknownResource(t.resource.GroupVersionResource)
+	}
 	if reached := s.reachedLocked(old); rv > reached {
-		return t.resource, nil, tooLarge(rv, reached)
+		return t.resource, nil, tooLarge(s.versions, rv, reached)
 	}
 	o := t.get(t.resource.key(namespace, name))
 	if old != nil {
@@ -248,6 +288,7 @@ func (s *store) jump(rv uint64) {
 	}
 	s.moveLocked(rv)
 	s.restartReplicas()
+	s.tellRestoredLocked()
 }
 
 // accept checks a caller's object against its resource and its place in the request, and returns a copy of it that
@@ -314,20 +355,6 @@ func checkPlace(r Resource, namespace, name string, m metav1.Object) error {
 
 // now is the time as the API writes it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
-
-func formatRV(rv uint64) string { return strconv.FormatUint(rv, 10) }
-
-// parseRV reads a resource version that a client sent; "0" and none at all are its caller's business.
-func parseRV(text string) (uint64, error) {
-	rv, err := strconv.ParseUint(text, 10, 64)
-	if errors.Is(err, strconv.ErrSyntax) {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version %q: not a number", text))
-	}
-	if err != nil {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version %q: more than 64 bits", text))
-	}
-	return rv, nil
-}
 
 // all returns the newest states of a namespace, or of all when it is empty, in the order of their keys.
 func (s *store) all(gvr schema.GroupVersionResource, namespace string) (Resource, []*object, error) {

@@ -23,6 +23,7 @@ type table struct {
 	log     []event
 	first   uint64
 	cursors map[*cursor]struct{}
+	removed bool // not served any more
 
 	// Closed at the next write, nil while nobody waits for one.
 	changed chan struct{}

@@ -37,7 +37,7 @@ type watchPlan struct {
 	duration   time.Duration
 }
 
-func planWatch(namespace string, opts *metav1.ListOptions) (watchPlan, error) {
+func planWatch(v versions, namespace string, opts *metav1.ListOptions) (watchPlan, error) {
 	p := watchPlan{bookmarks: opts.AllowWatchBookmarks, duration: defaultWatchTime}
 	if err := checkWatchOptions(opts); err != nil {
 		return p, err
@@ -51,7 +51,7 @@ func planWatch(namespace string, opts *metav1.ListOptions) (watchPlan, error) {
 	}
 	anyRV := anyVersion(opts)
 	if !anyRV {
-		if p.rv, err = parseRV(opts.ResourceVersion); err != nil {
+		if p.rv, err = v.parse(opts.ResourceVersion); err != nil {
 			return p, err
 		}
 	}
@@ -86,9 +86,12 @@ func checkWatchOptions(opts *metav1.ListOptions) error {
 func (s *store) open(t *table, p watchPlan, old *replica) (Resource, []*object, *cursor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if t.removed {
+		return t.resource, nil, nil, unknownResource(t.resource.GroupVersionResource)
+	}
 	reached := s.reachedLocked(old)
 	if p.opening == openingStream && p.rv > reached {
-		return t.resource, nil, nil, tooLarge(p.rv, reached)
+		return t.resource, nil, nil, tooLarge(s.versions, p.rv, reached)
 	}
 	c := &cursor{store: s, table: t, rv: s.rv, next: t.end()}
 	if old != nil {
@@ -98,7 +101,7 @@ func (s *store) open(t *table, p watchPlan, old *replica) (Resource, []*object, 
 	switch {
 	case p.opening == openingSince && (old == nil || p.rv < old.rv):
 		if p.rv < s.compacted {
-			return t.resource, nil, nil, expired(p.rv, s.compacted)
+			return t.resource, nil, nil, expired(s.versions, p.rv, s.compacted)
 		}
 		c = &cursor{store: s, table: t, next: t.after(p.rv)}
 		fallthrough
@@ -179,7 +182,7 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 		case got.state == cursorEnded:
 			return w.end()
 		case got.state == cursorBehind:
-			return w.fail(expired(got.rv, w.cursor.store.newest()))
+			return w.fail(expired(w.resource.versions, got.rv, w.cursor.store.newest()))
 		case len(got.events) == 0 && !due:
 			w.idle(ctx.Done(), got.changed, faulty)
 			continue
