@@ -29,8 +29,30 @@
 // CBOR, protobuf and compression of discovery, weights in Accept headers (their alternatives are tried in the order
 // written), tables, patches, subresources, finalizers, and that a namespace must exist.
 //
-// Where a kube-apiserver waits up to three seconds for a resource version that it has not reached, this one says at
-// once that it is too large. To a list this is 504 with a Retry-After of one second, which client-go's REST client
-// obeys ten times before its caller sees the error; to a watch it is an ERROR event. In a testing/synctest bubble, with
-// [Options].InMemory, none of this waiting takes real time.
+// # The future
+//
+// A list, a get or a watch-list that asks for a resource version which the server has not reached waits for it, up to
+// three seconds, and is then told that it is too large: with 504 and a Retry-After of one second, which client-go's REST
+// client obeys ten times before its caller sees the error; a watch-list with an ERROR event. A watch from such a version
+// is accepted and silent. It gets no event and no bookmark until the sequence has passed that version, and then what is
+// newer than it: so does a kube-apiserver 1.36, and so a client of a server whose etcd was restored may wait for long. In
+// a testing/synctest bubble, with [Options].InMemory, none of this waiting takes real time.
+//
+// # Faults
+//
+// [Server.Inject] makes things go wrong: a [Fault] says which requests it meets, how many of them, and what happens to
+// them. It has a text form, of one line, for test scripts:
+//
+//	fault, err := informertest.ParseFault("list page=later 410 times=1")
+//	heal := server.Inject(fault)
+//	defer heal()
+//
+// Connections are refused, cut or hang, bodies are broken off or slow, items are garbage or huge, answers are errors,
+// watches lose their bookmarks or their order, a replica lags behind: the functions that return an [Effect] say how. Dice
+// decide where a fault gives odds; they begin with [Options].Seed. Close is never held up by a fault, and the log of
+// [Server.Requests] has the requests that faults answered.
+//
+// Other things go wrong at once and for good: [Server.Compact], [Server.CloseClientConnections], [Server.SetResourceVersion],
+// [Server.Backup] with [Server.Restore], [Server.RemoveResource]. [Server.Observe] tells what really was written, so that
+// what a client believes can be held against it.
 package informertest

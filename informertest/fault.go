@@ -88,7 +88,8 @@ type Effect struct {
 // has no Match.
 func Refuse() Effect { return Effect{kind: effectRefuse} }
 
-// Reset (text: reset) cuts the connection without an answer, with HTTP/2 together with all else that it carries.
+// Reset (text: reset) cuts the connection without an answer, with HTTP/2 together with all else that it carries. Go's
+// clients ask once more on their own when the connection had carried a request before, so that one reset may go unseen.
 func Reset() Effect { return Effect{kind: effectReset} }
 
 // Hang (text: hang) leaves the request half-open: no byte more, and no end, until it is healed or the client goes. What

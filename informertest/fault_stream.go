@@ -53,6 +53,9 @@ func (w *watching) act() (over bool, err error) {
 
 // end lets go what is held back of a watch that is over.
 func (w *watching) end() error {
+	if w.held == nil {
+		return nil
+	}
 	if err := w.release(); err != nil {
 		return err
 	}

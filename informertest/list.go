@@ -170,6 +170,7 @@ func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error)
 	if t.removed {
 		return t.resource, page{}, unknownResource(t.resource.GroupVersionResource)
 	}
+	old = s.presentLocked(old)
 	rv, reached := s.rv, s.reachedLocked(old)
 	switch p.reach {
 	case reachAny:

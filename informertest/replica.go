@@ -107,17 +107,29 @@ func (v view) get(namespace, name string) *object {
 	return v.objects[i]
 }
 
-// follow returns a cursor for the writes after the view.
+// follow returns a cursor for the writes after the view, which is of a resource version.
 func (v view) follow(s *store, rv uint64) *cursor {
 	if v.pin == nil {
-		return &cursor{store: s, table: v.table, rv: rv, next: v.table.first}
+		c := &cursor{store: s, table: v.table, rv: rv, next: v.table.first}
+		if v.table.first > 0 {
+			c.state = cursorBehind
+		}
+		return c
 	}
 	c := *v.pin
 	c.backlog = slices.Clone(c.backlog)
 	return &c
 }
 
-// reached is the resource version that a request sees: the store's, or that of a replica.
+// presentLocked is the replica, or nil when it was given up since the request found it.
+func (s *store) presentLocked(r *replica) *replica {
+	if _, ok := s.replicas[r]; !ok {
+		return nil
+	}
+	return r
+}
+
+// reachedLocked is the resource version that a request sees: the store's, or that of a replica.
 func (s *store) reachedLocked(r *replica) uint64 {
 	if r != nil {
 		return min(r.rv, s.rv)

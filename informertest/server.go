@@ -297,7 +297,8 @@ func (s *Server) Compact() { s.store.compact() }
 // Backwards, the server becomes what clients see after etcd was restored from a backup, or a cluster rebuilt under the
 // same name. The objects stay, but those newer than rv now have rv as their resource version, since none can be newer
 // than the server. The history is forgotten as by Compact. Running watches end without an error, as they do when a
-// server restarts; asked again for their old, now future resource version, they are told that it is too large.
+// server restarts; begun again at their old, now future resource version, they are silent until the sequence has passed
+// it. [Server.Restore] takes the objects back as well.
 //
 // It panics for 0, which is no resource version.
 func (s *Server) SetResourceVersion(rv uint64) {

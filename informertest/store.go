@@ -245,6 +245,7 @@ func (s *store) getAt(t *table, namespace, name string, rv uint64, old *replica)
 	if t.removed {
 		return t.resource, nil, unknownResource(t.resource.GroupVersionResource)
 	}
+	old = s.presentLocked(old)
 	if reached := s.reachedLocked(old); rv > reached {
 		return t.resource, nil, tooLarge(s.versions, rv, reached)
 	}

@@ -89,6 +89,7 @@ func (s *store) open(t *table, p watchPlan, old *replica) (Resource, []*object, 
 	if t.removed {
 		return t.resource, nil, nil, unknownResource(t.resource.GroupVersionResource)
 	}
+	old = s.presentLocked(old)
 	reached := s.reachedLocked(old)
 	if p.opening == openingStream && p.rv > reached {
 		return t.resource, nil, nil, tooLarge(s.versions, p.rv, reached)
