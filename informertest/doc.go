@@ -3,10 +3,12 @@
 // The words of this package:
 //
 //   - The sequence is the one row of resource versions that all writes of a [Server] share, whatever their resource, as
-//     in etcd. A resource version is a number in decimal; the server's own is that of the newest write.
+//     in etcd. A resource version is a number in decimal, or with [Options].OpaqueVersions a text without order; the
+//     server's own is that of the newest write.
 //   - The history is every state of every object since the last compaction. It is what a list at an exact resource
 //     version, the later pages of a list and a watch from a resource version are read from.
-//   - A compaction forgets the history. It happens only when [Server.Compact] is called, or the sequence set back.
+//   - A compaction forgets the history. It happens only when [Server.Compact] is called, or the sequence set back or
+//     the server restored.
 //
 // The server speaks real HTTP, on a loopback port or over connections inside the process, with TLS also HTTP/2. What it
 // says about resource versions is what a kube-apiserver says: lists in pages with continue tokens, exact and

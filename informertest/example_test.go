@@ -3,6 +3,7 @@ package informertest_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,4 +49,24 @@ func Example() {
 	// listed web at 2
 	// then DELETED
 	// later: too old resource version: 2 (history begins at 3)
+}
+
+func ExampleServer_Inject() {
+	server := informertest.NewServer(informertest.Options{})
+	defer server.Close()
+	ask := func() int {
+		response, err := http.Get(server.URL() + "/api/v1/pods")
+		if err != nil {
+			panic(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	fault, err := informertest.ParseFault("list 503 retry-after=2 skip=1 times=1")
+	if err != nil {
+		panic(err)
+	}
+	defer server.Inject(fault)()
+	fmt.Println(ask(), ask(), ask())
+	// Output: 200 503 200
 }
