@@ -29,7 +29,7 @@ func (s *Server) Restore(b *Backup) { s.store.restore(b) }
 
 // RemoveResource ends the serving of a resource, as when its CustomResourceDefinition is deleted: every object is deleted,
 // which watches are told, the watches end, and from then on the resource is unknown, with 404, and not in discovery.
-// [Server.AddResource] brings it back empty. A resource that is not served is none to remove.
+// [Server.AddResource] brings it back empty, and with no history: a watch from before that gets 410 Expired. A resource that is not served is none to remove.
 func (s *Server) RemoveResource(gvr schema.GroupVersionResource) { s.store.removeResource(gvr) }
 
 func (s *store) backup() *Backup {
@@ -66,6 +66,7 @@ func (s *store) restore(b *Backup) {
 func (t *table) restore(objects []*object) {
 	t.first = t.end()
 	t.log = nil
+	t.born = 0 // the compaction that comes with it says more
 	t.index = index{}
 	for _, o := range objects {
 		t.index.insert(&entry{key: t.resource.key(o.namespace, o.name), newest: &revision{rv: o.rv, object: o}})

@@ -84,6 +84,9 @@ func TestRemoveResource(t *testing.T) {
 
 	s.AddResource(informertest.Resource{GroupVersionResource: widgets, Kind: "Widget", Namespaced: true, Custom: true})
 	again := follow(t, s, widgetsPath, "resourceVersion", "10")
+	follow(t, s, widgetsPath, "resourceVersion", "8").want("ERROR Expired")
+	code, body := ask(t, s, widgetsPath, values("resourceVersion", "8", "resourceVersionMatch", "Exact"), "")
+	require.Equal(t, http.StatusGone, code, body)
 	_, err = s.Create(widgets, widget("a", "w1", 1))
 	require.NoError(t, err)
 	again.want("ADDED w1 11")

@@ -185,8 +185,8 @@ func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error)
 			return t.resource, p.page(old.of(t), old.rv), nil
 		}
 	case reachExact:
-		if p.rv < s.compacted || p.paged && p.rv > s.rv {
-			return t.resource, page{}, p.expired(s.versions, s.compacted)
+		if oldest := s.oldestLocked(t); p.rv < oldest || p.paged && p.rv > s.rv {
+			return t.resource, page{}, p.expired(s.versions, oldest)
 		}
 		if !p.paged && p.rv > reached {
 			return t.resource, page{}, tooLarge(s.versions, p.rv, reached)

@@ -79,12 +79,15 @@ func (s *store) addLocked(r Resource) {
 		t.resource = r
 		return
 	}
-	s.tables[r.GroupVersionResource] = newTable(r)
+	s.tables[r.GroupVersionResource] = newTable(r, s.rv)
 	gv := r.GroupVersionResource.GroupVersion()
 	if !slices.Contains(s.groups, gv) {
 		s.groups = append(s.groups, gv)
 	}
 }
+
+// oldestLocked is the oldest resource version at which the state of a table is still known.
+func (s *store) oldestLocked(t *table) uint64 { return max(s.compacted, t.born) }
 
 // regroupLocked forgets a group version in which nothing is served any more.
 func (s *store) regroupLocked(gv schema.GroupVersion) {

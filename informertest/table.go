@@ -24,13 +24,15 @@ type table struct {
 	first   uint64
 	cursors map[*cursor]struct{}
 	removed bool // not served any more
+	// The resource version since which it is served: nothing older is known of it, even if its name was served before.
+	born uint64
 
 	// Closed at the next write, nil while nobody waits for one.
 	changed chan struct{}
 }
 
-func newTable(r Resource) *table {
-	return &table{resource: r, cursors: map[*cursor]struct{}{}}
+func newTable(r Resource, born uint64) *table {
+	return &table{resource: r, born: born, cursors: map[*cursor]struct{}{}}
 }
 
 // get returns the newest state under a key, nil when there is none.
@@ -93,6 +95,7 @@ func (t *table) compact() {
 func (t *table) rewind(rv uint64) {
 	t.first = t.end()
 	t.log = nil
+	t.born = 0 // the compaction that comes with it says more
 	t.index.retain(func(e *entry) bool {
 		if e.newest.object == nil {
 			return false

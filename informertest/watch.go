@@ -100,9 +100,9 @@ func (s *store) open(t *table, p watchPlan, old *replica) (Resource, []*object, 
 	}
 	var initial []*object
 	switch {
-	case p.opening == openingSince && (old == nil || p.rv < old.rv):
-		if p.rv < s.compacted {
-			return t.resource, nil, nil, expired(s.versions, p.rv, s.compacted)
+	case p.opening == openingSince && (old == nil || p.rv < old.rv || p.rv < t.born):
+		if oldest := s.oldestLocked(t); p.rv < oldest {
+			return t.resource, nil, nil, expired(s.versions, p.rv, oldest)
 		}
 		c = &cursor{store: s, table: t, next: t.after(p.rv)}
 		fallthrough
