@@ -1,0 +1,62 @@
+package oracle
+
+import "fmt"
+
+func equal() Validator {
+	return Validator{
+		Name:  "equal",
+		Doc:   "When all has settled, the informer's store holds the versions that the server has, and nothing else.",
+		Check: checkEqual,
+	}
+}
+
+func checkEqual(h *History) []*Violation {
+	var found []*Violation
+	m := newMemory(h)
+	for n := range h.records {
+		if settled, ok := h.records[n].what.(rest); ok && settled.stored != nil {
+			for i := range h.keys {
+				line := &h.keys[i]
+				if reason, from := m.unequal(i, n, settled.stored); reason != "" {
+					found = append(found, h.violation("equal", line.key, reason, from, n))
+				}
+			}
+		}
+		m.step(n)
+	}
+	return found
+}
+
+// unequal is what is wrong with what is stored of a key, and since which record.
+func (m *memory) unequal(key, n int, stored map[string]string) (reason string, from int) {
+	line := &m.h.keys[key]
+	version, has := stored[line.key]
+	at, ok := m.h.at(line, n)
+	if m.excuses(key, n) {
+		return "", 0
+	}
+	if !ok {
+		if has {
+			return fmt.Sprintf("stored in version %s, and was never there", version), 0
+		}
+		return "", 0
+	}
+	switch s := line.states[at]; {
+	case s.gone && has:
+		return fmt.Sprintf("stored in version %s, and is gone since version %s", version, s.version), line.since(at)
+	case !s.gone && !has:
+		return fmt.Sprintf("not stored, and there in version %s", s.version), line.since(at)
+	case !s.gone && version != s.version:
+		return fmt.Sprintf("stored in version %s, and there in version %s", version, s.version), line.since(at)
+	}
+	return "", 0
+}
+
+// since is the record of the state before one.
+func (l *timeline) since(at int) int { return l.states[max(0, at-1)].record }
+
+// excuses reports whether the informer does not have to tell of the newest state of a
+// key.
+func (m *memory) excuses(key, n int) bool {
+	return m.keys[key].excused > 0 && m.keys[key].excused >= m.h.written(&m.h.keys[key], n)
+}

@@ -1,0 +1,331 @@
+package oracle
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rvinformer/informer"
+)
+
+// never is the place of a state that there is not.
+const never = -1
+
+// telling is one event of a call, and what the handler knew when it came.
+type telling struct {
+	Event
+	key    int // its number
+	record int // the call's
+	number int // the call's
+	size   int // of its batch
+	run    int
+	// before is what the handler had of the key.
+	before knowledge
+	// place is the state that it tells of: the first one that is not older than what was
+	// acknowledged. Back: there are only older ones, and place is the newest of them.
+	// Never: no such state had been.
+	place int
+	back  bool
+}
+
+// knowledge is what a handler has of a key: what it has acknowledged.
+type knowledge struct {
+	present bool
+	uid     types.UID // empty: not known
+	version string
+	// place is the state that was acknowledged last, as a telling has it, and newest the
+	// newest one that is the same.
+	place, newest int
+	// record is the call that was acknowledged last.
+	record int
+	// unsure: the handler may have taken in something else, or the informer may know
+	// something else, so that it may be told again.
+	unsure bool
+	// behind: the run began with something else than the handler had. Forgotten: it
+	// began with nothing of it, although the handler had it.
+	behind, forgotten bool
+	// calls is how many calls of the key are under way.
+	calls int
+	// excused is how many states the key had when the informer was released from
+	// telling of them.
+	excused int
+	// together are the keys that have to come together again, in their order.
+	together []string
+}
+
+// memory is what the handler knows while the records go by.
+type memory struct {
+	h     *History
+	keys  []knowledge
+	tells bool // it is the one to make the tellings
+
+	next int // telling
+	// run counts the runs, from 1 on; 0: none has begun. Began is its record.
+	run, began int
+	running    bool
+	now        Run
+	epoch      int
+	killed     bool
+	// saved are the records of the last two checkpoints, the last one first.
+	saved [2]int
+	// under are the calls under way, with the number of their first telling.
+	under map[int]int
+	// seen: this run was seen synced.
+	seen bool
+}
+
+func newMemory(h *History) *memory {
+	m := &memory{h: h, keys: make([]knowledge, len(h.keys)), under: map[int]int{}}
+	for i := range m.keys {
+		m.keys[i] = nothing()
+	}
+	return m
+}
+
+func nothing() knowledge { return knowledge{place: never, newest: never} }
+
+// step takes in a record.
+func (m *memory) step(n int) {
+	switch w := m.h.records[n].what.(type) {
+	case restoration:
+		m.epoch++
+		m.keep(n)
+	case Run:
+		m.start(n, w)
+	case halt:
+		m.stop(w)
+	case call:
+		m.begin(n, w)
+	case answer:
+		m.end(w)
+	case claim:
+		if w.source == FromCheckpoint {
+			m.saved = [2]int{n, m.saved[0]}
+		}
+	case surrender:
+		m.release(m.h.numbers[w.key], n)
+	case synced:
+		m.seen = m.running
+	}
+}
+
+// keep notes that a restore has left alone what the handler knows.
+func (m *memory) keep(n int) {
+	for i := range m.keys {
+		k, line := &m.keys[i], &m.h.keys[i]
+		if at, ok := m.h.at(line, n+1); ok && k.is(line.states[at]) {
+			k.newest = at
+		}
+	}
+}
+
+// is reports whether a state is what is known.
+func (k *knowledge) is(s state) bool {
+	if s.gone || !k.present {
+		return s.gone != k.present
+	}
+	return k.version == s.version && (k.uid == "" || s.uid == "" || k.uid == s.uid)
+}
+
+func (m *memory) start(n int, r Run) {
+	again := m.run > 0
+	m.run++
+	m.began, m.running, m.seen, m.now = n, true, false, r
+	clear(m.under)
+	for i := range m.keys {
+		k, line := &m.keys[i], &m.h.keys[i]
+		k.calls, k.together = 0, nil
+		version, known := r.Known[line.key]
+		switch {
+		case r.Resumed == "" && len(r.Known) == 0:
+			*k = nothing()
+		case r.Known != nil && !again:
+			*k = m.filled(line, version, known, n)
+		case r.Known != nil:
+			m.compare(k, line, version, known, n)
+		case m.killed && k.record >= m.saved[1] && (k.record > 0 || k.unsure):
+			k.unsure, k.behind, k.forgotten = true, true, true
+			k.place = never
+		}
+		if r.Resumed != "" {
+			m.replay(k, line, r.Resumed)
+		}
+	}
+	m.killed = false
+}
+
+// filled is what the handler knows of what a storage was filled with.
+func (m *memory) filled(line *timeline, version string, known bool, n int) knowledge {
+	k := nothing()
+	if known {
+		k.present, k.version = true, version
+		if at, ok := line.last(version, "", m.h.seen(line, n)); ok {
+			k.place, k.newest = at, at
+		}
+	}
+	return k
+}
+
+// compare notes that the informer may know something else than the handler.
+func (m *memory) compare(k *knowledge, line *timeline, version string, known bool, n int) {
+	if known == k.present && version == k.version && !k.unsure {
+		return
+	}
+	k.unsure = true
+	if known == k.present && version == k.version {
+		return
+	}
+	k.behind, k.forgotten = true, k.present && !known
+	k.place = never
+	if at, ok := line.last(version, "", m.h.seen(line, n)); ok && known {
+		k.place = at
+	}
+}
+
+// replay notes that a watch from a version shows again what came after it: of what is
+// gone, there is nothing to compare that with, nor where versions have no order.
+func (m *memory) replay(k *knowledge, line *timeline, from string) {
+	if k.place == never {
+		return
+	}
+	resumed, ok := m.h.position(m.epoch, from)
+	if ok && line.states[k.place].record <= resumed {
+		return
+	}
+	if k.present {
+		if _, err := m.h.options.Compare(from, k.version); err == nil {
+			return
+		}
+	}
+	k.unsure, k.place = true, never
+}
+
+func (m *memory) stop(h halt) {
+	m.running = false
+	m.killed = m.killed || h.killed
+	if !h.killed {
+		return
+	}
+	for _, first := range m.under {
+		for _, t := range m.h.batch(first) {
+			m.keys[t.key].unsure = true
+		}
+	}
+}
+
+// batch is the tellings of one call, from its first one on.
+func (h *History) batch(first int) []telling {
+	return h.tellings[first : first+h.tellings[first].size]
+}
+
+func (m *memory) begin(n int, c call) {
+	m.under[c.number] = m.next
+	for _, e := range c.events {
+		if m.tells {
+			m.h.tellings = append(m.h.tellings, m.tell(n, c, e))
+		}
+		m.keys[m.h.tellings[m.next].key].calls++
+		m.next++
+	}
+	if len(c.events) == 0 {
+		delete(m.under, c.number)
+	}
+}
+
+// tell finds out what an event is about.
+func (m *memory) tell(n int, c call, e Event) telling {
+	key := m.h.numbers[e.Key]
+	line := &m.h.keys[key]
+	t := telling{Event: e, key: key, record: n, number: c.number, size: len(c.events), run: m.run, before: m.keys[key]}
+	seen := m.h.seen(line, n)
+	find := func(from int) (int, bool) { return line.find(e.ResourceVersion, e.UID, from, seen) }
+	if e.Type == informer.Deleted {
+		uid := e.UID
+		if uid == "" {
+			uid = t.before.uid
+		}
+		find = func(from int) (int, bool) { return line.findEnd(uid, from, seen) }
+	}
+	var ok bool
+	if t.place, ok = find(max(0, t.before.place)); ok {
+		return t
+	}
+	for from := 0; ; from = t.place + 1 {
+		place, ok := find(from)
+		if !ok {
+			return t
+		}
+		t.place, t.back = place, true
+	}
+}
+
+func (m *memory) end(a answer) {
+	first, ok := m.under[a.number]
+	if !ok {
+		return // of a run before
+	}
+	delete(m.under, a.number)
+	batch := m.h.batch(first)
+	for i := range batch {
+		t := &batch[i]
+		k := &m.keys[t.key]
+		k.calls--
+		if a.err == nil {
+			m.acknowledge(k, t)
+			continue
+		}
+		k.unsure = true
+		k.together = nil
+		switch {
+		case errors.Is(a.err, ErrExit):
+			m.release(t.key, t.record)
+		case errors.Is(a.err, ErrPanic):
+			k.together = []string{t.Key}
+		case t.size > 1 || i == 0:
+			k.together = keysOf(batch)
+		}
+	}
+}
+
+func keysOf(batch []telling) []string {
+	keys := make([]string, len(batch))
+	for i, t := range batch {
+		keys[i] = t.Key
+	}
+	return keys
+}
+
+func (m *memory) acknowledge(k *knowledge, t *telling) {
+	uid := t.UID
+	if uid == "" && t.place != never {
+		uid = m.h.keys[t.key].states[t.place].uid
+	}
+	k.present, k.uid, k.version = t.Type != informer.Deleted, uid, t.ResourceVersion
+	k.unsure, k.behind, k.forgotten, k.together = false, false, false, nil
+	k.record = t.record
+	if t.place == never {
+		return
+	}
+	k.place, k.newest = t.place, t.place
+	line := &m.h.keys[t.key]
+	seen := m.h.seen(line, t.record)
+	if t.Type == informer.Deleted {
+		for from := t.place; ; from = k.newest + 1 {
+			at, ok := line.findEnd(uid, from, seen)
+			if !ok {
+				return
+			}
+			k.newest = at
+		}
+	}
+	if at, ok := line.last(t.ResourceVersion, uid, seen); ok {
+		k.newest = at
+	}
+}
+
+// release excuses the informer from telling of a key as it is.
+func (m *memory) release(key, n int) {
+	k := &m.keys[key]
+	k.excused = m.h.written(&m.h.keys[key], n)
+	k.together = nil
+}

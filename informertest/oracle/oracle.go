@@ -1,0 +1,250 @@
+package oracle
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/rvinformer/informer"
+)
+
+// Options say how an Oracle is to judge. The zero value is strict.
+type Options struct {
+	// Now is the clock, for the times that a Violation shows. Default: time.Now.
+	Now func() time.Time
+	// Compare orders two resource versions of one epoch. It is asked only for what the
+	// writes do not tell: where a claimed version is among them that no write had, and
+	// whether an informer can know that an event is stale. An error means that the two
+	// have no order. Default: resourceversion.CompareResourceVersion.
+	Compare func(a, b string) (int, error)
+	// Informers is how many share the budget that Queued is a sample of. Default: 1.
+	Informers int
+	// Late is how much later than it happened a write may be recorded. Default 0:
+	// before anybody can hear of it.
+	Late time.Duration
+	// Disorder says that events reach the informer repeated or out of order, through a
+	// broken proxy. It can not know then that an event is older than a deletion, nor
+	// anything of the order of versions that Compare has an error for: an old state is
+	// no violation there.
+	Disorder bool
+	// StaleLists says that a list may be older than the request for it, as that of a
+	// replica that lags behind. The first list need not show all that existed when the
+	// run began then.
+	StaleLists bool
+	// UpdatesReplace says that an object which took the place of another one of its
+	// name may be told as Updated, with no Deleted before it. Client-go's informers do
+	// so when a list shows the other object.
+	UpdatesReplace bool
+}
+
+// Oracle records what a server did and what a program was told of it, and judges
+// whether that was right. It may be used by several goroutines at once; the order of
+// the calls of its methods is the order in which it takes things to have happened.
+//
+// One Oracle is for one followed set of objects and one informer.
+type Oracle struct {
+	options Options
+	began   time.Time
+
+	mu      sync.Mutex
+	records []record // only ever appended to
+	calls   int
+}
+
+// New returns an Oracle that knows of nothing.
+func New(opts Options) *Oracle {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.Compare == nil {
+		opts.Compare = resourceversion.CompareResourceVersion
+	}
+	if opts.Informers <= 0 {
+		opts.Informers = 1
+	}
+	return &Oracle{options: opts, began: opts.Now()}
+}
+
+// WriteType is what a write did.
+type WriteType string
+
+const (
+	// Created: the object was not there before.
+	Created WriteType = "Created"
+	// Updated: the object was there, in another version.
+	Updated WriteType = "Updated"
+	// Deleted: the object is gone. The version is that of the deletion.
+	Deleted WriteType = "Deleted"
+	// Other: something else was written, which only moves the sequence of versions on.
+	// Key and UID are of no matter.
+	Other WriteType = "Other"
+)
+
+// Write is one write to the server.
+type Write struct {
+	Type WriteType
+	// Key is "namespace/name", or "name" for a cluster-scoped object.
+	Key string
+	UID types.UID
+	// ResourceVersion is the one that the write made.
+	ResourceVersion string
+}
+
+// Wrote records a write. Writes are recorded in the order in which the server made
+// them, those of other resources too if it is known when (as Other): the order is what
+// tells which version is newer. Options.Late says how soon.
+func (o *Oracle) Wrote(w Write) { o.record(w) }
+
+// Restored records that the server's state was replaced by an older one, as that of
+// etcd from a backup: its version is rv now, and state is every object that exists. The
+// versions that follow may have been used before, for something else. Called before
+// anything else, it says what there was when the recording began.
+//
+// The state is the Oracle's to keep.
+func (o *Oracle) Restored(rv string, state []Write) { o.record(restoration{rv, state}) }
+
+// Run is the beginning of one run of an informer, and what it knows then.
+//
+// A run with neither field set begins with nothing, and so does its handler: whatever
+// was told before does not count any more.
+type Run struct {
+	// Resumed is the version from which it watches, without a list, as it found it in a
+	// checkpoint, or kept it from its last run. Empty: it lists.
+	Resumed string
+	// Known is what its storage holds when it begins, versions by key: from the run
+	// before, from a checkpoint, or filled by the program. The handler knows that too,
+	// and what it has acknowledged. It is the Oracle's to keep. Nil with Resumed set
+	// means all that was acknowledged, but for what a killed run may not have saved.
+	Known map[string]string
+}
+
+// Started records that a run of the informer begins. It is called before the informer
+// sends its first request.
+func (o *Oracle) Started(r Run) { o.record(r) }
+
+// Stopped records that the run is over: it has returned, and nobody is told of
+// anything any more; or killed, its process has died, and what was told since its last
+// checkpoint may be told again. What a killed run goes on to tell, in a test that only
+// plays a death, is not to be recorded.
+func (o *Oracle) Stopped(killed bool) { o.record(halt{killed}) }
+
+// Event is what a handler is told of one object.
+type Event struct {
+	Type informer.EventType
+	Key  string
+	// UID and ResourceVersion are those of the object. Of a deletion the version is
+	// that of the deletion or the one last known, or empty.
+	UID             types.UID
+	ResourceVersion string
+	// IsInInitialList tells that the first complete list brought it.
+	IsInInitialList bool
+	// FinalStateUnknown tells that only a list found the deletion.
+	FinalStateUnknown bool
+	// Object, if set, is looked at when the call begins and when it is done: its name,
+	// UID and version have to be those of the Event, and to stay so. It is not kept.
+	Object runtime.Object
+}
+
+// What a call can be done with besides nil and the handler's own error.
+var (
+	// ErrPanic says that the handler has panicked.
+	ErrPanic = errors.New("the handler panicked")
+	// ErrExit says that the handler has ended its goroutine (runtime.Goexit). Nobody
+	// owes it those events again.
+	ErrExit = errors.New("the handler ended its goroutine")
+)
+
+// Told records that a call of the handler begins, with one event or with a batch.
+// Done records its end, before the handler returns: nil acknowledges the events, an
+// error does not. A second call of done does nothing.
+func (o *Oracle) Told(events ...Event) (done func(err error)) {
+	told := call{events: make([]Event, len(events))}
+	objects := make([]runtime.Object, len(events))
+	for i, e := range events {
+		objects[i] = e.Object
+		told.events[i], told.wrong = withoutObject(e, told.wrong)
+	}
+	o.mu.Lock()
+	told.number = o.calls
+	o.calls++
+	o.recordLocked(told)
+	o.mu.Unlock()
+
+	var once sync.Once
+	return func(err error) {
+		once.Do(func() {
+			returned := answer{number: told.number, err: err}
+			for i, obj := range objects {
+				returned.wrong = appendChange(returned.wrong, told.events[i], obj)
+			}
+			o.record(returned)
+		})
+	}
+}
+
+// Synced records that HasSynced was seen to be true. Only the first time in a run is
+// of interest.
+func (o *Oracle) Synced() { o.record(synced{}) }
+
+// The sources of claims.
+const (
+	// FromStatus: the informer says so of itself.
+	FromStatus = "status"
+	// FromCheckpoint: the version was saved in a checkpoint.
+	FromCheckpoint = "checkpoint"
+)
+
+// Claimed records that the source says that everything up to the version rv is
+// acknowledged. An empty rv claims nothing, except that a checkpoint was saved.
+//
+// It is called while no write and no acknowledgement can come in between, or with a
+// version that was read before.
+func (o *Oracle) Claimed(source, rv string) { o.record(claim{source, rv}) }
+
+// Queued records how many bytes of a budget with that limit are in use, and the size
+// of the largest object that can be in it.
+func (o *Oracle) Queued(bytes, limit, largest int64) { o.record(sample{bytes, limit, largest}) }
+
+// Settled records that there are no faults and all is quiet: the handler was told of
+// everything that it will be told of. Stored is what the informer's store holds then,
+// versions by key; nil: it has none, or nobody looked. It is the Oracle's to keep.
+func (o *Oracle) Settled(stored map[string]string) { o.record(rest{stored}) }
+
+// GaveUp records that the informer has reported that it does not try again to tell of
+// a key: its handler has panicked too often.
+func (o *Oracle) GaveUp(key string) { o.record(surrender{key}) }
+
+// Check judges what was recorded by all Validators. The error is nil, or the
+// *Violations joined by errors.Join.
+func (o *Oracle) Check() error {
+	history := o.History()
+	var violations []error
+	for _, v := range Validators() {
+		for _, violation := range v.Check(history) {
+			violations = append(violations, violation)
+		}
+	}
+	return errors.Join(violations...)
+}
+
+// History is what was recorded until now.
+func (o *Oracle) History() *History {
+	o.mu.Lock()
+	records := o.records[:len(o.records):len(o.records)]
+	o.mu.Unlock()
+	return newHistory(o.options, records)
+}
+
+func (o *Oracle) record(what any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.recordLocked(what)
+}
+
+func (o *Oracle) recordLocked(what any) {
+	o.records = append(o.records, record{at: o.options.Now().Sub(o.began), what: what})
+}

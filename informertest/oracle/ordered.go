@@ -1,0 +1,110 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rvinformer/informer"
+)
+
+func ordered() Validator {
+	return Validator{
+		Name: "ordered",
+		Doc: "For one key, calls come one at a time and while a run is on, in the order of the server's states, Added first and Deleted last; " +
+			"an object with another UID is the Deleted of the old and the Added of the new. A batch that failed comes again with its keys.",
+		Check: checkOrdered,
+	}
+}
+
+func checkOrdered(h *History) []*Violation {
+	var found []*Violation
+	m := newMemory(h)
+	for n := range h.records {
+		if _, told := h.records[n].what.(call); told {
+			for i := m.next; i < len(h.tellings) && h.tellings[i].record == n; i++ {
+				t := &h.tellings[i]
+				if reason := m.misplaced(t); reason != "" {
+					found = append(found, h.violation("ordered", t.Key, reason, t.before.record, n))
+				}
+			}
+		}
+		m.step(n)
+	}
+	return found
+}
+
+// misplaced is why t can not come now, if so.
+func (m *memory) misplaced(t *telling) string {
+	k := &m.keys[t.key]
+	switch {
+	case !m.running:
+		return fmt.Sprintf("%s, and no run is on", t.text())
+	case k.calls > 0:
+		return fmt.Sprintf("%s, while another call of this key is under way", t.text())
+	case k.together != nil && !slices.Equal(k.together, m.h.companions(t)):
+		return fmt.Sprintf("%s, and not together with %v, as when it failed", t.text(), k.together)
+	case t.repeats(m.h):
+		return "" // not in the wrong order, but twice
+	case t.back && !m.disordered(t):
+		return fmt.Sprintf("%s: back in time, acknowledged is version %s", t.text(), k.version)
+	case k.unsure:
+		return ""
+	}
+	return m.unfit(t)
+}
+
+// companions are the keys that came with t.
+func (h *History) companions(t *telling) []string {
+	events := h.records[t.record].what.(call).events
+	keys := make([]string, len(events))
+	for i, e := range events {
+		keys[i] = e.Key
+	}
+	return keys
+}
+
+// disordered reports whether an informer behind a broken proxy can not know that t is
+// back in time.
+func (m *memory) disordered(t *telling) bool {
+	if !m.h.options.Disorder {
+		return false
+	}
+	_, err := m.h.options.Compare(t.before.version, t.ResourceVersion)
+	return !t.before.present || err != nil
+}
+
+// unfit is why t is not what follows from what the handler knows for sure.
+func (m *memory) unfit(t *telling) string {
+	k := &m.keys[t.key]
+	another := k.uid != "" && t.UID != "" && k.uid != t.UID
+	switch {
+	case !k.present && t.Type == informer.Deleted && m.now.Resumed != "":
+		return "" // it may have been known before the checkpoint
+	case !k.present && t.Type != informer.Added:
+		return fmt.Sprintf("%s, and the handler does not know it", t.text())
+	case k.present && t.Type == informer.Added:
+		return fmt.Sprintf("%s, and the handler knows it in version %s, UID %s", t.text(), k.version, k.uid)
+	case k.present && t.Type == informer.Synced && k.version != t.ResourceVersion:
+		return fmt.Sprintf("%s, and the handler knows version %s", t.text(), k.version)
+	case k.present && another && !(t.Type == informer.Updated && m.h.options.UpdatesReplace):
+		return fmt.Sprintf("%s, and the handler knows another object, UID %s", t.text(), k.uid)
+	}
+	return ""
+}
+
+// repeats reports whether t tells what was acknowledged, without a reason.
+func (t *telling) repeats(h *History) bool {
+	k, line := &t.before, &h.keys[t.key]
+	if k.unsure || k.record == 0 {
+		return false
+	}
+	same := k.uid == "" || t.UID == "" || k.uid == t.UID
+	if t.Type == informer.Deleted {
+		return !k.present && same && t.place != never && t.place <= k.newest && t.place >= k.place
+	}
+	if !k.present || !same || t.Type == informer.Synced || k.version != t.ResourceVersion {
+		return false
+	}
+	_, again := line.find(t.ResourceVersion, t.UID, k.newest+1, h.seen(line, t.record))
+	return !again
+}
