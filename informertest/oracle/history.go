@@ -19,10 +19,9 @@ type History struct {
 	keys    []timeline
 	frames  []int // the records of runs and restores
 	epochs  []epoch
-	// tellings are the events of all calls, in order, and answers the records of the
-	// answers of the calls, by the calls' numbers; 0: none yet.
+	// tellings are the events of all calls, in order.
 	tellings []telling
-	answers  []int
+	calls    []call
 	// first is, for a write, the number of the record before which it can not have
 	// happened; nil where that is its own.
 	first []int
@@ -48,6 +47,8 @@ type state struct {
 	gone    bool
 	uid     types.UID
 	version string
+	// start is the first state of the same object.
+	start int
 }
 
 // epoch is the sequence of writes from one restore to the next.
@@ -91,12 +92,14 @@ func (h *History) add(n int, what any) {
 	case halt:
 		h.frames = append(h.frames, n)
 	case call:
-		h.answers = append(h.answers, 0)
+		h.calls = append(h.calls, w)
 		for _, e := range w.events {
 			h.mention(n, e.Key)
 		}
 	case answer:
-		h.answers[w.number] = n
+		for _, e := range h.calls[w.number].events {
+			h.mention(n, e.Key)
+		}
 	case rest:
 		for key := range w.stored {
 			h.timeline(key)
@@ -156,6 +159,10 @@ func (h *History) restored(n int, r restoration) {
 func (l *timeline) add(s state) {
 	if last := len(l.states) - 1; last >= 0 && !s.gone && !l.states[last].gone && l.states[last].uid != s.uid {
 		l.add(state{record: s.record, epoch: s.epoch, gone: true, uid: l.states[last].uid})
+	}
+	s.start = len(l.states)
+	if s.start > 0 && !s.gone && !l.states[s.start-1].gone {
+		s.start = l.states[s.start-1].start
 	}
 	if s.gone {
 		l.ends = append(l.ends, len(l.states))

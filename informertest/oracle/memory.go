@@ -36,7 +36,8 @@ type knowledge struct {
 	// place is the state that was acknowledged last, as a telling has it, and newest the
 	// newest one that is the same.
 	place, newest int
-	// record is the call that was acknowledged last.
+	// record is the call that was acknowledged last, or the beginning of the run that
+	// filled its storage; never: neither.
 	record int
 	// unsure: the handler may have taken in something else, or the informer may know
 	// something else, so that it may be told again.
@@ -49,6 +50,8 @@ type knowledge struct {
 	// excused is how many states the key had when the informer was released from
 	// telling of them.
 	excused int
+	// initial: an event of the first list is under way, or has failed.
+	initial bool
 	// together are the keys that have to come together again, in their order.
 	together []string
 }
@@ -70,8 +73,9 @@ type memory struct {
 	saved [2]int
 	// under are the calls under way, with the number of their first telling.
 	under map[int]int
-	// seen: this run was seen synced.
-	seen bool
+	// seen: this run was seen synced. Lists: it has asked for a list, as far as that is
+	// known.
+	seen, lists bool
 }
 
 func newMemory(h *History) *memory {
@@ -82,7 +86,7 @@ func newMemory(h *History) *memory {
 	return m
 }
 
-func nothing() knowledge { return knowledge{place: never, newest: never} }
+func nothing() knowledge { return knowledge{place: never, newest: never, record: never} }
 
 // step takes in a record.
 func (m *memory) step(n int) {
@@ -105,7 +109,9 @@ func (m *memory) step(n int) {
 	case surrender:
 		m.release(m.h.numbers[w.key], n)
 	case synced:
-		m.seen = m.running
+		m.seen = m.seen || m.running
+	case listed:
+		m.lists = true
 	}
 }
 
@@ -131,10 +137,11 @@ func (m *memory) start(n int, r Run) {
 	again := m.run > 0
 	m.run++
 	m.began, m.running, m.seen, m.now = n, true, false, r
+	m.lists = !m.h.options.SeesLists
 	clear(m.under)
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
-		k.calls, k.together = 0, nil
+		k.calls, k.together, k.initial = 0, nil, false
 		version, known := r.Known[line.key]
 		switch {
 		case r.Resumed == "" && len(r.Known) == 0:
@@ -143,7 +150,7 @@ func (m *memory) start(n int, r Run) {
 			*k = m.filled(line, version, known, n)
 		case r.Known != nil:
 			m.compare(k, line, version, known, n)
-		case m.killed && k.record >= m.saved[1] && (k.record > 0 || k.unsure):
+		case m.killed && (k.unsure || k.record != never && k.record >= m.saved[1]):
 			k.unsure, k.behind, k.forgotten = true, true, true
 			k.place = never
 		}
@@ -158,7 +165,7 @@ func (m *memory) start(n int, r Run) {
 func (m *memory) filled(line *timeline, version string, known bool, n int) knowledge {
 	k := nothing()
 	if known {
-		k.present, k.version = true, version
+		k.present, k.version, k.record = true, version, n
 		if at, ok := line.last(version, "", m.h.seen(line, n)); ok {
 			k.place, k.newest = at, at
 		}
@@ -168,13 +175,10 @@ func (m *memory) filled(line *timeline, version string, known bool, n int) knowl
 
 // compare notes that the informer may know something else than the handler.
 func (m *memory) compare(k *knowledge, line *timeline, version string, known bool, n int) {
-	if known == k.present && version == k.version && !k.unsure {
+	if known == k.present && (!known || version == k.version) {
 		return
 	}
 	k.unsure = true
-	if known == k.present && version == k.version {
-		return
-	}
 	k.behind, k.forgotten = true, k.present && !known
 	k.place = never
 	if at, ok := line.last(version, "", m.h.seen(line, n)); ok && known {
@@ -224,7 +228,9 @@ func (m *memory) begin(n int, c call) {
 		if m.tells {
 			m.h.tellings = append(m.h.tellings, m.tell(n, c, e))
 		}
-		m.keys[m.h.tellings[m.next].key].calls++
+		k := &m.keys[m.h.tellings[m.next].key]
+		k.calls++
+		k.initial = k.initial || e.IsInInitialList
 		m.next++
 	}
 	if len(c.events) == 0 {
@@ -257,6 +263,18 @@ func (m *memory) tell(n int, c call, e Event) telling {
 		}
 		t.place, t.back = place, true
 	}
+}
+
+// from is the record with which the history begins that shows what is wrong with t: of
+// what was acknowledged before, or of the state that t tells of.
+func (h *History) from(t *telling) int {
+	from, line := t.before.record, &h.keys[t.key]
+	for _, place := range []int{t.before.place, t.place} {
+		if place != never {
+			from = min(from, line.states[place].record)
+		}
+	}
+	return from
 }
 
 func (m *memory) end(a answer) {
@@ -301,7 +319,7 @@ func (m *memory) acknowledge(k *knowledge, t *telling) {
 		uid = m.h.keys[t.key].states[t.place].uid
 	}
 	k.present, k.uid, k.version = t.Type != informer.Deleted, uid, t.ResourceVersion
-	k.unsure, k.behind, k.forgotten, k.together = false, false, false, nil
+	k.unsure, k.behind, k.forgotten, k.initial, k.together = false, false, false, false, nil
 	k.record = t.record
 	if t.place == never {
 		return
@@ -327,5 +345,5 @@ func (m *memory) acknowledge(k *knowledge, t *telling) {
 func (m *memory) release(key, n int) {
 	k := &m.keys[key]
 	k.excused = m.h.written(&m.h.keys[key], n)
-	k.together = nil
+	k.initial, k.together = false, nil
 }

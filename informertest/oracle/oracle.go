@@ -35,6 +35,10 @@ type Options struct {
 	// replica that lags behind. The first list need not show all that existed when the
 	// run began then.
 	StaleLists bool
+	// SeesLists says that Listed is called. Without, a run that goes on from a version
+	// is taken to have listed as well, which excuses it from a deletion that only the
+	// handler of a killed run can know of.
+	SeesLists bool
 	// UpdatesReplace says that an object which took the place of another one of its
 	// name may be told as Updated, with no Deleted before it. Client-go's informers do
 	// so when a list shows the other object.
@@ -128,7 +132,8 @@ func (o *Oracle) Started(r Run) { o.record(r) }
 
 // Stopped records that the run is over: it has returned, and nobody is told of
 // anything any more; or killed, its process has died, and what was told since its last
-// checkpoint may be told again. What a killed run goes on to tell, in a test that only
+// checkpoint may be told again. One whose last checkpoint could not be saved is as good
+// as killed. What a killed run goes on to tell, in a test that only
 // plays a death, is not to be recorded.
 func (o *Oracle) Stopped(killed bool) { o.record(halt{killed}) }
 
@@ -186,8 +191,13 @@ func (o *Oracle) Told(events ...Event) (done func(err error)) {
 	}
 }
 
+// Listed records that the informer asks for a list, or for a watch that begins with
+// one. Options.SeesLists says that this is called.
+func (o *Oracle) Listed() { o.record(listed{}) }
+
 // Synced records that HasSynced was seen to be true. Only the first time in a run is
-// of interest.
+// of interest. For an informer that was synced in an earlier run of its own, HasSynced
+// is true from the beginning, and is not to be recorded again.
 func (o *Oracle) Synced() { o.record(synced{}) }
 
 // The sources of claims.

@@ -1,35 +1,359 @@
 package oracle_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest/oracle"
 )
 
-func TestCheckOfNothing(t *testing.T) {
-	require.NoError(t, oracle.New(oracle.Options{}).Check())
+// cases are histories of which each Validator has to find something, beside ones that
+// differ in no more than it takes to be right.
+var cases = []struct {
+	name string
+	opts oracle.Options
+	// both is how the two begin.
+	both, right, wrong string
+	// broken are the guarantees that wrong breaks, all of them; shown is in the message.
+	broken, shown string
+}{{
+	name:  "back in time",
+	both:  "start \n created a A v-x \n updated a A v-b \n",
+	right: "add a A v-x \n update a A v-b",
+	wrong: "add a A v-b \n update a A v-x",
+	// The versions have no order but that of the writes.
+	broken: "ordered", shown: "call 1: Updated a, version v-x, UID A",
+}, {
+	name:   "back before a deletion",
+	both:   "start \n created a A 1 \n updated a A 2 \n deleted a A 3 \n add a A 1 \n",
+	right:  "update a A 2 \n delete a A 3 \n settled",
+	wrong:  "delete a A 3 \n add a A 2",
+	broken: "ordered", shown: "server: Deleted a, version 3",
+}, {
+	name:   "resurrected by a proxy",
+	opts:   oracle.Options{Disorder: true},
+	both:   "start \n created a A 1 \n updated a A 2 \n add a A 2 \n",
+	right:  "deleted a A 3 \n delete a A 3 \n add a A 1",
+	wrong:  "update a A 1", // which is older, as everybody can see
+	broken: "ordered", shown: "back in time",
+}, {
+	name:   "two calls of one key",
+	both:   "start \n created a A 1 \n updated a A 2 \n add a A 1 : first\n",
+	right:  "end first \n update a A 2",
+	wrong:  "update a A 2 \n end first",
+	broken: "ordered", shown: "while another call of this key is under way",
+}, {
+	name:   "an update of what is not known",
+	both:   "start \n created a A 1 \n",
+	right:  "add a A 1",
+	wrong:  "update a A 1",
+	broken: "ordered", shown: "the handler does not know it",
+}, {
+	name:   "an update of a known object told as new",
+	both:   "created a A 1 \n updated a A 2 \n start known=a/1 \n",
+	right:  "update a A 2",
+	wrong:  "add a A 2 initial",
+	broken: "ordered", shown: "knows a in version 1",
+}, {
+	name:   "another object",
+	both:   "start \n created a A 1 \n deleted a A 2 \n created a B 3 \n add a A 1 \n",
+	right:  "delete a A 1 unknown \n add a B 3",
+	wrong:  "update a B 3",
+	broken: "ordered", shown: "knows another object, UID A",
+}, {
+	name:   "another object, with client-go",
+	opts:   oracle.Options{UpdatesReplace: true},
+	both:   "start \n created a A 1 \n deleted a A 2 \n created a B 3 \n add a A 1 \n",
+	right:  "update a B 3",
+	wrong:  "sync a B 3",
+	broken: "ordered", shown: "knows version 1",
+}, {
+	name:   "the keys of a batch that failed",
+	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 & add b B 2 : error\n updated b B 3 \n",
+	right:  "add a A 1 & update b B 3",
+	wrong:  "add a A 1",
+	broken: "ordered", shown: "not together with [a b]",
+}, {
+	name:   "a batch that has panicked is tried one by one",
+	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 & add b B 2 : panic\n",
+	right:  "add a A 1 \n add b B 2",
+	wrong:  "add a A 1 & add b B 2",
+	broken: "ordered", shown: "not together with [a]",
+}, {
+	name:   "told while no run is on",
+	both:   "created a A 1 \n start \n",
+	right:  "add a A 1 initial \n stop",
+	wrong:  "stop \n add a A 1 initial",
+	broken: "ordered", shown: "no run is on",
+}, {
+	name:   "told twice",
+	both:   "start \n created a A 1 \n",
+	right:  "add a A 1 : panic \n add a A 1",
+	wrong:  "add a A 1 \n update a A 1",
+	broken: "unique", shown: "call 1: Updated a, version 1",
+}, {
+	name:   "a deletion told twice",
+	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n",
+	right:  "delete a A 2 : error \n delete a A 1 unknown",
+	wrong:  "delete a A 2 \n delete a A 1 unknown",
+	broken: "unique", shown: "Deleted a, version 1, UID A, final state unknown",
+}, {
+	name:   "told as changed after a restart",
+	both:   "created a A 1 \n start known=a/1 \n",
+	right:  "sync a A 1",
+	wrong:  "update a A 1",
+	broken: "unique", shown: "knows a in version 1",
+}, {
+	name:   "told again after a kill",
+	both:   "created a A 1 \n start \n add a A 1 initial \n checkpoint 1 \n checkpoint 1 \n created b B 2 \n add b B 2 \n kill \n",
+	right:  "start resumed=1 \n add b B 2 \n settled",
+	wrong:  "start resumed=1 \n update a A 1",
+	broken: "unique", shown: "run killed",
+}, {
+	name:   "a deletion told again by a watch",
+	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n delete a A 2 \n stop \n",
+	right:  "start resumed=1 known= \n delete a A 2",
+	wrong:  "start resumed=2 known= \n delete a A 2",
+	broken: "unique", shown: "resumed from version 2",
+}, {
+	name:   "an update is lost",
+	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n",
+	right:  "update a A 2 \n settled",
+	wrong:  "settled",
+	broken: "reliable", shown: "acknowledged only in version 1, UID A, and there in version 2, UID A, since 4.000s",
+}, {
+	name:   "an object is never told",
+	both:   "start \n created a A 1 \n",
+	right:  "add a A 1 \n settled",
+	wrong:  "add a A 1 : error \n settled",
+	broken: "reliable", shown: "call 0 failed: full",
+}, {
+	name:   "a deletion is lost while nobody runs",
+	both:   "start \n created a A 1 \n add a A 1 \n stop \n deleted a A 2 \n start known=a/1 \n",
+	right:  "delete a A 1 unknown \n settled",
+	wrong:  "settled",
+	broken: "reliable", shown: "its deletion was not acknowledged",
+}, {
+	name: "what was given up comes with the next change",
+	both: "start \n created a A 1 \n add a A 1 : panic \n gave-up a \n",
+	// And what the handler has ended its goroutine for.
+	right:  "settled \n updated a A 2 \n update a A 2 : exit \n settled",
+	wrong:  "updated a A 2 \n settled",
+	broken: "reliable", shown: "gave up a",
+}, {
+	name:   "only a killed run knew it",
+	opts:   oracle.Options{SeesLists: true},
+	both:   "start \n created a A 1 \n add a A 1 \n kill \n deleted a A 2 \n",
+	right:  "start resumed=0 known= \n listed \n settled",
+	wrong:  "start resumed=0 known= \n settled",
+	broken: "reliable", shown: "run killed",
+}, {
+	name:   "a handler that begins with nothing",
+	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 \n add b B 2 \n stop \n deleted a A 3 \n start \n",
+	right:  "add b B 2 initial \n settled",
+	wrong:  "settled",
+	broken: "reliable", shown: "not acknowledged, and there in version 2",
+}, {
+	name:   "deletes what lives",
+	both:   "start \n created a A 1 \n add a A 1 \n",
+	right:  "deleted a A 2 \n created a B 3 \n delete a A 1 unknown",
+	wrong:  "delete a A 1 unknown",
+	broken: "no-false-delete", shown: "there all the time since version 1",
+}, {
+	name:   "deletes what was created again",
+	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n created a B 3 \n delete a A 2 \n add a B 3 \n updated a B 4 \n",
+	right:  "deleted a B 5 \n delete a B 5",
+	wrong:  "delete a B 3 unknown",
+	broken: "no-false-delete", shown: "there all the time since version 3",
+}, {
+	name:   "deletes what a restore has left",
+	both:   "start \n created a A 1 \n add a A 1 \n created b B 2 \n",
+	right:  "restored 0 \n delete a A 1 unknown",
+	wrong:  "restored 1 a/A/1 \n delete a A 1 unknown",
+	broken: "no-false-delete", shown: "server: restored to version 1, with a in version 1",
+}, {
+	name:   "deletes what a restore has brought back",
+	both:   "start \n created a A 1 \n updated a A 2 \n add a A 2 \n deleted a A 3 \n",
+	right:  "restored 1 a/A/1 \n delete a A 3 \n add a A 1",
+	wrong:  "delete a A 3 \n restored 1 a/A/1 \n add a A 1 \n delete a A 1 unknown",
+	broken: "no-false-delete", shown: "restored to version 1",
+}, {
+	name:   "deletes what a storage knows without its UID",
+	both:   "created a A 1 \n created b B 2 \n deleted b B 3 \n start known=a/1,b/2 \n",
+	right:  "delete b B 2 unknown \n sync a A 1",
+	wrong:  "delete b B 2 unknown \n delete a - 1 unknown",
+	broken: "no-false-delete", shown: "knows a in version 1",
+}, {
+	name:   "a state that never was",
+	both:   "start \n created a A 1 \n add a A 1 \n",
+	right:  "updated a A 2 \n update a A 2",
+	wrong:  "update a A 2",
+	broken: "authentic", shown: "the server never had that version",
+}, {
+	name:   "the UID of another object",
+	both:   "start \n created a A 1 \n",
+	right:  "add a A 1",
+	wrong:  "add a X 1",
+	broken: "authentic", shown: "on the server, that version has UID A",
+}, {
+	name:   "a deletion of what never was",
+	both:   "start \n created a A 1 \n deleted a A 2 \n created b B 3 \n add a A 1 \n",
+	right:  "delete a A 2",
+	wrong:  "delete a A 3",
+	broken: "authentic", shown: "nor its deletion",
+}, {
+	name:   "of an epoch before",
+	both:   "start \n created a A 1 \n updated a A 2 \n restored 1 a/A/1 \n",
+	right:  "add a A 2 \n update a A 1",
+	wrong:  "add a A 3",
+	broken: "authentic", shown: "never had that version",
+}, {
+	name:   "a checkpoint that comes too early",
+	both:   "start \n created a A 1 \n created b B 2 \n add b B 2 \n",
+	right:  "checkpoint 0 \n add a A 1 \n checkpoint 2",
+	wrong:  "checkpoint 1",
+	broken: "resumable", shown: "checkpoint claims all up to version 1",
+}, {
+	name:   "goes on too late after a kill",
+	both:   "start \n created a A 1 \n add a A 1 \n checkpoint 1 \n updated a A 2 \n update a A 2 : never \n kill \n",
+	right:  "start resumed=1 known=a/1",
+	wrong:  "start resumed=2 known=a/2",
+	broken: "resumable", shown: "resumed from version 2",
+}, {
+	name:   "a checkpoint with less than its version says",
+	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n update a A 2 \n kill \n",
+	right:  "start resumed=1 known=a/1 \n kill \n start resumed=2 known=a/2",
+	wrong:  "start resumed=2 known=a/1",
+	broken: "resumable", shown: "known in version 1, and in version 2 before version 2",
+}, {
+	name:   "what was acknowledged is not saved at the end of a run",
+	both:   "start \n created a A 1 \n add a A 1 \n",
+	right:  "kill \n start known=b/0 \n add a A 1 \n kill",
+	wrong:  "stop \n start known=b/0",
+	broken: "resumable", shown: "the next run does not know it",
+}, {
+	name:   "a status that comes too early",
+	both:   "start \n created a A 1 \n add a A 1 : call\n other 5 \n",
+	right:  "status 0 \n end call \n status 5",
+	wrong:  "status 5",
+	broken: "bookmarkable", shown: "version 1 is not",
+}, {
+	name:   "a status past a deletion",
+	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 3 \n created b B 7 \n deleted b B 8 \n created c C 9 \n",
+	right:  "status 2 \n delete a A 3 \n status 8",
+	wrong:  "status 4",
+	broken: "bookmarkable", shown: "the deletion in version 3",
+}, {
+	name:   "opaque versions",
+	both:   "start \n created a A v-z \n other v-y \n created b B v-x \n add a A v-z \n",
+	right:  "status v-y \n status v-unknown",
+	wrong:  "status v-x",
+	broken: "bookmarkable", shown: "status claims all up to version v-x",
+}, {
+	name:   "a status of an epoch before",
+	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n update a A 2 \n restored 1 a/A/1 \n",
+	right:  "updated a A 2 \n status 2 \n update a A 1 \n update a A 2 \n updated a A 3 \n update a A 3 \n status 3",
+	wrong:  "updated a A 2 \n updated a A 3 \n status 3",
+	broken: "bookmarkable", shown: "restored to version 1",
+}, {
+	name:   "told as initial after the list",
+	both:   "created a A 1 \n start \n add a A 1 initial \n created b B 2 \n",
+	right:  "add b B 2 initial \n synced",
+	wrong:  "synced \n add b B 2 initial",
+	broken: "initial-list", shown: "after the informer was seen synced",
+}, {
+	name:   "not told as initial",
+	both:   "created a A 1 \n start \n",
+	right:  "updated a A 2 \n add a A 2 \n synced",
+	wrong:  "add a A 1 \n synced",
+	broken: "initial-list", shown: "which was there when the run began",
+}, {
+	name:   "synced before the handler has returned",
+	both:   "start \n created a A 1 \n add a A 1 initial : call\n",
+	right:  "end call \n synced",
+	wrong:  "synced \n end call",
+	broken: "synced", shown: "has not returned, or has failed",
+}, {
+	name:   "synced before the handler has succeeded",
+	both:   "start \n created a A 1 \n add a A 1 initial : error\n",
+	right:  "add a A 1 initial \n synced",
+	wrong:  "synced \n add a A 1",
+	broken: "synced", shown: "call 0 failed: full",
+}, {
+	name:   "synced too early",
+	both:   "created a A 1 \n start \n created b B 2 \n",
+	right:  "add a A 1 initial \n synced",
+	wrong:  "add b B 2 initial \n synced",
+	broken: "synced", shown: "there in version 1 before the run began, is not acknowledged",
+}, {
+	name:   "synced before a deletion",
+	both:   "created a A 1 \n deleted a A 2 \n start known=a/1 \n",
+	right:  "delete a A 1 unknown \n synced",
+	wrong:  "synced",
+	broken: "synced", shown: "the deletion of this object, gone before the run began",
+}, {
+	name:   "synced before it runs",
+	right:  "start \n synced",
+	wrong:  "synced",
+	broken: "synced", shown: "before any run began",
+}, {
+	name:   "more than the budget",
+	opts:   oracle.Options{Informers: 2},
+	right:  "queued 1200 1000 100",
+	wrong:  "queued 1201 1000 100",
+	broken: "memory", shown: "1201 bytes queued of 1000, largest object 100",
+}, {
+	name:   "stored is another version",
+	both:   "start \n created a A 1 \n updated a A 2 \n add a A 2 \n",
+	right:  "settled a/2",
+	wrong:  "settled a/1",
+	broken: "equal", shown: "settled, stored is 1",
+}, {
+	name:   "stored is what is gone",
+	both:   "start \n created a A 1 \n deleted a A 2 \n created b B 3 \n add b B 3 \n",
+	right:  "settled b/3",
+	wrong:  "settled b/3 a/1",
+	broken: "equal", shown: "gone since version 2",
+}, {
+	name:   "not stored",
+	both:   "start \n created a A 1 \n add a A 1 \n",
+	right:  "settled a/1",
+	wrong:  "settled -",
+	broken: "equal", shown: "settled, not stored",
+}}
+
+func TestValidators(t *testing.T) {
+	caught := map[string]bool{}
+	for _, c := range cases {
+		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
+			require.NoError(t, play(t, c.opts, c.both+c.right).Check(), "right")
+			err := play(t, c.opts, c.both+c.wrong).Check()
+			require.Equal(t, []string{c.broken}, guarantees(err), "%v", err)
+			require.ErrorContains(t, err, c.shown)
+		})
+		caught[c.broken] = true
+	}
+	for _, v := range oracle.Validators() {
+		require.True(t, caught[v.Name], "no history is wrong for %s", v.Name)
+		require.NotEmpty(t, v.Doc)
+	}
 }
 
-func TestBackInTime(t *testing.T) {
-	o := oracle.New(oracle.Options{})
-	o.Started(oracle.Run{})
-	o.Wrote(oracle.Write{Type: oracle.Created, Key: "a", UID: "A", ResourceVersion: "v-x"})
-	o.Wrote(oracle.Write{Type: oracle.Updated, Key: "a", UID: "A", ResourceVersion: "v-b"})
-	o.Told(oracle.Event{Type: informer.Added, Key: "a", UID: "A", ResourceVersion: "v-b"})(nil)
-	require.NoError(t, o.Check())
-	o.Told(oracle.Event{Type: informer.Updated, Key: "a", UID: "A", ResourceVersion: "v-x"})(nil)
-	require.ErrorContains(t, o.Check(), "ordered: a: Updated a, version v-x, UID A: back in time")
-}
-
-func TestStoredIsNotWhatTheServerHas(t *testing.T) {
-	o := oracle.New(oracle.Options{})
-	o.Started(oracle.Run{})
-	o.Wrote(oracle.Write{Type: oracle.Created, Key: "a", UID: "A", ResourceVersion: "1"})
-	o.Settled(map[string]string{"a": "1"})
-	require.NoError(t, o.Check())
-	o.Settled(map[string]string{})
-	require.ErrorContains(t, o.Check(), "equal: a: not stored")
+func TestALongHistoryIsCut(t *testing.T) {
+	text := "start \n created a A 1 \n add a A 1 \n"
+	for i := range 100 {
+		text += fmt.Sprintf("updated a A %d \n created b%d B 1%d \n", i+2, i, i)
+	}
+	found := violations(play(t, oracle.Options{}, text+"delete a A 1 unknown").Check())
+	require.Len(t, found, 1)
+	lines := found[0].History
+	require.Len(t, lines, 31)
+	require.Contains(t, lines[0], "run started")
+	require.Contains(t, lines[1], "server: Created a, version 1, UID A")
+	require.Contains(t, lines[10], "more")
+	require.Contains(t, lines[30], "call 1: Deleted a")
+	require.NotContains(t, strings.Join(lines, "\n"), "b1")
 }

@@ -24,7 +24,7 @@ func checkOrdered(h *History) []*Violation {
 			for i := m.next; i < len(h.tellings) && h.tellings[i].record == n; i++ {
 				t := &h.tellings[i]
 				if reason := m.misplaced(t); reason != "" {
-					found = append(found, h.violation("ordered", t.Key, reason, t.before.record, n))
+					found = append(found, h.violation("ordered", t.Key, reason, h.from(t), n))
 				}
 			}
 		}
@@ -45,7 +45,7 @@ func (m *memory) misplaced(t *telling) string {
 		return fmt.Sprintf("%s, and not together with %v, as when it failed", t.text(), k.together)
 	case t.repeats(m.h):
 		return "" // not in the wrong order, but twice
-	case t.back && !m.disordered(t):
+	case t.back && !m.disordered(t) && !m.h.lives(t):
 		return fmt.Sprintf("%s: back in time, acknowledged is version %s", t.text(), k.version)
 	case k.unsure:
 		return ""
@@ -90,21 +90,4 @@ func (m *memory) unfit(t *telling) string {
 		return fmt.Sprintf("%s, and the handler knows another object, UID %s", t.text(), k.uid)
 	}
 	return ""
-}
-
-// repeats reports whether t tells what was acknowledged, without a reason.
-func (t *telling) repeats(h *History) bool {
-	k, line := &t.before, &h.keys[t.key]
-	if k.unsure || k.record == 0 {
-		return false
-	}
-	same := k.uid == "" || t.UID == "" || k.uid == t.UID
-	if t.Type == informer.Deleted {
-		return !k.present && same && t.place != never && t.place <= k.newest && t.place >= k.place
-	}
-	if !k.present || !same || t.Type == informer.Synced || k.version != t.ResourceVersion {
-		return false
-	}
-	_, again := line.find(t.ResourceVersion, t.UID, k.newest+1, h.seen(line, t.record))
-	return !again
 }

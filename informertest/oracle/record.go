@@ -13,7 +13,7 @@ import (
 // record is one thing that happened. It does not change.
 type record struct {
 	at time.Duration // since the Oracle was made
-	// what is a Write, restoration, Run, halt, call, answer, synced, claim, sample, rest
+	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, rest
 	// or surrender.
 	what any
 }
@@ -25,6 +25,7 @@ type (
 	}
 	halt   struct{ killed bool }
 	synced struct{}
+	listed struct{}
 	claim  struct{ source, version string }
 	sample struct{ bytes, limit, largest int64 }
 	rest   struct{ stored map[string]string }
@@ -122,6 +123,8 @@ func describe(what any, key string) string {
 		return fmt.Sprintf("call %d returned", w.number)
 	case synced:
 		return "seen synced"
+	case listed:
+		return "list asked for"
 	case claim:
 		return fmt.Sprintf("%s claims all up to version %s", w.source, w.version)
 	case sample:

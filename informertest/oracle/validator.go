@@ -3,7 +3,7 @@ package oracle
 // Validator judges one guarantee.
 type Validator struct {
 	Name string
-	// Doc is the guarantee, in a sentence.
+	// Doc is the guarantee, in a sentence or two.
 	Doc   string
 	Check func(*History) []*Violation
 }
@@ -12,6 +12,15 @@ type Validator struct {
 func Validators() []Validator {
 	return []Validator{
 		ordered(),
+		unique(),
+		reliable(),
+		noFalseDelete(),
+		authentic(),
+		resumable(),
+		bookmarkable(),
+		initialList(),
+		syncedDone(),
+		memoryBound(),
 		equal(),
 	}
 }

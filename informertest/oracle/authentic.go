@@ -1,0 +1,82 @@
+package oracle
+
+import (
+	"fmt"
+
+	"github.com/rvinformer/informer"
+)
+
+func authentic() Validator {
+	return Validator{
+		Name: "authentic",
+		Doc: "What is told of an object is a state that the server had: name, UID and version belong together. " +
+			"A Deleted has the version of the deletion, or one of that object. An object stays as it is while it is lent.",
+		Check: checkAuthentic,
+	}
+}
+
+func checkAuthentic(h *History) []*Violation {
+	var found []*Violation
+	blame := func(key, reason string, from, to int) {
+		found = append(found, h.violation("authentic", key, reason, from, to))
+	}
+	for i := range h.tellings {
+		t := &h.tellings[i]
+		if reason := h.forged(t); reason != "" {
+			blame(t.Key, fmt.Sprintf("%s: %s", t.text(), reason), 0, t.record)
+		}
+	}
+	begun := map[int]int{}
+	for n, r := range h.records {
+		switch w := r.what.(type) {
+		case call:
+			begun[w.number] = n
+			for _, wrong := range w.wrong {
+				blame(wrong.key, wrong.what, n, n)
+			}
+		case answer:
+			for _, wrong := range w.wrong {
+				blame(wrong.key, wrong.what, begun[w.number], n)
+			}
+		}
+	}
+	return found
+}
+
+// forged is what in t the server never had.
+func (h *History) forged(t *telling) string {
+	line := &h.keys[t.key]
+	seen := h.seen(line, t.record)
+	switch {
+	case t.Key == "":
+		return "it has no key"
+	case t.Type == informer.Deleted:
+		return t.forgedEnd(line, seen)
+	case t.place != never:
+		return ""
+	}
+	if at, ok := line.find(t.ResourceVersion, "", 0, seen); ok {
+		return fmt.Sprintf("on the server, that version has UID %s", line.states[at].uid)
+	}
+	return "the server never had that version"
+}
+
+// forgedEnd is what in a deletion the server never had.
+func (t *telling) forgedEnd(line *timeline, seen int) string {
+	sameUID, sameVersion := t.UID == "" || seen == 0, t.ResourceVersion == "" || t.ResourceVersion == t.before.version || seen == 0
+	for _, s := range line.states[:seen] {
+		if sameUID && sameVersion {
+			break
+		}
+		same := t.UID == "" || t.UID == s.uid
+		sameUID = sameUID || same
+		sameVersion = sameVersion || same && s.version == t.ResourceVersion
+	}
+	switch {
+	case !sameUID:
+		return "the server never had an object with that UID"
+	case !sameVersion:
+		return "the server never had that object in that version, nor its deletion"
+	}
+	return ""
+}

@@ -1,0 +1,165 @@
+package oracle
+
+import (
+	"container/heap"
+	"fmt"
+)
+
+func bookmarkable() Validator {
+	return Validator{
+		Name: "bookmarkable",
+		Doc: "Up to the version that the informer's status claims, which bookmarks move on as well, everything is acknowledged: " +
+			"the newest state of each object, or its deletion if it was ever told.",
+		Check: func(h *History) []*Violation {
+			return checkClaims("bookmarkable", h, func(what any) (version string, ok bool) {
+				c, ok := what.(claim)
+				return c.version, ok && c.source != FromCheckpoint
+			})
+		},
+	}
+}
+
+// checkClaims checks the claims among the records.
+func checkClaims(guarantee string, h *History, claimed func(what any) (version string, ok bool)) []*Violation {
+	var found []*Violation
+	d := newDebts(h)
+	for n, r := range h.records {
+		d.step(n)
+		version, ok := claimed(r.what)
+		if !ok || version == "" || !d.knows(r.what) {
+			continue
+		}
+		to, ok := d.judged(version, n)
+		if !ok {
+			continue
+		}
+		for key := range d.due(to) {
+			line := &h.keys[key]
+			reason := fmt.Sprintf("all up to version %s is acknowledged, it is said, and %s is not", version, line.states[d.owed[key]].brief())
+			found = append(found, h.violation(guarantee, line.key, reason, d.told(key), n))
+		}
+	}
+	return found
+}
+
+// debts are what is not acknowledged of each key while the records go by.
+type debts struct {
+	*memory
+	// owed is the first state of a key that is not acknowledged and has to be; never: none.
+	owed  []int
+	queue debtQueue
+}
+
+type debt struct{ key, place, record int }
+
+func newDebts(h *History) *debts {
+	d := &debts{memory: newMemory(h), owed: make([]int, len(h.keys))}
+	for i := range d.owed {
+		d.owed[i] = never
+	}
+	return d
+}
+
+func (d *debts) step(n int) {
+	var batch []telling
+	if a, ok := d.h.records[n].what.(answer); ok {
+		if first, ok := d.under[a.number]; ok {
+			batch = d.h.batch(first)
+		}
+	}
+	d.memory.step(n)
+	switch w := d.h.records[n].what.(type) {
+	case Write:
+		if w.Type != Other {
+			d.update(d.h.numbers[w.Key], n)
+		}
+	case restoration, Run:
+		for key := range d.owed {
+			d.update(key, n)
+		}
+	case answer:
+		for i := range batch {
+			d.update(batch[i].key, n)
+		}
+	}
+}
+
+// update finds what is owed of a key after a record.
+func (d *debts) update(key, n int) {
+	k, line := &d.keys[key], &d.h.keys[key]
+	owed := never
+	switch last := d.h.written(line, n+1) - 1; {
+	case last <= k.newest || k.present && k.newest == never:
+	case k.present:
+		owed = k.newest + 1
+	case !line.states[last].gone: // of what came and went, nobody has to be told
+		owed = max(line.states[last].start, k.newest+1)
+	}
+	if owed != d.owed[key] && owed != never {
+		heap.Push(&d.queue, debt{key, owed, line.states[owed].record})
+	}
+	d.owed[key] = owed
+}
+
+// due yields the keys of which something is owed that was written until a record. It
+// does so once for each debt.
+func (d *debts) due(to int) func(yield func(key int) bool) {
+	return func(yield func(key int) bool) {
+		for len(d.queue) > 0 && d.queue[0].record <= to {
+			first := heap.Pop(&d.queue).(debt)
+			if d.owed[first.key] == first.place && !yield(first.key) {
+				return
+			}
+		}
+	}
+}
+
+// judged returns the record up to which a claim says that all is acknowledged. It is
+// false for a version that this epoch does not have yet, or an earlier one had too: who
+// has not noticed the restore means that.
+func (d *debts) judged(version string, n int) (to int, ok bool) {
+	for i := range d.epoch {
+		e := &d.h.epochs[i]
+		if len(e.writes) == 0 {
+			continue
+		}
+		if _, had := e.versions[version]; had {
+			return 0, false
+		}
+		newest := d.h.versionOf(e.writes[len(e.writes)-1])
+		if order, err := d.h.options.Compare(newest, version); err == nil && order >= 0 {
+			return 0, false
+		}
+	}
+	to, ok = d.h.position(d.epoch, version)
+	_, own := d.h.epochs[d.epoch].versions[version]
+	return to, ok && !(own && d.h.earliest(to) > n)
+}
+
+// knows reports whether it is known what the handler had acknowledged where a run goes
+// on from a version.
+func (d *debts) knows(what any) bool {
+	r, started := what.(Run)
+	return !started || d.run > 1 || r.Known != nil
+}
+
+// brief is a state in a few words.
+func (s state) brief() string {
+	if s.gone {
+		return fmt.Sprintf("the deletion in version %s", s.version)
+	}
+	return "version " + s.version
+}
+
+type debtQueue []debt
+
+func (q debtQueue) Len() int           { return len(q) }
+func (q debtQueue) Less(i, j int) bool { return q[i].record < q[j].record }
+func (q debtQueue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *debtQueue) Push(x any)        { *q = append(*q, x.(debt)) }
+
+func (q *debtQueue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}

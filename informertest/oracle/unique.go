@@ -1,0 +1,43 @@
+package oracle
+
+import (
+	"fmt"
+
+	"github.com/rvinformer/informer"
+)
+
+func unique() Validator {
+	return Validator{
+		Name:  "unique",
+		Doc:   "What was acknowledged is not told again, unless a call failed, or the run goes on from before it.",
+		Check: checkUnique,
+	}
+}
+
+func checkUnique(h *History) []*Violation {
+	var found []*Violation
+	for i := range h.tellings {
+		if t := &h.tellings[i]; t.repeats(h) {
+			reason := fmt.Sprintf("%s, which was acknowledged before", t.text())
+			found = append(found, h.violation("unique", t.Key, reason, h.from(t), t.record))
+		}
+	}
+	return found
+}
+
+// repeats reports whether t tells what was acknowledged, without a reason.
+func (t *telling) repeats(h *History) bool {
+	k, line := &t.before, &h.keys[t.key]
+	if k.unsure || k.record == never {
+		return false
+	}
+	same := k.uid == "" || t.UID == "" || k.uid == t.UID
+	if t.Type == informer.Deleted {
+		return !k.present && same && t.place != never && k.place <= t.place && t.place <= k.newest
+	}
+	if !k.present || !same || t.Type == informer.Synced || k.version != t.ResourceVersion {
+		return false
+	}
+	_, again := line.find(t.ResourceVersion, t.UID, k.newest+1, h.seen(line, t.record))
+	return !again
+}
