@@ -42,6 +42,31 @@ func checkClaims(guarantee string, h *History, claimed func(what any) (version s
 	return found
 }
 
+// judged returns the record up to which a claim says that all is acknowledged. It is
+// false for a version that this epoch does not have yet, or an earlier one had too: who
+// has not noticed the restore means that. Without a list, nobody can notice.
+func (m *memory) judged(version string, n int) (to int, ok bool) {
+	if m.unnoticed {
+		return 0, false
+	}
+	for i := range m.epoch {
+		e := &m.h.epochs[i]
+		if len(e.writes) == 0 {
+			continue
+		}
+		if _, had := e.versions[version]; had {
+			return 0, false
+		}
+		newest := m.h.versionOf(e.writes[len(e.writes)-1])
+		if order, err := m.h.options.Compare(newest, version); err == nil && order >= 0 {
+			return 0, false
+		}
+	}
+	to, ok = m.h.position(m.epoch, version)
+	_, own := m.h.epochs[m.epoch].versions[version]
+	return to, ok && !(own && m.h.earliest(to) > n)
+}
+
 // debts are what is not acknowledged of each key while the records go by.
 type debts struct {
 	*memory
@@ -73,7 +98,7 @@ func (d *debts) step(n int) {
 		if w.Type != Other {
 			d.update(d.h.numbers[w.Key], n)
 		}
-	case restoration, Run:
+	case restoration, Run, listed:
 		for key := range d.owed {
 			d.update(key, n)
 		}
@@ -89,8 +114,8 @@ func (d *debts) update(key, n int) {
 	k, line := &d.keys[key], &d.h.keys[key]
 	owed := never
 	switch last := d.h.written(line, n+1) - 1; {
-	case last <= k.newest || k.present && k.newest == never:
-	case k.present:
+	case last <= k.newest || k.present && k.newest == never || d.wentBack(k, line.states[last]):
+	case k.present && !k.lost:
 		owed = k.newest + 1
 	case !line.states[last].gone: // of what came and went, nobody has to be told
 		owed = max(line.states[last].start, k.newest+1)
@@ -114,28 +139,6 @@ func (d *debts) due(to int) func(yield func(key int) bool) {
 	}
 }
 
-// judged returns the record up to which a claim says that all is acknowledged. It is
-// false for a version that this epoch does not have yet, or an earlier one had too: who
-// has not noticed the restore means that.
-func (d *debts) judged(version string, n int) (to int, ok bool) {
-	for i := range d.epoch {
-		e := &d.h.epochs[i]
-		if len(e.writes) == 0 {
-			continue
-		}
-		if _, had := e.versions[version]; had {
-			return 0, false
-		}
-		newest := d.h.versionOf(e.writes[len(e.writes)-1])
-		if order, err := d.h.options.Compare(newest, version); err == nil && order >= 0 {
-			return 0, false
-		}
-	}
-	to, ok = d.h.position(d.epoch, version)
-	_, own := d.h.epochs[d.epoch].versions[version]
-	return to, ok && !(own && d.h.earliest(to) > n)
-}
-
 // knows reports whether it is known what the handler had acknowledged where a run goes
 // on from a version.
 func (d *debts) knows(what any) bool {
@@ -145,6 +148,9 @@ func (d *debts) knows(what any) bool {
 
 // brief is a state in a few words.
 func (s state) brief() string {
+	if s.gone && s.version == "" {
+		return "that a restore has taken it away"
+	}
 	if s.gone {
 		return fmt.Sprintf("the deletion in version %s", s.version)
 	}

@@ -43,7 +43,7 @@ func (m *memory) unequal(key, n int, stored map[string]string) (reason string, f
 	}
 	switch s := line.states[at]; {
 	case s.gone && has:
-		return fmt.Sprintf("stored in version %s, and is gone since version %s", version, s.version), line.since(at)
+		return fmt.Sprintf("stored in version %s, and is gone since %s", version, m.h.when(s)), line.since(at)
 	case !s.gone && !has:
 		return fmt.Sprintf("not stored, and there in version %s", s.version), line.since(at)
 	case !s.gone && version != s.version:

@@ -3,6 +3,7 @@ package oracle
 import (
 	"slices"
 	"sort"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -71,6 +72,15 @@ func newHistory(options Options, records []record) *History {
 		m.step(n)
 	}
 	return h
+}
+
+// String is all that was recorded, a line for each record.
+func (h *History) String() string {
+	var b strings.Builder
+	for _, r := range h.records {
+		b.WriteString(r.line("") + "\n")
+	}
+	return b.String()
 }
 
 // add indexes a record.
@@ -241,6 +251,16 @@ func (l *timeline) findEnd(uid types.UID, from, before int) (int, bool) {
 	return -1, false
 }
 
+// findEndIn is findEnd, but of the deletion with that version if there is one.
+func (l *timeline) findEndIn(version string, uid types.UID, from, before int) (int, bool) {
+	for _, i := range l.ends[sort.SearchInts(l.ends, from):] {
+		if i < before && l.states[i].version == version && version != "" && (uid == "" || l.states[i].uid == uid) {
+			return i, true
+		}
+	}
+	return l.findEnd(uid, from, before)
+}
+
 // last is the newest of the states before another that has an object of that version
 // and UID.
 func (l *timeline) last(version string, uid types.UID, before int) (int, bool) {
@@ -250,4 +270,11 @@ func (l *timeline) last(version string, uid types.UID, before int) (int, bool) {
 		}
 	}
 	return -1, false
+}
+
+// ambiguous reports whether several objects had a version, which a restore can bring
+// about.
+func (l *timeline) ambiguous(version string) bool {
+	places := l.versions[version]
+	return slices.ContainsFunc(places, func(i int) bool { return l.states[i].uid != l.states[places[0]].uid })
 }

@@ -49,8 +49,9 @@ func (m *memory) mislabelled(t *telling) string {
 // nothing of the key when the run began, and it has not changed since.
 func (m *memory) listed(t *telling) bool {
 	k, line := &t.before, &m.h.keys[t.key]
-	unknown := !k.present && !k.unsure && k.record <= m.began && m.now.Known[t.Key] == "" && k.excused == 0
-	return unknown && m.beganWithList() && t.place != never && m.unchanged(line, t.place, t.record)
+	_, known := m.now.Known[t.Key]
+	first := !known && !k.present && !k.unsure && k.record <= m.began && k.excused == 0
+	return first && m.beganWithList() && t.place != never && m.unchanged(line, t.place, t.record)
 }
 
 // beganWithList reports whether this run has begun with a list that shows what there was.

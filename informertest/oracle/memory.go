@@ -33,9 +33,10 @@ type knowledge struct {
 	present bool
 	uid     types.UID // empty: not known
 	version string
-	// place is the state that was acknowledged last, as a telling has it, and newest the
-	// newest one that is the same.
-	place, newest int
+	// place is the state that was acknowledged last, as a telling has it, and same the
+	// newest one then that was the same. Newest is the newest one that is, restores
+	// after that included.
+	place, same, newest int
 	// record is the call that was acknowledged last, or the beginning of the run that
 	// filled its storage; never: neither.
 	record int
@@ -43,8 +44,8 @@ type knowledge struct {
 	// something else, so that it may be told again.
 	unsure bool
 	// behind: the run began with something else than the handler had. Forgotten: it
-	// began with nothing of it, although the handler had it.
-	behind, forgotten bool
+	// began with nothing of it, although the handler had it. Lost: it has listed since.
+	behind, forgotten, lost bool
 	// calls is how many calls of the key are under way.
 	calls int
 	// excused is how many states the key had when the informer was released from
@@ -71,11 +72,13 @@ type memory struct {
 	killed     bool
 	// saved are the records of the last two checkpoints, the last one first.
 	saved [2]int
+	// unnoticed: there was no list since a restore, so that a watch may have gone on as if
+	// nothing had happened.
+	unnoticed bool
 	// under are the calls under way, with the number of their first telling.
 	under map[int]int
-	// seen: this run was seen synced. Lists: it has asked for a list, as far as that is
-	// known.
-	seen, lists bool
+	// seen: this run was seen synced.
+	seen bool
 }
 
 func newMemory(h *History) *memory {
@@ -86,14 +89,21 @@ func newMemory(h *History) *memory {
 	return m
 }
 
-func nothing() knowledge { return knowledge{place: never, newest: never, record: never} }
+func nothing() knowledge { return knowledge{place: never, same: never, newest: never, record: never} }
 
 // step takes in a record.
 func (m *memory) step(n int) {
 	switch w := m.h.records[n].what.(type) {
+	case Write:
+		if w.Type != Other {
+			m.keep(m.h.numbers[w.Key], n)
+		}
 	case restoration:
 		m.epoch++
-		m.keep(n)
+		m.unnoticed = m.run > 0
+		for key := range m.keys {
+			m.keep(key, n)
+		}
 	case Run:
 		m.start(n, w)
 	case halt:
@@ -101,7 +111,7 @@ func (m *memory) step(n int) {
 	case call:
 		m.begin(n, w)
 	case answer:
-		m.end(w)
+		m.end(n, w)
 	case claim:
 		if w.source == FromCheckpoint {
 			m.saved = [2]int{n, m.saved[0]}
@@ -111,17 +121,17 @@ func (m *memory) step(n int) {
 	case synced:
 		m.seen = m.seen || m.running
 	case listed:
-		m.lists = true
+		m.unnoticed = false
+		m.lose()
 	}
 }
 
-// keep notes that a restore has left alone what the handler knows.
-func (m *memory) keep(n int) {
-	for i := range m.keys {
-		k, line := &m.keys[i], &m.h.keys[i]
-		if at, ok := m.h.at(line, n+1); ok && k.is(line.states[at]) {
-			k.newest = at
-		}
+// keep notes that a key has come to be what the handler knows. A restore can leave it
+// alone, and a version can come again after one.
+func (m *memory) keep(key, n int) {
+	k, line := &m.keys[key], &m.h.keys[key]
+	if at, ok := m.h.at(line, n+1); ok && k.is(line.states[at]) {
+		k.newest = max(k.newest, at)
 	}
 }
 
@@ -137,14 +147,14 @@ func (m *memory) start(n int, r Run) {
 	again := m.run > 0
 	m.run++
 	m.began, m.running, m.seen, m.now = n, true, false, r
-	m.lists = !m.h.options.SeesLists
+	m.unnoticed = m.unnoticed && r.Resumed != ""
 	clear(m.under)
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
 		k.calls, k.together, k.initial = 0, nil, false
 		version, known := r.Known[line.key]
 		switch {
-		case r.Resumed == "" && len(r.Known) == 0:
+		case r.Resumed == "" && r.Known == nil:
 			*k = nothing()
 		case r.Known != nil && !again:
 			*k = m.filled(line, version, known, n)
@@ -159,41 +169,56 @@ func (m *memory) start(n int, r Run) {
 		}
 	}
 	m.killed = false
+	if !m.h.options.SeesLists {
+		m.lose()
+	}
+}
+
+// lose notes that the informer asks for a list, which does not tell that something is
+// gone of which the informer does not know.
+func (m *memory) lose() {
+	for i := range m.keys {
+		k := &m.keys[i]
+		k.lost = k.lost || k.forgotten
+	}
 }
 
 // filled is what the handler knows of what a storage was filled with.
 func (m *memory) filled(line *timeline, version string, known bool, n int) knowledge {
 	k := nothing()
-	if known {
+	if known && version == "" {
+		k.unsure = true
+	} else if known {
 		k.present, k.version, k.record = true, version, n
-		if at, ok := line.last(version, "", m.h.seen(line, n)); ok {
-			k.place, k.newest = at, at
-		}
+		seen := m.h.seen(line, n)
+		k.place, _ = line.find(version, "", 0, seen)
+		k.same, _ = line.last(version, "", seen)
+		k.newest = k.same
 	}
 	return k
 }
 
 // compare notes that the informer may know something else than the handler.
 func (m *memory) compare(k *knowledge, line *timeline, version string, known bool, n int) {
-	if known == k.present && (!known || version == k.version) {
+	if known == k.present && (!known || version == k.version && !line.ambiguous(version)) {
+		k.behind, k.forgotten, k.lost = false, false, false
 		return
 	}
-	k.unsure = true
-	k.behind, k.forgotten = true, k.present && !known
+	k.unsure, k.behind, k.forgotten = true, true, k.present && version == ""
 	k.place = never
-	if at, ok := line.last(version, "", m.h.seen(line, n)); ok && known {
-		k.place = at
+	if known {
+		k.place, _ = line.find(version, "", 0, m.h.seen(line, n))
 	}
 }
 
 // replay notes that a watch from a version shows again what came after it: of what is
 // gone, there is nothing to compare that with, nor where versions have no order.
 func (m *memory) replay(k *knowledge, line *timeline, from string) {
-	if k.place == never {
+	if k.same == never {
 		return
 	}
 	resumed, ok := m.h.position(m.epoch, from)
-	if ok && line.states[k.place].record <= resumed {
+	if ok && line.states[k.same].record <= resumed {
 		return
 	}
 	if k.present {
@@ -215,6 +240,7 @@ func (m *memory) stop(h halt) {
 			m.keys[t.key].unsure = true
 		}
 	}
+	clear(m.under) // who is dead acknowledges nothing
 }
 
 // batch is the tellings of one call, from its first one on.
@@ -250,7 +276,7 @@ func (m *memory) tell(n int, c call, e Event) telling {
 		if uid == "" {
 			uid = t.before.uid
 		}
-		find = func(from int) (int, bool) { return line.findEnd(uid, from, seen) }
+		find = func(from int) (int, bool) { return line.findEndIn(e.ResourceVersion, uid, from, seen) }
 	}
 	var ok bool
 	if t.place, ok = find(max(0, t.before.place)); ok {
@@ -277,7 +303,7 @@ func (h *History) from(t *telling) int {
 	return from
 }
 
-func (m *memory) end(a answer) {
+func (m *memory) end(n int, a answer) {
 	first, ok := m.under[a.number]
 	if !ok {
 		return // of a run before
@@ -290,6 +316,7 @@ func (m *memory) end(a answer) {
 		k.calls--
 		if a.err == nil {
 			m.acknowledge(k, t)
+			m.keep(t.key, n)
 			continue
 		}
 		k.unsure = true
@@ -319,26 +346,29 @@ func (m *memory) acknowledge(k *knowledge, t *telling) {
 		uid = m.h.keys[t.key].states[t.place].uid
 	}
 	k.present, k.uid, k.version = t.Type != informer.Deleted, uid, t.ResourceVersion
-	k.unsure, k.behind, k.forgotten, k.initial, k.together = false, false, false, false, nil
+	k.unsure, k.behind, k.forgotten, k.lost, k.initial, k.together = false, false, false, false, false, nil
 	k.record = t.record
 	if t.place == never {
 		return
 	}
-	k.place, k.newest = t.place, t.place
-	line := &m.h.keys[t.key]
-	seen := m.h.seen(line, t.record)
-	if t.Type == informer.Deleted {
-		for from := t.place; ; from = k.newest + 1 {
-			at, ok := line.findEnd(uid, from, seen)
-			if !ok {
-				return
-			}
-			k.newest = at
-		}
+	k.place = t.place
+	k.same = max(t.place, m.h.latest(t, uid))
+	k.newest = k.same
+}
+
+// latest is the newest state that t can tell of, if its object has that UID.
+func (h *History) latest(t *telling, uid types.UID) int {
+	line := &h.keys[t.key]
+	seen := h.seen(line, t.record)
+	if t.Type != informer.Deleted {
+		at, _ := line.last(t.ResourceVersion, uid, seen)
+		return at
 	}
-	if at, ok := line.last(t.ResourceVersion, uid, seen); ok {
-		k.newest = at
+	at := never
+	for next, ok := line.findEnd(uid, t.place, seen); ok; next, ok = line.findEnd(uid, at+1, seen) {
+		at = next
 	}
+	return at
 }
 
 // release excuses the informer from telling of a key as it is.

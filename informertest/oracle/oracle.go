@@ -37,8 +37,12 @@ type Options struct {
 	StaleLists bool
 	// SeesLists says that Listed is called. Without, a run that goes on from a version
 	// is taken to have listed as well, which excuses it from a deletion that only the
-	// handler of a killed run can know of.
+	// handler of a killed run can know of; and of what is claimed after a restore, only
+	// that of runs which began after it, with a list, is judged.
 	SeesLists bool
+	// Resyncs says that what has not changed may be told as Updated now and then, as
+	// informers with a resync period do.
+	Resyncs bool
 	// UpdatesReplace says that an object which took the place of another one of its
 	// name may be told as Updated, with no Deleted before it. Client-go's informers do
 	// so when a list shows the other object.
@@ -120,9 +124,13 @@ type Run struct {
 	// checkpoint, or kept it from its last run. Empty: it lists.
 	Resumed string
 	// Known is what its storage holds when it begins, versions by key: from the run
-	// before, from a checkpoint, or filled by the program. The handler knows that too,
-	// and what it has acknowledged. It is the Oracle's to keep. Nil with Resumed set
-	// means all that was acknowledged, but for what a killed run may not have saved.
+	// before, from a checkpoint, or filled by the program. In the first run the handler
+	// knows that too; later it knows what it has acknowledged, and an empty map says
+	// that only the informer begins with nothing. An empty version is that of an object
+	// which the handler may have begun to take in. It is the Oracle's to keep.
+	//
+	// Nil with Resumed set means all that was acknowledged, but for what a killed run
+	// may not have saved since the last checkpoint but one: a save takes its time.
 	Known map[string]string
 }
 
@@ -220,7 +228,8 @@ func (o *Oracle) Claimed(source, rv string) { o.record(claim{source, rv}) }
 func (o *Oracle) Queued(bytes, limit, largest int64) { o.record(sample{bytes, limit, largest}) }
 
 // Settled records that there are no faults and all is quiet: the handler was told of
-// everything that it will be told of. Stored is what the informer's store holds then,
+// everything that it will be told of. After a restore that takes a list: a watch may go
+// on as if nothing had happened. Stored is what the informer's store holds then,
 // versions by key; nil: it has none, or nobody looked. It is the Oracle's to keep.
 func (o *Oracle) Settled(stored map[string]string) { o.record(rest{stored}) }
 

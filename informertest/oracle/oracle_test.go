@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,6 +40,13 @@ var cases = []struct {
 	right:  "deleted a A 3 \n delete a A 3 \n add a A 1",
 	wrong:  "update a A 1", // which is older, as everybody can see
 	broken: "ordered", shown: "back in time",
+}, {
+	name:   "out of order by a proxy, where versions have no order",
+	opts:   oracle.Options{Disorder: true},
+	both:   "start \n created a A v-x \n updated a A v-b \n add a A v-b \n",
+	right:  "update a A v-x",
+	wrong:  "sync a A v-x",
+	broken: "ordered", shown: "the handler knows version v-b",
 }, {
 	name:   "two calls of one key",
 	both:   "start \n created a A 1 \n updated a A 2 \n add a A 1 : first\n",
@@ -94,6 +102,13 @@ var cases = []struct {
 	right:  "add a A 1 : panic \n add a A 1",
 	wrong:  "add a A 1 \n update a A 1",
 	broken: "unique", shown: "call 1: Updated a, version 1",
+}, {
+	name:   "told twice by a resync",
+	opts:   oracle.Options{Resyncs: true},
+	both:   "start \n created a A 1 \n add a A 1 \n",
+	right:  "update a A 1",
+	wrong:  "add a A 1",
+	broken: "unique", shown: "call 1: Added a",
 }, {
 	name:   "a deletion told twice",
 	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n",
@@ -193,6 +208,19 @@ var cases = []struct {
 	wrong:  "update a A 2",
 	broken: "authentic", shown: "the server never had that version",
 }, {
+	name:   "a write that is recorded late",
+	opts:   oracle.Options{Late: 2 * time.Second},
+	both:   "start \n add a A 1 \n other 5 \n",
+	right:  "created a A 1 \n settled",
+	wrong:  "other 6 \n created a A 1 \n settled",
+	broken: "authentic", shown: "the server never had that version",
+}, {
+	name:   "what was there before the recording",
+	both:   "restored 7 a/A/1 \n start \n",
+	right:  "add a A 1 initial \n synced \n settled a/1",
+	wrong:  "add a A 7 initial",
+	broken: "authentic", shown: "restored to version 7",
+}, {
 	name:   "the UID of another object",
 	both:   "start \n created a A 1 \n",
 	right:  "add a A 1",
@@ -247,6 +275,12 @@ var cases = []struct {
 	wrong:  "status 4",
 	broken: "bookmarkable", shown: "the deletion in version 3",
 }, {
+	name:   "a status in a version that nobody has written",
+	both:   "start \n created a A 10 \n created b B 20 \n created c C 30 \n add a A 10 \n",
+	right:  "status 15",
+	wrong:  "status 25",
+	broken: "bookmarkable", shown: "b: all up to version 25 is acknowledged, it is said, and version 20 is not",
+}, {
 	name:   "opaque versions",
 	both:   "start \n created a A v-z \n other v-y \n created b B v-x \n add a A v-z \n",
 	right:  "status v-y \n status v-unknown",
@@ -254,9 +288,16 @@ var cases = []struct {
 	broken: "bookmarkable", shown: "status claims all up to version v-x",
 }, {
 	name:   "a status of an epoch before",
-	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n update a A 2 \n restored 1 a/A/1 \n",
-	right:  "updated a A 2 \n status 2 \n update a A 1 \n update a A 2 \n updated a A 3 \n update a A 3 \n status 3",
-	wrong:  "updated a A 2 \n updated a A 3 \n status 3",
+	opts:   oracle.Options{SeesLists: true},
+	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n update a A 2 \n restored 1 a/A/1 \n updated a A 2 \n updated a A 3 \n",
+	right:  "status 3 \n listed \n status 2 \n update a A 3 \n status 3",
+	wrong:  "listed \n status 3",
+	broken: "bookmarkable", shown: "restored to version 1",
+}, {
+	name:   "a status of a run that began after a restore",
+	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n restored 1 a/A/1 \n stop \n start known=a/1 \n updated a A 3 \n",
+	right:  "update a A 3 \n status 3",
+	wrong:  "status 3",
 	broken: "bookmarkable", shown: "restored to version 1",
 }, {
 	name:   "told as initial after the list",
@@ -282,6 +323,13 @@ var cases = []struct {
 	right:  "add a A 1 initial \n synced",
 	wrong:  "synced \n add a A 1",
 	broken: "synced", shown: "call 0 failed: full",
+}, {
+	name:   "synced with a list that is stale",
+	opts:   oracle.Options{StaleLists: true},
+	both:   "created a A 1 \n start \n",
+	right:  "synced \n add a A 1",
+	wrong:  "add a A 1 initial : call \n synced",
+	broken: "synced", shown: "has not returned",
 }, {
 	name:   "synced too early",
 	both:   "created a A 1 \n start \n created b B 2 \n",
@@ -316,7 +364,7 @@ var cases = []struct {
 	both:   "start \n created a A 1 \n deleted a A 2 \n created b B 3 \n add b B 3 \n",
 	right:  "settled b/3",
 	wrong:  "settled b/3 a/1",
-	broken: "equal", shown: "gone since version 2",
+	broken: "equal", shown: "stored in version 1, and is gone since 3.000s",
 }, {
 	name:   "not stored",
 	both:   "start \n created a A 1 \n add a A 1 \n",

@@ -47,7 +47,7 @@ func (m *memory) missing(key, n int) string {
 	case m.excuses(key, n):
 		return ""
 	case !ok || line.states[at].gone:
-		if !k.present || k.forgotten && m.lists {
+		if !k.present || k.lost {
 			return ""
 		}
 		if !ok {

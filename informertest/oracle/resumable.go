@@ -27,36 +27,36 @@ func checkResumable(h *History) []*Violation {
 // checkLeft checks what runs begin with.
 func checkLeft(h *History) []*Violation {
 	var found []*Violation
-	d := newDebts(h)
+	m := newMemory(h)
 	for n, r := range h.records {
 		if run, ok := r.what.(Run); ok && run.Known != nil {
 			to, resumes := 0, false
 			if run.Resumed != "" {
-				to, resumes = d.judged(run.Resumed, n)
+				to, resumes = m.judged(run.Resumed, n)
 			}
 			for key := range h.keys {
-				reason := d.unsaved(key, run)
+				reason := m.unsaved(key, run)
 				if reason == "" && resumes {
-					reason = d.outdated(key, run, to, n)
+					reason = m.outdated(key, run, to, n)
 				}
 				if reason != "" {
-					found = append(found, h.violation("resumable", h.keys[key].key, reason, d.told(key), n))
+					found = append(found, h.violation("resumable", h.keys[key].key, reason, m.told(key), n))
 				}
 			}
 		}
-		d.step(n)
+		m.step(n)
 	}
 	return found
 }
 
 // unsaved is what of a key was acknowledged for sure, and a run that follows one that
 // was not killed does not know.
-func (d *debts) unsaved(key int, run Run) string {
-	k := &d.keys[key]
-	if d.run == 0 || d.killed || k.unsure {
+func (m *memory) unsaved(key int, run Run) string {
+	k := &m.keys[key]
+	if m.run == 0 || m.killed || k.unsure {
 		return ""
 	}
-	switch version, known := run.Known[d.h.keys[key].key]; {
+	switch version, known := run.Known[m.h.keys[key].key]; {
 	case k.present && !known:
 		return fmt.Sprintf("acknowledged in version %s, and the next run does not know it", k.version)
 	case !k.present && known:
@@ -68,29 +68,32 @@ func (d *debts) unsaved(key int, run Run) string {
 }
 
 // outdated is what of a key a run that goes on from the write to does not know.
-func (d *debts) outdated(key int, run Run, to, n int) string {
-	line := &d.h.keys[key]
-	at, ok := d.h.at(line, to+1)
+func (m *memory) outdated(key int, run Run, to, n int) string {
+	line := &m.h.keys[key]
+	at, ok := m.h.at(line, to+1)
 	if !ok {
 		return ""
 	}
 	version, known := run.Known[line.key]
+	if known && version == "" {
+		return ""
+	}
 	s := line.states[at]
 	switch {
 	case known && s.gone:
-		if _, later := line.find(version, "", at, d.h.seen(line, n)); later {
+		if _, later := line.find(version, "", at, m.h.seen(line, n)); later {
 			return ""
 		}
 		return fmt.Sprintf("known in version %s, and gone before version %s, from which the run goes on", version, run.Resumed)
 	case s.gone:
 		return ""
 	case known:
-		if _, ok := line.find(version, "", at, d.h.seen(line, n)); ok {
+		if _, ok := line.find(version, "", at, m.h.seen(line, n)); ok {
 			return ""
 		}
 		return fmt.Sprintf("known in version %s, and in version %s before version %s, from which the run goes on", version, s.version, run.Resumed)
 	}
-	if _, gone := line.findEnd(s.uid, at, d.h.seen(line, n)); gone {
+	if _, gone := line.findEnd(s.uid, at, m.h.seen(line, n)); gone {
 		return "" // acknowledged later, or it came and went
 	}
 	return fmt.Sprintf("not known, and in version %s before version %s, from which the run goes on", s.version, run.Resumed)

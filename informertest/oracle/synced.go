@@ -49,7 +49,7 @@ func (m *memory) unsyncedKey(key, n int) string {
 		return ""
 	case k.is(line.states[at]) || m.wentBack(k, line.states[at]):
 		return ""
-	case line.states[at].gone && k.forgotten && m.lists:
+	case line.states[at].gone && k.lost:
 		return ""
 	case line.states[at].gone:
 		return fmt.Sprintf("synced, and the deletion of this object, gone before the run began, is not acknowledged: known is version %s", k.version)

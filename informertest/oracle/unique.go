@@ -33,9 +33,11 @@ func (t *telling) repeats(h *History) bool {
 	}
 	same := k.uid == "" || t.UID == "" || k.uid == t.UID
 	if t.Type == informer.Deleted {
-		return !k.present && same && t.place != never && k.place <= t.place && t.place <= k.newest
+		_, again := line.findEnd(t.UID, k.same+1, h.seen(line, t.record))
+		return !k.present && same && k.place != never && !again
 	}
-	if !k.present || !same || t.Type == informer.Synced || k.version != t.ResourceVersion {
+	resync := t.Type == informer.Updated && h.options.Resyncs
+	if !k.present || !same || t.Type == informer.Synced || resync || k.version != t.ResourceVersion {
 		return false
 	}
 	_, again := line.find(t.ResourceVersion, t.UID, k.newest+1, h.seen(line, t.record))
