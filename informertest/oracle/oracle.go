@@ -43,6 +43,10 @@ type Options struct {
 	// Resyncs says that what has not changed may be told as Updated now and then, as
 	// informers with a resync period do.
 	Resyncs bool
+	// Unreadable says that there are objects which the informer can not read. It is told
+	// of them by something later, and so neither its status nor that it is synced says
+	// anything of what is acknowledged.
+	Unreadable bool
 	// UpdatesReplace says that an object which took the place of another one of its
 	// name may be told as Updated, with no Deleted before it. Client-go's informers do
 	// so when a list shows the other object.

@@ -45,6 +45,8 @@ func (m *memory) unsyncedKey(key, n int) string {
 	switch {
 	case k.initial:
 		return "synced, and a call with this object of the first list has not returned, or has failed"
+	case m.h.options.Unreadable:
+		return ""
 	case !ok || !m.beganWithList() || !m.unchanged(line, at, n) || m.excuses(key, n):
 		return ""
 	case k.is(line.states[at]) || m.wentBack(k, line.states[at]):
