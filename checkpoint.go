@@ -24,7 +24,8 @@ var ErrCheckpointInUse = errors.New("checkpoint in use")
 // again what it was told after the checkpoint was saved. HasSynced is true when the
 // server has accepted that version. Where the server does not have it any more (410),
 // or not yet (it was restored from a backup), or where an object could not be read, the
-// informer lists, and tells what differs, deletions included. One thing is lost then,
+// informer lists, and tells what differs, deletions included. So it does after a crash
+// where versions are no numbers: nobody could know then what it was told already. One thing is lost then,
 // and only after a crash: the deletion of an object of which the handler was first told
 // after the checkpoint was saved.
 //

@@ -330,7 +330,7 @@ func (c *checkpointer) run(ctx context.Context, queue *deltaqueue.Queue) {
 		}
 		began := time.Now()
 		pause := c.interval
-		if err := c.save(ctx, queue); err == nil {
+		if err := c.save(ctx, queue, false); err == nil {
 			pause = (checkpointShare - 1) * time.Since(began)
 			c.reflector.forget(c.failure)
 			c.failure = nil
@@ -349,28 +349,39 @@ func (c *checkpointer) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
 	unsaved := c.unsaved.Load()
 	switch {
 	case c.completed.Load():
-		news := unsaved > 0 || c.moved(queue)
+		news := unsaved > 0 || c.moved(queue, false)
 		c.completed.Store(news)
 		return news
 	case unsaved >= c.changes, ticked && unsaved > 0:
 		return true
 	default:
-		return ticked && time.Since(c.savedAt) >= checkpointLonger*c.interval && c.moved(queue)
+		return ticked && time.Since(c.savedAt) >= checkpointLonger*c.interval && c.moved(queue, false)
 	}
 }
 
 // moved tells whether the run could go on from another version than the saved one.
-func (c *checkpointer) moved(queue *deltaqueue.Queue) bool {
-	return c.covered(queue.SafeResumePoint()) != c.saved
+func (c *checkpointer) moved(queue *deltaqueue.Queue, ended bool) bool {
+	return c.covered(safePoint(queue, queue.SafeResumePoint(), ended)) != c.saved
+}
+
+// safePoint is resume if another run can go on from there. What was acknowledged beyond
+// it is shown again, and known by its version to be old. Versions without an order do not
+// tell that, so with them nothing may lie beyond: the run has ended, and everything is
+// acknowledged.
+func safePoint(queue *deltaqueue.Queue, resume string, ended bool) string {
+	if ordered(resume) || ended && queue.Drained() {
+		return resume
+	}
+	return ""
 }
 
 // end saves what is not saved and unlocks the store. Ctx has ended.
 func (c *checkpointer) end(ctx context.Context, queue *deltaqueue.Queue) {
 	// Who does not know what it is of has nothing to put into the store.
-	if c.identified && (c.unsaved.Load() > 0 || c.moved(queue) || len(c.storage.unsettledKeys()) > 0) {
+	if c.identified && (c.unsaved.Load() > 0 || c.moved(queue, true) || len(c.storage.unsettledKeys()) > 0) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
 		defer cancel()
-		if err := c.save(ctx, queue); err != nil {
+		if err := c.save(ctx, queue, true); err != nil {
 			c.reflector.fail(err)
 		}
 	}
@@ -388,8 +399,8 @@ func (c *checkpointer) release() {
 	c.unlock = nil
 }
 
-// save saves what is acknowledged.
-func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue) error {
+// save saves what is acknowledged. Ended tells that nothing more will be.
+func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) error {
 	if c.refused {
 		return nil
 	}
@@ -404,7 +415,7 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue) error 
 	completed, unsaved := c.completed.Swap(false), c.unsaved.Swap(0)
 	// Before the first entry is read: no entry is older than it was at this version.
 	// And before the gaps are counted: a gap after it does not matter.
-	resume := queue.SafeResumePoint()
+	resume := safePoint(queue, queue.SafeResumePoint(), ended)
 	resume = c.covered(resume)
 	metadata := c.source.metadata()
 	if resume != "" {

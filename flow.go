@@ -53,7 +53,7 @@ func (f *flow) run(ctx context.Context) {
 	}
 	acknowledged, resume := f.acknowledged(), ""
 	if f.checkpointer != nil {
-		resume = f.checkpointer.begin(ctx, acknowledged)
+		resume = f.checkpointer.begin(ctx, f.safePoint(acknowledged))
 	}
 	if resume != "" {
 		acknowledged = resume
@@ -81,6 +81,16 @@ func (f *flow) acknowledged() string {
 		return ""
 	}
 	return f.queue.ResumePoint()
+}
+
+// safePoint is the acknowledged version if another run can go on from there without a list.
+func (f *flow) safePoint(acknowledged string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.queue == nil {
+		return ""
+	}
+	return safePoint(f.queue, acknowledged, true)
 }
 
 // newestKnown is the newest resource version that the storage has or that was read.

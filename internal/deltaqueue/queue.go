@@ -117,6 +117,8 @@ type Queue struct {
 
 	// observed is the newest resource version that the producer has put in full.
 	observed string
+	// ahead tells that something was put since.
+	ahead bool
 	// tombstones are of what was put since the last generation began.
 	tombstones tombstones
 	// passed is set while entries that were dropped without acknowledgement may
@@ -316,6 +318,7 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 		heap.Remove(&q.parked, e.heapIndex)
 		q.readyLocked(e)
 	}
+	q.ahead = true
 	before := e.bytes()
 	e.Deltas = Merge(e.Deltas, d)
 	q.grownLocked(e.bytes()-before, reserved)

@@ -18,7 +18,15 @@ type passedOver struct {
 func (q *Queue) Observed(resourceVersion string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.observed = resourceVersion
+	q.observed, q.ahead = resourceVersion, false
+}
+
+// Drained reports whether everything that was put is acknowledged, and nothing was put
+// beyond ResumePoint.
+func (q *Queue) Drained() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.order.entries == 0 && q.passedLocked() == nil && !q.ahead
 }
 
 // ResumePoint is the resource version up to which everything is acknowledged:

@@ -1,0 +1,122 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// action is what a line does. Its error is that of a script that can not go on.
+type action func(ctx context.Context, p *player) error
+
+// settling is longer than a watch that has gone silent may last.
+const settling = 40 * time.Minute
+
+// verbs are the actions but for "fault". Each reads its arguments.
+var verbs = map[string]func(a *args) action{
+	"create":     onKeys((*player).create),
+	"update":     onKeys((*player).update),
+	"delete":     onKeys((*player).remove),
+	"recreate":   onKeys((*player).recreate),
+	"fill":       parseFill,
+	"churn":      parseChurn,
+	"other":      parseOther,
+	"compact":    do(func(p *player) { p.server.Compact() }),
+	"backup":     do(func(p *player) { p.backup = p.server.Backup() }),
+	"restore":    parseRestore,
+	"rewind":     parseRewind,
+	"vanish":     do((*player).vanish),
+	"return":     do((*player).comeBack),
+	"disconnect": do(func(p *player) { p.server.CloseClientConnections() }),
+	"heal":       do(func(p *player) { p.server.Heal() }),
+
+	"informer": parseInformer,
+	"handler":  parseHandler,
+	"hold":     do(func(p *player) { p.behaviour.hold() }),
+	"release":  do(func(p *player) { p.behaviour.release() }),
+	"start":    parseStart,
+	"stop":     parseStop,
+	"fuse":     parseFuse,
+	"kill":     simple((*player).kill),
+	"full":     parseFull,
+
+	"wait":   parseWait,
+	"mark":   do((*player).mark),
+	"expect": parseExpect,
+	"settle": parseSettle,
+	"relist": simple((*player).relist),
+}
+
+// do is an action without arguments that can not fail, simple one that can.
+func do(play func(p *player)) func(a *args) action {
+	return simple(func(p *player) error {
+		play(p)
+		return nil
+	})
+}
+
+func simple(play func(p *player) error) func(a *args) action {
+	return func(*args) action {
+		return func(_ context.Context, p *player) error { return play(p) }
+	}
+}
+
+func onKeys(play func(p *player, key string) error) func(a *args) action {
+	return func(a *args) action {
+		keys := a.keys()
+		return func(_ context.Context, p *player) error {
+			for _, key := range keys {
+				if err := play(p, key); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+}
+
+func parseWait(a *args) action {
+	d := a.duration(0)
+	return func(ctx context.Context, _ *player) error { return sleep(ctx, d) }
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func parseSettle(a *args) action {
+	d := a.duration(settling)
+	return func(ctx context.Context, p *player) error { return p.settle(ctx, d) }
+}
+
+// settle takes all faults away and has the oracle compare what is left.
+func (p *player) settle(ctx context.Context, d time.Duration) error {
+	if p.run == nil {
+		return errors.New("no informer runs that could settle")
+	}
+	p.server.Heal()
+	p.behaviour.set(manners{})
+	p.behaviour.release()
+	p.shelf.full(0)
+	p.process.light(0)
+	if p.process.isDead() {
+		return errors.New("the process is dead")
+	}
+	if err := sleep(ctx, d); err != nil {
+		return err
+	}
+	p.run.sample()
+	var stored map[string]string
+	if p.subject.Stored != nil {
+		stored = p.subject.Stored()
+	}
+	p.oracle.Settled(stored)
+	return nil
+}

@@ -1,0 +1,49 @@
+package script
+
+import "time"
+
+// Config is what a line "informer" asks for. A [Maker] does with it what it can.
+type Config struct {
+	// List is how complete sets are read: list=auto, paged, full or watch-list.
+	List string
+	// Decode is the form of the objects: decode=unstructured, raw, metadata or typed.
+	Decode string
+	// Media is what the client asks for: media=json or protobuf.
+	Media string
+	// Page is the number of objects in a page: page=N. 0: the default.
+	Page int
+	// Budget is the bytes that may wait for the handler: budget=N. 0: the default.
+	Budget int
+	// Workers is the number of calls side by side: workers=N. 0: the default.
+	Workers int
+	// Batch is the most events in a batch: batch=N. 0: no batches, but a handler.
+	Batch int
+	// IgnoreSynced is that the handler is not to hear of what has not changed: synced=ignored.
+	IgnoreSynced bool
+	// Checkpoint is that what was acknowledged is kept across restarts: checkpoint=on.
+	Checkpoint bool
+	// Interval and Changes are how often that is saved: interval=D and changes=N. 0: the default.
+	Interval time.Duration
+	Changes  int
+	// Stall is the silence after which a watch counts as broken: stall=D. 0: the default.
+	Stall time.Duration
+}
+
+func parseConfig(a *args) Config {
+	return Config{
+		List:         a.namedOne("list", "auto", "paged", "full", "watch-list"),
+		Decode:       a.namedOne("decode", "unstructured", "raw", "metadata", "typed"),
+		Media:        a.namedOne("media", "json", "protobuf"),
+		Page:         a.namedCount("page", 0),
+		Budget:       a.namedCount("budget", 0),
+		Workers:      a.namedCount("workers", 0),
+		Batch:        a.namedCount("batch", 0),
+		IgnoreSynced: a.namedOne("synced", "told", "ignored") == "ignored",
+		Checkpoint:   a.namedOne("checkpoint", "off", "on") == "on",
+		Interval:     a.namedDuration("interval", 0),
+		Changes:      a.namedCount("changes", 0),
+		Stall:        a.namedDuration("stall", 0),
+	}
+}
+
+func defaultConfig() Config { return parseConfig(newArgs(nil)) }

@@ -1,0 +1,193 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// patience is how long an expectation may take to come true.
+const patience = 10 * time.Second
+
+// counts are what was counted since the mark.
+type counts struct {
+	mu     sync.Mutex
+	told   map[string]int // "added ns/name"
+	calls  int
+	errors int
+	total  int // calls since the beginning
+}
+
+func (c *counts) tell(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told[what]++
+	c.calls++
+	c.total++
+}
+
+func (c *counts) failed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.errors++
+}
+
+func (c *counts) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.told)
+	c.calls, c.errors = 0, 0
+}
+
+func (c *counts) of(what string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told[what]
+}
+
+func (c *counts) all() (calls, errors int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls, c.errors
+}
+
+func (c *counts) sum() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.total
+}
+
+// mark makes expectations count from here.
+func (p *player) mark() {
+	p.counts.reset()
+	p.server.ResetRequests()
+}
+
+// measures are what "expect" can compare with a number.
+var measures = map[string]func(p *player) int{
+	"lists":     func(p *player) int { return p.requests(true, false) },
+	"watches":   func(p *player) int { return p.requests(false, false) },
+	"unlimited": func(p *player) int { return p.requests(true, true) },
+	"errors": func(p *player) int {
+		_, errors := p.counts.all()
+		return errors
+	},
+	"calls": func(p *player) int {
+		calls, _ := p.counts.all()
+		return calls
+	},
+}
+
+// requests counts the lists or watches of the resource since the mark; a watch-list is a list.
+func (p *player) requests(lists, unlimited bool) int {
+	n := 0
+	for _, r := range p.server.Requests() {
+		if r.GroupVersionResource != pods || r.Verb != "list" && r.Verb != "watch" {
+			continue
+		}
+		streams := r.Options.SendInitialEvents != nil && *r.Options.SendInitialEvents
+		isList := r.Verb == "list" || streams
+		if isList != lists || unlimited && (streams || r.Options.Limit != 0) {
+			continue
+		}
+		n++
+	}
+	return n
+}
+
+func parseExpect(a *args) action {
+	if word := a.word(""); word != "" {
+		return parseExpectWord(a, word)
+	}
+	var name, value string
+	for name, value = range a.named {
+		delete(a.named, name)
+		break
+	}
+	op := "="
+	if name != "" && (strings.HasSuffix(name, "<") || strings.HasSuffix(name, ">")) {
+		op = name[len(name)-1:] + op
+		name = name[:len(name)-1]
+	}
+	measure := measures[name]
+	want, err := strconv.Atoi(value)
+	if measure == nil || err != nil {
+		a.fail(errors.New("expect needs synced, not synced, told, or something that can be counted with =N, <=N or >=N"))
+	}
+	return expectation(func(p *player) error {
+		got := measure(p)
+		if op == "=" && got == want || op == "<=" && got <= want || op == ">=" && got >= want {
+			return nil
+		}
+		return fmt.Errorf("there are %d", got)
+	})
+}
+
+func parseExpectWord(a *args, word string) action {
+	switch word {
+	case "synced":
+		return expectSynced(true)
+	case "not":
+		if next := a.word(""); next != "synced" {
+			a.fail(fmt.Errorf("%q is not expected", next))
+		}
+		return expectSynced(false)
+	case "told":
+		change, key, times := a.word(""), a.keys(), a.namedCount("times", -1)
+		if !slices.Contains([]string{"added", "updated", "deleted", "synced"}, change) {
+			a.fail(fmt.Errorf("%q is neither added, updated, deleted nor synced", change))
+		}
+		return expectation(func(p *player) error {
+			for _, key := range key {
+				got := p.counts.of(change + " " + key)
+				if times < 0 && got == 0 || times >= 0 && got != times {
+					return fmt.Errorf("%s was told %d times", key, got)
+				}
+			}
+			return nil
+		})
+	}
+	a.fail(fmt.Errorf("%q is not expected", word))
+	return nil
+}
+
+func expectSynced(want bool) action {
+	return expectation(func(p *player) error {
+		if p.subject == nil {
+			return errors.New("there is no informer")
+		}
+		if got := p.subject.HasSynced(); got != want {
+			return fmt.Errorf("HasSynced is %v", got)
+		}
+		return nil
+	})
+}
+
+// expectation waits a little for what is to be. That it is not does not end the script.
+func expectation(check func(p *player) error) action {
+	return func(ctx context.Context, p *player) error {
+		for begin := time.Now(); ; {
+			err := check(p)
+			if err == nil {
+				return nil
+			}
+			if time.Since(begin) >= patience {
+				p.miss(err)
+				return nil
+			}
+			if err := sleep(ctx, patience/20); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// miss notes that the line under way was not met.
+func (p *player) miss(err error) {
+	p.result.Expectations = append(p.result.Expectations, fmt.Errorf("%s:%d: %q: %w", p.script.Name, p.at.line, p.at.text, err))
+}

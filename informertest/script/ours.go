@@ -1,0 +1,146 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest/oracle"
+	"github.com/rvinformer/informer/internal/checkpoint"
+)
+
+var listModes = map[string]informer.ListMode{
+	"auto": informer.ListModeAuto, "paged": informer.ListModePaged, "full": informer.ListModeFull, "watch-list": informer.ListModeWatchList,
+}
+
+func example(decode string) runtime.Object {
+	switch decode {
+	case "raw":
+		return &informer.RawObject{}
+	case "metadata":
+		return &metav1.PartialObjectMetadata{}
+	case "typed":
+		return &corev1.Pod{}
+	}
+	return &unstructured.Unstructured{}
+}
+
+// Ours makes a ResourceVersionInformer. A script in which handlers panic needs utilruntime.ReallyCrash to be false.
+func Ours(s Setup) (*Subject, error) {
+	if s.Media == "protobuf" {
+		s.Client.ContentType = runtime.ContentTypeProtobuf
+		s.Client.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	}
+	factory, err := informer.NewDynamicListerWatcherFactory(s.Client)
+	if err != nil {
+		return nil, err
+	}
+	config := informer.InformerConfig{
+		ListerWatcher:      factory.ForResource("", s.Resource),
+		Storage:            s.Storage,
+		ExampleObject:      example(s.Decode),
+		ListMode:           listModes[s.List],
+		WatchListPageSize:  int64(s.Page),
+		Workers:            s.Workers,
+		MaxBatch:           s.Batch,
+		Checkpoint:         s.Checkpoint,
+		CheckpointInterval: s.Interval,
+		CheckpointChanges:  s.Changes,
+		StallTimeout:       s.Stall,
+		ErrorHandler: func(_ *informer.Reflector, err error) {
+			if err != nil {
+				s.Failed(err)
+			}
+			if key, ok := passedOver(err); ok {
+				s.GaveUp(key)
+			}
+		},
+	}
+	budget := informer.NewBudget(16 << 20)
+	if s.Budget > 0 {
+		budget = informer.NewBudget(int64(s.Budget))
+	}
+	config.Budget = budget
+	switch {
+	case s.Batch > 0 && s.IgnoreSynced:
+		config.BatchHandler = informer.IgnoreSynced(s.BatchHandler)
+	case s.Batch > 0:
+		config.BatchHandler = s.BatchHandler
+	case s.IgnoreSynced:
+		config.Handler = informer.ResourceEventHandlerDetailedFuncs{
+			AddFunc: s.Handler.OnAdd, UpdateFunc: s.Handler.OnUpdate, DeleteFunc: s.Handler.OnDelete,
+		}
+	default:
+		config.Handler = s.Handler
+	}
+	i := informer.NewResourceVersionInformer("script", config)
+	return &Subject{
+		Run:       i.RunWithContext,
+		HasSynced: i.HasSynced,
+		Origin: func() (oracle.Run, error) {
+			run := oracle.Run{Known: maps.Collect(s.Storage.All())}
+			switch {
+			case s.Checkpoint == nil && len(run.Known) == 0:
+				return oracle.Run{}, nil // from nothing
+			case s.Checkpoint == nil:
+				return run, nil
+			}
+			err := addCheckpoint(&run, s.Checkpoint)
+			return run, err
+		},
+		ResourceVersion: func() string { return i.Status().ResourceVersion },
+		Stored:          func() map[string]string { return maps.Collect(s.Storage.All()) },
+		Memory:          func() (int64, int64) { return budget.InUse(), budget.Limit() },
+	}, nil
+}
+
+// passedOver is the key of an event that an informer has given up.
+func passedOver(err error) (string, bool) {
+	if !errors.Is(err, informer.ErrPassedOver) {
+		return "", false
+	}
+	if process, ok := errors.AsType[*informer.ProcessError](err); ok {
+		return process.Key, true
+	}
+	if batch, ok := errors.AsType[*informer.BatchError](err); ok && len(batch.Keys) == 1 {
+		return batch.Keys[0], true
+	}
+	return "", false
+}
+
+// addCheckpoint adds to a run what a checkpoint has.
+func addCheckpoint(run *oracle.Run, store informer.CheckpointStore) error {
+	content, err := store.Load(context.Background())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	r := checkpoint.NewReader(content)
+	for {
+		key, version, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("reading the checkpoint: %w", err)
+		}
+		if _, filled := run.Known[key]; !filled {
+			run.Known[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
+		}
+	}
+	run.Resumed = r.Metadata()["resourceVersion"]
+	return nil
+}

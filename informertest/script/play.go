@@ -1,0 +1,214 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/informertest/oracle"
+)
+
+// largest is the most bytes that one object of a script takes while it waits.
+const largest = 4 << 10
+
+var (
+	pods       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+)
+
+// Options are how a script is played.
+type Options struct {
+	// Seed is that of the random decisions which the script leaves open: which handler calls fail, which requests a
+	// fault meets. The order in which goroutines take their turns is not ruled by it.
+	Seed uint64
+	// Loopback uses real connections, outside of a testing/synctest bubble.
+	Loopback bool
+}
+
+// Result is what a script came to.
+type Result struct {
+	// Writes is the number of changes that the server made, Calls that of events of which handlers were told.
+	Writes, Calls int
+	// Expectations are the lines of the script that were not met.
+	Expectations []error
+	// Violations are what the oracle found.
+	Violations []*oracle.Violation
+}
+
+// mostShown is how many violations an error has room for.
+const mostShown = 5
+
+// Err is what went wrong, of many violations the first; nil for nothing.
+func (r *Result) Err() error {
+	errs := slices.Clone(r.Expectations)
+	for i, v := range r.Violations {
+		if i == mostShown {
+			errs = append(errs, fmt.Errorf("and %d more", len(r.Violations)-i))
+			break
+		}
+		errs = append(errs, v)
+	}
+	return errors.Join(errs...)
+}
+
+// Play plays a script against a server of its own. The error is that of a script that can not be played; what the
+// informer did wrong is in the result. It waits for all that it started. Ctx ends it early, with its error.
+func Play(ctx context.Context, s *Script, make Maker, opts Options) (*Result, error) {
+	about := s.server
+	about.Seed, about.InMemory = opts.Seed, !opts.Loopback
+	p := &player{
+		script: s, maker: make, dice: newDice(opts.Seed), shelf: &shelf{}, config: defaultConfig(),
+		result: &Result{}, counts: counts{told: map[string]int{}},
+	}
+	p.behaviour = &behaviour{dice: p.dice}
+	judging := s.judging
+	judging.SeesLists, about.Wrap = true, p.notingLists
+	p.oracle = oracle.New(judging)
+	p.server = informertest.NewServer(about)
+	defer p.server.Close()
+	if err := p.addKubeSystem(); err != nil {
+		return nil, err
+	}
+	defer p.server.Observe(p.observe)()
+	defer p.quit()
+	for _, step := range s.steps {
+		p.at = step
+		if err := step.play(ctx, p); err != nil {
+			return nil, fmt.Errorf("%s:%d: %q: %w", s.Name, step.line, step.text, err)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if p.run != nil {
+			p.run.sample()
+		}
+	}
+	if debug != nil {
+		debug(p)
+	}
+	p.quit()
+	p.judge()
+	p.result.Calls = p.counts.sum()
+	return p.result, nil
+}
+
+// player plays one script.
+type player struct {
+	script    *Script
+	maker     Maker
+	server    *informertest.Server
+	oracle    *oracle.Oracle
+	behaviour *behaviour
+	dice      *dice
+	shelf     *shelf
+	result    *Result
+	counts    counts
+
+	config   Config
+	process  *process // nil before the first start
+	subject  *Subject // what has run last, and whether it has
+	ran      bool
+	run      *run // nil: none runs
+	backup   *informertest.Backup
+	vanished bool
+	states   int  // of objects, so far
+	at       step // the line under way
+	restored restoring
+}
+
+// addKubeSystem creates the namespace that says which cluster this is.
+func (p *player) addKubeSystem() error {
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	obj := &unstructured.Unstructured{}
+	obj.SetName(metav1.NamespaceSystem)
+	_, err := p.server.Create(namespaces, obj)
+	return err
+}
+
+// notingLists tells the oracle of lists and of watches that begin with one.
+func (p *player) notingLists(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		query := r.URL.Query()
+		if strings.HasSuffix(r.URL.Path, "/"+pods.Resource) && (!query.Has("watch") || query.Has("sendInitialEvents")) {
+			p.oracle.Listed()
+		}
+		server.ServeHTTP(w, r)
+	})
+}
+
+// restoring collects the writes that describe a restored state.
+type restoring struct {
+	rv    string // empty: none is under way
+	state []oracle.Write
+}
+
+// observe tells the oracle what the server did. It is called under the server's lock.
+func (p *player) observe(w informertest.Write) {
+	write := oracle.Write{Key: w.Key, UID: w.UID, ResourceVersion: w.ResourceVersion}
+	switch {
+	case w.Type == informertest.Restored:
+		p.restored = restoring{rv: w.ResourceVersion}
+		return
+	case w.Type == informertest.Kept:
+		if w.Resource == pods {
+			p.restored.state = append(p.restored.state, write)
+		}
+		return
+	}
+	p.endRestoring()
+	switch {
+	case w.Resource != pods:
+		write.Type = oracle.Other
+	case w.Type == informertest.Created:
+		write.Type = oracle.Created
+	case w.Type == informertest.Updated:
+		write.Type = oracle.Updated
+	case w.Type == informertest.Deleted:
+		write.Type = oracle.Deleted
+	}
+	p.oracle.Wrote(write)
+	p.result.Writes++
+}
+
+func (p *player) endRestoring() {
+	if p.restored.rv != "" {
+		p.oracle.Restored(p.restored.rv, p.restored.state)
+		p.restored = restoring{}
+	}
+}
+
+// quit ends what still runs.
+func (p *player) quit() {
+	p.server.Heal()
+	p.behaviour.set(manners{})
+	p.behaviour.release()
+	p.stop()
+}
+
+// stop ends the run, if there is one, and waits for it.
+func (p *player) stop() {
+	if p.run != nil {
+		p.run.stop()
+		p.run = nil
+	}
+}
+
+func (p *player) judge() {
+	err := p.oracle.Check()
+	if err == nil {
+		return
+	}
+	for _, one := range err.(interface{ Unwrap() []error }).Unwrap() {
+		p.result.Violations = append(p.result.Violations, one.(*oracle.Violation))
+	}
+}
+
+var debug func(*player)

@@ -1,0 +1,118 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+func parseInformer(a *args) action {
+	config := parseConfig(a)
+	return func(_ context.Context, p *player) error {
+		p.config = config
+		return nil
+	}
+}
+
+func parseHandler(a *args) action {
+	m := manners{slow: a.namedDuration("slow", 0), errors: a.namedCount("errors", 0), panics: a.namedCount("panics", 0)}
+	return func(_ context.Context, p *player) error {
+		p.behaviour.set(m)
+		return nil
+	}
+}
+
+func parseStart(a *args) action {
+	how := a.word("")
+	if how != "" && how != "again" && how != "new" {
+		a.fail(fmt.Errorf("%q is neither again nor new", how))
+	}
+	return func(_ context.Context, p *player) error { return p.start(how) }
+}
+
+func (p *player) start(how string) error {
+	if p.run != nil {
+		return errors.New("an informer runs already")
+	}
+	if p.process == nil || p.process.isDead() || how == "new" {
+		p.process, how = p.newProcess(), ""
+	}
+	if how != "again" {
+		subject, err := p.maker(p.setup(p.process))
+		if err != nil {
+			return err
+		}
+		p.subject, p.ran = subject, false
+	}
+	run, err := begin(p.process, p.subject)
+	if err != nil {
+		return err
+	}
+	p.run = run
+	return nil
+}
+
+// setup is what an informer of a process is made from.
+func (p *player) setup(process *process) Setup {
+	behaves := handler{process}
+	door := gate{process: process, each: p.oracle.Handler(behaves), batch: p.oracle.BatchHandler(behaves)}
+	s := Setup{
+		Config:       p.config,
+		Client:       p.server.Config(),
+		Resource:     pods,
+		Handler:      door,
+		BatchHandler: door,
+		Storage:      process.storage,
+		Failed:       func(error) { p.counts.failed() },
+		GaveUp:       p.oracle.GaveUp,
+	}
+	if p.config.Checkpoint {
+		s.Checkpoint = checkpointStore{process}
+	}
+	return s
+}
+
+func parseStop(a *args) action {
+	within := a.namedDuration("within", 0)
+	return func(_ context.Context, p *player) error {
+		if p.run == nil {
+			return errors.New("no informer runs")
+		}
+		begin := time.Now()
+		p.stop()
+		if took := time.Since(begin); within > 0 && took > within {
+			p.miss(fmt.Errorf("it took %v", took))
+		}
+		return nil
+	}
+}
+
+func parseFuse(a *args) action {
+	n := a.count()
+	return func(_ context.Context, p *player) error {
+		if p.run == nil {
+			return errors.New("no informer runs")
+		}
+		p.process.light(n)
+		return nil
+	}
+}
+
+// kill kills the process, if it was not killed already.
+func (p *player) kill() error {
+	if p.run == nil {
+		return errors.New("no informer runs")
+	}
+	p.process.die()
+	p.stop()
+	return nil
+}
+
+func parseFull(a *args) action {
+	n := a.count()
+	return func(_ context.Context, p *player) error {
+		p.shelf.full(n)
+		return nil
+	}
+}

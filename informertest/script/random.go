@@ -1,0 +1,266 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Dice decides: a number from 0 to n-1. Smaller numbers stand for simpler things, so that what shrinks them, as
+// pgregory.net/rapid does, ends with a simple script.
+type Dice func(n int) int
+
+// RandomOptions are what a random script may have in it.
+type RandomOptions struct {
+	// Duration is how much time it lets pass. Default: one hour.
+	Duration time.Duration
+	// Writes is about how many changes it makes meanwhile. Default: 200.
+	Writes int
+}
+
+// Random writes a script: a random history of objects, random faults, handlers, restarts, and a random configuration
+// of the informer. In the end it lets all of that go, so that an informer is to have what the server has. What is in
+// it, an informer has to survive without losing anything; but there are faults of which only a list can tell, so a
+// list is made in the end.
+func Random(d Dice, opts RandomOptions) *Script {
+	if opts.Duration == 0 {
+		opts.Duration = time.Hour
+	}
+	if opts.Writes == 0 {
+		opts.Writes = 200
+	}
+	w := &writer{dice: d}
+	w.prepare()
+	w.begin("start")
+	for w.passed < opts.Duration {
+		w.act()
+		w.pass(opts)
+	}
+	w.finish()
+	s, err := Parse("random", []byte(w.text.String()))
+	if err != nil {
+		panic(fmt.Sprintf("a random script that can not be read: %v", err)) // a mistake in this file
+	}
+	return s
+}
+
+// writer writes a random script.
+type writer struct {
+	dice Dice
+	text strings.Builder
+
+	passed     time.Duration
+	churns     int
+	opaque     bool
+	unreadable bool // something was
+	running    bool
+	vanished   bool
+	backedUp   bool
+	faulty     bool
+	checkpoint bool
+	rewinds    bool
+}
+
+func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
+
+func (w *writer) pick(of ...string) string { return of[w.dice(len(of))] }
+
+// one is true one time out of n; false is simpler.
+func (w *writer) one(n int) bool { return w.dice(n) == n-1 }
+
+func (w *writer) prepare() {
+	if w.opaque = w.one(8); w.opaque {
+		w.line("server versions=opaque")
+	}
+	w.informer()
+	w.handler()
+	w.rewinds = w.one(4)
+	w.line("fill %d", w.dice(60))
+}
+
+func (w *writer) informer() {
+	words := []string{
+		"list=" + w.pick("auto", "paged", "watch-list", "full"),
+		"decode=" + w.pick("unstructured", "raw", "metadata", "typed"),
+		"media=" + w.pick("json", "protobuf"),
+	}
+	for _, option := range []string{
+		"page=" + w.pick("0", "1", "7", "50"),
+		"budget=" + w.pick("0", "5000", "1"),
+		"workers=" + w.pick("0", "4"),
+		"batch=" + w.pick("0", "1", "20"),
+		"stall=" + w.pick("0s", "2m"),
+	} {
+		if !strings.HasSuffix(option, "=0") && !strings.HasSuffix(option, "=0s") {
+			words = append(words, option)
+		}
+	}
+	if w.one(4) {
+		words = append(words, "synced=ignored")
+	}
+	if w.checkpoint = w.one(2); w.checkpoint {
+		words = append(words, "checkpoint=on", "interval="+w.pick("0s", "1s", "30s"), "changes="+w.pick("0", "1", "7"))
+	}
+	w.line("informer %s", strings.Join(words, " "))
+}
+
+func (w *writer) handler() {
+	w.line("handler slow=%s errors=%s panics=%s", w.pick("0s", "20ms", "3s"), w.pick("0", "10", "2"), w.pick("0", "0", "12"))
+}
+
+func (w *writer) begin(line string) {
+	w.line("%s", line)
+	w.running = true
+}
+
+// act is one thing that happens, or none.
+func (w *writer) act() {
+	switch w.dice(20) {
+	case 1, 2, 3, 4, 5, 6:
+		w.line("fault %s", w.fault())
+		w.faulty = true
+	case 7, 8:
+		if w.faulty {
+			w.line("heal")
+			w.faulty = false
+		}
+	case 9, 10:
+		w.line("disconnect")
+	case 11, 12:
+		w.line("compact")
+	case 13, 14:
+		w.restart()
+	case 15, 16:
+		w.kill()
+	case 17:
+		w.handler()
+	case 18:
+		w.vanish()
+	case 19:
+		w.travel()
+	}
+}
+
+// pass lets time pass, and objects change.
+func (w *writer) pass(opts RandomOptions) {
+	d := []time.Duration{time.Second, time.Minute, 5 * time.Minute, 20 * time.Minute, time.Hour}[w.dice(5)]
+	w.passed += d
+	w.line("wait %v", d)
+	usual := 1 + int(float64(opts.Writes)*float64(d)/float64(opts.Duration))
+	if n := w.dice(2 * usual); n > 0 {
+		w.churns++
+		every := w.pick("0s", "500ms", "2s")
+		w.line("churn %d keys=%d every=%s seed=%d", n, 30+30*w.dice(3), every, w.churns)
+	}
+}
+
+func (w *writer) fault() string {
+	var words []string
+	switch w.dice(3) {
+	case 0: // of any request
+		if of := w.pick("", "list", "watch", "watch-list", "list,watch,watch-list,get"); of != "" {
+			words = append(words, of)
+		}
+		words = append(words, w.effect("500", "503", "429 retry-after=2", "401", "403", "404", "410", "reset", "hang", "cut=%d", "cut=%d,clean", "slow=%d"))
+	case 1: // of what a stream shows
+		words = append(words, w.effect(
+			"no-bookmarks", "drop-bookmarks=2", "ignore-watch-list", "refuse-watch-list", "endless-watch-list",
+			"close", "error-event=410", "error-event=500", "garbage=%d", w.ordered("repeat=3")))
+	case 2: // of the server
+		words = append(words, w.pick("refuse", w.ordered("lag")))
+	}
+	if limit := w.pick("times=1", "times=5", "odds=2", "odds=5", ""); limit != "" {
+		words = append(words, limit)
+	}
+	return strings.Join(words, " ")
+}
+
+// ordered is a fault that takes back in time: it can be told only from versions that have an order.
+func (w *writer) ordered(fault string) string {
+	if w.opaque {
+		return "reset"
+	}
+	return fault
+}
+
+func (w *writer) effect(of ...string) string {
+	effect := w.pick(of...)
+	switch {
+	case strings.HasPrefix(effect, "garbage"):
+		w.unreadable = true
+		return fmt.Sprintf(effect, 1+w.dice(20))
+	case strings.Contains(effect, "%d"):
+		return fmt.Sprintf(effect, 1+w.dice(3000))
+	}
+	return effect
+}
+
+func (w *writer) restart() {
+	if !w.running {
+		w.begin("start")
+		return
+	}
+	w.line("stop")
+	w.running = false
+	if !w.one(3) { // else it stays away for a while
+		w.begin(strings.TrimSpace("start " + w.pick("", "again", "new")))
+	}
+}
+
+func (w *writer) kill() {
+	if !w.running {
+		w.begin("start")
+		return
+	}
+	if w.one(2) {
+		w.line("fuse %d", 1+w.dice(25))
+		w.churns++
+		w.line("churn %d every=500ms seed=%d", 1+w.dice(10), w.churns)
+	}
+	w.line("kill")
+	w.running = false
+	if !w.one(3) {
+		w.begin("start")
+	}
+}
+
+func (w *writer) vanish() {
+	if w.vanished {
+		w.line("return")
+	} else {
+		w.line("vanish")
+	}
+	w.vanished = !w.vanished
+}
+
+// travel is into the past of the server.
+func (w *writer) travel() {
+	switch {
+	case !w.rewinds:
+	case !w.backedUp:
+		w.line("backup")
+		w.backedUp = true
+	default:
+		w.line("restore")
+		w.backedUp = false
+	}
+}
+
+// finish ends in peace.
+func (w *writer) finish() {
+	if w.vanished {
+		w.vanish()
+	}
+	w.line("heal")
+	if !w.running {
+		w.begin("start")
+	}
+	if w.unreadable { // a list is what tells of it
+		w.line("relist")
+	}
+	w.line("settle")
+	w.line("relist")
+	w.line("settle")
+	w.line("churn 5")
+	w.line("settle 5m")
+}

@@ -1,0 +1,129 @@
+package script_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"pgregory.net/rapid"
+
+	"github.com/rvinformer/informer/informertest/script"
+)
+
+// scenarios are the scripts that have a name.
+const scenarios = "../../testdata/scenarios/*.txt"
+
+func readScenarios(t *testing.T) (all []*script.Script) {
+	t.Helper()
+	files, err := filepath.Glob(scenarios)
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		s, err := script.Parse(filepath.Base(file), text)
+		require.NoError(t, err)
+		all = append(all, s)
+	}
+	return all
+}
+
+func scenarioName(s *script.Script) string {
+	return strings.TrimSuffix(filepath.Base(s.Name), ".txt")
+}
+
+// survivePanics lets handlers panic.
+func survivePanics(t *testing.T) {
+	t.Helper()
+	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
+	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
+	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
+}
+
+// TestScenarios plays each of the scripts that have a name.
+func TestScenarios(t *testing.T) {
+	survivePanics(t)
+	for _, s := range readScenarios(t) {
+		t.Run(scenarioName(s), func(t *testing.T) {
+			result, err := play(t, s, script.Ours)
+			require.NoError(t, err)
+			require.NoError(t, result.Err())
+		})
+	}
+}
+
+// scriptsToPlay is how many random scripts are played.
+func scriptsToPlay() int {
+	if n, err := strconv.Atoi(os.Getenv("INFORMER_TORTURE")); err == nil {
+		return n
+	}
+	return 20
+}
+
+// setFlag sets a flag of this process until the test ends.
+func setFlag(t *testing.T, name, value string) {
+	t.Helper()
+	before := flag.Lookup(name).Value.String()
+	require.NoError(t, flag.Set(name, value))
+	t.Cleanup(func() { require.NoError(t, flag.Set(name, before)) })
+}
+
+// scripts24h are random days.
+var scripts24h = rapid.Custom(func(t *rapid.T) *script.Script {
+	dice := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "dice") }
+	return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 5000})
+})
+
+// TestThisScript plays the script in the file INFORMER_SCRIPT.
+func TestThisScript(t *testing.T) {
+	file := os.Getenv("INFORMER_SCRIPT")
+	if file == "" {
+		t.Skip("INFORMER_SCRIPT names no file")
+	}
+	survivePanics(t)
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	s, err := script.Parse(file, text)
+	require.NoError(t, err)
+	result, err := play(t, s, script.Ours)
+	require.NoError(t, err)
+	require.NoError(t, result.Err())
+}
+
+// TestRandomScripts plays INFORMER_TORTURE random scripts, of a day each. The script that
+// rapid shows in the end is the shortest that it has found; it can be played as a
+// scenario.
+func TestRandomScripts(t *testing.T) {
+	survivePanics(t)
+	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+1)/2))
+	var writes, calls, scripts atomic.Int64
+	t.Cleanup(func() {
+		t.Logf("%d scripts, %d writes, %d events told", scripts.Load(), writes.Load(), calls.Load())
+	})
+	for i := range 2 {
+		t.Run(fmt.Sprint("half=", i+1), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(rt *rapid.T) {
+				s := scripts24h.Draw(rt, "script")
+				result, err := play(t, s, script.Ours)
+				if err == nil {
+					scripts.Add(1)
+					writes.Add(int64(result.Writes))
+					calls.Add(int64(result.Calls))
+					err = result.Err()
+				}
+				if err != nil {
+					rt.Fatalf("%v\n\nThe script:\n\n%s", err, s)
+				}
+			})
+		})
+	}
+}

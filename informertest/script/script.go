@@ -1,0 +1,119 @@
+package script
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/informertest/oracle"
+)
+
+// Script is a sequence of actions.
+type Script struct {
+	// Name is what errors call it: a file, or a seed.
+	Name string
+	// Title is its first comment, empty without one.
+	Title string
+	// server is what a line "server" says.
+	server informertest.Options
+	// judging is what its faults leave an informer no way to know.
+	judging oracle.Options
+	steps   []step
+}
+
+// step is one action.
+type step struct {
+	line int
+	text string
+	play action
+}
+
+// Parse reads a script. Errors name the line.
+func Parse(name string, text []byte) (*Script, error) {
+	s := &Script{Name: name}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if comment, ok := strings.CutPrefix(line, "#"); ok && s.Title == "" {
+			s.Title = strings.TrimSpace(comment)
+		}
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		play, err := s.parseLine(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %q: %w", name, n, line, err)
+		}
+		s.steps = append(s.steps, step{line: n, text: line, play: play})
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+func (s *Script) parseLine(line string) (action, error) {
+	verb, rest, _ := strings.Cut(line, " ")
+	switch verb {
+	case "fault": // which has a language of its own
+		return s.parseFault(rest)
+	case "server":
+		return nothing, s.parseServer(newArgs(strings.Fields(rest)))
+	}
+	parse, ok := verbs[verb]
+	if !ok {
+		return nil, fmt.Errorf("%q is no action", verb)
+	}
+	a := newArgs(strings.Fields(rest))
+	play := parse(a)
+	return play, a.end()
+}
+
+func (s *Script) parseFault(text string) (action, error) {
+	fault, err := informertest.ParseFault(text)
+	if err != nil {
+		return nil, err
+	}
+	effect, _, _ := strings.Cut(fault.Effect.String(), "=")
+	switch effect {
+	case "lag":
+		s.judging.StaleLists = true
+	case "repeat", "swap":
+		s.judging.Disorder = true
+	case "garbage", "oversize":
+		s.judging.Unreadable = true
+	}
+	return func(_ context.Context, p *player) error {
+		p.server.Inject(fault)
+		return nil
+	}, nil
+}
+
+// nothing is an action that is done when the script begins.
+func nothing(context.Context, *player) error { return nil }
+
+func (s *Script) parseServer(a *args) error {
+	if len(s.steps) > 0 {
+		return errors.New("it has to be the first line")
+	}
+	s.server.OpaqueVersions = a.namedOne("versions", "numbers", "opaque") == "opaque"
+	s.server.BookmarkInterval = a.namedDuration("bookmarks", 0)
+	return a.end()
+}
+
+// GoString is the text too, for who prints values.
+func (s *Script) GoString() string { return "\n\n" + s.String() }
+
+// String is the text of the script, without its comments.
+func (s *Script) String() string {
+	var b strings.Builder
+	for _, step := range s.steps {
+		b.WriteString(step.text)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

@@ -1,0 +1,205 @@
+package script_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest/script"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestParseErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"jump":                              `s:1: "jump": "jump" is no action`,
+		"# why\n\ncreate a/1\ncreate":       `s:4: "create": it needs keys`,
+		"create a":                          `"a" is not the key of an object, namespace/name`,
+		"create a/b/c":                      `"a/b/c" is not the key`,
+		"fill":                              `it needs a number, not ""`,
+		"fill -1":                           `it needs a number, not "-1"`,
+		"fill 1 2":                          `"2" is not expected`,
+		"fill 1 keys=2":                     `keys= is not expected`,
+		"churn 1 keys=0":                    `keys=0 leaves nothing to write`,
+		"churn 1 every=soon":                `every=soon is not a duration`,
+		"churn 1 seed=1 seed=2":             `seed= is there twice`,
+		"wait":                              `it needs a duration, not ""`,
+		"wait -1s":                          `it needs a duration, not "-1s"`,
+		"start over":                        `"over" is neither again nor new`,
+		"informer list=some":                `list=some is not one of auto, paged, full, watch-list`,
+		"informer color=red":                `color= is not expected`,
+		"handler slow=1":                    `slow=1 is not a duration`,
+		"fault":                             `fault`,
+		"fault list tired":                  `tired`,
+		"expect":                            `expect needs synced, not synced, told`,
+		"expect joy=1":                      `expect needs synced, not synced, told`,
+		"expect lists=many":                 `expect needs synced, not synced, told`,
+		"expect lists=1 watches=1":          `is not expected`,
+		"expect not told":                   `"told" is not expected`,
+		"expect told born a/1":              `"born" is neither added, updated, deleted nor synced`,
+		"expect told added":                 `it needs keys`,
+		"fill 1\nserver versions=opaque":    `it has to be the first line`,
+		"server versions=odd":               `versions=odd is not one of numbers, opaque`,
+		"compact all":                       `"all" is not expected`,
+		"start\nstop within=soon":           `s:2: "stop within=soon"`,
+		strings.Repeat("a", 100_000) + "\n": `s: `,
+	} {
+		_, err := script.Parse("s", []byte(text))
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+// What can not be played says at which line.
+func TestPlayErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"stop":                                   `s:1: "stop": no informer runs`,
+		"kill":                                   `no informer runs`,
+		"fuse 1":                                 `no informer runs`,
+		"settle":                                 `no informer runs that could settle`,
+		"start\nstart":                           `s:2: "start": an informer runs already`,
+		"start\nkill\nsettle":                    `no informer runs that could settle`,
+		"start\nfuse 1\nfill 1\nwait 1m\nsettle": `the process is dead`,
+		"restore":                                `there is no backup`,
+		"create a/1\ncreate a/1":                 `s:2: "create a/1": pods "1" already exists`,
+		"delete a/1":                             `"1" not found`,
+		"server versions=opaque\nrewind 1":       `the server's versions are no numbers`,
+	} {
+		_, err := play(t, parse(t, text), script.Ours)
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func parse(t *testing.T, text string) *script.Script {
+	t.Helper()
+	s, err := script.Parse("s", []byte(text))
+	require.NoError(t, err)
+	return s
+}
+
+func play(t *testing.T, s *script.Script, make script.Maker) (result *script.Result, err error) {
+	synctest.Test(t, func(*testing.T) {
+		result, err = script.Play(context.Background(), s, make, script.Options{})
+	})
+	return result, err
+}
+
+// What a script expects and does not get is in the result, with its line.
+func TestExpectations(t *testing.T) {
+	const text = `
+create a/1
+informer list=paged
+start
+expect synced
+expect not synced
+expect told added a/1
+expect told added a/1 times=2
+expect told updated a/1
+expect lists=1
+expect lists>=2
+expect unlimited<=0
+expect watches=1
+expect calls=1
+expect errors>=1
+mark
+expect calls=0
+expect told added a/1 times=0
+stop within=1s
+`
+	result, err := play(t, parse(t, text), script.Ours)
+	require.NoError(t, err)
+	require.Empty(t, result.Violations)
+	var missed []string
+	for _, err := range result.Expectations {
+		missed = append(missed, err.Error())
+	}
+	require.Equal(t, []string{
+		`s:6: "expect not synced": HasSynced is true`,
+		`s:8: "expect told added a/1 times=2": a/1 was told 1 times`,
+		`s:9: "expect told updated a/1": a/1 was told 0 times`,
+		`s:11: "expect lists>=2": there are 1`,
+		`s:15: "expect errors>=1": there are 0`,
+	}, missed)
+	require.ErrorContains(t, result.Err(), missed[0])
+	require.EqualValues(t, 1, result.Calls)
+}
+
+// forgetful is a handler of which one event in five never hears.
+type forgetful struct {
+	informer.ResourceEventHandler
+	n int
+}
+
+func (f *forgetful) OnUpdate(oldObj, newObj interface{}) {
+	if f.n++; f.n%5 > 0 {
+		f.ResourceEventHandler.OnUpdate(oldObj, newObj)
+	}
+}
+
+// An informer that loses something is found out.
+func TestABrokenInformer(t *testing.T) {
+	lossy := func(s script.Setup) (*script.Subject, error) {
+		s.Handler = &forgetful{ResourceEventHandler: s.Handler}
+		return script.Ours(s)
+	}
+	s := parse(t, "fill 30\nstart\nchurn 300 every=10s seed=1\nsettle")
+	result, err := play(t, s, lossy)
+	require.NoError(t, err)
+	require.NotEmpty(t, result.Violations)
+	require.ErrorContains(t, result.Err(), "reliable")
+
+	result, err = play(t, s, script.Ours)
+	require.NoError(t, err)
+	require.NoError(t, result.Err())
+	require.GreaterOrEqual(t, result.Writes, 330)
+}
+
+func TestPlayEndsWithItsContext(t *testing.T) {
+	s := parse(t, "fill 3\nstart\nwait 24h")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		begin := time.Now()
+		_, err := script.Play(ctx, s, script.Ours, script.Options{})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Hour, time.Since(begin))
+	})
+}
+
+// A random script is a text that can be kept, and the same dice give the same.
+func TestRandom(t *testing.T) {
+	roll := func(seed uint64) *script.Script {
+		return script.Random(rand.New(rand.NewPCG(seed, 0)).IntN, script.RandomOptions{})
+	}
+	for seed := range uint64(100) {
+		s := roll(seed)
+		again, err := script.Parse(s.Name, []byte(s.String()))
+		require.NoError(t, err)
+		require.Equal(t, s.String(), again.String())
+		require.Equal(t, s.String(), roll(seed).String())
+	}
+	require.NotEqual(t, roll(1).String(), roll(2).String())
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("fill 3\nfault list page=later 410 times=1\nstart\nsettle\n")
+	for seed := range uint64(10) {
+		f.Add(script.Random(rand.New(rand.NewPCG(seed, 0)).IntN, script.RandomOptions{}).String())
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := script.Parse("s", []byte(text))
+		if err != nil {
+			require.ErrorContains(t, err, "s:")
+			return
+		}
+		again, err := script.Parse("s", []byte(s.String()))
+		require.NoError(t, err)
+		require.Equal(t, s.String(), again.String())
+	})
+}

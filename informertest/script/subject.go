@@ -1,0 +1,50 @@
+package script
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest/oracle"
+)
+
+// Maker makes the informer that a script is about, each time that the script starts one.
+type Maker func(Setup) (*Subject, error)
+
+// Setup is what an informer is made from.
+type Setup struct {
+	Config
+	// Client is for the server. It is the informer's own.
+	Client *rest.Config
+	// Resource is what it is to follow, in all namespaces. Its objects are pods to a scheme.
+	Resource schema.GroupVersionResource
+	// Handler is to be told, or, where Config.Batch is not 0 and the informer has batches, BatchHandler.
+	Handler      informer.ResourceEventHandler
+	BatchHandler informer.BatchHandler
+	// Storage is what the informers of a process share, empty in a new one.
+	Storage *informer.ResourceVersionStorage
+	// Checkpoint is nil where Config.Checkpoint is false. It fails as the script says.
+	Checkpoint informer.CheckpointStore
+	// Failed is to be told of each error that the informer reports, GaveUp of each key of which it says that it will
+	// not try again.
+	Failed func(error)
+	GaveUp func(key string)
+}
+
+// Subject is an informer that is put to a script. Run and HasSynced are required. A function that is nil is for what
+// the informer can not tell, and the oracle does not judge it.
+type Subject struct {
+	// Run follows the resource until ctx ends. With "start again" it is called again.
+	Run       func(ctx context.Context)
+	HasSynced func() bool
+	// Origin is what the next Run goes on from; it is called right before. Nil: from nothing.
+	Origin func() (oracle.Run, error)
+	// ResourceVersion is up to where everything is acknowledged, as the informer says; empty where it does not.
+	ResourceVersion func() string
+	// Stored is what it has of each key: the resource version.
+	Stored func() map[string]string
+	// Memory is how many bytes wait, and how many may.
+	Memory func() (inUse, limit int64)
+}
