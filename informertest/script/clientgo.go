@@ -25,6 +25,7 @@ func ClientGo(s Setup) (*Subject, error) {
 	}
 	return &Subject{
 		Run:       func(ctx context.Context) { i.RunWithContext(ctx) },
+		Once:      true,
 		HasSynced: registration.HasSynced,
 		Stored: func() map[string]string {
 			stored := map[string]string{}

@@ -187,7 +187,20 @@ func expectation(check func(p *player) error) action {
 	}
 }
 
+// Missed is a line of a script that expected something else than what came.
+type Missed struct {
+	Script string
+	Line   int
+	Text   string
+	Err    error
+}
+
+func (m *Missed) Error() string { return fmt.Sprintf("%s:%d: %q: %v", m.Script, m.Line, m.Text, m.Err) }
+
+// Unwrap returns what came.
+func (m *Missed) Unwrap() error { return m.Err }
+
 // miss notes that the line under way was not met.
 func (p *player) miss(err error) {
-	p.result.Expectations = append(p.result.Expectations, fmt.Errorf("%s:%d: %q: %w", p.script.Name, p.at.line, p.at.text, err))
+	p.result.Missed = append(p.result.Missed, &Missed{Script: p.script.Name, Line: p.at.line, Text: p.at.text, Err: err})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,8 +36,8 @@ type Options struct {
 type Result struct {
 	// Writes is the number of changes that the server made, Calls that of events of which handlers were told.
 	Writes, Calls int
-	// Expectations are the lines of the script that were not met.
-	Expectations []error
+	// Missed are the lines of the script that expected something else than what came.
+	Missed []*Missed
 	// Violations are what the oracle found.
 	Violations []*oracle.Violation
 }
@@ -48,7 +47,10 @@ const mostShown = 5
 
 // Err is what went wrong, of many violations the first; nil for nothing.
 func (r *Result) Err() error {
-	errs := slices.Clone(r.Expectations)
+	var errs []error
+	for _, m := range r.Missed {
+		errs = append(errs, m)
+	}
 	for i, v := range r.Violations {
 		if i == mostShown {
 			errs = append(errs, fmt.Errorf("and %d more", len(r.Violations)-i))
@@ -90,9 +92,6 @@ func Play(ctx context.Context, s *Script, make Maker, opts Options) (*Result, er
 		if p.run != nil {
 			p.run.sample()
 		}
-	}
-	if debug != nil {
-		debug(p)
 	}
 	p.quit()
 	p.judge()
@@ -210,5 +209,3 @@ func (p *player) judge() {
 		p.result.Violations = append(p.result.Violations, one.(*oracle.Violation))
 	}
 }
-
-var debug func(*player)

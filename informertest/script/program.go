@@ -38,7 +38,7 @@ func (p *player) start(how string) error {
 	if p.process == nil || p.process.isDead() || how == "new" {
 		p.process, how = p.newProcess(), ""
 	}
-	if how != "again" {
+	if how != "again" || p.subject.Once {
 		subject, err := p.maker(p.setup(p.process))
 		if err != nil {
 			return err

@@ -146,11 +146,10 @@ func (w *writer) pass(opts RandomOptions) {
 	d := []time.Duration{time.Second, time.Minute, 5 * time.Minute, 20 * time.Minute, time.Hour}[w.dice(5)]
 	w.passed += d
 	w.line("wait %v", d)
-	usual := 1 + int(float64(opts.Writes)*float64(d)/float64(opts.Duration))
-	if n := w.dice(2 * usual); n > 0 {
+	if n := w.dice(2) * (1 + int(float64(opts.Writes)*float64(d)/float64(opts.Duration))); n > 0 {
 		w.churns++
 		every := w.pick("0s", "500ms", "2s")
-		w.line("churn %d keys=%d every=%s seed=%d", n, 30+30*w.dice(3), every, w.churns)
+		w.line("churn %d keys=%d every=%s seed=%d", n+w.dice(n), 30+30*w.dice(3), every, w.churns)
 	}
 }
 
@@ -233,16 +232,19 @@ func (w *writer) vanish() {
 	w.vanished = !w.vanished
 }
 
-// travel is into the past of the server.
+// travel is into the past of the server. Nobody can notice it once the server has come back to where it was, so the
+// informer is left in peace until it has.
 func (w *writer) travel() {
 	switch {
-	case !w.rewinds:
+	case !w.rewinds || !w.running:
 	case !w.backedUp:
 		w.line("backup")
 		w.backedUp = true
 	default:
+		w.line("heal")
 		w.line("restore")
-		w.backedUp = false
+		w.line("wait 10m")
+		w.backedUp, w.faulty = false, false
 	}
 }
 

@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"context"
+	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -10,12 +11,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest/script"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	klog.LogToStderr(false) // client-go has much to say of what scripts do to it
+	klog.SetOutput(io.Discard)
+	goleak.VerifyTestMain(m)
+}
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
@@ -116,7 +122,7 @@ stop within=1s
 	require.NoError(t, err)
 	require.Empty(t, result.Violations)
 	var missed []string
-	for _, err := range result.Expectations {
+	for _, err := range result.Missed {
 		missed = append(missed, err.Error())
 	}
 	require.Equal(t, []string{

@@ -36,8 +36,10 @@ type Setup struct {
 // Subject is an informer that is put to a script. Run and HasSynced are required. A function that is nil is for what
 // the informer can not tell, and the oracle does not judge it.
 type Subject struct {
-	// Run follows the resource until ctx ends. With "start again" it is called again.
+	// Run follows the resource until ctx ends. With "start again" it is called again, unless Once is set: then another
+	// informer is made.
 	Run       func(ctx context.Context)
+	Once      bool
 	HasSynced func() bool
 	// Origin is what the next Run goes on from; it is called right before. Nil: from nothing.
 	Origin func() (oracle.Run, error)
