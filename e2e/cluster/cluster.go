@@ -43,10 +43,10 @@ type Cluster struct {
 	options  Options
 	dir      string // everything that the servers write
 	identity *identity
-	etcdURL  string
-	port     int // of the API server, the same after a restart
+	etcdURL  string // the same after a restart
+	port     int    // of the API server, the same after a restart
 
-	etcd      *process
+	etcd      *process // nil while it is down
 	apiServer *process // nil while it is down
 }
 
@@ -69,39 +69,18 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	if c.port, err = freePort(); err != nil {
 		return nil, err
 	}
-	if err = c.startEtcd(ctx); err != nil {
+	etcdPort, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	c.etcdURL = "http://" + net.JoinHostPort(loopback, strconv.Itoa(etcdPort))
+	if err = c.StartEtcd(ctx); err != nil {
 		return nil, err
 	}
 	if err = c.StartAPIServer(ctx); err != nil {
 		return nil, err
 	}
 	return c, nil
-}
-
-func (c *Cluster) startEtcd(ctx context.Context) error {
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
-	c.etcdURL = "http://" + net.JoinHostPort(loopback, strconv.Itoa(port))
-	// There are no peers; any port will do for listening to them.
-	peers := "http://" + net.JoinHostPort(loopback, "0")
-	c.etcd, err = startProcess("etcd", c.options.Binaries.Etcd, c.logPath("etcd"), []string{
-		"--name=default",
-		"--data-dir=" + filepath.Join(c.dir, "etcd"),
-		"--listen-client-urls=" + c.etcdURL,
-		"--advertise-client-urls=" + c.etcdURL,
-		"--listen-peer-urls=" + peers,
-		"--initial-advertise-peer-urls=" + peers,
-		"--initial-cluster=default=" + peers,
-		// The data lives no longer than the test.
-		"--unsafe-no-fsync",
-		"--log-level=warn",
-	})
-	if err != nil {
-		return err
-	}
-	return c.etcd.waitReady(ctx, http.DefaultClient, c.etcdURL+"/readyz")
 }
 
 // StartAPIServer starts the API server, again on its port and over its data if
@@ -121,8 +100,9 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		"--tls-cert-file=" + c.identity.certFile,
 		"--tls-private-key-file=" + c.identity.keyFile,
 		"--token-auth-file=" + c.identity.tokenFile,
+		"--client-ca-file=" + c.identity.clientCAFile,
 		"--authorization-mode=RBAC",
-		// Nobody uses service accounts here; any key is good enough.
+		// Tokens of service accounts are only for this server; any key is good enough.
 		"--service-account-issuer=https://" + loopback,
 		"--service-account-key-file=" + c.identity.keyFile,
 		"--service-account-signing-key-file=" + c.identity.keyFile,
@@ -189,7 +169,7 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 
 // KillAPIServer ends the API server with SIGKILL, as a machine that loses its
 // power would: connections break, and nothing is said on them. It returns when
-// the process is gone.
+// the process is gone. One that is paused dies as well.
 func (c *Cluster) KillAPIServer() error {
 	if c.apiServer == nil {
 		return errors.New("kube-apiserver: it is not running")
@@ -199,6 +179,23 @@ func (c *Cluster) KillAPIServer() error {
 	}
 	c.apiServer = nil
 	return nil
+}
+
+// PauseAPIServer stops the API server with SIGSTOP, as a machine that hangs
+// would: connections stay, and nothing is read from them or said on them.
+func (c *Cluster) PauseAPIServer() error {
+	if c.apiServer == nil {
+		return errors.New("kube-apiserver: it is not running")
+	}
+	return c.apiServer.pause()
+}
+
+// ResumeAPIServer lets a paused API server go on where it was.
+func (c *Cluster) ResumeAPIServer() error {
+	if c.apiServer == nil {
+		return errors.New("kube-apiserver: it is not running")
+	}
+	return c.apiServer.resume()
 }
 
 // Config returns a configuration of its own for an administrator, verifying the

@@ -3,7 +3,9 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 // shared is the cluster of all tests of this package, each in a namespace of
@@ -146,4 +149,91 @@ func TestStartSaysWhyItFailed(t *testing.T) {
 	options.Binaries.Etcd += "-missing"
 	_, err = Start(ctx, options)
 	require.ErrorContains(t, err, options.Binaries.Etcd)
+}
+
+func TestWritersOutliveTheirServer(t *testing.T) {
+	ctx := testContext(t)
+	pods := testPods(ctx, t)
+	writer := pods.StartWriter(ctx, 20, time.Millisecond)
+	defer writer.Stop()
+	require.NoError(t, writer.Await(ctx, 50))
+	require.NoError(t, shared.KillAPIServer())
+	require.NoError(t, shared.KillEtcd())
+	require.Error(t, shared.KillEtcd(), "there is nothing left to kill")
+	require.NoError(t, shared.StartEtcd(ctx))
+	require.Error(t, shared.StartEtcd(ctx), "it is already running")
+	require.NoError(t, shared.StartAPIServer(ctx))
+	require.NoError(t, writer.Await(ctx, 50))
+
+	writer.Stop()
+	before, err := pods.Versions(ctx)
+	require.NoError(t, err)
+	after, err := pods.Versions(ctx)
+	require.NoError(t, err)
+	require.Equal(t, before, after, "nothing is written after Stop")
+}
+
+func TestRestoreGoesBackInTime(t *testing.T) {
+	ctx := testContext(t)
+	pods := testPods(ctx, t)
+	require.NoError(t, pods.Fill(ctx, 5))
+	then, err := pods.Versions(ctx)
+	require.NoError(t, err)
+	_, err = shared.BackUpEtcd()
+	require.Error(t, err, "it is running")
+
+	require.NoError(t, shared.KillAPIServer())
+	require.NoError(t, shared.KillEtcd())
+	backup, err := shared.BackUpEtcd()
+	require.NoError(t, err)
+	require.NoError(t, shared.StartEtcd(ctx))
+	require.NoError(t, shared.StartAPIServer(ctx))
+	require.NoError(t, pods.Delete(ctx, Name(0)))
+	require.NoError(t, pods.Update(ctx, Name(1), "lost"))
+	require.NoError(t, pods.Create(ctx, Name(5)))
+	require.Error(t, shared.RestoreEtcd(backup), "it is running")
+
+	require.NoError(t, shared.KillAPIServer())
+	require.NoError(t, shared.KillEtcd())
+	require.NoError(t, shared.RestoreEtcd(backup))
+	require.NoError(t, shared.StartEtcd(ctx))
+	require.NoError(t, shared.StartAPIServer(ctx))
+	now, err := pods.Versions(ctx)
+	require.NoError(t, err)
+	require.Equal(t, then, now)
+}
+
+func TestAPausedServerIsSilent(t *testing.T) {
+	ctx := testContext(t)
+	pods := testPods(ctx, t)
+	require.NoError(t, shared.PauseAPIServer())
+	silent, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := pods.Versions(silent)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, shared.ResumeAPIServer())
+	_, err = pods.Versions(ctx)
+	require.NoError(t, err)
+}
+
+func TestClientCertificatesExpire(t *testing.T) {
+	ctx := testContext(t)
+	dir := t.TempDir()
+	config := shared.Config()
+	config.BearerToken = ""
+	config.CertFile, config.KeyFile = filepath.Join(dir, "crt"), filepath.Join(dir, "key")
+	ask := func() error {
+		// A client of its own, whose connection shows the newest certificate.
+		fresh := rest.CopyConfig(config)
+		fresh.Dial = (&net.Dialer{}).DialContext
+		client, err := kubernetes.NewForConfig(fresh)
+		require.NoError(t, err)
+		_, err = client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+		return err
+	}
+	require.NoError(t, shared.IssueClientCertificate(config.CertFile, config.KeyFile, time.Hour))
+	require.NoError(t, ask())
+	require.NoError(t, shared.IssueClientCertificate(config.CertFile, config.KeyFile, -time.Second))
+	err := ask()
+	require.True(t, apierrors.IsUnauthorized(err), "got %v", err)
 }

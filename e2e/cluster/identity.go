@@ -21,6 +21,10 @@ type identity struct {
 	certFile  string
 	keyFile   string
 	tokenFile string
+
+	// clientCA signs the certificates that clients prove themselves with.
+	clientCA     *authority
+	clientCAFile string
 }
 
 func newIdentity(dir string) (*identity, error) {
@@ -29,6 +33,10 @@ func newIdentity(dir string) (*identity, error) {
 	cert, key, err := certutil.GenerateSelfSignedCertKey(loopback, []net.IP{net.ParseIP(loopback)}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("certificate of the API server: %w", err)
+	}
+	clientCA, err := newAuthority()
+	if err != nil {
+		return nil, fmt.Errorf("authority for client certificates: %w", err)
 	}
 	secret := make([]byte, 16)
 	if _, err := rand.Read(secret); err != nil {
@@ -40,13 +48,17 @@ func newIdentity(dir string) (*identity, error) {
 		certFile:  filepath.Join(dir, "apiserver.crt"),
 		keyFile:   filepath.Join(dir, "apiserver.key"),
 		tokenFile: filepath.Join(dir, "tokens.csv"),
+
+		clientCA:     clientCA,
+		clientCAFile: filepath.Join(dir, "client-ca.crt"),
 	}
 	// system:masters passes every authorizer.
 	tokens := id.token + `,admin,admin,"system:masters"` + "\n"
 	for path, content := range map[string][]byte{
-		id.certFile:  cert,
-		id.keyFile:   key,
-		id.tokenFile: []byte(tokens),
+		id.certFile:     cert,
+		id.keyFile:      key,
+		id.tokenFile:    []byte(tokens),
+		id.clientCAFile: clientCA.pem(),
 	} {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			return nil, fmt.Errorf("identity of the API server: %w", err)

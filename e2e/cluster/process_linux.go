@@ -31,3 +31,16 @@ func lockFile(path string) (unlock func(), err error) {
 	// Closing is what unlocks; the file was only read, so it loses nothing.
 	return func() { _ = f.Close() }, nil
 }
+
+// pause takes the process off the CPU until resume.
+func (p *process) pause() error { return p.signal(syscall.SIGSTOP) }
+
+// resume lets a paused process go on.
+func (p *process) resume() error { return p.signal(syscall.SIGCONT) }
+
+func (p *process) signal(signal syscall.Signal) error {
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		return fmt.Errorf("sending %v to %s: %w", signal, p.name, err)
+	}
+	return nil
+}

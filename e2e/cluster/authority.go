@@ -1,0 +1,93 @@
+package cluster
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+)
+
+// authority signs the certificates of clients.
+type authority struct {
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+}
+
+func newAuthority() (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: "e2e-clients"}, key)
+	if err != nil {
+		return nil, err
+	}
+	return &authority{key: key, cert: cert}, nil
+}
+
+func (a *authority) pem() []byte { return certificatePEM(a.cert.Raw) }
+
+func certificatePEM(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der})
+}
+
+// issue returns a new certificate of an administrator, and its key.
+func (a *authority) issue(lifetime time.Duration) (cert, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		return nil, nil, err
+	}
+	now := time.Now()
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: serial,
+		// system:masters passes every authorizer.
+		Subject:     pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}},
+		NotBefore:   now.Add(-time.Minute),
+		NotAfter:    now.Add(lifetime),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, a.cert, &private.PublicKey, a.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err = keyutil.MarshalPrivateKeyToPEM(private)
+	return certificatePEM(der), key, err
+}
+
+// IssueClientCertificate writes a new certificate of an administrator, and its
+// key, to files, as a program would that renews them.
+func (c *Cluster) IssueClientCertificate(certFile, keyFile string, lifetime time.Duration) error {
+	cert, key, err := c.identity.clientCA.issue(lifetime)
+	if err != nil {
+		return fmt.Errorf("issuing a client certificate: %w", err)
+	}
+	for path, content := range map[string][]byte{certFile: cert, keyFile: key} {
+		if err := replaceFile(path, content); err != nil {
+			return fmt.Errorf("issuing a client certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+// replaceFile replaces a file as a whole, so that nobody reads half of it.
+func replaceFile(path string, content []byte) error {
+	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	if err := os.WriteFile(aside, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(aside, path)
+}
