@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"k8s.io/client-go/transport"
 
 	"github.com/rvinformer/informer/e2e/cluster"
 )
@@ -24,8 +26,14 @@ type inClusters struct{ *testing.M }
 func TestMain(m *testing.M) { goleak.VerifyTestMain(inClusters{m}) }
 
 func (m inClusters) Run() (code int) {
+	// Client-go looks for new certificates every five minutes, and offers this.
+	transport.CertCallbackRefreshDuration = 100 * time.Millisecond
 	binaries, err := cluster.Build(context.Background(), "")
 	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	if err := waitTogether(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -40,8 +48,22 @@ func (m inClusters) Run() (code int) {
 	return m.M.Run()
 }
 
-// The clusters of this package. Every test works in a namespace of its own, and
-// none runs in parallel, so that any may kill its API server.
+// parallelTrials is how many of the tests run side by side that may, unless the
+// command line says otherwise: they wait for servers most of the time.
+const parallelTrials = 4
+
+func waitTogether() error {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if asked {
+		return nil
+	}
+	return flag.Set("test.parallel", fmt.Sprint(parallelTrials))
+}
+
+// The clusters of this package. Every test works in a namespace of its own. Those
+// that do not run in parallel may kill the API server; the others run after them.
 var (
 	// usual has the settings that servers have by default.
 	usual lazyCluster

@@ -69,18 +69,20 @@ func (a *authority) issue(lifetime time.Duration) (cert, key []byte, err error) 
 }
 
 // IssueClientCertificate writes a new certificate of an administrator, and its
-// key, to files, as a program would that renews them.
-func (c *Cluster) IssueClientCertificate(certFile, keyFile string, lifetime time.Duration) error {
+// key, to files which are the same for the same name, as a program would that
+// renews them. They go with the cluster.
+func (c *Cluster) IssueClientCertificate(name string, lifetime time.Duration) (certFile, keyFile string, err error) {
 	cert, key, err := c.identity.clientCA.issue(lifetime)
 	if err != nil {
-		return fmt.Errorf("issuing a client certificate: %w", err)
+		return "", "", fmt.Errorf("issuing a client certificate: %w", err)
 	}
+	certFile, keyFile = filepath.Join(c.dir, name+".client.crt"), filepath.Join(c.dir, name+".client.key")
 	for path, content := range map[string][]byte{certFile: cert, keyFile: key} {
 		if err := replaceFile(path, content); err != nil {
-			return fmt.Errorf("issuing a client certificate: %w", err)
+			return "", "", fmt.Errorf("issuing a client certificate: %w", err)
 		}
 	}
-	return nil
+	return certFile, keyFile, nil
 }
 
 // replaceFile replaces a file as a whole, so that nobody reads half of it.

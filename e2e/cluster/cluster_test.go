@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 // shared is the cluster of all tests of this package, each in a namespace of
@@ -218,22 +216,19 @@ func TestAPausedServerIsSilent(t *testing.T) {
 
 func TestClientCertificatesExpire(t *testing.T) {
 	ctx := testContext(t)
-	dir := t.TempDir()
-	config := shared.Config()
-	config.BearerToken = ""
-	config.CertFile, config.KeyFile = filepath.Join(dir, "crt"), filepath.Join(dir, "key")
-	ask := func() error {
+	ask := func(lifetime time.Duration) error {
+		certFile, keyFile, err := shared.IssueClientCertificate("expiring", lifetime)
+		require.NoError(t, err)
 		// A client of its own, whose connection shows the newest certificate.
-		fresh := rest.CopyConfig(config)
+		fresh := shared.Config()
+		fresh.BearerToken, fresh.CertFile, fresh.KeyFile = "", certFile, keyFile
 		fresh.Dial = (&net.Dialer{}).DialContext
 		client, err := kubernetes.NewForConfig(fresh)
 		require.NoError(t, err)
 		_, err = client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 		return err
 	}
-	require.NoError(t, shared.IssueClientCertificate(config.CertFile, config.KeyFile, time.Hour))
-	require.NoError(t, ask())
-	require.NoError(t, shared.IssueClientCertificate(config.CertFile, config.KeyFile, -time.Second))
-	err := ask()
+	require.NoError(t, ask(time.Hour))
+	err := ask(-time.Second)
 	require.True(t, apierrors.IsUnauthorized(err), "got %v", err)
 }

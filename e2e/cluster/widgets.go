@@ -49,6 +49,28 @@ func (c *Cluster) CreateWidgetDefinition(ctx context.Context) error {
 	return nil
 }
 
+// DeleteWidgetDefinition makes the server forget widgets, those that there are
+// included, and returns when it has.
+func (c *Cluster) DeleteWidgetDefinition(ctx context.Context) error {
+	client, err := apiextensions.NewForConfig(c.Config())
+	if err != nil {
+		return fmt.Errorf("client for custom resource definitions: %w", err)
+	}
+	definitions, name := client.ApiextensionsV1().CustomResourceDefinitions(), widgetDefinition().Name
+	if err := definitions.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+		return fmt.Errorf("deleting %s: %w", name, err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, readyPoll, servedTimeout, true, func(ctx context.Context) (bool, error) {
+		_, last = definitions.Get(ctx, name, metav1.GetOptions{})
+		return apierrors.IsNotFound(last), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until %s is gone: %w (last answer: %v)", name, err, last)
+	}
+	return nil
+}
+
 func widgetDefinition() *apiextensionsv1.CustomResourceDefinition {
 	preserve := true
 	return &apiextensionsv1.CustomResourceDefinition{
