@@ -123,11 +123,17 @@ func newFollower(t *testing.T, w way, config *rest.Config, objects *cluster.Obje
 	t.Helper()
 	f := &follower{
 		way:    w,
-		oracle: oracle.New(oracle.Options{Late: late}),
+		oracle: oracle.New(oracle.Options{Late: late, SeesLists: true}),
 		seen:   &tap{},
 		path:   filepath.Join(t.TempDir(), "checkpoint"),
 		calm:   make(chan struct{}),
 		done:   make(chan struct{}),
+	}
+	f.seen.before = func(_ context.Context, e exchange) error {
+		if e.isSet() && !f.dead.Load() {
+			f.oracle.Listed()
+		}
+		return nil
 	}
 	f.config.ListerWatcher = source(t, f.seen.install(config), objects)
 	f.config.ErrorHandler = func(_ *informer.Reflector, err error) { f.note(err) }
@@ -389,15 +395,15 @@ func union(a, b map[string]string) map[string]struct{} {
 	return keys
 }
 
-// showErrors logs the newest errors that the informer reported.
-func (f *follower) showErrors(t *testing.T) {
+// show logs what the follower went through, with the newest errors that the informer
+// reported.
+func (f *follower) show(t *testing.T, errors int) {
 	t.Helper()
-	const most = 30
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	newest := f.errors[max(0, len(f.errors)-most):]
-	t.Logf("%s: %d runs, %d events, %d errors, the newest:", f.name, f.runs.Load(), f.told.Load(), len(f.errors))
-	for _, line := range newest {
+	t.Logf("%s: %d runs, %d lists or parts of one, %d watches, %d events, %d errors", f.name, f.runs.Load(),
+		f.seen.count(exchange.isSet), f.seen.count(exchange.isWatch), f.told.Load(), len(f.errors))
+	for _, line := range f.errors[max(0, len(f.errors)-errors):] {
 		t.Log("  ", line)
 	}
 }
@@ -406,6 +412,7 @@ func (f *follower) showErrors(t *testing.T) {
 func (f *follower) requireJudged(t *testing.T, least int) {
 	t.Helper()
 	require.NoError(t, f.stop(), f.name)
+	f.show(t, 0)
 	require.NoError(t, f.oracle.Check(), f.name)
 	require.GreaterOrEqual(t, f.told.Load(), int64(least), "%s: events told", f.name)
 }

@@ -50,7 +50,7 @@ func newTrial(ctx context.Context, t *testing.T, c *cluster.Cluster, objects *cl
 		t.Cleanup(func() {
 			assert.NoError(t, f.stop(), f.name)
 			if t.Failed() {
-				f.showErrors(t)
+				f.show(t, 30)
 			}
 		})
 		tr.followers = append(tr.followers, f)
