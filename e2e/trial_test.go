@@ -121,7 +121,7 @@ func startCluster(ctx context.Context, t *testing.T, flags ...string) *cluster.C
 	options.APIServerFlags = flags
 	c, err := cluster.Start(ctx, options)
 	require.NoError(t, err)
-	c.ShowLogs(t)
 	t.Cleanup(func() { assert.NoError(t, c.Close()) })
+	c.ShowLogs(t) // before its logs go with it
 	return c
 }
