@@ -23,6 +23,10 @@ const confirmAfter = 2 * time.Second
 // is asked for whole seconds.
 const dueMargin = 2 * time.Second
 
+// unprovenTimeout is how long a watch is asked to last of which nobody could say that
+// the server has its version. Shortly before the end, a server sends a bookmark.
+const unprovenTimeout = 30 * time.Second
+
 // following is a watch under way.
 type following struct {
 	*session
@@ -151,7 +155,7 @@ func (f *following) lose(unreadable error) {
 
 // advance moves the state on to the resource version of an event.
 func (f *following) advance(resourceVersion string, event watch.EventType) {
-	f.moved, f.state.Quiet, f.state.Strikes = true, false, 0
+	f.moved, f.state.Quiet, f.state.Strikes, f.state.Unproven = true, false, 0, false
 	f.ordered = f.ordered || event != watch.Added
 	if !f.ordered || resourceVersion == "" {
 		return
@@ -170,6 +174,9 @@ func (s *session) openWatch(ctx context.Context, state listwatch.Watching) (feed
 		return opened, nil
 	}
 	timeout := s.watchTimeout()
+	if state.Unproven {
+		timeout = unprovenTimeout
+	}
 	s.watchDue = time.Now().Add(timeout)
 	return s.openFeed(ctx, s.policy.WatchOptions(state, timeout), s.watchPatience(timeout))
 }

@@ -105,6 +105,7 @@ func (s *session) watchStep(ctx context.Context, state listwatch.Watching) (list
 		if err := checkNotOlder(ctx, s.source, state.ResourceVersion); err != nil {
 			return s.policy.Next(state, unsure(err)), fmt.Errorf("whether the server was restored: %w", err)
 		}
+		state.Unproven = false
 	}
 	state.Unsure, state.Unanswered = false, 0
 	s.enter(PhaseWatching)

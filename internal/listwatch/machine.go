@@ -54,6 +54,9 @@ type Watching struct {
 	Unsure bool
 	// Unanswered counts how often in a row it did not say.
 	Unanswered int
+	// Unproven tells that it has never said, so that it is watched to see: until an event
+	// or a bookmark, a watch may be one of a version that the server does not have.
+	Unproven bool
 	// Quiet is true until the first event since the list.
 	Quiet bool
 	// Strikes counts the watches in a row that broke without an event.
@@ -108,7 +111,7 @@ type Step struct {
 const maxStrikes = 2
 
 // maxUnanswered is how often a server may not say, when it is asked, whether it has a
-// version. Then it is believed to.
+// version. Then it is watched to see.
 const maxUnanswered = 3
 
 // strikeReset is the quiet time after which a broken watch counts as the first.
@@ -220,7 +223,7 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 		return Step{State: Start{Known: s.ResourceVersion, Consistent: true}, Pause: BackoffPause}
 	case Unanswered:
 		if s.Unanswered++; s.Unanswered >= maxUnanswered {
-			s.Unsure, s.Unanswered = false, 0
+			s.Unsure, s.Unanswered, s.Unproven = false, 0, true
 		}
 		return Step{State: s, Pause: BackoffPause}
 	case WatchBroken, WatchTooShort:
