@@ -79,7 +79,7 @@ func setFlag(t *testing.T, name, value string) {
 // scripts24h are random days.
 var scripts24h = rapid.Custom(func(t *rapid.T) *script.Script {
 	dice := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "dice") }
-	return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 8000})
+	return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 12_000})
 })
 
 // TestThisScript plays the script in the file INFORMER_SCRIPT.
