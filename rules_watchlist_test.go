@@ -295,7 +295,7 @@ func TestRule9TheNextOneIsNotOlder(t *testing.T) {
 		defer start(i.RunWithContext)()
 		<-i.HasSyncedChecker().Done()
 		w.requireState(&r)
-		require.Equal(t, []string{"watch-list rv=2", "watch-list"}, w.verbs())
+		require.Equal(t, []string{"watch-list rv=2", "watch-list rv=4"}, w.verbs())
 	})
 }
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/internal/listwatch"
@@ -63,12 +65,12 @@ func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwat
 	switch {
 	case errors.As(err, &stalled):
 		// What stands between may hold the head back until there is more.
-		return listwatch.Outcome{Kind: listwatch.EndedEarly}, watchListError(err)
+		return listwatch.Outcome{Kind: listwatch.EndedEarly, ResourceVersion: state.Known}, watchListError(err)
 	case err != nil:
 		return listwatch.Outcome{Kind: listwatch.ClassifyWatchList(err)}, watchListError(err)
 	}
 	changes.expect(stallInInitialEvents)
-	outcome, err := s.initialEvents(ctx, changes)
+	outcome, err := s.initialEvents(ctx, changes, state.Known)
 	if err != nil {
 		changes.close()
 		return outcome, watchListError(err)
@@ -80,8 +82,9 @@ func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwat
 
 func watchListError(err error) error { return fmt.Errorf("watch-list: %w", err) }
 
-func (s *session) initialEvents(ctx context.Context, changes feed) (listwatch.Outcome, error) {
+func (s *session) initialEvents(ctx context.Context, changes feed, known string) (listwatch.Outcome, error) {
 	var c change
+	newest := known
 	for index := 0; ; index++ {
 		err := changes.next(ctx, &c)
 		switch {
@@ -91,7 +94,12 @@ func (s *session) initialEvents(ctx context.Context, changes feed) (listwatch.Ou
 			s.resync.Reset(s.resyncPeriod)
 			continue
 		case err != nil:
-			return classifyInitialEvents(err)
+			outcome, err := classifyInitialEvents(err)
+			outcome.ResourceVersion, outcome.Shown = newest, index > 0
+			return outcome, err
+		}
+		if order, err := resourceversion.CompareResourceVersion(c.it.version.ResourceVersion, newest); err != nil || order > 0 {
+			newest = newer(newest, strings.Clone(c.it.version.ResourceVersion))
 		}
 		c.it.place = place{watch: true, index: index}
 		switch {

@@ -33,7 +33,7 @@ func TestNext(t *testing.T) {
 	patient := Policy{InternalErrorRetry: 5 * time.Minute}
 	streams := Policy{WatchList: true}
 	lists := Start{Known: "5", Lists: true}
-	endedOnce := Start{Known: "5", Consistent: true, EarlyEnds: 1}
+	endedOnce := Start{Known: "6", EarlyEnds: 1}
 	for name, test := range map[string]struct {
 		policy Policy
 		state  State
@@ -86,8 +86,10 @@ func TestNext(t *testing.T) {
 		"watch-list, too large":          {policy: streams, state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
 		"watch-list, expired":            {policy: streams, state: start, kind: Outcome{Kind: Expired}, want: Step{State: consistent, Effect: AbandonGeneration}},
 		"watch-list, too large again":    {policy: streams, state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"watch-list, ended early":        {policy: streams, state: start, kind: Outcome{Kind: EndedEarly}, want: Step{State: endedOnce, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"watch-list, ended early twice":  {policy: streams, state: endedOnce, kind: Outcome{Kind: EndedEarly}, want: Step{State: Start{Known: "5", Consistent: true, Lists: true}, Effect: AbandonGeneration, Fallback: true}},
+		"watch-list, ended early":        {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, ResourceVersion: "6", Shown: true}, want: Step{State: endedOnce, Effect: AbandonGeneration, Pause: BackoffPause}},
+		"watch-list, ended, no order":    {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, Shown: true}, want: Step{State: Start{Consistent: true, EarlyEnds: 1}, Effect: AbandonGeneration, Pause: BackoffPause}},
+		"watch-list, ended at once":      {policy: streams, state: Start{}, kind: Outcome{Kind: EndedEarly}, want: Step{State: Start{EarlyEnds: 1}, Effect: AbandonGeneration, Pause: BackoffPause}},
+		"watch-list, ended early twice":  {policy: streams, state: endedOnce, kind: Outcome{Kind: EndedEarly}, want: Step{State: Start{Known: "6", Consistent: true, Lists: true}, Effect: AbandonGeneration, Fallback: true}},
 		"fallen back, page":              {policy: streams, state: lists, kind: Outcome{Kind: PageRead, Continue: "c"}, want: Step{State: Listing{Start: lists, Continue: "c"}}},
 		"fallen back, expired":           {policy: streams, state: Listing{Start: lists, Continue: "c"}, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 1, Lists: true}, Effect: AbandonGeneration}},
 		"watch, expired, tries again":    {policy: streams, state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
@@ -145,7 +147,7 @@ func TestWatchListOptions(t *testing.T) {
 	}
 	require.Equal(t, want, p.WatchListOptions(Start{Known: "5"}, 7900*time.Millisecond))
 	want.ResourceVersion = ""
-	require.Equal(t, want, p.WatchListOptions(Start{Known: "5", Consistent: true}, 7*time.Second))
+	require.Equal(t, want, p.WatchListOptions(Start{}, 7*time.Second))
 }
 
 func TestClassifyWatchList(t *testing.T) {
@@ -227,10 +229,9 @@ func TestStreams(t *testing.T) {
 		want  bool
 	}{
 		{Start{}, true},
-		{Start{Known: "5"}, true},
-		{Start{Consistent: true}, true},
+		{Start{Known: "5", EarlyEnds: 1}, true},
+		{Start{Consistent: true}, false},
 		{Start{Known: "5", Consistent: true}, false},
-		{Start{Known: "5", Consistent: true, EarlyEnds: 1}, true},
 		{Start{Lists: true}, false},
 	} {
 		require.Equal(t, test.want, policy.Streams(test.start), "%+v", test.start)

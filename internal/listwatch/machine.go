@@ -152,11 +152,13 @@ func (p Policy) nextStreaming(s Start, o Outcome) Step {
 		return Step{State: Watching{ResourceVersion: o.ResourceVersion, Quiet: true}, Effect: CompleteGeneration}
 	case EndedEarly:
 		again.EarlyEnds++
-		// What it has shown may be newer than what is known.
-		again.Consistent = true
 		if again.EarlyEnds < maxEarlyEnds {
+			// What it has shown may be newer than what is known.
+			again.Known = o.ResourceVersion
+			again.Consistent = again.Known == "" && o.Shown
 			return Step{State: again, Effect: AbandonGeneration, Pause: BackoffPause}
 		}
+		again.Consistent = true
 		fallthrough
 	case NoWatchList, BadRequest:
 		again.EarlyEnds, again.Lists = 0, true

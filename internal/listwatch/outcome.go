@@ -48,7 +48,9 @@ const (
 // Outcome is what came of one request.
 type Outcome struct {
 	Kind Kind
-	// ResourceVersion and Continue are those of the list, for PageRead.
+	// ResourceVersion and Continue are those of the list, for PageRead. For EndedEarly it
+	// is the newest version known by then, empty where nothing was shown or versions have
+	// no order.
 	ResourceVersion string
 	Continue        string
 	// Shown tells that a request that failed had brought objects before it did.

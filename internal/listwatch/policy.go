@@ -45,13 +45,12 @@ type Policy struct {
 
 // Streams reports whether the request of state s is a watch-list.
 //
-// The newest state of all is read with a list where there is something that it could
-// take back: a server that does not know watch-lists takes one that names no version for
-// a watch that may begin with any state, also an old one.
+// Where there is something that it could take back, the newest state of all is read with
+// a list: a server that does not know watch-lists takes one that names no version for a
+// watch that may begin with any state, also an old one.
 func (p Policy) Streams(s State) bool {
 	start, ok := s.(Start)
-	takesBack := start.Consistent && start.Known != "" && start.EarlyEnds == 0
-	return ok && p.WatchList && !start.Lists && !takesBack
+	return ok && p.WatchList && !start.Lists && !start.Consistent
 }
 
 // WatchListOptions is what to ask the server for where Streams is true: the set,
@@ -63,9 +62,6 @@ func (p Policy) WatchListOptions(s Start, timeout time.Duration) metav1.ListOpti
 		SendInitialEvents:    ptr.To(true),
 		AllowWatchBookmarks:  true,
 		TimeoutSeconds:       ptr.To(int64(timeout / time.Second)),
-	}
-	if s.Consistent {
-		opts.ResourceVersion = ""
 	}
 	return opts
 }
