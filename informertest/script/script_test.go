@@ -2,7 +2,7 @@ package script_test
 
 import (
 	"context"
-	"io"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -18,8 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.LogToStderr(false) // client-go has much to say of what scripts do to it
-	klog.SetOutput(io.Discard)
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go has much to say of what scripts do to it
 	goleak.VerifyTestMain(m)
 }
 
