@@ -9,6 +9,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/rvinformer/informer/informertest"
 )
 
 // patience is how long an expectation may take to come true.
@@ -70,9 +74,11 @@ func (p *player) mark() {
 
 // measures are what "expect" can compare with a number.
 var measures = map[string]func(p *player) int{
-	"lists":     func(p *player) int { return p.requests(true, false) },
-	"watches":   func(p *player) int { return p.requests(false, false) },
-	"unlimited": func(p *player) int { return p.requests(true, true) },
+	"lists":   func(p *player) int { return p.requests(asksForAll) },
+	"watches": func(p *player) int { return p.requests(func(r informertest.Request) bool { return !asksForAll(r) }) },
+	"unlimited": func(p *player) int {
+		return p.requests(func(r informertest.Request) bool { return r.Verb == "list" && r.Options.Limit == 0 })
+	},
 	"errors": func(p *player) int {
 		_, errors := p.counts.all()
 		return errors
@@ -83,19 +89,18 @@ var measures = map[string]func(p *player) int{
 	},
 }
 
-// requests counts the lists or watches of the resource since the mark; a watch-list is a list.
-func (p *player) requests(lists, unlimited bool) int {
+// asksForAll reports whether a request is a list or a watch-list.
+func asksForAll(r informertest.Request) bool {
+	return r.Verb == "list" || ptr.Deref(r.Options.SendInitialEvents, false)
+}
+
+// requests counts those lists and watches of the resource since the mark.
+func (p *player) requests(those func(informertest.Request) bool) int {
 	n := 0
 	for _, r := range p.server.Requests() {
-		if r.GroupVersionResource != pods || r.Verb != "list" && r.Verb != "watch" {
-			continue
+		if r.GroupVersionResource == pods && (r.Verb == "list" || r.Verb == "watch") && those(r) {
+			n++
 		}
-		streams := r.Options.SendInitialEvents != nil && *r.Options.SendInitialEvents
-		isList := r.Verb == "list" || streams
-		if isList != lists || unlimited && (streams || r.Options.Limit != 0) {
-			continue
-		}
-		n++
 	}
 	return n
 }
