@@ -89,8 +89,8 @@ type Status struct {
 	// Synced tells that the first complete list was delivered to the handler,
 	// every call returned, deletions included. It stays true.
 	Synced bool
-	// ResourceVersion is the one up to which everything is acknowledged; empty
-	// until that is true of the first list.
+	// ResourceVersion is the one up to which everything is acknowledged that could be
+	// read; empty until that is true of the first list.
 	ResourceVersion string
 	// Objects is the number of objects acknowledged and not deleted.
 	Objects int
