@@ -164,30 +164,44 @@ func (f filtered) notOlderThan(ctx context.Context, resourceVersion string) erro
 }
 
 // notOlderThan asks for a namespace, which costs nothing, and for an object of the
-// resource only where that is forbidden, and for events, which may have an etcd and
-// versions of their own. The server waits some seconds for data that
+// resource where that is not answered, or with no: the resource may have an etcd, and
+// versions, of its own, as events often do. The server waits some seconds for data that
 // is not older, whether or not there is such an object.
 func (lw resourceListerWatcher) notOlderThan(ctx context.Context, resourceVersion string) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
 	defer cancel()
-	var err error
-	events := lw.resource.Resource == "events"
-	if !events {
-		err = lw.kubeSystem().Param("resourceVersion", resourceVersion).Do(ctx).Error()
+	if lw.resource.Resource != "events" {
+		err := lw.kubeSystem().Param("resourceVersion", resourceVersion).Do(ctx).Error()
+		var answer apierrors.APIStatus
+		switch {
+		case err == nil || hasNone(err):
+			return nil
+		case !errors.As(err, &answer):
+			return err
+		}
 	}
-	if events || apierrors.IsForbidden(err) {
-		err = lw.client.Get().AbsPath(lw.path()...).
-			SetHeader("Accept", metadataOnly).
-			Param("limit", "1").
-			Param("resourceVersion", resourceVersion).
-			Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan)).
-			MaxRetries(0).
-			Do(ctx).Error()
-	}
+	err := lw.client.Get().AbsPath(lw.path()...).
+		SetHeader("Accept", metadataOnly).
+		Param("limit", "1").
+		Param("resourceVersion", resourceVersion).
+		Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan)).
+		MaxRetries(0).
+		Do(ctx).Error()
 	if isRefusal(err) {
 		return nil
 	}
 	return err
+}
+
+// hasNone reports whether err is of a server that has looked for an object, and does not
+// have it, and not of one that does not serve its resource.
+func hasNone(err error) bool {
+	var answer apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {
+		return false
+	}
+	details := answer.Status().Details
+	return details != nil && details.Name != ""
 }
 
 func (f filtered) source(ctx context.Context, opts metav1.ListOptions) (checkpointSource, error) {

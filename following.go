@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -23,9 +24,9 @@ const confirmAfter = 2 * time.Second
 // is asked for whole seconds.
 const dueMargin = 2 * time.Second
 
-// unprovenTimeout is how long a watch is asked to last of which nobody could say that
-// the server has its version. Shortly before the end, a server sends a bookmark.
-const unprovenTimeout = 30 * time.Second
+// unproven is how long a watch may be silent of which nobody could say that the server
+// has its version. Bookmarks come each minute.
+const unproven = 75 * time.Second
 
 // following is a watch under way.
 type following struct {
@@ -48,6 +49,11 @@ func (f *following) watch(ctx context.Context) (listwatch.Outcome, error) {
 		return listwatch.Outcome{Kind: listwatch.Classify(err)}, err
 	}
 	defer changes.close()
+	if f.state.Unsure {
+		if err := f.ask(ctx, changes); err != nil {
+			return listwatch.Outcome{Kind: listwatch.TooLarge}, err
+		}
+	}
 	f.succeeded()
 	f.onError(f.Reflector, nil)
 
@@ -87,6 +93,25 @@ func (f *following) watch(ctx context.Context) (listwatch.Outcome, error) {
 			return outcome, err
 		}
 	}
+}
+
+// ask asks whether the server was restored from a backup and does not have the version
+// that the watch began from: the error says so. It is asked once the watch is open, which
+// ends if the server is restored later. Where it does not answer, the watch has to prove
+// itself.
+func (f *following) ask(ctx context.Context, changes feed) error {
+	f.state.Unsure = false
+	err := checkNotOlder(ctx, f.source, f.state.ResourceVersion)
+	if err == nil || ctx.Err() != nil {
+		return nil
+	}
+	err = fmt.Errorf("whether the server was restored: %w", err)
+	if listwatch.Classify(err) == listwatch.TooLarge {
+		return err
+	}
+	f.fail(err)
+	changes.expect(min(unproven, f.watchPatience(unproven)))
+	return nil
 }
 
 // ended tells what the end of a watch means, and what to report.
@@ -155,10 +180,13 @@ func (f *following) lose(unreadable error) {
 
 // advance moves the state on to the resource version of an event.
 func (f *following) advance(resourceVersion string, event watch.EventType) {
-	f.moved, f.state.Quiet, f.state.Strikes, f.state.Unproven = true, false, 0, false
+	f.moved, f.state.Quiet, f.state.Strikes = true, false, 0
 	f.ordered = f.ordered || event != watch.Added
 	if !f.ordered || resourceVersion == "" {
 		return
+	}
+	if order, err := resourceversion.CompareResourceVersion(resourceVersion, f.state.ResourceVersion); err == nil && order < 0 {
+		return // out of order: what the watch told before stays told
 	}
 	f.state.ResourceVersion = resourceVersion
 	f.reached(resourceVersion)
@@ -174,9 +202,6 @@ func (s *session) openWatch(ctx context.Context, state listwatch.Watching) (feed
 		return opened, nil
 	}
 	timeout := s.watchTimeout()
-	if state.Unproven {
-		timeout = unprovenTimeout
-	}
 	s.watchDue = time.Now().Add(timeout)
 	return s.openFeed(ctx, s.policy.WatchOptions(state, timeout), s.watchPatience(timeout))
 }

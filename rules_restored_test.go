@@ -1,6 +1,8 @@
 package informer_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"strconv"
@@ -11,6 +13,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -148,5 +153,67 @@ func TestAServerThatDoesNotSayWhetherItWasRestored(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		w.requireState(&r)
 		require.Equal(t, []string{"list limit=500"}, w.lists())
+	})
+}
+
+// A resource may have an etcd, and versions, of its own: what it says itself counts.
+func TestTheResourceSaysWhetherItWasRestored(t *testing.T) {
+	for _, code := range []int{http.StatusGatewayTimeout, http.StatusBadGateway} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			wrap := before(func(rw http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/namespaces/kube-system") {
+					return true
+				}
+				rw.Header().Set("Content-Type", "application/json")
+				rw.WriteHeader(code)
+				_, _ = rw.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`))
+				return false
+			})
+			bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+				w.create(keys(3)...)
+				var r recorder
+				i := follow(w, informer.InformerConfig{Handler: &r})
+				defer start(i.RunWithContext)()
+				synctest.Wait()
+				w.ResetRequests()
+				for n := range 10 {
+					w.CloseClientConnections()
+					w.update("a/0000", fmt.Sprint(n))
+					time.Sleep(5 * time.Second)
+				}
+				synctest.Wait()
+				w.requireState(&r)
+				for _, request := range w.Requests() {
+					if request.Verb == "list" {
+						require.EqualValues(t, 1, request.Options.Limit, "no list but for the question")
+					}
+				}
+			})
+		})
+	}
+}
+
+// Sources that are not ours may use versions and UIDs again: a fake clientset does.
+func TestAFakeObjectThatIsCreatedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := watch.NewFake()
+		var r recorder
+		storage := informer.NewResourceVersionStorage()
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+			ListerWatcher: script{
+				list:  listing("1"),
+				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
+			}.lw(),
+			Handler: &r, Storage: storage,
+		})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		for n := range 5 {
+			act := []func(runtime.Object){events.Add, events.Delete}[n%2]
+			act(withUID(versioned("a/1", "1"), "u"))
+			synctest.Wait()
+		}
+		require.Equal(t, []string{"add a/1", "delete a/1", "add a/1", "delete a/1", "add a/1"}, r.events())
+		require.Equal(t, 1, storage.Len())
 	})
 }

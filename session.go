@@ -3,11 +3,8 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/wire"
@@ -101,31 +98,11 @@ func (s *session) step(ctx context.Context, state listwatch.State) (listwatch.St
 }
 
 func (s *session) watchStep(ctx context.Context, state listwatch.Watching) (listwatch.Step, error) {
-	if state.Unsure && s.opened == nil {
-		if err := checkNotOlder(ctx, s.source, state.ResourceVersion); err != nil {
-			return s.policy.Next(state, unsure(err)), fmt.Errorf("whether the server was restored: %w", err)
-		}
-		state.Unproven = false
-	}
-	state.Unsure, state.Unanswered = false, 0
 	s.enter(PhaseWatching)
 	follow := &following{session: s, state: state}
 	outcome, err := follow.watch(ctx)
 	outcome.Doubtful = follow.doubtful(err)
 	return s.policy.Next(follow.state, outcome), err
-}
-
-// unsure tells what it means that a server could not be asked for a version, or does
-// not have it.
-func unsure(err error) listwatch.Outcome {
-	if listwatch.Classify(err) == listwatch.TooLarge {
-		return listwatch.Outcome{Kind: listwatch.TooLarge}
-	}
-	var answer apierrors.APIStatus
-	if errors.As(err, &answer) {
-		return listwatch.Outcome{Kind: listwatch.Unanswered}
-	}
-	return listwatch.Outcome{Kind: listwatch.Failed, Doubtful: true}
 }
 
 func (s *session) listStep(ctx context.Context, state listwatch.State) (listwatch.Step, error) {

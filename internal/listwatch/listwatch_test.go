@@ -63,8 +63,6 @@ func TestNext(t *testing.T) {
 		"watch, cut":                {state: busy, kind: Outcome{Kind: WatchEnded, Doubtful: true}, want: Step{State: unsure}},
 		"watch, unsure, down":       {state: unsure, kind: Outcome{Kind: Failed, Doubtful: true}, want: Step{State: unsure, Pause: BackoffPause}},
 		"watch, unsure, restored":   {state: unsure, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: BackoffPause}},
-		"watch, unsure, no answer":  {state: unsure, kind: Outcome{Kind: Unanswered}, want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Unanswered: 1}, Pause: BackoffPause}},
-		"watch, unsure, no answers": {state: Watching{ResourceVersion: "7", Unsure: true, Unanswered: 2}, kind: Outcome{Kind: Unanswered}, want: Step{State: Watching{ResourceVersion: "7", Unproven: true}, Pause: BackoffPause}},
 		"watch, failed":             {state: busy, kind: Outcome{Kind: Failed}, want: Step{State: unsure, Pause: BackoffPause}},
 		"watch, expired":            {state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
 		"watch, expired at once":    {state: watching, kind: Outcome{Kind: Expired}, want: Step{State: relist, Pause: BackoffPause}},

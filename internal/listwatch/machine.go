@@ -49,14 +49,9 @@ type Watching struct {
 	// the next time, the set is listed.
 	Lost bool
 	// Unsure tells that the server may have been away since it has told ResourceVersion, or
-	// has not told it to this process. It may have been restored from a backup: before
-	// it is watched, it is asked whether it has that version.
+	// has not told it to this process. It may have been restored from a backup: it is
+	// asked whether it has that version.
 	Unsure bool
-	// Unanswered counts how often in a row it did not say.
-	Unanswered int
-	// Unproven tells that it has never said, so that it is watched to see: until an event
-	// or a bookmark, a watch may be one of a version that the server does not have.
-	Unproven bool
 	// Quiet is true until the first event since the list.
 	Quiet bool
 	// Strikes counts the watches in a row that broke without an event.
@@ -110,10 +105,6 @@ type Step struct {
 // can not be decoded, a version that the server silently refuses) is still there.
 const maxStrikes = 2
 
-// maxUnanswered is how often a server may not say, when it is asked, whether it has a
-// version. Then it is watched to see.
-const maxUnanswered = 3
-
 // strikeReset is the quiet time after which a broken watch counts as the first.
 const strikeReset = 2 * time.Minute
 
@@ -130,8 +121,7 @@ func (p Policy) Next(s State, o Outcome) Step {
 	case Watching:
 		next := p.nextWatching(s, o)
 		// Between two watches the server may have been down, and restored, unseen.
-		unseen := next.Pause != NoPause && o.Kind != Unanswered
-		if watching, ok := next.State.(Watching); ok && (o.Doubtful || unseen) {
+		if watching, ok := next.State.(Watching); ok && (o.Doubtful || next.Pause != NoPause) {
 			watching.Unsure = true
 			next.State = watching
 		}
@@ -223,11 +213,6 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 		return Step{State: Start{Known: s.ResourceVersion}, Pause: pauseIf(s.Quiet)}
 	case TooLarge, BadRequest:
 		return Step{State: Start{Known: s.ResourceVersion, Consistent: true}, Pause: BackoffPause}
-	case Unanswered:
-		if s.Unanswered++; s.Unanswered >= maxUnanswered {
-			s.Unsure, s.Unanswered, s.Unproven = false, 0, true
-		}
-		return Step{State: s, Pause: BackoffPause}
 	case WatchBroken, WatchTooShort:
 		return p.strike(s, o)
 	default:

@@ -33,8 +33,6 @@ const (
 	WatchTooShort
 	// WatchBroken is an error in the stream of a watch.
 	WatchBroken
-	// Unanswered is a server that did not say whether it has a version.
-	Unanswered
 	// Stalled is a watch that was silent for longer than it may be.
 	Stalled
 	// NoWatchList is a watch-list that the server refuses, or of which it does not
