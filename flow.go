@@ -142,6 +142,7 @@ func (f *flow) newQueue(acknowledged string, resumed bool, hire func(*deltaqueue
 		Known:         known,
 		Limit:         max(deltaqueue.DefaultLimit, 2*f.delivery.most()), // a batch waits while one is handled
 		SkipUnchanged: f.skipUnchanged,
+		Tombstones:    lendsWire(f.reflector.source),
 		Budget:        f.budget.orDefault().shared,
 		Workers:       f.workers,
 		Hire:          func() { hire(queue) },

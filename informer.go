@@ -269,7 +269,7 @@ func wantsRaw(config InformerConfig) bool {
 	return raw
 }
 
-func lendsWire(lw cache.ListerWatcher) bool {
+func lendsWire(lw interface{}) bool {
 	_, lends := lw.(wireSource)
 	return lends
 }

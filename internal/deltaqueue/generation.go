@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
@@ -26,15 +27,26 @@ func (q *Queue) BeginGeneration() {
 // Shown notes that the generation shows key in version, and reports whether that
 // is all there is to do: it waits in the queue in just this version, or is known
 // in it and was shown before, by this generation or by those before it that did not
-// end, or SkipUnchanged is set. Otherwise the object is to be
+// end, or SkipUnchanged is set; or it is older than what this generation has told, as of
+// a proxy that repeats the events of a watch-list. Otherwise the object is to be
 // put, as Replaced. It keeps neither key nor version.
 func (q *Queue) Shown(key string, version keytable.Version) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.tombstones.covers(version) {
+		return true
+	}
+	e := q.newestLocked(key)
+	waits := e != nil && e.generation == q.generation
 	q.showEntriesLocked(key)
 	again, c := q.known.Show(key, version, q.generation, q.since)
-	if e := q.newestLocked(key); e != nil {
-		return e.shows(version)
+	if e != nil {
+		return e.shows(version) || waits && older(version, e.Version)
+	}
+	if c.Marked && !c.SameVersion {
+		if known, ok := q.known.Get(key); ok && older(version, known) {
+			return true
+		}
 	}
 	// A page, or all of a list, that was cut is read again: what was delivered from it
 	// already is not told again. A slow consumer would never get past what cuts it.
@@ -48,6 +60,12 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 		q.known.Set(strings.Clone(key), version, q.generation) // who else writes may have deleted it
 	}
 	return true
+}
+
+// older is false where the versions have no order.
+func older(a, b keytable.Version) bool {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return err == nil && order < 0
 }
 
 // Keep notes that the generation shows key, of an object that could not be read. It

@@ -52,6 +52,9 @@ type Options struct {
 	// SkipUnchanged keeps objects that a generation shows in the version that
 	// the consumer has acknowledged out of the queue.
 	SkipUnchanged bool
+	// Tombstones makes Stale know events of objects that were deleted not long ago by their
+	// UIDs. Not every source makes new ones.
+	Tombstones bool
 	// Workers is how many consumers there may be at a time, and Hire starts one: it is
 	// called, and must not call the queue, when there is something to take and none
 	// waits for it. What it starts calls TakeBatch until that returns an error. Without
@@ -73,13 +76,14 @@ type Options struct {
 
 // Queue is a bounded queue of deltas. It owns no goroutine.
 type Queue struct {
-	known         Known
-	limit         int
-	budget        *budget.Budget
-	skipUnchanged bool
-	workers       int
-	hire          func()
-	synced        chan struct{}
+	known          Known
+	limit          int
+	budget         *budget.Budget
+	skipUnchanged  bool
+	keepTombstones bool
+	workers        int
+	hire           func()
+	synced         chan struct{}
 
 	mu sync.Mutex
 	// hired counts the consumers that were started and are not gone, and idle those
@@ -149,22 +153,23 @@ func New(opts Options) *Queue {
 		opts.Synced = make(chan struct{})
 	}
 	return &Queue{
-		known:         opts.Known,
-		limit:         opts.Limit,
-		budget:        opts.Budget,
-		skipUnchanged: opts.SkipUnchanged,
-		workers:       max(opts.Workers, 1),
-		hire:          opts.Hire,
-		synced:        opts.Synced,
-		order:         line{which: inOrder},
-		ready:         line{which: inReady},
-		pending:       map[string]*Entry{},
-		taken:         map[string]*Entry{},
-		ended:         true,
-		resumed:       opts.Resumed,
-		initial:       true,
-		observed:      opts.Resume,
-		changed:       make(chan struct{}),
+		known:          opts.Known,
+		limit:          opts.Limit,
+		budget:         opts.Budget,
+		skipUnchanged:  opts.SkipUnchanged,
+		keepTombstones: opts.Tombstones,
+		workers:        max(opts.Workers, 1),
+		hire:           opts.Hire,
+		synced:         opts.Synced,
+		order:          line{which: inOrder},
+		ready:          line{which: inReady},
+		pending:        map[string]*Entry{},
+		taken:          map[string]*Entry{},
+		ended:          true,
+		resumed:        opts.Resumed,
+		initial:        true,
+		observed:       opts.Resume,
+		changed:        make(chan struct{}),
 	}
 }
 
@@ -178,19 +183,19 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 		return err
 	}
 	q.queueLocked(d, reserved)
-	if d.Type == cache.Deleted {
-		q.tombstones.add(d.Key, d.Version.ResourceVersion)
+	if d.Type == cache.Deleted && q.keepTombstones {
+		q.tombstones.add(d.Version)
 	}
 	return nil
 }
 
 // Stale reports whether d, which a watch told, is not newer than what is known
-// of its key, or than its deletion, if that was put not long ago. A deletion may carry
+// of its key, or of an object whose deletion was put not long ago. A deletion may carry
 // the version of the state that it ended.
 func (q *Queue) Stale(d Delta) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.tombstones.covers(d.Key, d.Version.ResourceVersion) {
+	if q.tombstones.covers(d.Version) {
 		return true
 	}
 	if e := q.newestLocked(d.Key); e != nil && e.newest().FinalStateUnknown() {

@@ -101,38 +101,70 @@ func TestMerge(t *testing.T) {
 
 // What comes again after the deletion of its object does not bring it back.
 func TestStaleAfterADeletion(t *testing.T) {
-	q, known := newQueue(deltaqueue.Options{})
-	put(t, q, delta(cache.Added, "k", "5"))
-	put(t, q, delta(cache.Deleted, "k", "8"))
-	put(t, q, delta(cache.Deleted, "opaque", "x"))
-	put(t, q, delta(cache.Deleted, "none", ""))
-	require.True(t, q.Stale(delta(cache.Deleted, "k", "8")), "while it waits")
+	of := func(uid types.UID, d deltaqueue.Delta) deltaqueue.Delta {
+		d.Version.UID = uid
+		return d
+	}
+	q, known := newQueue(deltaqueue.Options{Tombstones: true})
+	put(t, q, of("first", delta(cache.Added, "k", "5")))
+	put(t, q, of("first", delta(cache.Deleted, "k", "8")))
+	put(t, q, of("opaque", delta(cache.Deleted, "o", "x")))
+	put(t, q, of("", delta(cache.Deleted, "none", "6")))
+	require.True(t, q.Stale(of("first", delta(cache.Deleted, "k", "8"))), "while it waits")
 	for range 3 {
 		q.Done(take(t, q))
 	}
 	require.Zero(t, known.Len())
 	for _, d := range []deltaqueue.Delta{
-		delta(cache.Added, "k", "5"), delta(cache.Updated, "k", "7"), delta(cache.Deleted, "k", "8"), delta(cache.Deleted, "opaque", "x"),
+		of("first", delta(cache.Added, "k", "5")), of("first", delta(cache.Updated, "k", "7")), of("first", delta(cache.Deleted, "k", "8")),
+		of("opaque", delta(cache.Added, "o", "w")), of("opaque", delta(cache.Deleted, "o", "x")),
 	} {
 		require.True(t, q.Stale(d), "%v", d)
 	}
 	for _, d := range []deltaqueue.Delta{
-		delta(cache.Added, "k", "9"), delta(cache.Added, "other", "5"), delta(cache.Added, "opaque", "w"), delta(cache.Deleted, "none", ""),
+		of("first", delta(cache.Added, "k", "9")), of("second", delta(cache.Added, "k", "1")), of("other", delta(cache.Added, "other", "5")),
+		of("", delta(cache.Added, "k", "5")), of("", delta(cache.Added, "none", "5")),
 	} {
 		require.False(t, q.Stale(d), "%v", d)
 	}
 
 	// Only so many are remembered, the newest.
 	for i := range 200 {
-		put(t, q, delta(cache.Deleted, fmt.Sprint("gone", i), "10"))
+		put(t, q, of(types.UID(fmt.Sprint("uid", i)), delta(cache.Deleted, "gone", fmt.Sprint(10+i))))
 	}
-	require.False(t, q.Stale(delta(cache.Added, "k", "5")))
-	require.True(t, q.Stale(delta(cache.Added, "gone199", "9")))
+	require.False(t, q.Stale(of("first", delta(cache.Added, "k", "5"))))
+	require.False(t, q.Stale(of("uid71", delta(cache.Added, "k", "9"))))
+	require.True(t, q.Stale(of("uid72", delta(cache.Added, "k", "9"))))
 
 	// A generation shows what there is.
 	q.BeginGeneration()
-	put(t, q, delta(cache.Replaced, "gone199", "9"))
-	require.False(t, q.Stale(delta(cache.Updated, "gone199", "10")))
+	require.False(t, q.Stale(of("uid199", delta(cache.Updated, "k", "10"))))
+
+	// Other sources may use UIDs again.
+	q, _ = newQueue(deltaqueue.Options{})
+	put(t, q, delta(cache.Deleted, "k", "8"))
+	q.Done(take(t, q))
+	require.False(t, q.Stale(delta(cache.Added, "k", "5")))
+}
+
+// What a watch-list shows again, in an older version, is shown already.
+func TestShownAgain(t *testing.T) {
+	q, known := newQueue(deltaqueue.Options{})
+	known.Set("k", version("3"), 0)
+	q.BeginGeneration()
+	require.False(t, q.Shown("k", version("2")), "a server that went back")
+	put(t, q, delta(cache.Replaced, "k", "5"))
+	require.True(t, q.Shown("k", version("4")), "while it waits")
+	require.False(t, q.Shown("k", version("6")))
+	e := take(t, q)
+	known.Set("k", e.Version, 1)
+	q.Done(e)
+	require.True(t, q.Shown("k", version("4")))
+	require.False(t, q.Shown("k", version("6")))
+	require.False(t, q.Shown("k", version("opaque")))
+
+	q.BeginGeneration()
+	require.False(t, q.Shown("k", version("4")), "the next one may show an older state")
 }
 
 func TestStale(t *testing.T) {

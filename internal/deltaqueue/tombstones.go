@@ -1,52 +1,59 @@
 package deltaqueue
 
-import "k8s.io/apimachinery/pkg/util/resourceversion"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/rvinformer/informer/internal/keytable"
+)
 
 // keptTombstones is how many deletions a queue remembers: some 10 KiB where objects come and
 // go, nothing where they stay.
 const keptTombstones = 128
 
-// tombstones are the newest deletions that the watch under way told, with their versions: an
+// tombstones are the objects whose deletion was put last, and the versions of that. An
 // event that a proxy repeats after the deletion of its object has nothing else to be
 // compared with, and would bring the object back.
 type tombstones struct {
-	versions map[string]string
-	// keys are in the order in which they were deleted, in a ring that begins at next once
-	// it is full.
-	keys []string
-	next int
+	versions map[types.UID]string
+	// order is that of the deletions, in a ring that begins at next once it is full.
+	order []types.UID
+	next  int
 }
 
-// add remembers that key was deleted in version.
-func (t *tombstones) add(key, version string) {
-	if version == "" {
+// add remembers that an object was deleted.
+func (t *tombstones) add(last keytable.Version) {
+	if last.UID == "" {
 		return
 	}
-	if _, ok := t.versions[key]; ok { // it keeps its place
-		t.versions[key] = version
-		return
-	}
+	uid := types.UID(strings.Clone(string(last.UID)))
+	_, again := t.versions[uid]
 	if t.versions == nil {
-		t.versions = map[string]string{}
+		t.versions = map[types.UID]string{}
 	}
-	t.versions[key] = version
-	if len(t.keys) < keptTombstones {
-		t.keys = append(t.keys, key)
-		return
+	t.versions[uid] = strings.Clone(last.ResourceVersion)
+	switch {
+	case again: // which no server does; it keeps its place
+	case len(t.order) < keptTombstones:
+		t.order = append(t.order, uid)
+	default:
+		delete(t.versions, t.order[t.next])
+		t.order[t.next] = uid
+		t.next = (t.next + 1) % keptTombstones
 	}
-	delete(t.versions, t.keys[t.next])
-	t.keys[t.next] = key
-	t.next = (t.next + 1) % keptTombstones
 }
 
-// covers reports whether key was deleted in version, or in a newer one.
-func (t *tombstones) covers(key, version string) bool {
-	deleted, ok := t.versions[key]
+// covers reports whether an object is of before its deletion: whether it was deleted, and
+// its version does not say that it is newer than that.
+func (t *tombstones) covers(v keytable.Version) bool {
+	deleted, ok := t.versions[v.UID]
 	if !ok {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(version, deleted)
-	return err == nil && order <= 0 || version == deleted
+	order, err := resourceversion.CompareResourceVersion(v.ResourceVersion, deleted)
+	return err != nil || order <= 0
 }
 
 // clear forgets all: a generation begins, which shows what there is.

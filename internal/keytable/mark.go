@@ -36,9 +36,11 @@ func (t *Table) Show(key string, v Version, generation, since uint64) (again boo
 		return false, Comparison{}
 	}
 	s := &t.segments[p.segment]
-	again = since >= s.base && s.generationOf(p.entry[entryMark]) >= since
+	before := s.generationOf(p.entry[entryMark])
+	again = since >= s.base && before >= since
 	t.markEntry(s, p.entry, generation)
 	c = t.compare(p.entry, v)
+	c.Marked = before == generation
 	t.check(hash)
 	return again, c
 }

@@ -27,4 +27,6 @@ type Comparison struct {
 	SameObject bool
 	// Identified is whether the table has a UID. If not, SameObject says nothing.
 	Identified bool
+	// Marked is whether the generation that shows the key has shown it before.
+	Marked bool
 }
