@@ -10,7 +10,7 @@ func authentic() Validator {
 	return Validator{
 		Name: "authentic",
 		Doc: "What is told of an object is a state that the server had: name, UID and version belong together. " +
-			"A Deleted has the version of the deletion, or one of that object. An object stays as it is while it is lent.",
+			"A Deleted has the version of the deletion, or one of that object. An object stays as it is while it is lent, and one that is the handler's to keep for good.",
 		Check: checkAuthentic,
 	}
 }
@@ -38,6 +38,8 @@ func checkAuthentic(h *History) []*Violation {
 			for _, wrong := range w.wrong {
 				blame(wrong.key, wrong.what, begun[w.number], n)
 			}
+		case look:
+			blame(w.wrong.key, w.wrong.what, 0, n)
 		}
 	}
 	return found

@@ -131,6 +131,20 @@ func TestAnObjectThatIsNotWhatItsEventSays(t *testing.T) {
 	require.ErrorContains(t, o.Check(), "authentic: ns/a: the event is of ns/a in version 1, its object of ns/b in version 1")
 }
 
+func TestAKeptObjectThatChanges(t *testing.T) {
+	o := still()
+	o.Wrote(oracle.Write{Type: oracle.Created, Key: "ns/a", UID: "A", ResourceVersion: "1"})
+	o.Started(oracle.Run{})
+	kept := object("a", "A", "1")
+	o.Handler(nil).OnAdd(kept, true)
+	was := oracle.Event{Type: informer.Added, Key: "ns/a", UID: "A", ResourceVersion: "1", Object: kept}
+	o.Kept(was)
+	require.NoError(t, o.Check())
+	kept.ResourceVersion = "2"
+	o.Kept(was)
+	require.ErrorContains(t, o.Check(), "authentic: ns/a: the object was changed after the call, to ns/a with UID A in version 2")
+}
+
 func TestALentObjectThatChanges(t *testing.T) {
 	o := still()
 	o.Wrote(oracle.Write{Type: oracle.Created, Key: "ns/a", UID: "A", ResourceVersion: "1"})

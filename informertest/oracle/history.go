@@ -116,6 +116,10 @@ func (h *History) add(n int, what any) {
 		}
 	case surrender:
 		h.mention(n, w.key)
+	case look:
+		h.mention(n, w.wrong.key)
+	case shelved:
+		h.mention(n, w.key)
 	}
 }
 

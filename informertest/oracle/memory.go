@@ -26,6 +26,8 @@ type telling struct {
 	// Never: no such state had been.
 	place int
 	back  bool
+	// ignored: the informer was asked not to tell it.
+	ignored bool
 }
 
 // knowledge is what a handler has of a key: what it has acknowledged.
@@ -269,6 +271,7 @@ func (m *memory) tell(n int, c call, e Event) telling {
 	key := m.h.numbers[e.Key]
 	line := &m.h.keys[key]
 	t := telling{Event: e, key: key, record: n, number: c.number, size: len(c.events), run: m.run, before: m.keys[key]}
+	t.ignored = e.Type == informer.Synced && m.now.IgnoresSynced
 	seen := m.h.seen(line, n)
 	find := func(from int) (int, bool) { return line.find(e.ResourceVersion, e.UID, from, seen) }
 	if e.Type == informer.Deleted {

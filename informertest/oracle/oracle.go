@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -121,7 +122,7 @@ func (o *Oracle) Restored(rv string, state []Write) { o.record(restoration{rv, s
 
 // Run is the beginning of one run of an informer, and what it knows then.
 //
-// A run with neither field set begins with nothing, and so does its handler: whatever
+// A run with neither Resumed nor Known begins with nothing, and so does its handler: whatever
 // was told before does not count any more.
 type Run struct {
 	// Resumed is the version from which it watches, without a list, as it found it in a
@@ -136,6 +137,8 @@ type Run struct {
 	// Nil with Resumed set means all that was acknowledged, but for what a killed run
 	// may not have saved since the last checkpoint but one: a save takes its time.
 	Known map[string]string
+	// IgnoresSynced says that the informer was asked not to tell of what has not changed.
+	IgnoresSynced bool
 }
 
 // Started records that a run of the informer begins. It is called before the informer
@@ -196,11 +199,27 @@ func (o *Oracle) Told(events ...Event) (done func(err error)) {
 		once.Do(func() {
 			returned := answer{number: told.number, err: err}
 			for i, obj := range objects {
-				returned.wrong = appendChange(returned.wrong, told.events[i], obj)
+				returned.wrong = appendChange(returned.wrong, told.events[i], obj, "during the call")
 			}
 			o.record(returned)
 		})
 	}
+}
+
+// Kept looks again at an object of which a handler was told and which it has kept after
+// the call: the Event says what it was then. Not for a RawObject, which is only lent.
+func (o *Oracle) Kept(e Event) {
+	for _, wrong := range appendChange(nil, e, e.Object, "after the call") {
+		o.record(look{wrong})
+	}
+}
+
+// Stored records which version the informer's store holds of a key, empty for none,
+// while a call begins that tells of the key. It is for informers whose store moves with
+// each acknowledgement: one that tells a Deleted and an Added in two calls, and stores
+// after both, is not to be asked in between.
+func (o *Oracle) Stored(key, version string) {
+	o.record(shelved{strings.Clone(key), strings.Clone(version)})
 }
 
 // Listed records that the informer asks for a list, or for a watch that begins with
@@ -228,7 +247,8 @@ const (
 func (o *Oracle) Claimed(source, rv string) { o.record(claim{source, rv}) }
 
 // Queued records how many bytes of a budget with that limit are in use, and the size
-// of the largest object that can be in it.
+// of the largest object that can be in it. After Stopped(false), a budget that is not
+// shared is to be given back.
 func (o *Oracle) Queued(bytes, limit, largest int64) { o.record(sample{bytes, limit, largest}) }
 
 // Settled records that there are no faults and all is quiet: the handler was told of

@@ -378,6 +378,49 @@ var cases = []struct {
 	right:  "settled a/1",
 	wrong:  "settled -",
 	broken: "equal", shown: "settled, not stored",
+}, {
+	name:   "told as unchanged against its wish",
+	both:   "start \n created a A 1 \n add a A 1 \n stop \n",
+	right:  "start known=a/1 \n sync a A 1",
+	wrong:  "start known=a/1 ignores-synced \n sync a A 1",
+	broken: "unique", shown: "which this run was not to tell",
+}, {
+	name:   "not given back",
+	both:   "start \n queued 100 1000 100 \n",
+	right:  "stop \n queued 0 1000 100 \n start known= \n queued 100 1000 100 \n kill \n queued 100 1000 100",
+	wrong:  "stop \n queued 100 1000 100",
+	broken: "memory", shown: "and the run has stopped",
+}, {
+	name:   "not given back by another one",
+	opts:   oracle.Options{Informers: 2},
+	both:   "start \n stop \n",
+	right:  "queued 100 1000 100",
+	wrong:  "queued 1201 1000 100",
+	broken: "memory", shown: "informers: 2",
+}, {
+	name:   "stored before it is acknowledged",
+	both:   "start \n created a A 1 \n stored a \n add a A 1 \n updated a A 2 \n update a A 2 : error\n",
+	right:  "stored a 1 \n update a A 2 \n stored a 2",
+	wrong:  "stored a 2",
+	broken: "stored", shown: "acknowledged in version 1, and stored in version 2",
+}, {
+	name:   "stored too late",
+	both:   "start \n created a A 1 \n stored a \n add a A 1 \n",
+	right:  "stored a 1 \n stop \n stored a",
+	wrong:  "stored a",
+	broken: "stored", shown: "acknowledged in version 1, and not stored",
+}, {
+	name:   "stored after its deletion",
+	both:   "created a A 1 \n start known=a/1 \n deleted a A 2 \n stored a 1 \n delete a A 2 \n",
+	right:  "stored a",
+	wrong:  "stored a 1",
+	broken: "stored", shown: "stored in version 1, and not acknowledged",
+}, {
+	name:   "stored after a crash",
+	both:   "start \n created a A 1 \n add a A 1 \n kill \n start known= \n",
+	right:  "stored a \n add a A 1 \n stored a 1",
+	wrong:  "stored a \n add a A 1 \n stored a",
+	broken: "stored", shown: "not stored",
 }}
 
 func TestValidators(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 // record is one thing that happened. It does not change.
 type record struct {
 	at time.Duration // since the Oracle was made
-	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, rest
-	// or surrender.
+	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, rest,
+	// surrender, look or shelved.
 	what any
 }
 
@@ -31,6 +31,9 @@ type (
 	rest   struct{ stored map[string]string }
 	// surrender is an event that is not tried again.
 	surrender struct{ key string }
+	// look is at a kept object that has changed, shelved at what the store holds of a key.
+	look    struct{ wrong mistake }
+	shelved struct{ key, version string }
 )
 
 // call is the beginning of a call of the handler, and answer its end.
@@ -72,13 +75,13 @@ func withoutObject(e Event, wrong []mistake) (Event, []mistake) {
 	return e, wrong
 }
 
-// appendChange adds what has become of obj, which e told of.
-func appendChange(wrong []mistake, e Event, obj runtime.Object) []mistake {
+// appendChange adds what has become of obj, which e told of, and when.
+func appendChange(wrong []mistake, e Event, obj runtime.Object, when string) []mistake {
 	key, uid, version, ok := identity(obj)
 	if !ok || key == e.Key && uid == e.UID && version == e.ResourceVersion {
 		return wrong
 	}
-	return append(wrong, mistake{e.Key, fmt.Sprintf("the object was changed during the call, to %s with UID %s in version %s", key, uid, version)})
+	return append(wrong, mistake{e.Key, fmt.Sprintf("the object was changed %s, to %s with UID %s in version %s", when, key, uid, version)})
 }
 
 func identity(obj runtime.Object) (key string, uid types.UID, version string, ok bool) {
@@ -133,6 +136,13 @@ func describe(what any, key string) string {
 		return "settled" + w.of(key)
 	case surrender:
 		return "gave up " + w.key
+	case look:
+		return "kept: " + w.wrong.what
+	case shelved:
+		if w.version == "" {
+			return "the store does not have " + w.key
+		}
+		return fmt.Sprintf("the store has %s in version %s", w.key, w.version)
 	}
 	return fmt.Sprintf("%T", what)
 }

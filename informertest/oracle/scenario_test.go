@@ -18,11 +18,11 @@ import (
 //
 //	created|updated|deleted KEY UID VERSION     other VERSION
 //	restored VERSION KEY/UID/VERSION...
-//	start [resumed=VERSION] [known=KEY/VERSION,...]     stop     kill
+//	start [resumed=VERSION] [known=KEY/VERSION,...] [ignores-synced]     stop     kill
 //	add|update|delete|sync KEY UID VERSION [initial] [unknown] [& ANOTHER...] [: END]
 //	    END: nil, error, panic or exit; a name for what a line "end NAME [END]" ends later
 //	listed     synced     status VERSION     checkpoint VERSION
-//	queued BYTES LIMIT LARGEST     gave-up KEY     settled [KEY/VERSION...]
+//	queued BYTES LIMIT LARGEST     stored KEY [VERSION]     gave-up KEY     settled [KEY/VERSION...]
 type scenario struct {
 	t      *testing.T
 	oracle *oracle.Oracle
@@ -83,6 +83,8 @@ func (s *scenario) step(line string, f []string) {
 		o.Claimed(f[0], f[1])
 	case "queued":
 		o.Queued(s.number(f[1]), s.number(f[2]), s.number(f[3]))
+	case "stored":
+		o.Stored(f[1], strings.Join(f[2:], ""))
 	case "gave-up":
 		o.GaveUp(f[1])
 	case "settled":
@@ -109,6 +111,8 @@ func runOf(fields []string) (r oracle.Run) {
 			r.Resumed = value
 		case "known":
 			r.Known = versionsOf(strings.Split(value, ","))
+		case "ignores-synced":
+			r.IgnoresSynced = true
 		}
 	}
 	return r

@@ -8,8 +8,9 @@ import (
 
 func unique() Validator {
 	return Validator{
-		Name:  "unique",
-		Doc:   "What was acknowledged is not told again, unless a call failed, or the run goes on from before it.",
+		Name: "unique",
+		Doc: "What was acknowledged is not told again, unless a call failed, or the run goes on from before it. " +
+			"Who was asked not to tell of what has not changed does not.",
 		Check: checkUnique,
 	}
 }
@@ -17,7 +18,12 @@ func unique() Validator {
 func checkUnique(h *History) []*Violation {
 	var found []*Violation
 	for i := range h.tellings {
-		if t := &h.tellings[i]; t.repeats(h) {
+		t := &h.tellings[i]
+		if t.ignored {
+			reason := fmt.Sprintf("%s, which this run was not to tell", t.text())
+			found = append(found, h.violation("unique", t.Key, reason, t.record, t.record))
+		}
+		if t.repeats(h) {
 			reason := fmt.Sprintf("%s, which was acknowledged before", t.text())
 			found = append(found, h.violation("unique", t.Key, reason, h.from(t), t.record))
 		}

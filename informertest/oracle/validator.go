@@ -22,5 +22,6 @@ func Validators() []Validator {
 		syncedDone(),
 		memoryBound(),
 		equal(),
+		stored(),
 	}
 }

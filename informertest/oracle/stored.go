@@ -1,0 +1,45 @@
+package oracle
+
+import "fmt"
+
+func stored() Validator {
+	return Validator{
+		Name:  "stored",
+		Doc:   "While the handler is told of an object, the informer's store holds of it what was acknowledged last, whatever failed since.",
+		Check: checkStored,
+	}
+}
+
+func checkStored(h *History) []*Violation {
+	var found []*Violation
+	m := newMemory(h)
+	for n, r := range h.records {
+		if w, ok := r.what.(shelved); ok {
+			if reason := m.misfiled(w); reason != "" {
+				key := h.numbers[w.key]
+				found = append(found, h.violation("stored", w.key, reason, m.told(key), n))
+			}
+		}
+		m.step(n)
+	}
+	return found
+}
+
+// misfiled is why the store is wrong about a key, if so. After a crash, what is known of
+// what it should hold is what it began with.
+func (m *memory) misfiled(s shelved) string {
+	k := &m.keys[m.h.numbers[s.key]]
+	acknowledged := ""
+	if k.present {
+		acknowledged = k.version
+	}
+	switch {
+	case !m.running || k.behind || s.version == acknowledged:
+		return ""
+	case s.version == "":
+		return fmt.Sprintf("acknowledged in version %s, and not stored", acknowledged)
+	case acknowledged == "":
+		return fmt.Sprintf("stored in version %s, and not acknowledged", s.version)
+	}
+	return fmt.Sprintf("acknowledged in version %s, and stored in version %s", acknowledged, s.version)
+}
