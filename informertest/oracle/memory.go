@@ -125,6 +125,7 @@ func (m *memory) step(n int) {
 	case listed:
 		m.unnoticed = false
 		m.lose()
+		m.expect()
 	}
 }
 
@@ -182,6 +183,16 @@ func (m *memory) lose() {
 	for i := range m.keys {
 		k := &m.keys[i]
 		k.lost = k.lost || k.forgotten
+	}
+}
+
+// expect notes that the informer asks for a list, which shows what it was released from
+// telling of.
+func (m *memory) expect() {
+	for i := range m.keys {
+		if k := &m.keys[i]; k.calls == 0 {
+			k.excused = 0
+		}
 	}
 }
 

@@ -174,7 +174,7 @@ var (
 	// ErrPanic says that the handler has panicked.
 	ErrPanic = errors.New("the handler panicked")
 	// ErrExit says that the handler has ended its goroutine (runtime.Goexit). Nobody
-	// owes it those events again.
+	// owes it those events again, before a list shows those objects.
 	ErrExit = errors.New("the handler ended its goroutine")
 )
 
@@ -223,7 +223,7 @@ func (o *Oracle) Stored(key, version string) {
 }
 
 // Listed records that the informer asks for a list, or for a watch that begins with
-// one. Options.SeesLists says that this is called.
+// one; not that it asks for a further page. Options.SeesLists says that this is called.
 func (o *Oracle) Listed() { o.record(listed{}) }
 
 // Synced records that HasSynced was seen to be true. Only the first time in a run is
@@ -258,7 +258,7 @@ func (o *Oracle) Queued(bytes, limit, largest int64) { o.record(sample{bytes, li
 func (o *Oracle) Settled(stored map[string]string) { o.record(rest{stored}) }
 
 // GaveUp records that the informer has reported that it does not try again to tell of
-// a key: its handler has panicked too often.
+// a key, before a list shows it: its handler has panicked too often.
 func (o *Oracle) GaveUp(key string) { o.record(surrender{key}) }
 
 // Check judges what was recorded by all Validators. The error is nil, or the

@@ -21,19 +21,20 @@ var verbs = map[string]func(a *args) action{
 	"fill":       parseFill,
 	"churn":      parseChurn,
 	"other":      parseOther,
-	"compact":    do(func(p *player) { p.server.Compact() }),
+	"compact":    parseCompact,
 	"backup":     do(func(p *player) { p.backup = p.server.Backup() }),
 	"restore":    parseRestore,
 	"rewind":     parseRewind,
 	"vanish":     do((*player).vanish),
 	"return":     do((*player).comeBack),
 	"disconnect": do(func(p *player) { p.server.CloseClientConnections() }),
-	"heal":       do(func(p *player) { p.server.Heal() }),
+	"heal":       do((*player).heal),
 
 	"informer": parseInformer,
 	"handler":  parseHandler,
 	"hold":     do(func(p *player) { p.behaviour.hold() }),
 	"release":  do(func(p *player) { p.behaviour.release() }),
+	"warm":     simple((*player).warm),
 	"start":    parseStart,
 	"stop":     parseStop,
 	"fuse":     parseFuse,
@@ -101,7 +102,7 @@ func (p *player) settle(ctx context.Context, d time.Duration) error {
 	if p.run == nil {
 		return errors.New("no informer runs that could settle")
 	}
-	p.server.Heal()
+	p.heal()
 	p.behaviour.set(manners{})
 	p.behaviour.release()
 	p.shelf.full(0)
@@ -118,5 +119,9 @@ func (p *player) settle(ctx context.Context, d time.Duration) error {
 		stored = p.subject.Stored()
 	}
 	p.oracle.Settled(stored)
-	return nil
+	p.kept.show(p.oracle)
+	if p.subject.Idle == nil {
+		return nil
+	}
+	return expectation(func(p *player) error { return p.subject.Idle(!p.lost.Load()) })(ctx, p)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rvinformer/informer"
@@ -20,12 +22,13 @@ type behaviour struct {
 	mu sync.Mutex
 	manners
 	held chan struct{} // nil: nothing is held
+	lost *atomic.Bool  // set when it ends a goroutine
 }
 
 // manners are what a line "handler" says.
 type manners struct {
-	slow           time.Duration
-	errors, panics int // one in how many; 0: none
+	slow                  time.Duration
+	errors, panics, exits int // one in how many; 0: none
 }
 
 func (b *behaviour) set(m manners) {
@@ -74,13 +77,16 @@ func (b *behaviour) call(died <-chan struct{}) error {
 	switch {
 	case b.dice.one(m.panics):
 		panic(fmt.Sprint("panic: ", errScript))
+	case b.dice.one(m.exits):
+		b.lost.Store(true)
+		runtime.Goexit()
 	case b.dice.one(m.errors):
 		return errScript
 	}
 	return nil
 }
 
-// handler is the innermost handler of a process: it behaves.
+// handler is the innermost handler of a process: it behaves, and keeps what it may.
 type handler struct{ *process }
 
 var (
@@ -89,13 +95,22 @@ var (
 )
 
 // A call of a handler has no error to return.
-func (h handler) call() { _ = h.behaviour.call(h.died) }
+func (h handler) call(obj interface{}) {
+	h.kept.keep(h.dice, obj)
+	_ = h.behaviour.call(h.died)
+}
 
-func (h handler) OnAdd(interface{}, bool)                         { h.call() }
-func (h handler) OnUpdate(interface{}, interface{})               { h.call() }
-func (h handler) OnDelete(interface{})                            { h.call() }
-func (h handler) OnSync(interface{})                              { h.call() }
-func (h handler) OnBatch(context.Context, []informer.Event) error { return h.behaviour.call(h.died) }
+func (h handler) OnAdd(obj interface{}, _ bool)  { h.call(obj) }
+func (h handler) OnUpdate(_, newObj interface{}) { h.call(newObj) }
+func (h handler) OnDelete(obj interface{})       { h.call(obj) }
+func (h handler) OnSync(obj interface{})         { h.call(obj) }
+
+func (h handler) OnBatch(_ context.Context, events []informer.Event) error {
+	for _, e := range events {
+		h.kept.keep(h.dice, e.Object)
+	}
+	return h.behaviour.call(h.died)
+}
 
 // gate is the outermost handler of a process: nothing passes once that is dead.
 type gate struct {

@@ -26,7 +26,7 @@
 //	churn N [keys=30] [every=D] [seed=S]
 //	                     N random writes to so many objects, with a random time of at most D before each; default: none
 //	other N              N writes to another resource, which move its resource version too
-//	compact              forget the history
+//	compact [odds=N]     forget the history; with odds, right before one in N requests from now on
 //	backup               keep the state as it is
 //	restore [down=10s]   go back to it, as etcd that is restored; the server is away meanwhile
 //	rewind N [down=10s]  likewise, set the resource version back by N, and keep the objects
@@ -40,11 +40,12 @@
 //
 //	informer NAME=VALUE...
 //	                     what is asked of the informers that start from now on, see [Config]
-//	handler [slow=D] [errors=N] [panics=N]
-//	                     from now on, each call takes a random time of at most D, and one in N fails, and panics; what
-//	                     is left out does not happen
+//	handler [slow=D] [errors=N] [panics=N] [exits=N]
+//	                     from now on, each call takes a random time of at most D, and one in N fails, panics, and ends
+//	                     its goroutine; what is left out does not happen
 //	hold                 calls of the handler do not return
 //	release              until now
+//	warm                 fill the storage of the first informer with what there is now
 //	start [again|new]    start an informer: another one of the same process, which has what the last one has stored; the
 //	                     very same again; or that of a new process
 //	stop [within=D]      stop the informer, and wait for it

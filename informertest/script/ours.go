@@ -73,9 +73,9 @@ func Ours(s Setup) (*Subject, error) {
 	config.Budget = budget
 	switch {
 	case s.Batch > 0 && s.IgnoreSynced:
-		config.BatchHandler = informer.IgnoreSynced(s.BatchHandler)
+		config.BatchHandler = informer.IgnoreSynced(s.comparing())
 	case s.Batch > 0:
-		config.BatchHandler = s.BatchHandler
+		config.BatchHandler = s.comparing()
 	case s.IgnoreSynced:
 		config.Handler = informer.ResourceEventHandlerDetailedFuncs{
 			AddFunc: s.Handler.OnAdd, UpdateFunc: s.Handler.OnUpdate, DeleteFunc: s.Handler.OnDelete,
@@ -88,10 +88,11 @@ func Ours(s Setup) (*Subject, error) {
 		Run:       i.RunWithContext,
 		HasSynced: i.HasSynced,
 		Origin: func() (oracle.Run, error) {
-			run := oracle.Run{Known: maps.Collect(s.Storage.All())}
+			run := oracle.Run{Known: maps.Collect(s.Storage.All()), IgnoresSynced: s.IgnoreSynced}
 			switch {
 			case s.Checkpoint == nil && len(run.Known) == 0:
-				return oracle.Run{}, nil // from nothing
+				run.Known = nil // from nothing
+				return run, nil
 			case s.Checkpoint == nil:
 				return run, nil
 			}
@@ -101,7 +102,52 @@ func Ours(s Setup) (*Subject, error) {
 		ResourceVersion: func() string { return i.Status().ResourceVersion },
 		Stored:          func() map[string]string { return maps.Collect(s.Storage.All()) },
 		Memory:          func() (int64, int64) { return budget.InUse(), budget.Limit() },
+		Idle: func(complete bool) error {
+			return errors.Join(idle(i.Status(), s.Storage.Len()), whole(complete, i.Status(), i.LastSyncResourceVersion()))
+		},
 	}, nil
+}
+
+// comparing is the BatchHandler that says what is stored before it is told.
+func (s Setup) comparing() informer.BatchHandler {
+	return informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
+		for _, e := range events {
+			version, _, _ := s.Storage.GetByKey(e.Key)
+			stored, _ := version.(string)
+			s.Stored(e.Key, stored)
+		}
+		return s.BatchHandler.OnBatch(ctx, events)
+	})
+}
+
+// idle is what is wrong with a status while all is quiet.
+func idle(is informer.Status, stored int) error {
+	switch {
+	case !is.Synced:
+		return errors.New("it is not synced")
+	case is.Phase != informer.PhaseWatching:
+		return fmt.Errorf("its phase is %v", is.Phase)
+	case is.Queued != 0 || is.QueuedBytes != 0:
+		return fmt.Errorf("it has %d keys and %d bytes queued", is.Queued, is.QueuedBytes)
+	case is.Objects != stored:
+		return fmt.Errorf("it counts %d objects, %d are stored", is.Objects, stored)
+	}
+	return nil
+}
+
+// whole is what else is wrong with it where all was taken in.
+func whole(complete bool, is informer.Status, lastSync string) error {
+	switch {
+	case !complete:
+		return nil
+	case is.LastError != nil:
+		return fmt.Errorf("its last error is %w", is.LastError)
+	case is.ResourceVersion == "":
+		return errors.New("it has no resource version")
+	case is.ResourceVersion != lastSync:
+		return fmt.Errorf("its resource version is %s, and that of its last sync %s", is.ResourceVersion, lastSync)
+	}
+	return nil
 }
 
 // passedOver is the key of an event that an informer has given up.

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -70,9 +73,9 @@ func Play(ctx context.Context, s *Script, make Maker, opts Options) (*Result, er
 		script: s, maker: make, dice: newDice(opts.Seed), shelf: &shelf{}, config: defaultConfig(),
 		result: &Result{}, counts: counts{told: map[string]int{}},
 	}
-	p.behaviour = &behaviour{dice: p.dice}
+	p.behaviour = &behaviour{dice: p.dice, lost: &p.lost}
 	judging := s.judging
-	judging.SeesLists, about.Wrap = true, p.notingLists
+	judging.SeesLists, about.Wrap = true, p.inspect
 	p.oracle = oracle.New(judging)
 	p.server = informertest.NewServer(about)
 	defer p.server.Close()
@@ -110,6 +113,9 @@ type player struct {
 	shelf     *shelf
 	result    *Result
 	counts    counts
+	kept      kept
+	// lost: something was passed over, or could not be read, since a list was asked for.
+	lost atomic.Bool
 
 	config   Config
 	process  *process // nil before the first start
@@ -118,9 +124,12 @@ type player struct {
 	run      *run // nil: none runs
 	backup   *informertest.Backup
 	vanished bool
-	states   int  // of objects, so far
-	at       step // the line under way
-	restored restoring
+	states   atomic.Int64 // of objects, so far
+	oblivion atomic.Int64 // before one in how many requests the history is forgotten; 0: none
+	at       step         // the line under way
+
+	restoredMu sync.Mutex
+	restored   restoring
 }
 
 // addKubeSystem creates the namespace that says which cluster this is.
@@ -132,15 +141,25 @@ func (p *player) addKubeSystem() error {
 	return err
 }
 
-// notingLists tells the oracle of lists and of watches that begin with one.
-func (p *player) notingLists(server http.Handler) http.Handler {
+// inspect sees each request before the server does.
+func (p *player) inspect(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		query := r.URL.Query()
-		if strings.HasSuffix(r.URL.Path, "/"+pods.Resource) && (!query.Has("watch") || query.Has("sendInitialEvents")) {
-			p.oracle.Listed()
+		if strings.HasSuffix(r.URL.Path, "/"+pods.Resource) {
+			p.noteList(r.URL.Query())
+			if p.dice.one(int(p.oblivion.Load())) {
+				p.forget()
+			}
 		}
 		server.ServeHTTP(w, r)
 	})
+}
+
+// noteList tells the oracle of a list, or of a watch that begins with one.
+func (p *player) noteList(query url.Values) {
+	begins := !query.Has("watch") && !query.Has("continue") || query.Has("sendInitialEvents")
+	if begins {
+		p.oracle.Listed()
+	}
 }
 
 // restoring collects the writes that describe a restored state.
@@ -151,6 +170,8 @@ type restoring struct {
 
 // observe tells the oracle what the server did. It is called under the server's lock.
 func (p *player) observe(w informertest.Write) {
+	p.restoredMu.Lock()
+	defer p.restoredMu.Unlock()
 	write := oracle.Write{Key: w.Key, UID: w.UID, ResourceVersion: w.ResourceVersion}
 	switch {
 	case w.Type == informertest.Restored:
@@ -162,7 +183,7 @@ func (p *player) observe(w informertest.Write) {
 		}
 		return
 	}
-	p.endRestoring()
+	p.endRestoringLocked()
 	switch {
 	case w.Resource != pods:
 		write.Type = oracle.Other
@@ -178,6 +199,12 @@ func (p *player) observe(w informertest.Write) {
 }
 
 func (p *player) endRestoring() {
+	p.restoredMu.Lock()
+	defer p.restoredMu.Unlock()
+	p.endRestoringLocked()
+}
+
+func (p *player) endRestoringLocked() {
 	if p.restored.rv != "" {
 		p.oracle.Restored(p.restored.rv, p.restored.state)
 		p.restored = restoring{}
@@ -186,10 +213,11 @@ func (p *player) endRestoring() {
 
 // quit ends what still runs.
 func (p *player) quit() {
-	p.server.Heal()
+	p.heal()
 	p.behaviour.set(manners{})
 	p.behaviour.release()
 	p.stop()
+	p.kept.show(p.oracle)
 }
 
 // stop ends the run, if there is one, and waits for it.

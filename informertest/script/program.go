@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/rvinformer/informer"
 )
 
 func parseInformer(a *args) action {
@@ -16,11 +18,31 @@ func parseInformer(a *args) action {
 }
 
 func parseHandler(a *args) action {
-	m := manners{slow: a.namedDuration("slow", 0), errors: a.namedCount("errors", 0), panics: a.namedCount("panics", 0)}
+	m := manners{
+		slow: a.namedDuration("slow", 0), errors: a.namedCount("errors", 0), panics: a.namedCount("panics", 0), exits: a.namedCount("exits", 0),
+	}
 	return func(_ context.Context, p *player) error {
 		p.behaviour.set(m)
 		return nil
 	}
+}
+
+// warm fills the storage of the first process with what there is. The handler is taken to know that: later, it would
+// know something else.
+func (p *player) warm() error {
+	if p.subject != nil {
+		return errors.New("an informer was started already")
+	}
+	versions, err := p.server.ResourceVersions(pods, "")
+	if err != nil {
+		return err
+	}
+	stored := map[string]interface{}{}
+	for key, version := range versions {
+		stored[key] = version
+	}
+	p.process = p.newProcess()
+	return p.process.storage.Replace(stored)
 }
 
 func parseStart(a *args) action {
@@ -38,7 +60,7 @@ func (p *player) start(how string) error {
 	if p.process == nil || p.process.isDead() || how == "new" {
 		p.process, how = p.newProcess(), ""
 	}
-	if how != "again" || p.subject.Once {
+	if p.subject == nil || how != "again" || p.subject.Once {
 		subject, err := p.maker(p.setup(p.process))
 		if err != nil {
 			return err
@@ -64,13 +86,27 @@ func (p *player) setup(process *process) Setup {
 		Handler:      door,
 		BatchHandler: door,
 		Storage:      process.storage,
-		Failed:       func(error) { p.counts.failed() },
-		GaveUp:       p.oracle.GaveUp,
+		Failed:       p.failed,
+		GaveUp:       p.gaveUp,
+		Stored:       p.oracle.Stored,
 	}
 	if p.config.Checkpoint {
 		s.Checkpoint = checkpointStore{process}
 	}
 	return s
+}
+
+// failed notes an error that an informer has reported.
+func (p *player) failed(err error) {
+	p.counts.failed()
+	if _, unread := errors.AsType[*informer.ItemError](err); unread {
+		p.lost.Store(true)
+	}
+}
+
+func (p *player) gaveUp(key string) {
+	p.lost.Store(true)
+	p.oracle.GaveUp(key)
 }
 
 func parseStop(a *args) action {

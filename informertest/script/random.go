@@ -31,6 +31,9 @@ func Random(d Dice, opts RandomOptions) *Script {
 	}
 	w := &writer{dice: d}
 	w.prepare()
+	if w.one(4) {
+		w.warm()
+	}
 	w.begin("start")
 	for w.passed < opts.Duration {
 		w.act()
@@ -78,6 +81,13 @@ func (w *writer) prepare() {
 	w.line("fill %d", w.dice(60))
 }
 
+// warm has an informer begin with what there was a while ago.
+func (w *writer) warm() {
+	w.line("warm")
+	w.churns++
+	w.line("churn %d seed=%d", 1+w.dice(30), w.churns)
+}
+
 func (w *writer) informer() {
 	words := []string{
 		"list=" + w.pick("auto", "paged", "watch-list", "full"),
@@ -105,7 +115,8 @@ func (w *writer) informer() {
 }
 
 func (w *writer) handler() {
-	w.line("handler slow=%s errors=%s panics=%s", w.pick("0s", "20ms", "3s"), w.pick("0", "10", "2"), w.pick("0", "0", "12"))
+	w.line("handler slow=%s errors=%s panics=%s exits=%s",
+		w.pick("0s", "20ms", "3s"), w.pick("0", "10", "2"), w.pick("0", "0", "12", "2"), w.pick("0", "0", "0", "10"))
 }
 
 func (w *writer) begin(line string) {
@@ -126,8 +137,11 @@ func (w *writer) act() {
 		}
 	case 9, 10:
 		w.line("disconnect")
-	case 11, 12:
+	case 11:
 		w.line("compact")
+	case 12:
+		w.line("compact odds=%s", w.pick("2", "5", "1"))
+		w.faulty = true
 	case 13, 14:
 		w.restart()
 	case 15, 16:
@@ -237,15 +251,22 @@ func (w *writer) vanish() {
 func (w *writer) travel() {
 	switch {
 	case !w.rewinds || !w.running:
+	case !w.opaque && w.one(2):
+		w.back(fmt.Sprintf("rewind %d", 1+w.dice(30)))
 	case !w.backedUp:
 		w.line("backup")
 		w.backedUp = true
 	default:
-		w.line("heal")
-		w.line("restore")
-		w.line("wait 10m")
-		w.backedUp, w.faulty = false, false
+		w.back("restore")
+		w.backedUp = false
 	}
+}
+
+func (w *writer) back(line string) {
+	w.line("heal")
+	w.line("%s", line)
+	w.line("wait 10m")
+	w.faulty = false
 }
 
 // finish ends in peace.

@@ -59,6 +59,7 @@ func (r *run) stop() {
 	<-r.ended
 	if !r.isDead() {
 		r.oracle.Stopped(false)
+		r.sampleMemory()
 	}
 }
 
@@ -92,6 +93,10 @@ func (r *run) sample() {
 			r.oracle.Claimed(oracle.FromStatus, rv)
 		}
 	}
+	r.sampleMemory()
+}
+
+func (r *run) sampleMemory() {
 	if r.subject.Memory != nil {
 		inUse, limit := r.subject.Memory()
 		r.oracle.Queued(inUse, limit, largest)

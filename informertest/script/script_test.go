@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest/oracle"
 	"github.com/rvinformer/informer/informertest/script"
 )
 
@@ -53,6 +56,8 @@ func TestParseErrors(t *testing.T) {
 		"fill 1\nserver versions=opaque":    `it has to be the first line`,
 		"server versions=odd":               `versions=odd is not one of numbers, opaque`,
 		"compact all":                       `"all" is not expected`,
+		"compact odds=some":                 `odds=some is not a number`,
+		"handler exits=-1":                  `exits=-1 is not a number`,
 		"start\nstop within=soon":           `s:2: "stop within=soon"`,
 		strings.Repeat("a", 100_000) + "\n": `s: `,
 	} {
@@ -74,6 +79,7 @@ func TestPlayErrors(t *testing.T) {
 		"restore":                                `there is no backup`,
 		"create a/1\ncreate a/1":                 `s:2: "create a/1": pods "1" already exists`,
 		"delete a/1":                             `"1" not found`,
+		"start\nstop\nwarm":                      `s:3: "warm": an informer was started already`,
 		"server versions=opaque\nrewind 1":       `the server's versions are no numbers`,
 	} {
 		_, err := play(t, parse(t, text), script.Ours)
@@ -163,6 +169,65 @@ func TestABrokenInformer(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, result.Err())
 	require.GreaterOrEqual(t, result.Writes, 330)
+}
+
+// What an informer says of itself, keeps, stores and hands out is looked at.
+func TestAnUntidyInformer(t *testing.T) {
+	const text = "fill 9\ninformer batch=4 synced=ignored\nhandler exits=20\nwarm\nupdate ns0/pod-0\nstart\nchurn 100 every=1s\nrelist\nsettle\nstop"
+	for name, untidy := range map[string]func(setup *script.Setup, subject *script.Subject){
+		"": func(*script.Setup, *script.Subject) {},
+		`s:9: "settle": restless`: func(_ *script.Setup, subject *script.Subject) {
+			subject.Idle = func(complete bool) error {
+				if complete {
+					return errors.New("restless")
+				}
+				return nil
+			}
+		},
+		"memory: 7 bytes are queued, and the run has stopped": func(_ *script.Setup, subject *script.Subject) {
+			subject.Memory = func() (int64, int64) { return 7, 10 }
+		},
+		"stored: ": func(setup *script.Setup, _ *script.Subject) {
+			stored := setup.Stored
+			setup.Stored = func(key, _ string) { stored(key, "1") }
+		},
+		"authentic: ": func(setup *script.Setup, _ *script.Subject) {
+			next := setup.BatchHandler
+			setup.BatchHandler = informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
+				defer func() {
+					for _, e := range events {
+						e.Object.(metav1.Object).SetResourceVersion("1")
+					}
+				}()
+				return next.OnBatch(ctx, events)
+			})
+		},
+		", which this run was not to tell": func(setup *script.Setup, _ *script.Subject) {
+			setup.IgnoreSynced = false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := play(t, parse(t, text), func(setup script.Setup) (*script.Subject, error) {
+				ignores := setup.IgnoreSynced
+				untidy(&setup, &script.Subject{})
+				subject, err := script.Ours(setup)
+				origin := subject.Origin
+				subject.Origin = func() (oracle.Run, error) {
+					run, err := origin()
+					run.IgnoresSynced = ignores
+					return run, err
+				}
+				untidy(&script.Setup{}, subject)
+				return subject, err
+			})
+			require.NoError(t, err)
+			if name == "" {
+				require.NoError(t, result.Err())
+			} else {
+				require.ErrorContains(t, result.Err(), name)
+			}
+		})
+	}
 }
 
 func TestPlayEndsWithItsContext(t *testing.T) {

@@ -31,6 +31,9 @@ type Setup struct {
 	// not try again.
 	Failed func(error)
 	GaveUp func(key string)
+	// Stored is to be told, when BatchHandler is called, which version the store has of each key in the batch, empty for
+	// none; see oracle.Oracle.Stored.
+	Stored func(key, version string)
 }
 
 // Subject is an informer that is put to a script. Run and HasSynced are required. A function that is nil is for what
@@ -47,6 +50,9 @@ type Subject struct {
 	ResourceVersion func() string
 	// Stored is what it has of each key: the resource version.
 	Stored func() map[string]string
-	// Memory is how many bytes wait, and how many may.
+	// Memory is how many bytes wait, and how many may. When Run has returned, none is to wait.
 	Memory func() (inUse, limit int64)
+	// Idle is what is wrong with what the informer says of itself while all is quiet. Complete says that nothing has been
+	// passed over or unreadable since it was made to list.
+	Idle func(complete bool) error
 }

@@ -17,11 +17,11 @@ import (
 // object is the next state of an object. It differs from all others in its metadata, so that every form shows it.
 func (p *player) object(key string) *unstructured.Unstructured {
 	namespace, name, _ := strings.Cut(key, "/")
-	p.states++
+	state := p.states.Add(1)
 	obj := &unstructured.Unstructured{}
 	obj.SetNamespace(namespace)
 	obj.SetName(name)
-	obj.SetAnnotations(map[string]string{"state": strconv.Itoa(p.states)})
+	obj.SetAnnotations(map[string]string{"state": strconv.FormatInt(state, 10)})
 	return obj
 }
 
@@ -118,7 +118,7 @@ func parseOther(a *args) action {
 
 // touchOther writes an object of another resource.
 func (p *player) touchOther() error {
-	_, err := p.server.Create(configMaps, p.object(fmt.Sprintf("other/%d", p.states)))
+	_, err := p.server.Create(configMaps, p.object(fmt.Sprintf("other/%d", p.states.Add(1))))
 	return err
 }
 
@@ -184,5 +184,29 @@ func (p *player) relist() error {
 		return err
 	}
 	p.server.Compact()
+	p.lost.Store(false)
 	return nil
+}
+
+func parseCompact(a *args) action {
+	odds := a.namedCount("odds", 0)
+	return func(_ context.Context, p *player) error {
+		if odds == 0 {
+			p.server.Compact()
+		}
+		p.oblivion.Store(int64(odds))
+		return nil
+	}
+}
+
+// forget leaves no version but the newest one, which is newer than any that was seen.
+func (p *player) forget() {
+	_ = p.touchOther() // it has a name of its own
+	p.server.Compact()
+}
+
+// heal takes all faults away.
+func (p *player) heal() {
+	p.oblivion.Store(0)
+	p.server.Heal()
 }
