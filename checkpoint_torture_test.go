@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
@@ -33,8 +34,8 @@ import (
 
 // TestTortureRestarts kills and stops an informer with a checkpoint again and again, at
 // any moment, while random objects, faults and configurations meet, and checks each call,
-// each checkpoint that is left, and what the handler knows in the end. INFORMER_TORTURE
-// and INFORMER_TORTURE_FROM are those of TestTorture.
+// each checkpoint that is left, and what the handler knows in the end. INFORMER_TORTURE=n
+// runs n seeds, INFORMER_TORTURE_FROM says from which one on.
 func TestTortureRestarts(t *testing.T) {
 	survivePanics(t)
 	from, seeds := number("INFORMER_TORTURE_FROM", 1), number("INFORMER_TORTURE", 40)
@@ -650,6 +651,12 @@ func (o *ordeal) checkContent(content []byte) {
 			require.NotContains(o.t, left.versions, key, "deleted in %s, checkpoint to %s; %s", version, left.resume, o.story())
 		}
 	}
+}
+
+// notAfter is false where one of the versions is empty.
+func notAfter(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order <= 0
 }
 
 func (o *ordeal) story() string { return "\n" + strings.Join(o.calls, "\n") }
