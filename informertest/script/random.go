@@ -33,8 +33,9 @@ func Random(d Dice, opts RandomOptions) *Script {
 	w.prepare()
 	if w.one(4) {
 		w.warm()
+	} else {
+		w.begin("start")
 	}
-	w.begin("start")
 	for w.passed < opts.Duration {
 		w.act()
 		w.pass(opts)
@@ -81,11 +82,14 @@ func (w *writer) prepare() {
 	w.line("fill %d", w.dice(60))
 }
 
-// warm has an informer begin with what there was a while ago.
+// warm has an informer begin with what there was a while ago. It has a while to save that: a new process begins with
+// nothing else.
 func (w *writer) warm() {
 	w.line("warm")
 	w.churns++
 	w.line("churn %d seed=%d", 1+w.dice(30), w.churns)
+	w.begin("start")
+	w.line("wait 1m")
 }
 
 func (w *writer) informer() {
