@@ -48,6 +48,9 @@ type Options struct {
 	// of them by something later, and so neither its status nor that it is synced says
 	// anything of what is acknowledged.
 	Unreadable bool
+	// Panics is how many calls with a key have to panic in a run before the informer may
+	// give it up: 6 for those of this module. Default 0: that is not judged.
+	Panics int
 	// UpdatesReplace says that an object which took the place of another one of its
 	// name may be told as Updated, with no Deleted before it. Client-go's informers do
 	// so when a list shows the other object.

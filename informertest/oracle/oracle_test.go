@@ -421,6 +421,14 @@ var cases = []struct {
 	right:  "stored a \n add a A 1 \n stored a 1",
 	wrong:  "stored a \n add a A 1 \n stored a",
 	broken: "stored", shown: "not stored",
+}, {
+	name: "given up too early",
+	opts: oracle.Options{Panics: 2},
+	both: "start \n created a A 1 \n add a A 1 : panic \n stop \n start known=a/1 \n updated a A 2 \n created b B 3 \n " +
+		"update a A 2 & add b B 3 : panic \n",
+	right:  "update a A 2 : panic \n gave-up a",
+	wrong:  "gave-up a", // what panicked in another run counts for nothing
+	broken: "persistent", shown: "given up after 1 calls that panicked, of 2",
 }}
 
 func TestValidators(t *testing.T) {

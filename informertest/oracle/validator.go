@@ -23,5 +23,6 @@ func Validators() []Validator {
 		memoryBound(),
 		equal(),
 		stored(),
+		persistent(),
 	}
 }

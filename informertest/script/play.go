@@ -76,6 +76,7 @@ func Play(ctx context.Context, s *Script, make Maker, opts Options) (*Result, er
 	p.behaviour = &behaviour{dice: p.dice, lost: &p.lost}
 	judging := s.judging
 	judging.SeesLists, about.Wrap = true, p.inspect
+	judging.Panics = 6 // as BatchHandler and ResourceEventHandler of this module say
 	p.oracle = oracle.New(judging)
 	p.server = informertest.NewServer(about)
 	defer p.server.Close()
