@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/informertest"
@@ -74,8 +75,10 @@ func (p *player) mark() {
 
 // measures are what "expect" can compare with a number.
 var measures = map[string]func(p *player) int{
-	"lists":   func(p *player) int { return p.requests(asksForAll) },
-	"watches": func(p *player) int { return p.requests(func(r informertest.Request) bool { return !asksForAll(r) }) },
+	"lists": func(p *player) int { return p.requests(asksForAll) },
+	"watches": func(p *player) int {
+		return p.requests(func(r informertest.Request) bool { return r.Verb == "watch" && !asksForAll(r) })
+	},
 	"unlimited": func(p *player) int {
 		return p.requests(func(r informertest.Request) bool { return r.Verb == "list" && r.Options.Limit == 0 })
 	},
@@ -89,9 +92,12 @@ var measures = map[string]func(p *player) int{
 	},
 }
 
-// asksForAll reports whether a request is a list or a watch-list.
+// asksForAll reports whether a request is a list or a watch-list, and not the question whether the server has a version.
 func asksForAll(r informertest.Request) bool {
-	return r.Verb == "list" || ptr.Deref(r.Options.SendInitialEvents, false)
+	if r.Verb == "list" {
+		return r.Options.Limit != 1 || r.Options.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan
+	}
+	return ptr.Deref(r.Options.SendInitialEvents, false)
 }
 
 // requests counts those lists and watches of the resource since the mark.

@@ -155,9 +155,11 @@ func (p *player) inspect(server http.Handler) http.Handler {
 	})
 }
 
-// noteList tells the oracle of a list, or of a watch that begins with one.
+// noteList tells the oracle of a list, or of a watch that begins with one. A list of one object, not older than a version,
+// is only the question whether the server has that.
 func (p *player) noteList(query url.Values) {
-	begins := !query.Has("watch") && !query.Has("continue") || query.Has("sendInitialEvents")
+	question := query.Get("limit") == "1" && query.Has("resourceVersionMatch")
+	begins := !query.Has("watch") && !query.Has("continue") && !question || query.Has("sendInitialEvents")
 	if begins {
 		p.oracle.Listed()
 	}
