@@ -53,6 +53,8 @@ type knowledge struct {
 	// excused is how many states the key had when the informer was released from
 	// telling of them.
 	excused int
+	// released is the run in which that was.
+	released int
 	// initial: an event of the first list is under way, or has failed.
 	initial bool
 	// together are the keys that have to come together again, in their order.
@@ -388,6 +390,6 @@ func (h *History) latest(t *telling, uid types.UID) int {
 // release excuses the informer from telling of a key as it is.
 func (m *memory) release(key, n int) {
 	k := &m.keys[key]
-	k.excused = m.h.written(&m.h.keys[key], n)
+	k.excused, k.released = m.h.written(&m.h.keys[key], n), m.run
 	k.initial, k.together = false, nil
 }

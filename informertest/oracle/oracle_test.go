@@ -338,6 +338,13 @@ var cases = []struct {
 	wrong:  "add a A 1 initial : call \n synced",
 	broken: "synced", shown: "has not returned",
 }, {
+	name:   "synced after an event was passed over",
+	opts:   oracle.Options{SeesLists: true},
+	both:   "created a A 1 \n created b B 2 \n start \n listed \n add a A 1 initial : exit\n listed \n",
+	right:  "add b B 2 initial \n synced",
+	wrong:  "synced",
+	broken: "synced", shown: "there in version 2 before the run began",
+}, {
 	name:   "synced too early",
 	both:   "created a A 1 \n start \n created b B 2 \n",
 	right:  "add a A 1 initial \n synced",

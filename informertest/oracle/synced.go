@@ -49,6 +49,8 @@ func (m *memory) unsyncedKey(key, n int) string {
 		return ""
 	case !ok || !m.beganWithList() || !m.unchanged(line, at, n) || m.excuses(key, n):
 		return ""
+	case k.released == m.run: // a list that tells of it again may come after the first
+		return ""
 	case k.is(line.states[at]) || m.wentBack(k, line.states[at]):
 		return ""
 	case line.states[at].gone && k.lost:
