@@ -45,8 +45,8 @@ type Options struct {
 	// informers with a resync period do.
 	Resyncs bool
 	// Unreadable says that there are objects which the informer can not read. It is told
-	// of them by something later, and so neither its status nor that it is synced says
-	// anything of what is acknowledged.
+	// of them by something later, and so neither its status, nor where it goes on from,
+	// nor that it is synced says anything of what is acknowledged.
 	Unreadable bool
 	// Panics is how many calls with a key have to panic in a run before the informer may
 	// give it up: 6 for those of this module. Default 0: that is not judged.

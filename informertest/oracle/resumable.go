@@ -17,7 +17,7 @@ func checkResumable(h *History) []*Violation {
 		case claim:
 			return w.version, w.source == FromCheckpoint
 		case Run:
-			return w.Resumed, true
+			return w.Resumed, !h.options.Unreadable
 		}
 		return "", false
 	})
@@ -31,7 +31,7 @@ func checkLeft(h *History) []*Violation {
 	for n, r := range h.records {
 		if run, ok := r.what.(Run); ok && run.Known != nil {
 			to, resumes := 0, false
-			if run.Resumed != "" {
+			if run.Resumed != "" && !h.options.Unreadable {
 				to, resumes = m.judged(run.Resumed, n)
 			}
 			for key := range h.keys {

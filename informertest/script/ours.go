@@ -97,6 +97,9 @@ func Ours(s Setup) (*Subject, error) {
 				return run, nil
 			}
 			err := addCheckpoint(&run, s.Checkpoint)
+			if run.Resumed == "" { // what an earlier run of it knows is enough
+				run.Resumed = i.Status().ResourceVersion
+			}
 			return run, err
 		},
 		ResourceVersion: func() string { return i.Status().ResourceVersion },
