@@ -206,7 +206,7 @@ func (q *Queue) Stale(d Delta) bool {
 	if !ok {
 		return false
 	}
-	if ahead, err := resourceversion.CompareResourceVersion(version.ResourceVersion, q.observed); err == nil && ahead > 0 && !q.resumed {
+	if ahead, err := resourceversion.CompareResourceVersion(version.ResourceVersion, q.observed); err == nil && ahead > 0 && !q.resumed && !q.toldLocked(d) {
 		// What is known is newer than anything that the server has told since its
 		// versions went back. (Or it was acknowledged beyond the resume point.)
 		return false
@@ -221,6 +221,18 @@ func (q *Queue) Stale(d Delta) bool {
 	default:
 		return order <= 0
 	}
+}
+
+// toldLocked reports whether a generation is under way and has told of the key of d.
+func (q *Queue) toldLocked(d Delta) bool {
+	if q.ended {
+		return false
+	}
+	if e := q.newestLocked(d.Key); e != nil {
+		return e.generation == q.generation
+	}
+	_, c := q.known.Show(d.Key, d.Version, q.generation, q.generation)
+	return c.Marked
 }
 
 // Resync adds the delta d of type Sync, of an object that the consumer's store
