@@ -113,6 +113,7 @@ func (p *player) settle(ctx context.Context, d time.Duration) error {
 	if err := sleep(ctx, d); err != nil {
 		return err
 	}
+	p.travelled.Store(false)
 	p.run.sample()
 	var stored map[string]string
 	if p.subject.Stored != nil {

@@ -88,7 +88,8 @@ func (r *run) sample() {
 		r.synced = true
 		r.oracle.Synced()
 	}
-	if r.subject.ResourceVersion != nil {
+	// Until what a restored server has is told, a status speaks of the versions of before.
+	if r.subject.ResourceVersion != nil && !r.travelled.Load() {
 		if rv := r.subject.ResourceVersion(); rv != "" {
 			r.oracle.Claimed(oracle.FromStatus, rv)
 		}

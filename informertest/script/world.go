@@ -134,6 +134,7 @@ func (p *player) restart(ctx context.Context, downtime time.Duration, do func())
 	if err := sleep(ctx, downtime/2); err != nil {
 		return err
 	}
+	p.travelled.Store(true)
 	do()
 	p.endRestoring()
 	return sleep(ctx, downtime/2)
