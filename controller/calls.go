@@ -1,0 +1,135 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/rvinformer/informer"
+)
+
+// defaultMaxRetries is the default of Controller.MaxRetries.
+const defaultMaxRetries = 5
+
+type op string
+
+const (
+	opUpsert op = "Upsert"
+	opDelete op = "Delete"
+)
+
+// call is a call of a Resource.
+type call struct {
+	op op
+	Event
+	// version is that of the object: with op, it tells what is tried again from what is
+	// new.
+	version string
+	// err, if set, is what the call fails with before it is made.
+	err error
+}
+
+// CallError says that Upsert or Delete has failed.
+type CallError struct {
+	// Op is "Upsert" or "Delete".
+	Op string
+	// Key is "namespace/name" or "name".
+	Key string
+	// Attempts counts the calls that have failed in a row for this state of the object.
+	Attempts int
+	// Err is what the last of them has returned, or an *informer.PanicError.
+	Err error
+}
+
+func (e *CallError) Error() string {
+	return fmt.Sprintf("%s %q, attempt %d: %v", e.Op, e.Key, e.Attempts, e.Err)
+}
+
+// Unwrap returns what the last call has failed with.
+func (e *CallError) Unwrap() error { return e.Err }
+
+// calls calls a Resource, counts its failures, and gives up what has failed too often.
+type calls struct {
+	resource Resource
+	// most is how often a failed call is tried again, negative for ever.
+	most     int
+	onGiveUp func(event Event, err error)
+	log      Logger
+
+	mu sync.Mutex
+	// failed are the keys whose last call has failed and was not given up.
+	failed map[string]failure
+}
+
+// failure is what has failed, and how often.
+type failure struct {
+	op       op
+	version  string
+	attempts int
+}
+
+// do makes a call. The error says that it is to be made again: an item that was given up
+// is done.
+func (c *calls) do(ctx context.Context, do call) error {
+	err := c.guard(ctx, do)
+	if err == nil {
+		c.settle(do.Key)
+		return nil
+	}
+	failed := &CallError{Op: string(do.op), Key: do.Key, Attempts: c.fail(do), Err: err}
+	if c.most < 0 || failed.Attempts <= c.most {
+		c.log.Warn("call failed and is tried again", "op", failed.Op, "key", failed.Key, "attempt", failed.Attempts, "error", err)
+		return failed
+	}
+	c.settle(do.Key)
+	c.giveUp(ctx, do.Event, failed)
+	return nil
+}
+
+// guard makes a call. A panic is an error where utilruntime lets the process survive it.
+func (c *calls) guard(ctx context.Context, do call) (err error) {
+	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
+		err = &informer.PanicError{Value: value}
+	})
+	switch {
+	case do.err != nil:
+		return do.err
+	case do.op == opDelete:
+		return c.resource.Delete(do.Key, do.Obj)
+	default:
+		return c.resource.Upsert(do.Key, do.Obj)
+	}
+}
+
+// fail counts a failure, and returns how many there were of the same.
+func (c *calls) fail(do call) (attempts int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.failed[do.Key]
+	if f.op != do.op || f.version != do.version {
+		f = failure{op: do.op, version: do.version}
+	}
+	f.attempts++
+	c.failed[do.Key] = f
+	return f.attempts
+}
+
+func (c *calls) settle(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.failed, key)
+}
+
+func (c *calls) giveUp(ctx context.Context, event Event, failed *CallError) {
+	utilruntime.HandleErrorWithContext(ctx, failed, "Gave up a key", "key", event.Key)
+	if _, same := c.log.(klogLogger); !same { // as the line above
+		c.log.Error("gave up", "op", failed.Op, "key", failed.Key, "attempts", failed.Attempts, "error", failed.Err)
+	}
+	if c.onGiveUp == nil {
+		return
+	}
+	defer utilruntime.HandleCrashWithContext(ctx)
+	c.onGiveUp(event, failed)
+}

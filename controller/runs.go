@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// underWay are the informers that controllers of this process run. There is one table for
+// all, because controllers that know nothing of each other may share an informer, which
+// does not bear to be started by two of them at once.
+var underWay = runs{of: map[cache.SharedIndexInformer]*run{}}
+
+// runs are informers that run for as long as somebody uses them.
+type runs struct {
+	mu sync.Mutex
+	of map[cache.SharedIndexInformer]*run
+}
+
+// run is one informer's. It stays in the table until the informer has stopped.
+type run struct {
+	users int // 0: it is to stop
+	stop  context.CancelFunc
+	done  chan struct{}
+}
+
+// use has the informer run until release, which returns when it has stopped if there is
+// nobody else who uses it. An informer that somebody else has started is left alone. Ok is
+// false if it has stopped.
+func (r *runs) use(ctx context.Context, informer cache.SharedIndexInformer) (release func(), ok bool) {
+	for {
+		r.mu.Lock()
+		current := r.of[informer]
+		if current == nil || current.users > 0 {
+			break
+		}
+		r.mu.Unlock()
+		<-current.done
+	}
+	defer r.mu.Unlock()
+	if informer.IsStopped() {
+		return nil, false
+	}
+	current := r.of[informer]
+	if current == nil {
+		current = r.startLocked(ctx, informer)
+	}
+	current.users++
+	return func() { r.release(current) }, true
+}
+
+func (r *runs) startLocked(ctx context.Context, informer cache.SharedIndexInformer) *run {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // it may outlive its first user
+	started := &run{stop: stop, done: make(chan struct{})}
+	r.of[informer] = started
+	go func() {
+		defer close(started.done)
+		if s, ok := informer.(interface{ HasStarted() bool }); !ok || !s.HasStarted() {
+			informer.RunWithContext(ctx)
+		}
+		<-ctx.Done() // somebody else may run it
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.of, informer)
+	}()
+	return started
+}
+
+func (r *runs) release(used *run) {
+	r.mu.Lock()
+	used.users--
+	last := used.users == 0
+	r.mu.Unlock()
+	if last {
+		used.stop()
+		<-used.done
+	}
+}

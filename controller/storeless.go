@@ -1,0 +1,170 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+)
+
+// StorelessResource is a Resource whose objects nobody keeps: the Controller makes a
+// ResourceVersionInformer for it. NewStorelessResource returns one; a struct with that
+// embedded may be a Backgrounder too.
+//
+// What is different for it:
+//
+//   - Upsert is given the object of the event, decoded as ExampleObject says, and may
+//     keep and change it, except that a *RawObject is lent until Upsert returns.
+//   - Where a list found the deletion, Delete is given a *metav1.PartialObjectMetadata
+//     with what was last known.
+//   - An object that is listed in the version that was acknowledged is not an item. So
+//     with a Storage that was filled, or a Checkpoint, a process begins with what has
+//     changed since the last one, not with an Upsert of everything.
+//   - An object that comes and goes while it waits is not told. One that was deleted and
+//     created again under its name is a Delete and an Upsert.
+//   - What failed is tried again after 100 ms at first and 30 s at most, and not by
+//     RateLimiter. It keeps its place in the informer's queue and its bytes of the Budget
+//     meanwhile: when these are full of what fails, nothing more is read.
+//   - What waits when Run ends is not processed, but told by the next Run.
+//   - What was given up counts as acknowledged: it is not told again before the object
+//     changes.
+//   - HasSynced says that every item of the first list was processed or given up.
+//   - Between the objects of a first list that is read as a watch-list
+//     (ListModeWatchList), a server tells what changes meanwhile. A Delete of these is held
+//     until the list was read, and then tried with the delays above. Only where what is
+//     held stands in the way of the list itself, because nothing was read for two minutes, it
+//     is let go before: its object is gone in any case.
+type StorelessResource interface {
+	// Resource has an Informer that is not called.
+	Resource
+	// InformerConfig returns the name of the informer and its configuration, without a
+	// Handler and a BatchHandler: these are the Controller's. It is called once for each
+	// Controller, at its first Run; later ones go on with the same informer.
+	InformerConfig() (name string, config informer.InformerConfig)
+}
+
+// NewStorelessResource returns a Resource that is followed with a ResourceVersionInformer
+// of that name and configuration. Config must have neither Handler nor BatchHandler, nor
+// MaxBatch; Workers is that of the Controller, if it has any. It panics if it does, or if
+// upsert or delete is nil; what NewResourceVersionInformer panics on, it panics on in Run.
+func NewStorelessResource(name string, config informer.InformerConfig, upsert ResourceUpsertFunc, delete ResourceDeleteFunc) StorelessResource {
+	checkStoreless(name, config)
+	return storelessResource{functionsOf(fmt.Sprintf("NewStorelessResource %q", name), upsert, delete), name, config}
+}
+
+func checkStoreless(name string, config informer.InformerConfig) {
+	switch {
+	case config.Handler != nil:
+		panic(fmt.Sprintf("controller: StorelessResource %q: Handler is set, but a Resource is called instead", name))
+	case config.BatchHandler != nil:
+		panic(fmt.Sprintf("controller: StorelessResource %q: BatchHandler is set, but a Resource is called instead", name))
+	case config.MaxBatch != 0:
+		panic(fmt.Sprintf("controller: StorelessResource %q: MaxBatch is set, but a Resource has no batches", name))
+	}
+}
+
+type storelessResource struct {
+	functions
+	name   string
+	config informer.InformerConfig
+}
+
+func (r storelessResource) Informer() cache.SharedIndexInformer { return nil }
+
+func (r storelessResource) InformerConfig() (string, informer.InformerConfig) {
+	return r.name, r.config
+}
+
+// storeless is a ResourceVersionInformer as the source of a controller. Its queue is that
+// of the informer, of which it is the handler: of a batch of one event.
+type storeless struct {
+	calls    *calls
+	informer informer.ResourceVersionInformer
+}
+
+func newStoreless(r StorelessResource, workers int, calls *calls) *storeless {
+	name, config := r.InformerConfig()
+	checkStoreless(name, config)
+	s := &storeless{calls: calls}
+	config.BatchHandler = informer.IgnoreSynced(s)
+	config.MaxBatch = 1
+	if workers > 0 {
+		config.Workers = workers
+	}
+	config.ErrorHandler = withoutHeld(config.ErrorHandler)
+	s.informer = informer.NewResourceVersionInformer(name, config)
+	return s
+}
+
+// withoutHeld is report without what is no failure, and, where the user has none of his
+// own, without what the controller logs itself.
+func withoutHeld(report informer.WatchErrorHandler) informer.WatchErrorHandler {
+	return func(r *informer.Reflector, err error) {
+		var batch *informer.BatchError
+		switch {
+		case errors.Is(err, errHeld):
+		case report != nil:
+			report(r, err)
+		case !errors.As(err, &batch):
+			informer.DefaultWatchErrorHandler(r, err)
+		}
+	}
+}
+
+func (s *storeless) run(ctx context.Context, synced func()) error {
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		s.informer.RunWithContext(ctx)
+	}()
+	select {
+	case <-s.informer.HasSyncedChecker().Done():
+	case <-returned:
+	}
+	if s.informer.HasSynced() {
+		synced()
+	}
+	<-returned
+	return nil
+}
+
+func (s *storeless) lastSyncResourceVersion() string { return s.informer.LastSyncResourceVersion() }
+
+// errHeld is why a Delete is tried again that was not called.
+var errHeld = errors.New("held until the first list was read")
+
+// OnBatch does what the event is about. An error has the informer tell it again.
+func (s *storeless) OnBatch(ctx context.Context, events []informer.Event) error {
+	for _, e := range events {
+		do := call{op: opUpsert, Event: Event{Key: e.Key, Obj: e.Object}, version: e.ResourceVersion}
+		if e.Type == informer.Deleted {
+			if !s.listed() {
+				return fmt.Errorf("delete %q: %w", e.Key, errHeld)
+			}
+			do.op = opDelete
+		}
+		if err := s.calls.do(ctx, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var _ informer.BatchHandler = &storeless{}
+
+// mostSilence is after how long without a byte from the server, in a list that goes on,
+// what waits must be what holds it up: a server that is silent is given up earlier.
+const mostSilence = 2 * time.Minute
+
+// listed reports whether a Delete may be called.
+func (s *storeless) listed() bool {
+	if s.informer.LastSyncResourceVersion() != "" { // set before the sweep
+		return true
+	}
+	status := s.informer.Status()
+	return status.Phase == informer.PhaseListing && time.Since(status.LastContact) > mostSilence
+}
