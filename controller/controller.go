@@ -196,7 +196,7 @@ func (c *Controller) newSource(ctx context.Context) source {
 		calls.most = defaultMaxRetries
 	}
 	if calls.log == nil {
-		calls.log = klogLogger{klog.FromContext(ctx)}
+		calls.log = klogLogger{klog.FromContext(ctx).WithCallDepth(1)}
 	}
 	if r, ok := c.Resource.(StorelessResource); ok {
 		return newStoreless(r, c.Workers, calls)

@@ -36,8 +36,9 @@ import (
 //   - Between the objects of a first list that is read as a watch-list
 //     (ListModeWatchList), a server tells what changes meanwhile. A Delete of these is held
 //     until the list was read, and then tried with the delays above. Only where what is
-//     held stands in the way of the list itself, because nothing was read for two minutes, it
-//     is let go before: its object is gone in any case.
+//     held stands in the way of the list itself, because nothing was read for two minutes
+//     (or twice the StallTimeout, if that is more), it is let go before: its object is gone
+//     in any case.
 type StorelessResource interface {
 	// Resource has an Informer that is not called.
 	Resource
@@ -84,12 +85,15 @@ func (r storelessResource) InformerConfig() (string, informer.InformerConfig) {
 type storeless struct {
 	calls    *calls
 	informer informer.ResourceVersionInformer
+	// silence is after how long without a byte from the server, in a list that goes on,
+	// what waits must be what holds it up: a server that is silent is given up earlier.
+	silence time.Duration
 }
 
 func newStoreless(r StorelessResource, workers int, calls *calls) *storeless {
 	name, config := r.InformerConfig()
 	checkStoreless(name, config)
-	s := &storeless{calls: calls}
+	s := &storeless{calls: calls, silence: 2 * max(time.Minute, config.StallTimeout)}
 	config.BatchHandler = informer.IgnoreSynced(s)
 	config.MaxBatch = 1
 	if workers > 0 {
@@ -156,15 +160,11 @@ func (s *storeless) OnBatch(ctx context.Context, events []informer.Event) error 
 
 var _ informer.BatchHandler = &storeless{}
 
-// mostSilence is after how long without a byte from the server, in a list that goes on,
-// what waits must be what holds it up: a server that is silent is given up earlier.
-const mostSilence = 2 * time.Minute
-
 // listed reports whether a Delete may be called.
 func (s *storeless) listed() bool {
 	if s.informer.LastSyncResourceVersion() != "" { // set before the sweep
 		return true
 	}
 	status := s.informer.Status()
-	return status.Phase == informer.PhaseListing && time.Since(status.LastContact) > mostSilence
+	return status.Phase == informer.PhaseListing && time.Since(status.LastContact) > s.silence
 }

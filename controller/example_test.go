@@ -1,0 +1,124 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/controller"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// cluster is a simulated one with an object, and what lists and watches it. A program has
+// a rest.Config instead of that of the server.
+func cluster() (server *informertest.Server, lister cache.ListerWatcher) {
+	server = informertest.NewServer(informertest.Options{})
+	if _, err := server.Create(pods, object("default/web", "v1")); err != nil {
+		panic(err)
+	}
+	factory, err := informer.NewDynamicListerWatcherFactory(server.Config())
+	if err != nil {
+		panic(err)
+	}
+	return server, factory.ForResource("", pods)
+}
+
+// A Controller brings something in line with the store of an informer, which others may
+// use as well.
+func ExampleNewResource() {
+	server, lister := cluster()
+	defer server.Close()
+	shared := cache.NewSharedIndexInformer(lister, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	called := make(chan string)
+	c := &controller.Controller{
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Resource: controller.NewResource(shared,
+			func(key string, obj interface{}) error {
+				called <- fmt.Sprintf("upsert %s: %s", key, valueOf(obj))
+				return nil // or an error, and it is called again
+			},
+			func(key string, obj interface{}) error {
+				called <- fmt.Sprintf("delete %s", key)
+				return nil
+			}),
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.RunWithContext(ctx) // returns after everything that it has started
+	}()
+	fmt.Println(<-called)
+	if err := server.Delete(pods, "default", "web"); err != nil {
+		panic(err)
+	}
+	fmt.Println(<-called)
+	stop()
+	<-done
+	// Output:
+	// upsert default/web: v1
+	// delete default/web
+}
+
+// Without a store: Upsert is given the object of the event, and what it has not taken in
+// comes again, also in the next process.
+func ExampleNewStorelessResource() {
+	server, lister := cluster()
+	defer server.Close()
+	acknowledged := informer.NewResourceVersionStorage()
+	attempts := 0
+	c := &controller.Controller{
+		Resource: controller.NewStorelessResource("pods",
+			informer.InformerConfig{
+				ListerWatcher: lister,
+				Storage:       acknowledged, // or a Checkpoint: what a later process goes on from
+			},
+			func(key string, obj interface{}) error {
+				if attempts++; attempts == 1 {
+					return errors.New("not now")
+				}
+				fmt.Printf("upsert %s: %s\n", key, valueOf(obj))
+				return nil
+			},
+			func(key string, obj interface{}) error { return nil }),
+		Log:        slog.New(slog.DiscardHandler),
+		MaxRetries: -1,
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.RunWithContext(ctx)
+	}()
+	<-c.HasSyncedChecker().Done() // everything that was listed was upserted
+	stop()
+	<-done
+	fmt.Println("acknowledged:", acknowledged.Len())
+	// Output:
+	// upsert default/web: v1
+	// acknowledged: 1
+}
+
+// In a test, one line runs a Resource and one stops it.
+func ExampleTestControllerRun() {
+	server, lister := cluster()
+	defer server.Close()
+	shared := cache.NewSharedIndexInformer(lister, &unstructured.Unstructured{}, 0, cache.Indexers{})
+	upserted := make(chan string)
+	ignore := func(string, interface{}) error { return nil }
+	stop := controller.TestControllerRun(controller.NewResource(shared,
+		func(key string, _ interface{}) error {
+			upserted <- key
+			return nil
+		}, ignore))
+	fmt.Println(<-upserted)
+	stop()
+	stop() // does no harm
+	// Output: default/web
+}

@@ -1,0 +1,333 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/controller"
+	"github.com/rvinformer/informer/informertest"
+)
+
+func TestMain(m *testing.M) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go has much to say of what tests do to it
+	goleak.VerifyTestMain(m)
+}
+
+// The second of the default handlers sleeps by a clock that bubbles share.
+func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// world is a simulated server in memory, in a synctest bubble: time is virtual.
+type world struct {
+	*testing.T
+	*informertest.Server
+	// down refuses requests while it is locked.
+	down sync.Mutex
+	// reported is what utilruntime.HandleError was told.
+	reported reports
+}
+
+func bubble(t *testing.T, test func(w *world)) {
+	t.Helper()
+	bubbleWith(t, nil, test)
+}
+
+// bubbleWith wraps the server's handler.
+func bubbleWith(t *testing.T, wrap func(http.Handler) http.Handler, test func(w *world)) {
+	t.Helper()
+	w := &world{}
+	before := utilruntime.ErrorHandlers
+	defer func() { utilruntime.ErrorHandlers = before }()
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{w.reported.handle}
+	synctest.Test(t, func(t *testing.T) {
+		w.T = t
+		w.Server = informertest.NewServer(informertest.Options{InMemory: true, Wrap: func(server http.Handler) http.Handler {
+			if wrap != nil {
+				server = wrap(server)
+			}
+			return w.gate(server)
+		}})
+		defer w.Server.Close()
+		test(w)
+	})
+}
+
+func (w *world) gate(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if !w.down.TryLock() {
+			http.Error(rw, "down", http.StatusServiceUnavailable)
+			return
+		}
+		w.down.Unlock()
+		server.ServeHTTP(rw, r)
+	})
+}
+
+// unseen makes changes that no watch tells.
+func (w *world) unseen(change func()) {
+	w.down.Lock()
+	w.CloseClientConnections()
+	change()
+	w.Compact()
+	w.down.Unlock()
+}
+
+func object(key, value string) *unstructured.Unstructured {
+	name, err := cache.ParseObjectName(key)
+	if err != nil {
+		panic(err)
+	}
+	obj := &unstructured.Unstructured{Object: map[string]interface{}{"apiVersion": "v1", "kind": "Pod", "value": value}}
+	obj.SetNamespace(name.Namespace)
+	obj.SetName(name.Name)
+	return obj
+}
+
+func (w *world) create(keys ...string) {
+	w.Helper()
+	for _, key := range keys {
+		_, err := w.Server.Create(pods, object(key, "1"))
+		require.NoError(w, err)
+	}
+}
+
+func (w *world) update(key, value string) {
+	w.Helper()
+	_, err := w.Server.Update(pods, object(key, value))
+	require.NoError(w, err)
+}
+
+func (w *world) remove(keys ...string) {
+	w.Helper()
+	for _, key := range keys {
+		name, err := cache.ParseObjectName(key)
+		require.NoError(w, err)
+		require.NoError(w, w.Server.Delete(pods, name.Namespace, name.Name))
+	}
+}
+
+func (w *world) lister() cache.ListerWatcher {
+	w.Helper()
+	factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
+	require.NoError(w, err)
+	return factory.ForResource("", pods)
+}
+
+// shared is an ordinary informer of the pods.
+func (w *world) shared() cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(w.lister(), &unstructured.Unstructured{}, 0, cache.Indexers{})
+}
+
+// start runs a controller until stop, which waits for Run.
+func start(c *controller.Controller) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	returned := make(chan struct{})
+	go func() {
+		defer close(returned)
+		c.RunWithContext(ctx)
+	}()
+	return func() {
+		cancel()
+		<-returned
+	}
+}
+
+// target is what a resource brings in line: it writes down its calls, as "upsert a/1=v" or
+// "delete a/1=v", and keeps what they make.
+type target struct {
+	// before, if set, is asked before each call what that is to return.
+	before func(call string) error
+
+	mu     sync.Mutex
+	calls  []string
+	values map[string]string
+}
+
+func (x *target) Upsert(key string, obj interface{}) error { return x.note("upsert", key, obj) }
+func (x *target) Delete(key string, obj interface{}) error { return x.note("delete", key, obj) }
+
+func (x *target) note(op, key string, obj interface{}) error {
+	call := op + " " + key + "=" + valueOf(obj)
+	x.mu.Lock()
+	x.calls = append(x.calls, call)
+	x.mu.Unlock()
+	if x.before != nil {
+		if err := x.before(call); err != nil {
+			return err
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.values == nil {
+		x.values = map[string]string{}
+	}
+	if op == "upsert" {
+		x.values[key] = valueOf(obj)
+	} else {
+		delete(x.values, key)
+	}
+	return nil
+}
+
+// told returns the calls so far and forgets them.
+func (x *target) told() []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	told := x.calls
+	x.calls = nil
+	return told
+}
+
+// has is what the calls have made.
+func (x *target) has() map[string]string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	has := map[string]string{}
+	for key, value := range x.values {
+		has[key] = value
+	}
+	return has
+}
+
+// of is a Resource that brings x in line with an informer.
+func (x *target) of(i cache.SharedIndexInformer) controller.Resource {
+	return controller.NewResource(i, x.Upsert, x.Delete)
+}
+
+func valueOf(obj interface{}) string {
+	switch obj := obj.(type) {
+	case nil:
+		return "nil"
+	case *unstructured.Unstructured:
+		value, _, _ := unstructured.NestedString(obj.Object, "value")
+		return value
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return fmt.Sprintf("%T", obj)
+	}
+	return "rv" + accessor.GetResourceVersion()
+}
+
+// has is what the server has, as a target would.
+func (w *world) has() map[string]string {
+	w.Helper()
+	objects, err := w.Server.List(pods, "")
+	require.NoError(w, err)
+	has := map[string]string{}
+	for _, obj := range objects {
+		has[cache.MetaObjectToName(obj).String()] = valueOf(obj)
+	}
+	return has
+}
+
+// reports collects errors.
+type reports struct {
+	mu   sync.Mutex
+	errs []error
+}
+
+func (r *reports) handle(_ context.Context, err error, _ string, _ ...interface{}) { r.add(err) }
+
+func (r *reports) add(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.errs = append(r.errs, err)
+	}
+}
+
+func (r *reports) all() []error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.errs)
+}
+
+// journal is a Logger over a text.
+type journal struct {
+	*slog.Logger
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+var _ controller.Logger = &journal{}
+
+func newJournal() *journal {
+	j := &journal{}
+	j.Logger = slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return j
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+// survivePanics has a panic reported and not crash the process, during a test.
+func survivePanics(t *testing.T) {
+	t.Helper()
+	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
+	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
+	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
+}
+
+var errRefused = errors.New("refused")
+
+// refusing refuses calls that begin with one of some texts, a number of times, all of them
+// if it is negative.
+func refusing(times int, calls ...string) func(call string) error {
+	var mu sync.Mutex
+	return func(call string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if times == 0 || !slices.ContainsFunc(calls, func(prefix string) bool { return strings.HasPrefix(call, prefix) }) {
+			return nil
+		}
+		times--
+		return errRefused
+	}
+}
+
+// givenUp collects what a controller gives up, as "a/1=v: error".
+type givenUp struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (g *givenUp) add(event controller.Event, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all = append(g.all, fmt.Sprintf("%s=%s: %v", event.Key, valueOf(event.Obj), err))
+}
+
+func (g *givenUp) list() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.all)
+}

@@ -1,0 +1,523 @@
+package controller_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/controller"
+)
+
+// storeless is a Resource that brings x in line without a store.
+func (w *world) storeless(x *target, config informer.InformerConfig) controller.StorelessResource {
+	w.Helper()
+	if config.ListerWatcher == nil {
+		config.ListerWatcher = w.lister()
+	}
+	return controller.NewStorelessResource("pods", config, x.Upsert, x.Delete)
+}
+
+// Upsert gets the object of the event, Delete its final state, or what was last known of it
+// where a list found the deletion.
+func TestStorelessUpsertAndDelete(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1", "a/2")
+		var x target
+		storage := informer.NewResourceVersionStorage()
+		c := &controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Storage: storage})}
+		require.False(w, c.HasSynced())
+		require.Empty(w, c.LastSyncResourceVersion())
+		defer start(c)()
+		synctest.Wait()
+		require.True(w, c.HasSynced())
+		require.Equal(w, []string{"upsert a/1=1", "upsert a/2=1"}, x.told())
+		require.Equal(w, w.ResourceVersion(), c.LastSyncResourceVersion())
+
+		w.update("a/1", "2")
+		synctest.Wait()
+		w.remove("a/1")
+		w.create("b/3")
+		synctest.Wait()
+		require.Equal(w, []string{"upsert a/1=2", "delete a/1=2", "upsert b/3=1"}, x.told())
+
+		version, _, err := storage.GetByKey("a/2")
+		require.NoError(w, err)
+		w.unseen(func() { w.remove("a/2") })
+		time.Sleep(5 * time.Minute)
+		require.Equal(w, []string{fmt.Sprintf("delete a/2=rv%v", version)}, x.told())
+		require.Equal(w, w.has(), x.has())
+	})
+}
+
+// What waits is the newest state of each key, once.
+func TestStorelessEventsOfAKeyAreOneItem(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1")
+		busy := make(chan struct{})
+		x := target{before: func(call string) error {
+			if call == "upsert a/1=1" {
+				<-busy
+			}
+			return nil
+		}}
+		defer start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{})})()
+		synctest.Wait()
+		for i := range 10 {
+			w.update("a/1", fmt.Sprint(i+2))
+			synctest.Wait()
+		}
+		w.create("a/2")
+		w.remove("a/2")
+		synctest.Wait()
+		close(busy)
+		synctest.Wait()
+		require.Equal(w, []string{"upsert a/1=1", "upsert a/1=11"}, x.told(), "a/2 came and went")
+	})
+}
+
+// What has failed is tried again with the newest object. It is acknowledged once it was
+// done, and HasSynced waits for that.
+func TestStorelessAcknowledgesWhatIsDone(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1", "a/2")
+		x := target{before: refusing(3, "upsert a/1")}
+		storage := informer.NewResourceVersionStorage()
+		var gone givenUp
+		c := &controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Storage: storage}), OnGiveUp: gone.add}
+		defer start(c)()
+		synctest.Wait()
+		_, known, _ := storage.GetByKey("a/1")
+		require.False(w, known)
+		require.Equal(w, 1, storage.Len(), "others go on")
+		require.False(w, c.HasSynced())
+		w.update("a/1", "2")
+		time.Sleep(time.Minute)
+		require.True(w, c.HasSynced())
+		require.Equal(w, 2, storage.Len())
+		require.Equal(w, []string{"upsert a/1=1", "upsert a/2=1", "upsert a/1=2", "upsert a/1=2", "upsert a/1=2"}, x.told())
+		require.Empty(w, gone.list())
+		require.Empty(w, w.reported.all(), "a failure that is tried again is logged, no more")
+	})
+}
+
+// What was given up counts as acknowledged: it is not told again, also not after a restart,
+// before it changes.
+func TestStorelessGivesUp(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1")
+		x := target{before: refusing(6, "upsert a/1")}
+		storage := informer.NewResourceVersionStorage()
+		var gone givenUp
+		c := &controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Storage: storage}), OnGiveUp: gone.add}
+		stop := start(c)
+		time.Sleep(time.Minute)
+		require.Equal(w, slices.Repeat([]string{"upsert a/1=1"}, 6), x.told())
+		require.Equal(w, []string{`a/1=1: Upsert "a/1", attempt 6: refused`}, gone.list())
+		require.True(w, c.HasSynced())
+		require.Equal(w, 1, storage.Len())
+		require.Len(w, w.reported.all(), 1)
+		stop()
+		defer start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Storage: storage})})()
+		time.Sleep(time.Minute)
+		require.Empty(w, x.told())
+		w.update("a/1", "2")
+		time.Sleep(time.Minute)
+		require.Equal(w, []string{"upsert a/1=2"}, x.told())
+	})
+}
+
+// With a MaxRetries that is negative, and a failure for ever, nothing of the others is
+// held up.
+func TestStorelessRetriesForEver(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1", "a/2")
+		x := target{before: refusing(100, "upsert a/1", "delete a/1")}
+		defer start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{}), MaxRetries: -1})()
+		time.Sleep(10 * time.Minute)
+		w.update("a/2", "2")
+		synctest.Wait()
+		require.Equal(w, map[string]string{"a/2": "2"}, x.has())
+		time.Sleep(2 * time.Hour)
+		require.Equal(w, w.has(), x.has())
+	})
+}
+
+// A Run that follows another goes on from what was acknowledged; so does a process whose
+// Storage was filled.
+func TestStorelessRunsAgain(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1", "a/2", "a/3")
+		x := target{before: refusing(1, "upsert a/2")}
+		c := &controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{})}
+		stop := start(c)
+		synctest.Wait()
+		stop()
+		x.told()
+		w.update("a/3", "2")
+		w.remove("a/1")
+		stop = start(c)
+		synctest.Wait()
+		require.ElementsMatch(w, []string{"upsert a/2=1", "upsert a/3=2", "delete a/1=rv2"}, x.told())
+		require.True(w, c.HasSynced())
+		stop()
+		require.Equal(w, w.has(), x.has())
+		require.Empty(w, w.reported.all())
+	})
+}
+
+// What waits when Run ends is not processed, but told by the next.
+func TestStorelessStops(t *testing.T) {
+	bubble(t, func(w *world) {
+		for n := range 20 {
+			w.create(fmt.Sprintf("a/%d", n))
+		}
+		busy := make(chan struct{})
+		x := target{before: func(string) error {
+			<-busy
+			return nil
+		}}
+		c := &controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{})}
+		ctx, cancel := context.WithCancel(context.Background())
+		returned := make(chan struct{})
+		go func() {
+			defer close(returned)
+			c.RunWithContext(ctx)
+		}()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		select {
+		case <-returned:
+			t.Fatal("Run has returned before Upsert did")
+		default:
+		}
+		close(busy)
+		<-returned
+		require.Len(w, x.told(), 1)
+		require.False(w, c.HasSynced())
+		defer start(c)()
+		synctest.Wait()
+		require.Len(w, x.told(), 19)
+		require.Equal(w, w.has(), x.has())
+	})
+}
+
+// The controller's Workers are the informer's.
+func TestStorelessWorkers(t *testing.T) {
+	for workers, want := range map[int]int{0: 2, 5: 5} {
+		bubble(t, func(w *world) {
+			for n := range 20 {
+				w.create(fmt.Sprintf("a/%d", n))
+			}
+			busy := make(chan struct{})
+			x := target{before: func(string) error {
+				<-busy
+				return nil
+			}}
+			defer start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Workers: 2}), Workers: workers})()
+			synctest.Wait()
+			require.Len(w, x.told(), want)
+			close(busy)
+		})
+	}
+}
+
+// Objects are decoded as ExampleObject says.
+func TestStorelessRawObjects(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1")
+		var kinds []string
+		kind := func(_ string, obj interface{}) error {
+			raw, ok := obj.(*informer.RawObject)
+			if !ok {
+				kinds = append(kinds, fmt.Sprintf("%T", obj))
+				return nil
+			}
+			var decoded unstructured.Unstructured
+			require.NoError(w, raw.Decode(&decoded))
+			kinds = append(kinds, "raw of value "+valueOf(&decoded))
+			return nil
+		}
+		config := informer.InformerConfig{ListerWatcher: w.lister(), ExampleObject: &informer.RawObject{}}
+		stop := start(&controller.Controller{Resource: controller.NewStorelessResource("pods", config, kind, kind)})
+		synctest.Wait()
+		w.unseen(func() { w.remove("a/1") })
+		time.Sleep(5 * time.Minute)
+		stop()
+		require.Equal(w, []string{"raw of value 1", "*v1.PartialObjectMetadata"}, kinds)
+	})
+}
+
+// What goes wrong between informer and server is for the ErrorHandler; what is held is not.
+func TestStorelessErrorHandler(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1")
+		x := target{before: refusing(1, "upsert")}
+		var seen reports
+		config := informer.InformerConfig{ErrorHandler: func(_ *informer.Reflector, err error) { seen.add(err) }}
+		defer start(&controller.Controller{Resource: w.storeless(&x, config)})()
+		time.Sleep(time.Minute)
+		require.Len(w, seen.all(), 1)
+		var batch *informer.BatchError
+		require.ErrorAs(w, seen.all()[0], &batch)
+		require.ErrorIs(w, batch, errRefused)
+		require.Equal(w, []string{"a/1"}, batch.Keys)
+
+		// Without one, the controller has logged it.
+		w.create("a/2")
+		y := target{before: refusing(1, "upsert a/2")}
+		defer start(&controller.Controller{Resource: w.storeless(&y, informer.InformerConfig{})})()
+		time.Sleep(time.Minute)
+		require.Equal(w, w.has(), y.has())
+		require.Empty(w, w.reported.all())
+	})
+}
+
+// initialEvents answers the first watch-list with events, and then waits for more, an end
+// bookmark or anything else; later requests are the server's.
+type initialEvents struct {
+	events []string
+	more   chan string
+	once   sync.Once
+}
+
+func (e *initialEvents) wrap(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		first := false
+		if r.URL.Query().Get("sendInitialEvents") != "" {
+			e.once.Do(func() { first = true })
+		}
+		if !first {
+			server.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		for _, event := range e.events {
+			e.write(w, event)
+		}
+		for {
+			select {
+			case event := <-e.more:
+				e.write(w, event)
+			case <-r.Context().Done():
+				return
+			}
+		}
+	})
+}
+
+func (e *initialEvents) write(w http.ResponseWriter, event string) {
+	_, _ = io.WriteString(w, event+"\n")
+	_ = http.NewResponseController(w).Flush()
+}
+
+func eventOf(change, name, rv, value string) string {
+	return fmt.Sprintf(`{"type":%q,"object":{"kind":"Pod","apiVersion":"v1","value":%q,"metadata":{"namespace":"a","name":%q,"uid":"u%s","resourceVersion":%q}}}`, change, value, name, name, rv)
+}
+
+const endBookmark = `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`
+
+// No Delete is called before the first list was read to its end, also not of what the
+// server tells to be deleted in the middle of it.
+func TestStorelessDeleteIsHeldUntilTheListWasRead(t *testing.T) {
+	initial := &initialEvents{}
+	bubbleWith(t, initial.wrap, func(w *world) {
+		initial.events = []string{eventOf("ADDED", "1", "2", "1"), eventOf("ADDED", "2", "3", "1")}
+		initial.more = make(chan string)
+		storage := informer.NewResourceVersionStorage()
+		require.NoError(w, storage.Replace(map[string]interface{}{"a/gone": "1"}))
+		var x target
+		var seen reports
+		config := informer.InformerConfig{Storage: storage, ErrorHandler: func(_ *informer.Reflector, err error) { seen.add(err) }}
+		c := &controller.Controller{Resource: w.storeless(&x, config)}
+		defer start(c)()
+		synctest.Wait()
+		initial.more <- eventOf("DELETED", "1", "8", "1")
+		time.Sleep(5 * time.Second)
+		initial.more <- eventOf("ADDED", "3", "4", "1")
+		time.Sleep(5 * time.Second)
+		require.Equal(w, []string{"upsert a/1=1", "upsert a/2=1", "upsert a/3=1"}, x.told())
+		require.False(w, c.HasSynced())
+
+		initial.more <- endBookmark
+		synctest.Wait()
+		require.Equal(w, []string{"delete a/gone=rv1"}, x.told(), "what the list did not show")
+		time.Sleep(time.Minute)
+		require.Equal(w, []string{"delete a/1=1"}, x.told())
+		require.True(w, c.HasSynced())
+		require.Equal(w, 2, storage.Len())
+		require.Empty(w, seen.all(), "that is no failure")
+		require.Empty(w, w.reported.all())
+	})
+}
+
+// What is held does not hold the list up for ever: here, it spends the budget.
+func TestStorelessWhatIsHeldLetsTheListGoOn(t *testing.T) {
+	initial := &initialEvents{}
+	bubbleWith(t, initial.wrap, func(w *world) {
+		initial.more = make(chan string)
+		large := strings.Repeat("x", 200<<10) // more than buffers take
+		for n := range 5 {
+			initial.events = append(initial.events, eventOf("ADDED", fmt.Sprint(n), fmt.Sprint(n+1), large))
+		}
+		for n := range 5 {
+			initial.events = append(initial.events, eventOf("DELETED", fmt.Sprint(n), fmt.Sprint(n+10), large))
+		}
+		initial.events = append(initial.events, eventOf("ADDED", "last", "16", ""), strings.Replace(endBookmark, `"9"`, `"20"`, 1))
+		var x target
+		c := &controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Budget: informer.NewBudget(1000)})}
+		defer start(c)()
+		time.Sleep(90 * time.Second)
+		require.Len(w, x.has(), 5, "the first deletion is held, and nothing more is read")
+		x.told()
+		time.Sleep(30 * time.Minute)
+		require.True(w, c.HasSynced())
+		told := x.told()
+		require.Contains(w, told, "upsert a/last=")
+		for n := range 5 {
+			require.Contains(w, told, fmt.Sprintf("delete a/%d=%s", n, large))
+		}
+	})
+}
+
+// shelf is a CheckpointStore in memory.
+type shelf struct {
+	mu      sync.Mutex
+	content []byte
+}
+
+func (s *shelf) Load(context.Context) (io.ReadCloser, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.content == nil {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(bytes.NewReader(s.content)), nil
+}
+
+func (s *shelf) Save(_ context.Context, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.content = b.Bytes()
+	return nil
+}
+
+// killed is what is left where the process that used s is killed now.
+func (s *shelf) killed() *shelf {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &shelf{content: bytes.Clone(s.content)}
+}
+
+// A process that goes on from a checkpoint is told what the one before did not get done,
+// and nothing that it did; there is no list.
+func TestStorelessGoesOnFromACheckpoint(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1", "a/2", "a/3")
+		x := target{before: refusing(-1, "upsert a/2=2", "delete a/3")}
+		s := &shelf{}
+		stop := start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Checkpoint: s}), MaxRetries: -1})
+		synctest.Wait()
+		w.update("a/2", "2")
+		w.remove("a/3")
+		w.update("a/1", "2")
+		time.Sleep(5 * time.Minute)
+		require.Equal(w, map[string]string{"a/1": "2", "a/2": "1", "a/3": "1"}, x.has())
+		left := s.killed()
+		stop()
+		x.told()
+		x.before = nil
+		w.ResetRequests()
+		defer start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Checkpoint: left})})()
+		synctest.Wait()
+		require.Equal(w, w.has(), x.has())
+		told := x.told()
+		slices.Sort(told)
+		require.Equal(w, []string{"delete a/3=1", "upsert a/2=2"}, slices.DeleteFunc(told, func(call string) bool {
+			return call == "upsert a/1=2" // acknowledged, but behind what was not
+		}))
+		for _, r := range w.Requests() {
+			require.NotEqual(w, "list", r.Verb)
+		}
+	})
+}
+
+// Random histories, failures, kills and stops: in the end the target has what the server
+// has.
+func TestStorelessTorture(t *testing.T) {
+	for seed := range uint64(20) {
+		bubble(t, func(w *world) { torment(w, rand.New(rand.NewPCG(seed, 6))) })
+	}
+}
+
+func torment(w *world, random *rand.Rand) {
+	var dice sync.Mutex
+	fails, thrown := true, rand.New(rand.NewPCG(random.Uint64(), 1))
+	chance := func(n int) bool {
+		dice.Lock()
+		defer dice.Unlock()
+		return fails && thrown.IntN(n) == 0
+	}
+	x := &target{before: func(string) error {
+		if chance(3) {
+			return errRefused
+		}
+		return nil
+	}}
+	s := &shelf{}
+	for range 6 {
+		config := informer.InformerConfig{Checkpoint: s, CheckpointInterval: time.Second, ListMode: informer.ListModePaged}
+		stop := start(&controller.Controller{Resource: w.storeless(x, config), MaxRetries: -1, Workers: 1 + random.IntN(3)})
+		for range 40 {
+			w.change(random)
+			time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
+		}
+		if random.IntN(2) == 0 {
+			left := s.killed()
+			stop()
+			s = left
+		} else {
+			stop()
+		}
+	}
+	dice.Lock()
+	fails = false
+	dice.Unlock()
+	stop := start(&controller.Controller{Resource: w.storeless(x, informer.InformerConfig{Checkpoint: s})})
+	time.Sleep(10 * time.Minute)
+	stop()
+	require.Equal(w, w.has(), x.has())
+}
+
+// change makes a random change of one of ten objects.
+func (w *world) change(random *rand.Rand) {
+	key := fmt.Sprintf("a/%d", random.IntN(10))
+	value := fmt.Sprint(random.IntN(1000))
+	_, exists := w.has()[key]
+	switch {
+	case !exists:
+		w.create(key)
+	case random.IntN(3) == 0:
+		w.remove(key)
+	default:
+		w.update(key, value)
+	}
+}
