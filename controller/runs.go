@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"reflect"
 	"sync"
 
 	"k8s.io/client-go/tools/cache"
@@ -10,12 +11,22 @@ import (
 // underWay are the informers that controllers of this process run. There is one table for
 // all, because controllers that know nothing of each other may share an informer, which
 // does not bear to be started by two of them at once.
-var underWay = runs{of: map[cache.SharedIndexInformer]*run{}}
+var underWay = runs{of: map[interface{}]*run{}}
 
 // runs are informers that run for as long as somebody uses them.
 type runs struct {
 	mu sync.Mutex
-	of map[cache.SharedIndexInformer]*run
+	of map[interface{}]*run // by identity
+}
+
+// identity tells an informer from others: client-go's typed factories return the same one
+// in a new wrapper each time, but its store is one.
+func identity(informer cache.SharedIndexInformer) interface{} {
+	store := informer.GetIndexer()
+	if store == nil || !reflect.TypeOf(store).Comparable() {
+		return &informer // it is on its own
+	}
+	return store
 }
 
 // run is one informer's. It stays in the table until the informer has stopped.
@@ -27,33 +38,26 @@ type run struct {
 
 // use has the informer run until release, which returns when it has stopped if there is
 // nobody else who uses it. An informer that somebody else has started is left alone. Ok is
-// false if it has stopped.
+// false if it has stopped, or is about to.
 func (r *runs) use(ctx context.Context, informer cache.SharedIndexInformer) (release func(), ok bool) {
-	for {
-		r.mu.Lock()
-		current := r.of[informer]
-		if current == nil || current.users > 0 {
-			break
-		}
-		r.mu.Unlock()
-		<-current.done
-	}
+	id := identity(informer)
+	r.mu.Lock()
 	defer r.mu.Unlock()
-	if informer.IsStopped() {
+	current := r.of[id]
+	switch {
+	case current == nil && informer.IsStopped() || current != nil && current.users == 0:
 		return nil, false
-	}
-	current := r.of[informer]
-	if current == nil {
-		current = r.startLocked(ctx, informer)
+	case current == nil:
+		current = r.startLocked(ctx, id, informer)
 	}
 	current.users++
 	return func() { r.release(current) }, true
 }
 
-func (r *runs) startLocked(ctx context.Context, informer cache.SharedIndexInformer) *run {
+func (r *runs) startLocked(ctx context.Context, id interface{}, informer cache.SharedIndexInformer) *run {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // it may outlive its first user
 	started := &run{stop: stop, done: make(chan struct{})}
-	r.of[informer] = started
+	r.of[id] = started
 	go func() {
 		defer close(started.done)
 		if s, ok := informer.(interface{ HasStarted() bool }); !ok || !s.HasStarted() {
@@ -62,7 +66,7 @@ func (r *runs) startLocked(ctx context.Context, informer cache.SharedIndexInform
 		<-ctx.Done() // somebody else may run it
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.of, informer)
+		delete(r.of, id)
 	}()
 	return started
 }

@@ -17,6 +17,7 @@ type shared struct {
 	informer cache.SharedIndexInformer
 	workers  int
 	queue    workqueue.TypedRateLimitingInterface[string]
+	working  sync.WaitGroup
 
 	mu sync.Mutex
 	// gone are the objects that the handler was told to be deleted, and that are neither
@@ -42,7 +43,7 @@ func newShared(informer cache.SharedIndexInformer, name string, workers int, lim
 	}
 }
 
-var errStopped = errors.New("its informer has stopped before, and can not be started again")
+var errStopped = errors.New("its informer has stopped, or is about to, and can not be started again")
 
 func (s *shared) run(ctx context.Context, synced func()) error {
 	defer s.queue.ShutDown()
@@ -54,19 +55,18 @@ func (s *shared) run(ctx context.Context, synced func()) error {
 	if !ok {
 		return errors.Join(errStopped, s.leave(registration))
 	}
-	var workers sync.WaitGroup
 	ready := s.isSynced(ctx, registration)
 	if ready {
 		synced()
 		for range s.workers {
-			workers.Go(func() { s.work(ctx) })
+			s.hire(ctx)
 		}
 		<-ctx.Done()
 	}
 	err = s.leave(registration)
 	release()
 	s.queue.ShutDown() // what is in it is still processed
-	workers.Wait()
+	s.working.Wait()
 	if !ready {
 		return errors.Join(errors.New("error syncing cache: stopped before everything was listed"), err)
 	}
@@ -138,10 +138,21 @@ func (s *shared) keyOf(obj interface{}) (key string, ok bool) {
 	return key, err == nil
 }
 
-// work processes what is queued, until the queue is shut down and empty.
-func (s *shared) work(ctx context.Context) {
-	for s.processNext(ctx) {
-	}
+// hire starts a worker: it processes what is queued, until the queue is shut down and
+// empty. One that is lost, because a call has ended its goroutine as a failed assertion of
+// a test does, is replaced.
+func (s *shared) hire(ctx context.Context) {
+	s.working.Go(func() {
+		lost := true
+		defer func() {
+			if lost {
+				s.hire(ctx)
+			}
+		}()
+		for s.processNext(ctx) {
+		}
+		lost = false
+	})
 }
 
 func (s *shared) processNext(ctx context.Context) (more bool) {

@@ -174,6 +174,46 @@ func TestOddObjects(t *testing.T) {
 	})
 }
 
+// unreadable is an informer whose store fails a number of times.
+type unreadable struct {
+	cache.SharedIndexInformer
+	times atomic.Int32
+}
+
+func (i *unreadable) GetIndexer() cache.Indexer {
+	return brokenStore{i.SharedIndexInformer.GetIndexer(), i}
+}
+
+type brokenStore struct {
+	cache.Indexer
+	of *unreadable
+}
+
+func (s brokenStore) GetByKey(key string) (interface{}, bool, error) {
+	if s.of.times.Add(-1) >= 0 {
+		return nil, false, errRefused
+	}
+	return s.Indexer.GetByKey(key)
+}
+
+// A store that can not be read is a failure, not a deletion.
+func TestAStoreThatFails(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1")
+		i := &unreadable{SharedIndexInformer: w.shared()}
+		i.times.Store(8)
+		var x target
+		var gone givenUp
+		defer start(&controller.Controller{Resource: x.of(i), OnGiveUp: gone.add})()
+		time.Sleep(time.Minute)
+		require.Empty(w, x.told())
+		require.Equal(w, []string{`a/1=nil: Upsert "a/1", attempt 6: reading the store: refused`}, gone.list())
+		w.update("a/1", "2")
+		time.Sleep(time.Minute)
+		require.Equal(w, []string{"upsert a/1=2"}, x.told())
+	})
+}
+
 // S4-09: a resync upserts every object.
 func TestResync(t *testing.T) {
 	bubble(t, func(w *world) {

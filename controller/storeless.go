@@ -18,7 +18,8 @@ import (
 // What is different for it:
 //
 //   - Upsert is given the object of the event, decoded as ExampleObject says, and may
-//     keep and change it, except that a *RawObject is lent until Upsert returns.
+//     keep and change it (what it has changed before it failed, it may see again), except
+//     that a *RawObject is lent until Upsert returns.
 //   - Where a list found the deletion, Delete is given a *metav1.PartialObjectMetadata
 //     with what was last known.
 //   - An object that is listed in the version that was acknowledged is not an item. So
@@ -49,7 +50,8 @@ type StorelessResource interface {
 }
 
 // NewStorelessResource returns a Resource that is followed with a ResourceVersionInformer
-// of that name and configuration. Config must have neither Handler nor BatchHandler, nor
+// of that name and configuration: with one of its own, because the handler of such an
+// informer is chosen when it is made. Config must have neither Handler nor BatchHandler, nor
 // MaxBatch; Workers is that of the Controller, if it has any. It panics if it does, or if
 // upsert or delete is nil; what NewResourceVersionInformer panics on, it panics on in Run.
 func NewStorelessResource(name string, config informer.InformerConfig, upsert ResourceUpsertFunc, delete ResourceDeleteFunc) StorelessResource {
