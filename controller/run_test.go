@@ -134,6 +134,21 @@ func TestABackgrounderThatDoesNotStop(t *testing.T) {
 	}
 }
 
+// A Backgrounder that panics, where the process survives it, has returned.
+func TestABackgrounderThatPanics(t *testing.T) {
+	survivePanics(t)
+	bubble(t, func(w *world) {
+		w.create("a/1")
+		var x target
+		stop := start(&controller.Controller{Resource: with{x.of(w.shared()), func(<-chan struct{}) { panic("ouch") }}})
+		synctest.Wait()
+		require.Equal(w, []string{"upsert a/1=1"}, x.told())
+		before := time.Now()
+		stop()
+		require.Zero(w, time.Since(before))
+	})
+}
+
 // A Backgrounder may ask whether the controller is synced, and waits for it with a channel.
 func TestABackgrounderWaitsForTheSync(t *testing.T) {
 	sources(t, func(t *testing.T, w *world, of func(*target) controller.Resource) {
@@ -219,7 +234,9 @@ func TestWhatIsQueuedIsProcessedAtTheEnd(t *testing.T) {
 		}}
 		stop := start(&controller.Controller{Resource: x.of(w.shared()), MaxRetries: -1, RateLimiter: slowly(time.Hour)})
 		time.Sleep(500 * time.Millisecond)
+		before := time.Now()
 		stop()
+		require.Equal(w, 4500*time.Millisecond, time.Since(before))
 		require.Len(w, x.told(), 5)
 		require.Len(w, x.has(), 3)
 		require.Empty(w, w.reported.all())
@@ -427,6 +444,7 @@ func TestAControllerComesWhenTheInformerStops(t *testing.T) {
 			stopping.Go(stop)
 			other := start(&controller.Controller{Resource: x.of(i)})
 			stopping.Wait()
+			synctest.Wait()
 			other()
 		}
 		for _, err := range w.reported.all() {

@@ -228,6 +228,33 @@ func TestResync(t *testing.T) {
 	})
 }
 
+// The store is ahead of what the handler is told: an object that is not there any more is
+// deleted once that is told, with the state that was told.
+func TestTheStoreIsAhead(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/busy")
+		i := &tapped{SharedIndexInformer: w.shared()}
+		busy := make(chan struct{})
+		x := target{before: func(string) error {
+			<-busy
+			return nil
+		}}
+		defer start(&controller.Controller{Resource: x.of(i)})()
+		synctest.Wait()
+		handler := *i.handler.Load()
+		handler.OnDelete(object("a/1", "1"))
+		handler.OnAdd(object("a/1", "2"), false)
+		handler.OnAdd(object("a/2", "1"), false)
+		close(busy)
+		synctest.Wait()
+		require.Equal(w, []string{"upsert a/busy=1"}, x.told())
+		handler.OnDelete(object("a/1", "2"))
+		handler.OnDelete(object("a/2", "1"))
+		synctest.Wait()
+		require.Equal(w, []string{"delete a/1=2", "delete a/2=1"}, x.told())
+	})
+}
+
 // Workers are side by side, and never two for one key.
 func TestWorkers(t *testing.T) {
 	bubble(t, func(w *world) {
