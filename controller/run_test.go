@@ -284,6 +284,7 @@ func TestWhoAsksWhileRunBegins(t *testing.T) {
 		}
 		stop := start(c)
 		asking.Wait()
+		synctest.Wait() // client-go's informer says that it is synced before it says up to where
 		require.NotEmpty(t, c.LastSyncResourceVersion())
 		stop()
 	})
