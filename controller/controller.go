@@ -26,9 +26,9 @@ type Controller struct {
 	// StorelessResource.
 	Resource Resource
 
-	// Name is the queue's in the metrics of workqueue, if the program has set a provider
-	// of these, and the Controller's in errors. The metrics have no retries. Default: none,
-	// and no metrics.
+	// Name is the Controller's in errors, and that of its queue in the metrics of
+	// workqueue, which have everything but retries, where the program has set a provider.
+	// Default: none, and no metrics.
 	Name string
 
 	// Workers is the number of calls of Upsert and Delete side by side; there are no two
@@ -36,10 +36,11 @@ type Controller struct {
 	// configuration.
 	Workers int
 
-	// MaxRetries is how often a call that has failed is tried again before it is given up:
-	// one for the same state of the same object, for with a change it counts from
-	// the beginning. A panic that utilruntime lets the process survive is a failure as
-	// well. Negative: for ever. Default: 5, which is six calls.
+	// MaxRetries is how often a call that has failed is tried again before it is given up.
+	// When the object has changed, that begins anew. A panic that utilruntime lets the
+	// process survive is a failure as well. Negative: for ever, which is what a
+	// StorelessResource should have that must not miss anything. Default: 5, which is six
+	// calls.
 	MaxRetries int
 
 	// RateLimiter says when a call that has failed is tried again, except for a
