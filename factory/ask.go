@@ -1,0 +1,126 @@
+package factory
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// ask is what somebody asks a factory for.
+type ask struct {
+	key       Key
+	transform Transform
+	newFunc   func() Informer
+	// settle decides on a transform that is not that of the informer that there is; nil: it is
+	// taken all the same.
+	settle func(*TransformConflictError) error
+	// take is called with the factory's lock for the life that is given out.
+	take func(*life)
+}
+
+// askForShared is an ask for a cache.SharedIndexInformer.
+func askForShared(resource schema.GroupVersionResource, opts InformerOptions, newFunc NewInformerFunc) (ask, error) {
+	key, err := NewKey(resource, opts)
+	switch {
+	case err != nil:
+		return ask{}, err
+	case key.InformerType == ResourceVersionInformer:
+		return ask{}, &RequestError{Key: key, Err: errors.New("informers of this type are asked for with AcquireResourceVersion")}
+	case newFunc == nil:
+		return ask{}, &RequestError{Key: key, Err: errNoNewFunc}
+	}
+	return ask{key: key, transform: transformOf(opts), newFunc: func() Informer { return newFunc() }}, nil
+}
+
+// askForResourceVersion is an ask for an informer.ResourceVersionInformer.
+func askForResourceVersion(resource schema.GroupVersionResource, opts InformerOptions, newFunc NewResourceVersionInformerFunc) (ask, error) {
+	opts.InformerType = ResourceVersionInformer
+	key, err := NewKey(resource, opts)
+	switch {
+	case err != nil:
+		return ask{}, err
+	case newFunc == nil:
+		return ask{}, &RequestError{Key: key, Err: errNoNewFunc}
+	}
+	return ask{key: key, transform: transformOf(opts), newFunc: func() Informer { return newFunc() }}, nil
+}
+
+// answer returns the informer that there is, or else makes it.
+func (f *Factory) answer(a ask) (*life, Informer, error) {
+	for {
+		l, ours := f.find(a)
+		if ours {
+			i, err := f.build(l, a)
+			return l, i, err
+		}
+		<-l.built
+		if i, ok, err := f.join(l, a); ok {
+			return l, i, err
+		}
+		// It was not made, or stopped right away.
+	}
+}
+
+// find returns the life of a key. It is ours to build if there was none.
+func (f *Factory) find(a ask) (l *life, ours bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l := f.lives[a.key]; l != nil && !l.over() {
+		return l, false
+	}
+	l = newLife(a.key, a.transform)
+	f.replaceLocked(l)
+	return l, true
+}
+
+// replaceLocked puts a life in the place of one that is over, if there is one.
+func (f *Factory) replaceLocked(l *life) {
+	if former := f.lives[l.key]; former != nil && former.active() {
+		former.cancel()
+	}
+	f.lives[l.key] = l
+}
+
+// join takes a life that others have built; ok is false if it is of no use.
+func (f *Factory) join(l *life, a ask) (i Informer, ok bool, err error) {
+	f.mu.Lock()
+	if f.lives[a.key] != l || l.stage == building || l.over() {
+		f.mu.Unlock()
+		return nil, false, nil
+	}
+	if l.transform.same(a.transform) || a.settle == nil {
+		defer f.mu.Unlock()
+		a.take(l)
+		return l.informer, true, nil
+	}
+	f.mu.Unlock()
+	if err := a.settle(&TransformConflictError{Key: a.key, Have: l.transform, Asked: a.transform}); err != nil {
+		return nil, true, err
+	}
+	a.settle = nil
+	return f.join(l, a)
+}
+
+// build makes the informer of a life that find has returned.
+func (f *Factory) build(l *life, a ask) (Informer, error) {
+	var made Informer
+	var synced <-chan struct{}
+	defer func() { // also when newFunc panics, or ends its goroutine
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if made != nil {
+			l.stage, l.informer, l.synced = idle, made, synced
+			a.take(l)
+		} else {
+			delete(f.lives, l.key)
+		}
+		close(l.built)
+	}()
+	i := a.newFunc()
+	if isNil(i) {
+		return nil, &RequestError{Key: a.key, Err: errNoInformer}
+	}
+	noteErrorsOf(i)
+	made, synced = i, i.HasSyncedChecker().Done()
+	return i, nil
+}

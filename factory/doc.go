@@ -1,0 +1,58 @@
+// Package factory shares informers.
+//
+// Several parts of a program that want the same informer ask a factory for it, and
+// get the same one, with one watch. It is for programs that follow many resources in many
+// ways, in one cluster or in hundreds: typed, dynamic, metadata-only and
+// resource-version informers, with selectors or without, are all in one registry,
+// and come and go while the program runs.
+//
+// # Words
+//
+// The key of an informer is its resource, its selectors, its namespace, its
+// cluster and its type. A lease is one user's share of an informer. To stop an
+// informer ends its goroutines, and to forget it lets who asks for its key
+// have another one.
+//
+// # Leases
+//
+//	f := factory.New()
+//	lease, err := f.Acquire(deployments, factory.InformerOptions{Cluster: "east"}, newFunc)
+//	...
+//	registration, err := lease.Informer.AddEventHandler(handler)
+//	lease.Start()
+//	...
+//	lease.Informer.RemoveEventHandler(registration)
+//	<-lease.Release() // the last one waits until the goroutines have ended
+//
+// Nothing here waits for a server: Acquire, Start, Stop and Release return at
+// once, however dead it is. Where an end can be waited for, that is a channel.
+//
+// An informer runs once. Stop, StopCluster, the last Release and a closed stop channel
+// end it for good, and who asks for its key afterwards gets another one, by his own newFunc. It
+// may be asked for at once: it runs when the former one has ended. What should
+// survive, the Storage of a resource-version informer for instance, newFunc brings along.
+//
+// A resource that the server does not have, or not any more, is no error: the
+// informer asks again, after a minute at most, until the resource is there, and its Status says meanwhile
+// that it is not found. When a custom resource definition is deleted, the handlers are told that its
+// objects are.
+//
+// # Istio's informerfactory
+//
+// The names and what they do are those of istio.io/istio/pkg/kube/informerfactory, and of the options in
+// its kubetypes; an import changes. These differ:
+//
+//   - Cluster is part of the key, so that one factory is enough.
+//   - Selectors are compared by what they say. One that does not parse is refused.
+//   - newFunc is called with no lock held, and may ask the factory for others.
+//   - An informer whose stop channel was closed is not given out again.
+//   - Transforms are compared by InformerOptions.TransformName, since functions have no
+//     identity that could be relied on: two closures of one place in the source look alike. InformerFor
+//     returns the informer of the first, as ever; TryInformerFor and Acquire return a
+//     *TransformConflictError.
+//   - WaitForCacheSync does not poll. WaitForCacheSyncWithContext says which informers
+//     have not synced, and why.
+//   - Shutdown ends what has no stop channel, as informers of leases.
+//   - A nil newFunc, and one that returns nil, panic at once and name the resource. A zero
+//     StartableInformer starts nothing.
+package factory

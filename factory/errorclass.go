@@ -1,0 +1,72 @@
+package factory
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// ErrorClass is what kind of failure an error is.
+type ErrorClass string
+
+const (
+	// NoError: nothing has failed.
+	NoError ErrorClass = ""
+	// ErrorNotFound: the server does not have the resource, 404.
+	ErrorNotFound ErrorClass = "not found"
+	// ErrorUnauthorized: the server does not know who asks, 401.
+	ErrorUnauthorized ErrorClass = "unauthorized"
+	// ErrorForbidden: who asks may not, 403.
+	ErrorForbidden ErrorClass = "forbidden"
+	// ErrorExpired: the resource version is too old, 410. A list follows.
+	ErrorExpired ErrorClass = "expired"
+	// ErrorThrottled: too much was asked, 429.
+	ErrorThrottled ErrorClass = "throttled"
+	// ErrorServer: the server has a problem, 500 and above.
+	ErrorServer ErrorClass = "server"
+	// ErrorUnreachable: there is no connection, or it broke, or nothing came in time.
+	ErrorUnreachable ErrorClass = "unreachable"
+	// ErrorOther: another failure, that of a handler for instance.
+	ErrorOther ErrorClass = "other"
+)
+
+// ClassOf returns the class of an error.
+func ClassOf(err error) ErrorClass {
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return NoError
+	case errors.As(err, &status):
+		return classOfCode(status.Status().Code)
+	case isNetwork(err):
+		return ErrorUnreachable
+	}
+	return ErrorOther
+}
+
+func classOfCode(code int32) ErrorClass {
+	switch {
+	case code == 404:
+		return ErrorNotFound
+	case code == 401:
+		return ErrorUnauthorized
+	case code == 403:
+		return ErrorForbidden
+	case code == 410:
+		return ErrorExpired
+	case code == 429:
+		return ErrorThrottled
+	case code >= 500:
+		return ErrorServer
+	}
+	return ErrorOther
+}
+
+func isNetwork(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+}

@@ -1,0 +1,48 @@
+package factory
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+)
+
+// Informer is what a factory runs: a cache.SharedIndexInformer or an
+// informer.ResourceVersionInformer.
+type Informer interface {
+	// RunWithContext runs it until ctx ends, and returns when its goroutines have ended.
+	RunWithContext(ctx context.Context)
+	HasSyncedChecker() cache.DoneChecker
+}
+
+var (
+	_ Informer = cache.SharedIndexInformer(nil)
+	_ Informer = informer.ResourceVersionInformer(nil)
+)
+
+// NewInformerFunc makes an informer, which must not run yet. The factory calls it
+// with no lock held, once for each informer: it may ask the factory for others.
+// It must not ask for the one that it is making, not even through another
+// newFunc: that would wait for itself.
+//
+// If it panics, the panic is that of the InformerFor or Acquire that was given it. Who asks for the
+// same informer meanwhile waits, and then tries with a newFunc of his own.
+type NewInformerFunc func() cache.SharedIndexInformer
+
+// NewResourceVersionInformerFunc is a NewInformerFunc for an
+// informer.ResourceVersionInformer.
+type NewResourceVersionInformerFunc func() informer.ResourceVersionInformer
+
+var (
+	errNoNewFunc  = errors.New("newFunc is nil")
+	errNoInformer = errors.New("newFunc returned nil")
+)
+
+// isNil reports whether there is nothing, or a pointer to nothing.
+func isNil(i Informer) bool {
+	v := reflect.ValueOf(i)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}

@@ -1,0 +1,115 @@
+package factory
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+)
+
+// Lease is one user's share of an informer. The informer is stopped, and
+// forgotten, when its last Lease is released; but if it was also given out by
+// InformerFor, which has no way back, it is not.
+type Lease[I Informer] struct {
+	// Informer is the informer. Handlers that were added to it are to be removed
+	// before Release: others may go on with it.
+	Informer I
+
+	factory *Factory
+	life    *life
+	// released is nil before Release, and what Release returns; of the factory's lock.
+	released <-chan struct{}
+}
+
+// Acquire returns a lease of the informer of resource and opts: of the one that
+// there is, whoever asked for it first, or else of that of newFunc. It is not
+// started by that. Where the one that there is has been stopped, it is another one, of
+// newFunc again.
+//
+// The error is a *RequestError if newFunc is nil or returns nil, and if there can
+// be no such informer (NewKey), and a *TransformConflictError if the one that there is
+// has another ObjectTransform, or may have.
+func (f *Factory) Acquire(resource schema.GroupVersionResource, opts InformerOptions, newFunc NewInformerFunc) (*Lease[cache.SharedIndexInformer], error) {
+	a, err := askForShared(resource, opts, newFunc)
+	if err != nil {
+		return nil, err
+	}
+	return acquire[cache.SharedIndexInformer](f, a)
+}
+
+// AcquireResourceVersion is Acquire for an informer that keeps resource versions
+// only. The InformerType of opts is ResourceVersionInformer, whatever it says. The informer
+// has the one handler of its configuration, that of the first who asked.
+func (f *Factory) AcquireResourceVersion(resource schema.GroupVersionResource, opts InformerOptions, newFunc NewResourceVersionInformerFunc) (*Lease[informer.ResourceVersionInformer], error) {
+	a, err := askForResourceVersion(resource, opts, newFunc)
+	if err != nil {
+		return nil, err
+	}
+	return acquire[informer.ResourceVersionInformer](f, a)
+}
+
+func acquire[I Informer](f *Factory, a ask) (*Lease[I], error) {
+	a.settle = func(conflict *TransformConflictError) error { return conflict }
+	a.take = func(l *life) { l.users++ }
+	l, i, err := f.answer(a)
+	if err != nil {
+		return nil, err
+	}
+	return &Lease[I]{Informer: i.(I), factory: f, life: l}, nil
+}
+
+// Key is what the informer was asked for with.
+func (l *Lease[I]) Key() Key { return l.life.key }
+
+// Start starts the informer, and no other. It runs until its last lease is
+// released, or the factory is told to stop it or shut down. It is no error if it runs already,
+// whoever has started it. The error is ErrStopped, also when this lease was released, or
+// ErrShutDown, by errors.Is.
+func (l *Lease[I]) Start() error {
+	f := l.factory
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l.released != nil {
+		return fmt.Errorf("starting the informer of %v: %w", l.life.key, errReleased)
+	}
+	return f.startLocked(l.life, channelScope(nil))
+}
+
+var errReleased = fmt.Errorf("%w: this lease was released", ErrStopped)
+
+// Release ends the lease. It does not wait. If it was the last one, the informer
+// is stopped, and the channel is closed when its goroutines have ended; otherwise it
+// is closed already. The informer's own handlers may not wait for that. A
+// second Release changes nothing, and returns the same channel.
+func (l *Lease[I]) Release() (ended <-chan struct{}) {
+	f := l.factory
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if l.released == nil {
+		l.life.users--
+		last := l.life.users == 0
+		if last && !l.life.pinned {
+			f.dropLocked(l.life)
+		}
+		l.released = closed
+		if last && l.life.removed {
+			l.released = l.life.done
+		}
+	}
+	return l.released
+}
+
+// Done is closed when the informer has ended, for whatever reason: its goroutines
+// have. Who goes on without it releases the lease, and acquires another one.
+func (l *Lease[I]) Done() <-chan struct{} { return l.life.done }
+
+// Status is how the informer is.
+func (l *Lease[I]) Status() Status { return l.factory.statusOf(l.life) }
+
+var closed = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()

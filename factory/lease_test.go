@@ -1,0 +1,272 @@
+package factory_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+)
+
+func acquire(t require.TestingT, f *factory.Factory, i cache.SharedIndexInformer) *factory.Lease[cache.SharedIndexInformer] {
+	lease, err := f.Acquire(pods, factory.InformerOptions{}, always(i))
+	require.NoError(t, err)
+	return lease
+}
+
+func TestLastReleaseEndsTheInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		s := newStub()
+		a, b := acquire(t, f, s), acquire(t, f, newStub())
+		require.Same(t, s, b.Informer)
+		require.NoError(t, a.Start())
+		require.NoError(t, b.Start())
+		synctest.Wait()
+		require.EqualValues(t, 1, s.began.Load())
+		require.Equal(t, 2, a.Status().Leases)
+
+		ends(t, a.Release(), "the release of one of two")
+		ends(t, a.Release(), "its second release")
+		synctest.Wait()
+		require.EqualValues(t, 1, s.under.Load(), "another one uses it")
+		require.True(t, isOpen(b.Done()))
+		require.ErrorIs(t, a.Start(), factory.ErrStopped)
+
+		ended := b.Release()
+		ends(t, ended, "the last release")
+		require.Zero(t, s.under.Load())
+		require.Equal(t, ended, b.Release())
+		require.False(t, isOpen(a.Done()))
+		require.Empty(t, f.Statuses(), "it is forgotten")
+		require.True(t, f.WaitForCacheSync(nil))
+
+		again := newStub()
+		c := acquire(t, f, again)
+		require.Same(t, again, c.Informer)
+		require.NoError(t, c.Start())
+		ends(t, c.Release(), "the release of the next")
+		f.Shutdown()
+	})
+}
+
+func TestReleaseOfWhatWasNeverStarted(t *testing.T) {
+	f := factory.New()
+	s := newStub()
+	ends(t, acquire(t, f, s).Release(), "the release")
+	require.Empty(t, f.Statuses())
+	f.Start(nil)
+	f.Shutdown()
+	require.Zero(t, s.began.Load())
+}
+
+// An informer that hangs in its end keeps nobody but those who wait for that: the next informer of its key is there at
+// once, and runs when it has ended.
+func TestNextInformerRunsAfterTheFormer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		hanging, next, third := newStub(), newStub(), newStub()
+		hanging.linger = make(chan struct{})
+		a := acquire(t, f, hanging)
+		require.NoError(t, a.Start())
+		synctest.Wait()
+		ended := a.Release()
+		synctest.Wait()
+		require.True(t, isOpen(ended), "the informer hangs")
+
+		b := acquire(t, f, next)
+		require.NoError(t, b.Start())
+		synctest.Wait()
+		require.Zero(t, next.began.Load(), "two informers of one key at a time")
+		require.Equal(t, informer.PhaseIdle, b.Status().Phase)
+		ends(t, b.Release(), "the release of one that waits for its turn")
+
+		c := acquire(t, f, third)
+		require.NoError(t, c.Start())
+		synctest.Wait()
+		require.Zero(t, third.began.Load(), "two informers of one key at a time")
+		close(hanging.linger)
+		synctest.Wait()
+		require.False(t, isOpen(ended))
+		require.EqualValues(t, 1, third.under.Load())
+		require.Zero(t, next.began.Load())
+		ends(t, c.Release(), "the release")
+		f.Shutdown()
+	})
+}
+
+func TestReleaseKeepsWhatInformerForHasGivenOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		s := newStub()
+		a := acquire(t, f, s)
+		require.NoError(t, a.Start())
+		f.InformerFor(pods, factory.InformerOptions{}, never(t))
+		ends(t, a.Release(), "the release")
+		synctest.Wait()
+		require.EqualValues(t, 1, s.under.Load())
+		f.InformerFor(pods, factory.InformerOptions{}, never(t))
+		f.Shutdown() // which ends it: there is no stop channel
+		require.Zero(t, s.under.Load())
+	})
+}
+
+func TestStopEndsAnInformerWhoeverUsesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		s, other := newStub(), newStub()
+		a, b := acquire(t, f, s), acquire(t, f, s)
+		f.InformerFor(configMaps, factory.InformerOptions{}, always(other))
+		stop := make(chan struct{})
+		f.Start(stop)
+		synctest.Wait()
+		ends(t, f.Stop(a.Key()), "the stop")
+		require.Zero(t, s.under.Load())
+		require.False(t, isOpen(a.Done()))
+		require.ErrorIs(t, b.Start(), factory.ErrStopped)
+		require.Equal(t, informer.PhaseStopped, b.Status().Phase)
+		require.EqualValues(t, 1, other.under.Load())
+		_, exists := f.Status(a.Key())
+		require.False(t, exists)
+		ends(t, f.Stop(a.Key()), "the stop of what is not there")
+
+		again := newStub()
+		c := acquire(t, f, again)
+		require.NoError(t, c.Start())
+		ends(t, a.Release(), "the release of what was stopped")
+		ends(t, b.Release(), "the release of what was stopped")
+		synctest.Wait()
+		require.EqualValues(t, 1, again.under.Load(), "leases of the former are none of the next")
+		ends(t, c.Release(), "the release")
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+func TestStopCluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		in := func(cluster string, s *stub) {
+			for _, resource := range []factory.InformerOptions{{Cluster: cluster}, {Cluster: cluster, Namespace: "x"}} {
+				f.InformerFor(pods, resource, always(&stub{SharedIndexInformer: s, synced: make(chan struct{})}))
+			}
+			f.InformerFor(configMaps, factory.InformerOptions{Cluster: cluster}, always(s))
+		}
+		east, west := newStub(), newStub()
+		east.linger = make(chan struct{})
+		in("east", east)
+		in("west", west)
+		f.Start(nil)
+		synctest.Wait()
+		ended := f.StopCluster("east")
+		synctest.Wait()
+		require.True(t, isOpen(ended), "one of three hangs")
+		close(east.linger)
+		ends(t, ended, "the stop of a cluster")
+		require.Len(t, f.Statuses(), 3)
+		require.EqualValues(t, 1, west.under.Load())
+		ends(t, f.StopCluster("north"), "the stop of an unknown cluster")
+		f.Shutdown()
+		require.Zero(t, west.under.Load())
+	})
+}
+
+func TestStartOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		s, other := newStub(), newStub()
+		key := acquire(t, f, s).Key()
+		f.InformerFor(configMaps, factory.InformerOptions{}, always(other))
+		stop := make(chan struct{})
+		require.NoError(t, f.StartOne(key, stop))
+		require.NoError(t, f.StartOne(key, nil))
+		synctest.Wait()
+		require.Equal(t, []int32{1, 0}, []int32{s.began.Load(), other.began.Load()})
+		close(stop)
+		require.ErrorIs(t, f.StartOne(key, nil), factory.ErrStopped)
+		unknown, err := factory.NewKey(widgets, factory.InformerOptions{Cluster: "east"})
+		require.NoError(t, err)
+		err = f.StartOne(unknown, nil)
+		require.ErrorIs(t, err, factory.ErrUnknown)
+		require.ErrorContains(t, err, "example.com/v1/widgets, cluster east")
+		f.Shutdown()
+		unstarted, err := factory.NewKey(configMaps, factory.InformerOptions{})
+		require.NoError(t, err)
+		require.ErrorIs(t, f.StartOne(unstarted, nil), factory.ErrShutDown)
+	})
+}
+
+func TestShutdownEndsLeasesAndWaitsForTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		leased, held := newStub(), newStub()
+		a := acquire(t, f, leased)
+		require.NoError(t, a.Start())
+		ctx, stop := context.WithCancel(t.Context())
+		f.InformerFor(configMaps, factory.InformerOptions{}, always(held))
+		f.StartWithContext(ctx)
+
+		patience, giveUp := context.WithCancelCause(t.Context())
+		giveUp(context.DeadlineExceeded)
+		require.ErrorIs(t, f.ShutdownWithContext(patience), context.DeadlineExceeded)
+		ends(t, a.Done(), "the end of a leased informer")
+		require.ErrorIs(t, a.Start(), factory.ErrStopped)
+		require.EqualValues(t, 1, held.under.Load())
+		stop()
+		require.NoError(t, f.ShutdownWithContext(t.Context()))
+		require.NoError(t, f.ShutdownWithContext(patience), "there is nothing to wait for")
+		ends(t, a.Release(), "the release")
+	})
+}
+
+// A stop channel costs a goroutine only while an informer runs with it.
+func TestStopChannelThatIsNeverClosedLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		for range 10 {
+			a := acquire(t, f, newStub())
+			f.Start(make(chan struct{}))
+			<-a.Release()
+		}
+	}) // panics if a goroutine is left
+}
+
+// An informer that ended by its stop channel is remembered while somebody has it, and no longer.
+func TestEndedInformerIsForgottenWithItsLastLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		a := acquire(t, f, newStub())
+		stop := make(chan struct{})
+		f.Start(stop)
+		close(stop)
+		ends(t, a.Done(), "the end")
+		require.False(t, f.WaitForCacheSync(nil))
+		require.Len(t, f.Statuses(), 1)
+		ends(t, a.Release(), "the release")
+		require.True(t, f.WaitForCacheSync(nil))
+		require.Empty(t, f.Statuses())
+		f.Shutdown()
+	})
+}
+
+// Parts of a program that give an informer back do not fail others that wait for all.
+func TestReleasedInformerIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		s := newStub()
+		s.linger = make(chan struct{})
+		a := acquire(t, f, s)
+		require.NoError(t, a.Start())
+		waited := make(chan bool)
+		go func() { waited <- f.WaitForCacheSync(nil) }()
+		synctest.Wait()
+		a.Release()
+		require.True(t, <-waited)
+		close(s.linger)
+		f.Shutdown()
+	})
+}

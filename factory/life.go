@@ -1,0 +1,110 @@
+package factory
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// stage is how far a life is. It only moves on.
+type stage int
+
+const (
+	building stage = iota // newFunc has not returned
+	idle                  // not started
+	queued                // it was started, and waits for the former informer of its key to end
+	running               // the informer runs
+	ended                 // its goroutine has ended, or will never be
+)
+
+// life is one informer from newFunc to its end. A client-go informer runs once,
+// hence each start after a stop is another life under the same key.
+type life struct {
+	key       Key
+	transform Transform
+	// built is closed when newFunc has returned, or panicked.
+	built chan struct{}
+	// done is closed when the life is ended.
+	done chan struct{}
+	// trouble is what the informer's watch error handler was told.
+	trouble trouble
+
+	// The rest is guarded by the factory's lock.
+
+	stage stage
+	// informer is there from idle to running, so that what has ended holds no objects.
+	informer Informer
+	// synced is closed when it has synced; nil while the stage is building.
+	synced <-chan struct{}
+	// users counts the leases that are not released.
+	users int
+	// pinned tells that somebody has it who never gives it back (InformerFor).
+	pinned bool
+	// removed tells that the factory was told to let go of it: nobody waits for it to sync.
+	removed bool
+	// started is when it was started, zero before.
+	started time.Time
+	// cancel ends ctx, with which the informer runs.
+	ctx    context.Context
+	cancel context.CancelFunc
+	// stop ends the life when it is closed; nil: only the factory ends it.
+	stop <-chan struct{}
+	// awaiting are those who wait for the end of several lives.
+	awaiting []*countdown
+}
+
+func newLife(key Key, t Transform) *life {
+	return &life{key: key, transform: t, built: make(chan struct{}), done: make(chan struct{})}
+}
+
+// over reports whether the informer has ended, or was told to by its stop channel:
+// it is of no use any more to who asks.
+func (l *life) over() bool {
+	return l.stage == ended || l.active() && isClosed(l.stop)
+}
+
+// active reports whether the life has a goroutine.
+func (l *life) active() bool { return l.stage == queued || l.stage == running }
+
+// end moves to ended.
+func (l *life) end() {
+	l.stage, l.informer = ended, nil
+	close(l.done)
+	for _, c := range l.awaiting {
+		c.count()
+	}
+	l.awaiting = nil
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// countdown closes a channel when some lives have ended. It needs the factory's lock.
+type countdown struct {
+	left int
+	done chan struct{}
+}
+
+func (c *countdown) count() {
+	if c.left--; c.left == 0 {
+		close(c.done)
+	}
+}
+
+// allDone returns a channel that is closed when all lives have ended. It needs the
+// factory's lock.
+func allDone(lives []*life) <-chan struct{} {
+	lives = slices.DeleteFunc(slices.Clone(lives), func(l *life) bool { return l.stage == ended })
+	c := &countdown{left: len(lives) + 1, done: make(chan struct{})}
+	for _, l := range lives {
+		l.awaiting = append(l.awaiting, c)
+	}
+	c.count()
+	return c.done
+}

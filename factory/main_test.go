@@ -1,0 +1,176 @@
+package factory_test
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/informertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	pods       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	widgets    = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	kinds      = map[schema.GroupVersionResource]string{pods: "Pod", configMaps: "ConfigMap", widgets: "Widget"}
+
+	widgetResource = informertest.Resource{GroupVersionResource: widgets, Kind: "Widget", Namespaced: true, Custom: true}
+)
+
+// stub is a cache.SharedIndexInformer that lists and watches nothing. It syncs when it is told to.
+type stub struct {
+	cache.SharedIndexInformer
+	synced chan struct{}
+	// began counts the calls of Run, and under those under way.
+	began, under atomic.Int32
+	// linger, unless it is nil, holds a Run back that is to end, until it is closed.
+	linger chan struct{}
+}
+
+func newStub() *stub {
+	return &stub{
+		SharedIndexInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, nil),
+		synced:              make(chan struct{}),
+	}
+}
+
+func (s *stub) RunWithContext(ctx context.Context) {
+	s.began.Add(1)
+	s.under.Add(1)
+	defer s.under.Add(-1)
+	<-ctx.Done()
+	if s.linger != nil {
+		<-s.linger
+	}
+}
+
+func (s *stub) HasSyncedChecker() cache.DoneChecker { return stubDone{s} }
+
+type stubDone struct{ s *stub }
+
+func (d stubDone) Name() string          { return "stub" }
+func (d stubDone) Done() <-chan struct{} { return d.s.synced }
+
+// always makes a newFunc that returns i.
+func always(i cache.SharedIndexInformer) factory.NewInformerFunc {
+	return func() cache.SharedIndexInformer { return i }
+}
+
+func newStubFunc() cache.SharedIndexInformer { return newStub() }
+
+// never is a newFunc that must not be called.
+func never(t require.TestingT) factory.NewInformerFunc {
+	return func() cache.SharedIndexInformer {
+		require.FailNow(t, "newFunc is called")
+		return nil
+	}
+}
+
+// bubble runs test in a synctest bubble with a simulated server in memory.
+func bubble(t *testing.T, opts informertest.Options, test func(t *testing.T, s *informertest.Server)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		opts.InMemory = true
+		s := informertest.NewServer(opts)
+		defer s.Close()
+		test(t, s)
+	})
+}
+
+// forbidden answers 403 to all that is about a resource.
+func forbidden(resource string) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/api/v1/"+resource {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusForbidden)
+				_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// dynamicFunc makes ordinary informers of a server.
+func dynamicFunc(t require.TestingT, s *informertest.Server, gvr schema.GroupVersionResource) factory.NewInformerFunc {
+	return func() cache.SharedIndexInformer {
+		client, err := dynamic.NewForConfig(s.Config())
+		require.NoError(t, err)
+		return dynamicinformer.NewFilteredDynamicInformer(client, gvr, "", 0, cache.Indexers{}, nil).Informer()
+	}
+}
+
+// versionsFunc makes informers of a server that keep resource versions.
+func versionsFunc(t require.TestingT, s *informertest.Server, gvr schema.GroupVersionResource, told *tally) factory.NewResourceVersionInformerFunc {
+	return func() informer.ResourceVersionInformer {
+		return informer.NewResourceVersionInformer(gvr.Resource, versionsConfig(t, s, gvr, told))
+	}
+}
+
+func versionsConfig(t require.TestingT, s *informertest.Server, gvr schema.GroupVersionResource, told *tally) informer.InformerConfig {
+	lws, err := informer.NewDynamicListerWatcherFactory(s.Config())
+	require.NoError(t, err)
+	return informer.InformerConfig{
+		ListerWatcher: lws.ForResource("", gvr),
+		Handler:       told,
+		ErrorHandler:  func(*informer.Reflector, error) {},
+	}
+}
+
+// tally is a handler that counts.
+type tally struct{ added, deleted, synced atomic.Int32 }
+
+func (h *tally) OnAdd(interface{}, bool)   { h.added.Add(1) }
+func (h *tally) OnUpdate(_, _ interface{}) {}
+func (h *tally) OnDelete(interface{})      { h.deleted.Add(1) }
+func (h *tally) OnSync(interface{})        { h.synced.Add(1) }
+
+func create(t require.TestingT, s *informertest.Server, gvr schema.GroupVersionResource, name string) {
+	_, err := s.Create(gvr, &unstructured.Unstructured{Object: map[string]interface{}{
+		"apiVersion": gvr.GroupVersion().String(),
+		"kind":       kinds[gvr],
+		"metadata":   map[string]interface{}{"namespace": "default", "name": name},
+	}})
+	require.NoError(t, err)
+}
+
+// ends fails if the channel is not closed soon. In a bubble the time is virtual.
+func ends(t require.TestingT, c <-chan struct{}, what string) {
+	select {
+	case <-c:
+	case <-time.After(time.Minute):
+		require.FailNow(t, what+" takes more than a minute")
+	}
+}
+
+func isOpen(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return false
+	default:
+		return true
+	}
+}
+
+func closedChannel() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}

@@ -1,0 +1,114 @@
+package factory_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// A server that does not answer holds nobody up: neither who asks and gives back, nor informers of other servers.
+func TestDeadServerHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dead := informertest.NewServer(informertest.Options{InMemory: true})
+		defer dead.Close()
+		alive := informertest.NewServer(informertest.Options{InMemory: true})
+		defer alive.Close()
+		dead.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch", "watch-list", "get"}}, Effect: informertest.Hang()})
+		f := factory.New()
+		for round := range 3 {
+			for cluster, s := range map[string]*informertest.Server{"dead": dead, "alive": alive} {
+				_, err := f.Acquire(pods, factory.InformerOptions{Cluster: cluster}, dynamicFunc(t, s, pods))
+				require.NoError(t, err)
+				lease, err := f.AcquireResourceVersion(pods, factory.InformerOptions{Cluster: cluster}, versionsFunc(t, s, pods, &tally{}))
+				require.NoError(t, err)
+				f.Start(nil)
+				if cluster == "alive" {
+					ends(t, lease.Informer.HasSyncedChecker().Done(), "the first list of the server that answers")
+				} else {
+					synctest.Wait()
+					require.Equal(t, informer.PhaseListing, lease.Status().Phase)
+					require.False(t, f.WaitForCacheSync(closedChannel()))
+				}
+			}
+			if round < 2 {
+				ends(t, f.StopCluster("dead"), "the end of informers of a dead server")
+				require.Len(t, f.Statuses(), 2)
+			}
+		}
+		begin := time.Now()
+		f.Shutdown()
+		require.Less(t, time.Since(begin), time.Second)
+	})
+}
+
+// An informer that keeps versions goes on where the former of its key has ended, if newFunc brings its storage along.
+func TestNextInformerGoesOnFromTheStorage(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		create(t, s, pods, "one")
+		f := factory.New()
+		defer f.Shutdown()
+		told := &tally{}
+		config := versionsConfig(t, s, pods, told)
+		config.Storage = informer.NewResourceVersionStorage()
+		newFunc := func() informer.ResourceVersionInformer { return informer.NewResourceVersionInformer("pods", config) }
+		for range 3 {
+			lease, err := f.AcquireResourceVersion(pods, factory.InformerOptions{}, newFunc)
+			require.NoError(t, err)
+			require.NoError(t, lease.Start())
+			ends(t, lease.Informer.HasSyncedChecker().Done(), "the first list")
+			lease.Release()
+		}
+		require.Equal(t, []int32{1, 2}, []int32{told.added.Load(), told.synced.Load()})
+	})
+}
+
+// NewFunc may also return the very informer that has ended: it can run again.
+func TestResourceVersionInformerRunsAgain(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		create(t, s, pods, "one")
+		f := factory.New()
+		defer f.Shutdown()
+		told := &tally{}
+		same := versionsFunc(t, s, pods, told)()
+		for round := range int32(3) {
+			lease, err := f.AcquireResourceVersion(pods, factory.InformerOptions{}, func() informer.ResourceVersionInformer { return same })
+			require.NoError(t, err)
+			require.NoError(t, lease.Start())
+			time.Sleep(time.Minute)
+			require.Equal(t, []int32{1, round}, []int32{told.added.Load(), told.synced.Load()})
+			require.Equal(t, informer.PhaseWatching, lease.Status().Phase)
+			lease.Release()
+		}
+	})
+}
+
+func TestResourceVersionInformerIsShared(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		f := factory.New()
+		defer f.Shutdown()
+		a, err := f.AcquireResourceVersion(pods, factory.InformerOptions{LabelSelector: "a=1,b=2"}, versionsFunc(t, s, pods, &tally{}))
+		require.NoError(t, err)
+		b, err := f.AcquireResourceVersion(pods, factory.InformerOptions{LabelSelector: "b=2,a=1", InformerType: factory.MetadataInformer}, neverVersions(t))
+		require.NoError(t, err)
+		require.Same(t, a.Informer, b.Informer)
+		require.Equal(t, factory.ResourceVersionInformer, b.Key().InformerType)
+		ends(t, a.Release(), "the first release")
+		require.NoError(t, b.Start())
+		require.True(t, f.WaitForCacheSync(nil))
+		ends(t, b.Release(), "the last release")
+		require.Equal(t, informer.PhaseStopped, b.Informer.Status().Phase)
+	})
+}
+
+func neverVersions(t *testing.T) factory.NewResourceVersionInformerFunc {
+	return func() informer.ResourceVersionInformer {
+		require.FailNow(t, "newFunc is called")
+		return nil
+	}
+}

@@ -1,0 +1,137 @@
+package factory
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// scope is for how long informers run.
+type scope struct {
+	// ctx is what their contexts are made of, unless leashed.
+	ctx context.Context
+	// stop ends it: ctx.Done() or, if leashed, a channel. Nil: nothing does.
+	stop    <-chan struct{}
+	leashed bool
+}
+
+func contextScope(ctx context.Context) scope { return scope{ctx: ctx, stop: ctx.Done()} }
+
+func channelScope(stop <-chan struct{}) scope {
+	return scope{ctx: context.Background(), stop: stop, leashed: stop != nil}
+}
+
+// Start starts all informers that are not started yet, until stopCh is closed;
+// nil: until the factory is told to stop them, or shut down. It does not wait.
+func (f *Factory) Start(stopCh <-chan struct{}) { f.startAll(channelScope(stopCh)) }
+
+// StartWithContext is Start for a context, which the informers run with.
+func (f *Factory) StartWithContext(ctx context.Context) { f.startAll(contextScope(ctx)) }
+
+// StartOne starts the informer of a key until stopCh is closed; nil: until the
+// factory is told to stop it, or shut down. It is no error if it runs already,
+// whoever has started it; the first stop channel counts. The error is ErrUnknown,
+// ErrStopped or ErrShutDown, by errors.Is.
+func (f *Factory) StartOne(key Key, stopCh <-chan struct{}) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l := f.lives[key]
+	if l == nil || l.stage == building {
+		return fmt.Errorf("starting the informer of %v: %w", key, ErrUnknown)
+	}
+	return f.startLocked(l, channelScope(stopCh))
+}
+
+func (f *Factory) startAll(s scope) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.lives {
+		if l.stage == idle {
+			_ = f.startLocked(l, s) // the error is ErrShutDown: nothing is started then
+		}
+	}
+}
+
+func (f *Factory) startLife(l *life, s scope) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.startLocked(l, s)
+}
+
+func (f *Factory) startLocked(l *life, s scope) error {
+	switch {
+	case l.stage == ended || l.removed || l.over():
+		return fmt.Errorf("starting the informer of %v: %w", l.key, ErrStopped)
+	case l.active():
+		return nil
+	case f.quiet != nil:
+		return fmt.Errorf("starting the informer of %v: %w", l.key, ErrShutDown)
+	}
+	ctx := s.ctx
+	if s.leashed {
+		ctx = f.leashLocked(s.stop).ctx
+	}
+	l.stage, l.started, l.stop = queued, time.Now(), s.stop
+	l.ctx, l.cancel = context.WithCancel(context.WithValue(ctx, troubleKey{}, &l.trouble))
+	t, i := f.turnLocked(l.key), l.informer
+	f.goLocked(func() {
+		defer f.runEnded(l, t, s)
+		if t.take(l.ctx) {
+			defer t.giveBack()
+			f.runs(l)
+			i.RunWithContext(l.ctx)
+		}
+	})
+	return nil
+}
+
+func (f *Factory) runs(l *life) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l.stage = running
+}
+
+// leashLocked returns the leash of a stop channel for one life more.
+func (f *Factory) leashLocked(stop <-chan struct{}) *leash {
+	l := f.leashes[stop]
+	if l == nil {
+		l = newLeash(stop)
+		f.leashes[stop] = l
+		f.goLocked(l.hold)
+	}
+	if isClosed(stop) {
+		l.slip() // at once, so that nothing runs
+	}
+	l.lives++
+	return l
+}
+
+func (f *Factory) turnLocked(key Key) *turn {
+	t := f.turns[key]
+	if t == nil {
+		t = newTurn()
+		f.turns[key] = t
+	}
+	t.users++
+	return t
+}
+
+// runEnded is called when the goroutine of a life ends.
+func (f *Factory) runEnded(l *life, t *turn, s scope) {
+	l.cancel()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l.end()
+	if t.users--; t.users == 0 {
+		delete(f.turns, l.key)
+	}
+	if s.leashed {
+		if leash := f.leashes[s.stop]; leash.lives == 1 {
+			delete(f.leashes, s.stop)
+			leash.slip()
+		} else {
+			leash.lives--
+		}
+	}
+	f.dropUnusedLocked(l)
+}

@@ -1,0 +1,120 @@
+package factory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+)
+
+// Status is how one informer of a factory is.
+type Status struct {
+	Key Key
+	// Phase is what the informer is doing. Of a cache.SharedIndexInformer only so much is known:
+	// it lists until it has synced, then it watches, and either is PhaseBackoff after a
+	// failure.
+	Phase informer.Phase
+	// Synced tells that it has synced. It stays true, also when the informer was stopped.
+	Synced bool
+	// Started is when it was started, zero before that. It waits then until the informer
+	// that had its key before has ended.
+	Started time.Time
+	// LastError is the newest failure, nil again after a success, and LastErrorTime when it
+	// was. That of a cache.SharedIndexInformer counts until the resource version has moved
+	// on, and is only known if newFunc sets no watch error handler, or one that calls
+	// NoteWatchError; a watch that is refused a connection, or throttled, client-go tries
+	// again without a word.
+	LastError     error
+	LastErrorTime time.Time
+	// Leases counts those that are not released.
+	Leases int
+}
+
+// ErrorClass is the class of LastError.
+func (s Status) ErrorClass() ErrorClass { return ClassOf(s.LastError) }
+
+// String is for people: what is to be known of an informer that has not synced.
+func (s Status) String() string {
+	text := fmt.Sprintf("%v: %v", s.Key, s.Phase)
+	if !s.Started.IsZero() {
+		text += fmt.Sprintf(", started %s", s.Started.Format(time.RFC3339))
+	}
+	if s.LastError != nil {
+		text += fmt.Sprintf(", %s since %s: %v", s.ErrorClass(), s.LastErrorTime.Format(time.RFC3339), s.LastError)
+	}
+	return text
+}
+
+// Status returns how the informer of a key is; false if there is none.
+func (f *Factory) Status(key Key) (Status, bool) {
+	f.mu.Lock()
+	l := f.lives[key]
+	exists := l != nil && l.stage != building
+	f.mu.Unlock()
+	if !exists {
+		return Status{}, false
+	}
+	return f.statusOf(l), true
+}
+
+// Statuses returns how all informers are, in the order of their keys.
+func (f *Factory) Statuses() []Status {
+	return f.statusesOf(f.those(func(l *life) bool { return l.stage != building }))
+}
+
+// those returns the lives that the factory has not let go of.
+func (f *Factory) those(which func(*life) bool) (lives []*life) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, l := range f.lives {
+		if which(l) {
+			lives = append(lives, l)
+		}
+	}
+	return lives
+}
+
+func (f *Factory) statusesOf(lives []*life) []Status {
+	statuses := make([]Status, 0, len(lives))
+	for _, l := range lives {
+		statuses = append(statuses, f.statusOf(l))
+	}
+	slices.SortFunc(statuses, func(a, b Status) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	return statuses
+}
+
+func (f *Factory) statusOf(l *life) Status {
+	f.mu.Lock()
+	s := Status{Key: l.key, Started: l.started, Leases: l.users, Synced: isClosed(l.synced)}
+	at, i := l.stage, l.informer
+	f.mu.Unlock()
+	switch i := i.(type) {
+	case informer.ResourceVersionInformer:
+		own := i.Status()
+		s.Phase, s.LastError, s.LastErrorTime = own.Phase, own.LastError, own.LastErrorTime
+	case cache.SharedIndexInformer:
+		s.LastErrorTime, s.LastError = l.trouble.since(i.LastSyncResourceVersion())
+		s.Phase = phaseOf(at, s)
+	default: // it has ended
+		s.Phase = informer.PhaseStopped
+		s.LastErrorTime, s.LastError = l.trouble.last()
+	}
+	return s
+}
+
+// phaseOf is the phase of a cache.SharedIndexInformer.
+func phaseOf(at stage, s Status) informer.Phase {
+	switch {
+	case at != running:
+		return informer.PhaseIdle
+	case s.LastError != nil:
+		return informer.PhaseBackoff
+	case s.Synced:
+		return informer.PhaseWatching
+	}
+	return informer.PhaseListing
+}

@@ -1,0 +1,238 @@
+package factory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// each asks for an informer of each kind.
+func each(t *testing.T, f *factory.Factory, s *informertest.Server, gvr schema.GroupVersionResource) (shared, versions func() factory.Status) {
+	a, err := f.Acquire(gvr, factory.InformerOptions{InformerType: factory.DynamicInformer}, dynamicFunc(t, s, gvr))
+	require.NoError(t, err)
+	b, err := f.AcquireResourceVersion(gvr, factory.InformerOptions{}, versionsFunc(t, s, gvr, &tally{}))
+	require.NoError(t, err)
+	return a.Status, b.Status
+}
+
+func TestWaitSaysWhatHasNotSyncedAndWhy(t *testing.T) {
+	bubble(t, informertest.Options{Wrap: forbidden("configmaps")}, func(t *testing.T, s *informertest.Server) {
+		f := factory.New()
+		defer f.Shutdown()
+		each(t, f, s, pods)
+		each(t, f, s, configMaps)
+		f.InformerFor(pods, factory.InformerOptions{Namespace: "unstarted"}, newStubFunc)
+		require.NoError(t, f.WaitForCacheSyncWithContext(t.Context()).AsError(), "none is started")
+		began := time.Now()
+		for _, status := range f.Statuses() {
+			if status.Key.Namespace == "unstarted" {
+				continue
+			}
+			require.NoError(t, f.StartOne(status.Key, nil))
+			require.Equal(t, informer.PhaseIdle, status.Phase)
+			require.Zero(t, status.Started)
+		}
+
+		gaveUp := errors.New("lost patience")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, gaveUp)
+		defer cancel()
+		result := f.WaitForCacheSyncWithContext(ctx)
+		require.Equal(t, time.Minute, time.Since(began))
+		require.ErrorIs(t, result.AsError(), gaveUp)
+		require.Len(t, result.Unsynced, 2)
+		for i, of := range []factory.InformerType{factory.DynamicInformer, factory.ResourceVersionInformer} {
+			status := result.Unsynced[i]
+			require.Equal(t, configMaps, status.Key.Resource)
+			require.Equal(t, of, status.Key.InformerType)
+			require.Equal(t, informer.PhaseBackoff, status.Phase)
+			require.Equal(t, factory.ErrorForbidden, status.ErrorClass())
+			require.Equal(t, began, status.Started)
+			require.WithinRange(t, status.LastErrorTime, began, time.Now())
+			require.ErrorContains(t, result.AsError(), status.Key.String()+": backoff, started "+began.Format(time.RFC3339)+", forbidden since ")
+		}
+		require.False(t, f.WaitForCacheSync(ctx.Done()))
+		for _, status := range f.Statuses() {
+			if status.Key.Resource == pods && status.Key.Namespace == "" {
+				require.True(t, status.Synced)
+				require.Equal(t, informer.PhaseWatching, status.Phase)
+				require.NoError(t, status.LastError)
+			}
+		}
+	})
+}
+
+func TestStatusOfWhatHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		synced, unsynced := newStub(), newStub()
+		close(synced.synced)
+		f.InformerFor(pods, factory.InformerOptions{}, always(synced))
+		f.InformerFor(configMaps, factory.InformerOptions{}, always(unsynced))
+		ctx, stop := context.WithCancel(t.Context())
+		f.StartWithContext(ctx)
+		stop()
+		f.Shutdown()
+		result := f.WaitForCacheSyncWithContext(t.Context())
+		require.ErrorIs(t, result.AsError(), factory.ErrStopped)
+		require.Len(t, result.Unsynced, 1)
+		require.Equal(t, configMaps, result.Unsynced[0].Key.Resource)
+		require.Equal(t, informer.PhaseStopped, result.Unsynced[0].Phase)
+		status, exists := f.Status(key(t, factory.InformerOptions{}))
+		require.True(t, exists)
+		require.True(t, status.Synced)
+		require.Equal(t, informer.PhaseStopped, status.Phase)
+	})
+}
+
+// A failure is over when the resource version moves on.
+func TestStatusAfterATrouble(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		f := factory.New()
+		defer f.Shutdown()
+		shared, versions := each(t, f, s, pods)
+		f.Start(nil)
+		require.True(t, f.WaitForCacheSync(t.Context().Done()))
+		heal := s.Inject(informertest.Fault{Effect: informertest.Status(503)})
+		s.CloseClientConnections()
+		time.Sleep(5 * time.Minute)
+		for _, status := range []factory.Status{shared(), versions()} {
+			require.Equal(t, informer.PhaseBackoff, status.Phase, "%v", status)
+			require.Equal(t, factory.ErrorServer, status.ErrorClass(), "%v", status)
+			require.True(t, status.Synced)
+		}
+		heal()
+		create(t, s, pods, "web")
+		time.Sleep(5 * time.Minute)
+		for _, status := range []factory.Status{shared(), versions()} {
+			require.Equal(t, informer.PhaseWatching, status.Phase, "%v", status)
+			require.NoError(t, status.LastError)
+		}
+	})
+}
+
+// A custom resource may come after its informer, go, and come again.
+func TestCustomResourceComesAndGoes(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		s.RemoveResource(widgets)
+		f := factory.New()
+		defer f.Shutdown()
+		sharedTold, told := &tally{}, &tally{}
+		shared, err := f.Acquire(widgets, factory.InformerOptions{InformerType: factory.DynamicInformer}, dynamicFunc(t, s, widgets))
+		require.NoError(t, err)
+		_, err = shared.Informer.AddEventHandler(sharedTold)
+		require.NoError(t, err)
+		versions, err := f.AcquireResourceVersion(widgets, factory.InformerOptions{}, versionsFunc(t, s, widgets, told))
+		require.NoError(t, err)
+		f.Start(nil)
+		notThere := func() {
+			t.Helper()
+			for _, status := range []factory.Status{shared.Status(), versions.Status()} {
+				require.Equal(t, factory.ErrorNotFound, status.ErrorClass(), "%v", status)
+				require.Equal(t, informer.PhaseBackoff, status.Phase)
+			}
+		}
+		time.Sleep(10 * time.Minute)
+		notThere()
+		require.False(t, f.WaitForCacheSync(closedChannel()))
+
+		for round := range int32(3) {
+			s.AddResource(widgetResource)
+			create(t, s, widgets, "one")
+			create(t, s, widgets, "two")
+			time.Sleep(time.Minute + time.Second)
+			require.True(t, f.WaitForCacheSync(closedChannel()))
+			require.Equal(t, []int32{2 * (round + 1), 2 * (round + 1)}, []int32{sharedTold.added.Load(), told.added.Load()})
+			s.RemoveResource(widgets)
+			time.Sleep(10 * time.Minute)
+			require.Equal(t, []int32{2 * (round + 1), 2 * (round + 1)}, []int32{sharedTold.deleted.Load(), told.deleted.Load()})
+			notThere()
+			require.Empty(t, shared.Informer.GetStore().ListKeys())
+		}
+	})
+}
+
+// The handler that newFunc has set stays, and may tell the factory.
+func TestWatchErrorHandlerOfNewFunc(t *testing.T) {
+	for _, notes := range []bool{false, true} {
+		t.Run(fmt.Sprint("notes ", notes), func(t *testing.T) {
+			bubble(t, informertest.Options{Wrap: forbidden("pods")}, func(t *testing.T, s *informertest.Server) {
+				f := factory.New()
+				defer f.Shutdown()
+				var calls atomic.Int32
+				lease, err := f.Acquire(pods, factory.InformerOptions{}, func() cache.SharedIndexInformer {
+					i := cache.NewTypedSharedIndexInformer[*corev1.Pod](dynamicFunc(t, s, pods)())
+					require.NoError(t, i.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+						calls.Add(1)
+						if notes {
+							factory.NoteWatchError(ctx, r, err)
+						}
+					}))
+					return i
+				})
+				require.NoError(t, err)
+				require.NoError(t, lease.Start())
+				time.Sleep(time.Minute)
+				require.Positive(t, calls.Load())
+				if notes {
+					require.Equal(t, factory.ErrorForbidden, lease.Status().ErrorClass())
+				} else {
+					require.NoError(t, lease.Status().LastError)
+				}
+			})
+		})
+	}
+}
+
+// Where newFunc sets none, in client-go's informers as in typed ones around them, the factory's is there.
+func TestWatchErrorHandlerWhereThereIsNone(t *testing.T) {
+	bubble(t, informertest.Options{Wrap: forbidden("pods")}, func(t *testing.T, s *informertest.Server) {
+		f := factory.New()
+		defer f.Shutdown()
+		lease, err := f.Acquire(pods, factory.InformerOptions{}, func() cache.SharedIndexInformer {
+			return cache.NewTypedSharedIndexInformer[*corev1.Pod](dynamicFunc(t, s, pods)())
+		})
+		require.NoError(t, err)
+		require.NoError(t, lease.Start())
+		time.Sleep(time.Minute)
+		require.Equal(t, factory.ErrorForbidden, lease.Status().ErrorClass())
+	})
+}
+
+func TestNoteWatchErrorOutsideOfAFactory(t *testing.T) {
+	r := cache.NewReflector(&cache.ListWatch{}, &corev1.Pod{}, cache.NewStore(cache.MetaNamespaceKeyFunc), 0)
+	require.NotPanics(t, func() { factory.NoteWatchError(t.Context(), r, io.EOF) })
+}
+
+func TestErrorClasses(t *testing.T) {
+	resource := pods.GroupResource()
+	for want, errs := range map[factory.ErrorClass][]error{
+		factory.NoError:           {nil},
+		factory.ErrorNotFound:     {apierrors.NewNotFound(resource, "x"), fmt.Errorf("listing: %w", apierrors.NewNotFound(resource, ""))},
+		factory.ErrorUnauthorized: {apierrors.NewUnauthorized("who?")},
+		factory.ErrorForbidden:    {apierrors.NewForbidden(resource, "", io.EOF)},
+		factory.ErrorExpired:      {apierrors.NewResourceExpired("old"), apierrors.NewGone("old")},
+		factory.ErrorThrottled:    {apierrors.NewTooManyRequests("slow down", 1)},
+		factory.ErrorServer:       {apierrors.NewInternalError(io.EOF), apierrors.NewServiceUnavailable("down"), apierrors.NewTimeoutError("", 1)},
+		factory.ErrorUnreachable:  {io.ErrUnexpectedEOF, context.DeadlineExceeded},
+		factory.ErrorOther:        {errors.New("handler"), apierrors.NewBadRequest("")},
+	} {
+		for _, err := range errs {
+			require.Equal(t, want, factory.ClassOf(err), "%v", err)
+		}
+	}
+}

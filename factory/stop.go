@@ -1,0 +1,52 @@
+package factory
+
+// Stop stops the informer of a key, whoever uses it, and forgets it: who asks for
+// the key again gets another one, which runs when this one has ended. Its leases
+// are still to be released. The channel is closed when its goroutines have ended, at
+// once if there is none; an informer may not wait for that in its own handlers.
+func (f *Factory) Stop(key Key) (ended <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.removeLocked(func(l *life) bool { return l.key == key })
+}
+
+// StopCluster is Stop for all informers of a cluster.
+func (f *Factory) StopCluster(cluster string) (ended <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.removeLocked(func(l *life) bool { return l.key.Cluster == cluster })
+}
+
+// removeLocked lets go of lives. One that is being built is none yet: it is
+// as if it had been asked for afterwards.
+func (f *Factory) removeLocked(which func(*life) bool) (ended <-chan struct{}) {
+	var removed []*life
+	for _, l := range f.lives {
+		if l.stage != building && which(l) {
+			f.dropLocked(l)
+			removed = append(removed, l)
+		}
+	}
+	return allDone(removed)
+}
+
+// dropLocked stops a life and forgets it.
+func (f *Factory) dropLocked(l *life) {
+	if f.lives[l.key] == l {
+		delete(f.lives, l.key)
+	}
+	l.removed = true
+	switch {
+	case l.stage == idle:
+		l.end()
+	case l.active():
+		l.cancel()
+	}
+}
+
+// dropUnusedLocked forgets a life that has ended and that nobody could ask about.
+func (f *Factory) dropUnusedLocked(l *life) {
+	if l.users == 0 && !l.pinned {
+		f.dropLocked(l)
+	}
+}

@@ -1,0 +1,86 @@
+package factory
+
+import (
+	"context"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// NoteWatchError makes an error known that the watch error handler of a
+// cache.SharedIndexInformer was told, for the Status of the informer: the factory that
+// runs it is known by ctx. It is for handlers that newFunc sets itself. Where newFunc
+// sets none, the factory sets one, which does this and then what client-go does by
+// default.
+func NoteWatchError(ctx context.Context, r *cache.Reflector, err error) {
+	if t, ok := ctx.Value(troubleKey{}).(*trouble); ok {
+		t.note(err, r.LastSyncResourceVersion())
+	}
+}
+
+// troubleKey is the key of a *trouble in the context of an informer.
+type troubleKey struct{}
+
+// trouble is the newest failure of a cache.SharedIndexInformer. Client-go tells when a
+// watch fails, and not when the next one succeeds; but then the resource version moves on.
+type trouble struct {
+	mu   sync.Mutex
+	err  error
+	time time.Time
+	// version is the resource version that was reached when it failed.
+	version string
+}
+
+func (t *trouble) note(err error, version string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.err, t.time, t.version = err, time.Now(), version
+}
+
+// since returns the failure, if no other resource version was reached after it.
+func (t *trouble) since(version string) (time.Time, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.version != version {
+		return time.Time{}, nil
+	}
+	return t.time, t.err
+}
+
+// last returns the failure, whatever came after it.
+func (t *trouble) last() (time.Time, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.time, t.err
+}
+
+// noteErrorsOf sets a watch error handler where there is none.
+func noteErrorsOf(i Informer) {
+	shared, ok := i.(cache.SharedIndexInformer)
+	if !ok || handlesErrors(reflect.ValueOf(shared)) {
+		return
+	}
+	_ = shared.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		NoteWatchError(ctx, r, err)
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+	}) // fails only if it runs already, and then nothing is lost but the error in Status
+}
+
+// handlesErrors reports whether a watch error handler was set, or may have been. There is no
+// function that says so, and setting one takes the other away: so it looks into
+// client-go's type, and keeps away from all others.
+func handlesErrors(shared reflect.Value) bool {
+	for shared.Kind() == reflect.Pointer || shared.Kind() == reflect.Interface {
+		shared = shared.Elem()
+	}
+	if shared.Kind() != reflect.Struct || shared.Type().PkgPath() != "k8s.io/client-go/tools/cache" {
+		return true
+	}
+	if inner := shared.FieldByName("SharedIndexInformer"); inner.IsValid() { // a typed informer around it
+		return handlesErrors(inner)
+	}
+	handler := shared.FieldByName("watchErrorHandler")
+	return handler.Kind() != reflect.Func || !handler.IsNil()
+}

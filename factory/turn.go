@@ -1,0 +1,28 @@
+package factory
+
+import "context"
+
+// turn lets the informers of one key run one after the other: who asks again after
+// a stop gets another informer at once, and that one runs when the former has
+// ended. They may share what only one can use, a storage or a checkpoint.
+type turn struct {
+	taken chan struct{} // holds one
+	users int           // who has it or waits for it; of the factory's lock
+}
+
+func newTurn() *turn { return &turn{taken: make(chan struct{}, 1)} }
+
+// take waits for the turn, and reports whether it has come before ctx ended.
+func (t *turn) take(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	select {
+	case t.taken <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (t *turn) giveBack() { <-t.taken }
