@@ -209,6 +209,7 @@ func TestShutdownEndsLeasesAndWaitsForTheRest(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		f.InformerFor(configMaps, factory.InformerOptions{}, always(held))
 		f.StartWithContext(ctx)
+		synctest.Wait()
 
 		patience, giveUp := context.WithCancelCause(t.Context())
 		giveUp(context.DeadlineExceeded)

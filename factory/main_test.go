@@ -2,6 +2,7 @@ package factory_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -16,13 +17,17 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/informertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go has much to say of dead servers
+	goleak.VerifyTestMain(m)
+}
 
 var (
 	pods       = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
