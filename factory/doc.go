@@ -29,8 +29,9 @@
 //
 // An informer runs once. Stop, StopCluster, the last Release and a closed stop channel
 // end it for good, and who asks for its key afterwards gets another one, by his own newFunc. It
-// may be asked for at once: it runs when the former one has ended. What should
-// survive, the Storage of a resource-version informer for instance, newFunc brings along.
+// may be asked for at once. What should survive, the Storage of a resource-version informer for
+// instance, newFunc brings along, or returns the very informer again: resource-version
+// informers of one key run one after the other.
 //
 // A resource that the server does not have, or not any more, is no error: the
 // informer asks again, after a minute at most, until the resource is there, and its Status says meanwhile

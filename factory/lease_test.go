@@ -65,29 +65,28 @@ func TestReleaseOfWhatWasNeverStarted(t *testing.T) {
 }
 
 // An informer that hangs in its end keeps nobody but those who wait for that: the next informer of its key is there at
-// once, and runs when it has ended.
-func TestNextInformerRunsAfterTheFormer(t *testing.T) {
+// once. If it keeps versions, it runs when the former has ended.
+func TestNextResourceVersionInformerRunsAfterTheFormer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.New()
 		hanging, next, third := newStub(), newStub(), newStub()
 		hanging.linger = make(chan struct{})
-		a := acquire(t, f, hanging)
-		require.NoError(t, a.Start())
-		synctest.Wait()
-		ended := a.Release()
+		start := func(s *stub) *factory.Lease[informer.ResourceVersionInformer] {
+			lease, err := f.AcquireResourceVersion(pods, factory.InformerOptions{}, alwaysVersions(s))
+			require.NoError(t, err)
+			require.NoError(t, lease.Start())
+			synctest.Wait()
+			return lease
+		}
+		ended := start(hanging).Release()
 		synctest.Wait()
 		require.True(t, isOpen(ended), "the informer hangs")
 
-		b := acquire(t, f, next)
-		require.NoError(t, b.Start())
-		synctest.Wait()
+		b := start(next)
 		require.Zero(t, next.began.Load(), "two informers of one key at a time")
-		require.Equal(t, informer.PhaseIdle, b.Status().Phase)
 		ends(t, b.Release(), "the release of one that waits for its turn")
 
-		c := acquire(t, f, third)
-		require.NoError(t, c.Start())
-		synctest.Wait()
+		c := start(third)
 		require.Zero(t, third.began.Load(), "two informers of one key at a time")
 		close(hanging.linger)
 		synctest.Wait()
@@ -95,6 +94,27 @@ func TestNextInformerRunsAfterTheFormer(t *testing.T) {
 		require.EqualValues(t, 1, third.under.Load())
 		require.Zero(t, next.began.Load())
 		ends(t, c.Release(), "the release")
+		f.Shutdown()
+	})
+}
+
+// Others share nothing, and need not wait.
+func TestNextInformerRunsBesideTheFormer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		hanging, next := newStub(), newStub()
+		hanging.linger = make(chan struct{})
+		a := acquire(t, f, hanging)
+		require.NoError(t, a.Start())
+		synctest.Wait()
+		ended := a.Release()
+		b := acquire(t, f, next)
+		require.NoError(t, b.Start())
+		synctest.Wait()
+		require.True(t, isOpen(ended))
+		require.EqualValues(t, 1, next.under.Load())
+		ends(t, b.Release(), "the release")
+		close(hanging.linger)
 		f.Shutdown()
 	})
 }

@@ -12,7 +12,7 @@ type stage int
 const (
 	building stage = iota // newFunc has not returned
 	idle                  // not started
-	queued                // it was started, and waits for the former informer of its key to end
+	queued                // it was started, and waits for its turn
 	running               // the informer runs
 	ended                 // its goroutine has ended, or will never be
 )

@@ -72,6 +72,15 @@ type stubDone struct{ s *stub }
 func (d stubDone) Name() string          { return "stub" }
 func (d stubDone) Done() <-chan struct{} { return d.s.synced }
 
+// versionsStub is a stub as an informer.ResourceVersionInformer.
+type versionsStub struct{ *stub }
+
+func (versionsStub) Status() informer.Status { return informer.Status{} }
+
+func alwaysVersions(s *stub) factory.NewResourceVersionInformerFunc {
+	return func() informer.ResourceVersionInformer { return versionsStub{s} }
+}
+
 // always makes a newFunc that returns i.
 func always(i cache.SharedIndexInformer) factory.NewInformerFunc {
 	return func() cache.SharedIndexInformer { return i }

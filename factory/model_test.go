@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
 )
 
@@ -49,9 +50,15 @@ func TestModel(t *testing.T) {
 type place struct {
 	resource schema.GroupVersionResource
 	cluster  string
+	kind     factory.InformerType
 }
 
-func (p place) options() factory.InformerOptions { return factory.InformerOptions{Cluster: p.cluster} }
+func (p place) options() factory.InformerOptions {
+	return factory.InformerOptions{Cluster: p.cluster, InformerType: p.kind}
+}
+
+// versions tells that the informer there keeps versions only.
+func (p place) versions() bool { return p.kind == factory.ResourceVersionInformer }
 
 func (p place) key() factory.Key {
 	k, err := factory.NewKey(p.resource, p.options())
@@ -61,7 +68,11 @@ func (p place) key() factory.Key {
 	return k
 }
 
-var places = []place{{pods, "east"}, {configMaps, "east"}, {pods, "west"}}
+var places = []place{
+	{resource: pods, cluster: "east"},
+	{resource: pods, cluster: "east", kind: factory.ResourceVersionInformer},
+	{resource: pods, cluster: "west", kind: factory.ResourceVersionInformer},
+}
 
 // modelled is an informer as the model sees it.
 type modelled struct {
@@ -81,7 +92,11 @@ func (i *modelled) over() bool { return i.ended || i.started && i.stop != nil &&
 func (i *modelled) lingers() bool { return isOpen(i.stub.linger) }
 
 type modelLease struct {
-	lease    *factory.Lease[cache.SharedIndexInformer]
+	lease interface {
+		Start() error
+		Release() <-chan struct{}
+		Done() <-chan struct{}
+	}
 	of       *modelled
 	released bool
 }
@@ -108,12 +123,11 @@ func (m *model) at(p place) *modelled {
 	return nil
 }
 
-// ask is what asking somewhere should come to, and the newFunc to ask with.
-func (m *model) ask(t *rapid.T) (*modelled, factory.NewInformerFunc) {
-	p := rapid.SampledFrom(places).Draw(t, "place")
+// ask is what asking somewhere should come to.
+func (m *model) ask(t *rapid.T, p place) *modelled {
 	there := m.at(p)
 	if there != nil && !there.over() {
-		return there, never(t)
+		return there
 	}
 	if there != nil {
 		there.registered = false
@@ -124,21 +138,30 @@ func (m *model) ask(t *rapid.T) (*modelled, factory.NewInformerFunc) {
 		close(i.stub.linger)
 	}
 	m.informers = append(m.informers, i)
-	return i, always(i.stub)
+	return i
 }
 
 func (m *model) acquire(t *rapid.T) {
-	i, newFunc := m.ask(t)
-	lease, err := m.factory.Acquire(i.place.resource, i.place.options(), newFunc)
-	require.NoError(t, err)
-	require.Same(t, i.stub, lease.Informer)
+	p := rapid.SampledFrom(places).Draw(t, "place")
+	i := m.ask(t, p)
 	i.users++
-	m.leases = append(m.leases, &modelLease{lease: lease, of: i})
+	if p.versions() {
+		lease, err := m.factory.AcquireResourceVersion(p.resource, p.options(), alwaysVersions(i.stub))
+		require.NoError(t, err)
+		require.Same(t, i.stub, lease.Informer.(versionsStub).stub)
+		m.leases = append(m.leases, &modelLease{lease: lease, of: i})
+	} else {
+		lease, err := m.factory.Acquire(p.resource, p.options(), always(i.stub))
+		require.NoError(t, err)
+		require.Same(t, i.stub, lease.Informer)
+		m.leases = append(m.leases, &modelLease{lease: lease, of: i})
+	}
 }
 
 func (m *model) informerFor(t *rapid.T) {
-	i, newFunc := m.ask(t)
-	require.Same(t, i.stub, m.factory.InformerFor(i.place.resource, i.place.options(), newFunc).Informer)
+	p := places[0]
+	i := m.ask(t, p)
+	require.Same(t, i.stub, m.factory.InformerFor(p.resource, p.options(), always(i.stub)).Informer)
 	i.pinned = true
 }
 
@@ -265,9 +288,6 @@ func (m *model) settle() {
 		case !told, i.started && i.ran && i.lingers():
 		default:
 			i.ended = true
-			if i.registered && i.users == 0 && !i.pinned {
-				i.drop()
-			}
 		}
 	}
 	for _, i := range m.informers {
@@ -279,7 +299,7 @@ func (m *model) settle() {
 
 // busy reports whether another informer still runs where i is to run.
 func (m *model) busy(i *modelled) bool {
-	return slices.ContainsFunc(m.informers, func(other *modelled) bool {
+	return i.place.versions() && slices.ContainsFunc(m.informers, func(other *modelled) bool {
 		return other != i && other.place == i.place && other.ran && !other.ended
 	})
 }
@@ -332,16 +352,10 @@ func (m *model) finish(t *rapid.T) {
 	}
 }
 
-// Many do all of this at the same time: of one key, no two informers run at a time, none runs twice, and all of them end.
+// Many do all of this at the same time: none runs twice, of a key that keeps versions no two run at a time, and all end.
 func TestManyUsersAtOnce(t *testing.T) {
 	f := factory.New()
 	var under [3]atomic.Int32
-	newFunc := func(n int) factory.NewInformerFunc {
-		return func() cache.SharedIndexInformer {
-			f.Statuses()
-			return &counted{stub: newStub(), t: t, others: &under[n]}
-		}
-	}
 	var users sync.WaitGroup
 	for user := range 8 {
 		random := rand.New(rand.NewPCG(1, uint64(user)))
@@ -349,7 +363,7 @@ func TestManyUsersAtOnce(t *testing.T) {
 			for range 300 {
 				n := random.IntN(len(places))
 				p := places[n]
-				lease, err := f.Acquire(p.resource, p.options(), newFunc(n))
+				start, release, err := someLease(f, p, &counted{stub: newStub(), t: t, others: &under[n]})
 				if err != nil {
 					t.Error(err)
 					return
@@ -368,12 +382,12 @@ func TestManyUsersAtOnce(t *testing.T) {
 				case 4:
 					f.WaitForCacheSync(closedChannel())
 				default:
-					_ = lease.Start() // it may have been stopped meanwhile
+					_ = start() // it may have been stopped meanwhile
 				}
 				if random.IntN(2) == 0 {
-					lease.Release()
+					release()
 				} else {
-					defer lease.Release()
+					defer release()
 				}
 			}
 		})
@@ -388,20 +402,51 @@ func TestManyUsersAtOnce(t *testing.T) {
 	require.Empty(t, f.Statuses())
 }
 
-// counted is a stub that sees whether others of its key run.
+func someLease(f *factory.Factory, p place, c *counted) (start func() error, release func() <-chan struct{}, err error) {
+	if p.versions() {
+		lease, err := f.AcquireResourceVersion(p.resource, p.options(), func() informer.ResourceVersionInformer {
+			f.Statuses()
+			return countedVersions{c}
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		return lease.Start, lease.Release, nil
+	}
+	lease, err := f.Acquire(p.resource, p.options(), func() cache.SharedIndexInformer {
+		f.Statuses()
+		return c
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return lease.Start, lease.Release, nil
+}
+
+// counted is a stub that sees whether it runs twice.
 type counted struct {
 	*stub
 	t      *testing.T
-	others *atomic.Int32
+	others *atomic.Int32 // that run under its key
 }
 
 func (c *counted) RunWithContext(ctx context.Context) {
-	if c.others.Add(1) != 1 {
-		c.t.Error("two informers of one key at a time")
-	}
+	c.others.Add(1)
 	defer c.others.Add(-1)
 	c.stub.RunWithContext(ctx)
 	if c.began.Load() != 1 {
 		c.t.Error("an informer runs twice")
 	}
+}
+
+// countedVersions sees whether others of its key run.
+type countedVersions struct{ *counted }
+
+func (countedVersions) Status() informer.Status { return informer.Status{} }
+
+func (c countedVersions) RunWithContext(ctx context.Context) {
+	if c.others.Load() != 0 {
+		c.t.Error("two informers of one key at a time")
+	}
+	c.counted.RunWithContext(ctx)
 }

@@ -106,7 +106,11 @@ func (f *Factory) leashLocked(stop <-chan struct{}) *leash {
 	return l
 }
 
+// turnLocked returns the turn of a key for one user more; nil where none is needed.
 func (f *Factory) turnLocked(key Key) *turn {
+	if key.InformerType != ResourceVersionInformer {
+		return nil
+	}
 	t := f.turns[key]
 	if t == nil {
 		t = newTurn()
@@ -116,15 +120,22 @@ func (f *Factory) turnLocked(key Key) *turn {
 	return t
 }
 
+func (f *Factory) turnEndedLocked(key Key, t *turn) {
+	if t == nil {
+		return
+	}
+	if t.users--; t.users == 0 {
+		delete(f.turns, key)
+	}
+}
+
 // runEnded is called when the goroutine of a life ends.
 func (f *Factory) runEnded(l *life, t *turn, s scope) {
 	l.cancel()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l.end()
-	if t.users--; t.users == 0 {
-		delete(f.turns, l.key)
-	}
+	f.turnEndedLocked(l.key, t)
 	if s.leashed {
 		if leash := f.leashes[s.stop]; leash.lives == 1 {
 			delete(f.leashes, s.stop)
@@ -133,5 +144,4 @@ func (f *Factory) runEnded(l *life, t *turn, s scope) {
 			leash.lives--
 		}
 	}
-	f.dropUnusedLocked(l)
 }

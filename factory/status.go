@@ -20,8 +20,8 @@ type Status struct {
 	Phase informer.Phase
 	// Synced tells that it has synced. It stays true, also when the informer was stopped.
 	Synced bool
-	// Started is when it was started, zero before that. It waits then until the informer
-	// that had its key before has ended.
+	// Started is when it was started, zero before that. A resource-version informer waits then until
+	// the one that had its key before has ended.
 	Started time.Time
 	// LastError is the newest failure, nil again after a success, and LastErrorTime when it
 	// was. That of a cache.SharedIndexInformer counts until the resource version has moved

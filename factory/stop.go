@@ -1,9 +1,9 @@
 package factory
 
 // Stop stops the informer of a key, whoever uses it, and forgets it: who asks for
-// the key again gets another one, which runs when this one has ended. Its leases
-// are still to be released. The channel is closed when its goroutines have ended, at
-// once if there is none; an informer may not wait for that in its own handlers.
+// the key again gets another one. Its leases are still to be released. The channel is
+// closed when its goroutines have ended, at once if there is none. That may take a minute where
+// a client-go informer's server refuses connections; handlers of the informer may not wait for it.
 func (f *Factory) Stop(key Key) (ended <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,12 +41,5 @@ func (f *Factory) dropLocked(l *life) {
 		l.end()
 	case l.active():
 		l.cancel()
-	}
-}
-
-// dropUnusedLocked forgets a life that has ended and that nobody could ask about.
-func (f *Factory) dropUnusedLocked(l *life) {
-	if l.users == 0 && !l.pinned {
-		f.dropLocked(l)
 	}
 }

@@ -2,9 +2,12 @@ package factory
 
 import "context"
 
-// turn lets the informers of one key run one after the other: who asks again after
-// a stop gets another informer at once, and that one runs when the former has
-// ended. They may share what only one can use, a storage or a checkpoint.
+// turn lets the resource-version informers of one key run one after the other: who
+// asks again after a stop gets another informer at once, and that one runs when the
+// former has ended. They may share what only one can use, a storage or a checkpoint.
+//
+// Others share nothing, and take no turns. A nil turn is always there for the taking. Client-go's
+// informers, which may take a minute to end when their server refuses connections, would make others wait for it.
 type turn struct {
 	taken chan struct{} // holds one
 	users int           // who has it or waits for it; of the factory's lock
@@ -14,8 +17,8 @@ func newTurn() *turn { return &turn{taken: make(chan struct{}, 1)} }
 
 // take waits for the turn, and reports whether it has come before ctx ended.
 func (t *turn) take(ctx context.Context) bool {
-	if ctx.Err() != nil {
-		return false
+	if ctx.Err() != nil || t == nil {
+		return ctx.Err() == nil
 	}
 	select {
 	case t.taken <- struct{}{}:
@@ -25,4 +28,8 @@ func (t *turn) take(ctx context.Context) bool {
 	}
 }
 
-func (t *turn) giveBack() { <-t.taken }
+func (t *turn) giveBack() {
+	if t != nil {
+		<-t.taken
+	}
+}
