@@ -24,7 +24,7 @@ func TestAddingAndRemovingLeavesNothing(t *testing.T) {
 	servers := []*informertest.Server{}
 	// The last one is for our own informers: client-go's take seconds to end when their connections are refused.
 	for _, effect := range []*informertest.Fault{nil, {Effect: informertest.Hang()}, {Effect: informertest.Status(503)}, {Effect: informertest.Refuse()}} {
-		s := informertest.NewServer(informertest.Options{InMemory: true})
+		s := informertest.NewServer(informertest.Options{})
 		defer s.Close()
 		create(t, s, pods, "web")
 		if effect != nil {
