@@ -69,16 +69,8 @@ func (f *Factory) find(a ask) (l *life, ours bool) {
 		return l, false
 	}
 	l = newLife(a.key, a.transform)
-	f.replaceLocked(l)
+	f.lives[a.key] = l // in the place of one that is over, and ends by itself
 	return l, true
-}
-
-// replaceLocked puts a life in the place of one that is over, if there is one.
-func (f *Factory) replaceLocked(l *life) {
-	if former := f.lives[l.key]; former != nil && former.active() {
-		former.cancel()
-	}
-	f.lives[l.key] = l
 }
 
 // join takes a life that others have built; ok is false if it is of no use.

@@ -99,19 +99,30 @@ type collectableVersions struct {
 // What a factory keeps of informers that it has let go of is nothing: keys, channels and turns included.
 func TestForgottenInformersTakeNoMemory(t *testing.T) {
 	f := factory.New()
+	stop := make(chan struct{})
 	cycle := func(from, to int) {
 		for n := from; n < to; n++ {
-			lease, err := f.Acquire(pods, factory.InformerOptions{Cluster: fmt.Sprint("cluster ", n)}, newStubFunc)
+			opts := factory.InformerOptions{Cluster: fmt.Sprint("cluster ", n)}
+			shared, err := f.Acquire(pods, opts, newStubFunc)
 			require.NoError(t, err)
 			f.Start(make(chan struct{}))
-			<-lease.Release()
+			versions, err := f.AcquireResourceVersion(pods, opts, alwaysVersions(newStub()))
+			require.NoError(t, err)
+			f.Start(stop)
+			<-shared.Release()
+			<-versions.Release()
 		}
 	}
 	cycle(0, 2000)
-	before := liveHeap()
-	cycle(2000, 12000)
-	require.Less(t, liveHeap()-before, int64(10000*10), "bytes of 10,000 informers")
-	runtime.KeepAlive(f)
+	var heaps []int64
+	for n := range 5 {
+		cycle(2000*(n+1), 2000*(n+2))
+		heaps = append(heaps, liveHeap())
+	}
+	t.Log(heaps)
+	require.Less(t, heaps[4]-heaps[0], int64(8000*10), "bytes of 8,000 pairs of informers")
+	close(stop)
+	f.Shutdown()
 }
 
 func liveHeap() int64 {
