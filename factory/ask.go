@@ -11,8 +11,8 @@ type ask struct {
 	key       Key
 	transform Transform
 	newFunc   func() Informer
-	// settle decides on a transform that is not that of the informer that there is; nil: it is
-	// taken all the same.
+	// settle decides on a transform that is not that of the informer that there is;
+	// nil: it is taken all the same.
 	settle func(*TransformConflictError) error
 	// take is called with the factory's lock for the life that is given out.
 	take func(*life)

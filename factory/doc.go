@@ -28,32 +28,33 @@
 // once, however dead it is. Where an end can be waited for, that is a channel.
 //
 // An informer runs once. Stop, StopCluster, the last Release and a closed stop channel
-// end it for good, and who asks for its key afterwards gets another one, by his own newFunc. It
-// may be asked for at once. What should survive, the Storage of a resource-version informer for
-// instance, newFunc brings along, or returns the very informer again: resource-version
-// informers of one key run one after the other.
+// end it for good, and who asks for its key afterwards gets another one, by his own
+// newFunc. It may be asked for at once. What should survive, the Storage of a
+// resource-version informer for instance, newFunc brings along, or returns the very
+// informer again: resource-version informers of one key run one after the other.
 //
-// A resource that the server does not have, or not any more, is no error: the
-// informer asks again, after a minute at most, until the resource is there, and its Status says meanwhile
-// that it is not found. When a custom resource definition is deleted, the handlers are told that its
-// objects are.
+// A resource that the server does not have, or not any more, is no error: the informer
+// asks again, after a minute at most, until the resource is there, and its Status says
+// meanwhile that it is not found. When a custom resource definition is deleted, the
+// handlers are told that its objects are, at once, or, if no watch was there to tell,
+// when the resource is there again.
 //
 // # Istio's informerfactory
 //
-// The names and what they do are those of istio.io/istio/pkg/kube/informerfactory, and of the options in
-// its kubetypes; an import changes. These differ:
+// The names and what they do are those of istio.io/istio/pkg/kube/informerfactory, and
+// of the options in its kubetypes; an import changes. These differ:
 //
 //   - Cluster is part of the key, so that one factory is enough.
 //   - Selectors are compared by what they say. One that does not parse is refused.
 //   - newFunc is called with no lock held, and may ask the factory for others.
 //   - An informer whose stop channel was closed is not given out again.
-//   - Transforms are compared by InformerOptions.TransformName, since functions have no
-//     identity that could be relied on: two closures of one place in the source look alike. InformerFor
-//     returns the informer of the first, as ever; TryInformerFor and Acquire return a
-//     *TransformConflictError.
+//   - Transforms are compared by InformerOptions.TransformName, since functions have
+//     no identity that could be relied on: two closures of one place in the source
+//     look alike. InformerFor returns the informer of the first, as ever;
+//     TryInformerFor and Acquire return a *TransformConflictError.
 //   - WaitForCacheSync does not poll. WaitForCacheSyncWithContext says which informers
 //     have not synced, and why.
 //   - Shutdown ends what has no stop channel, as informers of leases.
-//   - A nil newFunc, and one that returns nil, panic at once and name the resource. A zero
-//     StartableInformer starts nothing.
+//   - A nil newFunc, and one that returns nil, panic at once and name the resource. A
+//     zero StartableInformer starts nothing.
 package factory

@@ -28,8 +28,9 @@ var (
 // It must not ask for the one that it is making, not even through another
 // newFunc: that would wait for itself.
 //
-// If it panics, the panic is that of the InformerFor or Acquire that was given it. Who asks for the
-// same informer meanwhile waits, and then tries with a newFunc of his own.
+// If it panics, the panic is that of the InformerFor or Acquire that was given it. Who
+// asks for the same informer meanwhile waits, and then tries with a newFunc of his
+// own.
 type NewInformerFunc func() cache.SharedIndexInformer
 
 // NewResourceVersionInformerFunc is a NewInformerFunc for an

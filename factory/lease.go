@@ -39,8 +39,8 @@ func (f *Factory) Acquire(resource schema.GroupVersionResource, opts InformerOpt
 	return acquire[cache.SharedIndexInformer](f, a)
 }
 
-// AcquireResourceVersion is Acquire for an informer that keeps resource versions
-// only. The InformerType of opts is ResourceVersionInformer, whatever it says. The informer
+// AcquireResourceVersion is Acquire for an informer that keeps resource versions only.
+// The InformerType of opts is ResourceVersionInformer, whatever it says. The informer
 // has the one handler of its configuration, that of the first who asked.
 func (f *Factory) AcquireResourceVersion(resource schema.GroupVersionResource, opts InformerOptions, newFunc NewResourceVersionInformerFunc) (*Lease[informer.ResourceVersionInformer], error) {
 	a, err := askForResourceVersion(resource, opts, newFunc)
@@ -63,10 +63,10 @@ func acquire[I Informer](f *Factory, a ask) (*Lease[I], error) {
 // Key is what the informer was asked for with.
 func (l *Lease[I]) Key() Key { return l.life.key }
 
-// Start starts the informer, and no other. It runs until its last lease is
-// released, or the factory is told to stop it or shut down. It is no error if it runs already,
-// whoever has started it. The error is ErrStopped, also when this lease was released, or
-// ErrShutDown, by errors.Is.
+// Start starts the informer, and no other. It runs until its last lease is released,
+// or the factory is told to stop it or shut down. It is no error if it runs already,
+// whoever has started it. The error is ErrStopped, also when this lease was released,
+// or ErrShutDown, by errors.Is.
 func (l *Lease[I]) Start() error {
 	f := l.factory
 	f.mu.Lock()

@@ -18,7 +18,8 @@ func newLeash(stop <-chan struct{}) *leash {
 	return &leash{stop: stop, ctx: ctx, slip: slip}
 }
 
-// hold ends the context when the channel is closed, and returns when the context has ended.
+// hold ends the context when the channel is closed, and returns when the context has
+// ended.
 func (l *leash) hold() {
 	select {
 	case <-l.stop:

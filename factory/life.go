@@ -40,7 +40,8 @@ type life struct {
 	users int
 	// pinned tells that somebody has it who never gives it back (InformerFor).
 	pinned bool
-	// removed tells that the factory was told to let go of it: nobody waits for it to sync.
+	// removed tells that the factory was told to let go of it: nobody waits for it to
+	// sync.
 	removed bool
 	// started is when it was started, zero before.
 	started time.Time

@@ -13,8 +13,8 @@ const (
 	DynamicInformer
 	// MetadataInformer: *metav1.PartialObjectMetadata.
 	MetadataInformer
-	// ResourceVersionInformer: an informer.ResourceVersionInformer, which keeps no objects.
-	// It is asked for with AcquireResourceVersion.
+	// ResourceVersionInformer: an informer.ResourceVersionInformer, which keeps no
+	// objects. It is asked for with AcquireResourceVersion.
 	ResourceVersionInformer
 )
 
@@ -51,8 +51,8 @@ type InformerOptions struct {
 	// never calls it.
 	ObjectTransform func(obj any) (any, error)
 	// TransformName is the identity of ObjectTransform, since functions have none: two
-	// transforms are the same if they have the same name, and one that has none is the same
-	// as no other. It has no meaning without ObjectTransform.
+	// transforms are the same if they have the same name, and one that has none is the
+	// same as no other. It has no meaning without ObjectTransform.
 	TransformName string
 	// InformerType is the kind of informer.
 	InformerType InformerType

@@ -14,20 +14,20 @@ import (
 // Status is how one informer of a factory is.
 type Status struct {
 	Key Key
-	// Phase is what the informer is doing. Of a cache.SharedIndexInformer only so much is known:
-	// it lists until it has synced, then it watches, and either is PhaseBackoff after a
-	// failure.
+	// Phase is what the informer is doing. Of a cache.SharedIndexInformer only so much
+	// is known: it lists until it has synced, then it watches, and either is
+	// PhaseBackoff after a failure.
 	Phase informer.Phase
 	// Synced tells that it has synced. It stays true, also when the informer was stopped.
 	Synced bool
-	// Started is when it was started, zero before that. A resource-version informer waits then until
-	// the one that had its key before has ended.
+	// Started is when it was started, zero before that. A resource-version informer
+	// waits then until the one that had its key before has ended.
 	Started time.Time
-	// LastError is the newest failure, nil again after a success, and LastErrorTime when it
-	// was. That of a cache.SharedIndexInformer counts until the resource version has moved
-	// on, and is only known if newFunc sets no watch error handler, or one that calls
-	// NoteWatchError; a watch that is refused a connection, or throttled, client-go tries
-	// again without a word.
+	// LastError is the newest failure, nil again after a success, and LastErrorTime
+	// when it was. That of a cache.SharedIndexInformer counts until the resource
+	// version has moved on, and is only known if newFunc sets no watch error handler,
+	// or one that calls NoteWatchError; a watch that is refused a connection, or
+	// throttled, client-go tries again without a word.
 	LastError     error
 	LastErrorTime time.Time
 	// Leases counts those that are not released.

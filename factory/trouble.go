@@ -24,7 +24,8 @@ func NoteWatchError(ctx context.Context, r *cache.Reflector, err error) {
 type troubleKey struct{}
 
 // trouble is the newest failure of a cache.SharedIndexInformer. Client-go tells when a
-// watch fails, and not when the next one succeeds; but then the resource version moves on.
+// watch fails, and not when the next one succeeds; but then the resource version moves
+// on.
 type trouble struct {
 	mu   sync.Mutex
 	err  error
@@ -68,8 +69,8 @@ func noteErrorsOf(i Informer) {
 	}) // fails only if it runs already, and then nothing is lost but the error in Status
 }
 
-// handlesErrors reports whether a watch error handler was set, or may have been. There is no
-// function that says so, and setting one takes the other away: so it looks into
+// handlesErrors reports whether a watch error handler was set, or may have been. There
+// is no function that says so, and setting one takes the other away: so it looks into
 // client-go's type, and keeps away from all others.
 func handlesErrors(shared reflect.Value) bool {
 	for shared.Kind() == reflect.Pointer || shared.Kind() == reflect.Interface {

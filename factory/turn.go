@@ -6,8 +6,9 @@ import "context"
 // asks again after a stop gets another informer at once, and that one runs when the
 // former has ended. They may share what only one can use, a storage or a checkpoint.
 //
-// Others share nothing, and take no turns. A nil turn is always there for the taking. Client-go's
-// informers, which may take a minute to end when their server refuses connections, would make others wait for it.
+// Others share nothing, and take no turns. A nil turn is always there for the taking.
+// Client-go's informers, which may take a minute to end when their server refuses
+// connections, would make others wait for it.
 type turn struct {
 	taken chan struct{} // holds one
 	users int           // who has it or waits for it; of the factory's lock
