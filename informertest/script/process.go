@@ -23,6 +23,8 @@ type process struct {
 	mu   sync.Mutex
 	dead bool
 	fuse int // steps until it is killed; 0: never
+	// unsaved: the last save of a checkpoint in this run has failed.
+	unsaved bool
 }
 
 func (p *player) newProcess() *process {
@@ -55,6 +57,30 @@ func (p *process) ifAlive(do func()) bool {
 		do()
 	}
 	return !p.dead
+}
+
+// began notes that a run begins.
+func (p *process) began() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unsaved = false
+}
+
+// tried notes what has become of a save.
+func (p *process) tried(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unsaved = err != nil
+}
+
+// stopped tells the oracle that a run is over, unless the process has died before that. What was told since the last
+// checkpoint may come again where that could not be saved.
+func (p *process) stopped() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.dead {
+		p.oracle.Stopped(p.unsaved)
+	}
 }
 
 func (p *process) light(fuse int) {

@@ -37,6 +37,7 @@ func begin(p *process, subject *Subject) (*run, error) {
 	if !again && subject.HasSynced() {
 		p.oracle.Synced() // before anything has begun
 	}
+	p.began()
 	p.oracle.Started(origin)
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &run{process: p, subject: subject, end: cancel, ended: make(chan struct{}), synced: again}
@@ -57,8 +58,8 @@ func begin(p *process, subject *Subject) (*run, error) {
 func (r *run) stop() {
 	r.end()
 	<-r.ended
+	r.stopped()
 	if !r.isDead() {
-		r.oracle.Stopped(false)
 		r.sampleMemory()
 	}
 }

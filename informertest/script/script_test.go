@@ -3,6 +3,8 @@ package script_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"strings"
@@ -169,6 +171,51 @@ func TestABrokenInformer(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, result.Err())
 	require.GreaterOrEqual(t, result.Writes, 330)
+}
+
+// A run whose last checkpoint could not be saved may be followed by one that knows less; with a save that succeeds later
+// it may not.
+func TestAFullDiskAtTheEnd(t *testing.T) {
+	const text = `
+informer checkpoint=on interval=1s changes=1
+fill 3
+start
+wait 1m
+full 1
+delete ns0/pod-0
+wait 5s
+%s
+start new
+full 0
+settle`
+	for _, end := range []string{"stop", "full 0\nwait 5s\nstop", "full 0\nstop"} {
+		result, err := play(t, parse(t, fmt.Sprintf(text, end)), script.Ours)
+		require.NoError(t, err)
+		require.NoError(t, result.Err(), end)
+	}
+	forgets := func(s script.Setup) (*script.Subject, error) {
+		s.Checkpoint = &onlyFirst{CheckpointStore: s.Checkpoint}
+		return script.Ours(s)
+	}
+	result, err := play(t, parse(t, fmt.Sprintf(text, "full 0\nstop")), forgets)
+	require.NoError(t, err)
+	require.ErrorContains(t, result.Err(), "resumable")
+}
+
+// onlyFirst pretends to save; it saves what is saved in the first half minute.
+type onlyFirst struct {
+	informer.CheckpointStore
+	began time.Time
+}
+
+func (s *onlyFirst) Save(ctx context.Context, write func(io.Writer) error) error {
+	if s.began.IsZero() {
+		s.began = time.Now()
+	}
+	if time.Since(s.began) > 30*time.Second {
+		return nil
+	}
+	return s.CheckpointStore.Save(ctx, write)
 }
 
 // What an informer says of itself, keeps, stores and hands out is looked at.

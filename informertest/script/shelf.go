@@ -27,7 +27,8 @@ func (s checkpointStore) Load(context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
-func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) error {
+func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) (err error) {
+	defer func() { s.tried(err) }()
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
