@@ -69,6 +69,9 @@ type Oracle struct {
 	mu      sync.Mutex
 	records []record // only ever appended to
 	calls   int
+	// dead: a run was killed, and none has begun since. Deaths counts how often.
+	dead   bool
+	deaths int
 }
 
 // New returns an Oracle that knows of nothing.
@@ -146,14 +149,27 @@ type Run struct {
 
 // Started records that a run of the informer begins. It is called before the informer
 // sends its first request.
-func (o *Oracle) Started(r Run) { o.record(r) }
+func (o *Oracle) Started(r Run) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dead = false
+	o.recordLocked(r)
+}
 
 // Stopped records that the run is over: it has returned, and nobody is told of
 // anything any more; or killed, its process has died, and what was told since its last
 // checkpoint may be told again. One whose last checkpoint could not be saved is as good
-// as killed. What a killed run goes on to tell, in a test that only
-// plays a death, is not to be recorded.
-func (o *Oracle) Stopped(killed bool) { o.record(halt{killed}) }
+// as killed. What a killed run goes on to tell, ask, claim, store and queue, in a test that
+// only plays a death, is not recorded: nobody is there to do so, until the next Started.
+func (o *Oracle) Stopped(killed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.recordLocked(halt{killed})
+	if killed && !o.dead {
+		o.dead = true
+		o.deaths++
+	}
+}
 
 // Event is what a handler is told of one object.
 type Event struct {
@@ -183,7 +199,7 @@ var (
 
 // Told records that a call of the handler begins, with one event or with a batch.
 // Done records its end, before the handler returns: nil acknowledges the events, an
-// error does not. A second call of done does nothing.
+// error does not. A second call of done does nothing, nor does one after the run was killed.
 func (o *Oracle) Told(events ...Event) (done func(err error)) {
 	told := call{events: make([]Event, len(events))}
 	objects := make([]runtime.Object, len(events))
@@ -192,10 +208,14 @@ func (o *Oracle) Told(events ...Event) (done func(err error)) {
 		told.events[i], told.wrong = withoutObject(e, told.wrong)
 	}
 	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.dead {
+		return func(error) {}
+	}
 	told.number = o.calls
 	o.calls++
 	o.recordLocked(told)
-	o.mu.Unlock()
+	deaths := o.deaths
 
 	var once sync.Once
 	return func(err error) {
@@ -204,7 +224,11 @@ func (o *Oracle) Told(events ...Event) (done func(err error)) {
 			for i, obj := range objects {
 				returned.wrong = appendChange(returned.wrong, told.events[i], obj, "during the call")
 			}
-			o.record(returned)
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			if o.deaths == deaths {
+				o.recordLocked(returned)
+			}
 		})
 	}
 }
@@ -213,7 +237,7 @@ func (o *Oracle) Told(events ...Event) (done func(err error)) {
 // the call: the Event says what it was then. Not for a RawObject, which is only lent.
 func (o *Oracle) Kept(e Event) {
 	for _, wrong := range appendChange(nil, e, e.Object, "after the call") {
-		o.record(look{wrong})
+		o.recordAlive(look{wrong})
 	}
 }
 
@@ -222,17 +246,17 @@ func (o *Oracle) Kept(e Event) {
 // each acknowledgement: one that tells a Deleted and an Added in two calls, and stores
 // after both, is not to be asked in between.
 func (o *Oracle) Stored(key, version string) {
-	o.record(shelved{strings.Clone(key), strings.Clone(version)})
+	o.recordAlive(shelved{strings.Clone(key), strings.Clone(version)})
 }
 
 // Listed records that the informer asks for a list, or for a watch that begins with
 // one; not that it asks for a further page. Options.SeesLists says that this is called.
-func (o *Oracle) Listed() { o.record(listed{}) }
+func (o *Oracle) Listed() { o.recordAlive(listed{}) }
 
 // Synced records that HasSynced was seen to be true. Only the first time in a run is
 // of interest. For an informer that was synced in an earlier run of its own, HasSynced
 // is true from the beginning, and is not to be recorded again.
-func (o *Oracle) Synced() { o.record(synced{}) }
+func (o *Oracle) Synced() { o.recordAlive(synced{}) }
 
 // The sources of claims.
 const (
@@ -247,12 +271,12 @@ const (
 //
 // It is called while no write and no acknowledgement can come in between, or with a
 // version that was read before.
-func (o *Oracle) Claimed(source, rv string) { o.record(claim{source, rv}) }
+func (o *Oracle) Claimed(source, rv string) { o.recordAlive(claim{source, rv}) }
 
 // Queued records how many bytes of a budget with that limit are in use, and the size
 // of the largest object that can be in it. After Stopped(false), a budget that is not
 // shared is to be given back.
-func (o *Oracle) Queued(bytes, limit, largest int64) { o.record(sample{bytes, limit, largest}) }
+func (o *Oracle) Queued(bytes, limit, largest int64) { o.recordAlive(sample{bytes, limit, largest}) }
 
 // Settled records that there are no faults and all is quiet: the handler was told of
 // everything that it will be told of. After a restore that takes a list: a watch may go
@@ -262,7 +286,7 @@ func (o *Oracle) Settled(stored map[string]string) { o.record(rest{stored}) }
 
 // GaveUp records that the informer has reported that it does not try again to tell of
 // a key, before a list shows it: its handler has panicked too often.
-func (o *Oracle) GaveUp(key string) { o.record(surrender{key}) }
+func (o *Oracle) GaveUp(key string) { o.recordAlive(surrender{key}) }
 
 // Check judges what was recorded by all Validators. The error is nil, or the
 // *Violations joined by errors.Join.
@@ -289,6 +313,15 @@ func (o *Oracle) record(what any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.recordLocked(what)
+}
+
+// recordAlive records what the program under test did, if it is not dead.
+func (o *Oracle) recordAlive(what any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.dead {
+		o.recordLocked(what)
+	}
 }
 
 func (o *Oracle) recordLocked(what any) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/informertest/oracle"
 )
@@ -452,6 +453,27 @@ func TestValidators(t *testing.T) {
 	for _, v := range oracle.Validators() {
 		require.True(t, caught[v.Name], "no history is wrong for %s", v.Name)
 		require.NotEmpty(t, v.Doc)
+	}
+}
+
+// Whatever the goroutines of a program whose death is only played go on to do, it is not recorded.
+func TestTheDeadSayNothing(t *testing.T) {
+	opts := oracle.Options{SeesLists: true, Panics: 6}
+	const life = "created a A 1 \n start \n add a A 1 initial : call \n kill \n"
+	dead := play(t, opts, life+
+		"add a A 1 \n update b B 9 : error \n end call \n listed \n synced \n status 9 \n checkpoint 9 \n queued 9 1 1 \n stored a 9 \n gave-up a")
+	dead.Kept(oracle.Event{Key: "a", ResourceVersion: "1", Object: &metav1.PartialObjectMetadata{}})
+	require.Equal(t, play(t, opts, life).History().String(), dead.History().String())
+	require.NoError(t, dead.Check())
+
+	// The next one does, and a call of the one before returns to nobody.
+	const next = life + "start known= \n"
+	silence := play(t, opts, next).History().String()
+	for _, late := range []string{"end call", "end call error"} {
+		require.Equal(t, silence, play(t, opts, next+late).History().String())
+	}
+	for _, alive := range []string{"add a A 1", "listed", "synced", "status 1", "checkpoint 1", "queued 1 1 1", "stored a", "gave-up a"} {
+		require.NotEqual(t, silence, play(t, opts, next+alive).History().String(), alive)
 	}
 }
 
