@@ -38,7 +38,7 @@ var verbs = map[string]func(a *args) action{
 	"start":    parseStart,
 	"stop":     parseStop,
 	"fuse":     parseFuse,
-	"kill":     simple((*player).kill),
+	"kill":     parseKill,
 	"full":     parseFull,
 
 	"wait":   parseWait,

@@ -22,6 +22,7 @@ type behaviour struct {
 	mu sync.Mutex
 	manners
 	held chan struct{} // nil: nothing is held
+	over chan struct{} // closed when the script is over
 	lost *atomic.Bool  // set when it ends a goroutine
 }
 
@@ -35,6 +36,13 @@ func (b *behaviour) set(m manners) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.manners = m
+}
+
+// end lets go all calls, as a script does that is over. It is called once.
+func (b *behaviour) end() {
+	b.set(manners{})
+	b.release()
+	close(b.over)
 }
 
 // hold makes calls wait until release.
@@ -55,7 +63,13 @@ func (b *behaviour) release() {
 	}
 }
 
-// call is one call. It ends early when the process dies.
+func (b *behaviour) holds() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.held != nil
+}
+
+// call is one call. It ends early when the process dies, and when the script is over.
 func (b *behaviour) call(died <-chan struct{}) error {
 	b.mu.Lock()
 	m, held := b.manners, b.held
@@ -72,6 +86,7 @@ func (b *behaviour) call(died <-chan struct{}) error {
 		select {
 		case <-timer.C:
 		case <-died:
+		case <-b.over:
 		}
 	}
 	switch {

@@ -43,7 +43,7 @@
 //	handler [slow=D] [errors=N] [panics=N] [exits=N]
 //	                     from now on, each call takes a random time of at most D, and one in N fails, panics, and ends
 //	                     its goroutine; what is left out does not happen
-//	hold                 calls of the handler do not return
+//	hold                 calls of the handler do not return; nor could a stop, which is an error meanwhile
 //	release              until now
 //	warm                 fill the storage of the first informer with what there is now
 //	start [again|new]    start an informer: another one of the same process, which has what the last one has stored; the

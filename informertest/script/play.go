@@ -66,14 +66,14 @@ func (r *Result) Err() error {
 
 // Play plays a script against a server of its own. The error is that of a script that can not be played; what the
 // informer did wrong is in the result. It waits for all that it started. Ctx ends it early, with its error.
-func Play(ctx context.Context, s *Script, make Maker, opts Options) (*Result, error) {
+func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, error) {
 	about := s.server
 	about.Seed, about.InMemory = opts.Seed, !opts.Loopback
 	p := &player{
-		script: s, maker: make, dice: newDice(opts.Seed), shelf: &shelf{}, config: defaultConfig(),
+		script: s, maker: maker, dice: newDice(opts.Seed), shelf: &shelf{}, config: defaultConfig(),
 		result: &Result{}, counts: counts{told: map[string]int{}},
 	}
-	p.behaviour = &behaviour{dice: p.dice, lost: &p.lost}
+	p.behaviour = &behaviour{dice: p.dice, lost: &p.lost, over: make(chan struct{})}
 	judging := s.judging
 	judging.SeesLists, about.Wrap = true, p.inspect
 	judging.Panics = 6 // as BatchHandler and ResourceEventHandler of this module say
@@ -84,7 +84,10 @@ func Play(ctx context.Context, s *Script, make Maker, opts Options) (*Result, er
 		return nil, err
 	}
 	defer p.server.Observe(p.observe)()
-	defer p.quit()
+	defer func() { // what is left where the script ends early
+		p.behaviour.end()
+		p.quit()
+	}()
 	for _, step := range s.steps {
 		p.at = step
 		if err := step.play(ctx, p); err != nil {
@@ -220,16 +223,20 @@ func (p *player) quit() {
 	p.heal()
 	p.behaviour.set(manners{})
 	p.behaviour.release()
-	p.stop()
+	_ = p.stop(context.Background()) // which does not end
 	p.kept.show(p.oracle)
 }
 
-// stop ends the run, if there is one, and waits for it.
-func (p *player) stop() {
-	if p.run != nil {
-		p.run.stop()
-		p.run = nil
+// stop ends the run, if there is one, and waits for it, or until ctx ends.
+func (p *player) stop(ctx context.Context) error {
+	if p.run == nil {
+		return nil
 	}
+	if err := p.run.stop(ctx); err != nil {
+		return err
+	}
+	p.run = nil
+	return nil
 }
 
 func (p *player) judge() {

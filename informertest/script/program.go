@@ -111,12 +111,17 @@ func (p *player) gaveUp(key string) {
 
 func parseStop(a *args) action {
 	within := a.namedDuration("within", 0)
-	return func(_ context.Context, p *player) error {
-		if p.run == nil {
+	return func(ctx context.Context, p *player) error {
+		switch {
+		case p.run == nil:
 			return errors.New("no informer runs")
+		case p.behaviour.holds() && !p.process.isDead():
+			return errors.New("calls are held, and the informer would wait for them: release them first")
 		}
 		begin := time.Now()
-		p.stop()
+		if err := p.stop(ctx); err != nil {
+			return err
+		}
 		if took := time.Since(begin); within > 0 && took > within {
 			p.miss(fmt.Errorf("it took %v", took))
 		}
@@ -135,14 +140,17 @@ func parseFuse(a *args) action {
 	}
 }
 
+func parseKill(*args) action {
+	return func(ctx context.Context, p *player) error { return p.kill(ctx) }
+}
+
 // kill kills the process, if it was not killed already.
-func (p *player) kill() error {
+func (p *player) kill(ctx context.Context) error {
 	if p.run == nil {
 		return errors.New("no informer runs")
 	}
 	p.process.die()
-	p.stop()
-	return nil
+	return p.stop(ctx)
 }
 
 func parseFull(a *args) action {

@@ -54,14 +54,19 @@ func begin(p *process, subject *Subject) (*run, error) {
 	return r, nil
 }
 
-// stop ends the run and waits for it.
-func (r *run) stop() {
+// stop ends the run and waits for it, or until ctx ends: then the run is not over.
+func (r *run) stop(ctx context.Context) error {
 	r.end()
-	<-r.ended
+	select {
+	case <-r.ended:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	r.stopped()
 	if !r.isDead() {
 		r.sampleMemory()
 	}
+	return nil
 }
 
 // watchOver asks the informer now and then.

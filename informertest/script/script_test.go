@@ -83,6 +83,7 @@ func TestPlayErrors(t *testing.T) {
 		"delete a/1":                             `"1" not found`,
 		"start\nstop\nwarm":                      `s:3: "warm": an informer was started already`,
 		"server versions=opaque\nrewind 1":       `the server's versions are no numbers`,
+		"fill 1\nhold\nstart\nwait 1s\nstop":     `s:5: "stop": calls are held`,
 	} {
 		_, err := play(t, parse(t, text), script.Ours)
 		require.ErrorContains(t, err, want, text)
@@ -278,15 +279,44 @@ func TestAnUntidyInformer(t *testing.T) {
 }
 
 func TestPlayEndsWithItsContext(t *testing.T) {
-	s := parse(t, "fill 3\nstart\nwait 24h")
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-		defer cancel()
-		begin := time.Now()
-		_, err := script.Play(ctx, s, script.Ours, script.Options{})
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, time.Hour, time.Since(begin))
-	})
+	for _, text := range []string{
+		"fill 3\nstart\nwait 24h",
+		"fill 3\nhandler slow=72h\nstart\nwait 1m\nstop",
+		"fill 3\nhold\nstart\nwait 24h",
+		"start\nhold\nchurn 1000000 every=10s",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+			defer cancel()
+			begin := time.Now()
+			_, err := script.Play(ctx, parse(t, text), script.Ours, script.Options{})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, time.Hour, time.Since(begin), text)
+		})
+	}
+}
+
+// What would take no time by itself ends too.
+func TestBusyPlaysEndWithTheirContext(t *testing.T) {
+	over, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("enough")
+	cancel(why)
+	for _, text := range []string{"fill 2000000000", "churn 2000000000", "other 2000000000"} {
+		_, err := script.Play(over, parse(t, text), script.Ours, script.Options{})
+		require.ErrorIs(t, err, why, text)
+	}
+}
+
+// Who is dead does not wait for what is held.
+func TestHeldCallsOfADeadProcess(t *testing.T) {
+	for _, text := range []string{
+		"fill 3\nhold\nstart\nwait 1m\nkill\nstart\nsettle",
+		"fill 3\nstart\nfuse 1\nhold\nupdate ns0/pod-0\nwait 1m\nstop\nstart\nsettle",
+	} {
+		result, err := play(t, parse(t, text), script.Ours)
+		require.NoError(t, err, text)
+		require.NoError(t, result.Err(), text)
+	}
 }
 
 // A random script is a text that can be kept, and the same dice give the same.

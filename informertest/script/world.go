@@ -52,8 +52,11 @@ func randomKey(n int) string { return fmt.Sprintf("ns%d/pod-%d", n%3, n) }
 
 func parseFill(a *args) action {
 	n := a.count()
-	return func(_ context.Context, p *player) error {
+	return func(ctx context.Context, p *player) error {
 		for i := range n {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			if err := p.create(randomKey(i)); err != nil && !apierrors.IsAlreadyExists(err) {
 				return err
 			}
@@ -74,6 +77,9 @@ func parseChurn(a *args) action {
 				if err := sleep(ctx, d.duration(every)); err != nil {
 					return err
 				}
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
 			if err := p.touch(d, randomKey(d.n(keys))); err != nil {
 				return err
@@ -106,8 +112,11 @@ func (p *player) touch(d *dice, key string) error {
 
 func parseOther(a *args) action {
 	n := a.count()
-	return func(_ context.Context, p *player) error {
+	return func(ctx context.Context, p *player) error {
 		for range n {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			if err := p.touchOther(); err != nil {
 				return err
 			}
