@@ -67,6 +67,9 @@ func (r *Result) Err() error {
 // Play plays a script against a server of its own. The error is that of a script that can not be played; what the
 // informer did wrong is in the result. It waits for all that it started. Ctx ends it early, with its error.
 func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, error) {
+	if maker == nil {
+		return nil, fmt.Errorf("%s: there is no Maker", s.Name)
+	}
 	about := s.server
 	about.Seed, about.InMemory = opts.Seed, !opts.Loopback
 	p := &player{

@@ -62,8 +62,11 @@ func (p *player) start(how string) error {
 	}
 	if p.subject == nil || how != "again" || p.subject.Once {
 		subject, err := p.maker(p.setup(p.process))
+		if err == nil {
+			err = subject.validate()
+		}
 		if err != nil {
-			return err
+			return fmt.Errorf("making an informer: %w", err)
 		}
 		p.subject, p.ran = subject, false
 	}

@@ -90,6 +90,22 @@ func TestPlayErrors(t *testing.T) {
 	}
 }
 
+// A Maker that makes nothing of use is told so.
+func TestPlayWithAWrongMaker(t *testing.T) {
+	run, synced := func(context.Context) {}, func() bool { return false }
+	broken := errors.New("broken")
+	for want, maker := range map[string]script.Maker{
+		`s: there is no Maker`: nil,
+		`s:2: "start": making an informer: the Maker returned no Subject`: func(script.Setup) (*script.Subject, error) { return nil, nil },
+		`s:2: "start": making an informer: the Subject has no Run`:        func(script.Setup) (*script.Subject, error) { return &script.Subject{HasSynced: synced}, nil },
+		`s:2: "start": making an informer: the Subject has no HasSynced`:  func(script.Setup) (*script.Subject, error) { return &script.Subject{Run: run}, nil },
+		`s:2: "start": making an informer: broken`:                        func(script.Setup) (*script.Subject, error) { return nil, broken },
+	} {
+		_, err := play(t, parse(t, "fill 1\nstart"), maker)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 func parse(t *testing.T, text string) *script.Script {
 	t.Helper()
 	s, err := script.Parse("s", []byte(text))

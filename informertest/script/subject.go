@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -55,4 +56,17 @@ type Subject struct {
 	// Idle is what is wrong with what the informer says of itself while all is quiet. Complete says that nothing has been
 	// passed over or unreadable since it was made to list.
 	Idle func(complete bool) error
+}
+
+// validate reports what a Maker has forgotten.
+func (s *Subject) validate() error {
+	switch {
+	case s == nil:
+		return errors.New("the Maker returned no Subject, and no error")
+	case s.Run == nil:
+		return errors.New("the Subject has no Run")
+	case s.HasSynced == nil:
+		return errors.New("the Subject has no HasSynced")
+	}
+	return nil
 }
