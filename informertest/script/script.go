@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/informertest/oracle"
@@ -36,7 +37,8 @@ type step struct {
 func Parse(name string, text []byte) (*Script, error) {
 	s := &Script{Name: name}
 	lines := bufio.NewScanner(bytes.NewReader(text))
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if comment, ok := strings.CutPrefix(line, "#"); ok && s.Title == "" {
 			s.Title = strings.TrimSpace(comment)
@@ -50,14 +52,17 @@ func Parse(name string, text []byte) (*Script, error) {
 		}
 		s.steps = append(s.steps, step{line: n, text: line, play: play})
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	if err := lines.Err(); err != nil { // the line has no end that is near enough
+		return nil, fmt.Errorf("%s:%d: a line has fewer than %d bytes: %w", name, n, bufio.MaxScanTokenSize, err)
 	}
 	return s, nil
 }
 
 func (s *Script) parseLine(line string) (action, error) {
-	verb, rest, _ := strings.Cut(line, " ")
+	verb, rest := line, ""
+	if end := strings.IndexFunc(line, unicode.IsSpace); end >= 0 {
+		verb, rest = line[:end], strings.TrimSpace(line[end:])
+	}
 	switch verb {
 	case "fault": // which has a language of its own
 		return s.parseFault(rest)

@@ -29,43 +29,56 @@ func TestMain(m *testing.M) {
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"jump":                              `s:1: "jump": "jump" is no action`,
-		"# why\n\ncreate a/1\ncreate":       `s:4: "create": it needs keys`,
-		"create a":                          `"a" is not the key of an object, namespace/name`,
-		"create a/b/c":                      `"a/b/c" is not the key`,
-		"fill":                              `it needs a number, not ""`,
-		"fill -1":                           `it needs a number, not "-1"`,
-		"fill 1 2":                          `"2" is not expected`,
-		"fill 1 keys=2":                     `keys= is not expected`,
-		"churn 1 keys=0":                    `keys=0 leaves nothing to write`,
-		"churn 1 every=soon":                `every=soon is not a duration`,
-		"churn 1 seed=1 seed=2":             `seed= is there twice`,
-		"wait":                              `it needs a duration, not ""`,
-		"wait -1s":                          `it needs a duration, not "-1s"`,
-		"start over":                        `"over" is neither again nor new`,
-		"informer list=some":                `list=some is not one of auto, paged, full, watch-list`,
-		"informer color=red":                `color= is not expected`,
-		"handler slow=1":                    `slow=1 is not a duration`,
-		"fault":                             `fault`,
-		"fault list tired":                  `tired`,
-		"expect":                            `expect needs synced, not synced, told`,
-		"expect joy=1":                      `expect needs synced, not synced, told`,
-		"expect lists=many":                 `expect needs synced, not synced, told`,
-		"expect lists=1 watches=1":          `is not expected`,
-		"expect not told":                   `"told" is not expected`,
-		"expect told born a/1":              `"born" is neither added, updated, deleted nor synced`,
-		"expect told added":                 `it needs keys`,
-		"fill 1\nserver versions=opaque":    `it has to be the first line`,
-		"server versions=odd":               `versions=odd is not one of numbers, opaque`,
-		"compact all":                       `"all" is not expected`,
-		"compact odds=some":                 `odds=some is not a number`,
-		"handler exits=-1":                  `exits=-1 is not a number`,
-		"start\nstop within=soon":           `s:2: "stop within=soon"`,
-		strings.Repeat("a", 100_000) + "\n": `s: `,
+		"jump":                           `s:1: "jump": "jump" is no action`,
+		"# why\n\ncreate a/1\ncreate":    `s:4: "create": it needs keys`,
+		"create a":                       `"a" is not the key of an object, namespace/name`,
+		"create a/b/c":                   `"a/b/c" is not the key`,
+		"fill":                           `it needs a number, not ""`,
+		"fill -1":                        `it needs a number, not "-1"`,
+		"fill 1 2":                       `"2" is not expected`,
+		"fill 1 keys=2":                  `keys= is not expected`,
+		"churn 1 keys=0":                 `keys=0 leaves nothing to write`,
+		"churn 1 every=soon":             `every=soon is not a duration`,
+		"churn 1 seed=1 seed=2":          `seed= is there twice`,
+		"wait":                           `it needs a duration, not ""`,
+		"wait -1s":                       `it needs a duration, not "-1s"`,
+		"start over":                     `"over" is neither again nor new`,
+		"informer list=some":             `list=some is not one of auto, paged, full, watch-list`,
+		"informer color=red":             `color= is not expected`,
+		"handler slow=1":                 `slow=1 is not a duration`,
+		"fault":                          `fault`,
+		"fault list tired":               `tired`,
+		"expect":                         `expect needs synced, not synced, told`,
+		"expect joy=1":                   `expect needs synced, not synced, told`,
+		"expect lists=many":              `expect needs synced, not synced, told`,
+		"expect lists=1 watches=1":       `is not expected`,
+		"expect not told":                `"told" is not expected`,
+		"expect told born a/1":           `"born" is neither added, updated, deleted nor synced`,
+		"expect told added":              `it needs keys`,
+		"fill 1\nserver versions=opaque": `it has to be the first line`,
+		"server versions=odd":            `versions=odd is not one of numbers, opaque`,
+		"compact all":                    `"all" is not expected`,
+		"compact odds=some":              `odds=some is not a number`,
+		"handler exits=-1":               `exits=-1 is not a number`,
+		"start\nstop within=soon":        `s:2: "stop within=soon"`,
+		"fill 1\n\n" + strings.Repeat("a", 100_000) + "\nstop": `s:3: a line has fewer than 65536 bytes: `,
 	} {
 		_, err := script.Parse("s", []byte(text))
 		require.ErrorContains(t, err, want, text)
 	}
+}
+
+// Any white space is between words.
+func TestParseWhiteSpace(t *testing.T) {
+	const text = "server\tbookmarks=1s\n\tfill\t3 \r\nfault\t list  tired\t\n"
+	_, err := script.Parse("s", []byte(text))
+	require.ErrorContains(t, err, `s:3: `)
+	require.ErrorContains(t, err, `unknown word "tired"`)
+
+	s := parse(t, "server\tversions=opaque\nfill\t3\nfault\t list  \t 500\ttimes=1\nstart\u00a0new\nmark\nsettle\t5m\t\nexpect\tsynced\n")
+	result, err := play(t, s, script.Ours)
+	require.NoError(t, err)
+	require.NoError(t, result.Err())
 }
 
 // What can not be played says at which line.
