@@ -84,14 +84,17 @@ func Ours(s Setup) (*Subject, error) {
 		config.Handler = s.Handler
 	}
 	i := informer.NewResourceVersionInformer("script", config)
+	fresh := s.NewProcess
 	return &Subject{
 		Run:       i.RunWithContext,
 		HasSynced: i.HasSynced,
 		Origin: func() (oracle.Run, error) {
 			run := oracle.Run{Known: maps.Collect(s.Storage.All()), IgnoresSynced: s.IgnoreSynced}
+			first := fresh
+			fresh = false
 			switch {
-			case s.Checkpoint == nil && len(run.Known) == 0:
-				run.Known = nil // from nothing
+			case s.Checkpoint == nil && first && len(run.Known) == 0:
+				run.Known = nil // from nothing; later, the handler may know what the storage does not
 				return run, nil
 			case s.Checkpoint == nil:
 				return run, nil

@@ -23,6 +23,8 @@ type process struct {
 	mu   sync.Mutex
 	dead bool
 	fuse int // steps until it is killed; 0: never
+	// ran: a run of it has begun.
+	ran bool
 	// unsaved: the last save of a checkpoint in this run has failed.
 	unsaved bool
 }
@@ -63,7 +65,13 @@ func (p *process) ifAlive(do func()) bool {
 func (p *process) began() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unsaved = false
+	p.ran, p.unsaved = true, false
+}
+
+func (p *process) hasRun() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ran
 }
 
 // tried notes what has become of a save.

@@ -89,6 +89,7 @@ func (p *player) setup(process *process) Setup {
 		Handler:      door,
 		BatchHandler: door,
 		Storage:      process.storage,
+		NewProcess:   !process.hasRun(),
 		Failed:       p.failed,
 		GaveUp:       p.gaveUp,
 		Stored:       p.oracle.Stored,

@@ -336,6 +336,37 @@ func TestBusyPlaysEndWithTheirContext(t *testing.T) {
 	}
 }
 
+// An informer that has acknowledged nothing is followed by one of the same process: the handler may have taken something
+// in all the same, so that a deletion is right.
+func TestStartedAgainWithAnEmptyStorage(t *testing.T) {
+	for _, again := range []string{"start", "start again"} {
+		s := parse(t, "fill 1\ninformer batch=1 list=paged\nhandler errors=1\nstart\nwait 1m\nstop\ndelete ns0/pod-0\nhandler\n"+again+"\nsettle\n"+
+			"create ns0/pod-0\nsettle\nstop\nstart new\nsettle")
+		var origins []oracle.Run
+		var fresh []bool
+		result, err := play(t, s, func(setup script.Setup) (*script.Subject, error) {
+			fresh = append(fresh, setup.NewProcess)
+			subject, err := script.Ours(setup)
+			origin := subject.Origin
+			subject.Origin = func() (oracle.Run, error) {
+				run, err := origin()
+				origins = append(origins, run)
+				return run, err
+			}
+			return subject, err
+		})
+		require.NoError(t, err)
+		require.NoError(t, result.Err(), again)
+		require.Len(t, origins, 3)
+		require.Nil(t, origins[0].Known)
+		require.Equal(t, map[string]string{}, origins[1].Known)
+		require.Nil(t, origins[2].Known)
+		require.True(t, fresh[0])
+		require.True(t, fresh[len(fresh)-1])
+		require.NotContains(t, fresh[1:len(fresh)-1], true)
+	}
+}
+
 // Who is dead does not wait for what is held.
 func TestHeldCallsOfADeadProcess(t *testing.T) {
 	for _, text := range []string{

@@ -26,6 +26,8 @@ type Setup struct {
 	BatchHandler informer.BatchHandler
 	// Storage is what the informers of a process share, empty in a new one.
 	Storage *informer.ResourceVersionStorage
+	// NewProcess is that no informer of this process has run yet: its handler knows of nothing but what is in Storage.
+	NewProcess bool
 	// Checkpoint is nil where Config.Checkpoint is false. It fails as the script says.
 	Checkpoint informer.CheckpointStore
 	// Failed is to be told of each error that the informer reports, GaveUp of each key of which it says that it will
