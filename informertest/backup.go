@@ -6,6 +6,7 @@ import (
 
 // Backup is what a [Server] held at one time. It does not change with the server, and can be restored more than once.
 type Backup struct {
+	of     *store // whose it is
 	rv     uint64
 	tables []backedUp
 }
@@ -25,7 +26,17 @@ func (s *Server) Backup() *Backup { return s.store.backup() }
 // watches end without an error, and lagging replicas show the restored state.
 //
 // A resource that was removed since is served again. One that was added since stays, without objects.
-func (s *Server) Restore(b *Backup) { s.store.restore(b) }
+//
+// Restore panics, before it changes anything, where there is no backup or it is that of another server.
+func (s *Server) Restore(b *Backup) {
+	switch {
+	case b == nil:
+		panic("informertest: Restore without a Backup")
+	case b.of != s.store:
+		panic("informertest: Restore with a Backup that is not of this Server")
+	}
+	s.store.restore(b)
+}
 
 // RemoveResource ends the serving of a resource, as when its CustomResourceDefinition is deleted: every object is deleted,
 // which watches are told, the watches end, and from then on the resource is unknown, with 404, and not in discovery.
@@ -35,7 +46,7 @@ func (s *Server) RemoveResource(gvr schema.GroupVersionResource) { s.store.remov
 func (s *store) backup() *Backup {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	b := &Backup{rv: s.rv}
+	b := &Backup{of: s, rv: s.rv}
 	for _, t := range s.tables {
 		objects, _ := t.scan(selection{}, "", s.rv, 0)
 		b.tables = append(b.tables, backedUp{resource: t.resource, objects: objects})

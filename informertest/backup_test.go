@@ -14,6 +14,29 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
+// What a server can not do it refuses at once, and goes on as it was.
+func TestMisuseChangesNothing(t *testing.T) {
+	s, other := five(t), five(t)
+	before, err := s.List(configMaps, "")
+	require.NoError(t, err)
+	backup := s.Backup()
+	for want, misuse := range map[string]func(){
+		"informertest: Restore without a Backup":                         func() { s.Restore(nil) },
+		"informertest: Restore with a Backup that is not of this Server": func() { s.Restore(other.Backup()) },
+		"informertest: Observe without a function":                       func() { s.Observe(nil) },
+	} {
+		w := follow(t, s, configMapsPath, "resourceVersion", "6")
+		require.PanicsWithValue(t, want, misuse)
+		after, err := s.List(configMaps, "")
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+		create(t, s, configMap("z", "1", "x"))
+		w.want("ADDED 1 7")
+		s.Restore(backup)
+	}
+	require.PanicsWithValue(t, "informertest: Restore with a Backup that is not of this Server", func() { s.Restore(&informertest.Backup{}) })
+}
+
 func TestRestore(t *testing.T) {
 	s := five(t)
 	before, err := s.List(configMaps, "")

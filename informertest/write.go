@@ -52,7 +52,12 @@ type Write struct {
 //
 // After [Server.Restore], and [Server.SetResourceVersion] backwards, it is told Restored and then Kept for each object
 // that there is, resource by resource.
+//
+// Observe panics without a function.
 func (s *Server) Observe(observer func(Write)) (stop func()) {
+	if observer == nil {
+		panic("informertest: Observe without a function")
+	}
 	return s.store.observe(observer)
 }
 
