@@ -18,6 +18,9 @@ const (
 	verbGet       = "get"
 )
 
+// usualVerbs are what a [Match] names that names none.
+var usualVerbs = []string{verbList, verbWatch, verbWatchList}
+
 // Page says which pages of a list a [Match] is about.
 type Page int
 
@@ -40,7 +43,8 @@ type Match struct {
 //
 //	list page=later 410 times=1
 //
-// A fault meets only requests that its effect can happen to: one about bookmarks for instance counts no lists.
+// A fault meets only requests that its effect can happen to: one about bookmarks for instance counts no lists. One that
+// could meet none at all is invalid. Numbers are at most 2147483647.
 type Fault struct {
 	Match         // which requests it meets
 	Effect Effect // what happens to them; required
@@ -48,6 +52,13 @@ type Fault struct {
 	Times  int    // how many it meets then; 0: all, until it is healed
 	Odds   int    // meets one in Odds of the matching that it does not skip, by the server's dice ([Options].Seed); 0 and 1: all
 }
+
+const (
+	// maxCount is the largest number in a fault.
+	maxCount = 1<<31 - 1
+	// maxPadding is how many bytes an object can be padded by.
+	maxPadding = 64 << 20
+)
 
 // effectKind names what an effect does.
 type effectKind int
@@ -113,7 +124,7 @@ func Slow(n int) Effect { return Effect{kind: effectSlow, n: n} }
 func Garbage(i int) Effect { return Effect{kind: effectGarbage, n: i} }
 
 // Oversize (text: oversize=I,BYTES) pads the i-th item of a list's page or event of a watch, counted as by Garbage, with
-// an annotation of that many bytes. It stays a readable object.
+// an annotation of that many bytes, 64 MiB at most. It stays a readable object.
 func Oversize(i, bytes int) Effect { return Effect{kind: effectOversize, n: i, size: bytes} }
 
 // Status (text: the code, for instance 503) answers with a Status of that HTTP code, from 400 to 599. 410 is what a
@@ -121,10 +132,17 @@ func Oversize(i, bytes int) Effect { return Effect{kind: effectOversize, n: i, s
 // inconsistently, and to a watch an ERROR event.
 func Status(code int) Effect { return Effect{kind: effectStatus, n: code} }
 
-// RetryAfter (text: retry-after=N beside the code) returns the effect with a Retry-After of d, in whole seconds. It is for
-// Status, and has no meaning for others.
+// RetryAfter (text: retry-after=N beside the code) returns the effect with a Retry-After of d, rounded up to whole seconds;
+// more than 68 years count as 68. It is for Status, others refuse it.
 func (e Effect) RetryAfter(d time.Duration) Effect {
-	e.retry = int(d / time.Second)
+	switch {
+	case d < 0:
+		e.retry = -1 // which is refused
+	case d > maxCount*time.Second:
+		e.retry = maxCount
+	default:
+		e.retry = int((d + time.Second - 1) / time.Second)
+	}
 	return e
 }
 
@@ -177,8 +195,8 @@ func (f Fault) validate() error {
 		name  string
 		value int
 	}{{"skip", f.Skip}, {"times", f.Times}, {"odds", f.Odds}} {
-		if c.value < 0 {
-			return fmt.Errorf("%s must not be negative, but is %d", c.name, c.value)
+		if c.value < 0 || c.value > maxCount {
+			return fmt.Errorf("%s must be from 0 to %d, but is %d", c.name, maxCount, c.value)
 		}
 	}
 	if err := f.Effect.validate(); err != nil {
@@ -187,7 +205,28 @@ func (f Fault) validate() error {
 	if f.Effect.kind == effectRefuse && !f.Match.zero() {
 		return errors.New("refuse meets connections, so it takes no verbs, resource or page")
 	}
+	if f.Effect.kind != effectRefuse && len(f.verbs()) == 0 {
+		return fmt.Errorf("it meets nothing: %s happens to %s only", f.Effect, strings.Join(f.Effect.verbs(), ", "))
+	}
 	return nil
+}
+
+// verbs are the requests that the fault can meet.
+func (f Fault) verbs() []string {
+	verbs := f.Match.verbs()
+	return slices.DeleteFunc(verbs, func(verb string) bool { return !slices.Contains(f.Effect.verbs(), verb) })
+}
+
+// verbs are the requests that can match, in a slice of their own.
+func (m Match) verbs() []string {
+	verbs := slices.Clone(m.Verbs)
+	if m.Verbs == nil {
+		verbs = slices.Clone(usualVerbs)
+	}
+	if m.Page != AnyPage { // which only lists have
+		verbs = slices.DeleteFunc(verbs, func(verb string) bool { return verb != verbList })
+	}
+	return verbs
 }
 
 func (m Match) zero() bool {
@@ -219,11 +258,14 @@ func (m Match) validate() error {
 	if m.Page < AnyPage || m.Page > LaterPages {
 		return fmt.Errorf("unknown page %d", m.Page)
 	}
+	if len(m.verbs()) == 0 {
+		return fmt.Errorf("only lists have pages, not %s", strings.Join(m.Verbs, ", "))
+	}
 	return nil
 }
 
 func (e Effect) validate() error {
-	least, most := 0, int(^uint(0)>>1)
+	least, most := 0, maxCount
 	switch e.kind {
 	case effectNone:
 		return errors.New("the fault has no effect")
@@ -235,8 +277,8 @@ func (e Effect) validate() error {
 	switch {
 	case e.n < least || e.n > most:
 		return fmt.Errorf("%s: the number must be from %d to %d", e, least, most)
-	case e.kind == effectOversize && e.size < 1:
-		return fmt.Errorf("%s: the size must be at least 1 byte", e)
+	case e.kind == effectOversize && (e.size < 1 || e.size > maxPadding):
+		return fmt.Errorf("%s: the size must be from 1 to %d bytes", e, maxPadding)
 	case e.retry < 0:
 		return fmt.Errorf("%s: the time to retry after must not be negative", e)
 	case e.retry > 0 && e.kind != effectStatus:
@@ -282,8 +324,8 @@ type inquiry struct {
 // matches reports whether the fault is about such a request at all.
 func (f Fault) matches(q inquiry) bool {
 	verbs := f.Verbs
-	if verbs == nil {
-		verbs = []string{verbList, verbWatch, verbWatchList}
+	if verbs == nil { // as Match.verbs has it
+		verbs = usualVerbs
 	}
 	return slices.Contains(verbs, q.verb) &&
 		slices.Contains(f.Effect.verbs(), q.verb) &&

@@ -159,7 +159,7 @@ func TestFaultCounts(t *testing.T) {
 	}
 	inject(t, s, "list 503 skip=2 times=3")
 	require.Equal(t, "..xxx..", met(7))
-	inject(t, s, "list no-bookmarks skip=1")
+	inject(t, s, "no-bookmarks skip=1")
 	inject(t, s, "watch 503")
 	require.Equal(t, "..", met(2))
 	s.Heal()

@@ -49,10 +49,15 @@ var effectWords = []effectWord{
 
 // String is the effect's part of a fault's text.
 func (e Effect) String() string {
+	if e.retry != 0 {
+		return fmt.Sprintf("%s retry-after=%d", e.word(), e.retry)
+	}
+	return e.word()
+}
+
+// word is the effect without the time to retry after.
+func (e Effect) word() string {
 	if e.kind == effectStatus {
-		if e.retry != 0 {
-			return fmt.Sprintf("%d retry-after=%d", e.n, e.retry)
-		}
 		return strconv.Itoa(e.n)
 	}
 	for _, w := range effectWords {
@@ -236,7 +241,7 @@ func (w effectWord) parse(value string, hasValue bool) (Effect, error) {
 func parseNumber(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no number from 0 to %d", text, 1<<31-1)
+		return 0, fmt.Errorf("%q is no number from 0 to %d", text, maxCount)
 	}
 	return int(n), nil
 }

@@ -1,6 +1,7 @@
 package informertest_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +79,17 @@ func TestParseFaultRefuses(t *testing.T) {
 		"slow=1,clean":               `"clean"`,
 		"garbage=0":                  "from 1",
 		"oversize=1":                 "a place and a size",
-		"oversize=1,0":               "at least 1 byte",
+		"oversize=1,0":               "from 1 to 67108864 bytes",
+		"oversize=1,67108865":        "from 1 to 67108864 bytes",
+		"list close":                 "it meets nothing: close happens to watch, watch-list only",
+		"get garbage=1":              "it meets nothing: garbage=1 happens to list, watch, watch-list only",
+		"list no-bookmarks":          "it meets nothing",
+		"watch ignore-watch-list":    "it meets nothing: ignore-watch-list happens to watch-list only",
+		"page=first close":           "it meets nothing: close happens to watch, watch-list only",
+		"watch page=later 410":       "only lists have pages, not watch",
+		"get page=first 500":         "only lists have pages, not get",
+		"503 times=2147483648":       "is no number from 0 to 2147483647",
+		"503 retry-after=2147483648": "is no number from 0 to 2147483647",
 		"hang=1":                     "takes no number",
 		"hang retry-after=1":         "no time to retry after",
 		"503 retry-after=0":          "at least a second",
@@ -105,14 +116,35 @@ func TestInvalidFaultsPanic(t *testing.T) {
 	})
 }
 
-// drawFault draws any valid fault.
+func TestRetryAfterRoundsUp(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                              "429",
+		1:                              "429 retry-after=1",
+		time.Second:                    "429 retry-after=1",
+		time.Second + time.Millisecond: "429 retry-after=2",
+		100 * 365 * 24 * time.Hour:     "429 retry-after=2147483647",
+		math.MaxInt64:                  "429 retry-after=2147483647",
+	} {
+		f := informertest.Fault{Effect: informertest.Status(429).RetryAfter(d)}
+		require.Equal(t, want, f.String())
+		again, err := informertest.ParseFault(want)
+		require.NoError(t, err)
+		require.Equal(t, f, again)
+	}
+	for _, wrong := range []informertest.Effect{informertest.Status(429).RetryAfter(-1), informertest.Hang().RetryAfter(1)} {
+		_, err := informertest.ParseFault(wrong.String())
+		require.Error(t, err, wrong)
+	}
+}
+
+// drawFault draws any fault, also such that are not valid.
 func drawFault(t *rapid.T) informertest.Fault {
-	n := rapid.IntRange(1, 1<<31-1)
+	n := rapid.OneOf(rapid.IntRange(1, 9), rapid.IntRange(1, 64<<20), rapid.Int())
 	effects := []informertest.Effect{
 		informertest.Reset(), informertest.Hang(), informertest.Cut(n.Draw(t, "n") - 1), informertest.CutClean(n.Draw(t, "n")),
 		informertest.Slow(n.Draw(t, "n")), informertest.Garbage(n.Draw(t, "n")), informertest.Oversize(n.Draw(t, "n"), n.Draw(t, "n")),
 		informertest.Status(rapid.IntRange(400, 599).Draw(t, "code")), informertest.ErrorEvent(rapid.IntRange(400, 599).Draw(t, "code")),
-		informertest.Status(429).RetryAfter(time.Duration(rapid.IntRange(0, 99).Draw(t, "seconds")) * time.Second),
+		informertest.Status(429).RetryAfter(time.Duration(rapid.Int64().Draw(t, "retry after"))),
 		informertest.NoBookmarks(), informertest.DropBookmarks(n.Draw(t, "n")), informertest.IgnoreWatchList(), informertest.RefuseWatchList(),
 		informertest.EndlessWatchList(), informertest.CloseWatch(), informertest.Lag(), informertest.Repeat(n.Draw(t, "n")), informertest.Swap(n.Draw(t, "n")),
 	}
@@ -128,19 +160,28 @@ func drawFault(t *rapid.T) informertest.Fault {
 		f.Resource.Version = rapid.StringMatching(`v[0-9=a-z]{1,3}`).Draw(t, "version")
 		f.Resource.Resource = rapid.StringMatching(`[a-z=,]{1,9}`).Draw(t, "resource")
 	}
-	number := rapid.IntRange(0, 1<<31-1)
+	number := rapid.OneOf(rapid.IntRange(0, 9), rapid.IntRange(0, 1<<31-1), rapid.Int())
 	f.Skip, f.Times, f.Odds = number.Draw(t, "skip"), number.Draw(t, "times"), number.Draw(t, "odds")
 	return f
 }
 
+// Each fault that a server takes comes back from its text, and what it does not take has a text with an error.
 func TestFaultsComeBackFromTheirText(t *testing.T) {
+	s := start(t, informertest.Options{InMemory: true})
+	valid := 0
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawFault(t)
 		words := strings.Fields(f.String())
 		got, err := informertest.ParseFault(strings.Join(rapid.Permutation(words).Draw(t, "words"), " "))
-		require.NoError(t, err)
+		if err != nil {
+			require.Panics(t, func() { s.Inject(f) }, f)
+			return
+		}
+		s.Inject(f)()
 		require.Equal(t, f, got)
+		valid++
 	})
+	require.Positive(t, valid)
 }
 
 func FuzzParseFault(f *testing.F) {
