@@ -281,7 +281,7 @@ func (q *Queue) Holds(key string) bool {
 }
 
 // Close gives back what the queue has of its budget. Nothing may be called after
-// it but ResumePoint and Len.
+// it but ResumePoint, Drained and Len.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
