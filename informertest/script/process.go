@@ -25,7 +25,7 @@ type process struct {
 	fuse int // steps until it is killed; 0: never
 	// ran: a run of it has begun.
 	ran bool
-	// unsaved: the last save of a checkpoint in this run has failed.
+	// unsaved: the last save of the checkpoint has failed, in this run or, where this one had nothing to save, before.
 	unsaved bool
 }
 
@@ -65,7 +65,7 @@ func (p *process) ifAlive(do func()) bool {
 func (p *process) began() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ran, p.unsaved = true, false
+	p.ran = true
 }
 
 func (p *process) hasRun() bool {

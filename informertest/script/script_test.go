@@ -218,7 +218,7 @@ wait 5s
 start new
 full 0
 settle`
-	for _, end := range []string{"stop", "full 0\nwait 5s\nstop", "full 0\nstop"} {
+	for _, end := range []string{"stop", "stop\nstart\nstop", "full 0\nwait 5s\nstop", "full 0\nstop"} {
 		result, err := play(t, parse(t, fmt.Sprintf(text, end)), script.Ours)
 		require.NoError(t, err)
 		require.NoError(t, result.Err(), end)
