@@ -94,6 +94,7 @@ func TestFaultLagOfWatches(t *testing.T) {
 		lagging(t, compact, func(t *testing.T, s *informertest.Server, heal func()) {
 			s.Heal()
 			under := follow(t, s, configMapsPath, "resourceVersion", "9", "allowWatchBookmarks", "true", "timeoutSeconds", "3600")
+			synctest.Wait() // until it is under way
 			inject(t, s, "lag")
 			create(t, s, configMap("c", "2", "x")) // 10
 			if compact {
