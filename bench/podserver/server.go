@@ -78,6 +78,7 @@ func Start(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, o) })
 	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, Options{}) })
+	mux.HandleFunc("GET /api/v1/namespaces/kube-system", serveCluster)
 	mux.HandleFunc("GET "+extra.UsagePath, s.serveUsage)
 	s.http = &http.Server{
 		Handler:           mux,
@@ -168,3 +169,10 @@ func (c *counted) Write(p []byte) (int, error) {
 }
 
 func (c *counted) flush() { c.w.(http.Flusher).Flush() }
+
+// serveCluster tells which cluster this is, and that it has whatever version it is asked for.
+func serveCluster(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	// A client that is gone needs no answer.
+	_, _ = w.Write([]byte(`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"podserver"}}`))
+}
