@@ -23,7 +23,17 @@ const testTimeout = 2 * time.Minute
 // inClusters are the tests of a package, with the clusters that they are in.
 type inClusters struct{ *testing.M }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(inClusters{m}) }
+// Client-go never stops to look for new certificates.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(inClusters{m},
+		goleak.IgnoreAnyFunction("k8s.io/client-go/transport.(*dynamicClientCert).run"),
+		goleak.IgnoreAnyFunction("k8s.io/client-go/transport.(*dynamicClientCert).runWorker"),
+		goleak.IgnoreAnyFunction("k8s.io/client-go/transport.(*dynamicClientCert).processNextWorkItem"),
+		goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/util/wait.PollImmediateUntilWithContext.poller.func1.1"),
+		goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/util/wait.PollImmediateUntil"),
+		goleak.IgnoreAnyFunction("k8s.io/client-go/util/workqueue.(*delayingType[...]).waitingLoop"),
+	)
+}
 
 func (m inClusters) Run() (code int) {
 	// Client-go looks for new certificates every five minutes, and offers this.
