@@ -57,7 +57,8 @@ const (
 	// has from 1.32 on). It needs a ListerWatcher of a DynamicListerWatcherFactory.
 	// Where the server refuses it, does not say for 10 s of silence that the set is
 	// complete, or ends two of them before it is, that set is read as in
-	// ListModePaged.
+	// ListModePaged. So it is where only the newest state will do, after a restore of the
+	// server from a backup for instance; that is no Fallback.
 	ListModeWatchList
 )
 
