@@ -552,3 +552,26 @@ func TestNothingIsSavedWhileTheServerIsDown(t *testing.T) {
 		w.requireSaved(s)
 	})
 }
+
+// A save that fails is tried again soon, however long the interval is, and not at
+// every moment.
+func TestASaveThatFailedIsTriedAgainSoon(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		s := &shelf{onSave: func(_ context.Context, n int) error {
+			if n <= 3 {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}}
+		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s, CheckpointInterval: time.Hour})
+		w.run(i)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		s.mu.Lock()
+		require.Equal(t, 4, s.asked)
+		s.mu.Unlock()
+		w.requireSaved(s)
+		require.NoError(t, i.Status().LastError)
+	})
+}

@@ -312,31 +312,38 @@ func (c *checkpointer) covered(resourceVersion string) string {
 	return resourceVersion
 }
 
-// run saves what is worth it until ctx ends.
+// run saves what is worth it until ctx ends. A save that failed is tried again after
+// growing pauses, none longer than the interval.
 func (c *checkpointer) run(ctx context.Context, queue *deltaqueue.Queue) {
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
+	waits := newBackoff(c.reflector.Backoff)
 	for {
 		ticked := false
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			ticked = true
-		case <-c.due:
-		}
-		if !c.worthwhile(queue, ticked) {
-			continue
+		if c.failure == nil {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				ticked = true
+			case <-c.due:
+			}
+			if !c.worthwhile(queue, ticked) {
+				continue
+			}
 		}
 		began := time.Now()
-		pause := c.interval
-		if err := c.save(ctx, queue, false); err == nil {
-			pause = (checkpointShare - 1) * time.Since(began)
+		err := c.save(ctx, queue, false)
+		took := time.Since(began)
+		pause := (checkpointShare - 1) * took
+		if err == nil {
 			c.reflector.forget(c.failure)
 			c.failure = nil
+			waits = newBackoff(c.reflector.Backoff)
 		} else if ctx.Err() == nil {
 			c.reflector.fail(err)
 			c.failure = err
+			pause = min(c.interval, max(pause, waits.delay(0)))
 		}
 		if sleep(ctx, pause) != nil {
 			return

@@ -117,7 +117,8 @@ type InformerConfig struct {
 	Checkpoint CheckpointStore
 
 	// CheckpointInterval is how soon changes are saved. Default: one minute. Where only
-	// the resource version has moved on, the checkpoint is saved ten times less often.
+	// the resource version has moved on, the checkpoint is saved ten times less often. A
+	// save that failed is tried again sooner, after the pauses of Backoff.
 	CheckpointInterval time.Duration
 
 	// CheckpointChanges is the number of changes that are saved sooner, except that
