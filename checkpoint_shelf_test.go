@@ -73,6 +73,13 @@ func (s *shelf) Save(ctx context.Context, write func(io.Writer) error) error {
 	return nil
 }
 
+// attempts is the number of Saves that began, of which saves succeeded.
+func (s *shelf) attempts() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
 // saves is how often it was saved.
 func (s *shelf) saves() int {
 	s.mu.Lock()
