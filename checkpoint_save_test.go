@@ -553,8 +553,7 @@ func TestNothingIsSavedWhileTheServerIsDown(t *testing.T) {
 	})
 }
 
-// A save that fails is tried again soon, however long the interval is, and not at
-// every moment.
+// A save that fails is tried again soon, however long the interval is.
 func TestASaveThatFailedIsTriedAgainSoon(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/listwatch"
@@ -313,11 +315,11 @@ func (c *checkpointer) covered(resourceVersion string) string {
 }
 
 // run saves what is worth it until ctx ends. A save that failed is tried again after
-// growing pauses, none longer than the interval.
+// growing pauses.
 func (c *checkpointer) run(ctx context.Context, queue *deltaqueue.Queue) {
 	tick := time.NewTicker(c.interval)
 	defer tick.Stop()
-	waits := newBackoff(c.reflector.Backoff)
+	waits := c.retries()
 	for {
 		ticked := false
 		if c.failure == nil {
@@ -334,21 +336,26 @@ func (c *checkpointer) run(ctx context.Context, queue *deltaqueue.Queue) {
 		}
 		began := time.Now()
 		err := c.save(ctx, queue, false)
-		took := time.Since(began)
-		pause := (checkpointShare - 1) * took
+		pause := (checkpointShare - 1) * time.Since(began)
 		if err == nil {
 			c.reflector.forget(c.failure)
 			c.failure = nil
-			waits = newBackoff(c.reflector.Backoff)
+			waits = c.retries()
 		} else if ctx.Err() == nil {
 			c.reflector.fail(err)
 			c.failure = err
-			pause = min(c.interval, max(pause, waits.delay(0)))
+			pause = max(pause, waits.Step())
 		}
 		if sleep(ctx, pause) != nil {
 			return
 		}
 	}
+}
+
+// retries are the pauses after saves that failed: an interval in the end, since to write
+// all of a large set in vain costs as much as to write it.
+func (c *checkpointer) retries() *wait.Backoff {
+	return &wait.Backoff{Duration: min(time.Second, c.interval), Factor: 2, Steps: math.MaxInt, Cap: c.interval}
 }
 
 // worthwhile tells whether to save now.

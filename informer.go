@@ -118,7 +118,8 @@ type InformerConfig struct {
 
 	// CheckpointInterval is how soon changes are saved. Default: one minute. Where only
 	// the resource version has moved on, the checkpoint is saved ten times less often. A
-	// save that failed is tried again sooner, after the pauses of Backoff.
+	// save that failed is tried again after a second, and then after pauses that grow to
+	// the interval.
 	CheckpointInterval time.Duration
 
 	// CheckpointChanges is the number of changes that are saved sooner, except that
