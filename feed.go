@@ -58,6 +58,14 @@ type wireFeed struct {
 const watchBuffer = 512
 
 func (s *session) openFeed(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed, error) {
+	if s.shared != nil {
+		return s.openShared(ctx, opts, patience)
+	}
+	return s.openOwn(ctx, opts, patience)
+}
+
+// openOwn opens a watch of the session's own.
+func (s *session) openOwn(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed, error) {
 	if s.wire == nil {
 		return s.openChannel(ctx, opts, patience)
 	}

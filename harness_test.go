@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -59,6 +60,8 @@ type world struct {
 	*informertest.Server
 	// blocked refuses new requests while it is locked.
 	blocked sync.Mutex
+	// watching is the number of watches that are open.
+	watching atomic.Int64
 }
 
 func (w *world) gate(server http.Handler) http.Handler {
@@ -68,6 +71,10 @@ func (w *world) gate(server http.Handler) http.Handler {
 			return
 		}
 		w.blocked.Unlock()
+		if r.URL.Query().Has("watch") {
+			w.watching.Add(1)
+			defer w.watching.Add(-1)
+		}
 		server.ServeHTTP(rw, r)
 	})
 }

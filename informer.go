@@ -195,6 +195,10 @@ type ResourceVersionInformer interface {
 // handler or two, a negative number or duration, an unknown ListMode, a path to prune that
 // makes no sense, a RawObject with a ListerWatcher that decodes.
 func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
+	return newResourceVersionInformer(name, config)
+}
+
+func newResourceVersionInformer(name string, config InformerConfig) *resourceVersionInformer {
 	paths, err := prune.Parse(config.Prune)
 	switch {
 	case name == "":

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/prune"
 )
@@ -84,6 +85,8 @@ type Reflector struct {
 	mode ListMode
 	// prune are the fields to drop while reading off the wire.
 	prune prune.Paths
+	// shared, if set, are the watches that the reflector has in common with others.
+	shared *fanout.Hub[sharedEvent]
 	progress
 }
 
@@ -293,11 +296,17 @@ const minWatchTimeout = 5 * time.Minute
 
 // watchTimeout is random, so that many watches do not end at one time.
 func (r *Reflector) watchTimeout() time.Duration {
+	longest := r.longestWatch()
+	return longest/2 + rand.N(longest/2)
+}
+
+// longestWatch is the longest time for which a watch is asked for.
+func (r *Reflector) longestWatch() time.Duration {
 	least := max(r.MinWatchTimeout, minWatchTimeout)
 	if lw, ok := r.source.(longWatcher); ok {
 		least = max(least, lw.minWatchTimeout())
 	}
-	return least + rand.N(least)
+	return 2 * least
 }
 
 // wireForm is how objects are to be read off the wire, if the source lends it.

@@ -37,13 +37,23 @@ func example(decode string) runtime.Object {
 
 // Ours makes a ResourceVersionInformer. A script in which handlers panic needs utilruntime.ReallyCrash to be false.
 func Ours(s Setup) (*Subject, error) {
+	config, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	i := informer.NewResourceVersionInformer("script", config)
+	return s.subject(i, i.RunWithContext, config.Budget), nil
+}
+
+// config is what the script wants, for an informer of this module.
+func (s Setup) config() (informer.InformerConfig, error) {
 	if s.Media == "protobuf" {
 		s.Client.ContentType = runtime.ContentTypeProtobuf
 		s.Client.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	}
 	factory, err := informer.NewDynamicListerWatcherFactory(s.Client)
 	if err != nil {
-		return nil, err
+		return informer.InformerConfig{}, err
 	}
 	config := informer.InformerConfig{
 		ListerWatcher:      factory.ForResource("", s.Resource),
@@ -83,10 +93,21 @@ func Ours(s Setup) (*Subject, error) {
 	default:
 		config.Handler = s.Handler
 	}
-	i := informer.NewResourceVersionInformer("script", config)
+	return config, nil
+}
+
+// follower is an informer, or one handler of a shared one.
+type follower interface {
+	HasSynced() bool
+	Status() informer.Status
+	LastSyncResourceVersion() string
+}
+
+// subject is an informer of this module that is put to a script.
+func (s Setup) subject(i follower, run func(context.Context), budget *informer.Budget) *Subject {
 	fresh := s.NewProcess
 	return &Subject{
-		Run:       i.RunWithContext,
+		Run:       run,
 		HasSynced: i.HasSynced,
 		Origin: func() (oracle.Run, error) {
 			run := oracle.Run{Known: maps.Collect(s.Storage.All()), IgnoresSynced: s.IgnoreSynced}
@@ -111,7 +132,7 @@ func Ours(s Setup) (*Subject, error) {
 		Idle: func(complete bool) error {
 			return errors.Join(idle(i.Status(), s.Storage.Len()), whole(complete, i.Status(), i.LastSyncResourceVersion()))
 		},
-	}, nil
+	}
 }
 
 // comparing is the BatchHandler that says what is stored before it is told.

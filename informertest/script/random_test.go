@@ -127,3 +127,37 @@ func TestRandomScripts(t *testing.T) {
 		})
 	}
 }
+
+// TestSharedScenarios plays them with a shared informer, for which the oracle's judgement counts, and not how many requests
+// a script expects. Nor does a server that has forgotten make each handler list: another may have the watch that it needs.
+// So what a handler has passed over stays so.
+func TestSharedScenarios(t *testing.T) {
+	survivePanics(t)
+	for _, s := range readScenarios(t) {
+		if name := scenarioName(s); name != "handler-exits" && name != "handler-exits-in-batches" {
+			t.Run(name, func(t *testing.T) {
+				result, err := play(t, s, script.Shared)
+				require.NoError(t, err)
+				result.Missed = nil
+				require.NoError(t, result.Err())
+			})
+		}
+	}
+}
+
+// TestSharedRandomScripts plays a quarter as many with a shared informer.
+func TestSharedRandomScripts(t *testing.T) {
+	survivePanics(t)
+	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+3)/4))
+	rapid.Check(t, func(rt *rapid.T) {
+		s := scripts24h.Draw(rt, "script")
+		result, err := play(t, s, script.Shared)
+		if err == nil {
+			result.Missed = nil
+			err = result.Err()
+		}
+		if err != nil {
+			rt.Fatalf("%v\n\nThe script:\n\n%s", err, s)
+		}
+	})
+}

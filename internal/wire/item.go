@@ -30,6 +30,22 @@ type Item struct {
 	hasAPIVersion, hasKind bool
 }
 
+// Clone returns the item with memory of its own, all in one piece.
+func (i Item) Clone() Item {
+	parts := []*[]byte{&i.Bytes, &i.Namespace, &i.Name, &i.UID, &i.ResourceVersion, &i.APIVersion, &i.Kind}
+	size := 0
+	for _, part := range parts {
+		size += len(*part)
+	}
+	all := make([]byte, 0, size)
+	for _, part := range parts {
+		from := len(all)
+		all = append(all, *part...)
+		*part = all[from:len(all):len(all)]
+	}
+	return i
+}
+
 // ListMeta is what a list says of itself.
 type ListMeta struct {
 	APIVersion, Kind   string

@@ -1,0 +1,353 @@
+package fanout_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/internal/fanout"
+)
+
+// reader reads, and writes down what it was told.
+type reader struct {
+	server *server
+	hub    *fanout.Hub[int]
+	tap    *fanout.Tap[int]
+	at     string
+	told   []int
+	lapses int
+}
+
+func (s *server) reader(t *testing.T, hub *fanout.Hub[int], from int) *reader {
+	r := &reader{server: s, hub: hub, at: s.version(from)}
+	require.NoError(t, r.follow())
+	return r
+}
+
+func (r *reader) follow() (err error) {
+	r.tap, err = r.hub.Follow(context.Background(), r.at, r.server.opener(r.at))
+	return err
+}
+
+// read reads what there is, and no more than most.
+func (r *reader) read(most int) error {
+	for range most {
+		e, err := r.tap.Take()
+		switch {
+		case errors.Is(err, fanout.ErrNothing):
+			return nil
+		case err != nil:
+			if errors.Is(err, fanout.ErrLapsed) {
+				r.lapses++
+			} else if !errors.Is(err, io.EOF) {
+				return err
+			}
+			r.at = r.tap.ResourceVersion()
+			r.tap.Close()
+			if err := r.follow(); err != nil {
+				return err
+			}
+		default:
+			r.told = append(r.told, e.Value)
+		}
+	}
+	return nil
+}
+
+// sequence is from+1 … to.
+func sequence(from, to int) (all []int) {
+	for n := from + 1; n <= to; n++ {
+		all = append(all, n)
+	}
+	return all
+}
+
+const all = 1 << 30
+
+func TestOneWatch(t *testing.T) {
+	for name, version := range map[string]func(int) string{"ordered": numbers, "opaque": opaque} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, hub := newServer(version, 10), fanout.New[int](fanout.Options{})
+				a := s.reader(t, hub, 0)
+				b := s.reader(t, hub, 0)
+				s.write(5)
+				synctest.Wait()
+				c := s.reader(t, hub, 3) // is still held
+				for _, r := range []*reader{a, b, c} {
+					require.NoError(t, r.read(all))
+				}
+				open, opened := s.counts()
+				require.Equal(t, 1, open)
+				require.Equal(t, 1, opened)
+				require.Equal(t, sequence(0, 5), a.told)
+				require.Equal(t, sequence(0, 5), b.told)
+				require.Equal(t, sequence(3, 5), c.told)
+
+				a.tap.Close() // who has opened it
+				s.write(1)
+				synctest.Wait()
+				require.NoError(t, b.read(all))
+				require.Equal(t, sequence(0, 6), b.told)
+				b.tap.Close()
+				require.Equal(t, 1, hub.Watches())
+				c.tap.Close()
+				require.Zero(t, hub.Watches())
+				open, _ = s.counts()
+				require.Zero(t, open)
+				hub.Wait()
+			})
+		})
+	}
+}
+
+// Who begins where no watch is any more has his own until it has come to where the others are.
+func TestWatchesJoin(t *testing.T) {
+	for name, version := range map[string]func(int) string{"ordered": numbers, "opaque": opaque} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, hub := newServer(version, 10), fanout.New[int](fanout.Options{})
+				a := s.reader(t, hub, 0)
+				s.write(100)
+				synctest.Wait()
+				require.NoError(t, a.read(all))
+				b := s.reader(t, hub, 20)
+				synctest.Wait()
+				_, opened := s.counts()
+				require.Equal(t, 2, opened)
+				require.Equal(t, 1, hub.Watches())
+				s.write(3)
+				synctest.Wait()
+				require.NoError(t, a.read(all))
+				require.NoError(t, b.read(all))
+				require.Equal(t, sequence(0, 103), a.told)
+				require.Equal(t, sequence(20, 103), b.told)
+				a.tap.Close()
+				b.tap.Close()
+				hub.Wait()
+			})
+		})
+	}
+}
+
+// A reader that is behind holds the others up for a moment, and then goes its own way until it has caught up.
+func TestASlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hub := newServer(numbers, 100), fanout.New[int](fanout.Options{Most: 1000, Kept: 300})
+		fast, slow := s.reader(t, hub, 0), s.reader(t, hub, 0)
+		s.write(50)
+		began := time.Now()
+		for require.NoError(t, fast.read(all)); len(fast.told) < 50; require.NoError(t, fast.read(all)) {
+			select {
+			case <-fast.tap.Ready():
+			case <-time.After(time.Second):
+				t.Fatalf("held up: %v", fast.told)
+			}
+		}
+		require.Equal(t, 100*time.Millisecond, time.Since(began))
+		require.NoError(t, slow.read(1))
+		require.Equal(t, 1, slow.lapses)
+		require.NoError(t, slow.read(5))
+		synctest.Wait()
+		require.Equal(t, 2, hub.Watches())
+		for range 50 {
+			require.NoError(t, slow.read(3))
+			synctest.Wait()
+		}
+		require.Equal(t, sequence(0, 50), slow.told)
+		require.Equal(t, 1, slow.lapses)
+		require.Equal(t, 1, hub.Watches(), "it has caught up")
+		fast.tap.Close()
+		slow.tap.Close()
+		hub.Wait()
+	})
+}
+
+// While nobody waits for more, a watch is read no faster than its readers read, and none lapses.
+func TestBackpressure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hub := newServer(numbers, 100), fanout.New[int](fanout.Options{Most: 1000})
+		w := s.watch(s.version(0)).(*stream)
+		a := &reader{server: s, hub: hub, tap: hub.Adopt(w, s.version(0))}
+		b := s.reader(t, hub, 0)
+		s.write(200)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.LessOrEqual(t, w.at, 11)
+		for len(a.told) < 200 || len(b.told) < 200 {
+			require.NoError(t, a.read(1))
+			require.NoError(t, b.read(1))
+			synctest.Wait()
+		}
+		require.Zero(t, a.lapses+b.lapses)
+		a.tap.Close()
+		b.tap.Close()
+		hub.Wait()
+	})
+}
+
+func TestAWatchThatIsDoubtedIsNotJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hub := newServer(numbers, 10), fanout.New[int](fanout.Options{})
+		a, b := s.reader(t, hub, 0), s.reader(t, hub, 0)
+		a.tap.Doubt()
+		a.tap.Close()
+		require.NoError(t, a.follow())
+		_, opened := s.counts()
+		require.Equal(t, 2, opened)
+		s.write(1) // it was alive all the same
+		synctest.Wait()
+		require.NoError(t, a.read(all))
+		require.NoError(t, b.read(all))
+		require.Equal(t, 1, hub.Watches())
+		require.Equal(t, []int{1}, a.told)
+		require.Equal(t, []int{1}, b.told)
+		a.tap.Close()
+		b.tap.Close()
+		hub.Wait()
+	})
+}
+
+// A watch of the objects that there are is nobody else's.
+func TestAWatchWithoutAVersionIsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hub := newServer(numbers, 10), fanout.New[int](fanout.Options{})
+		for _, resourceVersion := range []string{"", "0"} {
+			a, b := hub.Adopt(s.watch(s.version(0)), resourceVersion), s.reader(t, hub, 0)
+			s.write(1)
+			synctest.Wait()
+			require.Equal(t, 2, hub.Watches())
+			tap, err := hub.Follow(t.Context(), resourceVersion, s.opener(s.version(0)))
+			require.NoError(t, err)
+			require.Equal(t, 3, hub.Watches())
+			tap.Close()
+			a.Close()
+			b.tap.Close()
+		}
+		hub.Wait()
+	})
+}
+
+func TestWhatCanNotBeOpened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hub := newServer(numbers, 10), fanout.New[int](fanout.Options{})
+		var waiting sync.WaitGroup
+		waiting.Go(func() {
+			_, err := hub.Follow(t.Context(), s.version(0), func() (fanout.Watch[int], error) {
+				time.Sleep(time.Minute)
+				return nil, io.ErrUnexpectedEOF
+			})
+			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		})
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := hub.Follow(ctx, s.version(0), nil)
+		require.ErrorIs(t, err, context.Canceled)
+
+		began := time.Now()
+		a := s.reader(t, hub, 0)
+		require.Equal(t, time.Second, time.Since(began))
+		waiting.Wait()
+		a.tap.Close()
+		hub.Wait()
+	})
+}
+
+// Whatever the readers, the watches and the time do, each reader is told all that follows where it began, in order and once.
+func TestNobodyMissesAnything(t *testing.T) {
+	for seed := range uint64(120) {
+		for _, version := range []func(int) string{numbers, opaque} {
+			synctest.Test(t, func(t *testing.T) { require.NoError(t, anyDay(seed, version), "seed %d", seed) })
+		}
+	}
+}
+
+func anyDay(seed uint64, version func(int) string) error {
+	dice := rand.New(rand.NewPCG(seed, 0))
+	s := newServer(version, 1+dice.IntN(200))
+	hub := fanout.New[int](fanout.Options{Most: 1 + dice.IntN(2000), Kept: 1 + dice.IntN(500)})
+	type person struct {
+		*reader
+		from, pace int
+	}
+	var people []*person
+	leave := func(i int) {
+		people[i].tap.Close()
+		people = append(people[:i], people[i+1:]...)
+	}
+	for range 300 {
+		switch n := dice.IntN(100); {
+		case n < 30:
+			s.write(dice.IntN(30))
+		case n < 34 && len(people) < 6:
+			from := dice.IntN(s.history + 1)
+			if dice.IntN(2) == 0 {
+				from = s.history
+			}
+			r := &reader{server: s, hub: hub, at: s.version(from)}
+			if err := r.follow(); err != nil {
+				return err
+			}
+			people = append(people, &person{r, from, 1 + dice.IntN(40)})
+		case n < 36 && len(people) > 0:
+			leave(dice.IntN(len(people)))
+		case n < 38:
+			s.endAll()
+		case n < 40 && len(people) > 0:
+			p := people[dice.IntN(len(people))]
+			p.tap.Doubt()
+		case n < 70 && len(people) > 0:
+			p := people[dice.IntN(len(people))]
+			if err := p.read(p.pace); err != nil {
+				return err
+			}
+		case n < 85:
+			synctest.Wait()
+		default:
+			time.Sleep(time.Duration(dice.IntN(200)) * time.Millisecond)
+		}
+	}
+	for round := 0; ; round++ {
+		if round < 3 {
+			s.write(1) // by which the last watches join
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		missing := 0
+		for _, p := range people {
+			if err := p.read(all); err != nil {
+				return err
+			}
+			missing += s.history - p.from - len(p.told)
+		}
+		if missing == 0 || round == 1000 {
+			break
+		}
+	}
+	synctest.Wait()
+	for _, p := range people {
+		if want := sequence(p.from, s.history); fmt.Sprint(p.told) != fmt.Sprint(want) {
+			return fmt.Errorf("from %d of %d was told %v", p.from, s.history, p.told)
+		}
+	}
+	if open := hub.Watches(); open > 1 {
+		return fmt.Errorf("%d watches for %d readers", open, len(people))
+	}
+	for len(people) > 0 {
+		leave(0)
+	}
+	hub.Wait()
+	if open, _ := s.counts(); open != 0 {
+		return fmt.Errorf("%d watches are open", open)
+	}
+	return nil
+}

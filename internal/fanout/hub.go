@@ -1,0 +1,179 @@
+package fanout
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Event is one event of a watch.
+type Event[T any] struct {
+	Value T
+	// Bytes is what Value takes in memory, about.
+	Bytes int
+	// ResourceVersion is where the watch is after the event; empty if that is not known.
+	ResourceVersion string
+}
+
+// Watch is a watch that is open.
+type Watch[T any] interface {
+	// Next waits for the next event. An error ends the watch.
+	Next() (Event[T], error)
+	// Stop makes Next return, which may be under way, and any later one, and returns at
+	// once. It may be called more than once, and after Close.
+	Stop()
+	// Close is called once, when Next will not be called again.
+	Close()
+}
+
+// Options of a Hub. The zero value is the default.
+type Options struct {
+	// Most is how many bytes of events a trunk holds for readers that are behind. One
+	// event passes whatever its size. Default: 256 KiB.
+	Most int
+	// Kept is how many bytes of events that everybody has read a trunk holds for those
+	// who come: no more than 16 events, and half of Most. Default: 16 KiB.
+	Kept int
+	// Patience is for how long a reader that is behind may hold up others, each time. Default:
+	// 100 ms.
+	Patience time.Duration
+}
+
+// keptEvents is the most events that are held for those who come.
+const keptEvents = 16
+
+func (o Options) withDefaults() Options {
+	if o.Most == 0 {
+		o.Most = 256 << 10
+	}
+	if o.Kept == 0 {
+		o.Kept = 16 << 10
+	}
+	o.Kept = min(o.Kept, o.Most/2)
+	if o.Patience == 0 {
+		o.Patience = 100 * time.Millisecond
+	}
+	return o
+}
+
+// Hub is for the watches of one set of objects. It is safe for concurrent use.
+type Hub[T any] struct {
+	options Options
+
+	mu sync.Mutex
+	// trunks are those that are read and have a place in the order of versions.
+	trunks []*trunk[T]
+	// reading is the number of all that are read.
+	reading int
+	// opening is closed when a watch was opened, or could not be; nil while nobody opens one.
+	opening chan struct{}
+	// pumps has a goroutine for each trunk that is read.
+	pumps sync.WaitGroup
+}
+
+// New returns a hub without watches.
+func New[T any](o Options) *Hub[T] { return &Hub[T]{options: o.withDefaults()} }
+
+// Follow returns a reader of what follows resourceVersion: of a watch that has it, or else
+// of the one that open opens, from there. Who comes while another opens one waits for that, for
+// a second. The error is that of open, or context.Cause of ctx.
+func (h *Hub[T]) Follow(ctx context.Context, resourceVersion string, open func() (Watch[T], error)) (*Tap[T], error) {
+	late := time.NewTimer(openingPatience)
+	defer late.Stop()
+	for isLate := false; ; {
+		tap, others, done := h.joinOrOpen(resourceVersion, isLate)
+		switch {
+		case tap != nil:
+			return tap, nil
+		case others == nil:
+			defer done()
+			w, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return h.Adopt(w, resourceVersion), nil
+		}
+		select {
+		case <-others:
+		case <-late.C:
+			isLate = true
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// openingPatience is how long somebody waits for a watch that another opens.
+const openingPatience = time.Second
+
+// joinOrOpen returns a reader of a watch that has what follows resourceVersion, or else what
+// to wait for, which is closed when another has opened a watch; or neither: then the caller
+// opens one, and calls done.
+func (h *Hub[T]) joinOrOpen(resourceVersion string, late bool) (tap *Tap[T], others <-chan struct{}, done func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t, next, ok := h.findLocked(resourceVersion, nil); ok {
+		tap = newTap(h, resourceVersion)
+		tap.after = resourceVersion
+		t.attachLocked(tap, next)
+		return tap, nil, nil
+	}
+	if h.opening != nil && !late {
+		return nil, h.opening, nil
+	}
+	opening := make(chan struct{})
+	h.opening = opening
+	return nil, nil, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.opening == opening {
+			h.opening = nil
+		}
+		close(opening)
+	}
+}
+
+// Adopt returns a reader of w, a watch that begins after resourceVersion, and reads and
+// closes w from now on, which others may join.
+func (h *Hub[T]) Adopt(w Watch[T], resourceVersion string) *Tap[T] {
+	t := newTrunk(h, w, resourceVersion)
+	tap := newTap(h, resourceVersion)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t.attachLocked(tap, t.first)
+	h.reading++
+	h.pumps.Go(t.pump)
+	if !t.orderless {
+		h.trunks = append(h.trunks, t)
+		t.joinOtherLocked()
+	}
+	return tap
+}
+
+// Watches is the number of watches that are read.
+func (h *Hub[T]) Watches() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.reading
+}
+
+// Wait waits until every watch is closed. Every Tap has to be closed before.
+func (h *Hub[T]) Wait() { h.pumps.Wait() }
+
+// findLocked finds a trunk that has what follows a resource version, other than
+// except, and the number of the first event.
+func (h *Hub[T]) findLocked(resourceVersion string, except *trunk[T]) (t *trunk[T], next int64, ok bool) {
+	for _, t := range h.trunks {
+		if t == except || t.doubted {
+			continue
+		}
+		if next, ok := t.seek(resourceVersion); ok {
+			return t, next, true
+		}
+	}
+	return nil, 0, false
+}
+
+// isOrderless reports whether a watch from a resource version begins with the objects
+// that there are, in no order.
+func isOrderless(resourceVersion string) bool { return resourceVersion == "" || resourceVersion == "0" }

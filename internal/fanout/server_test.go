@@ -1,0 +1,122 @@
+package fanout_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/rvinformer/informer/internal/fanout"
+)
+
+// server has a history of events, whose values count from 1, and watches of it.
+type server struct {
+	// version is the resource version of an event, and version(0) that before the first.
+	version func(n int) string
+	size    int
+
+	mu      sync.Mutex
+	history int
+	grown   chan struct{} // closed when there is more
+	open    int
+	opened  int
+	// ends ends the watches that are open.
+	ends chan struct{}
+}
+
+func newServer(version func(int) string, size int) *server {
+	return &server{version: version, size: size, grown: make(chan struct{}), ends: make(chan struct{})}
+}
+
+func numbers(n int) string { return strconv.Itoa(1000 + 2*n) }
+func opaque(n int) string  { return fmt.Sprintf("v-%x", n*7919) }
+
+func (s *server) write(events int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history += events
+	close(s.grown)
+	s.grown = make(chan struct{})
+}
+
+func (s *server) endAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.ends)
+	s.ends = make(chan struct{})
+}
+
+func (s *server) numberOf(resourceVersion string) int {
+	for n := 0; ; n++ {
+		if s.version(n) == resourceVersion {
+			return n
+		}
+	}
+}
+
+func (s *server) watch(resourceVersion string) fanout.Watch[int] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+	s.opened++
+	ctx, stop := context.WithCancel(context.Background())
+	return &stream{server: s, at: s.numberOf(resourceVersion), ends: s.ends, ctx: ctx, stop: stop}
+}
+
+// opener is what Follow is given.
+func (s *server) opener(resourceVersion string) func() (fanout.Watch[int], error) {
+	return func() (fanout.Watch[int], error) { return s.watch(resourceVersion), nil }
+}
+
+func (s *server) counts() (open, opened int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open, s.opened
+}
+
+type stream struct {
+	server *server
+	at     int
+	ends   chan struct{}
+	ctx    context.Context
+	stop   context.CancelFunc
+	closed bool
+}
+
+func (w *stream) Stop() { w.stop() }
+
+func (w *stream) Close() {
+	w.stop()
+	if w.closed {
+		panic("closed twice")
+	}
+	w.closed = true
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.server.open--
+}
+
+var errStopped = errors.New("stopped")
+
+func (w *stream) Next() (fanout.Event[int], error) {
+	for {
+		w.server.mu.Lock()
+		history, grown := w.server.history, w.server.grown
+		w.server.mu.Unlock()
+		switch {
+		case w.ctx.Err() != nil:
+			return fanout.Event[int]{}, errStopped
+		case w.at < history:
+			w.at++
+			return fanout.Event[int]{Value: w.at, Bytes: w.server.size, ResourceVersion: w.server.version(w.at)}, nil
+		}
+		select {
+		case <-grown:
+		case <-w.ends:
+			return fanout.Event[int]{}, io.EOF
+		case <-w.ctx.Done():
+		}
+	}
+}

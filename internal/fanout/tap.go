@@ -1,0 +1,128 @@
+package fanout
+
+import (
+	"errors"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+var (
+	// ErrNothing says that there is nothing to read yet.
+	ErrNothing = errors.New("nothing yet")
+	// ErrLapsed says that a reader was too slow for the others: he goes on with a watch
+	// of his own, from his ResourceVersion.
+	ErrLapsed = errors.New("too slow for the others")
+)
+
+// Tap is one reader. Its methods but Ready belong to one goroutine.
+type Tap[T any] struct {
+	hub *Hub[T]
+	// ready has an entry when there may be something to read.
+	ready chan struct{}
+	// at is where the reader is.
+	at string
+
+	// The rest belongs to the hub's lock.
+
+	// trunk is nil for who has lapsed.
+	trunk *trunk[T]
+	// next is the number of the next event of trunk, after the backlog.
+	next int64
+	// backlog are events of a trunk that was left.
+	backlog []Event[T]
+	// after, if set, is from where on the reader is on trunk: what is not newer he has
+	// from elsewhere.
+	after string
+}
+
+func newTap[T any](h *Hub[T], resourceVersion string) *Tap[T] {
+	return &Tap[T]{hub: h, ready: make(chan struct{}, 1), at: resourceVersion}
+}
+
+// Ready is sent to when there may be something to Take, where Take has returned ErrNothing.
+func (r *Tap[T]) Ready() <-chan struct{} { return r.ready }
+
+// Take returns the next event. The error is ErrNothing, ErrLapsed or that of the watch.
+// Value is shared with other readers.
+func (r *Tap[T]) Take() (Event[T], error) {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	e, err := r.takeLocked()
+	if err == nil {
+		r.at = later(r.at, e.ResourceVersion)
+	}
+	return e, err
+}
+
+func (r *Tap[T]) takeLocked() (e Event[T], err error) {
+	if len(r.backlog) > 0 {
+		e, r.backlog = r.backlog[0], r.backlog[1:]
+		return e, nil
+	}
+	t := r.trunk
+	if t == nil {
+		return e, ErrLapsed
+	}
+	for r.next < t.last() {
+		e = t.events[r.next-t.first]
+		if r.next++; r.next == t.last() {
+			t.dropLocked()
+		}
+		t.movedLocked()
+		if !r.knows(e.ResourceVersion) {
+			return e, nil
+		}
+	}
+	if t.ended != nil {
+		return e, t.ended
+	}
+	return Event[T]{}, ErrNothing
+}
+
+// knows reports whether the reader has an event from elsewhere.
+func (r *Tap[T]) knows(resourceVersion string) bool {
+	order, err := resourceversion.CompareResourceVersion(resourceVersion, r.after)
+	return err == nil && order <= 0
+}
+
+// ResourceVersion is where the reader is: that of the last event that had one.
+func (r *Tap[T]) ResourceVersion() string { return r.at }
+
+// Doubt keeps others from joining the watch that is read, which may be broken, until it
+// brings something.
+func (r *Tap[T]) Doubt() {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	if r.trunk != nil {
+		r.trunk.doubted = true
+	}
+}
+
+// Close ends the reading, and the watch if nobody else reads it: it is closed then.
+func (r *Tap[T]) Close() {
+	r.hub.mu.Lock()
+	t := r.trunk
+	r.backlog, r.trunk = nil, nil
+	last := false
+	if t != nil {
+		t.detachLocked(r)
+		last = len(t.taps) == 0
+	}
+	r.hub.mu.Unlock()
+	if last {
+		<-t.done
+	}
+}
+
+func (r *Tap[T]) lapseLocked() {
+	r.trunk.detachLocked(r)
+	r.trunk = nil
+	r.wakeLocked()
+}
+
+func (r *Tap[T]) wakeLocked() {
+	select {
+	case r.ready <- struct{}{}:
+	default:
+	}
+}

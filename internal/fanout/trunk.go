@@ -1,0 +1,286 @@
+package fanout
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// trunk is one watch and its newest events. All but watch belongs to the hub's lock.
+type trunk[T any] struct {
+	hub   *Hub[T]
+	watch Watch[T]
+
+	// events are those that are held, of which the first has the number first; before
+	// is the resource version before it.
+	events []Event[T]
+	first  int64
+	before string
+	bytes  int
+	// orderless tells that the watch has no place in the order of others.
+	orderless bool
+
+	// doubted tells that somebody takes the watch for broken. It is not, once it brings
+	// something.
+	doubted bool
+
+	// taps are the readers, and where they are.
+	taps map[*Tap[T]]struct{}
+	// ended is what the watch ended with, nil while it is read.
+	ended error
+	// moved is sent to when a reader has read, come or gone.
+	moved chan struct{}
+	// done is closed when the watch is closed.
+	done chan struct{}
+}
+
+func newTrunk[T any](h *Hub[T], w Watch[T], resourceVersion string) *trunk[T] {
+	return &trunk[T]{
+		hub:       h,
+		watch:     w,
+		before:    resourceVersion,
+		orderless: isOrderless(resourceVersion),
+		taps:      map[*Tap[T]]struct{}{},
+		moved:     make(chan struct{}, 1),
+		done:      make(chan struct{}),
+	}
+}
+
+// pump reads the watch until it ends, or nobody wants it any more.
+func (t *trunk[T]) pump() {
+	defer close(t.done)
+	defer t.watch.Close()
+	defer t.leave()
+	for {
+		e, err := t.watch.Next()
+		if err != nil {
+			t.end(err)
+			return
+		}
+		if !t.put(e) {
+			return
+		}
+	}
+}
+
+func (t *trunk[T]) leave() {
+	t.hub.mu.Lock()
+	defer t.hub.mu.Unlock()
+	t.hub.reading--
+}
+
+func (t *trunk[T]) end(err error) {
+	t.hub.mu.Lock()
+	defer t.hub.mu.Unlock()
+	t.ended = err
+	t.leaveHubLocked()
+	t.wakeLocked()
+}
+
+// put adds an event, when there is room for it. It reports whether the watch is to be
+// read further.
+func (t *trunk[T]) put(e Event[T]) bool {
+	t.hub.mu.Lock()
+	defer t.hub.mu.Unlock()
+	t.events = append(t.events, e)
+	t.bytes += e.Bytes
+	t.doubted = false
+	t.wakeLocked()
+	t.joinOtherLocked()
+	t.makeRoomLocked()
+	return len(t.taps) > 0
+}
+
+// makeRoomLocked drops what was read, and waits for who has not.
+func (t *trunk[T]) makeRoomLocked() {
+	var patience <-chan time.Time
+	for len(t.taps) > 0 {
+		t.dropLocked()
+		if t.bytes <= t.hub.options.Most || len(t.events) <= 1 {
+			return
+		}
+		if !t.anyWaitsLocked() {
+			patience = nil
+		} else if patience == nil {
+			timer := time.NewTimer(t.hub.options.Patience)
+			defer timer.Stop()
+			patience = timer.C
+		}
+		if t.waitLocked(patience) {
+			t.lapseLocked()
+			patience = nil
+		}
+	}
+}
+
+// waitLocked waits until a reader has read, come or gone, or reports that there is no
+// more patience with those who are behind.
+func (t *trunk[T]) waitLocked(patience <-chan time.Time) (late bool) {
+	t.hub.mu.Unlock()
+	defer t.hub.mu.Lock()
+	select {
+	case <-t.moved:
+		return false
+	case <-patience:
+		return true
+	}
+}
+
+// anyWaitsLocked reports whether a reader waits for more, and so is held up by those
+// who are behind.
+func (t *trunk[T]) anyWaitsLocked() bool {
+	for tap := range t.taps {
+		if tap.next == t.last() {
+			return true
+		}
+	}
+	return false
+}
+
+// dropLocked drops what everybody has read, but the newest of it.
+func (t *trunk[T]) dropLocked() {
+	read := t.last()
+	for tap := range t.taps {
+		read = min(read, tap.next)
+	}
+	n := 0
+	for ; t.first+int64(n) < read && (t.bytes > t.hub.options.Kept || len(t.events)-n > keptEvents); n++ {
+		t.bytes -= t.events[n].Bytes
+		t.before = later(t.before, t.events[n].ResourceVersion)
+	}
+	t.events = slices.Delete(t.events, 0, n)
+	t.first += int64(n)
+}
+
+// lapseLocked lets go of who has not read the first event, if others wait for more.
+func (t *trunk[T]) lapseLocked() {
+	if !t.anyWaitsLocked() {
+		return
+	}
+	for tap := range t.taps {
+		if tap.next == t.first {
+			tap.lapseLocked()
+		}
+	}
+}
+
+// last is the number after that of the newest event.
+func (t *trunk[T]) last() int64 { return t.first + int64(len(t.events)) }
+
+// joinOtherLocked moves the readers to another trunk, if that has what follows.
+func (t *trunk[T]) joinOtherLocked() {
+	if t.orderless {
+		return
+	}
+	at := t.at()
+	other, next, ok := t.hub.findLocked(at, t)
+	if !ok {
+		return
+	}
+	for tap := range t.taps {
+		for _, e := range t.events[tap.next-t.first:] {
+			if !tap.knows(e.ResourceVersion) {
+				tap.backlog = append(tap.backlog, e)
+			}
+		}
+		tap.after = later(tap.after, at) // who has joined may be further on
+		other.attachLocked(tap, next)
+	}
+	clear(t.taps)
+	t.leaveHubLocked()
+	t.watch.Stop()
+}
+
+// seek returns the number of the first event after a resource version, if the trunk
+// has all that follow it, or will have.
+func (t *trunk[T]) seek(resourceVersion string) (next int64, ok bool) {
+	if isOrderless(resourceVersion) {
+		return 0, false
+	}
+	if order, err := resourceversion.CompareResourceVersion(t.before, resourceVersion); err == nil {
+		if order > 0 || t.isBehind(resourceVersion) {
+			return 0, false
+		}
+		return t.first, true // the Tap passes over what it has
+	}
+	// Only the same version is known to be the same place. Where it comes twice, the
+	// first is taken: what follows may be told twice then, and nothing is missed.
+	if t.before == resourceVersion {
+		return t.first, true
+	}
+	i := slices.IndexFunc(t.events, func(e Event[T]) bool { return e.ResourceVersion == resourceVersion })
+	return t.first + int64(i) + 1, i >= 0
+}
+
+// isBehind reports whether the watch has not come to a resource version because somebody
+// has not read what came before.
+func (t *trunk[T]) isBehind(resourceVersion string) bool {
+	order, err := resourceversion.CompareResourceVersion(t.at(), resourceVersion)
+	return err == nil && order < 0 && t.unread()
+}
+
+// unread reports whether there is something that not everybody has read.
+func (t *trunk[T]) unread() bool {
+	for tap := range t.taps {
+		if tap.next < t.last() {
+			return true
+		}
+	}
+	return false
+}
+
+// at is where the watch is.
+func (t *trunk[T]) at() string {
+	at := t.before
+	for _, e := range t.events {
+		at = later(at, e.ResourceVersion)
+	}
+	return at
+}
+
+func (t *trunk[T]) attachLocked(tap *Tap[T], next int64) {
+	tap.trunk, tap.next = t, next
+	t.taps[tap] = struct{}{}
+	tap.wakeLocked()
+	t.movedLocked()
+}
+
+// detachLocked lets a reader go. The trunk is stopped when that was the last one.
+func (t *trunk[T]) detachLocked(tap *Tap[T]) {
+	delete(t.taps, tap)
+	if len(t.taps) == 0 {
+		t.leaveHubLocked()
+		t.watch.Stop()
+	}
+	t.movedLocked()
+}
+
+// leaveHubLocked keeps others from joining.
+func (t *trunk[T]) leaveHubLocked() {
+	t.hub.trunks = slices.DeleteFunc(t.hub.trunks, func(other *trunk[T]) bool { return other == t })
+}
+
+func (t *trunk[T]) movedLocked() {
+	select {
+	case t.moved <- struct{}{}:
+	default:
+	}
+}
+
+func (t *trunk[T]) wakeLocked() {
+	for tap := range t.taps {
+		tap.wakeLocked()
+	}
+}
+
+// later is the resource version of two, one after the other, at which a watch is then.
+func later(a, b string) string {
+	if b == "" {
+		return a
+	}
+	if order, err := resourceversion.CompareResourceVersion(a, b); err == nil && order > 0 {
+		return a // out of order
+	}
+	return b
+}

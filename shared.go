@@ -1,0 +1,343 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/fanout"
+)
+
+// SharedResourceVersionInformer is a ResourceVersionInformer with any number of handlers,
+// which come and go while it runs, and one watch for all of them.
+//
+// Each handler is told what it would be told by an informer of its own: it has its own
+// Storage, its own synced state, and its own acknowledgement, and what it fails with, or
+// is slow with, is its own affair. Each lists for itself, whenever it is added, since there is
+// no cache that it could be told from: it is told of each object, in the initial list, then of
+// its changes since, and misses no deletion. What it remembers is its own as well. (A handler that was added takes what a set of its own takes
+// in a ResourceVersionStorage, about 40 bytes for each object.)
+//
+// The watch is read at the pace of the fastest handler. One that falls behind by more than
+// 256 KiB of events, when another waits for more, gets a watch of its own after 100 ms, and is
+// back on the common one when it has caught up. What waits for the handlers counts in the
+// Budget, which they share: a slow one may use it up, and then the others are handed one object
+// at a time, but never none. Handlers with a HandlerConfig.Budget have one of their own.
+//
+// Its methods may be called at any time, from several goroutines, and from handlers.
+type SharedResourceVersionInformer struct {
+	name    string
+	config  InformerConfig
+	watches *fanout.Hub[sharedEvent]
+	// reflector is for reports that are no handler's.
+	reflector *Reflector
+	synced    chan struct{}
+	// goroutines are those of Run.
+	goroutines sync.WaitGroup
+
+	mu       sync.Mutex
+	handlers []*HandlerRegistration
+	added    int
+	running  bool
+	// ctx is that of Run, nil when it is not under way or ends.
+	ctx context.Context
+}
+
+var _ ResourceVersionInformer = &SharedResourceVersionInformer{}
+
+// HandlerConfig is one handler of a SharedResourceVersionInformer. One of Handler and
+// BatchHandler is required. The fields are those of InformerConfig.
+type HandlerConfig struct {
+	// Name is for logs, together with that of the informer. Default: its number.
+	Name string
+
+	Handler      ResourceEventHandler
+	BatchHandler BatchHandler
+
+	// Storage is what this handler was told, and Checkpoint keeps it. They are for this
+	// handler alone.
+	Storage    *ResourceVersionStorage
+	Checkpoint CheckpointStore
+
+	// Workers, MaxBatch, Budget and ErrorHandler are, where they are zero, those of the
+	// informer's configuration.
+	Workers      int
+	MaxBatch     int
+	Budget       *Budget
+	ErrorHandler WatchErrorHandler
+}
+
+// NewSharedResourceVersionInformer returns an informer without handlers; name is for logs.
+// Of config, what is about a handler belongs to HandlerConfig. It panics on a configuration that can not
+// work, as NewResourceVersionInformer does, and if config has a Handler, a BatchHandler, a
+// Storage, a Checkpoint or an ExtraStore.
+func NewSharedResourceVersionInformer(name string, config InformerConfig) *SharedResourceVersionInformer {
+	for _, own := range []struct {
+		field string
+		set   bool
+	}{
+		{"Handler", config.Handler != nil},
+		{"BatchHandler", config.BatchHandler != nil},
+		{"Storage", config.Storage != nil},
+		{"Checkpoint", config.Checkpoint != nil},
+		{"ExtraStore", config.ExtraStore != nil},
+	} {
+		if own.set {
+			panic(fmt.Sprintf("shared informer %q: %s is one handler's: see AddHandler", name, own.field))
+		}
+	}
+	checked := config
+	checked.Handler = ResourceEventHandlerFuncs{}
+	return &SharedResourceVersionInformer{
+		name:      name,
+		config:    config,
+		watches:   fanout.New[sharedEvent](fanout.Options{}),
+		reflector: newResourceVersionInformer(name, checked).reflector,
+		synced:    make(chan struct{}),
+	}
+}
+
+// AddEventHandler is AddHandler for a handler with the informer's configuration.
+func (s *SharedResourceVersionInformer) AddEventHandler(handler ResourceEventHandler) (*HandlerRegistration, error) {
+	return s.AddHandler(HandlerConfig{Handler: handler})
+}
+
+// AddHandler adds a handler, which is told of all objects: from now on if the informer runs,
+// or else when it does. It does not wait. The error says what is wrong with config.
+func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*HandlerRegistration, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := config.Name
+	if name == "" {
+		name = fmt.Sprint(s.added + 1)
+	}
+	name = s.name + "/" + name
+	own, err := s.configFor(name, config)
+	if err != nil {
+		return nil, err
+	}
+	s.added++
+	h := &HandlerRegistration{owner: s, informer: newResourceVersionInformer(name, own), ended: make(chan struct{})}
+	h.informer.reflector.shared = s.watches
+	s.handlers = append(s.handlers, h)
+	if s.ctx != nil {
+		s.startLocked(h)
+	}
+	return h, nil
+}
+
+// configFor is the configuration of a handler's informer.
+func (s *SharedResourceVersionInformer) configFor(name string, config HandlerConfig) (InformerConfig, error) {
+	switch {
+	case config.Handler == nil && config.BatchHandler == nil:
+		return InformerConfig{}, fmt.Errorf("handler %q: Handler or BatchHandler is required", name)
+	case config.Handler != nil && config.BatchHandler != nil:
+		return InformerConfig{}, fmt.Errorf("handler %q: Handler and BatchHandler exclude each other", name)
+	case config.MaxBatch < 0:
+		return InformerConfig{}, fmt.Errorf("handler %q: MaxBatch is %d", name, config.MaxBatch)
+	}
+	own := s.config
+	own.Handler, own.BatchHandler = config.Handler, config.BatchHandler
+	own.Storage, own.Checkpoint = config.Storage, config.Checkpoint
+	if config.Workers != 0 {
+		own.Workers = config.Workers
+	}
+	if config.MaxBatch != 0 {
+		own.MaxBatch = config.MaxBatch
+	}
+	if config.Budget != nil {
+		own.Budget = config.Budget
+	}
+	if config.ErrorHandler != nil {
+		own.ErrorHandler = config.ErrorHandler
+	}
+	return own, nil
+}
+
+// RemoveHandler removes a handler, and leaves the others alone. It does not wait: the
+// channel is closed when the last call of the handler has returned, and what was not handed
+// on by then is not. The handler itself may not wait for that. A second call changes
+// nothing, and returns the same channel. It panics on a handler of another informer.
+func (s *SharedResourceVersionInformer) RemoveHandler(h *HandlerRegistration) (ended <-chan struct{}) {
+	if h.owner != s {
+		panic(fmt.Sprintf("shared informer %q: the handler %q is another informer's", s.name, h.Name()))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h.removed {
+		return h.ended
+	}
+	h.removed = true
+	s.handlers = slices.DeleteFunc(slices.Clone(s.handlers), func(other *HandlerRegistration) bool { return other == h })
+	if h.stop != nil {
+		h.stop()
+	} else {
+		close(h.ended)
+	}
+	return h.ended
+}
+
+// Handlers returns the handlers, in the order in which they were added.
+func (s *SharedResourceVersionInformer) Handlers() []*HandlerRegistration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.handlers)
+}
+
+// Run is RunWithContext for a channel that is closed to stop.
+func (s *SharedResourceVersionInformer) Run(stopCh <-chan struct{}) {
+	s.RunWithContext(wait.ContextForChannel(stopCh))
+}
+
+// RunWithContext lists, watches and calls the handlers until ctx ends, and returns after
+// the last call has returned. Another Run may follow: each handler goes on from its Storage. A
+// Run beside a running one reports ErrAlreadyRunning and returns.
+func (s *SharedResourceVersionInformer) RunWithContext(ctx context.Context) {
+	if err := s.begin(ctx); err != nil {
+		s.reflector.onError(s.reflector, fmt.Errorf("%s: %w", s.name, err))
+		return
+	}
+	<-ctx.Done()
+	s.noMore()
+	s.goroutines.Wait()
+	s.watches.Wait()
+	s.end()
+}
+
+func (s *SharedResourceVersionInformer) begin(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return ErrAlreadyRunning
+	}
+	s.running, s.ctx = true, ctx
+	for _, h := range s.handlers {
+		s.startLocked(h)
+	}
+	first := slices.Clone(s.handlers)
+	s.goroutines.Go(func() { s.awaitSynced(ctx, first) })
+	return nil
+}
+
+// noMore keeps handlers from being started.
+func (s *SharedResourceVersionInformer) noMore() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ctx = nil
+}
+
+func (s *SharedResourceVersionInformer) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = false
+}
+
+func (s *SharedResourceVersionInformer) startLocked(h *HandlerRegistration) {
+	ctx, stop := context.WithCancel(s.ctx)
+	h.stop = stop
+	s.goroutines.Go(func() {
+		h.informer.RunWithContext(ctx)
+		stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		h.stop = nil
+		if h.removed {
+			close(h.ended)
+		}
+	})
+}
+
+// awaitSynced notes that all of first have synced, or were removed.
+func (s *SharedResourceVersionInformer) awaitSynced(ctx context.Context, first []*HandlerRegistration) {
+	for _, h := range first {
+		select {
+		case <-h.HasSyncedChecker().Done():
+		case <-h.ended:
+		case <-ctx.Done():
+			return
+		}
+	}
+	if !s.HasSynced() {
+		close(s.synced)
+	}
+}
+
+// HasSynced reports whether all handlers have synced that were there when Run began, but for
+// those that were removed. Of one handler, its registration knows. It never becomes false again.
+func (s *SharedResourceVersionInformer) HasSynced() bool { return cache.IsDone(s.HasSyncedChecker()) }
+
+// HasSyncedChecker has a channel that is closed when HasSynced becomes true.
+func (s *SharedResourceVersionInformer) HasSyncedChecker() cache.DoneChecker {
+	return doneChecker{name: s.name, done: s.synced}
+}
+
+// LastSyncResourceVersion is the newest resource version that was read for any handler.
+func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string) {
+	for _, h := range s.Handlers() {
+		newest = newer(newest, h.informer.LastSyncResourceVersion())
+	}
+	return newest
+}
+
+// Status is a snapshot of all handlers together: the Phase of the one that is least far, the
+// oldest ResourceVersion and CheckpointTime, the most Objects, the newest LastContact and LastError, and the
+// sums of what is counted. Without handlers, it is that of an informer that does not run.
+func (s *SharedResourceVersionInformer) Status() (all Status) {
+	for i, h := range s.Handlers() {
+		if i == 0 {
+			all = h.Status()
+		} else {
+			all = together(all, h.Status())
+		}
+	}
+	all.Synced = s.HasSynced()
+	return all
+}
+
+// together is the status of two handlers.
+func together(a, b Status) Status {
+	if far(b.Phase) < far(a.Phase) {
+		a.Phase = b.Phase
+	}
+	if a.Fallback == nil && b.Fallback != nil {
+		a.ListMode, a.Fallback = b.ListMode, b.Fallback
+	}
+	a.ResourceVersion = older(a.ResourceVersion, b.ResourceVersion)
+	a.Objects = max(a.Objects, b.Objects)
+	a.Queued += b.Queued
+	a.QueuedBytes += b.QueuedBytes
+	a.Skipped += b.Skipped
+	a.Stale += b.Stale
+	if b.LastContact.After(a.LastContact) {
+		a.LastContact = b.LastContact
+	}
+	if b.LastErrorTime.After(a.LastErrorTime) {
+		a.LastError, a.LastErrorTime = b.LastError, b.LastErrorTime
+	}
+	if a.CheckpointTime.IsZero() || !b.CheckpointTime.IsZero() && b.CheckpointTime.Before(a.CheckpointTime) {
+		a.CheckpointTime = b.CheckpointTime
+	}
+	return a
+}
+
+// far is how far an informer is that is in a phase.
+func far(p Phase) int {
+	return slices.Index([]Phase{PhaseStopped, PhaseIdle, PhaseBackoff, PhaseListing, PhaseWatching}, p)
+}
+
+// older is the one of two resource versions that stands for less; empty if that is not known.
+func older(a, b string) string {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	switch {
+	case a == b, err == nil && order < 0:
+		return a
+	case err == nil:
+		return b
+	}
+	return ""
+}

@@ -1,0 +1,276 @@
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+
+	"github.com/rvinformer/informer/internal/fanout"
+	"github.com/rvinformer/informer/internal/objectsize"
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// sharedEvent is an event of a watch that several read, with memory of its own. None of
+// them may change it.
+type sharedEvent struct {
+	event watch.EventType
+	// One of item, object and unreadable says what came, but for a bookmark.
+	item       wire.Item
+	object     runtime.Object
+	unreadable error
+	key        string // of what is unreadable, if that is known
+
+	bookmark   string
+	initialEnd bool
+}
+
+// sharedFeed is one reader of a watch that it has in common with others.
+//
+// The initial events of a watch-list are its own: they are read off the wire as ever. What
+// follows them is shared.
+type sharedFeed struct {
+	*session
+	// opts are those of a watch, but for the resource version.
+	opts metav1.ListOptions
+	// initial is the reader's watch-list; nil when that is shared.
+	initial *sharedWatch
+	// begins is where the initial events end, empty until they do.
+	begins string
+	tap    *fanout.Tap[sharedEvent]
+	quiet  *silence
+}
+
+// openShared opens a watch that others may share, or shares that of others.
+func (s *session) openShared(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed, error) {
+	f := &sharedFeed{session: s, opts: opts, quiet: newSilence(patience)}
+	f.opts.SendInitialEvents, f.opts.ResourceVersionMatch = nil, ""
+	var err error
+	if ptr.Deref(opts.SendInitialEvents, false) {
+		f.initial, err = s.openSharedWatch(ctx, opts, patience)
+	} else {
+		// The watch may be one that others have asked for, for longer.
+		f.quiet.expect(max(patience, s.watchPatience(s.longestWatch())))
+		err = f.follow(ctx, opts.ResourceVersion)
+	}
+	if err != nil {
+		f.quiet.stop()
+		return nil, err
+	}
+	return f, nil
+}
+
+// follow shares what follows a resource version.
+func (f *sharedFeed) follow(ctx context.Context, resourceVersion string) (err error) {
+	f.tap, err = f.shared.Follow(ctx, resourceVersion, func() (fanout.Watch[sharedEvent], error) {
+		opts := f.opts
+		opts.ResourceVersion = resourceVersion
+		w, err := f.openSharedWatch(ctx, opts, f.quiet.limit)
+		if err != nil {
+			return nil, err
+		}
+		return w, w.outlive(ctx)
+	})
+	return err
+}
+
+func (f *sharedFeed) expect(patience time.Duration) {
+	f.quiet.expect(patience)
+	if f.initial != nil {
+		f.initial.feed.expect(patience)
+	}
+}
+
+func (f *sharedFeed) next(ctx context.Context, to *change) error {
+	if f.initial != nil {
+		if f.begins == "" {
+			return f.nextInitial(ctx, to)
+		}
+		w := f.initial
+		f.initial = nil
+		if err := w.outlive(ctx); err != nil {
+			return err
+		}
+		f.tap = f.shared.Adopt(w, f.begins)
+	}
+	// A slow handler holds up the reader; that is not the server's silence.
+	f.quiet.heard()
+	for {
+		e, err := f.tap.Take()
+		switch {
+		case err == nil:
+			f.contact()
+			return f.read(e.Value, to)
+		case errors.Is(err, fanout.ErrLapsed):
+			if err := f.catchUp(ctx); err != nil {
+				return err
+			}
+			continue
+		case !errors.Is(err, fanout.ErrNothing):
+			return err
+		}
+		if err := f.wait(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// nextInitial reads an initial event.
+func (f *sharedFeed) nextInitial(ctx context.Context, to *change) error {
+	err := f.initial.feed.next(ctx, to)
+	if err == nil && to.event == watch.Bookmark && to.initialEnd {
+		f.begins = to.bookmark
+	}
+	return err
+}
+
+// catchUp goes on with a watch from where the reader is, who was too slow for the others.
+func (f *sharedFeed) catchUp(ctx context.Context) error {
+	at := f.tap.ResourceVersion()
+	f.tap.Close()
+	f.tap = nil
+	if err := f.follow(ctx, at); err != nil {
+		return fmt.Errorf("a watch of the handler's own, which is behind: %w", err)
+	}
+	return nil
+}
+
+// wait waits until there may be an event.
+func (f *sharedFeed) wait(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-f.tap.Ready():
+			return nil
+		case now := <-f.quiet.timer.C:
+			if lasted, stalled := f.quiet.over(now); stalled {
+				f.tap.Doubt()
+				return &StallError{Silence: lasted}
+			}
+		case <-f.resyncDue():
+			return errResyncDue
+		}
+	}
+}
+
+// read makes a change of an event.
+func (f *sharedFeed) read(e sharedEvent, to *change) error {
+	*to = change{event: e.event, bookmark: e.bookmark, initialEnd: e.initialEnd}
+	switch {
+	case e.unreadable != nil:
+		to.it, to.unreadable = item{key: e.key}, e.unreadable
+	case e.event == watch.Bookmark:
+	case e.object != nil:
+		to.it, to.unreadable = f.session.read(e.object.DeepCopyObject(), place{})
+	default:
+		to.it, to.unreadable = f.readLent(e.item, metav1.TypeMeta{}, place{})
+	}
+	return nil
+}
+
+func (f *sharedFeed) close() {
+	f.quiet.stop()
+	if f.initial != nil {
+		f.initial.Close()
+	}
+	if f.tap != nil {
+		f.tap.Close()
+	}
+}
+
+// sharedWatch is a watch for several readers. It ends with the context that it was opened
+// with until it outlives that.
+type sharedWatch struct {
+	feed   feed
+	ctx    context.Context
+	cancel context.CancelFunc
+	detach func() bool
+	told   change
+}
+
+var _ fanout.Watch[sharedEvent] = &sharedWatch{}
+
+// openSharedWatch opens a watch that does not use the session.
+func (s *session) openSharedWatch(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*sharedWatch, error) {
+	w := &sharedWatch{}
+	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	w.detach = context.AfterFunc(ctx, w.cancel)
+	own := &session{Reflector: s.Reflector, wire: s.wire, form: s.form}
+	var err error
+	if w.feed, err = own.openOwn(w.ctx, opts, patience); err != nil {
+		w.detach()
+		w.cancel()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	return w, nil
+}
+
+// outlive lets the watch outlive ctx, with which it was opened, or closes it if that has
+// ended: the error says so.
+func (w *sharedWatch) outlive(ctx context.Context) error {
+	if w.detach() {
+		return nil
+	}
+	w.Close()
+	return context.Cause(ctx)
+}
+
+// forever is for how long a watch may be silent whose readers look for that.
+const forever = time.Duration(math.MaxInt64)
+
+// Next implements fanout.Watch.
+func (w *sharedWatch) Next() (fanout.Event[sharedEvent], error) {
+	w.feed.expect(forever)
+	if err := w.feed.next(w.ctx, &w.told); err != nil {
+		return fanout.Event[sharedEvent]{}, err
+	}
+	return shareable(&w.told), nil
+}
+
+// Stop implements fanout.Watch.
+func (w *sharedWatch) Stop() { w.cancel() }
+
+// Close implements fanout.Watch.
+func (w *sharedWatch) Close() {
+	w.detach()
+	w.feed.close()
+	w.cancel()
+}
+
+// eventOverhead is about what a sharedEvent takes beside its item.
+const eventOverhead = 512
+
+// shareable makes an event with memory of its own.
+func shareable(c *change) fanout.Event[sharedEvent] {
+	e := fanout.Event[sharedEvent]{
+		Value:           sharedEvent{event: c.event, bookmark: c.bookmark, initialEnd: c.initialEnd},
+		Bytes:           eventOverhead,
+		ResourceVersion: c.bookmark,
+	}
+	if c.event == watch.Bookmark && c.unreadable == nil {
+		return e
+	}
+	_, version := c.it.identity()
+	e.ResourceVersion = version.ResourceVersion
+	switch {
+	case c.it.lent != nil:
+		e.Value.item = c.it.lent.Item.Clone()
+		e.Bytes += len(e.Value.item.Bytes)
+	case c.it.object != nil:
+		e.Value.object = c.it.object
+		e.Bytes += int(objectsize.Of(c.it.object))
+	default:
+		e.Value.key, e.Value.unreadable = c.it.key, c.unreadable
+	}
+	return e
+}
