@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer"
 )
 
 // ask is what somebody asks a factory for.
@@ -26,6 +28,8 @@ func askForShared(resource schema.GroupVersionResource, opts InformerOptions, ne
 		return ask{}, err
 	case key.InformerType == ResourceVersionInformer:
 		return ask{}, &RequestError{Key: key, Err: errors.New("informers of this type are asked for with AcquireResourceVersion")}
+	case key.InformerType == SharedResourceVersionInformer:
+		return ask{}, &RequestError{Key: key, Err: errors.New("informers of this type are asked for with ResourceVersionInformerFor")}
 	case newFunc == nil:
 		return ask{}, &RequestError{Key: key, Err: errNoNewFunc}
 	}
@@ -43,6 +47,22 @@ func askForResourceVersion(resource schema.GroupVersionResource, opts InformerOp
 		return ask{}, &RequestError{Key: key, Err: errNoNewFunc}
 	}
 	return ask{key: key, transform: transformOf(opts), newFunc: func() Informer { return newFunc() }}, nil
+}
+
+// askForSharedResourceVersion is an ask for an informer.SharedResourceVersionInformer.
+func askForSharedResourceVersion(resource schema.GroupVersionResource, opts InformerOptions, config informer.InformerConfig) (ask, error) {
+	opts.InformerType = SharedResourceVersionInformer
+	key, err := NewKey(resource, opts)
+	switch {
+	case err != nil:
+		return ask{}, err
+	case config.ListerWatcher == nil:
+		return ask{}, &RequestError{Key: key, Err: errNoListerWatcher}
+	case config.Handler != nil || config.BatchHandler != nil:
+		return ask{}, &RequestError{Key: key, Err: errHandler}
+	}
+	newFunc := func() Informer { return informer.NewSharedResourceVersionInformer(key.String(), config) }
+	return ask{key: key, transform: transformOf(opts), newFunc: newFunc}, nil
 }
 
 // answer returns the informer that there is, or else makes it.

@@ -119,6 +119,39 @@ func ExampleFactory_AcquireResourceVersion() {
 	// synced: true
 }
 
+// Users of one informer that keeps no objects add their handlers to it, at any time, and share its watch.
+func ExampleFactory_ResourceVersionInformerFor() {
+	server := informertest.NewServer(informertest.Options{}) // for a cluster
+	defer server.Close()
+	create(failing{}, server, pods, "web")
+	lws, err := informer.NewDynamicListerWatcherFactory(server.Config())
+	if err != nil {
+		panic(err)
+	}
+
+	f := factory.New()
+	defer f.Shutdown()
+	follow := func(user string) {
+		shared := f.ResourceVersionInformerFor(pods, factory.InformerOptions{Cluster: "east"}, informer.InformerConfig{
+			ListerWatcher: lws.ForResource("", pods),
+			ExampleObject: &informer.RawObject{},
+		})
+		handler, err := shared.Informer.AddEventHandler(informer.ResourceEventHandlerFuncs{
+			AddFunc: func(obj interface{}) { fmt.Println(user, "sees", obj.(*informer.RawObject).GetName()) },
+		})
+		if err != nil {
+			panic(err)
+		}
+		shared.Start(nil)
+		<-handler.HasSyncedChecker().Done()
+	}
+	follow("the index")
+	follow("the mirror") // which is told of all objects, too
+	// Output:
+	// the index sees web
+	// the mirror sees web
+}
+
 // failing is a test for examples, which have none.
 type failing struct{}
 

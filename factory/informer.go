@@ -10,8 +10,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// Informer is what a factory runs: a cache.SharedIndexInformer or an
-// informer.ResourceVersionInformer.
+// Informer is what a factory runs: a cache.SharedIndexInformer, an
+// informer.ResourceVersionInformer, or an *informer.SharedResourceVersionInformer.
 type Informer interface {
 	// RunWithContext runs it until ctx ends, and returns when its goroutines have ended.
 	RunWithContext(ctx context.Context)
@@ -21,6 +21,7 @@ type Informer interface {
 var (
 	_ Informer = cache.SharedIndexInformer(nil)
 	_ Informer = informer.ResourceVersionInformer(nil)
+	_ Informer = &informer.SharedResourceVersionInformer{}
 )
 
 // NewInformerFunc makes an informer, which must not run yet. The factory calls it
@@ -40,6 +41,9 @@ type NewResourceVersionInformerFunc func() informer.ResourceVersionInformer
 var (
 	errNoNewFunc  = errors.New("newFunc is nil")
 	errNoInformer = errors.New("newFunc returned nil")
+
+	errNoListerWatcher = errors.New("the configuration has no ListerWatcher")
+	errHandler         = errors.New("the configuration has a handler: handlers are added to the informer, each with AddHandler")
 )
 
 // isNil reports whether there is nothing, or a pointer to nothing.

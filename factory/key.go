@@ -34,7 +34,7 @@ func NewKey(resource schema.GroupVersionResource, opts InformerOptions) (Key, er
 		return invalid(errors.New("the resource has no name"))
 	case resource.Version == "":
 		return invalid(errors.New("the resource has no version"))
-	case opts.InformerType < StandardInformer || opts.InformerType > ResourceVersionInformer:
+	case opts.InformerType < StandardInformer || opts.InformerType > SharedResourceVersionInformer:
 		return invalid(errors.New("there is no such InformerType"))
 	}
 	var err error

@@ -50,6 +50,17 @@ func (f *Factory) AcquireResourceVersion(resource schema.GroupVersionResource, o
 	return acquire[informer.ResourceVersionInformer](f, a)
 }
 
+// AcquireSharedResourceVersion is Acquire for an informer that keeps resource versions only,
+// and has any number of handlers: see ResourceVersionInformerFor. Handlers are removed before
+// Release, with RemoveHandler: others may go on with the informer.
+func (f *Factory) AcquireSharedResourceVersion(resource schema.GroupVersionResource, opts InformerOptions, config informer.InformerConfig) (*Lease[*informer.SharedResourceVersionInformer], error) {
+	a, err := askForSharedResourceVersion(resource, opts, config)
+	if err != nil {
+		return nil, err
+	}
+	return acquire[*informer.SharedResourceVersionInformer](f, a)
+}
+
 func acquire[I Informer](f *Factory, a ask) (*Lease[I], error) {
 	a.settle = func(conflict *TransformConflictError) error { return conflict }
 	a.take = func(l *life) { l.users++ }

@@ -16,6 +16,10 @@ const (
 	// ResourceVersionInformer: an informer.ResourceVersionInformer, which keeps no
 	// objects. It is asked for with AcquireResourceVersion.
 	ResourceVersionInformer
+	// SharedResourceVersionInformer: an informer.SharedResourceVersionInformer, which
+	// keeps no objects either and has any number of handlers. It is asked for with
+	// ResourceVersionInformerFor and AcquireSharedResourceVersion.
+	SharedResourceVersionInformer
 )
 
 func (t InformerType) String() string {
@@ -28,6 +32,8 @@ func (t InformerType) String() string {
 		return "metadata"
 	case ResourceVersionInformer:
 		return "resource-version"
+	case SharedResourceVersionInformer:
+		return "shared resource-version"
 	}
 	return fmt.Sprintf("InformerType(%d)", int(t))
 }

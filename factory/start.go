@@ -108,7 +108,7 @@ func (f *Factory) leashLocked(stop <-chan struct{}) *leash {
 
 // turnLocked returns the turn of a key for one user more; nil where none is needed.
 func (f *Factory) turnLocked(key Key) *turn {
-	if key.InformerType != ResourceVersionInformer {
+	if key.InformerType != ResourceVersionInformer && key.InformerType != SharedResourceVersionInformer {
 		return nil
 	}
 	t := f.turns[key]
