@@ -258,6 +258,7 @@ func shareable(c *change) fanout.Event[sharedEvent] {
 		ResourceVersion: c.bookmark,
 	}
 	if c.event == watch.Bookmark && c.unreadable == nil {
+		e.Bookmark = true
 		return e
 	}
 	_, version := c.it.identity()

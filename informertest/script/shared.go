@@ -12,26 +12,12 @@ import (
 // that is fast, one that is slow, and one that comes and goes each minute. What the script expects of the number of
 // requests, it does not fulfil.
 func Shared(s Setup) (*Subject, error) {
-	config, err := s.config()
+	i, own, err := s.shared()
 	if err != nil {
 		return nil, err
 	}
-	own := informer.HandlerConfig{
-		Handler: config.Handler, BatchHandler: config.BatchHandler, Storage: config.Storage, Checkpoint: config.Checkpoint,
-		Budget: config.Budget, ErrorHandler: config.ErrorHandler,
-	}
-	config.Handler, config.BatchHandler, config.Storage, config.Checkpoint, config.ErrorHandler = nil, nil, nil, nil, ignoreErrors
-	config.Budget = informer.NewBudget(64 << 10)
-	i := informer.NewSharedResourceVersionInformer("script", config)
 	judged, err := i.AddHandler(own)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := i.AddEventHandler(informer.ResourceEventHandlerFuncs{}); err != nil {
-		return nil, err
-	}
-	slow := informer.NewBudget(4 << 10)
-	if _, err := i.AddHandler(informer.HandlerConfig{Name: "slow", Budget: slow, Handler: slowly(time.Second)}); err != nil {
 		return nil, err
 	}
 	run := func(ctx context.Context) {
@@ -41,6 +27,99 @@ func Shared(s Setup) (*Subject, error) {
 		visiting.Wait()
 	}
 	return s.subject(judged, run, own.Budget), nil
+}
+
+// SharedLate is Shared with the handler of the script added when the others are there for a minute, and removed at the end
+// of each run.
+func SharedLate(s Setup) (*Subject, error) {
+	i, own, err := s.shared()
+	if err != nil {
+		return nil, err
+	}
+	late := &lateHandler{}
+	run := func(ctx context.Context) {
+		var running sync.WaitGroup
+		others, end := context.WithCancel(context.WithoutCancel(ctx))
+		defer running.Wait()
+		defer end()
+		running.Go(func() { visit(others, i) })
+		running.Go(func() { i.RunWithContext(others) })
+		select {
+		case <-time.After(time.Minute):
+		case <-ctx.Done():
+			return
+		}
+		judged, err := i.AddHandler(own)
+		if err != nil {
+			panic(err)
+		}
+		late.set(judged)
+		<-ctx.Done()
+		<-i.RemoveHandler(judged)
+		late.set(nil)
+	}
+	return s.subject(late, run, own.Budget), nil
+}
+
+// shared is an informer with handlers of its own, and what that of the script is to be added with.
+func (s Setup) shared() (*informer.SharedResourceVersionInformer, informer.HandlerConfig, error) {
+	config, err := s.config()
+	if err != nil {
+		return nil, informer.HandlerConfig{}, err
+	}
+	own := informer.HandlerConfig{
+		Handler: config.Handler, BatchHandler: config.BatchHandler, Storage: config.Storage, Checkpoint: config.Checkpoint,
+		Budget: config.Budget, ErrorHandler: config.ErrorHandler,
+	}
+	config.Handler, config.BatchHandler, config.Storage, config.Checkpoint, config.ErrorHandler = nil, nil, nil, nil, ignoreErrors
+	config.Budget = informer.NewBudget(64 << 10)
+	i := informer.NewSharedResourceVersionInformer("script", config)
+	for _, other := range []informer.HandlerConfig{
+		{Name: "fast", Handler: informer.ResourceEventHandlerFuncs{}},
+		{Name: "slow", Handler: slowly(time.Second), Budget: informer.NewBudget(4 << 10)},
+	} {
+		if _, err := i.AddHandler(other); err != nil {
+			return nil, informer.HandlerConfig{}, err
+		}
+	}
+	return i, own, nil
+}
+
+// lateHandler is a handler while it is there.
+type lateHandler struct {
+	mu sync.Mutex
+	h  *informer.HandlerRegistration
+}
+
+func (l *lateHandler) set(h *informer.HandlerRegistration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.h = h
+}
+
+func (l *lateHandler) get() *informer.HandlerRegistration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.h
+}
+
+func (l *lateHandler) HasSynced() bool {
+	h := l.get()
+	return h != nil && h.HasSynced()
+}
+
+func (l *lateHandler) Status() informer.Status {
+	if h := l.get(); h != nil {
+		return h.Status()
+	}
+	return informer.Status{}
+}
+
+func (l *lateHandler) LastSyncResourceVersion() string {
+	if h := l.get(); h != nil {
+		return h.LastSyncResourceVersion()
+	}
+	return ""
 }
 
 // visit adds a handler each minute, and removes it.

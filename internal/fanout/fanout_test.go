@@ -216,6 +216,29 @@ func TestAWatchThatIsDoubtedIsNotJoined(t *testing.T) {
 	})
 }
 
+// Of what a reader has from elsewhere, it is told only the bookmark of where it is: the watch is alive.
+func TestBookmarksOfWhatIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hub := newServer(numbers, 10), fanout.New[int](fanout.Options{})
+		a := s.reader(t, hub, 0)
+		b := s.reader(t, hub, 3) // where the watch is yet to come to
+		s.write(2)
+		s.bookmark() // of 2
+		s.write(1)
+		s.bookmark() // of 3
+		s.write(1)
+		synctest.Wait()
+		require.NoError(t, a.read(all))
+		require.NoError(t, b.read(all))
+		require.Equal(t, []int{1, 2, 0, 3, 0, 4}, a.told)
+		require.Equal(t, []int{0, 4}, b.told)
+		require.Equal(t, 1, hub.Watches())
+		a.tap.Close()
+		b.tap.Close()
+		hub.Wait()
+	})
+}
+
 // A watch of the objects that there are is nobody else's.
 func TestAWatchWithoutAVersionIsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -13,6 +13,8 @@ type Event[T any] struct {
 	Bytes int
 	// ResourceVersion is where the watch is after the event; empty if that is not known.
 	ResourceVersion string
+	// Bookmark tells that it says only where the watch is.
+	Bookmark bool
 }
 
 // Watch is a watch that is open.

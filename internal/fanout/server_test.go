@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -24,6 +25,8 @@ type server struct {
 	opened  int
 	// ends ends the watches that are open.
 	ends chan struct{}
+	// bookmarks are the numbers of the events after which there are bookmarks, whose value is 0.
+	bookmarks []int
 }
 
 func newServer(version func(int) string, size int) *server {
@@ -39,6 +42,13 @@ func (s *server) write(events int) {
 	s.history += events
 	close(s.grown)
 	s.grown = make(chan struct{})
+}
+
+// bookmark sends a bookmark after what was written by now.
+func (s *server) bookmark() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bookmarks = append(s.bookmarks, s.history)
 }
 
 func (s *server) endAll() {
@@ -79,6 +89,7 @@ func (s *server) counts() (open, opened int) {
 type stream struct {
 	server *server
 	at     int
+	marked int // the last event after which a bookmark was sent
 	ends   chan struct{}
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -104,10 +115,14 @@ func (w *stream) Next() (fanout.Event[int], error) {
 	for {
 		w.server.mu.Lock()
 		history, grown := w.server.history, w.server.grown
+		marked := w.marked < w.at && slices.Contains(w.server.bookmarks, w.at)
 		w.server.mu.Unlock()
 		switch {
 		case w.ctx.Err() != nil:
 			return fanout.Event[int]{}, errStopped
+		case marked:
+			w.marked = w.at
+			return fanout.Event[int]{Bytes: w.server.size, ResourceVersion: w.server.version(w.at), Bookmark: true}, nil
 		case w.at < history:
 			w.at++
 			return fanout.Event[int]{Value: w.at, Bytes: w.server.size, ResourceVersion: w.server.version(w.at)}, nil

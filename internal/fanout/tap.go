@@ -69,7 +69,7 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 			t.dropLocked()
 		}
 		t.movedLocked()
-		if !r.knows(e.ResourceVersion) {
+		if !r.knows(e) {
 			return e, nil
 		}
 	}
@@ -79,10 +79,11 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 	return Event[T]{}, ErrNothing
 }
 
-// knows reports whether the reader has an event from elsewhere.
-func (r *Tap[T]) knows(resourceVersion string) bool {
-	order, err := resourceversion.CompareResourceVersion(resourceVersion, r.after)
-	return err == nil && order <= 0
+// knows reports whether the reader has an event from elsewhere. A bookmark of the version
+// where he is shows that the watch is alive.
+func (r *Tap[T]) knows(e Event[T]) bool {
+	order, err := resourceversion.CompareResourceVersion(e.ResourceVersion, r.after)
+	return err == nil && (order < 0 || order == 0 && !e.Bookmark)
 }
 
 // ResourceVersion is where the reader is: that of the last event that had one.

@@ -180,7 +180,7 @@ func (t *trunk[T]) joinOtherLocked() {
 	}
 	for tap := range t.taps {
 		for _, e := range t.events[tap.next-t.first:] {
-			if !tap.knows(e.ResourceVersion) {
+			if !tap.knows(e) {
 				tap.backlog = append(tap.backlog, e)
 			}
 		}
