@@ -33,6 +33,9 @@
 // resource-version informer for instance, newFunc brings along, or returns the very
 // informer again: resource-version informers of one key run one after the other.
 //
+// ResourceVersionInformerFor gives out informers that keep no objects and have any number
+// of handlers, which all who ask add and remove as they like.
+//
 // A resource that the server does not have, or not any more, is no error: the informer
 // asks again, after a minute at most, until the resource is there, and its Status says
 // meanwhile that it is not found. When a custom resource definition is deleted, the
