@@ -268,6 +268,7 @@ func (w *writer) travel() {
 
 func (w *writer) back(line string) {
 	w.line("heal")
+	w.line("wait 1s") // nobody can know of a change that went back unseen
 	w.line("%s", line)
 	w.line("wait 10m")
 	w.faulty = false
