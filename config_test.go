@@ -264,6 +264,48 @@ func TestStatusKnowsWhen(t *testing.T) {
 	})
 }
 
+// What fails again and again has failed since the first time.
+func TestStatusKnowsSinceWhenItFails(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		refusing := errors.New("refusing")
+		var refused atomic.Bool
+		i := follow(w, informer.InformerConfig{
+			ErrorHandler: quiet,
+			BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+				if refused.Load() {
+					return refusing
+				}
+				return nil
+			}),
+		})
+		heal := w.Inject(informertest.Fault{Effect: informertest.Status(503)})
+		began := time.Now()
+		defer start(i.RunWithContext)()
+		time.Sleep(10 * time.Minute)
+		failing := i.Status()
+		require.False(t, failing.Synced)
+		require.Error(t, failing.LastError)
+		require.Equal(t, began, failing.FailingSince)
+		require.WithinRange(t, failing.LastErrorTime, began.Add(9*time.Minute), time.Now())
+		heal()
+		time.Sleep(time.Minute)
+		require.True(t, i.Status().Synced)
+		require.Zero(t, i.Status().FailingSince)
+
+		refused.Store(true)
+		began = time.Now()
+		w.create("a/1")
+		time.Sleep(10 * time.Minute)
+		failing = i.Status()
+		require.ErrorIs(t, failing.LastError, refusing)
+		require.Equal(t, began, failing.FailingSince)
+		require.WithinRange(t, failing.LastErrorTime, began.Add(9*time.Minute), time.Now())
+		refused.Store(false)
+		time.Sleep(time.Minute)
+		require.Zero(t, i.Status().FailingSince)
+	})
+}
+
 // A store that takes its time to resync is not the server's silence.
 func TestRule10AResyncIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -112,6 +112,9 @@ type Status struct {
 	// or watch, that does.
 	LastError     error
 	LastErrorTime time.Time
+	// FailingSince is when the first of the failures was that have not ended: LastError is
+	// the newest of them. Zero without a LastError.
+	FailingSince time.Time
 	// CheckpointTime is when the Checkpoint was saved, zero before that.
 	CheckpointTime time.Time
 }
@@ -125,12 +128,27 @@ type progress struct {
 	listed bool
 	// left counts the objects that could not be read, and that nothing waits for any more.
 	left atomic.Int64
-	// handling is the newest failure of the handler, and failing tells that there is
-	// one: a handler is called too often for a lock.
-	failing      atomic.Bool
-	handling     error
-	handlingTime time.Time
-	status       Status // Phase, ListMode, Fallback, Skipped, Stale, CheckpointTime and the Last… fields only
+	// handling is how the handler fails, and failing tells that it does: a handler is
+	// called too often for a lock.
+	failing  atomic.Bool
+	handling trouble
+	// reading is how everything else does.
+	reading trouble
+	status  Status // Phase, ListMode, Fallback, Skipped, Stale, LastContact and CheckpointTime only
+}
+
+// trouble is a row of failures, none if err is nil.
+type trouble struct {
+	err         error // the newest
+	since, last time.Time
+}
+
+func (t *trouble) add(err error) {
+	now := time.Now()
+	if t.err == nil {
+		t.since = now
+	}
+	t.err, t.last = err, now
 }
 
 // use notes how complete sets are read, and why not with a watch-list.
@@ -156,21 +174,21 @@ func (p *progress) contact() {
 func (p *progress) succeeded() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status.LastError, p.status.LastErrorTime = nil, time.Time{}
+	p.reading = trouble{}
 }
 
 func (p *progress) failed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status.LastError, p.status.LastErrorTime = err, time.Now()
+	p.reading.add(err)
 }
 
 // forget forgets a failure, nil for none, if it is the newest one.
 func (p *progress) forget(failure error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if failure != nil && p.status.LastError == failure {
-		p.status.LastError, p.status.LastErrorTime = nil, time.Time{}
+	if failure != nil && p.reading.err == failure {
+		p.reading = trouble{}
 	}
 }
 
@@ -180,7 +198,7 @@ func (p *progress) handled() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.failing.Store(false)
-		p.handling, p.handlingTime = nil, time.Time{}
+		p.handling = trouble{}
 	}
 }
 
@@ -189,7 +207,7 @@ func (p *progress) handlingFailed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failing.Store(true)
-	p.handling, p.handlingTime = err, time.Now()
+	p.handling.add(err)
 }
 
 func (p *progress) skipped() {
@@ -226,9 +244,11 @@ func (p *progress) listCompleted() {
 func (p *progress) snapshot() Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.status
-	if p.handling != nil && !p.handlingTime.Before(s.LastErrorTime) {
-		s.LastError, s.LastErrorTime = p.handling, p.handlingTime
+	newest := p.reading
+	if p.handling.err != nil && !p.handling.last.Before(newest.last) {
+		newest = p.handling
 	}
+	s := p.status
+	s.LastError, s.LastErrorTime, s.FailingSince = newest.err, newest.last, newest.since
 	return s
 }

@@ -50,6 +50,8 @@ type life struct {
 	cancel context.CancelFunc
 	// stop ends the life when it is closed; nil: only the factory ends it.
 	stop <-chan struct{}
+	// failed is how the informer failed when it ended.
+	failed failing
 	// awaiting are those who wait for the end of several lives.
 	awaiting []*countdown
 }

@@ -75,7 +75,7 @@ func (f *Factory) startLocked(l *life, s scope) error {
 	l.ctx, l.cancel = context.WithCancel(context.WithValue(ctx, troubleKey{}, &l.trouble))
 	t, i := f.turnLocked(l.key), l.informer
 	f.goLocked(func() {
-		defer f.runEnded(l, t, s)
+		defer f.runEnded(l, i, t, s)
 		if t.take(l.ctx) {
 			defer t.giveBack()
 			f.runs(l)
@@ -130,10 +130,12 @@ func (f *Factory) turnEndedLocked(key Key, t *turn) {
 }
 
 // runEnded is called when the goroutine of a life ends.
-func (f *Factory) runEnded(l *life, t *turn, s scope) {
+func (f *Factory) runEnded(l *life, i Informer, t *turn, s scope) {
 	l.cancel()
+	failed := failingOf(l, i)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	l.failed = failed
 	l.end()
 	f.turnEndedLocked(l.key, t)
 	if s.leashed {

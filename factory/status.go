@@ -30,6 +30,9 @@ type Status struct {
 	// throttled, client-go tries again without a word.
 	LastError     error
 	LastErrorTime time.Time
+	// FailingSince is when the first of the failures was that have not ended: LastError is
+	// the newest of them. Zero without a LastError.
+	FailingSince time.Time
 	// Leases counts those that are not released.
 	Leases int
 }
@@ -44,7 +47,7 @@ func (s Status) String() string {
 		text += fmt.Sprintf(", started %s", s.Started.Format(time.RFC3339))
 	}
 	if s.LastError != nil {
-		text += fmt.Sprintf(", %s since %s: %v", s.ErrorClass(), s.LastErrorTime.Format(time.RFC3339), s.LastError)
+		text += fmt.Sprintf(", failing since %s, %s: %v", s.FailingSince.Format(time.RFC3339), s.ErrorClass(), s.LastError)
 	}
 	return text
 }
@@ -90,30 +93,30 @@ func (f *Factory) statusesOf(lives []*life) []Status {
 func (f *Factory) statusOf(l *life) Status {
 	f.mu.Lock()
 	s := Status{Key: l.key, Started: l.started, Leases: l.users, Synced: isClosed(l.synced)}
-	at, i := l.stage, l.informer
+	at, i, failed := l.stage, l.informer, l.failed
 	f.mu.Unlock()
 	switch i := i.(type) {
 	case informer.ResourceVersionInformer:
 		own := i.Status()
-		s.Phase, s.LastError, s.LastErrorTime = own.Phase, own.LastError, own.LastErrorTime
+		failed, s.Phase = ownFailing(own), own.Phase
 	case cache.SharedIndexInformer:
-		s.LastErrorTime, s.LastError = l.trouble.since(i.LastSyncResourceVersion())
-		s.Phase = phaseOf(at, s)
+		failed = l.trouble.at(i.LastSyncResourceVersion())
+		s.Phase = phaseOf(at, s.Synced, failed)
 	default: // it has ended
 		s.Phase = informer.PhaseStopped
-		s.LastErrorTime, s.LastError = l.trouble.last()
 	}
+	s.LastError, s.LastErrorTime, s.FailingSince = failed.err, failed.last, failed.since
 	return s
 }
 
 // phaseOf is the phase of a cache.SharedIndexInformer.
-func phaseOf(at stage, s Status) informer.Phase {
+func phaseOf(at stage, synced bool, failed failing) informer.Phase {
 	switch {
 	case at != running:
 		return informer.PhaseIdle
-	case s.LastError != nil:
+	case failed.err != nil:
 		return informer.PhaseBackoff
-	case s.Synced:
+	case synced:
 		return informer.PhaseWatching
 	}
 	return informer.PhaseListing

@@ -63,7 +63,9 @@ func TestWaitSaysWhatHasNotSyncedAndWhy(t *testing.T) {
 			require.Equal(t, factory.ErrorForbidden, status.ErrorClass())
 			require.Equal(t, began, status.Started)
 			require.WithinRange(t, status.LastErrorTime, began, time.Now())
-			require.ErrorContains(t, result.AsError(), status.Key.String()+": backoff, started "+began.Format(time.RFC3339)+", forbidden since ")
+			require.Equal(t, began, status.FailingSince, "the newest failure was at %v", status.LastErrorTime)
+			require.Greater(t, status.LastErrorTime, began)
+			require.ErrorContains(t, result.AsError(), status.Key.String()+": backoff, started "+began.Format(time.RFC3339)+", failing since "+began.Format(time.RFC3339)+", forbidden: ")
 		}
 		require.False(t, f.WaitForCacheSync(ctx.Done()))
 		for _, status := range f.Statuses() {
@@ -99,6 +101,39 @@ func TestStatusOfWhatHasEnded(t *testing.T) {
 	})
 }
 
+// What an informer failed with when it ended is remembered, and what was over by then is not.
+func TestStatusOfWhatHasEndedFailing(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		for _, healed := range []bool{false, true} {
+			f := factory.New()
+			shared, versions := each(t, f, s, pods)
+			heal := s.Inject(informertest.Fault{Effect: informertest.Status(403)})
+			ctx, stop := context.WithCancel(t.Context())
+			began := time.Now()
+			f.StartWithContext(ctx)
+			time.Sleep(10 * time.Minute)
+			if healed {
+				heal()
+				time.Sleep(10 * time.Minute)
+			}
+			stop()
+			f.Shutdown()
+			heal()
+			for _, status := range []factory.Status{shared(), versions()} {
+				require.Equal(t, informer.PhaseStopped, status.Phase)
+				require.Equal(t, healed, status.Synced)
+				if healed {
+					require.NoError(t, status.LastError)
+					require.Zero(t, status.FailingSince)
+				} else {
+					require.Equal(t, factory.ErrorForbidden, status.ErrorClass())
+					require.Equal(t, began, status.FailingSince)
+				}
+			}
+		}
+	})
+}
+
 // A failure is over when the resource version moves on.
 func TestStatusAfterATrouble(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
@@ -109,8 +144,11 @@ func TestStatusAfterATrouble(t *testing.T) {
 		require.True(t, f.WaitForCacheSync(t.Context().Done()))
 		heal := s.Inject(informertest.Fault{Effect: informertest.Status(503)})
 		s.CloseClientConnections()
+		began := time.Now()
 		time.Sleep(5 * time.Minute)
 		for _, status := range []factory.Status{shared(), versions()} {
+			require.WithinRange(t, status.FailingSince, began, began.Add(2*time.Minute), "%v", status)
+			require.WithinRange(t, status.LastErrorTime, began.Add(3*time.Minute), time.Now(), "%v", status)
 			require.Equal(t, informer.PhaseBackoff, status.Phase, "%v", status)
 			require.Equal(t, factory.ErrorServer, status.ErrorClass(), "%v", status)
 			require.True(t, status.Synced)
@@ -121,6 +159,7 @@ func TestStatusAfterATrouble(t *testing.T) {
 		for _, status := range []factory.Status{shared(), versions()} {
 			require.Equal(t, informer.PhaseWatching, status.Phase, "%v", status)
 			require.NoError(t, status.LastError)
+			require.Zero(t, status.FailingSince)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
 )
 
 // NoteWatchError makes an error known that the watch error handler of a
@@ -23,38 +25,55 @@ func NoteWatchError(ctx context.Context, r *cache.Reflector, err error) {
 // troubleKey is the key of a *trouble in the context of an informer.
 type troubleKey struct{}
 
-// trouble is the newest failure of a cache.SharedIndexInformer. Client-go tells when a
-// watch fails, and not when the next one succeeds; but then the resource version moves
-// on.
+// trouble is how a cache.SharedIndexInformer fails. Client-go tells when a watch fails, and
+// not when the next one succeeds; but then the resource version moves on.
 type trouble struct {
-	mu   sync.Mutex
-	err  error
-	time time.Time
+	mu sync.Mutex
+	failing
 	// version is the resource version that was reached when it failed.
 	version string
+}
+
+// failing is a row of failures, none if err is nil.
+type failing struct {
+	err         error // the newest
+	last, since time.Time
 }
 
 func (t *trouble) note(err error, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.err, t.time, t.version = err, time.Now(), version
+	now := time.Now()
+	if t.err == nil || t.version != version {
+		t.since = now
+	}
+	t.err, t.last, t.version = err, now, version
 }
 
-// since returns the failure, if no other resource version was reached after it.
-func (t *trouble) since(version string) (time.Time, error) {
+// at is how it fails, unless another resource version than this was reached meanwhile.
+func (t *trouble) at(version string) failing {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.version != version {
-		return time.Time{}, nil
+		return failing{}
 	}
-	return t.time, t.err
+	return t.failing
 }
 
-// last returns the failure, whatever came after it.
-func (t *trouble) last() (time.Time, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.time, t.err
+// failingOf is how the informer of a life fails.
+func failingOf(l *life, i Informer) failing {
+	switch i := i.(type) {
+	case informer.ResourceVersionInformer:
+		return ownFailing(i.Status())
+	case cache.SharedIndexInformer:
+		return l.trouble.at(i.LastSyncResourceVersion())
+	}
+	return failing{}
+}
+
+// ownFailing is what an informer says itself.
+func ownFailing(s informer.Status) failing {
+	return failing{err: s.LastError, last: s.LastErrorTime, since: s.FailingSince}
 }
 
 // noteErrorsOf sets a watch error handler where there is none.
