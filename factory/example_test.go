@@ -152,6 +152,26 @@ func ExampleFactory_ResourceVersionInformerFor() {
 	// the mirror sees web
 }
 
+// Who asks in other words for the same is given the same informer.
+func ExampleNewKey() {
+	one, err := factory.NewKey(pods, factory.InformerOptions{Cluster: "east", LabelSelector: "tier in (web),app=shop"})
+	if err != nil {
+		panic(err)
+	}
+	other, err := factory.NewKey(pods, factory.InformerOptions{Cluster: "east", LabelSelector: "app==shop, tier=web"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(one)
+	fmt.Println(one == other)
+	_, err = factory.NewKey(pods, factory.InformerOptions{LabelSelector: "app=shop,"})
+	fmt.Println(err != nil)
+	// Output:
+	// v1/pods, cluster east, labels app=shop,tier=web, standard
+	// true
+	// true
+}
+
 // failing is a test for examples, which have none.
 type failing struct{}
 

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/rvinformer/informer/informertest"
@@ -49,6 +50,111 @@ func Example() {
 	// listed web at 2
 	// then DELETED
 	// later: too old resource version: 2 (history begins at 3)
+}
+
+// A server with a custom resource and nothing else.
+func ExampleNewServer() {
+	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	server := informertest.NewServer(informertest.Options{
+		Resources: []informertest.Resource{{GroupVersionResource: widgets, Kind: "Widget", Namespaced: true, Custom: true}},
+	})
+	defer server.Close()
+	client, err := dynamic.NewForConfig(server.Config())
+	if err != nil {
+		panic(err)
+	}
+	_, err = client.Resource(widgets).List(context.Background(), metav1.ListOptions{})
+	fmt.Println("widgets:", err)
+	_, err = client.Resource(pods).List(context.Background(), metav1.ListOptions{})
+	fmt.Println("pods:", err)
+	// Output:
+	// widgets: <nil>
+	// pods: the server could not find the requested resource: it does not serve pods of v1
+}
+
+// To what is served by default, more can be added.
+func ExampleDefaultResources() {
+	for _, r := range informertest.DefaultResources() {
+		fmt.Println(r.GroupVersionResource.GroupVersion(), r.GroupVersionResource.Resource)
+	}
+	// Output:
+	// v1 pods
+	// v1 configmaps
+	// v1 secrets
+	// v1 namespaces
+	// v1 nodes
+	// apps/v1 deployments
+	// example.com/v1 widgets
+}
+
+// A fault is a line of text, too.
+func ExampleParseFault() {
+	fault, err := informertest.ParseFault("watch cut=100 times=2")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(fault.Verbs, fault.Effect, fault.Times)
+	fmt.Println(fault)
+	_, err = informertest.ParseFault("watch cutt=100")
+	fmt.Println(err)
+	// Output:
+	// [watch] cut=100 2
+	// watch cut=100 times=2
+	// fault "watch cutt=100": unknown word "cutt=100"
+}
+
+// What can happen to a request, and its text in a script.
+func ExampleEffect() {
+	for _, effect := range []informertest.Effect{
+		// A connection ends, or says nothing.
+		informertest.Refuse(),
+		informertest.Reset(),
+		informertest.Hang(),
+		// A body is broken off, after so many bytes, or slow.
+		informertest.Cut(100),
+		informertest.CutClean(100),
+		informertest.Slow(10),
+		// One of the items is not what it should be.
+		informertest.Garbage(3),
+		informertest.Oversize(3, 1<<20),
+		// The answer is an error.
+		informertest.Status(503),
+		informertest.ErrorEvent(410),
+		// A watch-list is none.
+		informertest.IgnoreWatchList(),
+		informertest.RefuseWatchList(),
+		informertest.EndlessWatchList(),
+		// A watch ends early, has no bookmarks, or no order.
+		informertest.CloseWatch(),
+		informertest.NoBookmarks(),
+		informertest.DropBookmarks(2),
+		informertest.Repeat(5),
+		informertest.Swap(5),
+		// A replica is behind.
+		informertest.Lag(),
+	} {
+		fmt.Println(effect)
+	}
+	// Output:
+	// refuse
+	// reset
+	// hang
+	// cut=100
+	// cut=100,clean
+	// slow=10
+	// garbage=3
+	// oversize=3,1048576
+	// 503
+	// error-event=410
+	// ignore-watch-list
+	// refuse-watch-list
+	// endless-watch-list
+	// close
+	// no-bookmarks
+	// drop-bookmarks=2
+	// repeat=5
+	// swap=5
+	// lag
 }
 
 func ExampleServer_Inject() {

@@ -2,9 +2,11 @@ package oracle_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,4 +139,48 @@ func Example() {
 	// delete old
 	// add new
 	// <nil>
+}
+
+// A deletion that never happened is told.
+func ExampleNew() {
+	o := oracle.New(oracle.Options{Now: func() time.Time { return time.Unix(0, 0).UTC() }})
+	o.Wrote(oracle.Write{Type: oracle.Created, Key: "default/web", UID: "u", ResourceVersion: "5"})
+	o.Started(oracle.Run{})
+	tell := func(change informer.EventType) {
+		done := o.Told(oracle.Event{Type: change, Key: "default/web", UID: "u", ResourceVersion: "5", IsInInitialList: change == informer.Added})
+		done(nil) // the handler has returned
+	}
+	tell(informer.Added)
+	fmt.Println(o.Check())
+	tell(informer.Deleted)
+	var wrong *oracle.Violation
+	fmt.Println(errors.As(o.Check(), &wrong))
+	fmt.Println(wrong.Guarantee, wrong.Key)
+	fmt.Println(wrong.Reason)
+	// Output:
+	// <nil>
+	// true
+	// no-false-delete default/web
+	// Deleted default/web, version 5, UID u, and it has been there all the time since version 5
+}
+
+// What an Oracle judges.
+func ExampleValidators() {
+	for _, v := range oracle.Validators() {
+		fmt.Println(v.Name)
+	}
+	// Output:
+	// ordered
+	// unique
+	// reliable
+	// no-false-delete
+	// authentic
+	// resumable
+	// bookmarkable
+	// initial-list
+	// synced
+	// memory
+	// equal
+	// stored
+	// persistent
 }
