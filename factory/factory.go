@@ -14,7 +14,8 @@ type InformerFactory interface {
 	Start(stopCh <-chan struct{})
 
 	// InformerFor returns the informer of resource and opts: the one that there is,
-	// whoever asked for it first, or else that of newFunc.
+	// whoever asked for it first, or else that of newFunc. One whose stop channel was
+	// closed is none any more.
 	InformerFor(resource schema.GroupVersionResource, opts InformerOptions, newFunc NewInformerFunc) StartableInformer
 
 	// WaitForCacheSync waits until all informers that are started by now have synced,

@@ -274,6 +274,39 @@ func TestEndedInformerIsForgottenWithItsLastLease(t *testing.T) {
 	})
 }
 
+// One that nobody leases is remembered until somebody asks for its key again, or says that it is not wanted any more.
+func TestEndedInformerIsForgottenWhenToldTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := factory.New()
+		opts := factory.InformerOptions{Cluster: "east"}
+		for n, forget := range []func() <-chan struct{}{
+			func() <-chan struct{} { return f.StopCluster("east") },
+			func() <-chan struct{} { return f.Stop(f.Statuses()[0].Key) },
+		} {
+			stop := make(chan struct{})
+			first := f.InformerFor(pods, opts, newStubFunc)
+			first.Start(stop)
+			close(stop)
+			synctest.Wait()
+			require.False(t, f.WaitForCacheSync(nil), "round %d", n)
+			require.Equal(t, informer.PhaseStopped, f.Statuses()[0].Phase)
+
+			again := f.InformerFor(pods, opts, newStubFunc)
+			require.NotSame(t, first.Informer, again.Informer)
+			require.Equal(t, informer.PhaseIdle, f.Statuses()[0].Phase)
+			stop = make(chan struct{})
+			again.Start(stop)
+			close(stop)
+			synctest.Wait()
+			require.Len(t, f.Statuses(), 1)
+			require.False(t, isOpen(forget()), "it has ended before")
+			require.Empty(t, f.Statuses())
+			require.True(t, f.WaitForCacheSync(nil))
+		}
+		f.Shutdown()
+	})
+}
+
 // Parts of a program that give an informer back do not fail others that wait for all.
 func TestReleasedInformerIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

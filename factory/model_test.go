@@ -323,7 +323,7 @@ func (m *model) check(t *rapid.T) {
 	}
 	require.Len(t, m.factory.Statuses(), registered)
 	require.Equal(t, synced, m.factory.WaitForCacheSync(closedChannel()))
-	require.Equal(t, synced, m.factory.WaitForCacheSyncWithContext(ended()).AsError() == nil)
+	require.Equal(t, synced, m.factory.WaitForCacheSyncWithContext(endedContext()).AsError() == nil)
 	for n, l := range m.leases {
 		require.Equal(t, l.of.ended, !isOpen(l.lease.Done()), "lease %d", n)
 		if last := l.of.users == 0 && l.of.removed; l.released && !last {
@@ -332,7 +332,7 @@ func (m *model) check(t *rapid.T) {
 	}
 }
 
-func ended() context.Context {
+func endedContext() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx

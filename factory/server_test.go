@@ -47,6 +47,48 @@ func TestDeadServerHoldsNobodyUp(t *testing.T) {
 	})
 }
 
+// No function of a factory waits for a server, whatever it does: no time passes in them. What is told to stop ends.
+func TestNothingWaitsForAServer(t *testing.T) {
+	for _, effect := range []informertest.Effect{informertest.Hang(), informertest.Refuse(), informertest.Reset(), informertest.Status(503), informertest.Status(403), informertest.Slow(1)} {
+		t.Run(effect.String(), func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+				create(t, s, pods, "web")
+				s.Inject(informertest.Fault{Effect: effect})
+				f := factory.New()
+				begin := time.Now()
+				opts := factory.InformerOptions{Cluster: "dead"}
+				var ended []<-chan struct{}
+				for range 3 {
+					shared, err := f.Acquire(pods, opts, dynamicFunc(t, s, pods))
+					require.NoError(t, err)
+					versions, err := f.AcquireResourceVersion(pods, opts, versionsFunc(t, s, pods, &tally{}))
+					require.NoError(t, err)
+					one := f.InformerFor(configMaps, opts, dynamicFunc(t, s, configMaps))
+					require.NoError(t, shared.Start())
+					require.NoError(t, f.StartOne(versions.Key(), nil))
+					one.Start(nil)
+					f.Start(nil)
+					require.Zero(t, time.Since(begin))
+
+					time.Sleep(45 * time.Second)
+					begin = time.Now()
+					require.False(t, f.WaitForCacheSync(closedChannel()))
+					require.Len(t, f.WaitForCacheSyncWithContext(endedContext()).Unsynced, 3)
+					require.Len(t, f.Statuses(), 3)
+					ended = append(ended, shared.Release(), f.Stop(versions.Key()), f.StopCluster("dead"))
+					versions.Release()
+					require.Zero(t, time.Since(begin))
+				}
+				for _, ended := range ended {
+					ends(t, ended, "a stop")
+				}
+				require.Empty(t, f.Statuses())
+				f.Shutdown()
+			})
+		})
+	}
+}
+
 // An informer that keeps versions goes on where the former of its key has ended, if newFunc brings its storage along.
 func TestNextInformerGoesOnFromTheStorage(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {

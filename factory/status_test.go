@@ -188,6 +188,10 @@ func TestCustomResourceComesAndGoes(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		notThere()
 		require.False(t, f.WaitForCacheSync(closedChannel()))
+		for _, key := range []factory.Key{shared.Key(), versions.Key()} { // an unknown resource is named
+			require.ErrorContains(t, f.WaitForCacheSyncWithContext(endedContext()).AsError(), key.String()+": backoff, started ")
+		}
+		require.ErrorContains(t, f.WaitForCacheSyncWithContext(endedContext()).AsError(), ", not found: ")
 
 		for round := range int32(3) {
 			s.AddResource(widgetResource)
