@@ -51,7 +51,9 @@ type Controller struct {
 
 	// OnGiveUp, if set, is told what was given up: the key, the object of the last call,
 	// and a *CallError. It is called by a worker, before the key may be processed
-	// again. It was reported to utilruntime.HandleError then.
+	// again. It was reported to utilruntime.HandleError then. With a StorelessResource, what
+	// was given up is acknowledged when OnGiveUp has returned; a *RawObject is lent until
+	// then.
 	OnGiveUp func(event Event, err error)
 
 	// StopTimeout is how long a Backgrounder may go on when everything else has stopped.

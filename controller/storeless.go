@@ -33,7 +33,8 @@ import (
 //   - What waits when Run ends is not processed, but told by the next Run.
 //   - What was given up counts as acknowledged: it is not told again before the object
 //     changes, neither by a resync nor by a restart. With the default of MaxRetries that is
-//     after some seconds: who must not miss anything sets it to be negative.
+//     after some seconds. Who must not miss anything writes down what OnGiveUp is told, or
+//     sets MaxRetries to be negative.
 //   - HasSynced says that every item of the first list was processed or given up.
 //   - Between the objects of a first list that is read as a watch-list
 //     (ListModeWatchList), a server tells what changes meanwhile. A Delete of these is held

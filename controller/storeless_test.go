@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,6 +138,31 @@ func TestStorelessGivesUp(t *testing.T) {
 		w.update("a/1", "2")
 		time.Sleep(time.Minute)
 		require.Equal(w, []string{"upsert a/1=2"}, x.told())
+	})
+}
+
+// What is given up is acknowledged when the hook has returned: whoever writes it down there does not lose it.
+func TestStorelessIsAcknowledgedAfterTheHook(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1")
+		x := target{before: refusing(-1, "upsert")}
+		storage := informer.NewResourceVersionStorage()
+		written := make(chan struct{})
+		c := &controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Storage: storage}), MaxRetries: 1}
+		var told atomic.Int32
+		c.OnGiveUp = func(controller.Event, error) {
+			told.Add(1)
+			<-written
+		}
+		defer start(c)()
+		time.Sleep(time.Hour)
+		require.EqualValues(w, 1, told.Load())
+		require.Zero(w, storage.Len())
+		require.False(w, c.HasSynced())
+		close(written)
+		synctest.Wait()
+		require.Equal(w, 1, storage.Len())
+		require.True(w, c.HasSynced())
 	})
 }
 
