@@ -2,31 +2,22 @@ package controller
 
 import (
 	"context"
-	"reflect"
 	"sync"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/claims"
 )
 
 // underWay are the informers that controllers of this process run. There is one table for
 // all, because controllers that know nothing of each other may share an informer, which
 // does not bear to be started by two of them at once.
-var underWay = runs{of: map[interface{}]*run{}}
+var underWay = runs{of: map[claims.Identity]*run{}}
 
 // runs are informers that run for as long as somebody uses them.
 type runs struct {
 	mu sync.Mutex
-	of map[interface{}]*run // by identity
-}
-
-// identity tells an informer from others: client-go's typed factories return the same one
-// in a new wrapper each time, but its store is one.
-func identity(informer cache.SharedIndexInformer) interface{} {
-	store := informer.GetIndexer()
-	if store == nil || !reflect.TypeOf(store).Comparable() {
-		return &informer // it is on its own
-	}
-	return store
+	of map[claims.Identity]*run
 }
 
 // run is one informer's. It stays in the table until the informer has stopped.
@@ -40,7 +31,7 @@ type run struct {
 // nobody else who uses it. An informer that somebody else has started is left alone. Ok is
 // false if it has stopped, or is about to.
 func (r *runs) use(ctx context.Context, informer cache.SharedIndexInformer) (release func(), ok bool) {
-	id := identity(informer)
+	id := claims.IdentityOf(informer)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	current := r.of[id]
@@ -54,13 +45,13 @@ func (r *runs) use(ctx context.Context, informer cache.SharedIndexInformer) (rel
 	return func() { r.release(current) }, true
 }
 
-func (r *runs) startLocked(ctx context.Context, id interface{}, informer cache.SharedIndexInformer) *run {
+func (r *runs) startLocked(ctx context.Context, id claims.Identity, informer cache.SharedIndexInformer) *run {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // it may outlive its first user
 	started := &run{stop: stop, done: make(chan struct{})}
 	r.of[id] = started
 	go func() {
 		defer close(started.done)
-		if s, ok := informer.(interface{ HasStarted() bool }); !ok || !s.HasStarted() {
+		if !startedElsewhere(id, informer) {
 			informer.RunWithContext(ctx)
 		}
 		<-ctx.Done() // somebody else may run it
@@ -69,6 +60,13 @@ func (r *runs) startLocked(ctx context.Context, id interface{}, informer cache.S
 		delete(r.of, id)
 	}()
 	return started
+}
+
+// startedElsewhere reports whether an informer runs, or whether it is a factory's that is
+// about to run it.
+func startedElsewhere(id claims.Identity, informer cache.SharedIndexInformer) bool {
+	s, ok := informer.(interface{ HasStarted() bool })
+	return claims.Claimed(id) || ok && s.HasStarted()
 }
 
 func (r *runs) release(used *run) {

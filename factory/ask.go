@@ -4,8 +4,10 @@ import (
 	"errors"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/claims"
 )
 
 // ask is what somebody asks a factory for.
@@ -133,6 +135,9 @@ func (f *Factory) build(l *life, a ask) (Informer, error) {
 		return nil, &RequestError{Key: a.key, Err: errNoInformer}
 	}
 	noteErrorsOf(i)
+	if shared, ok := i.(cache.SharedIndexInformer); ok {
+		l.claim = claims.IdentityOf(shared)
+	}
 	made, synced = i, i.HasSyncedChecker().Done()
 	return i, nil
 }

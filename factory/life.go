@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/rvinformer/informer/internal/claims"
 )
 
 // stage is how far a life is. It only moves on.
@@ -26,6 +28,9 @@ type life struct {
 	built chan struct{}
 	// done is closed when the life is ended.
 	done chan struct{}
+	// claim is what its informer is claimed by while it runs; nil where nobody else can run
+	// it. It is set before built is closed.
+	claim claims.Identity
 	// trouble is what the informer's watch error handler was told.
 	trouble trouble
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/rvinformer/informer/internal/claims"
 )
 
 // scope is for how long informers run.
@@ -74,6 +76,9 @@ func (f *Factory) startLocked(l *life, s scope) error {
 	l.stage, l.started, l.stop = queued, time.Now(), s.stop
 	l.ctx, l.cancel = context.WithCancel(context.WithValue(ctx, troubleKey{}, &l.trouble))
 	t, i := f.turnLocked(l.key), l.informer
+	if l.claim != nil {
+		claims.Claim(l.claim)
+	}
 	f.goLocked(func() {
 		defer f.runEnded(l, i, t, s)
 		if t.take(l.ctx) {
@@ -132,6 +137,9 @@ func (f *Factory) turnEndedLocked(key Key, t *turn) {
 // runEnded is called when the goroutine of a life ends.
 func (f *Factory) runEnded(l *life, i Informer, t *turn, s scope) {
 	l.cancel()
+	if l.claim != nil {
+		claims.Drop(l.claim)
+	}
 	failed := failingOf(l, i)
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,0 +1,54 @@
+package claims
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+func newInformer() cache.SharedIndexInformer {
+	return cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, cache.Indexers{})
+}
+
+// An informer is claimed until the last claim is dropped, whoever wraps it, and is none other.
+func TestClaims(t *testing.T) {
+	informer := newInformer()
+	typed := cache.NewTypedSharedIndexInformer[*corev1.Pod](informer)
+	id, other := IdentityOf(informer), IdentityOf(newInformer())
+	require.Equal(t, id, IdentityOf(typed))
+	require.NotEqual(t, id, other)
+	require.False(t, Claimed(id))
+	Claim(id)
+	Claim(IdentityOf(typed))
+	require.True(t, Claimed(id))
+	require.False(t, Claimed(other))
+	Drop(id)
+	require.True(t, Claimed(id))
+	Drop(id)
+	require.False(t, Claimed(id))
+	require.Empty(t, claimed.of)
+}
+
+// strange is an informer whose store can not be compared.
+type strange struct{ cache.SharedIndexInformer }
+
+type uncomparable struct {
+	cache.Indexer
+	_ []int
+}
+
+func (s strange) GetIndexer() cache.Indexer {
+	return uncomparable{Indexer: s.SharedIndexInformer.GetIndexer()}
+}
+
+func TestAnInformerWithAStrangeStoreIsOnItsOwn(t *testing.T) {
+	i := strange{newInformer()}
+	id := IdentityOf(i)
+	require.NotPanics(t, func() {
+		Claim(id)
+		defer Drop(id)
+		require.False(t, Claimed(IdentityOf(strange{newInformer()})))
+	})
+}
