@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,5 +45,34 @@ func TestAnInformerOfAFactory(t *testing.T) {
 		}
 		f.Shutdown()
 		require.Empty(w, w.reported.all())
+	})
+}
+
+// Controllers come and go over an informer that somebody else runs: none of them takes it for stopped because another
+// one has just left.
+func TestControllersComeAndGoOverAnInformerOfAFactory(t *testing.T) {
+	bubble(t, func(w *world) {
+		f := factory.New()
+		lease, err := f.Acquire(pods, factory.InformerOptions{}, w.shared)
+		require.NoError(w, err)
+		require.NoError(w, lease.Start())
+		var users sync.WaitGroup
+		for range 4 {
+			users.Go(func() {
+				for range 200 {
+					c := &controller.Controller{Resource: new(target).of(lease.Informer)}
+					stop := start(c)
+					select {
+					case <-c.HasSyncedChecker().Done():
+					case <-time.After(time.Minute):
+					}
+					stop()
+				}
+			})
+		}
+		users.Wait()
+		require.Empty(w, w.reported.all())
+		<-lease.Release()
+		f.Shutdown()
 	})
 }

@@ -38,6 +38,8 @@ func (r *runs) use(ctx context.Context, informer cache.SharedIndexInformer) (rel
 	switch {
 	case current == nil && informer.IsStopped() || current != nil && current.users == 0:
 		return nil, false
+	case current == nil && startedElsewhere(id, informer):
+		return func() {}, true
 	case current == nil:
 		current = r.startLocked(ctx, id, informer)
 	}
