@@ -209,6 +209,43 @@ func TestCustomResourceComesAndGoes(t *testing.T) {
 	})
 }
 
+// When nothing was there to tell that a custom resource went, handlers are told when it is back.
+func TestCustomResourceGoesUnseen(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		f := factory.New()
+		defer f.Shutdown()
+		create(t, s, widgets, "old")
+		create(t, s, widgets, "both")
+		sharedTold, told := &tally{}, &tally{}
+		shared, err := f.Acquire(widgets, factory.InformerOptions{InformerType: factory.DynamicInformer}, dynamicFunc(t, s, widgets))
+		require.NoError(t, err)
+		_, err = shared.Informer.AddEventHandler(sharedTold)
+		require.NoError(t, err)
+		versions, err := f.AcquireResourceVersion(widgets, factory.InformerOptions{}, versionsFunc(t, s, widgets, told))
+		require.NoError(t, err)
+		f.Start(nil)
+		require.True(t, f.WaitForCacheSync(nil))
+		synctest.Wait()
+		heal := s.Inject(informertest.Fault{Effect: informertest.Refuse()})
+		s.RemoveResource(widgets)
+		time.Sleep(time.Minute)
+		heal()
+		time.Sleep(10 * time.Minute)
+		for _, status := range []factory.Status{shared.Status(), versions.Status()} {
+			require.Equal(t, factory.ErrorNotFound, status.ErrorClass(), "%v", status)
+		}
+		require.Equal(t, []int32{0, 0}, []int32{sharedTold.deleted.Load(), told.deleted.Load()})
+		s.AddResource(widgetResource)
+		create(t, s, widgets, "both")
+		create(t, s, widgets, "new")
+		time.Sleep(2 * time.Minute)
+		require.ElementsMatch(t, []string{"default/both", "default/new"}, shared.Informer.GetStore().ListKeys())
+		require.EqualValues(t, 1, sharedTold.deleted.Load())
+		require.EqualValues(t, 2, told.deleted.Load(), "another object of the name is another object")
+		require.Equal(t, []int32{3, 4}, []int32{sharedTold.added.Load(), told.added.Load()})
+	})
+}
+
 // The handler that newFunc has set stays, and may tell the factory.
 func TestWatchErrorHandlerOfNewFunc(t *testing.T) {
 	for _, notes := range []bool{false, true} {
