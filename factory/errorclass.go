@@ -3,10 +3,13 @@ package factory
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/rvinformer/informer"
 )
 
 // ErrorClass is what kind of failure an error is.
@@ -39,6 +42,8 @@ func ClassOf(err error) ErrorClass {
 	switch {
 	case err == nil:
 		return NoError
+	case isConsumers(err):
+		return ErrorOther
 	case errors.As(err, &status):
 		return classOfCode(status.Status().Code)
 	case isNetwork(err):
@@ -65,8 +70,19 @@ func classOfCode(code int32) ErrorClass {
 	return ErrorOther
 }
 
+// isConsumers reports whether an error is that of a handler, a store or a transform: its
+// reason, which may be another server's, says nothing of this one.
+func isConsumers(err error) bool {
+	var process *informer.ProcessError
+	var batch *informer.BatchError
+	var store *informer.StoreError
+	var item *informer.ItemError
+	return errors.As(err, &process) || errors.As(err, &batch) || errors.As(err, &store) || errors.As(err, &item)
+}
+
 func isNetwork(err error) bool {
 	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded) ||
+	var stall *informer.StallError
+	return errors.As(err, &network) || errors.As(err, &stall) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }

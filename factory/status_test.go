@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -308,8 +309,16 @@ func TestErrorClasses(t *testing.T) {
 		factory.ErrorExpired:      {apierrors.NewResourceExpired("old"), apierrors.NewGone("old")},
 		factory.ErrorThrottled:    {apierrors.NewTooManyRequests("slow down", 1)},
 		factory.ErrorServer:       {apierrors.NewInternalError(io.EOF), apierrors.NewServiceUnavailable("down"), apierrors.NewTimeoutError("", 1)},
-		factory.ErrorUnreachable:  {io.ErrUnexpectedEOF, context.DeadlineExceeded},
-		factory.ErrorOther:        {errors.New("handler"), apierrors.NewBadRequest("")},
+		factory.ErrorUnreachable: {
+			io.ErrUnexpectedEOF, context.DeadlineExceeded, fmt.Errorf("dial: %w", syscall.ECONNREFUSED), syscall.ECONNRESET,
+			&informer.StallError{Silence: time.Minute}, &informer.BodyError{Err: io.ErrUnexpectedEOF}, // nothing came in time, or not all
+		},
+		factory.ErrorOther: {
+			errors.New("handler"), apierrors.NewBadRequest(""), &informer.BodyError{Err: informer.ErrNotList},
+			// A database may be unreachable, and another server forbid: that says nothing of the one that is followed.
+			&informer.BatchError{Err: syscall.ECONNREFUSED}, &informer.ProcessError{Err: apierrors.NewForbidden(resource, "", io.EOF)},
+			&informer.StoreError{Err: context.DeadlineExceeded}, &informer.ItemError{Err: io.ErrUnexpectedEOF},
+		},
 	} {
 		for _, err := range errs {
 			require.Equal(t, want, factory.ClassOf(err), "%v", err)
