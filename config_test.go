@@ -306,6 +306,34 @@ func TestStatusKnowsSinceWhenItFails(t *testing.T) {
 	})
 }
 
+func TestStatusOfManyHandlersKnowsSinceWhenOneFails(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		i := share(w, informer.InformerConfig{})
+		var fails atomic.Bool
+		for _, handler := range []informer.BatchHandlerFunc{
+			func(context.Context, []informer.Event) error { return nil },
+			func(context.Context, []informer.Event) error {
+				if fails.Load() {
+					return errors.New("full")
+				}
+				return nil
+			},
+		} {
+			_, err := i.AddHandler(informer.HandlerConfig{BatchHandler: handler})
+			require.NoError(t, err)
+		}
+		defer start(i.RunWithContext)()
+		time.Sleep(time.Hour)
+		require.Zero(t, i.Status().FailingSince)
+		fails.Store(true)
+		began := time.Now()
+		w.create("a/1")
+		time.Sleep(time.Hour)
+		require.ErrorContains(t, i.Status().LastError, "full")
+		require.Equal(t, began, i.Status().FailingSince)
+	})
+}
+
 // A store that takes its time to resync is not the server's silence.
 func TestRule10AResyncIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
