@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controller"
 	"github.com/rvinformer/informer/factory"
 )
@@ -74,5 +75,36 @@ func TestControllersComeAndGoOverAnInformerOfAFactory(t *testing.T) {
 		require.Empty(w, w.reported.all())
 		<-lease.Release()
 		f.Shutdown()
+	})
+}
+
+// Where a controller was first, the factory leaves the informer to it, and gives it out as long as it runs.
+func TestAnInformerOfAFactoryThatAControllerRuns(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.create("a/1")
+		f := factory.New()
+		ask := func() cache.SharedIndexInformer {
+			return f.InformerFor(pods, factory.InformerOptions{}, w.shared).Informer
+		}
+		var x target
+		first := ask()
+		stop := start(&controller.Controller{Resource: x.of(first)})
+		synctest.Wait()
+		f.Start(nil)
+		synctest.Wait()
+		require.True(w, f.WaitForCacheSync(nil))
+		require.Equal(w, informer.PhaseWatching, f.Statuses()[0].Phase)
+		require.Same(w, first, ask())
+		stop()
+		require.Equal(w, []string{"upsert a/1=1"}, x.told())
+
+		require.True(w, first.IsStopped())
+		second := ask()
+		require.NotSame(w, first, second)
+		f.Start(nil)
+		require.True(w, f.WaitForCacheSync(nil))
+		require.False(w, second.IsStopped())
+		f.Shutdown()
+		require.True(w, second.IsStopped())
 	})
 }

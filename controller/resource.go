@@ -19,7 +19,8 @@ type Resource interface {
 	// Informer returns the informer to follow. Each Run of a Controller calls it once. It
 	// may be one that others use, or run, as well: the Controller starts it if nobody has,
 	// and stops it if it was started by a Controller, when the last of those that use it
-	// ends. One of a factory (package factory) is to be started there before Run is called.
+	// ends. One of a factory (package factory) should be started there before Run is called,
+	// or the Controller stops it for all who have it.
 	// One that has stopped can not be started again: a Resource that is to run more
 	// than once returns a new one each time.
 	Informer() cache.SharedIndexInformer

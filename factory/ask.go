@@ -69,6 +69,7 @@ func askForSharedResourceVersion(resource schema.GroupVersionResource, opts Info
 
 // answer returns the informer that there is, or else makes it.
 func (f *Factory) answer(a ask) (*life, Informer, error) {
+	f.noteStopped(a.key)
 	for {
 		l, ours := f.find(a)
 		if ours {
@@ -80,6 +81,24 @@ func (f *Factory) answer(a ask) (*life, Informer, error) {
 			return l, i, err
 		}
 		// It was not made, or stopped right away.
+	}
+}
+
+// noteStopped ends the life of a key if somebody else ran its informer, and has stopped it.
+func (f *Factory) noteStopped(key Key) {
+	f.mu.Lock()
+	l := f.lives[key]
+	if l == nil || !l.active() {
+		f.mu.Unlock()
+		return
+	}
+	i := l.informer
+	f.mu.Unlock()
+	if isStopped(i) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		l.stopped = true
+		l.cancel()
 	}
 }
 

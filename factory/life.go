@@ -48,6 +48,8 @@ type life struct {
 	// removed tells that the factory was told to let go of it: nobody waits for it to
 	// sync.
 	removed bool
+	// stopped tells that somebody else ran the informer, and has stopped it.
+	stopped bool
 	// started is when it was started, zero before.
 	started time.Time
 	// cancel ends ctx, with which the informer runs.
@@ -65,10 +67,10 @@ func newLife(key Key, t Transform) *life {
 	return &life{key: key, transform: t, built: make(chan struct{}), done: make(chan struct{})}
 }
 
-// over reports whether the informer has ended, or was told to by its stop channel:
-// it is of no use any more to who asks.
+// over reports whether the informer has ended, or was told to by its stop channel, or by
+// who else ran it: it is of no use any more to who asks.
 func (l *life) over() bool {
-	return l.stage == ended || l.active() && isClosed(l.stop)
+	return l.stage == ended || l.active() && (isClosed(l.stop) || l.stopped)
 }
 
 // active reports whether the life has a goroutine.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/rvinformer/informer/internal/claims"
 )
 
@@ -85,9 +87,24 @@ func (f *Factory) startLocked(l *life, s scope) error {
 			defer t.giveBack()
 			f.runs(l)
 			i.RunWithContext(l.ctx)
+			leaveToOthers(l.ctx, i)
 		}
 	})
 	return nil
+}
+
+// leaveToOthers waits for ctx if somebody else runs the informer, a controller for
+// instance: client-go's second Run returns at once.
+func leaveToOthers(ctx context.Context, i Informer) {
+	if _, shared := i.(cache.SharedIndexInformer); shared && !isStopped(i) {
+		<-ctx.Done()
+	}
+}
+
+// isStopped reports whether an informer is one of client-go that has run, whoever ran it.
+func isStopped(i Informer) bool {
+	shared, ok := i.(cache.SharedIndexInformer)
+	return ok && shared.IsStopped()
 }
 
 func (f *Factory) runs(l *life) {
