@@ -251,10 +251,10 @@ func (w *writer) vanish() {
 }
 
 // travel is into the past of the server. Nobody can notice it once the server has come back to where it was, so the
-// informer is left in peace until it has.
+// informer is left in peace until it has; a resource that has vanished would keep it from listing.
 func (w *writer) travel() {
 	switch {
-	case !w.rewinds || !w.running:
+	case !w.rewinds || !w.running || w.vanished:
 	case !w.opaque && w.one(2):
 		w.back(fmt.Sprintf("rewind %d", 1+w.dice(30)))
 	case !w.backedUp:
