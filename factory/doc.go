@@ -9,7 +9,7 @@
 // # Words
 //
 // The key of an informer is its resource, its selectors, its namespace, its
-// cluster and its type. A lease is one user's share of an informer. To stop an
+// cluster, its variant and its type. A lease is one user's share of an informer. To stop an
 // informer ends its goroutines, and to forget it lets who asks for its key
 // have another one.
 //

@@ -17,6 +17,7 @@ type Key struct {
 	FieldSelector string
 	Namespace     string
 	Cluster       string
+	Variant       string
 	InformerType  InformerType
 }
 
@@ -24,7 +25,7 @@ type Key struct {
 // opts. The error is a *RequestError: a resource without name or version, a
 // selector that does not parse, an InformerType that does not exist.
 func NewKey(resource schema.GroupVersionResource, opts InformerOptions) (Key, error) {
-	k := Key{Resource: resource, Namespace: opts.Namespace, Cluster: opts.Cluster, InformerType: opts.InformerType}
+	k := Key{Resource: resource, Namespace: opts.Namespace, Cluster: opts.Cluster, Variant: opts.Variant, InformerType: opts.InformerType}
 	invalid := func(err error) (Key, error) {
 		k.LabelSelector, k.FieldSelector = opts.LabelSelector, opts.FieldSelector
 		return Key{}, &RequestError{Key: k, Err: err}
@@ -60,6 +61,7 @@ func (k Key) String() string {
 		{"cluster", k.Cluster},
 		{"labels", k.LabelSelector},
 		{"fields", k.FieldSelector},
+		{"variant", k.Variant},
 	} {
 		if part.value != "" {
 			b.WriteString(", " + part.name + " " + part.value)

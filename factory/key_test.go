@@ -99,3 +99,8 @@ func TestBadResourceVersionRequestsNameTheResource(t *testing.T) {
 	_, err = f.AcquireResourceVersion(pods, factory.InformerOptions{LabelSelector: "("}, nil)
 	require.ErrorContains(t, err, "informer of v1/pods, labels (, resource-version: label selector")
 }
+
+func TestVariantsAreDifferentInformers(t *testing.T) {
+	require.NotEqual(t, key(t, factory.InformerOptions{}), key(t, factory.InformerOptions{Variant: "resync 30s"}))
+	require.Equal(t, "v1/pods, variant resync 30s, standard", key(t, factory.InformerOptions{Variant: "resync 30s"}).String())
+}

@@ -1,6 +1,7 @@
 package factory
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,14 +79,22 @@ func (l *Lease[I]) Key() Key { return l.life.key }
 // or the factory is told to stop it or shut down. It is no error if it runs already,
 // whoever has started it. The error is ErrStopped, also when this lease was released,
 // or ErrShutDown, by errors.Is.
-func (l *Lease[I]) Start() error {
+func (l *Lease[I]) Start() error { return l.start(channelScope(nil)) }
+
+// StartWithContext is Start for an informer that runs with the values of ctx, a
+// logger for instance. That ctx ends, does not end it.
+func (l *Lease[I]) StartWithContext(ctx context.Context) error {
+	return l.start(scope{ctx: context.WithoutCancel(ctx)})
+}
+
+func (l *Lease[I]) start(s scope) error {
 	f := l.factory
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if l.released != nil {
 		return fmt.Errorf("starting the informer of %v: %w", l.life.key, errReleased)
 	}
-	return f.startLocked(l.life, channelScope(nil))
+	return f.startLocked(l.life, s)
 }
 
 var errReleased = fmt.Errorf("%w: this lease was released", ErrStopped)

@@ -324,3 +324,35 @@ func TestReleasedInformerIsNotWaitedFor(t *testing.T) {
 		f.Shutdown()
 	})
 }
+
+// An informer that was started with a context runs with its values, and does not end with it.
+func TestLeaseStartsWithTheValuesOfAContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type name struct{}
+		f := factory.New()
+		defer f.Shutdown()
+		i := &listening{stub: newStub()}
+		lease, err := f.Acquire(pods, factory.InformerOptions{}, always(i))
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), name{}, "east"))
+		require.NoError(t, lease.StartWithContext(ctx))
+		cancel()
+		synctest.Wait()
+		require.Equal(t, "east", i.ctx.Value(name{}))
+		require.NoError(t, i.ctx.Err())
+		ends(t, lease.Release(), "the release")
+		require.Error(t, i.ctx.Err())
+		require.ErrorIs(t, lease.StartWithContext(t.Context()), factory.ErrStopped)
+	})
+}
+
+// listening keeps the context that it runs with.
+type listening struct {
+	*stub
+	ctx context.Context
+}
+
+func (l *listening) RunWithContext(ctx context.Context) {
+	l.ctx = ctx
+	l.stub.RunWithContext(ctx)
+}

@@ -60,6 +60,9 @@ type InformerOptions struct {
 	// transforms are the same if they have the same name, and one that has none is the
 	// same as no other. It has no meaning without ObjectTransform.
 	TransformName string
+	// Variant tells informers apart that nothing else here tells apart: any text that
+	// the users of one agree on. Empty is a variant as well, that of who needs none.
+	Variant string
 	// InformerType is the kind of informer.
 	InformerType InformerType
 }
