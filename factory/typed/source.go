@@ -1,0 +1,191 @@
+package typed
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/items"
+)
+
+// source is a ListerWatcher that lists for one informer. It reads lists off the wire,
+// object by object, and what the informer has in the same version it has again. What it
+// returns is transformed.
+type source struct {
+	items    items.Source
+	example  runtime.Object
+	protobuf bool
+	tweak    internalinterfaces.TweakListOptionsFunc
+	// stored has the informer's objects.
+	stored cache.Store
+
+	mu        sync.Mutex
+	transform cache.TransformFunc
+	// listed is how many objects the last list had.
+	listed int
+
+	// listing is held for reading by each list, and by close for writing.
+	listing sync.RWMutex
+	closed  bool
+}
+
+var _ cache.ListerWatcherWithContext = &source{}
+
+// IsWatchListSemanticsUnSupported has reflectors list: they would collect a watch-list
+// in a store of its own, decoded anew.
+func (s *source) IsWatchListSemanticsUnSupported() bool { return true }
+
+func (s *source) List(opts metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), opts)
+}
+
+func (s *source) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), opts)
+}
+
+// close waits for the lists under way, whose context has ended.
+func (s *source) close() {
+	s.listing.Lock()
+	defer s.listing.Unlock()
+	s.closed = true
+}
+
+// ListWithContext returns all objects: it reads the pages itself, as large as opts ask
+// for. An error is that of the whole list, so that nothing counts as deleted that
+// could not be read.
+func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	s.listing.RLock()
+	defer s.listing.RUnlock()
+	if s.closed {
+		return nil, context.Canceled
+	}
+	l := s.newListing()
+	list, err := l.pages(ctx, opts)
+	if err != nil && opts.Continue == "" && l.continued && apierrors.IsResourceExpired(err) {
+		// The later pages were too late. As client-go does: all at once.
+		opts.Limit = 0
+		list, err = l.pages(ctx, opts)
+	}
+	if err != nil {
+		return nil, err // not a typed nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed = len(list.Items)
+	return list, nil
+}
+
+// listing is one list.
+type listing struct {
+	*source
+	transform cache.TransformFunc
+	reader    items.Reader
+	// room is about how many objects there will be.
+	room int
+	// continued tells that more than the first page was asked for.
+	continued bool
+}
+
+func (s *source) newListing() *listing {
+	const some = 16
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &listing{source: s, transform: s.transform, reader: s.items.Items(s.example, s.protobuf), room: s.listed + s.listed/some}
+}
+
+func (l *listing) pages(ctx context.Context, opts metav1.ListOptions) (*internalversion.List, error) {
+	list := &internalversion.List{Items: make([]runtime.Object, 0, l.room)}
+	for {
+		head, err := l.reader.Page(ctx, l.tweaked(opts), func(it items.Item) error {
+			obj, err := l.object(it)
+			list.Items = append(list.Items, obj)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if list.ResourceVersion == "" {
+			list.ResourceVersion = head.ResourceVersion
+		}
+		if head.Continue == "" {
+			return list, nil
+		}
+		l.continued = true
+		opts.Continue, opts.ResourceVersion, opts.ResourceVersionMatch = head.Continue, "", ""
+	}
+}
+
+// object returns the informer's own object, if it is the same.
+func (l *listing) object(it items.Item) (runtime.Object, error) {
+	if obj, ok := l.known(it); ok {
+		return obj, nil
+	}
+	obj, err := it.Decode()
+	if err != nil {
+		return nil, err
+	}
+	return transformed(obj, l.transform)
+}
+
+func (l *listing) known(it items.Item) (runtime.Object, bool) {
+	stored, exists, err := l.stored.GetByKey(it.Key())
+	if err != nil || !exists {
+		return nil, false
+	}
+	obj, ok := stored.(runtime.Object)
+	if !ok {
+		return nil, false
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return nil, false
+	}
+	same := accessor.GetResourceVersion() != "" && accessor.GetResourceVersion() == it.ResourceVersion() && accessor.GetUID() == it.UID()
+	return obj, same
+}
+
+func (s *source) transformer() cache.TransformFunc {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.transform
+}
+
+func (s *source) tweaked(opts metav1.ListOptions) metav1.ListOptions {
+	if s.tweak != nil {
+		s.tweak(&opts)
+	}
+	return opts
+}
+
+func transformed(obj runtime.Object, transform cache.TransformFunc) (runtime.Object, error) {
+	if transform == nil {
+		return obj, nil
+	}
+	changed, err := transform(obj)
+	if err != nil {
+		return nil, fmt.Errorf("transform: %w", err)
+	}
+	result, ok := changed.(runtime.Object)
+	if !ok {
+		return nil, fmt.Errorf("transform: it returned a %T, which is no runtime.Object", changed)
+	}
+	return result, nil
+}
+
+// WatchWithContext watches on the same connections.
+func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	opened, err := s.items.Items(s.example, s.protobuf).Watch(ctx, s.tweaked(opts))
+	if err != nil {
+		return nil, err
+	}
+	return newFollowing(ctx, opened, s.transformer()), nil
+}

@@ -1,0 +1,87 @@
+package typed
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// Start is StartWithContext for a channel; nil: until Shutdown.
+func (f *Factory) Start(stopCh <-chan struct{}) { f.StartWithContext(wait.ContextForChannel(stopCh)) }
+
+// StartWithContext starts all informers that were asked for by now, through this
+// factory, and are not started yet. They are this factory's until ctx ends: then their
+// handlers are removed, and those that nobody else uses end. It does not wait. They run
+// with the values of ctx, a logger for instance, unless others have started them before.
+// After Shutdown it does nothing.
+func (f *Factory) StartWithContext(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, m := range f.members {
+		f.startLocked(ctx, m.share)
+	}
+}
+
+// start starts one, and tells whether it did.
+func (f *Factory) start(ctx context.Context, s *share) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.startLocked(ctx, s)
+}
+
+func (f *Factory) startLocked(ctx context.Context, s *share) bool {
+	if f.shut || s.started || s.over() {
+		return false
+	}
+	// The error is that the registry was told to stop it, or to shut down.
+	if err := s.lease.StartWithContext(ctx); err != nil {
+		return false
+	}
+	s.started = true
+	quit := f.quit
+	if ctx.Done() != nil {
+		quit = nil // who gave ctx ends it
+	}
+	f.ending.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-s.lease.Done(): // the registry was told to stop it
+		case <-quit:
+		}
+		s.end()
+	})
+	return true
+}
+
+// Shutdown keeps informers from being started through this factory, and returns when
+// those that were have ended for it: those for which somebody has to close a channel or
+// end a context, when that has happened. Then the name of WithInformerName is released.
+// It may be called any number of times, also at the same time; each call waits.
+//
+// Informers can still be asked for, and never run, unless others run them.
+func (f *Factory) Shutdown() {
+	for _, s := range f.shutDown() {
+		s.end()
+	}
+	f.ending.Wait()
+	if !f.shares {
+		f.registry.Shutdown()
+	}
+	f.informerName.Release()
+}
+
+// shutDown returns the shares that were never started.
+func (f *Factory) shutDown() (idle []*share) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.shut {
+		f.shut = true
+		close(f.quit)
+	}
+	for _, m := range f.members {
+		if !m.share.started {
+			idle = append(idle, m.share)
+		}
+	}
+	return idle
+}
