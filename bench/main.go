@@ -6,6 +6,7 @@
 //	go run . all -scenarios coldstart -contestants ours -runs 5
 //	go run . all -scenarios storage,restart -docs ""
 //	go run . all -real    # against a kube-apiserver
+//	go run . peaks        # the memory of typed factories; writes docs/performance.md
 //
 // It starts a server, simulated (package podserver) or real, in a process of its
 // own, and each contestant in another, one at a time. Each run goes through all
@@ -52,6 +53,11 @@ func command(ctx context.Context, args []string) error {
 		plan.flags(flags)
 		_ = flags.Parse(args)
 		return all(ctx, plan)
+	case "peaks":
+		plan := &peaksPlan{}
+		plan.flags(flags)
+		_ = flags.Parse(args) // it exits
+		return peaks(ctx, plan)
 	}
-	return fmt.Errorf("%q is not a command: all or serve", name)
+	return fmt.Errorf("%q is not a command: all, peaks or serve", name)
 }

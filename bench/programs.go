@@ -69,7 +69,7 @@ func (e entry) run(ctx context.Context, o race.Order) (r race.Result, err error)
 	}
 	o.Contestant = e.Name
 	if err := tell(ctx, e.program, o, &r); err != nil {
-		return r, err
+		return r, fmt.Errorf("%s %s: %w", o.Contestant, o.Scenario, err)
 	}
 	after, err := usage(ctx, o.Target)
 	r.ServerCPU, r.Requests, r.ServerBytes = after.CPU-before.CPU, after.Requests-before.Requests, after.Bytes-before.Bytes
@@ -84,7 +84,7 @@ func usage(ctx context.Context, target race.Target) (extra.Usage, error) {
 }
 
 // tell gives an order to a program, and reads the answer.
-func tell(ctx context.Context, program string, o race.Order, answer any) error {
+func tell(ctx context.Context, program string, o, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	input, err := json.Marshal(o)
@@ -95,7 +95,7 @@ func tell(ctx context.Context, program string, o race.Order, answer any) error {
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
 	output, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", o.Contestant, o.Scenario, err)
+		return fmt.Errorf("%s: %w", filepath.Base(program), err)
 	}
 	return json.Unmarshal(output, answer)
 }

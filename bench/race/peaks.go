@@ -1,0 +1,98 @@
+package race
+
+import (
+	"context"
+	"runtime/debug"
+	"time"
+)
+
+// FactoryOrder is what the program of factories is told on its input.
+type FactoryOrder struct {
+	Ours     bool // ours, not client-go's
+	Protobuf bool // not JSON
+	Target   Target
+}
+
+// Peaks is the resident memory of a process with a factory, in bytes.
+type Peaks struct {
+	// Start is the most until all was handed over, and Relist the most in a list that
+	// the informer had to do when all was known and nothing had changed.
+	Start, Relist int64
+	// Settled is what is resident after the start, when the garbage is collected and
+	// what is free is given back (debug.FreeOSMemory), and SettledAgain the same after
+	// the list.
+	Settled, SettledAgain int64
+	// The allocations of the list.
+	RelistBytes, RelistAllocs uint64
+}
+
+// Measure waits for the start, loses the watch, and waits for the list.
+func (l *Loss) Measure(ctx context.Context, synced <-chan struct{}, check func() error) (p Peaks, err error) {
+	if err := done(ctx, synced); err != nil {
+		return p, err
+	}
+	if err := l.quiet(ctx); err != nil {
+		return p, err
+	}
+	if p.Start, err = peakRSS(); err != nil {
+		return p, err
+	}
+	if err := check(); err != nil {
+		return p, err
+	}
+	if p.Settled, err = settledRSS(); err != nil {
+		return p, err
+	}
+	if err := forgetPeakRSS(); err != nil {
+		return p, err
+	}
+	before, clock := l.read.Load(), startStopwatch()
+	l.lose()
+	// The informer waits before it lists.
+	for l.read.Load()-before < before/2 {
+		if err := l.quiet(ctx); err != nil {
+			return p, err
+		}
+	}
+	if err := l.quiet(ctx); err != nil {
+		return p, err
+	}
+	if p.Relist, err = peakRSS(); err != nil {
+		return p, err
+	}
+	var r Result
+	clock.stop(&r)
+	p.RelistBytes, p.RelistAllocs = r.AllocBytes, r.Allocs
+	if err := check(); err != nil {
+		return p, err
+	}
+	p.SettledAgain, err = settledRSS()
+	return p, err
+}
+
+// quiet waits until nothing is read and this process does nothing, for a second.
+func (l *Loss) quiet(ctx context.Context) error {
+	const idle = 20 * time.Millisecond // of CPU in a second: timers, and this
+	for {
+		read, cpu := l.read.Load(), cpuTime()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+		if l.read.Load() == read && cpuTime()-cpu < idle && !l.due() {
+			return nil
+		}
+	}
+}
+
+// settledRSS is what is resident when there is no garbage.
+func settledRSS() (int64, error) {
+	for range 3 { // what pools hold goes in the second
+		debug.FreeOSMemory()
+	}
+	if err := forgetPeakRSS(); err != nil { // the peak is what is resident, then
+		return 0, err
+	}
+	return peakRSS()
+}
