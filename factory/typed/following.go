@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -20,14 +21,16 @@ import (
 type following struct {
 	items     items.Watch
 	transform cache.TransformFunc
-	events    chan watch.Event
-	ctx       context.Context
-	cancel    context.CancelFunc
-	reading   sync.WaitGroup
+	// reached is told the version of each event.
+	reached func(version string)
+	events  chan watch.Event
+	ctx     context.Context
+	cancel  context.CancelFunc
+	reading sync.WaitGroup
 }
 
-func newFollowing(ctx context.Context, opened items.Watch, transform cache.TransformFunc) *following {
-	f := &following{items: opened, transform: transform, events: make(chan watch.Event)}
+func newFollowing(ctx context.Context, opened items.Watch, transform cache.TransformFunc, reached func(version string)) *following {
+	f := &following{items: opened, transform: transform, reached: reached, events: make(chan watch.Event)}
 	f.ctx, f.cancel = context.WithCancel(ctx)
 	f.reading.Go(f.read)
 	return f
@@ -52,6 +55,9 @@ func (f *following) read() {
 		case err != nil:
 			f.ended(err)
 			return
+		}
+		if accessor, err := meta.Accessor(event.Object); err == nil {
+			f.reached(accessor.GetResourceVersion())
 		}
 		if event, ok := f.transformed(event); ok && !f.tell(event) {
 			return

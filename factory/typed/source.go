@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/tools/cache"
@@ -32,6 +33,8 @@ type source struct {
 	transform cache.TransformFunc
 	// listed is how many objects the last list had.
 	listed int
+	// newest is the newest resource version that the server has told.
+	newest string
 
 	// listing is held for reading by each list, and by close for writing.
 	listing sync.RWMutex
@@ -68,20 +71,43 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 	if s.closed {
 		return nil, context.Canceled
 	}
-	l := s.newListing()
-	list, err := l.pages(ctx, opts)
-	if err != nil && opts.Continue == "" && l.continued && apierrors.IsResourceExpired(err) {
-		// The later pages were too late. As client-go does: all at once.
-		opts.Limit = 0
-		list, err = l.pages(ctx, opts)
+	list, err := s.newListing().read(ctx, opts)
+	if err == nil && s.wentBack(list.ResourceVersion) {
+		// The server was restored. It gives its versions anew, to other states too: the
+		// same version says nothing.
+		anew := s.newListing()
+		anew.decodeAll = true
+		list, err = anew.read(ctx, opts)
 	}
 	if err != nil {
 		return nil, err // not a typed nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listed = len(list.Items)
+	s.listed, s.newest = len(list.Items), list.ResourceVersion
 	return list, nil
+}
+
+// wentBack reports whether a version is older than one that the server has told before.
+func (s *source) wentBack(version string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return older(version, s.newest)
+}
+
+// reached notes what a watch has told.
+func (s *source) reached(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if older(s.newest, version) {
+		s.newest = version
+	}
+}
+
+// older is false for versions that have no order.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order < 0
 }
 
 // listing is one list.
@@ -93,6 +119,8 @@ type listing struct {
 	room int
 	// continued tells that more than the first page was asked for.
 	continued bool
+	// decodeAll tells that what is stored is not to be trusted.
+	decodeAll bool
 }
 
 func (s *source) newListing() *listing {
@@ -100,6 +128,17 @@ func (s *source) newListing() *listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &listing{source: s, transform: s.transform, reader: s.items.Items(s.example, s.protobuf), room: s.listed + s.listed/some}
+}
+
+// read reads the whole list.
+func (l *listing) read(ctx context.Context, opts metav1.ListOptions) (*internalversion.List, error) {
+	list, err := l.pages(ctx, opts)
+	if err != nil && opts.Continue == "" && l.continued && apierrors.IsResourceExpired(err) {
+		// The later pages were too late. As client-go does: all at once.
+		opts.Limit = 0
+		list, err = l.pages(ctx, opts)
+	}
+	return list, err
 }
 
 func (l *listing) pages(ctx context.Context, opts metav1.ListOptions) (*internalversion.List, error) {
@@ -126,7 +165,7 @@ func (l *listing) pages(ctx context.Context, opts metav1.ListOptions) (*internal
 
 // object returns the informer's own object, if it is the same.
 func (l *listing) object(it items.Item) (runtime.Object, error) {
-	if obj, ok := l.known(it); ok {
+	if obj, ok := l.known(it); ok && !l.decodeAll {
 		return obj, nil
 	}
 	obj, err := it.Decode()
@@ -187,5 +226,5 @@ func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) 
 	if err != nil {
 		return nil, err
 	}
-	return newFollowing(ctx, opened, s.transformer()), nil
+	return newFollowing(ctx, opened, s.transformer(), s.reached), nil
 }
