@@ -63,9 +63,10 @@ demo:
 	go run -C examples/mirror . --demo
 
 # Beside client-go and a plain GET, against a simulated server of 100,000 and of a
-# million pods, about 30 minutes. Writes docs/performance.md and docs/bench-*.svg.
+# million pods, about 35 minutes. Writes docs/performance.md and docs/bench-*.svg.
 bench:
 	cd bench && go run . all
+	cd bench && go run . peaks
 
 # The same with 10,000 pods, once, in about a minute. Writes nothing.
 bench-quick:

@@ -94,7 +94,7 @@ const peaksNotes = `## Memory of typed factories
 %s, in %v, against the simulated server (` + "`bench/podserver`" + `) in a process of its own,
 on %s,
 which server and client share%s.
-%s; a ratio is of two figures of one process.
+%s A ratio is of two figures of one process.
 
 One informer of %d pods, made by a typed factory: client-go's, with its defaults, and
 ` + "`factory/typed`" + ` with WithRESTConfig. Settled is what is resident after the start, once the garbage
