@@ -108,16 +108,27 @@ func (f *Factory) acquire(a ask) (*factory.Lease[cache.SharedIndexInformer], err
 
 // informerOf answers an ask: with the share that there is, unless that has ended.
 func (f *Factory) informerOf(a ask) *share {
-	a = f.settled(a)
-	lease, err := f.acquire(a)
+	m := f.member(a)
+	defer f.forgetUnmade(m) // also when newFunc panics
+	lease, err := f.acquire(m.ask)
 	if err != nil {
 		panic(err)
 	}
-	given, spare := f.join(a, lease)
-	if spare != nil {
-		spare()
-	}
+	given, spare := f.join(m, lease)
+	spare()
 	return given
+}
+
+// member returns the member of a kind. The first ask for it counts.
+func (f *Factory) member(a ask) *member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m := f.members[a.kind]
+	if m == nil {
+		m = &member{ask: a}
+		f.members[a.kind] = m
+	}
+	return m
 }
 
 // settled returns the ask that was the first for its kind.
@@ -130,21 +141,25 @@ func (f *Factory) settled(a ask) ask {
 	return a
 }
 
-// join returns the share of a lease, and what is to be called without the lock: to give
-// back what is not needed.
-func (f *Factory) join(a ask, lease *factory.Lease[cache.SharedIndexInformer]) (given *share, spare func()) {
+// forgetUnmade lets the next who asks decide, if there is no informer of a member.
+func (f *Factory) forgetUnmade(m *member) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := f.members[a.kind]
-	if m == nil {
-		m = &member{ask: a}
-		f.members[a.kind] = m
+	if m.share == nil && f.members[m.kind] == m {
+		delete(f.members, m.kind)
 	}
+}
+
+// join returns the share of a lease, and what is to be called without the lock: to give
+// back what is not needed.
+func (f *Factory) join(m *member, lease *factory.Lease[cache.SharedIndexInformer]) (given *share, spare func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	former := m.share
 	if former != nil && former.lease.Done() == lease.Done() && !former.over() {
 		return former, func() { lease.Release() }
 	}
-	given = &share{SharedIndexInformer: lease.Informer, factory: f, kind: a.kind, lease: lease, ended: make(chan struct{})}
+	given = &share{SharedIndexInformer: lease.Informer, factory: f, kind: m.kind, lease: lease, ended: make(chan struct{})}
 	m.share = given
 	switch {
 	case f.shut:
@@ -152,5 +167,5 @@ func (f *Factory) join(a ask, lease *factory.Lease[cache.SharedIndexInformer]) (
 	case former != nil && !former.started:
 		return given, former.end
 	}
-	return given, nil
+	return given, func() {}
 }

@@ -78,7 +78,7 @@ var _ SharedInformerFactory = &Factory{}
 // member is one kind of objects that was asked for.
 type member struct {
 	ask
-	// share is the newest, nil before the first.
+	// share is the newest, nil until the first is made.
 	share *share
 }
 

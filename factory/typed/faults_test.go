@@ -160,6 +160,7 @@ func TestRestoredServerIsReadAnew(t *testing.T) {
 		_, err = s.Update(pods, pod("changes", "state", "after"))
 		require.NoError(t, err)
 		heal()
+		time.Sleep(time.Minute)
 		// A watch from a version that is yet to come is silent: client-go does not notice. It does when it has to list.
 		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(410), Times: 1})
 		time.Sleep(30 * time.Minute)

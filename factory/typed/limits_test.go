@@ -312,8 +312,9 @@ func TestShutdown(t *testing.T) {
 		cancel()
 		down.Wait()
 		require.Empty(t, registry.Statuses())
-		_, err = cache.NewInformerName("typed-test")
+		name, err = cache.NewInformerName("typed-test")
 		require.NoError(t, err) // it was released
+		name.Release()
 
 		late := f.Core().V1().Pods().Informer()
 		f.Start(stop)

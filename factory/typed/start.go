@@ -18,7 +18,9 @@ func (f *Factory) StartWithContext(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.members {
-		f.startLocked(ctx, m.share)
+		if m.share != nil {
+			f.startLocked(ctx, m.share)
+		}
 	}
 }
 
@@ -79,7 +81,7 @@ func (f *Factory) shutDown() (idle []*share) {
 		close(f.quit)
 	}
 	for _, m := range f.members {
-		if !m.share.started {
+		if m.share != nil && !m.share.started {
 			idle = append(idle, m.share)
 		}
 	}

@@ -45,7 +45,7 @@ func (f *Factory) running() (started []*share) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, m := range f.members {
-		if m.share.started {
+		if m.share != nil && m.share.started {
 			started = append(started, m.share)
 		}
 	}
