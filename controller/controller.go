@@ -22,8 +22,8 @@ type Controller struct {
 	// Log is told of calls that fail. Default: klog.
 	Log Logger
 
-	// Resource says what to follow and what to do about it. It may be a Backgrounder, or a
-	// StorelessResource.
+	// Resource says what to follow and what to do about it. It may be a Backgrounder, and a
+	// StorelessResource or a HandlerResource.
 	Resource Resource
 
 	// Name is the Controller's in errors, and that of its queue in the metrics of
@@ -83,6 +83,7 @@ type source interface {
 var (
 	_ source = &shared{}
 	_ source = &storeless{}
+	_ source = &handler{}
 )
 
 // Run is RunWithContext for a channel that is closed to stop.
@@ -174,13 +175,14 @@ func (c *Controller) end() {
 	c.running = false
 }
 
-// prepare makes the source of a run. That of a StorelessResource is made once: it goes on
-// from what it has stored.
+// prepare makes the source of a run. One without a store is made once: it goes on from
+// what it has in its storage.
 func (c *Controller) prepare(ctx context.Context) source {
 	c.mu.Lock()
-	last, again := c.source.(*storeless)
+	last := c.source
 	c.mu.Unlock()
-	if again {
+	switch last.(type) {
+	case *storeless, *handler:
 		return last
 	}
 	made := c.newSource(ctx)
@@ -203,6 +205,9 @@ func (c *Controller) newSource(ctx context.Context) source {
 	}
 	if r, ok := c.Resource.(StorelessResource); ok {
 		return newStoreless(r, c.Workers, calls)
+	}
+	if r, ok := c.Resource.(HandlerResource); ok {
+		return newHandler(r, c.Workers, calls)
 	}
 	followed := c.Resource.Informer()
 	if followed == nil {

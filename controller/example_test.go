@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"os"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -103,6 +104,34 @@ func ExampleNewStorelessResource() {
 	// Output:
 	// upsert default/web: v1
 	// acknowledged: 1
+}
+
+// Controllers may share one watch, with each other and with other handlers.
+func ExampleNewHandlerResource() {
+	server, lister := cluster()
+	defer server.Close()
+	shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lister})
+	control := func(name string) *controller.Controller {
+		return &controller.Controller{Resource: controller.NewHandlerResource(shared, informer.HandlerConfig{Name: name},
+			func(key string, _ interface{}) error {
+				fmt.Println(name, "upserts", key)
+				return nil
+			},
+			func(key string, _ interface{}) error { return nil })}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { shared.RunWithContext(ctx) }) // a factory would do that
+	for _, name := range []string{"the registrar", "the auditor"} {
+		c := control(name)
+		running.Go(func() { c.RunWithContext(ctx) })
+		<-c.HasSyncedChecker().Done()
+	}
+	stop()
+	running.Wait()
+	// Output:
+	// the registrar upserts default/web
+	// the auditor upserts default/web
 }
 
 // In a test, one line runs a Resource and one stops it.

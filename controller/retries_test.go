@@ -223,4 +223,9 @@ func sources(t *testing.T, test func(t *testing.T, w *world, of func(*target) co
 			test(w.T, w, func(x *target) controller.Resource { return w.storeless(x, informer.InformerConfig{}) })
 		})
 	})
+	t.Run("handler", func(t *testing.T) {
+		bubble(t, func(w *world) {
+			test(w.T, w, func(x *target) controller.Resource { return w.handler(x, informer.HandlerConfig{}) })
+		})
+	})
 }

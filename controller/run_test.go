@@ -64,6 +64,26 @@ type withStoreless struct {
 
 func (r withStoreless) Run(stop <-chan struct{}) { r.run(stop) }
 
+// withHandler is that of a HandlerResource.
+type withHandler struct {
+	controller.HandlerResource
+	run func(<-chan struct{})
+}
+
+func (r withHandler) Run(stop <-chan struct{}) { r.run(stop) }
+
+// in has a Resource run in the background.
+func in(r controller.Resource, run func(<-chan struct{})) controller.Resource {
+	switch r := r.(type) {
+	case controller.StorelessResource:
+		return withStoreless{r, run}
+	case controller.HandlerResource:
+		return withHandler{r, run}
+	default:
+		return with{r, run}
+	}
+}
+
 // S4-06: a Backgrounder is run before the informer is, and Run waits for it at the end.
 func TestABackgrounder(t *testing.T) {
 	sources(t, func(t *testing.T, w *world, of func(*target) controller.Resource) {
@@ -77,10 +97,7 @@ func TestABackgrounder(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			log = append(log, "ended")
 		}
-		c.Resource = with{of(&x), run}
-		if r, ok := of(&x).(controller.StorelessResource); ok {
-			c.Resource = withStoreless{r, run}
-		}
+		c.Resource = in(of(&x), run)
 		w.down.Lock() // a request may come before run does, but nothing is answered
 		stop := start(&c)
 		synctest.Wait()
@@ -163,10 +180,7 @@ func TestABackgrounderWaitsForTheSync(t *testing.T) {
 			case <-stop:
 			}
 		}
-		c.Resource = with{of(&x), run}
-		if r, ok := of(&x).(controller.StorelessResource); ok {
-			c.Resource = withStoreless{r, run}
-		}
+		c.Resource = in(of(&x), run)
 		checker := c.HasSyncedChecker()
 		require.Contains(t, checker.Name(), "controller of controller_test.with")
 		stop := start(&c)

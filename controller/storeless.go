@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -84,43 +83,25 @@ func (r storelessResource) InformerConfig() (string, informer.InformerConfig) {
 	return r.name, r.config
 }
 
-// storeless is a ResourceVersionInformer as the source of a controller. Its queue is that
-// of the informer, of which it is the handler: of a batch of one event.
+// storeless is a ResourceVersionInformer as the source of a controller: see batches.
 type storeless struct {
-	calls    *calls
+	batches
 	informer informer.ResourceVersionInformer
-	// silence is after how long without a byte from the server, in a list that goes on,
-	// what waits must be what holds it up: a server that is silent is given up earlier.
-	silence time.Duration
 }
 
 func newStoreless(r StorelessResource, workers int, calls *calls) *storeless {
 	name, config := r.InformerConfig()
 	checkStoreless(name, config)
-	s := &storeless{calls: calls, silence: 2 * max(time.Minute, config.StallTimeout)}
-	config.BatchHandler = informer.IgnoreSynced(s)
+	s := &storeless{batches: batches{calls: calls, silence: 2 * max(time.Minute, config.StallTimeout)}}
+	config.BatchHandler = informer.IgnoreSynced(&s.batches)
 	config.MaxBatch = 1
 	if workers > 0 {
 		config.Workers = workers
 	}
 	config.ErrorHandler = withoutHeld(config.ErrorHandler)
 	s.informer = informer.NewResourceVersionInformer(name, config)
+	s.follow(s.informer)
 	return s
-}
-
-// withoutHeld is report without what is no failure, and, where the user has none of his
-// own, without what the controller logs itself.
-func withoutHeld(report informer.WatchErrorHandler) informer.WatchErrorHandler {
-	return func(r *informer.Reflector, err error) {
-		var batch *informer.BatchError
-		switch {
-		case errors.Is(err, errHeld):
-		case report != nil:
-			report(r, err)
-		case !errors.As(err, &batch):
-			informer.DefaultWatchErrorHandler(r, err)
-		}
-	}
 }
 
 func (s *storeless) run(ctx context.Context, synced func()) error {
@@ -138,37 +119,4 @@ func (s *storeless) run(ctx context.Context, synced func()) error {
 	}
 	<-returned
 	return nil
-}
-
-func (s *storeless) lastSyncResourceVersion() string { return s.informer.LastSyncResourceVersion() }
-
-// errHeld is why a Delete is tried again that was not called.
-var errHeld = errors.New("held until the first list was read")
-
-// OnBatch does what the event is about. An error has the informer tell it again.
-func (s *storeless) OnBatch(ctx context.Context, events []informer.Event) error {
-	for _, e := range events {
-		do := call{op: opUpsert, Event: Event{Key: e.Key, Obj: e.Object}, version: e.ResourceVersion}
-		if e.Type == informer.Deleted {
-			if !s.listed() {
-				return fmt.Errorf("delete %q: %w", e.Key, errHeld)
-			}
-			do.op = opDelete
-		}
-		if err := s.calls.do(ctx, do); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-var _ informer.BatchHandler = &storeless{}
-
-// listed reports whether a Delete may be called.
-func (s *storeless) listed() bool {
-	if s.informer.LastSyncResourceVersion() != "" { // set before the sweep
-		return true
-	}
-	status := s.informer.Status()
-	return status.Phase == informer.PhaseListing && time.Since(status.LastContact) > s.silence
 }
