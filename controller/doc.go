@@ -12,8 +12,8 @@
 // # Words
 //
 // A source says what happens: the SharedIndexInformer of a Resource, which has a store,
-// or the ResourceVersionInformer of a StorelessResource, which has none. An item is a key
-// for which something is to be done. An item is given up when it has failed too often.
+// or the ResourceVersionInformer of a StorelessResource or a HandlerResource, which has none.
+// An item is a key for which something is to be done. An item is given up when it has failed too often.
 //
 // # With a store
 //
