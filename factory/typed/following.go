@@ -47,6 +47,7 @@ func (f *following) read() {
 	defer close(f.events)
 	defer f.cancel()
 	defer f.items.Close()
+	defer utilruntime.HandleCrashWithContext(f.ctx) // of a transform
 	for {
 		event, err := f.items.Next(f.ctx)
 		switch {

@@ -35,10 +35,17 @@ type source struct {
 	listed int
 	// newest is the newest resource version that the server has told.
 	newest string
-
-	// listing is held for reading by each list, and by close for writing.
-	listing sync.RWMutex
+	// listing counts the lists under way, and idle is told when there is none. Nothing
+	// is listed after closed.
+	listing int
+	idle    sync.Cond
 	closed  bool
+}
+
+func newSource(from items.Source, example runtime.Object) *source {
+	s := &source{items: from, example: example}
+	s.idle.L = &s.mu
+	return s
 }
 
 var _ cache.ListerWatcherWithContext = &source{}
@@ -57,20 +64,40 @@ func (s *source) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 
 // close waits for the lists under way, whose context has ended.
 func (s *source) close() {
-	s.listing.Lock()
-	defer s.listing.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.closed = true
+	for s.listing > 0 {
+		s.idle.Wait()
+	}
+}
+
+// begin begins a list, unless it is too late.
+func (s *source) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.listing++
+	return true
+}
+
+func (s *source) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listing--
+	s.idle.Broadcast()
 }
 
 // ListWithContext returns all objects: it reads the pages itself, as large as opts ask
 // for. An error is that of the whole list, so that nothing counts as deleted that
 // could not be read.
 func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	s.listing.RLock()
-	defer s.listing.RUnlock()
-	if s.closed {
+	if !s.begin() {
 		return nil, context.Canceled
 	}
+	defer s.end()
 	list, err := s.newListing().read(ctx, opts)
 	if err == nil && s.wentBack(list.ResourceVersion) {
 		// The server was restored. It gives its versions anew, to other states too: the

@@ -21,13 +21,8 @@ type streamed struct {
 // streamed makes an informer that lists and watches over the connections of the
 // factory's rest.Config.
 func (f *Factory) streamed(a ask, example runtime.Object) cache.SharedIndexInformer {
-	lw := &source{
-		items:     f.lists.ForResource(a.opts.Namespace, a.resource).(items.Source),
-		example:   example,
-		protobuf:  f.protobuf,
-		tweak:     f.requests,
-		transform: f.transform,
-	}
+	lw := newSource(f.lists.ForResource(a.opts.Namespace, a.resource).(items.Source), example)
+	lw.protobuf, lw.tweak, lw.transform = f.protobuf, f.requests, f.transform
 	// With no example the reflector takes what a transform has made of the objects. Those
 	// of the server are of its type: the source sees to that.
 	made := cache.NewSharedIndexInformerWithOptions(lw, nil, cache.SharedIndexInformerOptions{

@@ -1,0 +1,152 @@
+package typed_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/factory/typed"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// When a later page has expired, all is listed at once, from the version that was asked for, as client-go does.
+func TestExpiredPageMakesTheListWhole(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			create(t, s, name)
+		}
+		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}, Page: informertest.LaterPages}, Effect: informertest.Status(410)})
+		f := over(s, typed.WithTweakListOptions(func(o *metav1.ListOptions) {
+			if o.Limit > 0 {
+				o.Limit = 3
+				o.ResourceVersion = "" // pages, not the server's cache
+			}
+		}))
+		i := f.Core().V1().Pods().Informer()
+		stop := make(chan struct{})
+		begin := time.Now()
+		f.Start(stop)
+		synced(t, f)
+		require.Zero(t, time.Since(begin)) // nothing failed that the reflector would have to wait for
+		require.Len(t, keys(i), 4)
+		var lists []string
+		for _, r := range s.Requests() {
+			if r.Verb == "list" {
+				what := "page"
+				switch {
+				case r.Options.Continue != "":
+					what = "later page"
+				case r.Options.Limit == 0:
+					what = "all from " + r.Options.ResourceVersion
+				}
+				lists = append(lists, what)
+			}
+		}
+		require.Equal(t, []string{"page", "later page", "all from 0"}, lists)
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+// An event that can not be read, however often, is made up for by a list.
+func TestUnreadableEventIsListed(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Garbage(1)})
+		f := over(s)
+		i := f.Core().V1().Pods().Informer()
+		stop := make(chan struct{})
+		f.Start(stop)
+		synced(t, f)
+		time.Sleep(time.Second)
+		create(t, s, "one")
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, []string{"default/one"}, keys(i))
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+// The same version is not the same object if the UID differs: a server that was restored gives its versions anew.
+func TestSameVersionOfAnotherObject(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		backup := s.Backup()
+		create(t, s, "one", "life", "first")
+		f := over(s)
+		lister := f.Core().V1().Pods().Lister().Pods("default")
+		stop := make(chan struct{})
+		f.Start(stop)
+		synced(t, f)
+		before, err := lister.Get("one")
+		require.NoError(t, err)
+		relist(s, func() {
+			s.Restore(backup)
+			create(t, s, "one", "life", "second")
+			create(t, s, "two")
+		})
+		after, err := lister.Get("one")
+		require.NoError(t, err)
+		require.Equal(t, before.ResourceVersion, after.ResourceVersion)
+		require.NotEqual(t, before.UID, after.UID)
+		require.Equal(t, "second", after.Labels["life"])
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+// A list under way is waited for: after Shutdown nothing calls the transform any more.
+func TestShutdownWaitsForTheList(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		create(t, s, "one")
+		var returned atomic.Bool
+		f := over(s, typed.WithTransform(func(obj any) (any, error) {
+			time.Sleep(time.Minute)
+			returned.Store(true)
+			return obj, nil
+		}))
+		f.Core().V1().Pods().Informer()
+		stop := make(chan struct{})
+		f.Start(stop)
+		time.Sleep(time.Second)
+		close(stop)
+		f.Shutdown()
+		require.True(t, returned.Load())
+	})
+}
+
+// Why an informer has not synced, the registry knows; a handler of the user's is told as well.
+func TestStatusOfWhatFails(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		s.Inject(informertest.Fault{Match: informertest.Match{Resource: pods}, Effect: informertest.Status(403)})
+		s.Inject(informertest.Fault{Match: informertest.Match{Resource: nodes}, Effect: informertest.Status(404)})
+		registry := factory.New()
+		f := over(s, typed.WithFactory(registry))
+		var told atomic.Int32
+		require.NoError(t, f.Core().V1().Pods().Informer().SetWatchErrorHandler(func(*cache.Reflector, error) { told.Add(1) }))
+		f.Core().V1().Nodes().Informer()
+		stop := make(chan struct{})
+		f.Start(stop)
+		time.Sleep(time.Second)
+		key, err := f.KeyFor(pods)
+		require.NoError(t, err)
+		status, ok := registry.Status(key)
+		require.True(t, ok)
+		require.Equal(t, factory.ErrorForbidden, status.ErrorClass())
+		require.Positive(t, told.Load())
+		key, err = f.KeyFor(nodes)
+		require.NoError(t, err)
+		status, _ = registry.Status(key)
+		require.Equal(t, factory.ErrorNotFound, status.ErrorClass())
+		s.Heal()
+		synced(t, f)
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
