@@ -6,8 +6,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/factory"
@@ -150,3 +153,64 @@ func TestStatusOfWhatFails(t *testing.T) {
 }
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+
+// An object that can not be decoded fails the lists, as in client-go, and takes nothing away; when it has gone, all is well.
+func TestObjectThatIsNotOfItsType(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		create(t, s, "good")
+		config := s.Config()
+		config.ContentType = "application/json"
+		f := typed.New(nil, 0, typed.WithRESTConfig(config))
+		i := f.Core().V1().Pods().Informer()
+		var told atomic.Pointer[error]
+		require.NoError(t, i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { told.Store(&err) }))
+		stop := make(chan struct{})
+		f.Start(stop)
+		synced(t, f)
+		time.Sleep(time.Second)
+		s.ResetRequests()
+		_, err := s.Create(pods, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "default", "name": "bad"}, "spec": "text",
+		}})
+		require.NoError(t, err)
+		time.Sleep(5 * time.Minute)
+		require.Equal(t, []string{"default/good"}, keys(i))
+		require.Equal(t, "list", s.Requests()[0].Verb)
+		require.ErrorContains(t, *told.Load(), `the list is given up, for nothing may be missing: list item 0 "default/bad"`)
+		require.NoError(t, s.Delete(pods, "default", "bad"))
+		create(t, s, "other")
+		time.Sleep(5 * time.Minute)
+		require.ElementsMatch(t, []string{"default/good", "default/other"}, keys(i))
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+// Where utilruntime lets the process survive a panic, a transform may panic.
+func TestTransformThatPanics(t *testing.T) {
+	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
+	defer func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers }()
+	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		f := over(s, typed.WithTransform(func(obj any) (any, error) {
+			if obj.(*corev1.Pod).Labels["bad"] != "" {
+				panic("bad")
+			}
+			return obj, nil
+		}))
+		i := f.Core().V1().Pods().Informer()
+		stop := make(chan struct{})
+		f.Start(stop)
+		synced(t, f)
+		time.Sleep(time.Second)
+		create(t, s, "bad", "bad", "yes")
+		time.Sleep(time.Minute)
+		_, err := s.Update(pods, pod("bad"))
+		require.NoError(t, err)
+		s.Compact()
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, []string{"default/bad"}, keys(i))
+		close(stop)
+		f.Shutdown()
+	})
+}

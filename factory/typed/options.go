@@ -72,7 +72,8 @@ func WithTransformName(name string) SharedInformerOption {
 
 // WithInformerName has client-go publish metrics of the informers under a name.
 // Shutdown releases it. An informer that is shared has the name of the factory that was
-// first to ask for it.
+// first to ask for it. Client-go gives a name to one informer of each resource, once: an
+// informer that takes the place of a stopped one has no metrics.
 func WithInformerName(informerName *cache.InformerName) SharedInformerOption {
 	return func(s *settings) { s.informerName = informerName }
 }

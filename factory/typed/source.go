@@ -2,6 +2,7 @@ package typed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/items"
 )
 
@@ -176,6 +178,10 @@ func (l *listing) pages(ctx context.Context, opts metav1.ListOptions) (*internal
 			list.Items = append(list.Items, obj)
 			return err
 		})
+		var lost *informer.ItemError
+		if errors.As(err, &lost) {
+			return nil, fmt.Errorf("the list is given up, for nothing may be missing: %w", err)
+		}
 		if err != nil {
 			return nil, err
 		}
