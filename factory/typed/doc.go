@@ -12,52 +12,56 @@
 // # Sharing
 //
 // With WithFactory, factories share informers among each other and with the users of
-// that registry: who asks for the same key (factory.Key) has the same informer, with one
-// watch. Each factory has a share of it, with handlers and a context of its own. When the
-// context of its Start ends, its handlers are removed, and the informer goes on for
-// the others.
+// that registry: who asks for the same key (factory.Key) has the same informer, with
+// one watch. Each factory has a share of it, with handlers and a context of its own.
+// When the context of its Start ends, its handlers are removed, and the informer goes
+// on for the others.
 //
 // In the key are the resource, the namespace of WithNamespace, the cluster of
 // WithCluster and the selectors of WithTweakListOptions; a resync period that is not
-// zero and a transform keep informers apart as well. The names of indexers, the store and
-// the watch error handler are common to all who share: AddIndexers refuses a name
-// that another has used, and the newest watch error handler set before the start counts.
+// zero and a transform keep informers apart as well. The names of indexers, the store
+// and the watch error handler are common to all who share: AddIndexers refuses a name
+// that another has used, and the newest watch error handler set before the start
+// counts.
 //
 // # Tweaks
 //
 // A tweak is a function, and what it does nobody can read. So it is tried, when the
-// factory is made, on several options, of lists and of watches: if it sets selectors, to
-// all the same, and nothing else, these are in the key. Informers of a factory with
-// WithFactory then send what the key says, and call the tweak no more, so that it is true for as
-// long as somebody shares it. A tweak that does anything else, or not always the same,
-// is called for each request, and its informers are shared with nobody. Without WithFactory
-// every tweak is called for each request, as client-go does.
+// factory is made, on several options, of lists and of watches: if it sets selectors,
+// to all the same, and nothing else, these are in the key. Informers of a factory with
+// WithFactory then send what the key says, and call the tweak no more, so that it is
+// true for as long as somebody shares it. A tweak that does anything else, or not
+// always the same, is called for each request, and its informers are shared with
+// nobody. Without WithFactory every tweak is called for each request, as client-go
+// does.
 //
 // # Lists
 //
-// With WithRESTConfig, informers read lists off the wire, object by object. What
-// an informer has already in the same version and with the same UID is not decoded again: the
-// store keeps the very object. So a list after a lost watch takes next to no
+// With WithRESTConfig, informers read lists off the wire, object by object. What an
+// informer has already in the same version and with the same UID is not decoded again:
+// the store keeps the very object. So a list after a lost watch takes next to no
 // memory, and the first not much more than the objects. Watch-lists (WatchListClient)
 // are not used, since client-go would collect them beside the store.
 //
-// A list that breaks off, or of which one object can not be read, fails as a whole, as in client-go:
-// nothing is deleted that was not seen to be missing.
+// A list that breaks off, or of which one object can not be read, fails as a whole, as
+// in client-go: nothing is deleted that was not seen to be missing.
 //
-// A transform is called for each object that was decoded, in lists and watches, and never for
-// one of the store. It must return a runtime.Object with metadata. If it takes the
-// resource version or the UID away, each list is decoded.
+// A transform is called for each object that was decoded, in lists and watches, and
+// never for one of the store. It must return a runtime.Object with metadata. If it
+// takes the resource version or the UID away, each list is decoded.
 //
 // # Differences from client-go
 //
-//   - An informer that was stopped is not given out again: who asks the factory for it, gets
-//     a new one, which the next Start starts. Listers that were taken before keep the
-//     objects of the old one.
+//   - An informer that was stopped is not given out again: who asks the factory for
+//     it, gets a new one, which the next Start starts. Listers that were taken
+//     before keep the objects of the old one.
 //   - newFunc is called with no lock held, and may ask the factory for others.
-//   - Informers of unstructured objects, and of metadata, are told apart by their kinds.
-//   - Run of an informer is Start of it alone, so that two of them, or a Start beside it,
-//     are no harm.
+//   - Informers of unstructured objects, and of metadata, are told apart by their
+//     kinds.
+//   - Run of an informer is Start of it alone, so that two of them, or a Start
+//     beside it, are no harm.
 //   - Shutdown ends what was started with a nil channel.
-//   - A nil client panics, with the name of the resource, when an informer needs it.
+//   - A nil client panics, with the name of the resource, when an informer needs
+//     it.
 //   - SetTransform of an informer that may be shared is an error: WithTransform.
 package typed
