@@ -162,10 +162,12 @@ func (f *Factory) join(m *member, lease *factory.Lease[cache.SharedIndexInformer
 	given = &share{SharedIndexInformer: lease.Informer, factory: f, kind: m.kind, lease: lease, ended: make(chan struct{})}
 	m.share = given
 	switch {
-	case f.shut:
-		return given, given.end // it never runs for this factory
+	case f.shut: // it never runs for this factory
+		given.closing = true
+		close(given.ended)
+		return given, func() { lease.Release() }
 	case former != nil && !former.started:
-		return given, former.end
+		f.ending.Go(former.end) // others may have started it, at a server that is dead
 	}
 	return given, func() {}
 }

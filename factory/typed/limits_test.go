@@ -351,3 +351,29 @@ func TestDeadServerHoldsNobodyUp(t *testing.T) {
 		})
 	}
 }
+
+// Who asks for what takes the place of an informer that is slow to end does not wait for its end.
+func TestSlowEndHoldsNobodyUp(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		create(t, s, "one")
+		registry := factory.New()
+		linger := make(chan struct{})
+		f := over(s, typed.WithFactory(registry), typed.WithTransformName("slow"), typed.WithTransform(func(obj any) (any, error) {
+			<-linger
+			return obj, nil
+		}))
+		first := f.Core().V1().Pods().Informer()
+		stop := make(chan struct{})
+		registry.Start(stop) // not by f, which has the only lease
+		synctest.Wait()
+		close(stop)
+		begin := time.Now()
+		second := f.Core().V1().Pods().Informer()
+		require.NotSame(t, first.GetStore(), second.GetStore())
+		require.Zero(t, time.Since(begin))
+		time.AfterFunc(time.Minute, func() { close(linger) })
+		f.Shutdown()
+		require.Equal(t, time.Minute, time.Since(begin))
+		registry.Shutdown()
+	})
+}
