@@ -276,10 +276,14 @@ func (s *SharedResourceVersionInformer) HasSyncedChecker() cache.DoneChecker {
 	return doneChecker{name: s.name, done: s.synced}
 }
 
-// LastSyncResourceVersion is the newest resource version that was read for any handler.
+// LastSyncResourceVersion is the newest resource version that was read for any handler;
+// where versions have no order, that of the handler that was added last.
 func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string) {
 	for _, h := range s.Handlers() {
-		newest = newer(newest, h.informer.LastSyncResourceVersion())
+		read := h.informer.LastSyncResourceVersion()
+		if order, err := resourceversion.CompareResourceVersion(read, newest); read != "" && (err != nil || order > 0) {
+			newest = read
+		}
 	}
 	return newest
 }

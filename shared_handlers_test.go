@@ -358,3 +358,19 @@ func TestBadSharedConfigurations(t *testing.T) {
 	require.Error(t, err)
 	require.Empty(t, s.Handlers())
 }
+
+// Versions without an order are the newest that was read all the same.
+func TestTheNewestOfOpaqueVersions(t *testing.T) {
+	bubble(t, informertest.Options{OpaqueVersions: true}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+		adds(t, s, &recorder{})
+		adds(t, s, &recorder{})
+		defer start(s.RunWithContext)()
+		synctest.Wait()
+		require.Equal(t, w.ResourceVersion(), s.LastSyncResourceVersion())
+		require.Equal(t, w.ResourceVersion(), s.Status().ResourceVersion)
+		adds(t, s, &recorder{before: func(string) { <-t.Context().Done() }}) // has read nothing yet
+		require.Equal(t, w.ResourceVersion(), s.LastSyncResourceVersion())
+	})
+}
