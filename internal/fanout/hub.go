@@ -63,7 +63,8 @@ type Hub[T any] struct {
 	options Options
 
 	mu sync.Mutex
-	// trunks are those that are read and have a place in the order of versions.
+	// trunks are those that are read and have a place in the order of versions, the
+	// oldest first.
 	trunks []*trunk[T]
 	// reading is the number of all that are read.
 	reading int
@@ -114,7 +115,7 @@ const openingPatience = time.Second
 func (h *Hub[T]) joinOrOpen(resourceVersion string, late bool) (tap *Tap[T], others <-chan struct{}, done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t, next, ok := h.findLocked(resourceVersion, nil); ok {
+	if t, next, ok := h.findLocked(resourceVersion); ok {
 		tap = newTap(h, resourceVersion)
 		tap.after = resourceVersion
 		t.attachLocked(tap, next)
@@ -147,7 +148,7 @@ func (h *Hub[T]) Adopt(w Watch[T], resourceVersion string) *Tap[T] {
 	h.pumps.Go(t.pump)
 	if !t.orderless {
 		h.trunks = append(h.trunks, t)
-		t.joinOtherLocked()
+		h.joinLocked()
 	}
 	return tap
 }
@@ -162,11 +163,11 @@ func (h *Hub[T]) Watches() int {
 // Wait waits until every watch is closed. Every Tap has to be closed before.
 func (h *Hub[T]) Wait() { h.pumps.Wait() }
 
-// findLocked finds a trunk that has what follows a resource version, other than
-// except, and the number of the first event.
-func (h *Hub[T]) findLocked(resourceVersion string, except *trunk[T]) (t *trunk[T], next int64, ok bool) {
+// findLocked finds a trunk that has what follows a resource version, and the number
+// of the first event.
+func (h *Hub[T]) findLocked(resourceVersion string) (t *trunk[T], next int64, ok bool) {
 	for _, t := range h.trunks {
-		if t == except || t.doubted {
+		if t.doubted {
 			continue
 		}
 		if next, ok := t.seek(resourceVersion); ok {
@@ -174,6 +175,24 @@ func (h *Hub[T]) findLocked(resourceVersion string, except *trunk[T]) (t *trunk[
 		}
 	}
 	return nil, 0, false
+}
+
+// joinLocked makes one of trunks that have come to the same place: the younger one goes,
+// or the one that is doubted. An older one may have stood still since the server was
+// restored from a backup. Its readers learn that from its end.
+func (h *Hub[T]) joinLocked() {
+	for i := len(h.trunks) - 1; i >= 0; i-- {
+		t := h.trunks[i]
+		for j, other := range h.trunks {
+			if other == t || other.doubted || j > i && !t.doubted {
+				continue
+			}
+			if next, ok := other.follows(t); ok {
+				t.joinLocked(other, next)
+				break
+			}
+		}
+	}
 }
 
 // isOrderless reports whether a watch from a resource version begins with the objects

@@ -18,6 +18,9 @@ type trunk[T any] struct {
 	first  int64
 	before string
 	bytes  int
+	// at is where the watch is, and changed where its newest event is that is no
+	// bookmark, empty if there was none.
+	at, changed string
 	// orderless tells that the watch has no place in the order of others.
 	orderless bool
 
@@ -40,6 +43,7 @@ func newTrunk[T any](h *Hub[T], w Watch[T], resourceVersion string) *trunk[T] {
 		hub:       h,
 		watch:     w,
 		before:    resourceVersion,
+		at:        resourceVersion,
 		orderless: isOrderless(resourceVersion),
 		taps:      map[*Tap[T]]struct{}{},
 		moved:     make(chan struct{}, 1),
@@ -85,9 +89,13 @@ func (t *trunk[T]) put(e Event[T]) bool {
 	defer t.hub.mu.Unlock()
 	t.events = append(t.events, e)
 	t.bytes += e.Bytes
+	t.at = later(t.at, e.ResourceVersion)
+	if !e.Bookmark {
+		t.changed = later(t.changed, e.ResourceVersion)
+	}
 	t.doubted = false
 	t.wakeLocked()
-	t.joinOtherLocked()
+	t.hub.joinLocked()
 	t.makeRoomLocked()
 	return len(t.taps) > 0
 }
@@ -168,28 +176,30 @@ func (t *trunk[T]) lapseLocked() {
 // last is the number after that of the newest event.
 func (t *trunk[T]) last() int64 { return t.first + int64(len(t.events)) }
 
-// joinOtherLocked moves the readers to another trunk, if that has what follows.
-func (t *trunk[T]) joinOtherLocked() {
-	if t.orderless {
-		return
-	}
-	at := t.at()
-	other, next, ok := t.hub.findLocked(at, t)
-	if !ok {
-		return
-	}
+// joinLocked moves the readers to another trunk.
+func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
 	for tap := range t.taps {
 		for _, e := range t.events[tap.next-t.first:] {
 			if !tap.knows(e) {
 				tap.backlog = append(tap.backlog, e)
 			}
 		}
-		tap.after = later(tap.after, at) // who has joined may be further on
+		tap.after = later(tap.after, t.at) // who has joined may be further on
 		other.attachLocked(tap, next)
 	}
 	clear(t.taps)
 	t.leaveHubLocked()
 	t.watch.Stop()
+	t.movedLocked()
+}
+
+// follows reports whether a trunk has what follows on another, and has come to where
+// that is: who goes on there does not wait for what he has.
+func (t *trunk[T]) follows(other *trunk[T]) (next int64, ok bool) {
+	if order, err := resourceversion.CompareResourceVersion(t.at, other.changed); err == nil && order < 0 {
+		return 0, false
+	}
+	return t.seek(other.at)
 }
 
 // seek returns the number of the first event after a resource version, if the trunk
@@ -216,7 +226,7 @@ func (t *trunk[T]) seek(resourceVersion string) (next int64, ok bool) {
 // isBehind reports whether the watch has not come to a resource version because somebody
 // has not read what came before.
 func (t *trunk[T]) isBehind(resourceVersion string) bool {
-	order, err := resourceversion.CompareResourceVersion(t.at(), resourceVersion)
+	order, err := resourceversion.CompareResourceVersion(t.at, resourceVersion)
 	return err == nil && order < 0 && t.unread()
 }
 
@@ -228,15 +238,6 @@ func (t *trunk[T]) unread() bool {
 		}
 	}
 	return false
-}
-
-// at is where the watch is.
-func (t *trunk[T]) at() string {
-	at := t.before
-	for _, e := range t.events {
-		at = later(at, e.ResourceVersion)
-	}
-	return at
 }
 
 func (t *trunk[T]) attachLocked(tap *Tap[T], next int64) {

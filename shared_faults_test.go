@@ -1,0 +1,145 @@
+package informer_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// ice freezes single watches: no byte comes any more, and no end, while others go on.
+type ice struct {
+	mu      sync.Mutex
+	watches int
+	// after is how many bytes of a watch still come, by its number from 1 on; the others are not frozen.
+	after map[int]int
+}
+
+// freeze freezes a watch after so many bytes since its beginning.
+func (i *ice) freeze(watch, bytes int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.after = map[int]int{watch: bytes}
+}
+
+func (i *ice) wrap(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("watch") {
+			i.mu.Lock()
+			i.watches++
+			w = &freezing{ResponseWriter: w, ice: i, watch: i.watches, ctx: r.Context()}
+			i.mu.Unlock()
+		}
+		server.ServeHTTP(w, r)
+	})
+}
+
+type freezing struct {
+	http.ResponseWriter
+	*ice
+	watch, written int
+	ctx            context.Context
+}
+
+func (f *freezing) Write(p []byte) (int, error) {
+	f.written += len(p)
+	f.mu.Lock()
+	after, frozen := f.after[f.watch]
+	f.mu.Unlock()
+	if frozen && f.written > after {
+		<-f.ctx.Done()
+	}
+	return f.ResponseWriter.Write(p)
+}
+
+func (f *freezing) Flush() { f.ResponseWriter.(http.Flusher).Flush() }
+
+// Who has joined a watch that is dead, and has not heard how often it brings something, leaves it when others do.
+func TestAHandlerThatJoinsADeadWatch(t *testing.T) {
+	var cold ice
+	bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+		early, late := &recorder{}, &recorder{}
+		adds(t, s, early)
+		defer start(s.RunWithContext)()
+		time.Sleep(5*time.Minute + 10*time.Second)
+		cold.freeze(1, 0)
+		_, err := w.Create(widgets, object(widgets, "a/1", "moves the version on, past the bookmarks"))
+		require.NoError(t, err)
+		adds(t, s, late)
+		synctest.Wait()
+		w.requireState(late)
+		require.EqualValues(t, 1, w.watching.Load())
+		w.update("a/0001", "changed")
+		time.Sleep(3 * time.Minute)
+		w.requireState(early)
+		w.requireState(late)
+		require.EqualValues(t, 1, w.watching.Load())
+	})
+}
+
+// heldUp has a handler hang until the common watch is not read any further, while the objects change: a/0002 is deleted,
+// and a/0009 is created. The backup is of before that.
+func heldUp(t *testing.T, w *world, s *informer.SharedResourceVersionInformer) (hangs *recorder, backup *informertest.Backup, release func()) {
+	var hanging atomic.Bool
+	held := make(chan struct{})
+	hangs = &recorder{before: func(string) {
+		if hanging.Load() {
+			<-held
+		}
+	}}
+	_, err := s.AddHandler(informer.HandlerConfig{Handler: hangs, Budget: informer.NewBudget(2000)})
+	require.NoError(t, err)
+	synctest.Wait()
+	hanging.Store(true)
+	value := strings.Repeat("x", 1000)
+	for n := range 20 {
+		w.update(fmt.Sprintf("a/%04d", n%2), fmt.Sprint(value, n))
+	}
+	synctest.Wait()
+	backup = w.Backup()
+	w.remove("a/0002")
+	w.create("a/0009")
+	for n := range 1000 { // much more than 256 KiB
+		w.update(fmt.Sprintf("a/%04d", n%2), fmt.Sprint(value, n))
+	}
+	synctest.Wait()
+	return hangs, backup, func() { close(held) }
+}
+
+// A watch that a handler opens to catch up, and that comes to a halt, holds up no other.
+func TestNobodyJoinsWhoIsBehind(t *testing.T) {
+	var cold ice
+	bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+		fast := &recorder{}
+		adds(t, s, fast)
+		defer start(s.RunWithContext)()
+		hangs, _, release := heldUp(t, w, s)
+		time.Sleep(time.Second)
+		w.requireState(fast)
+		cold.freeze(2, 100_000)
+		release()
+		for n := range 10 {
+			time.Sleep(time.Second)
+			w.update("a/0000", fmt.Sprint(n))
+		}
+		time.Sleep(time.Second)
+		w.requireState(fast)
+		time.Sleep(time.Hour)
+		w.requireState(hangs)
+		require.EqualValues(t, 1, w.watching.Load())
+	})
+}
