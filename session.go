@@ -39,6 +39,8 @@ type session struct {
 	// floor is the newest resource version known before the session, until it has
 	// read a complete set: what it lists must not be older.
 	floor string
+	// shown is where the shared watches were when the generation began.
+	shown string
 	// confirmed, if set, is to be called when the server has accepted the resource
 	// version that the session resumes from.
 	confirmed func()
@@ -109,7 +111,11 @@ func (s *session) listStep(ctx context.Context, state listwatch.State) (listwatc
 	if start, ok := state.(listwatch.Start); ok {
 		s.chooseMode(start)
 		s.confirmed = nil
-		start.Known = s.atLeast(start.Known)
+		start.Known = atLeast(start.Known, s.floor)
+		if s.shared != nil { // nor than what others were told
+			s.shown = s.shared.ResourceVersion()
+			start.Known = atLeast(start.Known, s.shown)
+		}
 		state = start
 	}
 	s.enter(PhaseListing)
@@ -201,17 +207,20 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 		return err
 	}
 	s.floor = ""
+	if s.shared != nil {
+		s.compareToShown(resourceVersion)
+	}
 	s.listCompleted()
 	s.succeeded()
 	return s.into.observed(resourceVersion, false)
 }
 
-// atLeast is known, or what was known before the session, if that is newer.
-func (s *session) atLeast(known string) string {
-	if s.floor == "" {
+// atLeast is known, or floor if that is newer.
+func atLeast(known, floor string) string {
+	if floor == "" {
 		return known
 	}
-	if newest := newer(known, s.floor); newest != "" {
+	if newest := newer(known, floor); newest != "" {
 		return newest
 	}
 	return known // no order in them

@@ -118,6 +118,38 @@ func heldUp(t *testing.T, w *world, s *informer.SharedResourceVersionInformer) (
 	return hangs, backup, func() { close(held) }
 }
 
+// What a watch still holds from before the server was restored is nothing for who has listed since.
+func TestAHandlerAddedAfterARestore(t *testing.T) {
+	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
+		t.Run(mode.String(), func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(3)...)
+				s := share(w, informer.InformerConfig{ListMode: mode})
+				defer start(s.RunWithContext)()
+				hangs, backup, release := heldUp(t, w, s)
+				w.Restore(backup)
+				late := &recorder{}
+				adds(t, s, late)
+				time.Sleep(time.Minute)
+				require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0002 initial"}, late.events())
+				for n := range 30 {
+					w.update("a/0000", fmt.Sprint(n))
+				}
+				w.remove("a/0001")
+				time.Sleep(time.Second)
+				w.requireState(late)
+				release()
+				time.Sleep(time.Hour)
+				w.requireState(late)
+				w.requireState(hangs)
+				require.NotContains(t, late.events(), "delete a/0002")
+				require.NotContains(t, late.events(), "add a/0009")
+				require.EqualValues(t, 1, w.watching.Load())
+			})
+		})
+	}
+}
+
 // A watch that a handler opens to catch up, and that comes to a halt, holds up no other.
 func TestNobodyJoinsWhoIsBehind(t *testing.T) {
 	var cold ice

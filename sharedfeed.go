@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
@@ -64,6 +65,14 @@ func (s *session) openShared(ctx context.Context, opts metav1.ListOptions, patie
 		return nil, err
 	}
 	return f, nil
+}
+
+// compareToShown notes it if what was listed is older than what a shared watch had shown when the
+// list began: that watch tells of what was before the server was restored.
+func (s *session) compareToShown(listed string) {
+	if order, err := resourceversion.CompareResourceVersion(listed, s.shown); err == nil && order < 0 {
+		s.shared.WentBack(listed)
+	}
 }
 
 // follow shares what follows a resource version.

@@ -2,8 +2,11 @@ package fanout
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // Event is one event of a watch.
@@ -151,6 +154,30 @@ func (h *Hub[T]) Adopt(w Watch[T], resourceVersion string) *Tap[T] {
 		h.joinLocked()
 	}
 	return tap
+}
+
+// ResourceVersion is where the watch is that is furthest; empty if that is not known.
+func (h *Hub[T]) ResourceVersion() (newest string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.trunks {
+		newest = later(newest, t.at)
+	}
+	return newest
+}
+
+// WentBack tells that the server is at resourceVersion, after watches were further: it
+// was restored from a backup, and they tell of what was before. Nobody joins those any
+// more, and they join no other: their readers are to see how they end.
+func (h *Hub[T]) WentBack(resourceVersion string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range slices.Clone(h.trunks) {
+		if order, err := resourceversion.CompareResourceVersion(t.at, resourceVersion); err == nil && order > 0 {
+			t.orderless = true
+			t.leaveHubLocked()
+		}
+	}
 }
 
 // Watches is the number of watches that are read.
