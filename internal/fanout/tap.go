@@ -56,7 +56,10 @@ func (r *Tap[T]) Take() (Event[T], error) {
 
 func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 	if len(r.backlog) > 0 {
-		e, r.backlog = r.backlog[0], r.backlog[1:]
+		e, r.backlog[0] = r.backlog[0], Event[T]{}
+		if r.backlog = r.backlog[1:]; len(r.backlog) == 0 {
+			r.backlog = nil
+		}
 		return e, nil
 	}
 	t := r.trunk

@@ -159,6 +159,9 @@ func (t *trunk[T]) dropLocked() {
 	}
 	t.events = slices.Delete(t.events, 0, n)
 	t.first += int64(n)
+	if len(t.events) <= keptEvents && cap(t.events) > 4*keptEvents {
+		t.events = slices.Clone(t.events) // it may be idle for long
+	}
 }
 
 // lapseLocked lets go of who has not read the first event, if others wait for more.
