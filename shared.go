@@ -27,7 +27,8 @@ import (
 // 256 KiB of events, when another waits for more, gets a watch of its own after 100 ms, and is
 // back on the common one when it has caught up. What waits for the handlers counts in the
 // Budget, which they share: a slow one may use it up, and then the others are handed one object
-// at a time, but never none. Handlers with a HandlerConfig.Budget have one of their own.
+// at a time, but never none. Handlers with a HandlerConfig.Budget have one of their own. What
+// the watch holds, 256 KiB and one event at most, does not count in it.
 //
 // Its methods may be called at any time, from several goroutines, and from handlers.
 type SharedResourceVersionInformer struct {

@@ -34,13 +34,16 @@ func (i *ice) freeze(watch, bytes int) {
 
 func (i *ice) wrap(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Has("watch") {
-			i.mu.Lock()
-			i.watches++
-			w = &freezing{ResponseWriter: w, ice: i, watch: i.watches, ctx: r.Context()}
-			i.mu.Unlock()
+		if !r.URL.Query().Has("watch") {
+			server.ServeHTTP(w, r)
+			return
 		}
-		server.ServeHTTP(w, r)
+		i.mu.Lock()
+		i.watches++
+		f := &freezing{ResponseWriter: w, ice: i, watch: i.watches, ctx: r.Context()}
+		i.mu.Unlock()
+		server.ServeHTTP(f, r)
+		f.pass(0)
 	})
 }
 
@@ -51,14 +54,19 @@ type freezing struct {
 	ctx            context.Context
 }
 
-func (f *freezing) Write(p []byte) (int, error) {
-	f.written += len(p)
+// pass returns when so many bytes more may pass.
+func (f *freezing) pass(bytes int) {
+	f.written += bytes
 	f.mu.Lock()
 	after, frozen := f.after[f.watch]
 	f.mu.Unlock()
 	if frozen && f.written > after {
 		<-f.ctx.Done()
 	}
+}
+
+func (f *freezing) Write(p []byte) (int, error) {
+	f.pass(len(p))
 	return f.ResponseWriter.Write(p)
 }
 
@@ -148,6 +156,31 @@ func TestAHandlerAddedAfterARestore(t *testing.T) {
 			})
 		})
 	}
+}
+
+// When one handler has listed what shows that the server was restored, the others do not wait for their watch to end.
+func TestARestoreThatOneHandlerNotices(t *testing.T) {
+	var cold ice
+	bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+		early, late := &recorder{}, &recorder{}
+		adds(t, s, early)
+		defer start(s.RunWithContext)()
+		synctest.Wait()
+		backup := w.Backup()
+		w.update("a/0001", "changed")
+		w.remove("a/0002")
+		w.create("a/0009")
+		synctest.Wait()
+		cold.freeze(1, 0)
+		w.Restore(backup)
+		adds(t, s, late)
+		time.Sleep(10 * time.Second)
+		require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0002 initial"}, late.events())
+		w.requireState(early)
+		require.EqualValues(t, 1, w.watching.Load())
+	})
 }
 
 // A watch that a handler opens to catch up, and that comes to a halt, holds up no other.

@@ -167,15 +167,16 @@ func (h *Hub[T]) ResourceVersion() (newest string) {
 }
 
 // WentBack tells that the server is at resourceVersion, after watches were further: it
-// was restored from a backup, and they tell of what was before. Nobody joins those any
-// more, and they join no other: their readers are to see how they end.
+// was restored from a backup, and they tell of what was before. They end, with ErrWentBack.
 func (h *Hub[T]) WentBack(resourceVersion string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range slices.Clone(h.trunks) {
 		if order, err := resourceversion.CompareResourceVersion(t.at, resourceVersion); err == nil && order > 0 {
-			t.orderless = true
-			t.leaveHubLocked()
+			for tap := range t.taps {
+				tap.backlog = nil
+				tap.leaveLocked(ErrWentBack)
+			}
 		}
 	}
 }

@@ -12,6 +12,8 @@ var (
 	// ErrLapsed says that a reader was too slow for the others: he goes on with a watch
 	// of his own, from his ResourceVersion.
 	ErrLapsed = errors.New("too slow for the others")
+	// ErrWentBack says that a watch tells of what was before the server went back.
+	ErrWentBack = errors.New("another list shows that the server has gone back to an older version")
 )
 
 // Tap is one reader. Its methods but Ready belong to one goroutine.
@@ -24,8 +26,9 @@ type Tap[T any] struct {
 
 	// The rest belongs to the hub's lock.
 
-	// trunk is nil for who has lapsed.
+	// trunk is nil for who has left it, and left is why.
 	trunk *trunk[T]
+	left  error
 	// next is the number of the next event of trunk, after the backlog.
 	next int64
 	// backlog are events of a trunk that was left.
@@ -42,8 +45,8 @@ func newTap[T any](h *Hub[T], resourceVersion string) *Tap[T] {
 // Ready is sent to when there may be something to Take, where Take has returned ErrNothing.
 func (r *Tap[T]) Ready() <-chan struct{} { return r.ready }
 
-// Take returns the next event. The error is ErrNothing, ErrLapsed or that of the watch.
-// Value is shared with other readers.
+// Take returns the next event, whose Value is shared with other readers. The error is
+// ErrNothing, ErrLapsed, ErrWentBack or that of the watch.
 func (r *Tap[T]) Take() (Event[T], error) {
 	r.hub.mu.Lock()
 	defer r.hub.mu.Unlock()
@@ -64,7 +67,7 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 	}
 	t := r.trunk
 	if t == nil {
-		return e, ErrLapsed
+		return e, r.left
 	}
 	for r.next < t.last() {
 		e = t.events[r.next-t.first]
@@ -118,9 +121,10 @@ func (r *Tap[T]) Close() {
 	}
 }
 
-func (r *Tap[T]) lapseLocked() {
+// leaveLocked has the reader go, who is told why.
+func (r *Tap[T]) leaveLocked(why error) {
 	r.trunk.detachLocked(r)
-	r.trunk = nil
+	r.trunk, r.left = nil, why
 	r.wakeLocked()
 }
 

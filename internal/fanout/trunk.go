@@ -171,7 +171,7 @@ func (t *trunk[T]) lapseLocked() {
 	}
 	for tap := range t.taps {
 		if tap.next == t.first {
-			tap.lapseLocked()
+			tap.leaveLocked(ErrLapsed)
 		}
 	}
 }
