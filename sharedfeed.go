@@ -97,37 +97,52 @@ func (f *sharedFeed) expect(patience time.Duration) {
 }
 
 func (f *sharedFeed) next(ctx context.Context, to *change) error {
-	if f.initial != nil {
-		if f.begins == "" {
-			return f.nextInitial(ctx, to)
-		}
-		w := f.initial
-		f.initial = nil
-		if err := w.outlive(ctx); err != nil {
+	switch {
+	case f.initial != nil && f.begins == "":
+		return f.nextInitial(ctx, to)
+	case f.initial != nil:
+		if err := f.share(ctx); err != nil {
 			return err
 		}
-		f.tap = f.shared.Adopt(w, f.begins)
 	}
 	// A slow handler holds up the reader; that is not the server's silence.
 	f.quiet.heard()
 	for {
-		e, err := f.tap.Take()
+		err := f.take(to)
 		switch {
-		case err == nil:
-			f.contact()
-			return f.read(e.Value, to)
+		case errors.Is(err, fanout.ErrNothing):
+			err = f.wait(ctx)
 		case errors.Is(err, fanout.ErrLapsed):
-			if err := f.catchUp(ctx); err != nil {
-				return err
-			}
-			continue
-		case !errors.Is(err, fanout.ErrNothing):
+			err = f.catchUp(ctx)
+		default:
 			return err
 		}
-		if err := f.wait(ctx); err != nil {
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// take reads what there is. It stands apart since an event is large, and next may wait for
+// hours.
+func (f *sharedFeed) take(to *change) error {
+	e, err := f.tap.Take()
+	if err != nil {
+		return err
+	}
+	f.contact()
+	return f.read(e.Value, to)
+}
+
+// share shares what follows the initial events.
+func (f *sharedFeed) share(ctx context.Context) error {
+	w := f.initial
+	f.initial = nil
+	if err := w.outlive(ctx); err != nil {
+		return err
+	}
+	f.tap = f.shared.Adopt(w, f.begins)
+	return nil
 }
 
 // nextInitial reads an initial event.
