@@ -208,3 +208,36 @@ func TestNobodyJoinsWhoIsBehind(t *testing.T) {
 		require.EqualValues(t, 1, w.watching.Load())
 	})
 }
+
+// What can not be read off the common watch, each handler skips, counts, and lists for.
+func TestSharedEventsThatCanNotBeRead(t *testing.T) {
+	for name, effect := range map[string]informertest.Effect{"garbage": informertest.Garbage(1), "too large": informertest.Oversize(1, 64<<20)} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(3)...)
+				s := share(w, informer.InformerConfig{})
+				all := []*recorder{{}, {}, {}}
+				for _, r := range all {
+					adds(t, s, r)
+				}
+				defer start(s.RunWithContext)()
+				synctest.Wait()
+				heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: effect, Times: 1})
+				w.update("a/0000", "readable")
+				w.remove("a/0001")
+				w.update("a/0002", "readable")
+				time.Sleep(time.Minute)
+				heal()
+				for _, h := range s.Handlers() {
+					require.EqualValues(t, 1, h.Status().Skipped, h.Name())
+				}
+				require.EqualValues(t, 3, s.Status().Skipped)
+				time.Sleep(time.Hour) // the watch ends in time
+				for _, r := range all {
+					w.requireState(r)
+				}
+				require.EqualValues(t, 1, w.watching.Load())
+			})
+		})
+	}
+}
