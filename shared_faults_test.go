@@ -72,29 +72,39 @@ func (f *freezing) Write(p []byte) (int, error) {
 
 func (f *freezing) Flush() { f.ResponseWriter.(http.Flusher).Flush() }
 
-// Who has joined a watch that is dead, and has not heard how often it brings something, leaves it when others do.
+// Who has joined a watch that is dead leaves it when others do, or as soon as they would have: he has not heard himself how
+// often it brings something.
 func TestAHandlerThatJoinsADeadWatch(t *testing.T) {
-	var cold ice
-	bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
-		early, late := &recorder{}, &recorder{}
-		adds(t, s, early)
-		defer start(s.RunWithContext)()
-		time.Sleep(5*time.Minute + 10*time.Second)
-		cold.freeze(1, 0)
-		_, err := w.Create(widgets, object(widgets, "a/1", "moves the version on, past the bookmarks"))
-		require.NoError(t, err)
-		adds(t, s, late)
-		synctest.Wait()
-		w.requireState(late)
-		require.EqualValues(t, 1, w.watching.Load())
-		w.update("a/0001", "changed")
-		time.Sleep(3 * time.Minute)
-		w.requireState(early)
-		w.requireState(late)
-		require.EqualValues(t, 1, w.watching.Load())
-	})
+	for name, alone := range map[string]bool{"with others": false, "alone": true} {
+		t.Run(name, func(t *testing.T) {
+			var cold ice
+			bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *world) {
+				w.create(keys(3)...)
+				s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+				early, late := &recorder{}, &recorder{}
+				first := adds(t, s, early)
+				defer start(s.RunWithContext)()
+				time.Sleep(5*time.Minute + 10*time.Second)
+				cold.freeze(1, 0)
+				_, err := w.Create(widgets, object(widgets, "a/1", "moves the version on, past the bookmarks"))
+				require.NoError(t, err)
+				adds(t, s, late)
+				synctest.Wait()
+				w.requireState(late)
+				require.EqualValues(t, 1, w.watching.Load())
+				w.update("a/0001", "changed")
+				if alone {
+					<-s.RemoveHandler(first)
+				}
+				time.Sleep(3 * time.Minute)
+				if !alone {
+					w.requireState(early)
+				}
+				w.requireState(late)
+				require.EqualValues(t, 1, w.watching.Load())
+			})
+		})
+	}
 }
 
 // heldUp has a handler hang until the common watch is not read any further, while the objects change: a/0002 is deleted,

@@ -59,6 +59,9 @@ func (s *session) openShared(ctx context.Context, opts metav1.ListOptions, patie
 		// The watch may be one that others have asked for, for longer.
 		f.quiet.expect(max(patience, s.watchPatience(s.longestWatch())))
 		err = f.follow(ctx, opts.ResourceVersion)
+		if err == nil && f.tap.Bookmarks() {
+			f.quiet.expect(f.bookmarkPatience())
+		}
 	}
 	if err != nil {
 		f.quiet.stop()

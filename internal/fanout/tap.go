@@ -95,6 +95,14 @@ func (r *Tap[T]) knows(e Event[T]) bool {
 // ResourceVersion is where the reader is: that of the last event that had one.
 func (r *Tap[T]) ResourceVersion() string { return r.at }
 
+// Bookmarks reports whether the watch that is read has brought a bookmark, and so is to
+// bring more.
+func (r *Tap[T]) Bookmarks() bool {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	return r.trunk != nil && r.trunk.bookmarks
+}
+
 // Doubt keeps others from joining the watch that is read, which may be broken, until it
 // brings something.
 func (r *Tap[T]) Doubt() {

@@ -24,6 +24,8 @@ type trunk[T any] struct {
 	// orderless tells that the watch has no place in the order of others.
 	orderless bool
 
+	// bookmarks tells that the watch has brought one.
+	bookmarks bool
 	// doubted tells that somebody takes the watch for broken. It is not, once it brings
 	// something.
 	doubted bool
@@ -90,7 +92,9 @@ func (t *trunk[T]) put(e Event[T]) bool {
 	t.events = append(t.events, e)
 	t.bytes += e.Bytes
 	t.at = later(t.at, e.ResourceVersion)
-	if !e.Bookmark {
+	if e.Bookmark {
+		t.bookmarks = true
+	} else {
 		t.changed = later(t.changed, e.ResourceVersion)
 	}
 	t.doubted = false
