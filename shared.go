@@ -20,8 +20,8 @@ import (
 // Storage, its own synced state, and its own acknowledgement, and what it fails with, or
 // is slow with, is its own affair. Each lists for itself, whenever it is added, since there is
 // no cache that it could be told from: it is told of each object, in the initial list, then of
-// its changes since, and misses no deletion. What it remembers is its own as well. (A handler that was added takes what a set of its own takes
-// in a ResourceVersionStorage, about 40 bytes for each object.)
+// its changes since, and misses no deletion. What is remembered, about 40 bytes of each
+// object, is remembered for each handler.
 //
 // The watch is read at the pace of the fastest handler. One that falls behind by more than
 // 256 KiB of events, when another waits for more, gets a watch of its own after 100 ms, and is
@@ -61,7 +61,8 @@ type HandlerConfig struct {
 	BatchHandler BatchHandler
 
 	// Storage is what this handler was told, and Checkpoint keeps it. They are for this
-	// handler alone.
+	// handler alone: that of another one is refused, and that of one which was removed may
+	// be used when it has ended.
 	Storage    *ResourceVersionStorage
 	Checkpoint CheckpointStore
 
@@ -122,6 +123,9 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 	if err != nil {
 		return nil, err
 	}
+	if other := s.usesLocked(config.Storage); other != nil {
+		return nil, fmt.Errorf("handler %q: its Storage is that of the handler %q", name, other.Name())
+	}
 	s.added++
 	h := &HandlerRegistration{owner: s, informer: newResourceVersionInformer(name, own), ended: make(chan struct{})}
 	h.informer.reflector.shared = s.watches
@@ -130,6 +134,15 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 		s.startLocked(h)
 	}
 	return h, nil
+}
+
+// usesLocked is the handler with a Storage; nil if there is none.
+func (s *SharedResourceVersionInformer) usesLocked(storage *ResourceVersionStorage) *HandlerRegistration {
+	i := slices.IndexFunc(s.handlers, func(h *HandlerRegistration) bool { return h.informer.storage == storage })
+	if i < 0 {
+		return nil
+	}
+	return s.handlers[i]
 }
 
 // configFor is the configuration of a handler's informer.
@@ -269,7 +282,8 @@ func (s *SharedResourceVersionInformer) awaitSynced(ctx context.Context, first [
 }
 
 // HasSynced reports whether all handlers have synced that were there when Run began, but for
-// those that were removed. Of one handler, its registration knows. It never becomes false again.
+// those that were removed: if there were none, it is true at once. Of one handler, its
+// registration knows. It never becomes false again.
 func (s *SharedResourceVersionInformer) HasSynced() bool { return cache.IsDone(s.HasSyncedChecker()) }
 
 // HasSyncedChecker has a channel that is closed when HasSynced becomes true.
@@ -290,7 +304,8 @@ func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string
 }
 
 // Status is a snapshot of all handlers together: the Phase of the one that is least far, the
-// oldest ResourceVersion and CheckpointTime, the most Objects, the newest LastContact and LastError, and the
+// oldest ResourceVersion, and CheckpointTime of those that have one, the most Objects, the
+// newest LastContact and LastError, and the
 // sums of what is counted. Without handlers, it is that of an informer that does not run.
 func (s *SharedResourceVersionInformer) Status() (all Status) {
 	for i, h := range s.Handlers() {

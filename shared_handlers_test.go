@@ -357,6 +357,17 @@ func TestBadSharedConfigurations(t *testing.T) {
 	_, err = s.AddEventHandler(nil)
 	require.Error(t, err)
 	require.Empty(t, s.Handlers())
+
+	storage := informer.NewResourceVersionStorage()
+	h, err := s.AddHandler(informer.HandlerConfig{Handler: &recorder{}, Storage: storage})
+	require.NoError(t, err)
+	_, err = s.AddHandler(informer.HandlerConfig{Handler: &recorder{}, Storage: storage})
+	require.EqualError(t, err, `handler "pods/2": its Storage is that of the handler "pods/1"`)
+	<-s.RemoveHandler(h)
+	_, err = s.AddHandler(informer.HandlerConfig{Handler: &recorder{}, Storage: storage})
+	require.NoError(t, err)
+	s = informer.NewSharedResourceVersionInformer("pods", good)
+	require.Empty(t, s.Handlers())
 }
 
 // Versions without an order are the newest that was read all the same.

@@ -82,7 +82,7 @@ func New[T any](o Options) *Hub[T] { return &Hub[T]{options: o.withDefaults()} }
 
 // Follow returns a reader of what follows resourceVersion: of a watch that has it, or else
 // of the one that open opens, from there. Who comes while another opens one waits for that, for
-// a second. The error is that of open, or context.Cause of ctx.
+// a second, and then opens one as well. The error is that of open, or context.Cause of ctx.
 func (h *Hub[T]) Follow(ctx context.Context, resourceVersion string, open func() (Watch[T], error)) (*Tap[T], error) {
 	late := time.NewTimer(openingPatience)
 	defer late.Stop()

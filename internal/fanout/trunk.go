@@ -221,8 +221,10 @@ func (t *trunk[T]) seek(resourceVersion string) (next int64, ok bool) {
 		}
 		return t.first, true // the Tap passes over what it has
 	}
-	// Only the same version is known to be the same place. Where it comes twice, the
-	// first is taken: what follows may be told twice then, and nothing is missed.
+	// Only the same version is known to be the same place. Where it is held twice, the
+	// first is taken: what follows may be told twice then, and nothing is missed. (A proxy
+	// that repeats an event from before those that are held could have a reader miss what
+	// came between; such versions leave no way to know.)
 	if t.before == resourceVersion {
 		return t.first, true
 	}
