@@ -11,7 +11,18 @@ import (
 // returned, with the memory that its encoding takes. An informer reads no
 // further while its budget is spent, unless nothing waits for its handler: so each
 // gets on, whatever the others do, and an object larger than all of the budget
-// passes. What is in use may be more than the limit by one object per informer.
+// passes. What is in use may be more than the limit by one object per informer, and by
+// the lists.
+//
+// A list under way, which is a page of one or the initial events of a watch-list, takes
+// 128 KiB, or a 64th of the budget where that is less, for its buffers; all together
+// take up to a quarter, whatever objects take. So the default budget of 16 MiB has 32
+// lists under way at a time, of however many informers that start at once. The others
+// wait, and are asked for in turn, server by server: each gets the same share of the
+// time, however many informers it has and however large their sets are. A list for which
+// nothing comes lets others go before it, after 50 ms if its server has not answered yet:
+// servers that are dead or slow hold up nobody. Where all that are under way have plenty
+// to read, as with slow handlers, one of them makes room each second.
 //
 // It is safe for concurrent use.
 type Budget struct {

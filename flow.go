@@ -122,6 +122,7 @@ func (f *flow) begin() error {
 	}
 	f.running = true
 	f.intake.form = f.reflector.wireForm()
+	f.reflector.budget = f.budget.orDefault().shared
 	f.intake.pool = nil
 	if f.intake.extra == nil && (f.lends || f.intake.form.decode != nil) {
 		f.intake.pool = &rawObjects

@@ -173,6 +173,22 @@ func (lw resourceListerWatcher) open(ctx context.Context, opts metav1.ListOption
 	return request.Stream(withHeading(ctx, head))
 }
 
+// serverOf tells which server a ListerWatcher lists, by a comparable value; nil if it is
+// not one of this package.
+func serverOf(lw interface{}) any {
+	switch lw := lw.(type) {
+	case resourceListerWatcher:
+		if lw.server.config.Dial != nil { // a name may mean another server to others
+			return lw.server
+		}
+		return lw.server.config.Host
+	case filtered:
+		return serverOf(lw.lw)
+	default:
+		return nil
+	}
+}
+
 func (lw resourceListerWatcher) asksProtobuf() bool { return lw.server.asksProtobuf }
 
 func (lw resourceListerWatcher) watchListFailure() error {

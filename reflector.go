@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/prune"
@@ -87,6 +88,8 @@ type Reflector struct {
 	prune prune.Paths
 	// shared, if set, are the watches that the reflector has in common with others.
 	shared *fanout.Hub[sharedEvent]
+	// budget, if there is one, limits the lists that are under way at a time.
+	budget *budget.Budget
 	progress
 }
 
@@ -307,6 +310,15 @@ func (r *Reflector) longestWatch() time.Duration {
 		least = max(least, lw.minWatchTimeout())
 	}
 	return 2 * least
+}
+
+// server is what the lists share their turns with: those of the same server, or, where
+// it is not known, those of the reflector.
+func (r *Reflector) server() any {
+	if server := serverOf(r.source); server != nil {
+		return server
+	}
+	return r
 }
 
 // wireForm is how objects are to be read off the wire, if the source lends it.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -24,6 +25,8 @@ type session struct {
 	// that it has an object of which not even the key is known.
 	current generation
 	partial bool
+	// under is the list request under way, nil between two, and without a budget.
+	under *budget.List
 	// lists are the readers of list bodies, by format. They keep their buffers from
 	// page to page, and are dropped at the end of a generation, for a watch may last.
 	lists [wire.Formats]wire.ListReader
@@ -156,6 +159,10 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 		}
 		s.current, s.partial = g, false
 	}
+	if err := s.beginList(ctx); err != nil {
+		return listwatch.Outcome{Kind: listwatch.Failed}, err
+	}
+	defer s.endList()
 	if s.policy.Streams(state) {
 		return s.watchList(ctx, state.(listwatch.Start))
 	}
@@ -173,6 +180,19 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 		s.policy.CachePaged = true
 	}
 	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.resourceVersion, Continue: page.next}, nil
+}
+
+// beginList waits until the budget has room for another list, and endList gives it back.
+func (s *session) beginList(ctx context.Context) (err error) {
+	if s.budget != nil {
+		s.under, err = s.budget.Begin(ctx, s.server())
+	}
+	return err
+}
+
+func (s *session) endList() {
+	s.under.End()
+	s.under = nil
 }
 
 // show hands an object on to the generation under way, or what is wrong with it.

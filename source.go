@@ -149,6 +149,9 @@ func (s *session) listPage(ctx context.Context, opts metav1.ListOptions, each re
 		return page{}, err
 	}
 	s.contact()
+	if err := s.under.GoesOn(ctx); err != nil {
+		return page{}, err
+	}
 	return s.readList(list, each)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -38,14 +39,16 @@ type stream struct {
 	// patience is how long a read may wait, a time.Duration.
 	patience atomic.Int64
 	arrived  func()
-	timer    *time.Timer
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
+	// list is the list under way that the body is of; nil for a watch.
+	list   *budget.List
+	timer  *time.Timer
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 }
 
 // open opens a list or a watch.
 func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*stream, error) {
-	b := &stream{arrived: s.contact}
+	b := &stream{arrived: s.contact, list: s.under}
 	b.expect(patience)
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(patience, b.giveUp)
@@ -91,11 +94,15 @@ func (b *stream) reason(err error) error {
 }
 
 func (b *stream) Read(p []byte) (int, error) {
+	b.list.Waits()
 	b.waits()
 	n, err := b.ReadCloser.Read(p)
 	b.waited()
 	if n > 0 {
 		b.arrived()
+	}
+	if err := b.list.GoesOn(b.ctx); err != nil {
+		return n, err
 	}
 	if err != nil && err != io.EOF {
 		err = b.reason(err)

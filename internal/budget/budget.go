@@ -1,8 +1,11 @@
-// Package budget is an account of bytes that several queues share.
+// Package budget is an account of bytes that several informers share.
 //
 // What is taken counts until it is given back. Who finds the account spent makes a
 // claim and waits for it: claims are granted in their order, so that a small one
-// does not pass a large one for ever.
+// does not pass a large one for ever. Each queue has one at a time.
+//
+// Lists take a part of it, whatever else is taken: the server goes on sending to who
+// does not read. They wait for each other in groups, which take turns.
 package budget
 
 import (
@@ -19,11 +22,12 @@ type Budget struct {
 	inUse, peak int64
 	// claims holds those that wait, the oldest first.
 	claims *list.List
+	lists  lists
 }
 
 // New returns a budget of limit bytes.
 func New(limit int64) *Budget {
-	return &Budget{limit: limit, claims: list.New()}
+	return &Budget{limit: limit, claims: list.New(), lists: newLists(limit)}
 }
 
 // Claim is a demand for bytes that were not to be had.
@@ -101,9 +105,9 @@ func (b *Budget) Peak() int64 {
 // Limit is what may be in use, in bytes.
 func (b *Budget) Limit() int64 { return b.limit }
 
-// fitsLocked: something larger than the limit fits where nothing else is.
+// fitsLocked: something larger than the limit fits where nothing else is but lists.
 func (b *Budget) fitsLocked(bytes int64) bool {
-	return b.inUse+bytes <= b.limit || b.inUse <= 0
+	return b.inUse+bytes <= b.limit || b.inUse-b.lists.inUse <= 0
 }
 
 func (b *Budget) takeLocked(bytes int64) {
