@@ -18,7 +18,7 @@ import (
 // 128 KiB, or a 64th of the budget where that is less, for its buffers; all together
 // take up to a quarter, whatever objects take. So the default budget of 16 MiB has 32
 // lists under way at a time, of however many informers that start at once. The others
-// wait, and are asked for in turn, server by server: each gets the same share of the
+// wait, and are asked for in turn, server by server: each has the same share of the
 // time, however many informers it has and however large their sets are. A list for which
 // nothing comes lets others go before it, after 50 ms if its server has not answered yet:
 // servers that are dead or slow hold up nobody. Where all that are under way have plenty

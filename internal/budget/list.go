@@ -10,7 +10,7 @@ import (
 const (
 	// listBytes is what a list under way counts for. It holds its reader's buffer, which
 	// is half of that, and what the connection has received of it and nobody has read: on
-	// average as much again, where many informers start at once.
+	// average as much again.
 	listBytes = 128 << 10
 	// listShare is the part of the limit that all lists may take, and leastLists is how
 	// many fit into it at least: where the limit is small, a list counts for less.
@@ -20,11 +20,12 @@ const (
 	// another go before it.
 	tick = 2 * time.Millisecond
 	// unanswered is how long one is under way for which nothing has come, so that not too
-	// many are asked for at a time; silence is how long nothing may come between; and turn
-	// is after how long it goes to the end of the line whenever it has all that has come.
-	unanswered, silence, turn = 50 * time.Millisecond, tick, 100 * time.Millisecond
-	// longTurn is how long none may have begun before one makes room that has something
-	// to read.
+	// many are asked for at a time, and askedAgain if those that wait are of servers that
+	// have others to answer; silence is how long nothing may come between; and turn is
+	// after how long it goes to the end of the line whenever all was read that has come.
+	unanswered, askedAgain, silence, turn = 50 * time.Millisecond, time.Second, tick, 100 * time.Millisecond
+	// longTurn is how long none may have had its turn, or have been asked for, before one
+	// makes room that has something to be read.
 	longTurn = time.Second
 )
 
@@ -35,24 +36,18 @@ type lists struct {
 	inUse int64
 	// under has those under way, the one first that has been longest.
 	under *list.List
-	// groups has those that had lists since some began to wait, and line those that have
-	// some waiting now, the one last that went last.
+	// groups has those with lists, and those that had some since others began to wait.
 	groups map[any]*group
-	line   *list.List
+	// line has the groups that have lists waiting, the one last that went last.
+	line *list.List
+	// again counts those that wait to go on.
+	again int64
 	// went is the time that the group had used which went last.
 	went time.Duration
-	// begun is when a list came under way last.
-	begun time.Time
+	// begun is when a list had its turn last, and asked is when one was asked for.
+	begun, asked time.Time
 	// timer calls tick while some wait, else it is nil.
 	timer *time.Timer
-}
-
-// group are lists that share their turns with each other. The group goes first that has
-// used the least time.
-type group struct {
-	waiting *list.List
-	place   *list.Element // in the line, nil if none waits
-	used    time.Duration
 }
 
 func newLists(limit int64) lists {
@@ -65,37 +60,76 @@ func newLists(limit int64) lists {
 	}
 }
 
+// group are lists that share their turns with each other.
+type group struct {
+	key any
+	// lists counts all that are not over, and silent those of them that have let others go
+	// before them and for which nothing has come yet.
+	lists, silent int
+	// fresh and again are those that wait to be asked for, and to go on.
+	fresh, again list.List
+	place        *list.Element // in the line, nil if none waits
+	used         time.Duration
+}
+
 // List is a list that was begun. It takes its bytes of the budget, apart from those of
 // its objects, while it is under way. While there is nothing of it to be read it holds
 // little, and those that wait go before it; when something comes it waits for its turn
 // again. All of a nil List does nothing.
 type List struct {
 	budget *Budget
-	key    any
-	// place is that in the lists under way; waiting is that among the lists of its group.
-	// At most one of them is set.
-	place, waiting *list.Element
-	// granted is closed when it has stopped waiting, because it is under way or over;
-	// nil before it has waited.
+	group  *group
+	stage  stage
+	// at is its place among those under way or that wait.
+	at *list.Element
+	// granted is closed when it has stopped waiting; nil before it has waited.
 	granted chan struct{}
-	// silent tells that it has waited for its server since a time, and answered that
-	// something has come before. Entered is when its turn began.
-	silent, answered bool
+	// answered tells that something has come, and silent that it waits for its server,
+	// since a time. Entered is when its turn began.
+	answered, silent bool
 	since, entered   time.Time
 	// over is set with the lock.
 	over atomic.Bool
 }
 
+// stage is where a list is.
+type stage int
+
+const (
+	// away: it has let others go before it, or is over.
+	away stage = iota
+	// fresh: it waits to be asked for.
+	fresh
+	// again: it waits to go on.
+	again
+	// under way.
+	under
+)
+
 // Begin waits until a list may be asked for. The lists of a group share its turns with
 // each other: one that has many, or large ones, does not hold up others. The error is
 // that of ctx. The list has to be ended.
-func (b *Budget) Begin(ctx context.Context, group any) (*List, error) {
-	l := &List{budget: b, key: group}
-	if err := l.enter(ctx); err != nil {
+func (b *Budget) Begin(ctx context.Context, key any) (*List, error) {
+	l := &List{budget: b}
+	if err := l.await(ctx, l.begin(key)); err != nil {
 		return nil, err
 	}
-	l.wait(false)
+	l.Waits()
 	return l, nil
+}
+
+func (l *List) begin(key any) (granted <-chan struct{}) {
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := b.lists.groups[key]
+	if g == nil {
+		g = &group{key: key}
+		b.lists.groups[key] = g
+	}
+	l.group = g
+	g.lists++
+	return b.queueLocked(l, fresh)
 }
 
 // Waits notes that all was read that has come, until GoesOn.
@@ -103,13 +137,9 @@ func (l *List) Waits() {
 	if l == nil || l.over.Load() {
 		return
 	}
-	l.wait(true)
-}
-
-func (l *List) wait(answered bool) {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
-	l.silent, l.answered, l.since = true, answered, time.Now()
+	l.silent, l.since = true, time.Now()
 }
 
 // GoesOn notes that something has come, and waits for the list's turn if it has let
@@ -118,46 +148,36 @@ func (l *List) GoesOn(ctx context.Context) error {
 	if l == nil || l.over.Load() {
 		return nil
 	}
-	return l.enter(ctx)
+	return l.await(ctx, l.goOn())
 }
 
-// enter waits until the list is under way, or over.
-func (l *List) enter(ctx context.Context) error {
+func (l *List) goOn() (granted <-chan struct{}) {
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l.stage == away && !l.answered {
+		l.group.silent--
+	}
+	l.silent, l.answered = false, true
+	if l.stage != away || l.over.Load() {
+		return nil
+	}
+	return b.queueLocked(l, again)
+}
+
+// await waits until granted is closed, if there is something to wait for.
+func (l *List) await(ctx context.Context, granted <-chan struct{}) error {
+	if granted != nil {
+		select {
+		case <-granted:
+		case <-ctx.Done():
+		}
+	}
 	if ctx.Err() != nil {
 		l.End()
 		return context.Cause(ctx)
 	}
-	granted := l.line()
-	if granted == nil {
-		return nil
-	}
-	select {
-	case <-granted:
-		return nil
-	case <-ctx.Done():
-		l.End()
-		return context.Cause(ctx)
-	}
-}
-
-// line makes the list wait if it is not under way and there is no room for it. It
-// returns what is closed then, nil if it has not to wait.
-func (l *List) line() (granted <-chan struct{}) {
-	b := l.budget
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	l.silent = false
-	switch {
-	case l.place != nil || l.over.Load():
-		return nil
-	case b.lists.line.Len() == 0 && b.lists.room():
-		b.enterLocked(l)
-		return nil
-	}
-	l.granted = make(chan struct{})
-	b.lists.add(l)
-	b.beginLocked()
-	return l.granted
+	return nil
 }
 
 // End gives back what the list has taken. A second one changes nothing.
@@ -168,53 +188,99 @@ func (l *List) End() {
 	b := l.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l.over.Store(true)
-	switch {
-	case l.place != nil:
-		b.leaveLocked(l)
-		b.beginLocked()
-		b.grantLocked()
-	case l.waiting != nil:
-		b.lists.remove(l)
-		b.beginLocked()
+	if l.over.Swap(true) {
+		return
 	}
+	switch l.stage {
+	case under:
+		b.leaveLocked(l)
+	case fresh, again:
+		b.lists.remove(l)
+	case away:
+		if !l.answered {
+			l.group.silent--
+		}
+	}
+	l.group.lists--
+	b.beginLocked()
+	b.grantLocked()
+	b.lists.forget(l.group)
+}
+
+// queueLocked has a list wait, and returns what is closed when it has its turn; nil
+// if it has it at once.
+func (b *Budget) queueLocked(l *List, as stage) (granted <-chan struct{}) {
+	s := &b.lists
+	if s.line.Len() == 0 && s.room() {
+		b.enterLocked(l, as)
+		return nil
+	}
+	l.granted = make(chan struct{})
+	s.add(l, as)
+	b.beginLocked()
+	return l.granted
 }
 
 // beginLocked begins those that wait, for as long as there is room.
 func (b *Budget) beginLocked() {
 	s := &b.lists
-	for s.line.Len() > 0 && s.room() {
-		b.enterLocked(s.next())
+	for s.room() {
+		l := s.next(false)
+		if l == nil {
+			break
+		}
+		b.turnLocked(l)
 	}
 	switch {
 	case s.line.Len() == 0 && s.timer != nil:
 		s.timer.Stop()
 		s.timer, s.went = nil, 0
-		clear(s.groups)
+		for _, g := range s.groups {
+			g.used = 0
+			s.forget(g)
+		}
 	case s.line.Len() > 0 && s.timer == nil:
 		s.timer = time.AfterFunc(tick, b.tick)
 	}
 }
 
+// turnLocked gives a list that waits its turn.
+func (b *Budget) turnLocked(l *List) {
+	s, as := &b.lists, l.stage
+	s.went = max(s.went, l.group.used)
+	s.line.MoveToBack(l.group.place)
+	s.remove(l)
+	b.enterLocked(l, as)
+}
+
 // enterLocked makes a list one under way.
-func (b *Budget) enterLocked(l *List) {
+func (b *Budget) enterLocked(l *List, from stage) {
 	s := &b.lists
-	l.place = s.under.PushBack(l)
+	l.at, l.stage = s.under.PushBack(l), under
+	l.entered = time.Now()
+	if s.begun = l.entered; from == fresh {
+		s.asked = l.entered
+	}
 	s.inUse += s.each
-	s.begun = time.Now()
-	l.entered = s.begun
 	b.takeLocked(s.each)
 }
 
 // leaveLocked takes a list off those under way.
 func (b *Budget) leaveLocked(l *List) {
-	if g := b.lists.groups[l.key]; g != nil {
-		g.used += time.Since(l.entered)
+	s := &b.lists
+	s.under.Remove(l.at)
+	l.at, l.stage = nil, away
+	l.group.used += time.Since(l.entered)
+	s.inUse -= s.each
+	b.inUse -= s.each
+}
+
+// yieldLocked has a list let others go before it.
+func (b *Budget) yieldLocked(l *List) {
+	b.leaveLocked(l)
+	if !l.answered {
+		l.group.silent++
 	}
-	b.lists.under.Remove(l.place)
-	l.place = nil
-	b.lists.inUse -= b.lists.each
-	b.inUse -= b.lists.each
 }
 
 // tick makes room for those that wait: in the place of lists for which nothing comes; or
@@ -228,25 +294,47 @@ func (b *Budget) tick() {
 	for at := s.under.Front(); at != nil; {
 		l := at.Value.(*List)
 		at = at.Next()
-		if l.yields(now) {
-			b.leaveLocked(l)
+		if !l.silent {
+			continue
+		}
+		if next := s.next(false); next != nil && l.yields(next, now) {
+			b.yieldLocked(l)
+			b.beginLocked()
 		}
 	}
-	b.beginLocked()
-	if s.line.Len() > 0 && now.Sub(s.begun) >= longTurn {
-		b.leaveLocked(s.under.Front().Value.(*List))
-		b.beginLocked()
+	if l := s.overdue(now); l != nil {
+		b.yieldLocked(s.under.Front().Value.(*List))
+		b.turnLocked(l)
 	}
+	b.beginLocked()
 	b.grantLocked()
 }
 
-// yields tells whether others go before the list while it waits for its server.
-func (l *List) yields(now time.Time) bool {
-	patience := unanswered
-	if l.answered {
-		patience = silence
+// yields tells whether another one goes before the list, which waits for its server.
+func (l *List) yields(next *List, now time.Time) bool {
+	patience := silence
+	switch {
+	case l.answered:
+		if now.Sub(l.entered) >= turn {
+			patience = 0
+		}
+	case next.late():
+		patience = askedAgain
+	case l.group.silent == 0:
+		patience = unanswered
 	}
-	return l.silent && (now.Sub(l.since) >= patience || now.Sub(l.entered) >= turn)
+	return now.Sub(l.since) >= patience
+}
+
+// overdue is the next list if it is long since one had its turn, or was asked for.
+func (s *lists) overdue(now time.Time) *List {
+	if now.Sub(s.begun) >= longTurn {
+		return s.next(false)
+	}
+	if now.Sub(s.asked) >= longTurn {
+		return s.next(true)
+	}
+	return nil
 }
 
 // room tells whether another list may be under way. There always is for one.
@@ -254,42 +342,84 @@ func (s *lists) room() bool { return s.inUse == 0 || s.inUse+s.each <= s.most }
 
 // add puts a list behind those of its group that wait. A group has no claim to time that
 // it has let pass.
-func (s *lists) add(l *List) {
-	g := s.groups[l.key]
-	if g == nil {
-		g = &group{waiting: list.New()}
-		s.groups[l.key] = g
+func (s *lists) add(l *List, as stage) {
+	g := l.group
+	if s.line.Len() == 0 {
+		s.begun = time.Now()
+		s.asked = s.begun
 	}
 	if g.place == nil {
 		g.place = s.line.PushBack(g)
 		g.used = max(g.used, s.went)
 	}
-	l.waiting = g.waiting.PushBack(l)
+	l.stage = as
+	if as == again {
+		s.again++
+		l.at = g.again.PushBack(l)
+	} else {
+		l.at = g.fresh.PushBack(l)
+	}
 }
 
-// next takes the list off those that wait whose turn it is.
-func (s *lists) next() *List {
-	first := s.line.Front()
-	for at := first.Next(); at != nil; at = at.Next() {
-		if at.Value.(*group).used < first.Value.(*group).used {
-			first = at
+// next is the list whose turn it is, nil if nobody's is: of the group that has used the
+// least time, but one that waits for an answer comes last. As many as there is room for
+// may wait to go on before others are asked for; unless asked is true, for then it
+// is a fresh one's turn.
+func (s *lists) next(asked bool) (next *List) {
+	mayAsk := asked || (s.again+1)*s.each <= s.most || s.again == 0
+	for at := s.line.Front(); at != nil; at = at.Next() {
+		g := at.Value.(*group)
+		l := g.first(asked, mayAsk)
+		if l != nil && (next == nil || l.before(next)) {
+			next = l
 		}
 	}
-	g := first.Value.(*group)
-	s.went = max(s.went, g.used)
-	s.line.MoveToBack(first)
-	l := g.waiting.Front().Value.(*List)
-	s.remove(l)
-	return l
+	return next
 }
+
+// first is the list of the group whose turn it is.
+func (g *group) first(asked, mayAsk bool) *List {
+	switch {
+	case g.again.Len() > 0 && !asked:
+		return g.again.Front().Value.(*List)
+	case g.fresh.Len() > 0 && mayAsk:
+		return g.fresh.Front().Value.(*List)
+	default:
+		return nil
+	}
+}
+
+// before tells whether a list goes before one of another group that stands before it.
+func (l *List) before(other *List) bool {
+	if mine, others := l.late(), other.late(); mine != others {
+		return others
+	}
+	return l.group.used < other.group.used
+}
+
+// late tells that the list's server has another to answer.
+func (l *List) late() bool { return l.stage == fresh && l.group.silent > 0 }
 
 // remove takes a list off those that wait.
 func (s *lists) remove(l *List) {
-	g := s.groups[l.key]
-	g.waiting.Remove(l.waiting)
-	if l.waiting = nil; g.waiting.Len() == 0 {
+	g := l.group
+	if l.stage == again {
+		s.again--
+		g.again.Remove(l.at)
+	} else {
+		g.fresh.Remove(l.at)
+	}
+	l.at, l.stage = nil, away
+	if g.again.Len()+g.fresh.Len() == 0 {
 		s.line.Remove(g.place)
 		g.place = nil
 	}
 	close(l.granted)
+}
+
+// forget drops a group without lists when nobody waits.
+func (s *lists) forget(g *group) {
+	if g.lists == 0 && s.line.Len() == 0 {
+		delete(s.groups, g.key)
+	}
 }

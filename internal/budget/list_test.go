@@ -230,14 +230,15 @@ func TestGroupsHaveEqualTime(t *testing.T) {
 func TestListsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
-		for range 400 { // begun, and their servers do not answer
+		for range 40 { // begun, and their servers do not answer
 			c.begin(0)
 		}
 		other := c.begin(1)
 		c.sleep(50 * time.Millisecond)
 		require.False(t, other.waits, "it is the turn of its group")
-		require.Len(t, c.some(waiting), 401-4-4)
-		c.sleep(5 * time.Second)
+		c.sleep(3 * time.Second)
+		require.Greater(t, len(c.some(waiting)), 20, "the group has others to be answered")
+		c.sleep(10 * time.Second)
 		require.Empty(t, c.some(waiting))
 		for _, l := range c.some(idle)[4:] {
 			c.end(l)
