@@ -7,6 +7,7 @@
 //	go run . all -scenarios storage,restart -docs ""
 //	go run . all -real    # against a kube-apiserver
 //	go run . peaks        # the memory of typed factories; writes docs/performance.md
+//	go run . clusters     # many servers; writes docs/performance.md
 //
 // It starts a server, simulated (package podserver) or real, in a process of its
 // own, and each contestant in another, one at a time. Each run goes through all
@@ -58,6 +59,14 @@ func command(ctx context.Context, args []string) error {
 		plan.flags(flags)
 		_ = flags.Parse(args) // it exits
 		return peaks(ctx, plan)
+	case "clusters":
+		plan := defaultClustersPlan()
+		plan.flags(flags)
+		_ = flags.Parse(args)
+		_, err := clusters(ctx, plan)
+		return err
+	case "serve-clusters":
+		return serveClusters()
 	}
-	return fmt.Errorf("%q is not a command: all, peaks or serve", name)
+	return fmt.Errorf("%q is not a command: all, peaks, clusters or serve", name)
 }

@@ -45,6 +45,12 @@ type Options struct {
 	Changed int
 	// Events is the number of changes in the burst of a watch, after those.
 	Events int
+	// Resources are other names in the core group under which the pods are served too.
+	Resources []string
+	// Trouble is what is wrong with it.
+	Trouble Trouble
+	// Plain serves over HTTP, without TLS and HTTP/2.
+	Plain bool
 }
 
 // Server is a server that runs. Close ends it.
@@ -76,22 +82,33 @@ func Start(o Options) (*Server, error) {
 	}
 	s := &Server{options: o, listener: listener, ca: ca, served: make(chan error, 1)}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, o) })
+	for _, resource := range append([]string{"pods"}, o.Resources...) {
+		mux.HandleFunc("GET /api/v1/"+resource, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, o) })
+	}
 	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, Options{}) })
 	mux.HandleFunc("GET /api/v1/namespaces/kube-system", serveCluster)
 	mux.HandleFunc("GET "+extra.UsagePath, s.serveUsage)
 	s.http = &http.Server{
-		Handler:           mux,
+		Handler:           o.Trouble.around(mux),
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
 		ReadHeaderTimeout: time.Minute,
 		ErrorLog:          log.New(io.Discard, "", 0), // clients that break off
 	}
-	go func() { s.served <- s.http.ServeTLS(listener, "", "") }()
+	go func() {
+		if o.Plain {
+			s.served <- s.http.Serve(listener)
+		} else {
+			s.served <- s.http.ServeTLS(listener, "", "")
+		}
+	}()
 	return s, nil
 }
 
 // Config is how to reach the server, without a limit of the rate of requests.
 func (s *Server) Config() *rest.Config {
+	if s.options.Plain {
+		return &rest.Config{Host: "http://" + s.listener.Addr().String(), QPS: -1}
+	}
 	return &rest.Config{
 		Host:            "https://" + s.listener.Addr().String(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: s.ca},
