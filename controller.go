@@ -179,7 +179,7 @@ func (c *queueController) RunWithContext(ctx context.Context) {
 		c.config.Queue.Close()
 	})
 	goroutines.Go(func() {
-		c.reflector.run(ctx, progressSink{into, c.checkSynced}, origin{known: c.reflector.LastSyncResourceVersion()})
+		c.reflector.run(ctx, progressSink{into, c.checkSynced}, &origin{known: c.reflector.LastSyncResourceVersion()})
 	})
 	c.popAll(ctx)
 	goroutines.Wait()

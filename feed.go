@@ -87,13 +87,20 @@ func (f *wireFeed) expect(patience time.Duration) { f.body.expect(patience) }
 func (f *wireFeed) close() { f.body.close() }
 
 func (f *wireFeed) next(ctx context.Context, to *change) error {
-	// What was lent before must not keep a buffer that the reader gives back.
-	*to, f.event, f.lent.Item = change{}, wire.Event{}, wire.Item{}
+	f.forget(to)
 	f.reader.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return f.read(ctx, to)
+}
+
+// forget lets go of what was lent before: it must not keep a buffer that the reader gives
+// back. It is not to be on the stack of next.
+//
+//go:noinline
+func (f *wireFeed) forget(to *change) {
+	*to, f.event, f.lent.Item = change{}, wire.Event{}, wire.Item{}
 }
 
 // read reads an event of which something has come.

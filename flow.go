@@ -42,12 +42,31 @@ type flow struct {
 
 // run lists, watches and processes until ctx ends. It returns after every
 // goroutine that it started.
+//
+// It is on the stack while a watch is idle: see session.step.
 func (f *flow) run(ctx context.Context) {
 	if err := f.begin(); err != nil {
 		f.reflector.onError(f.reflector, fmt.Errorf("%s: %w", f.reflector.name, err))
 		return
 	}
 	defer f.end()
+	r := f.newRun(ctx)
+	defer r.end()
+	f.reflector.run(ctx, r.into, &r.from)
+	r.wait()
+}
+
+// flowRun is a run of a flow that is under way.
+type flowRun struct {
+	*flow
+	ctx              context.Context
+	queue            *deltaqueue.Queue
+	into             sink
+	from             origin
+	helpers, workers sync.WaitGroup
+}
+
+func (f *flow) newRun(ctx context.Context) *flowRun {
 	if f.seed != nil {
 		f.seed()
 	}
@@ -58,18 +77,28 @@ func (f *flow) run(ctx context.Context) {
 	if resume != "" {
 		acknowledged = resume
 	}
-	var helpers, workers sync.WaitGroup
-	queue := f.newQueue(acknowledged, resume != "", func(queue *deltaqueue.Queue) {
-		workers.Go(func() { deliverAll(ctx, queue, f.delivery) })
+	r := &flowRun{flow: f, ctx: ctx}
+	r.queue = f.newQueue(acknowledged, resume != "", func(queue *deltaqueue.Queue) {
+		r.workers.Go(func() { deliverAll(ctx, queue, f.delivery) })
 	})
-	defer queue.Close()
 	if f.checkpointer != nil {
-		defer f.checkpointer.end(ctx, queue)
-		helpers.Go(func() { f.checkpointer.run(ctx, queue) })
+		r.helpers.Go(func() { f.checkpointer.run(ctx, r.queue) })
 	}
-	f.reflector.run(ctx, f.sink(queue), origin{known: f.newestKnown(), resume: resume, resumed: queue.Follow})
-	workers.Wait()
-	helpers.Wait()
+	r.into = f.sink(r.queue)
+	r.from = origin{known: f.newestKnown(), resume: resume, resumed: r.queue.Follow}
+	return r
+}
+
+func (r *flowRun) wait() {
+	r.workers.Wait()
+	r.helpers.Wait()
+}
+
+func (r *flowRun) end() {
+	defer r.queue.Close()
+	if r.checkpointer != nil {
+		r.checkpointer.end(r.ctx, r.queue)
+	}
 }
 
 // acknowledged is the resource version up to which the runs before have

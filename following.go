@@ -32,26 +32,51 @@ const unproven = 75 * time.Second
 type following struct {
 	*session
 	state   listwatch.Watching
-	ordered bool
-	events  int
+	changes feed
+	// unconfirm ends what confirms the watch after a while; nil if there is nothing.
+	unconfirm func()
+	began     time.Time
+	ordered   bool
+	events    int
 	// moved tells that an event could be read.
 	moved bool
 	// told is the newest change.
 	told change
+	// outcome is what ended the watch.
+	outcome listwatch.Outcome
 }
 
-// watch follows the changes since the state, and moves it. It returns what ended
-// the watch, and the error to report.
-func (f *following) watch(ctx context.Context) (listwatch.Outcome, error) {
-	start := time.Now()
-	changes, err := f.openWatch(ctx, f.state)
-	if err != nil {
-		return listwatch.Outcome{Kind: listwatch.Classify(err)}, err
+func (s *session) newFollowing(state listwatch.State) *following {
+	s.enter(PhaseWatching)
+	return &following{session: s, state: state.(listwatch.Watching)}
+}
+
+// next decides what follows the watch, which has ended with err.
+func (f *following) next(err error) listwatch.Step {
+	f.outcome.Doubtful = f.doubtful(err)
+	return f.policy.Next(f.state, f.outcome)
+}
+
+// watch follows the changes since the state, and moves it. It notes what ended
+// the watch, and returns the error to report.
+func (f *following) watch(ctx context.Context) error {
+	defer f.close()
+	over, err := f.open(ctx)
+	for !over {
+		over, err = f.handle(ctx, f.changes.next(ctx, &f.told))
 	}
-	defer changes.close()
+	return err
+}
+
+// open opens the watch.
+func (f *following) open(ctx context.Context) (over bool, err error) {
+	f.began = time.Now()
+	if f.changes, err = f.openWatch(ctx, f.state); err != nil {
+		return f.over(listwatch.Outcome{Kind: listwatch.Classify(err)}, err)
+	}
 	if f.state.Unsure {
-		if err := f.ask(ctx, changes); err != nil {
-			return listwatch.Outcome{Kind: listwatch.TooLarge}, err
+		if err := f.ask(ctx, f.changes); err != nil {
+			return f.over(listwatch.Outcome{Kind: listwatch.TooLarge}, err)
 		}
 	}
 	f.succeeded()
@@ -64,35 +89,53 @@ func (f *following) watch(ctx context.Context) (listwatch.Outcome, error) {
 			defer close(done)
 			confirmed()
 		})
-		defer func() {
+		f.unconfirm = func() {
 			if !timer.Stop() {
 				<-done
 			}
-		}()
+		}
 	}
 	// A watch from no version, or from any, begins with the objects that there
 	// are, in no order of their versions.
 	f.ordered = f.state.ResourceVersion != "" && f.state.ResourceVersion != "0"
-	for {
-		err := changes.next(ctx, &f.told)
-		switch {
-		case ctx.Err() != nil:
-			return listwatch.Outcome{Kind: listwatch.WatchEnded}, nil
-		case errors.Is(err, errResyncDue):
-			if err := f.doResync(ctx); err != nil {
-				return listwatch.Outcome{Kind: listwatch.Failed}, err
-			}
-			continue
-		case err != nil:
-			return f.ended(start, err)
-		}
-		if f.told.event == watch.Bookmark {
-			changes.expect(f.bookmarkPatience())
-		}
-		if outcome, err := f.change(ctx); err != nil {
-			return outcome, err
-		}
+	return false, nil
+}
+
+func (f *following) close() {
+	if f.unconfirm != nil {
+		f.unconfirm()
 	}
+	if f.changes != nil {
+		f.changes.close()
+	}
+}
+
+// over notes what ended the watch.
+func (f *following) over(outcome listwatch.Outcome, err error) (bool, error) {
+	f.outcome = outcome
+	return true, err
+}
+
+// handle handles the change that was told, or err, which was instead.
+func (f *following) handle(ctx context.Context, err error) (over bool, _ error) {
+	switch {
+	case ctx.Err() != nil:
+		return f.over(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
+	case errors.Is(err, errResyncDue):
+		if err := f.doResync(ctx); err != nil {
+			return f.over(listwatch.Outcome{Kind: listwatch.Failed}, err)
+		}
+		return false, nil
+	case err != nil:
+		return f.over(f.ended(f.began, err))
+	}
+	if f.told.event == watch.Bookmark {
+		f.changes.expect(f.bookmarkPatience())
+	}
+	if outcome, err := f.change(ctx); err != nil {
+		return f.over(outcome, err)
+	}
+	return false, nil
 }
 
 // ask asks whether the server was restored from a backup and does not have the version

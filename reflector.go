@@ -184,7 +184,7 @@ func (r *Reflector) Run(stopCh <-chan struct{}) {
 // RunWithContext lists and watches until ctx ends. Whatever fails is reported,
 // and tried again after a backoff.
 func (r *Reflector) RunWithContext(ctx context.Context) {
-	r.run(ctx, storeSink{store: r.store, streamed: r.StreamHandleForPaginatedList}, origin{known: r.LastSyncResourceVersion()})
+	r.run(ctx, storeSink{store: r.store, streamed: r.StreamHandleForPaginatedList}, &origin{known: r.LastSyncResourceVersion()})
 }
 
 // ListAndWatch lists once and then watches until stopCh is closed: see
@@ -247,26 +247,18 @@ type origin struct {
 	resumed func()
 }
 
-func (r *Reflector) run(ctx context.Context, into sink, from origin) {
+func (r *Reflector) run(ctx context.Context, into sink, from *origin) {
 	s := r.newSession(into)
 	defer s.close()
-	defer r.enter(PhaseStopped)
-	state := listwatch.State(listwatch.Start{Known: from.known})
-	if from.resume != "" {
-		r.reached(from.resume)
-		s.floor, s.confirmed = from.known, from.resumed
-		state = listwatch.Watching{ResourceVersion: from.resume, Unsure: true}
-	}
+	state := s.first(from)
 	for ctx.Err() == nil {
 		next, err := s.step(ctx, state)
 		if ctx.Err() != nil {
-			return
+			break
 		}
-		if err != nil {
-			r.fail(err)
-		}
-		state = s.pause(ctx, next, err)
+		state = s.goOn(ctx, next, err)
 	}
+	r.enter(PhaseStopped)
 }
 
 // fail notes and reports a failure.

@@ -96,18 +96,35 @@ func (s *session) closeOpened() {
 // It, and what it calls for a watch, is on the stack while a watch is idle: what is
 // large stands in functions that have returned by then.
 func (s *session) step(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
-	if watching, ok := state.(listwatch.Watching); ok {
-		return s.watchStep(ctx, watching)
+	if _, ok := state.(listwatch.Watching); ok {
+		return s.watchStep(ctx, state)
 	}
 	return s.listStep(ctx, state)
 }
 
-func (s *session) watchStep(ctx context.Context, state listwatch.Watching) (listwatch.Step, error) {
-	s.enter(PhaseWatching)
-	follow := &following{session: s, state: state}
-	outcome, err := follow.watch(ctx)
-	outcome.Doubtful = follow.doubtful(err)
-	return s.policy.Next(follow.state, outcome), err
+func (s *session) watchStep(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
+	follow := s.newFollowing(state)
+	err := follow.watch(ctx)
+	return follow.next(err), err
+}
+
+// first is the state that a run begins with.
+func (s *session) first(from *origin) listwatch.State {
+	if from.resume == "" {
+		return listwatch.Start{Known: from.known}
+	}
+	s.reached(from.resume)
+	s.floor, s.confirmed = from.known, from.resumed
+	return listwatch.Watching{ResourceVersion: from.resume, Unsure: true}
+}
+
+// goOn reports what a step has met with and returns the state that follows, after the
+// pause before it.
+func (s *session) goOn(ctx context.Context, next listwatch.Step, err error) listwatch.State {
+	if err != nil {
+		s.fail(err)
+	}
+	return s.pause(ctx, next, err)
 }
 
 func (s *session) listStep(ctx context.Context, state listwatch.State) (listwatch.Step, error) {

@@ -36,7 +36,7 @@ func (p *clustersPlan) flags(f *flag.FlagSet) {
 	f.IntVar(&p.times, "times", p.times, "informers that are added and removed")
 	f.IntVar(&p.runs, "runs", p.runs, "how often each is run; medians are quoted")
 	f.StringVar(&p.profile, "profile", "", "write the heap and the goroutines of idle informers to files whose names begin so")
-	f.StringVar(&p.only, "only", "", "only the starts whose name has this in it, and nothing else")
+	f.StringVar(&p.only, "only", "", "only what has this in its name")
 	f.StringVar(&p.docs, "docs", p.docs, "directory of the document that the tables are written into; none if empty")
 }
 
@@ -163,10 +163,10 @@ func (r *clustersReport) run(ctx context.Context, program string) error {
 		fmt.Fprintf(os.Stderr, "%s start %-45s %8d objects, wall %6.2fs  cpu %6.2fs  peak %6.1f MiB\n",
 			time.Now().Format(time.TimeOnly), s.name, result.Objects, result.Wall.Seconds(), result.CPU.Seconds(), float64(result.PeakRSS)/(1<<20))
 	}
-	if p.only != "" {
-		return nil
-	}
 	for _, i := range p.idles {
+		if !strings.Contains("idle, "+i.name, p.only) {
+			continue
+		}
 		order := race.ClustersOrder{Do: race.IdleClusters, Budget: defaultBudget, HTTP1: i.http1, Bare: i.bare}
 		if p.profile != "" {
 			order.Profile = p.profile + "-" + map[bool]string{false: "ours", true: "bare"}[i.bare] + map[bool]string{false: "-http2", true: "-http1"}[i.http1 || i.plain]
@@ -178,6 +178,9 @@ func (r *clustersReport) run(ctx context.Context, program string) error {
 		r.idle[i.name] = append(r.idle[i.name], result)
 		fmt.Fprintf(os.Stderr, "%s idle  %-45s %.1f goroutines, %.1f KiB of stacks, %.1f KiB live, %.1f KiB in use, %.1f KiB resident\n",
 			time.Now().Format(time.TimeOnly), i.name, result.Goroutines, result.StackBytes/1024, result.LiveBytes/1024, result.InUseBytes/1024, result.RSS/1024)
+	}
+	if !strings.Contains("churn", p.only) {
+		return nil
 	}
 	churned := min(p.clusters, 20)
 	result, err := runClusters(ctx, program, emptyClusters(churned, false), 0, race.ClustersOrder{Do: race.ChurnClusters, Budget: defaultBudget, Times: p.times})
@@ -215,6 +218,9 @@ func runClusters(ctx context.Context, program string, options []podserver.Option
 	}
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
+	if order.Profile != "" {
+		cmd.Env = append(os.Environ(), "GODEBUG=memprofilerate=1")
+	}
 	output, err := cmd.Output()
 	if err != nil {
 		return result, err
