@@ -40,7 +40,7 @@ else is said. A slow server sends %s bytes a second of each body.
 	}
 	b.WriteString(quoted(`
 Per informer, beyond what those of one server hold: a fifth of a connection included. A
-bare watch is a GET of the same, read with 64 bytes.
+bare watch is a GET of the same watch-list through the same client, read with 64 bytes.
 `))
 	left := medianIn(r.churn, func(r race.ClustersResult) float64 { return float64(r.BytesLeft) })
 	fmt.Fprintf(b, "\n%s informers that were stopped, removed and added again left %.0f goroutines and %.1f KiB of live objects, in all.\n",

@@ -256,7 +256,7 @@ func (c *clusters) watchBare(of Cluster) error {
 		return err
 	}
 	for _, resource := range c.Resources {
-		request, err := http.NewRequestWithContext(c.ctx, http.MethodGet, of.Host+"/api/v1/"+resource+"?watch=true&resourceVersion=5000000000&timeoutSeconds=1800", nil)
+		request, err := http.NewRequestWithContext(c.ctx, http.MethodGet, of.Host+"/api/v1/"+resource+"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1800", nil)
 		if err != nil {
 			return err
 		}

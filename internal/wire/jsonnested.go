@@ -87,7 +87,7 @@ func (s *jsonScan) opening(c byte) (place, bool) {
 		return 0, s.broken("nested too deep")
 	}
 	if s.open.isFull() {
-		s.outer[s.outers] = s.open
+		s.outer = append(s.outer[:s.outers], s.open)
 		s.outers++
 		s.open = noBrackets
 	}

@@ -40,9 +40,10 @@ type jsonScan struct {
 	lostNamespace, lostName string
 
 	// The open brackets that nested has passed: the innermost in open, those around them in outer[:outers], 63 in each.
+	// Hardly any text needs outer.
 	open   brackets
 	outers int
-	outer  [maxDepth / 63]brackets
+	outer  []brackets
 }
 
 // span is a string's content, as offsets from keep. The zero span is "absent".
