@@ -15,9 +15,10 @@ import (
 // the lists.
 //
 // A list under way, which is a page of one or the initial events of a watch-list, takes
-// 128 KiB, or a 64th of the budget where that is less, for its buffers; all together
-// take up to a quarter, whatever objects take. So the default budget of 16 MiB has 32
-// lists under way at a time, of however many informers that start at once. The others
+// 256 KiB, or a 64th of the budget where that is less, for its buffers; all together
+// take up to a quarter, whatever objects take. So the default budget of 16 MiB has 16
+// lists under way at a time, of however many informers that start at once: what a server
+// sends before it is read, up to 4 MiB with HTTP/2, counts for no more. The others
 // wait, and are asked for in turn, server by server: each has the same share of the
 // time, however many informers it has and however large their sets are. A list for which
 // nothing comes lets others go before it, after 50 ms if its server has not answered yet:

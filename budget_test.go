@@ -24,7 +24,7 @@ func TestNewBudget(t *testing.T) {
 }
 
 // listUnderWay is what a list under way takes of a budget.
-func listUnderWay(b *informer.Budget) int64 { return min(max(b.Limit()/64, 1), 128<<10) }
+func listUnderWay(b *informer.Budget) int64 { return min(max(b.Limit()/64, 1), 256<<10) }
 
 // While the budget is spent nothing more is read, in any form; one more object than
 // is allowed is the most that is held; and all is given back.

@@ -8,10 +8,11 @@ import (
 )
 
 const (
-	// listBytes is what a list under way counts for. It holds its reader's buffer, which
-	// is half of that, and what the connection has received of it and nobody has read: on
-	// average as much again.
-	listBytes = 128 << 10
+	// listBytes is what a list under way counts for. It holds its reader's buffer, a
+	// quarter of that, and what the connection has received of it and nobody has read.
+	// That may be up to 4 MiB with HTTP/2, and the whole of a small list where more come
+	// than can be read.
+	listBytes = 256 << 10
 	// listShare is the part of the limit that all lists may take, and leastLists is how
 	// many fit into it at least: where the limit is small, a list counts for less.
 	listShare, leastLists = 4, 16
