@@ -1,0 +1,289 @@
+package budget
+
+import (
+	"container/list"
+	"time"
+)
+
+const (
+	// listBytes is what a list under way counts for. It holds its reader's buffer, a
+	// quarter of that, and what the connection has received of it and nobody has read.
+	// That may be up to 4 MiB with HTTP/2, and the whole of a small list where more come
+	// than can be read.
+	listBytes = 256 << 10
+	// listShare is the part of the limit that all lists may take, and leastLists is how
+	// many fit into it at least: where the limit is small, a list counts for less.
+	listShare, leastLists = 4, 16
+
+	// tick is how often it is looked, while lists wait, for one under way that lets
+	// another go before it.
+	tick = 2 * time.Millisecond
+	// unanswered is how long one is under way for which nothing has come, so that not too
+	// many are asked for at a time, and askedAgain if those that wait are of servers that
+	// have others to answer; silence is how long nothing may come between; and turn is
+	// after how long it goes to the end of the line whenever all was read that has come.
+	unanswered, askedAgain, silence, turn = 50 * time.Millisecond, time.Second, tick, 100 * time.Millisecond
+	// longTurn is how long none may have had its turn, or have been asked for, before one
+	// makes room that has something to be read.
+	longTurn = time.Second
+)
+
+// lists are the lists under way, and those that wait to be.
+type lists struct {
+	each, most int64
+	// inUse is what those under way have taken of the budget.
+	inUse int64
+	// under has those under way, the one first that has been longest.
+	under *list.List
+	// groups has those with lists, and those that had some since others began to wait.
+	groups map[any]*group
+	// line has the groups that have lists waiting, the one last that went last.
+	line *list.List
+	// again counts those that wait to go on.
+	again int64
+	// went is the time that the group had used which went last.
+	went time.Duration
+	// begun is when a list had its turn last, and asked is when one was asked for.
+	begun, asked time.Time
+	// timer calls tick while some wait, else it is nil.
+	timer *time.Timer
+}
+
+func newLists(limit int64) lists {
+	return lists{
+		each:   max(min(listBytes, limit/(listShare*leastLists)), 1),
+		most:   limit / listShare,
+		under:  list.New(),
+		groups: map[any]*group{},
+		line:   list.New(),
+	}
+}
+
+// group are lists that share their turns with each other.
+type group struct {
+	key any
+	// lists counts all that are not over, and silent those of them that have let others go
+	// before them and for which nothing has come yet.
+	lists, silent int
+	// fresh and again are those that wait to be asked for, and to go on.
+	fresh, again list.List
+	place        *list.Element // in the line, nil if none waits
+	used         time.Duration
+}
+
+// queueLocked has a list wait, and returns what is closed when it has its turn; nil
+// if it has it at once.
+func (b *Budget) queueLocked(l *List, as stage) (granted <-chan struct{}) {
+	s := &b.lists
+	if s.line.Len() == 0 && s.room() {
+		b.enterLocked(l, as)
+		return nil
+	}
+	l.granted = make(chan struct{})
+	s.add(l, as)
+	b.beginLocked()
+	return l.granted
+}
+
+// beginLocked begins those that wait, for as long as there is room.
+func (b *Budget) beginLocked() {
+	s := &b.lists
+	for s.room() {
+		l := s.next(false)
+		if l == nil {
+			break
+		}
+		b.turnLocked(l)
+	}
+	switch {
+	case s.line.Len() == 0 && s.timer != nil:
+		s.timer.Stop()
+		s.timer, s.went = nil, 0
+		for _, g := range s.groups {
+			g.used = 0
+			s.forget(g)
+		}
+	case s.line.Len() > 0 && s.timer == nil:
+		s.timer = time.AfterFunc(tick, b.tick)
+	}
+}
+
+// turnLocked gives a list that waits its turn.
+func (b *Budget) turnLocked(l *List) {
+	s, as := &b.lists, l.stage
+	s.went = max(s.went, l.group.used)
+	s.line.MoveToBack(l.group.place)
+	s.remove(l)
+	b.enterLocked(l, as)
+}
+
+// enterLocked makes a list one under way.
+func (b *Budget) enterLocked(l *List, from stage) {
+	s := &b.lists
+	l.at, l.stage = s.under.PushBack(l), under
+	l.entered = time.Now()
+	if s.begun = l.entered; from == fresh {
+		s.asked = l.entered
+	}
+	s.inUse += s.each
+	b.takeLocked(s.each)
+}
+
+// leaveLocked takes a list off those under way.
+func (b *Budget) leaveLocked(l *List) {
+	s := &b.lists
+	s.under.Remove(l.at)
+	l.at, l.stage = nil, away
+	l.group.used += time.Since(l.entered)
+	s.inUse -= s.each
+	b.inUse -= s.each
+}
+
+// yieldLocked has a list let others go before it.
+func (b *Budget) yieldLocked(l *List) {
+	b.leaveLocked(l)
+	if !l.answered {
+		l.group.silent++
+	}
+}
+
+// tick makes room for those that wait: in the place of lists for which nothing comes; or
+// else, once in a while, of the one that has been under way longest, whose handler may
+// be stuck.
+func (b *Budget) tick() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, now := &b.lists, time.Now()
+	s.timer = nil
+	for at := s.under.Front(); at != nil; {
+		l := at.Value.(*List)
+		at = at.Next()
+		if !l.silent {
+			continue
+		}
+		if next := s.next(false); next != nil && l.yields(next, now) {
+			b.yieldLocked(l)
+			b.beginLocked()
+		}
+	}
+	if l := s.overdue(now); l != nil {
+		b.yieldLocked(s.under.Front().Value.(*List))
+		b.turnLocked(l)
+	}
+	b.beginLocked()
+	b.grantLocked()
+}
+
+// yields tells whether another one goes before the list, which waits for its server.
+func (l *List) yields(next *List, now time.Time) bool {
+	patience := silence
+	switch {
+	case l.answered:
+		if now.Sub(l.entered) >= turn {
+			patience = 0
+		}
+	case next.late():
+		patience = askedAgain
+	case l.group.silent == 0:
+		patience = unanswered
+	}
+	return now.Sub(l.since) >= patience
+}
+
+// overdue is the next list if it is long since one had its turn, or was asked for.
+func (s *lists) overdue(now time.Time) *List {
+	if now.Sub(s.begun) >= longTurn {
+		return s.next(false)
+	}
+	if now.Sub(s.asked) >= longTurn {
+		return s.next(true)
+	}
+	return nil
+}
+
+// room tells whether another list may be under way. There always is for one.
+func (s *lists) room() bool { return s.inUse == 0 || s.inUse+s.each <= s.most }
+
+// add puts a list behind those of its group that wait. A group has no claim to time that
+// it has let pass.
+func (s *lists) add(l *List, as stage) {
+	g := l.group
+	if s.line.Len() == 0 {
+		s.begun = time.Now()
+		s.asked = s.begun
+	}
+	if g.place == nil {
+		g.place = s.line.PushBack(g)
+		g.used = max(g.used, s.went)
+	}
+	l.stage = as
+	if as == again {
+		s.again++
+		l.at = g.again.PushBack(l)
+	} else {
+		l.at = g.fresh.PushBack(l)
+	}
+}
+
+// next is the list whose turn it is, nil if nobody's is: of the group that has used the
+// least time, but one that waits for an answer comes last. As many as there is room for
+// may wait to go on before others are asked for; unless asked is true, for then it
+// is a fresh one's turn.
+func (s *lists) next(asked bool) (next *List) {
+	mayAsk := asked || (s.again+1)*s.each <= s.most || s.again == 0
+	for at := s.line.Front(); at != nil; at = at.Next() {
+		g := at.Value.(*group)
+		l := g.first(asked, mayAsk)
+		if l != nil && (next == nil || l.before(next)) {
+			next = l
+		}
+	}
+	return next
+}
+
+// first is the list of the group whose turn it is.
+func (g *group) first(asked, mayAsk bool) *List {
+	switch {
+	case g.again.Len() > 0 && !asked:
+		return g.again.Front().Value.(*List)
+	case g.fresh.Len() > 0 && mayAsk:
+		return g.fresh.Front().Value.(*List)
+	default:
+		return nil
+	}
+}
+
+// before tells whether a list goes before one of another group that stands before it.
+func (l *List) before(other *List) bool {
+	if mine, others := l.late(), other.late(); mine != others {
+		return others
+	}
+	return l.group.used < other.group.used
+}
+
+// late tells that the list's server has another to answer.
+func (l *List) late() bool { return l.stage == fresh && l.group.silent > 0 }
+
+// remove takes a list off those that wait.
+func (s *lists) remove(l *List) {
+	g := l.group
+	if l.stage == again {
+		s.again--
+		g.again.Remove(l.at)
+	} else {
+		g.fresh.Remove(l.at)
+	}
+	l.at, l.stage = nil, away
+	if g.again.Len()+g.fresh.Len() == 0 {
+		s.line.Remove(g.place)
+		g.place = nil
+	}
+	close(l.granted)
+}
+
+// forget drops a group without lists when nobody waits.
+func (s *lists) forget(g *group) {
+	if g.lists == 0 && s.line.Len() == 0 {
+		delete(s.groups, g.key)
+	}
+}
