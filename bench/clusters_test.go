@@ -12,7 +12,7 @@ import (
 // TestClusters runs a plan with few clusters, and holds what came out against what can not be otherwise.
 func TestClusters(t *testing.T) {
 	p := defaultClustersPlan()
-	p.clusters, p.pods, p.hugePods, p.times, p.runs, p.idles = 10, 20, 500, 50, 1, p.idles[:2]
+	p.clusters, p.pods, p.hugePods, p.times, p.runs, p.idles = 10, 20, 500, 400, 1, p.idles[:2]
 	p.docs = t.TempDir()
 	path := filepath.Join(p.docs, "performance.md")
 	require.NoError(t, os.WriteFile(path, []byte("# Performance\n"), 0o644))
@@ -43,6 +43,7 @@ func TestClusters(t *testing.T) {
 		require.InDelta(t, 50<<10, got.InUseBytes, 50<<10, i.name)
 	}
 	require.Zero(t, r.churn[0].GoroutinesLeft)
+	// What pools and caches have varies by 200 KiB; an informer takes 20.
 	require.Less(t, r.churn[0].BytesLeft, int64(p.times)<<10, "a KiB for each informer that was added and removed")
 	document, err := os.ReadFile(path)
 	require.NoError(t, err)
