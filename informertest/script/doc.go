@@ -10,8 +10,8 @@
 //	start
 //	settle
 //
-// Play puts an informer of any make to it: [Ours] is that of this module, [ClientGo] the one of client-go, and whoever
-// has another writes a [Maker]. [Random] writes scripts. In a testing/synctest bubble, a script of a day plays in a
+// Play puts an informer of any make to it: [Ours] is that of this module, [Shared] and [SharedLate] one handler among
+// others of one that is shared, [ClientGo] the one of client-go, and whoever has another writes a [Maker]. [Random] writes scripts. In a testing/synctest bubble, a script of a day plays in a
 // moment; outside of one, a day takes a day.
 //
 // # The server
