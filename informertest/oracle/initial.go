@@ -45,13 +45,14 @@ func (m *memory) mislabelled(t *telling) string {
 	return ""
 }
 
-// listed reports whether it must have been a list that brought t: the handler knew
-// nothing of the key when the run began, and it has not changed since.
+// listed reports whether it must have been the first list that brought t: the handler knew
+// nothing of the key when the run began, and it has not changed since. What can not be read
+// in the first list may come with a later one.
 func (m *memory) listed(t *telling) bool {
 	k, line := &t.before, &m.h.keys[t.key]
 	_, known := m.now.Known[t.Key]
 	first := !known && !k.present && !k.unsure && k.record <= m.began && k.excused == 0
-	return first && m.beganWithList() && t.place != never && m.unchanged(line, t.place, t.record)
+	return first && !m.h.options.Unreadable && m.beganWithList() && t.place != never && m.unchanged(line, t.place, t.record)
 }
 
 // beganWithList reports whether this run has begun with a list that shows what there was.
