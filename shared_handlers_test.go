@@ -381,7 +381,9 @@ func TestTheNewestOfOpaqueVersions(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, w.ResourceVersion(), s.LastSyncResourceVersion())
 		require.Equal(t, w.ResourceVersion(), s.Status().ResourceVersion)
-		adds(t, s, &recorder{before: func(string) { <-t.Context().Done() }}) // has read nothing yet
+		held := make(chan struct{})
+		defer close(held)
+		adds(t, s, &recorder{before: func(string) { <-held }}) // has read nothing yet
 		require.Equal(t, w.ResourceVersion(), s.LastSyncResourceVersion())
 	})
 }
