@@ -59,18 +59,18 @@ type world struct {
 	t *testing.T
 	*informertest.Server
 	// blocked refuses new requests while it is locked.
-	blocked sync.Mutex
+	blocked sync.RWMutex
 	// watching is the number of watches that are open.
 	watching atomic.Int64
 }
 
 func (w *world) gate(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if !w.blocked.TryLock() {
+		if !w.blocked.TryRLock() {
 			http.Error(rw, "down", http.StatusServiceUnavailable)
 			return
 		}
-		w.blocked.Unlock()
+		w.blocked.RUnlock()
 		if r.URL.Query().Has("watch") {
 			w.watching.Add(1)
 			defer w.watching.Add(-1)

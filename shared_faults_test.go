@@ -186,7 +186,7 @@ func TestARestoreThatOneHandlerNotices(t *testing.T) {
 		cold.freeze(1, 0)
 		w.Restore(backup)
 		adds(t, s, late)
-		time.Sleep(10 * time.Second)
+		time.Sleep(time.Minute) // it is asked twice, with pauses
 		require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0002 initial"}, late.events())
 		w.requireState(early)
 		require.EqualValues(t, 1, w.watching.Load())

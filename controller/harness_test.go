@@ -41,7 +41,7 @@ type world struct {
 	*testing.T
 	*informertest.Server
 	// down refuses requests while it is locked.
-	down sync.Mutex
+	down sync.RWMutex
 	// reported is what utilruntime.HandleError was told.
 	reported reports
 }
@@ -73,11 +73,11 @@ func bubbleWith(t *testing.T, wrap func(http.Handler) http.Handler, test func(w 
 
 func (w *world) gate(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if !w.down.TryLock() {
+		if !w.down.TryRLock() {
 			http.Error(rw, "down", http.StatusServiceUnavailable)
 			return
 		}
-		w.down.Unlock()
+		w.down.RUnlock()
 		server.ServeHTTP(rw, r)
 	})
 }
