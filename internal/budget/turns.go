@@ -43,8 +43,9 @@ type lists struct {
 	again int64
 	// went is the time that the group had used which went last.
 	went time.Duration
-	// begun is when a list had its turn last, and asked is when one was asked for.
-	begun, asked time.Time
+	// begun is when a list had its turn last, and asked is when one was asked for; and
+	// contended is since when some wait.
+	begun, asked, contended time.Time
 	// timer calls tick while some wait, else it is nil.
 	timer *time.Timer
 }
@@ -68,7 +69,8 @@ type group struct {
 	// fresh and again are those that wait to be asked for, and to go on.
 	fresh, again list.List
 	place        *list.Element // in the line, nil if none waits
-	used         time.Duration
+	// used is what its lists have had of the time for which others waited.
+	used time.Duration
 }
 
 // queueLocked has a list wait, and returns what is closed when it has its turn; nil
@@ -98,9 +100,8 @@ func (b *Budget) beginLocked() {
 	switch {
 	case s.line.Len() == 0 && s.timer != nil:
 		s.timer.Stop()
-		s.timer, s.went = nil, 0
+		s.timer = nil
 		for _, g := range s.groups {
-			g.used = 0
 			s.forget(g)
 		}
 	case s.line.Len() > 0 && s.timer == nil:
@@ -134,7 +135,7 @@ func (b *Budget) leaveLocked(l *List) {
 	s := &b.lists
 	s.under.Remove(l.at)
 	l.at, l.stage = nil, away
-	l.group.used += time.Since(l.entered)
+	l.group.used += time.Since(latest(l.entered, s.contended))
 	s.inUse -= s.each
 	b.inUse -= s.each
 }
@@ -154,16 +155,14 @@ func (b *Budget) tick() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, now := &b.lists, time.Now()
-	s.timer = nil
-	for at := s.under.Front(); at != nil; {
+	next := s.next(false)
+	for at := s.under.Front(); at != nil && next != nil; {
 		l := at.Value.(*List)
 		at = at.Next()
-		if !l.silent {
-			continue
-		}
-		if next := s.next(false); next != nil && l.yields(next, now) {
+		if l.silent && l.yields(next, now) {
 			b.yieldLocked(l)
 			b.beginLocked()
+			next = s.next(false)
 		}
 	}
 	if l := s.overdue(now); l != nil {
@@ -172,6 +171,9 @@ func (b *Budget) tick() {
 	}
 	b.beginLocked()
 	b.grantLocked()
+	if s.timer != nil {
+		s.timer.Reset(tick)
+	}
 }
 
 // yields tells whether another one goes before the list, which waits for its server.
@@ -209,8 +211,7 @@ func (s *lists) room() bool { return s.inUse == 0 || s.inUse+s.each <= s.most }
 func (s *lists) add(l *List, as stage) {
 	g := l.group
 	if s.line.Len() == 0 {
-		s.begun = time.Now()
-		s.asked = s.begun
+		s.contend()
 	}
 	if g.place == nil {
 		g.place = s.line.PushBack(g)
@@ -223,6 +224,22 @@ func (s *lists) add(l *List, as stage) {
 	} else {
 		l.at = g.fresh.PushBack(l)
 	}
+}
+
+// contend notes that some wait from now on: all groups have the same claim.
+func (s *lists) contend() {
+	s.contended = time.Now()
+	s.begun, s.asked, s.went = s.contended, s.contended, 0
+	for _, g := range s.groups {
+		g.used = 0
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // next is the list whose turn it is, nil if nobody's is: of the group that has used the

@@ -1,0 +1,94 @@
+package budget
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// began begins a list that has its turn at once.
+func began(t *testing.T, b *Budget, key any) *List {
+	l, err := b.Begin(t.Context(), key)
+	require.NoError(t, err)
+	require.NoError(t, l.GoesOn(t.Context()))
+	return l
+}
+
+// The time that a group has used while nobody waited is not held against it.
+func TestTimeThatNobodyWantedIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(2 * listShare)
+		over := began(t, b, "alone")
+		time.Sleep(time.Hour)
+		held := began(t, b, "alone")
+		over.End()
+		time.Sleep(time.Hour)
+		last := began(t, b, "alone")
+
+		var others []*List
+		for range 3 {
+			l := &List{budget: b}
+			l.begin("others")
+			others = append(others, l)
+		}
+		mine := &List{budget: b}
+		granted := mine.begin("alone")
+		held.End()
+		for _, l := range others[:2] {
+			time.Sleep(time.Millisecond)
+			l.End()
+		}
+		require.True(t, isClosed(granted), "the group waits for all others")
+		for _, l := range append(others, mine, last) {
+			l.End()
+		}
+		require.Zero(t, b.InUse())
+	})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Nothing is kept of groups whose lists are over, when nobody waits any more: also where the last one that waited had its turn since another let it go
+// before.
+func TestGroupsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1)
+		silent := began(t, b, "silent")
+		waits := &List{budget: b}
+		granted := waits.begin("waits")
+		gone := &List{budget: b}
+		gone.begin("gone")
+		gone.End()
+		silent.Waits()
+		<-granted
+		waits.End()
+		silent.End()
+		require.Empty(t, b.lists.groups)
+		require.Nil(t, b.lists.timer)
+	})
+}
+
+// A tick that comes late, when another timer was set already, does not have it looked twice as often from then on.
+func TestLateTickSetsNoOtherTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1)
+		first := began(t, b, "first")
+		second := &List{budget: b}
+		second.begin("second")
+		timer := b.lists.timer
+		b.tick()
+		require.Same(t, timer, b.lists.timer)
+		first.End()
+		second.End()
+		require.Nil(t, b.lists.timer)
+	})
+}
