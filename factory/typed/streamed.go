@@ -44,9 +44,12 @@ func (f *Factory) streamed(a ask, example runtime.Object) cache.SharedIndexInfor
 func (s *streamed) Run(stopCh <-chan struct{}) { s.RunWithContext(wait.ContextForChannel(stopCh)) }
 
 // RunWithContext waits for the list under way too: client-go's informers leave it behind.
+// A second one, beside the first, returns at once.
 func (s *streamed) RunWithContext(ctx context.Context) {
-	defer s.source.close()
 	s.SharedIndexInformer.RunWithContext(ctx)
+	if s.IsStopped() {
+		s.source.close()
+	}
 }
 
 // SetTransform has the source transform what it has decoded: client-go would transform
