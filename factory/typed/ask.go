@@ -95,7 +95,7 @@ func (f *Factory) transforming(a ask, made cache.SharedIndexInformer) cache.Shar
 }
 
 // acquire returns a lease of what was asked for. Where the registry has it with another
-// transform, it is another variant.
+// transform, it is another variant, and so is the member from then on: join.
 func (f *Factory) acquire(a ask) (*factory.Lease[cache.SharedIndexInformer], error) {
 	lease, err := f.registry.Acquire(a.resource, a.opts, a.newFunc)
 	var conflict *factory.TransformConflictError
@@ -108,9 +108,9 @@ func (f *Factory) acquire(a ask) (*factory.Lease[cache.SharedIndexInformer], err
 
 // informerOf answers an ask: with the share that there is, unless that has ended.
 func (f *Factory) informerOf(a ask) *share {
-	m := f.member(a)
+	m, settled := f.member(a)
 	defer f.forgetUnmade(m) // also when newFunc panics
-	lease, err := f.acquire(m.ask)
+	lease, err := f.acquire(settled)
 	if err != nil {
 		panic(err)
 	}
@@ -119,16 +119,16 @@ func (f *Factory) informerOf(a ask) *share {
 	return given
 }
 
-// member returns the member of a kind. The first ask for it counts.
-func (f *Factory) member(a ask) *member {
+// member returns the member of a kind, and its ask: the first for it counts.
+func (f *Factory) member(a ask) (m *member, settled ask) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := f.members[a.kind]
+	m = f.members[a.kind]
 	if m == nil {
 		m = &member{ask: a}
 		f.members[a.kind] = m
 	}
-	return m
+	return m, m.ask
 }
 
 // settled returns the ask that was the first for its kind.
@@ -159,6 +159,7 @@ func (f *Factory) join(m *member, lease *factory.Lease[cache.SharedIndexInformer
 	if former != nil && former.lease.Done() == lease.Done() && !former.over() {
 		return former, func() { lease.Release() }
 	}
+	m.opts.Variant = lease.Key().Variant // it stays that, whoever else comes and goes
 	given = &share{SharedIndexInformer: lease.Informer, factory: f, kind: m.kind, lease: lease, ended: make(chan struct{})}
 	m.share = given
 	switch {

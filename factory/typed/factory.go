@@ -75,7 +75,8 @@ type Factory struct {
 
 var _ SharedInformerFactory = &Factory{}
 
-// member is one kind of objects that was asked for.
+// member is one kind of objects that was asked for. All of it is guarded by the factory's
+// lock.
 type member struct {
 	ask
 	// share is the newest, nil until the first is made.

@@ -67,9 +67,9 @@ func (g genericInformer) Lister() cache.GenericLister {
 }
 
 // KeyFor returns the key under which the registry has the informer that ForResource
-// returns: for the Status, StartOne and Stop of factory.Factory. Where the informer had to
-// be another variant since the registry had it with another transform, its lease says so:
-// Acquire. The error is that of ForResource, or says that a selector does not parse.
+// returns: for the Status, StartOne and Stop of factory.Factory. Before it was asked for, it
+// can not be known whether it has to be another variant, since the registry has it with
+// another transform. The error is that of ForResource, or says that a selector does not parse.
 func (f *Factory) KeyFor(resource schema.GroupVersionResource) (factory.Key, error) {
 	example, err := builtIn(resource)
 	if err != nil {
