@@ -29,9 +29,9 @@ type following struct {
 	reading sync.WaitGroup
 }
 
-func newFollowing(ctx context.Context, opened items.Watch, transform cache.TransformFunc, reached func(version string)) *following {
-	f := &following{items: opened, transform: transform, reached: reached, events: make(chan watch.Event)}
-	f.ctx, f.cancel = context.WithCancel(ctx)
+// newFollowing follows opened, which ends with ctx.
+func newFollowing(ctx context.Context, cancel context.CancelFunc, opened items.Watch, transform cache.TransformFunc, reached func(version string)) *following {
+	f := &following{items: opened, transform: transform, reached: reached, events: make(chan watch.Event), ctx: ctx, cancel: cancel}
 	f.reading.Go(f.read)
 	return f
 }

@@ -255,9 +255,11 @@ func transformed(obj runtime.Object, transform cache.TransformFunc) (runtime.Obj
 
 // WatchWithContext watches on the same connections.
 func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	opened, err := s.items.Items(s.example, s.protobuf).Watch(ctx, s.tweaked(opts))
 	if err != nil {
+		cancel()
 		return nil, err
 	}
-	return newFollowing(ctx, opened, s.transformer(), s.reached), nil
+	return newFollowing(ctx, cancel, opened, s.transformer(), s.reached), nil
 }
