@@ -40,8 +40,9 @@
 // With WithRESTConfig, informers read lists off the wire, object by object. What an
 // informer has already in the same version and with the same UID is not decoded again:
 // the store keeps the very object. So a list after a lost watch takes next to no
-// memory, and the first not much more than the objects. Watch-lists (WatchListClient)
-// are not used, since client-go would collect them beside the store.
+// memory, and the first not much more than the objects. A list that shows that the
+// server was restored from a backup is read once more, and decoded. Watch-lists
+// (WatchListClient) are not used, since client-go would collect them beside the store.
 //
 // A list that breaks off, or of which one object can not be read, fails as a whole, as
 // in client-go: nothing is deleted that was not seen to be missing.

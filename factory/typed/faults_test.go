@@ -176,6 +176,40 @@ func TestRestoredServerIsReadAnew(t *testing.T) {
 	})
 }
 
+// A server that was restored, and has given out more versions since than the informer had seen before, is read anew as well.
+func TestRestoredServerThatHasCaughtUpIsReadAnew(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		create(t, s, "same")
+		create(t, s, "changes")
+		backup := s.Backup()
+		_, err := s.Update(pods, pod("changes", "state", "before"))
+		require.NoError(t, err)
+		create(t, s, "more")
+		f := over(s)
+		stop := make(chan struct{})
+		lister := f.Core().V1().Pods().Lister().Pods("default")
+		f.Start(stop)
+		synced(t, f)
+		before, err := lister.Get("changes")
+		require.NoError(t, err)
+		relist(s, func() {
+			s.Restore(backup)
+			_, err := s.Update(pods, pod("changes", "state", "after"))
+			require.NoError(t, err)
+			for _, name := range []string{"a", "b", "c"} {
+				create(t, s, name)
+			}
+		})
+		after, err := lister.Get("changes")
+		require.NoError(t, err)
+		require.Equal(t, before.ResourceVersion, after.ResourceVersion)
+		require.Equal(t, before.UID, after.UID)
+		require.Equal(t, "after", after.Labels["state"])
+		close(stop)
+		f.Shutdown()
+	})
+}
+
 // Readers and lists do not meet: what was stored is never transformed again. The race detector watches.
 func TestTransformMeetsNoReader(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {

@@ -100,8 +100,9 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 		return nil, context.Canceled
 	}
 	defer s.end()
-	list, err := s.newListing().read(ctx, opts)
-	if err == nil && s.wentBack(list.ResourceVersion) {
+	l := s.newListing()
+	list, err := l.read(ctx, opts)
+	if err == nil && (l.restored || older(list.ResourceVersion, l.told)) {
 		// The server was restored. It gives its versions anew, to other states too: the
 		// same version says nothing.
 		anew := s.newListing()
@@ -117,13 +118,6 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 	return list, nil
 }
 
-// wentBack reports whether a version is older than one that the server has told before.
-func (s *source) wentBack(version string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return older(version, s.newest)
-}
-
 // reached notes what a watch has told.
 func (s *source) reached(version string) {
 	s.mu.Lock()
@@ -133,10 +127,15 @@ func (s *source) reached(version string) {
 	}
 }
 
-// older is false for versions that have no order.
+// older and notNewer are false for versions that have no order.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
+}
+
+func notNewer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order <= 0
 }
 
 // listing is one list.
@@ -148,6 +147,10 @@ type listing struct {
 	room int
 	// continued tells that more than the first page was asked for.
 	continued bool
+	// told is the newest resource version that the server had told before, and restored
+	// tells that it has objects of no newer version that it has not told of.
+	told     string
+	restored bool
 	// decodeAll tells that what is stored is not to be trusted.
 	decodeAll bool
 }
@@ -156,7 +159,7 @@ func (s *source) newListing() *listing {
 	const some = 16
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &listing{source: s, transform: s.transform, reader: s.items.Items(s.example, s.protobuf), room: s.listed + s.listed/some}
+	return &listing{source: s, transform: s.transform, reader: s.items.Items(s.example, s.protobuf), room: s.listed + s.listed/some, told: s.newest}
 }
 
 // read reads the whole list.
@@ -198,9 +201,11 @@ func (l *listing) pages(ctx context.Context, opts metav1.ListOptions) (*internal
 
 // object returns the informer's own object, if it is the same.
 func (l *listing) object(it items.Item) (runtime.Object, error) {
-	if obj, ok := l.known(it); ok && !l.decodeAll {
-		return obj, nil
+	stored, is := l.compare(it)
+	if is == same && !l.decodeAll {
+		return stored, nil
 	}
+	l.restored = l.restored || is == other && notNewer(it.ResourceVersion(), l.told)
 	obj, err := it.Decode()
 	if err != nil {
 		return nil, err
@@ -208,20 +213,35 @@ func (l *listing) object(it items.Item) (runtime.Object, error) {
 	return transformed(obj, l.transform)
 }
 
-func (l *listing) known(it items.Item) (runtime.Object, bool) {
+// likeness is what the informer's own object is to one that is listed.
+type likeness int
+
+const (
+	// unknown: a transform has taken away what would tell.
+	unknown likeness = iota
+	// same object in the same version.
+	same
+	// other object or version, or none.
+	other
+)
+
+// compare compares an object with the informer's own of that key.
+func (l *listing) compare(it items.Item) (runtime.Object, likeness) {
 	stored, exists, err := l.stored.GetByKey(it.Key())
 	if err != nil || !exists {
-		return nil, false
+		return nil, other
 	}
 	obj, ok := stored.(runtime.Object)
 	if !ok {
-		return nil, false
+		return nil, unknown
 	}
 	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return nil, false
+	switch {
+	case err != nil || accessor.GetResourceVersion() == "" || accessor.GetUID() == "" && it.UID() != "":
+		return nil, unknown
+	case accessor.GetResourceVersion() != it.ResourceVersion() || accessor.GetUID() != it.UID():
+		return nil, other
 	}
-	same := accessor.GetResourceVersion() != "" && accessor.GetResourceVersion() == it.ResourceVersion() && accessor.GetUID() == it.UID()
 	return obj, same
 }
 
