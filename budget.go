@@ -22,7 +22,8 @@ import (
 // wait, and are asked for in turn, server by server: each has the same share of the
 // time, however many informers it has and however large their sets are. A list for which
 // nothing comes lets others go before it, after 50 ms if its server has not answered yet:
-// servers that are dead or slow hold up nobody. Where all that are under way have plenty
+// servers that are dead or slow hold up nobody. While a server answers nothing, it is asked
+// for another list each second. Where all that are under way have plenty
 // to read, as with slow handlers, one of them makes room each second.
 //
 // It is safe for concurrent use.

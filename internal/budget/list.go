@@ -96,6 +96,7 @@ func (l *List) goOn() (granted <-chan struct{}) {
 	if l.stage == away && !l.answered {
 		l.group.silent--
 	}
+	l.group.quiet = time.Time{}
 	l.silent, l.answered = false, true
 	if l.stage != away {
 		return nil

@@ -20,7 +20,7 @@ const (
 	tick = 2 * time.Millisecond
 	// unanswered is how long one is under way for which nothing has come, so that not too
 	// many are asked for at a time, and askedAgain if those that wait are of servers that
-	// have others to answer; silence is how long nothing may come between; and turn is
+	// have others to answer, which is after how long such a server is asked again; silence is how long nothing may come between; and turn is
 	// after how long it goes to the end of the line whenever all was read that has come.
 	unanswered, askedAgain, silence, turn = 50 * time.Millisecond, time.Second, tick, 100 * time.Millisecond
 	// longTurn is how long none may have had its turn, or have been asked for, before one
@@ -66,6 +66,8 @@ type group struct {
 	// lists counts all that are not over, and silent those of them that have let others go
 	// before them and for which nothing has come yet.
 	lists, silent int
+	// quiet is when the last of these has, if nothing has come of any since.
+	quiet time.Time
 	// fresh and again are those that wait to be asked for, and to go on.
 	fresh, again list.List
 	place        *list.Element // in the line, nil if none waits
@@ -145,6 +147,7 @@ func (b *Budget) yieldLocked(l *List) {
 	b.leaveLocked(l)
 	if !l.answered {
 		l.group.silent++
+		l.group.quiet = time.Now()
 	}
 }
 
@@ -184,7 +187,7 @@ func (l *List) yields(next *List, now time.Time) bool {
 		if now.Sub(l.entered) >= turn {
 			patience = 0
 		}
-	case next.late():
+	case next.late(now):
 		patience = askedAgain
 	case l.group.silent == 0:
 		patience = unanswered
@@ -247,11 +250,11 @@ func latest(a, b time.Time) time.Time {
 // may wait to go on before others are asked for; unless asked is true, for then it
 // is a fresh one's turn.
 func (s *lists) next(asked bool) (next *List) {
-	mayAsk := asked || (s.again+1)*s.each <= s.most || s.again == 0
+	mayAsk, now := asked || (s.again+1)*s.each <= s.most || s.again == 0, time.Now()
 	for at := s.line.Front(); at != nil; at = at.Next() {
 		g := at.Value.(*group)
 		l := g.first(asked, mayAsk)
-		if l != nil && (next == nil || l.before(next)) {
+		if l != nil && (next == nil || l.before(next, now)) {
 			next = l
 		}
 	}
@@ -271,15 +274,18 @@ func (g *group) first(asked, mayAsk bool) *List {
 }
 
 // before tells whether a list goes before one of another group that stands before it.
-func (l *List) before(other *List) bool {
-	if mine, others := l.late(), other.late(); mine != others {
+func (l *List) before(other *List, now time.Time) bool {
+	if mine, others := l.late(now), other.late(now); mine != others {
 		return others
 	}
 	return l.group.used < other.group.used
 }
 
-// late tells that the list's server has another to answer.
-func (l *List) late() bool { return l.stage == fresh && l.group.silent > 0 }
+// late tells that the list's server has another to answer. Since it may never answer that
+// one, and others at once, it is asked again after a while.
+func (l *List) late(now time.Time) bool {
+	return l.stage == fresh && l.group.silent > 0 && now.Sub(l.group.quiet) < askedAgain
+}
 
 // remove takes a list off those that wait.
 func (s *lists) remove(l *List) {

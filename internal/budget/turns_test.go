@@ -1,6 +1,8 @@
 package budget
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,5 +92,38 @@ func TestLateTickSetsNoOtherTimer(t *testing.T) {
 		first.End()
 		second.End()
 		require.Nil(t, b.lists.timer)
+	})
+}
+
+// A server that does not answer one list, and others at once, is asked for these though others have always something to be read.
+func TestOneSilentListHoldsUpNoOtherOfItsServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1)
+		ctx, cancel := context.WithCancel(t.Context())
+		var busy sync.WaitGroup
+		for range 3 {
+			busy.Go(func() {
+				for ctx.Err() == nil {
+					l, err := b.Begin(ctx, "busy")
+					if err == nil && l.GoesOn(ctx) == nil {
+						time.Sleep(10 * time.Millisecond)
+					}
+					l.End()
+				}
+			})
+		}
+		silent, err := b.Begin(t.Context(), "hung")
+		require.NoError(t, err)
+		time.Sleep(100 * time.Millisecond) // it has let others go before it
+		for range 3 {
+			start := time.Now()
+			l := began(t, b, "hung")
+			require.Less(t, time.Since(start), askedAgain+100*time.Millisecond)
+			l.End()
+		}
+		silent.End()
+		cancel()
+		busy.Wait()
+		require.Zero(t, b.InUse())
 	})
 }
