@@ -155,6 +155,11 @@ func (f *Factory) forgetUnmade(m *member) {
 func (f *Factory) join(m *member, lease *factory.Lease[cache.SharedIndexInformer]) (given *share, spare func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if others := f.members[m.kind]; others != nil {
+		m = others
+	} else { // forgotten by who asked at the same time, in vain
+		f.members[m.kind] = m
+	}
 	former := m.share
 	if former != nil && former.lease.Done() == lease.Done() && !former.over() {
 		return former, func() { lease.Release() }
