@@ -43,9 +43,8 @@ type lists struct {
 	again int64
 	// went is the time that the group had used which went last.
 	went time.Duration
-	// begun is when a list had its turn last, and asked is when one was asked for; and
-	// contended is since when some wait.
-	begun, asked, contended time.Time
+	// begun is when a list had its turn last, and asked is when one was asked for.
+	begun, asked time.Time
 	// timer calls tick while some wait, else it is nil.
 	timer *time.Timer
 }
@@ -71,9 +70,18 @@ type group struct {
 	// fresh and again are those that wait to be asked for, and to go on.
 	fresh, again list.List
 	place        *list.Element // in the line, nil if none waits
-	// used is what its lists have had of the time for which others waited.
-	used time.Duration
+	// under counts those under way, and used is the time that they have had, until counted,
+	// while others waited.
+	under   int
+	used    time.Duration
+	counted time.Time
 }
+
+func (g *group) usedBy(now time.Time) time.Duration {
+	return g.used + time.Duration(g.under)*now.Sub(g.counted)
+}
+
+func (g *group) count(now time.Time) { g.used, g.counted = g.usedBy(now), now }
 
 // queueLocked has a list wait, and returns what is closed when it has its turn; nil
 // if it has it at once.
@@ -114,7 +122,7 @@ func (b *Budget) beginLocked() {
 // turnLocked gives a list that waits its turn.
 func (b *Budget) turnLocked(l *List) {
 	s, as := &b.lists, l.stage
-	s.went = max(s.went, l.group.used)
+	s.went = max(s.went, l.group.usedBy(time.Now()))
 	s.line.MoveToBack(l.group.place)
 	s.remove(l)
 	b.enterLocked(l, as)
@@ -125,6 +133,8 @@ func (b *Budget) enterLocked(l *List, from stage) {
 	s := &b.lists
 	l.at, l.stage = s.under.PushBack(l), under
 	l.entered = time.Now()
+	l.group.count(l.entered)
+	l.group.under++
 	if s.begun = l.entered; from == fresh {
 		s.asked = l.entered
 	}
@@ -137,7 +147,8 @@ func (b *Budget) leaveLocked(l *List) {
 	s := &b.lists
 	s.under.Remove(l.at)
 	l.at, l.stage = nil, away
-	l.group.used += time.Since(latest(l.entered, s.contended))
+	l.group.count(time.Now())
+	l.group.under--
 	s.inUse -= s.each
 	b.inUse -= s.each
 }
@@ -218,6 +229,7 @@ func (s *lists) add(l *List, as stage) {
 	}
 	if g.place == nil {
 		g.place = s.line.PushBack(g)
+		g.count(time.Now())
 		g.used = max(g.used, s.went)
 	}
 	l.stage = as
@@ -231,18 +243,11 @@ func (s *lists) add(l *List, as stage) {
 
 // contend notes that some wait from now on: all groups have the same claim.
 func (s *lists) contend() {
-	s.contended = time.Now()
-	s.begun, s.asked, s.went = s.contended, s.contended, 0
+	now := time.Now()
+	s.begun, s.asked, s.went = now, now, 0
 	for _, g := range s.groups {
-		g.used = 0
+		g.used, g.counted = 0, now
 	}
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // next is the list whose turn it is, nil if nobody's is: of the group that has used the
@@ -278,7 +283,7 @@ func (l *List) before(other *List, now time.Time) bool {
 	if mine, others := l.late(now), other.late(now); mine != others {
 		return others
 	}
-	return l.group.used < other.group.used
+	return l.group.usedBy(now) < other.group.usedBy(now)
 }
 
 // late tells that the list's server has another to answer. Since it may never answer that

@@ -127,3 +127,34 @@ func TestOneSilentListHoldsUpNoOtherOfItsServer(t *testing.T) {
 		require.Zero(t, b.InUse())
 	})
 }
+
+// Lists that keep their turns are counted before they leave: their group does not take those of others as well.
+func TestTimeIsCountedWhileItIsUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(4 * listShare)
+		ctx, cancel := context.WithCancel(t.Context())
+		var slow, quick sync.WaitGroup
+		for range 10 {
+			slow.Go(func() {
+				l, err := b.Begin(ctx, "slow")
+				if err == nil && l.GoesOn(ctx) == nil {
+					<-ctx.Done()
+				}
+				l.End()
+			})
+			synctest.Wait() // one after the other
+			quick.Go(func() {
+				l := began(t, b, "quick")
+				time.Sleep(10 * time.Millisecond)
+				l.End()
+			})
+			synctest.Wait()
+		}
+		start := time.Now()
+		quick.Wait()
+		require.Less(t, time.Since(start), 300*time.Millisecond)
+		cancel()
+		slow.Wait()
+		require.Zero(t, b.InUse())
+	})
+}
