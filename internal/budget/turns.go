@@ -19,9 +19,10 @@ const (
 	// another go before it.
 	tick = 2 * time.Millisecond
 	// unanswered is how long one is under way for which nothing has come, so that not too
-	// many are asked for at a time, and askedAgain if those that wait are of servers that
-	// have others to answer, which is after how long such a server is asked again; silence is how long nothing may come between; and turn is
-	// after how long it goes to the end of the line whenever all was read that has come.
+	// many are asked for at a time. It is askedAgain if those that wait are of servers that
+	// have others to answer, and after that such a server is asked again. Silence is how long
+	// nothing may come between; and turn is after how long it goes to the end of the line
+	// whenever all was read that has come.
 	unanswered, askedAgain, silence, turn = 50 * time.Millisecond, time.Second, tick, 100 * time.Millisecond
 	// longTurn is how long none may have had its turn, or have been asked for, before one
 	// makes room that has something to be read.
