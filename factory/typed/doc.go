@@ -43,6 +43,7 @@
 // memory, and the first not much more than the objects. A list that shows that the
 // server was restored from a backup is read once more, and decoded. Watch-lists
 // (WatchListClient) are not used, since client-go would collect them beside the store.
+// Lists take nothing of an informer.Budget: what is read is stored at once.
 //
 // A list that breaks off, or of which one object can not be read, fails as a whole, as
 // in client-go: nothing is deleted that was not seen to be missing.
