@@ -51,33 +51,11 @@ type SharedResourceVersionInformer struct {
 
 var _ ResourceVersionInformer = &SharedResourceVersionInformer{}
 
-// HandlerConfig is one handler of a SharedResourceVersionInformer. One of Handler and
-// BatchHandler is required. The fields are those of InformerConfig.
-type HandlerConfig struct {
-	// Name is for logs, together with that of the informer. Default: its number.
-	Name string
-
-	Handler      ResourceEventHandler
-	BatchHandler BatchHandler
-
-	// Storage is what this handler was told, and Checkpoint keeps it. They are for this
-	// handler alone: that of another one is refused, and that of one which was removed may
-	// be used when it has ended.
-	Storage    *ResourceVersionStorage
-	Checkpoint CheckpointStore
-
-	// Workers, MaxBatch, Budget and ErrorHandler are, where they are zero, those of the
-	// informer's configuration.
-	Workers      int
-	MaxBatch     int
-	Budget       *Budget
-	ErrorHandler WatchErrorHandler
-}
-
 // NewSharedResourceVersionInformer returns an informer without handlers; name is for logs.
-// Of config, what is about a handler belongs to HandlerConfig. It panics on a configuration that can not
-// work, as NewResourceVersionInformer does, and if config has a Handler, a BatchHandler, a
-// Storage, a Checkpoint or an ExtraStore.
+// Config is what the handlers have in common; what is one handler's belongs to its
+// HandlerConfig. It panics on a configuration that can not work, as
+// NewResourceVersionInformer does, and if config has a Handler, a BatchHandler, a Storage, a
+// Checkpoint or an ExtraStore.
 func NewSharedResourceVersionInformer(name string, config InformerConfig) *SharedResourceVersionInformer {
 	for _, own := range []struct {
 		field string
@@ -301,63 +279,4 @@ func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string
 		}
 	}
 	return newest
-}
-
-// Status is a snapshot of all handlers together: the Phase of the one that is least far, the
-// oldest ResourceVersion, and CheckpointTime of those that have one, the most Objects, the
-// newest LastContact and LastError, and the
-// sums of what is counted. Without handlers, it is that of an informer that does not run.
-func (s *SharedResourceVersionInformer) Status() (all Status) {
-	for i, h := range s.Handlers() {
-		if i == 0 {
-			all = h.Status()
-		} else {
-			all = together(all, h.Status())
-		}
-	}
-	all.Synced = s.HasSynced()
-	return all
-}
-
-// together is the status of two handlers.
-func together(a, b Status) Status {
-	if far(b.Phase) < far(a.Phase) {
-		a.Phase = b.Phase
-	}
-	if a.Fallback == nil && b.Fallback != nil {
-		a.ListMode, a.Fallback = b.ListMode, b.Fallback
-	}
-	a.ResourceVersion = older(a.ResourceVersion, b.ResourceVersion)
-	a.Objects = max(a.Objects, b.Objects)
-	a.Queued += b.Queued
-	a.QueuedBytes += b.QueuedBytes
-	a.Skipped += b.Skipped
-	a.Stale += b.Stale
-	if b.LastContact.After(a.LastContact) {
-		a.LastContact = b.LastContact
-	}
-	if b.LastErrorTime.After(a.LastErrorTime) {
-		a.LastError, a.LastErrorTime, a.FailingSince = b.LastError, b.LastErrorTime, b.FailingSince
-	}
-	if a.CheckpointTime.IsZero() || !b.CheckpointTime.IsZero() && b.CheckpointTime.Before(a.CheckpointTime) {
-		a.CheckpointTime = b.CheckpointTime
-	}
-	return a
-}
-
-// far is how far an informer is that is in a phase.
-func far(p Phase) int {
-	return slices.Index([]Phase{PhaseStopped, PhaseIdle, PhaseBackoff, PhaseListing, PhaseWatching}, p)
-}
-
-// older is the one of two resource versions that stands for less; empty if that is not known.
-func older(a, b string) string {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	switch {
-	case a == b, err == nil && order < 0:
-		return a
-	case err == nil:
-		return b
-	}
-	return ""
 }

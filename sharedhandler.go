@@ -6,6 +6,29 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
+// HandlerConfig is one handler of a SharedResourceVersionInformer. One of Handler and
+// BatchHandler is required. The fields are those of InformerConfig.
+type HandlerConfig struct {
+	// Name is for logs, together with that of the informer. Default: its number.
+	Name string
+
+	Handler      ResourceEventHandler
+	BatchHandler BatchHandler
+
+	// Storage is what this handler was told, and Checkpoint keeps it. They are for this
+	// handler alone: that of another one is refused, and that of one which was removed may
+	// be used when it has ended.
+	Storage    *ResourceVersionStorage
+	Checkpoint CheckpointStore
+
+	// Workers, MaxBatch, Budget and ErrorHandler are, where they are zero, those of the
+	// informer's configuration.
+	Workers      int
+	MaxBatch     int
+	Budget       *Budget
+	ErrorHandler WatchErrorHandler
+}
+
 // HandlerRegistration is one handler of a SharedResourceVersionInformer.
 type HandlerRegistration struct {
 	owner    *SharedResourceVersionInformer

@@ -1,0 +1,66 @@
+package informer
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// Status is a snapshot of all handlers together: the Phase of the one that is least far, the
+// oldest ResourceVersion, and CheckpointTime of those that have one, the most Objects, the
+// newest LastContact and LastError, and the sums of what is counted. Without handlers, it is
+// that of an informer that does not run.
+func (s *SharedResourceVersionInformer) Status() (all Status) {
+	for i, h := range s.Handlers() {
+		if i == 0 {
+			all = h.Status()
+		} else {
+			all = together(all, h.Status())
+		}
+	}
+	all.Synced = s.HasSynced()
+	return all
+}
+
+// together is the status of two handlers.
+func together(a, b Status) Status {
+	if far(b.Phase) < far(a.Phase) {
+		a.Phase = b.Phase
+	}
+	if a.Fallback == nil && b.Fallback != nil {
+		a.ListMode, a.Fallback = b.ListMode, b.Fallback
+	}
+	a.ResourceVersion = older(a.ResourceVersion, b.ResourceVersion)
+	a.Objects = max(a.Objects, b.Objects)
+	a.Queued += b.Queued
+	a.QueuedBytes += b.QueuedBytes
+	a.Skipped += b.Skipped
+	a.Stale += b.Stale
+	if b.LastContact.After(a.LastContact) {
+		a.LastContact = b.LastContact
+	}
+	if b.LastErrorTime.After(a.LastErrorTime) {
+		a.LastError, a.LastErrorTime, a.FailingSince = b.LastError, b.LastErrorTime, b.FailingSince
+	}
+	if a.CheckpointTime.IsZero() || !b.CheckpointTime.IsZero() && b.CheckpointTime.Before(a.CheckpointTime) {
+		a.CheckpointTime = b.CheckpointTime
+	}
+	return a
+}
+
+// far is how far an informer is that is in a phase.
+func far(p Phase) int {
+	return slices.Index([]Phase{PhaseStopped, PhaseIdle, PhaseBackoff, PhaseListing, PhaseWatching}, p)
+}
+
+// older is the one of two resource versions that stands for less; empty if that is not known.
+func older(a, b string) string {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	switch {
+	case a == b, err == nil && order < 0:
+		return a
+	case err == nil:
+		return b
+	}
+	return ""
+}
