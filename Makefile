@@ -24,15 +24,17 @@ lint:
 unit:
 	go test -race -tags wirepoison -timeout 15m ./...
 
-# 200 random scripts of a simulated day each, judged by the oracle, in about two minutes.
-# Unit plays 20 more, under the race detector.
+# 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
+# in about two minutes. Unit plays 20 of them under the race detector.
 proof:
 	INFORMER_TORTURE=200 go test -count=1 -tags wirepoison -timeout 20m -v -run TestRandomScripts ./informertest/script
 
-# The same with as many scripts as you like, and random restarts as well.
+# As many scripts as you like, others in each run, and random restarts as well.
 TORTURE ?= 10000
+TORTURE_FROM ?= $(shell date +%s)
 torture:
-	INFORMER_TORTURE=$(TORTURE) go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|TestRandomScripts' . ./informertest/script
+	INFORMER_TORTURE=$(TORTURE) INFORMER_TORTURE_FROM=$(TORTURE_FROM) \
+		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|RandomScripts' . ./informertest/script
 
 # Every fuzz target of every package, one after the other, in about two minutes. Each
 # begins with the inputs in testdata/fuzz, which unit runs as well, and not with what

@@ -61,12 +61,24 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// scriptsToPlay is how many random scripts are played.
-func scriptsToPlay() int {
-	if n, err := strconv.Atoi(os.Getenv("INFORMER_TORTURE")); err == nil {
+// number is that of an environment variable, if it has one.
+func number(variable string, otherwise int) int {
+	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
 		return n
 	}
-	return 20
+	return otherwise
+}
+
+// scriptsToPlay is how many random scripts are played.
+func scriptsToPlay() int { return number("INFORMER_TORTURE", 20) }
+
+// playTheSame has rapid begin at INFORMER_TORTURE_FROM, or else where it has begun in the last run: what is red then is
+// what has changed.
+func playTheSame(t *testing.T) {
+	t.Helper()
+	if flag.Lookup("rapid.seed").Value.String() == "0" { // not set
+		setFlag(t, "rapid.seed", fmt.Sprint(number("INFORMER_TORTURE_FROM", 1)))
+	}
 }
 
 // setFlag sets a flag of this process until the test ends.
@@ -77,11 +89,13 @@ func setFlag(t *testing.T, name, value string) {
 	t.Cleanup(func() { require.NoError(t, flag.Set(name, before)) })
 }
 
-// scripts24h are random days.
-var scripts24h = rapid.Custom(func(t *rapid.T) *script.Script {
-	dice := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "dice") }
-	return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 12_000})
-})
+// scripts24h are random days: others for each turn of the dice, where rapid begins with the same seed.
+func scripts24h(turn int) *rapid.Generator[*script.Script] {
+	return rapid.Custom(func(t *rapid.T) *script.Script {
+		dice := func(n int) int { return (rapid.IntRange(0, n-1).Draw(t, "dice") + turn) % n }
+		return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 12_000})
+	})
+}
 
 // TestThisScript plays the script in the file INFORMER_SCRIPT.
 func TestThisScript(t *testing.T) {
@@ -104,6 +118,7 @@ func TestThisScript(t *testing.T) {
 // scenario.
 func TestRandomScripts(t *testing.T) {
 	survivePanics(t)
+	playTheSame(t)
 	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+1)/2))
 	var writes, calls, scripts atomic.Int64
 	t.Cleanup(func() {
@@ -113,7 +128,7 @@ func TestRandomScripts(t *testing.T) {
 		t.Run(fmt.Sprint("half=", i+1), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(rt *rapid.T) {
-				s := scripts24h.Draw(rt, "script")
+				s := scripts24h(i).Draw(rt, "script")
 				result, err := play(t, s, script.Ours)
 				if err == nil {
 					scripts.Add(1)
@@ -162,11 +177,12 @@ func withoutGivingUp(t require.TestingT, s *script.Script) *script.Script {
 // TestSharedRandomScripts plays a quarter as many with a shared informer.
 func TestSharedRandomScripts(t *testing.T) {
 	survivePanics(t)
+	playTheSame(t)
 	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+7)/8))
 	for name, maker := range map[string]script.Maker{"early": script.Shared, "late": script.SharedLate} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
-				s := withoutGivingUp(rt, scripts24h.Draw(rt, "script"))
+				s := withoutGivingUp(rt, scripts24h(0).Draw(rt, "script"))
 				result, err := play(t, s, maker)
 				if err == nil {
 					result.Missed = nil
