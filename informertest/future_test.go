@@ -20,7 +20,7 @@ func TestAWatchFromTheFutureIsSilent(t *testing.T) {
 		require.Zero(t, time.Since(begin), "it is accepted at once")
 		time.Sleep(5 * time.Minute)
 		create(t, s, configMap("a", "2", "x"), configMap("a", "3", "x")) // 3, 4
-		time.Sleep(2*time.Minute + 30*time.Second) // between two bookmarks
+		time.Sleep(2*time.Minute + 30*time.Second)                       // between two bookmarks
 		create(t, s, configMap("a", "4", "x"), configMap("a", "5", "x"))
 		w.want("ADDED 4 5")
 		require.Equal(t, 7*time.Minute+30*time.Second, time.Since(begin), "no bookmark before")
