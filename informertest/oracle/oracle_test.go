@@ -135,6 +135,12 @@ var cases = []struct {
 	wrong:  "start resumed=2 known= \n delete a A 2",
 	broken: "unique", shown: "resumed from version 2",
 }, {
+	name:   "known, and the version that a restore brought back or that came again after it",
+	both:   "start \n created a A 1 \n updated a A 2 \n add a A 2 \n",
+	right:  "restored 1 a/A/1 \n updated a A 2 \n update a A 2",
+	wrong:  "restored 2 a/A/2 \n update a A 2",
+	broken: "unique", shown: "restored to version 2",
+}, {
 	name:   "an update is lost",
 	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n",
 	right:  "update a A 2 \n settled",

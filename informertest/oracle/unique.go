@@ -46,6 +46,20 @@ func (t *telling) repeats(h *History) bool {
 	if !k.present || !same || t.Type == informer.Synced || resync || k.version != t.ResourceVersion {
 		return false
 	}
-	_, again := line.find(t.ResourceVersion, t.UID, k.newest+1, h.seen(line, t.record))
-	return !again
+	seen := h.seen(line, t.record)
+	if _, again := line.find(t.ResourceVersion, t.UID, k.newest+1, seen); again {
+		return false
+	}
+	return !h.rewritten(line, t.Event, k.same+1, seen)
+}
+
+// rewritten reports whether one of the states from one on, and before another, is a write that got the version of an event.
+// After a restore a version can be of something else, of which to tell is right.
+func (h *History) rewritten(line *timeline, e Event, from, before int) bool {
+	for at, ok := line.find(e.ResourceVersion, e.UID, from, before); ok; at, ok = line.find(e.ResourceVersion, e.UID, at+1, before) {
+		if _, written := h.records[line.states[at].record].what.(Write); written {
+			return true
+		}
+	}
+	return false
 }
