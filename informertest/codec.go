@@ -8,6 +8,8 @@ type codec interface {
 	object(b []byte, o *object) ([]byte, error)
 	// garbage appends what stands there instead of an object and cannot be read as one.
 	garbage(b []byte, kind int) ([]byte, error)
+	// mistyped appends the object with fields that do not fit their types.
+	mistyped(b []byte, o *object) ([]byte, error)
 	// list writes a page. An object that this codec cannot write is its error.
 	list(out *bufio.Writer, p page) error
 	// bookmark is the object of a BOOKMARK event; initialEnd marks the one that ends the initial events of a watch-list.

@@ -49,8 +49,8 @@
 //	heal := server.Inject(fault)
 //	defer heal()
 //
-// Connections are refused, cut or hang, bodies are broken off or slow, items are garbage or huge, answers are errors,
-// watches lose their bookmarks or their order, a replica lags behind: the functions that return an [Effect] say how. Dice
+// Connections are refused, cut or hang, bodies are broken off or slow, items are garbage, of another type or huge, answers
+// are errors, watches lose their bookmarks or their order, a replica lags behind: the functions that return an [Effect] say how. Dice
 // decide where a fault gives odds; they begin with [Options].Seed. Close is never held up by a fault, and the log of
 // [Server.Requests] has the requests that faults answered.
 //

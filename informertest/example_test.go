@@ -116,6 +116,7 @@ func ExampleEffect() {
 		informertest.Slow(10),
 		// One of the items is not what it should be.
 		informertest.Garbage(3),
+		informertest.Mistyped(3),
 		informertest.Oversize(3, 1<<20),
 		// The answer is an error.
 		informertest.Status(503),
@@ -143,6 +144,7 @@ func ExampleEffect() {
 	// cut=100,clean
 	// slow=10
 	// garbage=3
+	// mistyped=3
 	// oversize=3,1048576
 	// 503
 	// error-event=410

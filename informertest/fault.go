@@ -71,6 +71,7 @@ const (
 	effectCut
 	effectSlow
 	effectGarbage
+	effectMistyped
 	effectOversize
 	effectStatus
 	effectErrorEvent
@@ -122,6 +123,12 @@ func Slow(n int) Effect { return Effect{kind: effectSlow, n: n} }
 // something that cannot be read as an object, while all around it is well-formed. The first is 1; in a watch under way
 // it is the first after the injection.
 func Garbage(i int) Effect { return Effect{kind: effectGarbage, n: i} }
+
+// Mistyped (text: mistyped=I) makes the i-th item of a list's page or event of a watch, counted as by Garbage, one that
+// does not fit its type, as an object that was stored before its definition changed: it can be read, its metadata are as
+// they were, and what else it has is of another type, so that no Go type of it can be decoded. There is nothing to see of
+// that in what is asked for as metadata only.
+func Mistyped(i int) Effect { return Effect{kind: effectMistyped, n: i} }
 
 // Oversize (text: oversize=I,BYTES) pads the i-th item of a list's page or event of a watch, counted as by Garbage, with
 // an annotation of that many bytes, 64 MiB at most. It stays a readable object.
@@ -269,7 +276,7 @@ func (e Effect) validate() error {
 	switch e.kind {
 	case effectNone:
 		return errors.New("the fault has no effect")
-	case effectSlow, effectGarbage, effectOversize, effectDropBookmarks, effectRepeat, effectSwap:
+	case effectSlow, effectGarbage, effectMistyped, effectOversize, effectDropBookmarks, effectRepeat, effectSwap:
 		least = 1
 	case effectStatus, effectErrorEvent:
 		least, most = 400, 599
@@ -292,7 +299,7 @@ func (e Effect) verbs() []string {
 	switch e.kind {
 	case effectRefuse:
 		return nil // it happens to connections
-	case effectGarbage, effectOversize:
+	case effectGarbage, effectMistyped, effectOversize:
 		return []string{verbList, verbWatch, verbWatchList}
 	case effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectClose, effectRepeat, effectSwap:
 		return []string{verbWatch, verbWatchList}
@@ -307,8 +314,8 @@ func (e Effect) underWay(verb string) bool {
 	switch e.kind {
 	case effectHang, effectCut, effectSlow:
 		return true
-	case effectGarbage, effectOversize, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectEndlessWatchList, effectClose,
-		effectLag, effectRepeat, effectSwap:
+	case effectGarbage, effectMistyped, effectOversize, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectEndlessWatchList,
+		effectClose, effectLag, effectRepeat, effectSwap:
 		return verb == verbWatch || verb == verbWatchList
 	}
 	return false

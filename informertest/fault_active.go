@@ -9,14 +9,14 @@ import (
 
 // Inject makes a fault happen to requests from now on, until it is healed: by the function returned, which may be called
 // more than once, or by [Server.Heal]. Effects on what a response consists of also meet what is under way, in the order
-// of its arrival: hang, cut, slow, and on watches garbage, oversize, error-event, close, lag, repeat, swap and those
-// about bookmarks. Inject panics when the fault is invalid, in which case [ParseFault] of its text gives an error.
+// of its arrival: hang, cut, slow, and on watches garbage, mistyped, oversize, error-event, close, lag, repeat, swap and
+// those about bookmarks. Inject panics when the fault is invalid, in which case [ParseFault] of its text gives an error.
 //
 // Several faults may be there at once. A request counts with every one that it matches, in the order of their injection,
 // whatever the others do to it. What is done then, in this order: it hangs; its connection is reset; it is answered with
 // a status, that of the fault injected first (a refused watch-list is a status too); sendInitialEvents is ignored; a
 // lagging replica answers; a watch is closed; it ends with an ERROR event; bookmarks are withheld; an item or event is
-// made garbage, or else padded; an event is swapped; an event is repeated; and of the bytes that come out of all this,
+// made garbage, or else mistyped, or else padded; an event is swapped; an event is repeated; and of the bytes that come out of all this,
 // the lowest cut and the lowest speed hold, and nothing passes while anything hangs. Refused connections come before all
 // that. [Options].Wrap stands outside of it.
 func (s *Server) Inject(f Fault) (heal func()) {

@@ -14,8 +14,9 @@ const paddingAnnotation = "informertest/padding"
 
 // taint is what is done to one item of a list, or to the object of one event.
 type taint struct {
-	garbage int // which of the kinds of garbage it is, from 1 on; 0: none
-	padding int // bytes
+	garbage  int // which of the kinds of garbage it is, from 1 on; 0: none
+	mistyped bool
+	padding  int // bytes
 }
 
 // Garbage that has the place of a JSON object: well-formed all of it, but no API object.
@@ -35,7 +36,7 @@ func (x *exchange) taint() taint {
 	garbage := false
 	for _, m := range x.meetings {
 		e := m.fault.Effect
-		if e.kind != effectGarbage && e.kind != effectOversize {
+		if e.kind != effectGarbage && e.kind != effectMistyped && e.kind != effectOversize {
 			continue
 		}
 		m.left--
@@ -43,6 +44,8 @@ func (x *exchange) taint() taint {
 		case m.left != 0:
 		case e.kind == effectGarbage:
 			garbage = true
+		case e.kind == effectMistyped:
+			t.mistyped = true
 		default:
 			t.padding = e.size
 		}
@@ -73,18 +76,26 @@ func (o *object) padded(r Resource, bytes int) (*object, error) {
 	return out.at(o.rv), nil
 }
 
-// spoiled appends an item in place of the object, or in a different shape: whole writes an object as it should be.
-func (t taint) spoiled(b []byte, r Resource, o *object, garbage func(b []byte, kind int) ([]byte, error), whole func(b []byte, o *object) ([]byte, error)) ([]byte, error) {
+// shapes write an item in the shapes that it can have.
+type shapes struct {
+	whole, mistyped func(b []byte, o *object) ([]byte, error)
+	garbage         func(b []byte, kind int) ([]byte, error)
+}
+
+// spoiled appends an item in place of the object, or in a different shape.
+func (t taint) spoiled(b []byte, r Resource, o *object, as shapes) ([]byte, error) {
 	switch {
 	case t.garbage > 0:
-		return garbage(b, t.garbage-1)
+		return as.garbage(b, t.garbage-1)
+	case t.mistyped:
+		return as.mistyped(b, o)
 	case t.padding > 0:
 		var err error
 		if o, err = o.padded(r, t.padding); err != nil {
 			return b, err
 		}
 	}
-	return whole(b, o)
+	return as.whole(b, o)
 }
 
 func (c jsonCodec) garbage(b []byte, kind int) ([]byte, error) {

@@ -34,6 +34,7 @@ var effectWords = []effectWord{
 	{effectCut, "cut", formCut},
 	{effectSlow, "slow", formNumber},
 	{effectGarbage, "garbage", formNumber},
+	{effectMistyped, "mistyped", formNumber},
 	{effectOversize, "oversize", formPlaceBytes},
 	{effectErrorEvent, "error-event", formNumber},
 	{effectNoBookmarks, "no-bookmarks", formWord},

@@ -25,6 +25,7 @@ func TestParseFault(t *testing.T) {
 		"cut=100,clean":                       {Effect: informertest.CutClean(100)},
 		"slow=10":                             {Effect: informertest.Slow(10)},
 		"garbage=2":                           {Effect: informertest.Garbage(2)},
+		"mistyped=3":                          {Effect: informertest.Mistyped(3)},
 		"oversize=2,1000":                     {Effect: informertest.Oversize(2, 1000)},
 		"watch error-event=500":               {Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(500)},
 		"no-bookmarks":                        {Effect: informertest.NoBookmarks()},
@@ -78,6 +79,9 @@ func TestParseFaultRefuses(t *testing.T) {
 		"slow=0":                     "from 1",
 		"slow=1,clean":               `"clean"`,
 		"garbage=0":                  "from 1",
+		"mistyped=0":                 "from 1",
+		"mistyped":                   "needs a number",
+		"get mistyped=1":             "it meets nothing: mistyped=1 happens to list, watch, watch-list only",
 		"oversize=1":                 "a place and a size",
 		"oversize=1,0":               "from 1 to 67108864 bytes",
 		"oversize=1,67108865":        "from 1 to 67108864 bytes",
@@ -142,7 +146,7 @@ func drawFault(t *rapid.T) informertest.Fault {
 	n := rapid.OneOf(rapid.IntRange(1, 9), rapid.IntRange(1, 64<<20), rapid.Int())
 	effects := []informertest.Effect{
 		informertest.Reset(), informertest.Hang(), informertest.Cut(n.Draw(t, "n") - 1), informertest.CutClean(n.Draw(t, "n")),
-		informertest.Slow(n.Draw(t, "n")), informertest.Garbage(n.Draw(t, "n")), informertest.Oversize(n.Draw(t, "n"), n.Draw(t, "n")),
+		informertest.Slow(n.Draw(t, "n")), informertest.Garbage(n.Draw(t, "n")), informertest.Mistyped(n.Draw(t, "n")), informertest.Oversize(n.Draw(t, "n"), n.Draw(t, "n")),
 		informertest.Status(rapid.IntRange(400, 599).Draw(t, "code")), informertest.ErrorEvent(rapid.IntRange(400, 599).Draw(t, "code")),
 		informertest.Status(429).RetryAfter(time.Duration(rapid.Int64().Draw(t, "retry after"))),
 		informertest.NoBookmarks(), informertest.DropBookmarks(n.Draw(t, "n")), informertest.IgnoreWatchList(), informertest.RefuseWatchList(),
@@ -185,7 +189,7 @@ func TestFaultsComeBackFromTheirText(t *testing.T) {
 }
 
 func FuzzParseFault(f *testing.F) {
-	for _, text := range []string{"list page=later 410 times=1", "oversize=1,2", "cut=3,clean odds=2", "resource=apps/v1/d 503 retry-after=1", "watch-list,get lag skip=1"} {
+	for _, text := range []string{"list page=later 410 times=1", "oversize=1,2", "watch mistyped=3 odds=2", "cut=3,clean odds=2", "resource=apps/v1/d 503 retry-after=1", "watch-list,get lag skip=1"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

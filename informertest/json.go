@@ -96,14 +96,14 @@ func (c jsonCodec) customList(out *bufio.Writer, p page) error {
 func (c jsonCodec) items(out *bufio.Writer, p page) error {
 	var text []byte
 	out.WriteByte('[')
-	garbage, whole := c.garbage, c.item
+	as := shapes{whole: c.item, mistyped: c.mistypedItem, garbage: c.garbage}
 	for i, o := range p.objects {
 		text = text[:0]
 		if i > 0 {
 			text = append(text, ',')
 		}
 		var err error
-		if text, err = p.taint().spoiled(text, c.resource, o, garbage, whole); err != nil {
+		if text, err = p.taint().spoiled(text, c.resource, o, as); err != nil {
 			return err
 		}
 		// The writer keeps its first error, so this also notices a client that went away.

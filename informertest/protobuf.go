@@ -114,9 +114,9 @@ func (c protobufCodec) list(out *bufio.Writer, p page) error {
 		return err
 	}
 	size := len(fields[0])
-	garbage, whole := c.garbageItem, c.item
+	as := shapes{whole: c.item, mistyped: c.mistypedItem, garbage: c.garbageItem}
 	for _, o := range p.objects {
-		field, err := p.taint().spoiled(nil, c.resource, o, garbage, whole)
+		field, err := p.taint().spoiled(nil, c.resource, o, as)
 		if err != nil {
 			return err
 		}

@@ -256,7 +256,8 @@ func (w *watching) send(kind watch.EventType, o *object) error {
 	if t := w.exchange.taint(); t == (taint{}) {
 		text, err = w.codec.object(nil, o)
 	} else {
-		text, err = t.spoiled(nil, w.resource, o, w.codec.garbage, w.codec.object)
+		as := shapes{whole: w.codec.object, mistyped: w.codec.mistyped, garbage: w.codec.garbage}
+		text, err = t.spoiled(nil, w.resource, o, as)
 	}
 	if err != nil {
 		return unwritable{err}
