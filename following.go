@@ -53,6 +53,7 @@ func (s *session) newFollowing(state listwatch.State) *following {
 
 // next decides what follows the watch, which has ended with err.
 func (f *following) next(err error) listwatch.Step {
+	f.state.Lost = f.state.Lost || f.missed.Load()
 	f.outcome.Doubtful = f.doubtful(err)
 	return f.policy.Next(f.state, f.outcome)
 }
@@ -203,6 +204,9 @@ func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 		// What was not put must not move the resource version on.
 		return listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err()
 	case err != nil:
+		if c.event != watch.Deleted && isUndecodable(err) { // a deletion counts
+			f.state.Lost = true
+		}
 		f.refused(ctx, err)
 	case stale:
 		f.stale()

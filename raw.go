@@ -96,7 +96,25 @@ type fromProtobuf interface {
 	Unmarshal([]byte) error
 }
 
+// undecodable is why an object does not fit the type that it was to be decoded to.
+type undecodable struct{ error }
+
+func (u undecodable) Unwrap() error { return u.error }
+
+func isUndecodable(err error) bool {
+	_, ok := errors.AsType[undecodable](err)
+	return ok
+}
+
+// decode decodes the object. The error is undecodable.
 func (o *RawObject) decode(into runtime.Object) error {
+	if err := o.decodeFormat(into); err != nil {
+		return undecodable{err}
+	}
+	return nil
+}
+
+func (o *RawObject) decodeFormat(into runtime.Object) error {
 	if o.format == wire.Protobuf {
 		message, ok := into.(fromProtobuf)
 		if !ok {

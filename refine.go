@@ -66,6 +66,9 @@ func (f *flow) refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 		if raw, ok := d.Object.(*RawObject); ok {
 			obj, err := f.intake.refine(raw)
 			if err != nil && d.Type != cache.Deleted {
+				if d.Type != cache.Replaced && isUndecodable(err) { // of an event, not of a list
+					f.reflector.missed.Store(true)
+				}
 				return deltas, item{key: d.Key, place: raw.place}.unreadable(err)
 			}
 			if err != nil { // a deletion counts, whatever becomes of its object

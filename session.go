@@ -175,6 +175,7 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 			return listwatch.Outcome{Kind: listwatch.Failed}, err
 		}
 		s.current, s.partial = g, false
+		s.missed.Store(false)
 	}
 	if err := s.beginList(ctx); err != nil {
 		return listwatch.Outcome{Kind: listwatch.Failed}, err

@@ -128,6 +128,9 @@ type progress struct {
 	listed bool
 	// left counts the objects that could not be read, and that nothing waits for any more.
 	left atomic.Int64
+	// missed tells that the object of an event could not be decoded since the last list
+	// began: nothing else tells of it again, if it does not change.
+	missed atomic.Bool
 	// handling is how the handler fails, and failing tells that it does: a handler is
 	// called too often for a lock.
 	failing  atomic.Bool

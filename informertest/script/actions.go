@@ -12,7 +12,7 @@ type action func(ctx context.Context, p *player) error
 // settling is longer than a watch that has gone silent may last.
 const settling = 40 * time.Minute
 
-// verbs are the actions but for "fault". Each reads its arguments.
+// verbs are the actions but for "fault", "informer" and "server". Each reads its arguments.
 var verbs = map[string]func(a *args) action{
 	"create":     onKeys((*player).create),
 	"update":     onKeys((*player).update),
@@ -30,16 +30,15 @@ var verbs = map[string]func(a *args) action{
 	"disconnect": do(func(p *player) { p.server.CloseClientConnections() }),
 	"heal":       do((*player).heal),
 
-	"informer": parseInformer,
-	"handler":  parseHandler,
-	"hold":     do(func(p *player) { p.behaviour.hold() }),
-	"release":  do(func(p *player) { p.behaviour.release() }),
-	"warm":     simple((*player).warm),
-	"start":    parseStart,
-	"stop":     parseStop,
-	"fuse":     parseFuse,
-	"kill":     parseKill,
-	"full":     parseFull,
+	"handler": parseHandler,
+	"hold":    do(func(p *player) { p.behaviour.hold() }),
+	"release": do(func(p *player) { p.behaviour.release() }),
+	"warm":    simple((*player).warm),
+	"start":   parseStart,
+	"stop":    parseStop,
+	"fuse":    parseFuse,
+	"kill":    parseKill,
+	"full":    parseFull,
 
 	"wait":   parseWait,
 	"mark":   do((*player).mark),

@@ -77,10 +77,8 @@ func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, e
 		result: &Result{}, counts: counts{told: map[string]int{}},
 	}
 	p.behaviour = &behaviour{dice: p.dice, lost: &p.lost, over: make(chan struct{})}
-	judging := s.judging
-	judging.SeesLists, about.Wrap = true, p.inspect
-	judging.Panics = 6 // as BatchHandler and ResourceEventHandler of this module say
-	p.oracle = oracle.New(judging)
+	about.Wrap = p.inspect
+	p.oracle = oracle.New(s.judgement())
 	p.server = informertest.NewServer(about)
 	defer p.server.Close()
 	if err := p.addKubeSystem(); err != nil {

@@ -9,14 +9,6 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-func parseInformer(a *args) action {
-	config := parseConfig(a)
-	return func(_ context.Context, p *player) error {
-		p.config = config
-		return nil
-	}
-}
-
 func parseHandler(a *args) action {
 	m := manners{
 		slow: a.namedDuration("slow", 0), errors: a.namedCount("errors", 0), panics: a.namedCount("panics", 0), exits: a.namedCount("exits", 0),

@@ -23,7 +23,9 @@ type Script struct {
 	server informertest.Options
 	// judging is what its faults leave an informer no way to know.
 	judging oracle.Options
-	steps   []step
+	// typed: objects are decoded to their Go type, and mistyped: some do not fit it.
+	typed, mistyped bool
+	steps           []step
 }
 
 // step is one action.
@@ -66,6 +68,8 @@ func (s *Script) parseLine(line string) (action, error) {
 	switch verb {
 	case "fault": // which has a language of its own
 		return s.parseFault(rest)
+	case "informer":
+		return s.parseInformer(newArgs(strings.Fields(rest)))
 	case "server":
 		return nothing, s.parseServer(newArgs(strings.Fields(rest)))
 	}
@@ -91,11 +95,31 @@ func (s *Script) parseFault(text string) (action, error) {
 		s.judging.Disorder = true
 	case "garbage", "oversize":
 		s.judging.Unreadable = true
+	case "mistyped":
+		s.mistyped = true
 	}
 	return func(_ context.Context, p *player) error {
 		p.server.Inject(fault)
 		return nil
 	}, nil
+}
+
+func (s *Script) parseInformer(a *args) (action, error) {
+	config := parseConfig(a)
+	s.typed = s.typed || config.Decode == "typed"
+	return func(_ context.Context, p *player) error {
+		p.config = config
+		return nil
+	}, a.end()
+}
+
+// judgement is how the oracle is to judge an informer that plays the script.
+func (s *Script) judgement() oracle.Options {
+	o := s.judging
+	o.SeesLists = true
+	o.Panics = 6 // as BatchHandler and ResourceEventHandler of this module say
+	o.Unreadable = o.Unreadable || s.typed && s.mistyped
+	return o
 }
 
 // nothing is an action that is done when the script begins.

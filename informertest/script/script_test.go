@@ -307,6 +307,23 @@ func TestAnUntidyInformer(t *testing.T) {
 	}
 }
 
+// What does not fit its type may be told later by an informer that is asked to decode it to that, and by no other.
+func TestMistypedObjectsAreAMatterOfTypes(t *testing.T) {
+	const text = "informer decode=%s\nfill 3\nstart\nwait 1m\nfault watch,watch-list mistyped=1 times=1\nupdate ns0/pod-0\nwait 5m\nsettle 1h"
+	decodes := func(setup script.Setup) (*script.Subject, error) {
+		setup.Decode = "typed"
+		return script.Ours(setup)
+	}
+	result, err := play(t, parse(t, fmt.Sprintf(text, "unstructured")), decodes)
+	require.NoError(t, err)
+	require.ErrorContains(t, result.Err(), "bookmarkable: ns0/pod-0")
+	for _, decode := range []string{"typed", "unstructured", "raw", "metadata"} {
+		result, err := play(t, parse(t, fmt.Sprintf(text, decode)), script.Ours)
+		require.NoError(t, err)
+		require.NoError(t, result.Err(), decode)
+	}
+}
+
 func TestPlayEndsWithItsContext(t *testing.T) {
 	for _, text := range []string{
 		"fill 3\nstart\nwait 24h",
