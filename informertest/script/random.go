@@ -182,7 +182,7 @@ func (w *writer) fault() string {
 	case 1: // of what a stream shows
 		words = append(words, w.effect(
 			"no-bookmarks", "drop-bookmarks=2", "ignore-watch-list", "refuse-watch-list", "endless-watch-list",
-			"close", "error-event=410", "error-event=500", "garbage=%d", w.ordered("repeat=3")))
+			"close", "error-event=410", "error-event=500", "garbage=%d", "mistyped=%d", w.ordered("repeat=3")))
 	case 2: // of the server
 		words = append(words, w.pick("refuse", w.ordered("lag")))
 	}
@@ -203,7 +203,7 @@ func (w *writer) ordered(fault string) string {
 func (w *writer) effect(of ...string) string {
 	effect := w.pick(of...)
 	switch {
-	case strings.HasPrefix(effect, "garbage"):
+	case strings.HasPrefix(effect, "garbage"), strings.HasPrefix(effect, "mistyped"):
 		w.unreadable = true
 		return fmt.Sprintf(effect, 1+w.dice(20))
 	case strings.Contains(effect, "%d"):
