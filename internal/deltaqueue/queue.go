@@ -174,7 +174,8 @@ func New(opts Options) *Queue {
 }
 
 // Put adds what a watch told. It waits while the queue is full or the budget
-// spent, and the key does not wait in it already; the error is that of ctx.
+// spent, unless it takes the place of an object that waits in it already; the error is
+// that of ctx.
 func (q *Queue) Put(ctx context.Context, d Delta) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

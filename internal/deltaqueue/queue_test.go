@@ -436,3 +436,40 @@ func show(ctx context.Context, q *deltaqueue.Queue, d deltaqueue.Delta) error {
 	d.Type = cache.Replaced
 	return q.Put(ctx, d)
 }
+
+// An object that comes behind a deletion is one more that waits: it waits for room, as long as something else is there.
+func TestAnObjectBehindADeletionWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, deletion := range map[string]deltaqueue.Delta{"found by a list": swept("a"), "told by a watch": delta(cache.Deleted, "a", "1")} {
+			q, _ := newQueue(deltaqueue.Options{Budget: budget.New(10)})
+			put(t, q, deletion)
+			large := delta(cache.Added, "b", "2")
+			large.Bytes = 9
+			put(t, q, large)
+			done := make(chan error)
+			large = delta(cache.Added, "a", "3")
+			large.Bytes = 9
+			go func() { done <- q.Put(t.Context(), large) }()
+			synctest.Wait()
+			select {
+			case <-done:
+				t.Fatal("Put did not wait", name)
+			default:
+			}
+			e := take(t, q)
+			require.Equal(t, "a", e.Key)
+			q.Done(e)
+			e = take(t, q)
+			require.Equal(t, "b", e.Key)
+			q.Done(e)
+			require.NoError(t, <-done)
+			entries, bytes := q.Len()
+			require.Equal(t, 1, entries)
+			require.EqualValues(t, 9, bytes)
+			put(t, q, delta(cache.Deleted, "a", "4"))
+			put(t, q, large) // nothing else waits
+			_, bytes = q.Len()
+			require.EqualValues(t, 10, bytes)
+		}
+	})
+}

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"context"
 	"time"
+
+	"k8s.io/client-go/tools/cache"
 )
 
 // unparkDueLocked makes the parked entries ready that are due, and returns how
@@ -19,21 +21,23 @@ func (q *Queue) unparkDueLocked(now time.Time) time.Duration {
 }
 
 // roomLocked waits until there is room for d, and returns what it has taken of
-// the budget for it. What waits in the queue already is replaced in its place.
+// the budget for it.
 func (q *Queue) roomLocked(ctx context.Context, d Delta) (reserved int64, err error) {
 	for {
+		e := q.pending[d.Key]
+		room := e != nil || q.order.entries < q.limit
 		switch {
-		case q.pending[d.Key] != nil:
+		case e != nil && e.replaces(d):
 			return 0, nil
-		case q.order.entries == 0:
+		case q.aloneLocked(e):
 			// One object always passes, whatever others have taken.
 			q.budget.Take(d.Bytes)
 			return d.Bytes, nil
-		case q.order.entries < q.limit && q.budget.TryTake(d.Bytes):
+		case room && q.budget.TryTake(d.Bytes):
 			return d.Bytes, nil
 		case ctx.Err() != nil:
 			return 0, context.Cause(ctx)
-		case q.order.entries >= q.limit:
+		case !room:
 			q.waitLocked(ctx, 0)
 		case q.claimLocked(ctx, d):
 			return d.Bytes, nil
@@ -41,11 +45,26 @@ func (q *Queue) roomLocked(ctx context.Context, d Delta) (reserved int64, err er
 	}
 }
 
+// replaces reports whether d takes the place of an object that waits in e, or has none:
+// then it is let through, for it may be what a consumer waits for that fails. Behind a
+// deletion, an object is one more.
+func (e *Entry) replaces(d Delta) bool {
+	newest := e.newest()
+	ends := d.Type == cache.Deleted
+	return d.Bytes == 0 || d.Type == cache.Sync || newest.Bytes > 0 && (ends || newest.Type != cache.Deleted)
+}
+
+// aloneLocked reports whether nothing waits or is taken, but for e.
+func (q *Queue) aloneLocked(e *Entry) bool {
+	return q.order.entries == 0 || e != nil && q.order.entries == 1
+}
+
 // claimLocked waits until the budget has granted the bytes of d, or has not to be
 // asked any more.
 func (q *Queue) claimLocked(ctx context.Context, d Delta) (granted bool) {
 	claim := q.budget.Claim(d.Bytes)
-	for ctx.Err() == nil && q.order.entries > 0 && q.pending[d.Key] == nil {
+	e := q.pending[d.Key]
+	for ctx.Err() == nil && !q.aloneLocked(e) && q.pending[d.Key] == e {
 		if q.waitForLocked(ctx, claim.Granted) {
 			return true
 		}
