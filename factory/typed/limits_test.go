@@ -235,6 +235,29 @@ func TestStoppedInformerIsNotWaitedFor(t *testing.T) {
 	})
 }
 
+// One that was stopped before the Start can not be started: who waits is told.
+func TestInformerThatWasStoppedBeforeTheStart(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		registry := factory.New()
+		f := over(s, typed.WithFactory(registry))
+		first := f.Core().V1().Pods().Informer()
+		registry.StopCluster("")
+		stop := make(chan struct{})
+		f.Start(stop)
+		result := f.WaitForCacheSyncWithContext(t.Context())
+		require.ErrorIs(t, result.Err, factory.ErrStopped)
+		require.Equal(t, map[reflect.Type]bool{reflect.TypeFor[*corev1.Pod](): false}, result.Synced)
+		require.True(t, first.IsStopped())
+
+		second := f.Core().V1().Pods().Informer()
+		f.Start(stop)
+		synced(t, f)
+		require.True(t, second.HasSynced())
+		close(stop)
+		f.Shutdown()
+	})
+}
+
 // (o) A fake clientset has no watch-lists, which client-go's reflectors would wait for.
 func TestFakeClientset(t *testing.T) {
 	c := fake.NewClientset(pod("one"))

@@ -13,7 +13,7 @@ func (f *Factory) Start(stopCh <-chan struct{}) { f.StartWithContext(wait.Contex
 // factory, and are not started yet. They are this factory's until ctx ends: then their
 // handlers are removed, and those that nobody else uses end. It does not wait. They run
 // with the values of ctx, a logger for instance, unless others have started them before.
-// After Shutdown it does nothing.
+// One that its registry was told to stop meanwhile has ended. After Shutdown it does nothing.
 func (f *Factory) StartWithContext(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -35,11 +35,13 @@ func (f *Factory) startLocked(ctx context.Context, s *share) bool {
 	if f.shut || s.started || s.over() {
 		return false
 	}
-	// The error is that the registry was told to stop it, or to shut down.
+	s.started = true
+	// The error is that the registry was told to stop it, or to shut down. Who waits for it to
+	// sync is to know.
 	if err := s.lease.StartWithContext(ctx); err != nil {
+		f.ending.Go(s.end)
 		return false
 	}
-	s.started = true
 	quit := f.quit
 	if ctx.Done() != nil {
 		quit = nil // who gave ctx ends it
