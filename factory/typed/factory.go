@@ -160,8 +160,12 @@ var errNoClient = errors.New("the client is nil")
 // It panics with a *factory.RequestError, which names the resource, if newFunc is nil
 // or returns nil, and if obj is nil.
 func (f *Factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
-	if v := reflect.ValueOf(obj); !v.IsValid() {
+	v := reflect.ValueOf(obj)
+	switch {
+	case !v.IsValid():
 		panic("typed: InformerFor: the object is nil: its type says what the informer is of")
+	case v.Kind() == reflect.Pointer && v.IsNil(): // it says that as well
+		obj = reflect.New(v.Type().Elem()).Interface().(runtime.Object)
 	}
 	return f.informerOf(f.custom(obj, newFunc))
 }
