@@ -131,7 +131,7 @@ func TestStatusOfWhatFails(t *testing.T) {
 		f := over(s, typed.WithFactory(registry))
 		var told atomic.Int32
 		require.NoError(t, f.Core().V1().Pods().Informer().SetWatchErrorHandler(func(*cache.Reflector, error) { told.Add(1) }))
-		f.Core().V1().Nodes().Informer()
+		require.NoError(t, f.Core().V1().Nodes().Informer().SetWatchErrorHandlerWithContext(nil), "client-go's")
 		stop := make(chan struct{})
 		f.Start(stop)
 		time.Sleep(time.Second)

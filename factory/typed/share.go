@@ -90,7 +90,11 @@ func (s *share) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
 	return s.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
 }
 
+// SetWatchErrorHandlerWithContext does the same; nil: client-go's default.
 func (s *share) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
+	if handler == nil {
+		handler = cache.DefaultWatchErrorHandler
+	}
 	return s.SharedIndexInformer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		factory.NoteWatchError(ctx, r, err)
 		handler(ctx, r, err)
