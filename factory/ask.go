@@ -88,7 +88,7 @@ func (f *Factory) answer(a ask) (*life, Informer, error) {
 func (f *Factory) noteStopped(key Key) {
 	f.mu.Lock()
 	l := f.lives[key]
-	if l == nil || !l.active() {
+	if l == nil || l.stage == building || l.stage == ended {
 		f.mu.Unlock()
 		return
 	}
@@ -97,8 +97,13 @@ func (f *Factory) noteStopped(key Key) {
 	if isStopped(i) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		l.stopped = true
-		l.cancel()
+		switch {
+		case l.stage == idle:
+			l.end()
+		case l.active():
+			l.stopped = true
+			l.cancel()
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/informertest"
 )
 
 // These are the behaviours of istio's informerfactory that code may rely on, and its bugs (a) to (g), that are ours to
@@ -210,6 +211,26 @@ func TestBugA_StoppedInformerIsNotGivenOutAgain(t *testing.T) {
 		synctest.Wait()
 		require.EqualValues(t, 1, second.under.Load())
 		close(stop)
+		f.Shutdown()
+	})
+}
+
+// So it is of one that somebody else ran, and the factory has not started.
+func TestInformerThatOthersRanIsNotGivenOutAgain(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		f := factory.New()
+		first := f.InformerFor(pods, factory.InformerOptions{}, dynamicFunc(t, s, pods))
+		lease, err := f.Acquire(pods, factory.InformerOptions{}, never(t))
+		require.NoError(t, err)
+		first.Informer.RunWithContext(endedContext())
+		second := f.InformerFor(pods, factory.InformerOptions{}, dynamicFunc(t, s, pods))
+		require.NotSame(t, first.Informer, second.Informer)
+		ends(t, lease.Done(), "the end of the first")
+		require.ErrorIs(t, lease.Start(), factory.ErrStopped)
+		ends(t, lease.Release(), "the release of the first")
+		second.Start(nil)
+		require.True(t, f.WaitForCacheSync(nil))
+		require.Len(t, f.Statuses(), 1)
 		f.Shutdown()
 	})
 }
