@@ -30,8 +30,14 @@ func TestInformerNeedsItsParts(t *testing.T) {
 		`informer "pods": ListerWatcher is required`:           func(c *informer.InformerConfig) { c.ListerWatcher = nil },
 		`informer "pods": Handler or BatchHandler is required`: func(c *informer.InformerConfig) { c.Handler = nil },
 		`informer "pods": WatchListPageSize is -1`:             func(c *informer.InformerConfig) { c.WatchListPageSize = -1 },
-		`informer "pods": unknown ListMode -1`:                 func(c *informer.InformerConfig) { c.ListMode = -1 },
-		`informer "pods": unknown ListMode 99`:                 func(c *informer.InformerConfig) { c.ListMode = 99 },
+		`informer "pods": Workers is -1`:                       func(c *informer.InformerConfig) { c.Workers = -1 },
+		`informer "pods": StallTimeout is -1s`:                 func(c *informer.InformerConfig) { c.StallTimeout = -time.Second },
+		`informer "pods": MinWatchTimeout is -1s`:              func(c *informer.InformerConfig) { c.MinWatchTimeout = -time.Second },
+		`informer "pods": MaxInternalErrorRetryDuration is -1s`: func(c *informer.InformerConfig) {
+			c.MaxInternalErrorRetryDuration = -time.Second
+		},
+		`informer "pods": unknown ListMode -1`: func(c *informer.InformerConfig) { c.ListMode = -1 },
+		`informer "pods": unknown ListMode 99`: func(c *informer.InformerConfig) { c.ListMode = 99 },
 		`informer "pods": prune "metadata.name": the field is needed to identify the object`: func(c *informer.InformerConfig) {
 			c.Prune = []string{"metadata.name"}
 		},

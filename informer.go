@@ -211,8 +211,16 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		panic(fmt.Sprintf("informer %q: Handler and BatchHandler exclude each other", name))
 	case config.MaxBatch < 0:
 		panic(fmt.Sprintf("informer %q: MaxBatch is %d", name, config.MaxBatch))
+	case config.Workers < 0:
+		panic(fmt.Sprintf("informer %q: Workers is %d", name, config.Workers))
 	case config.CheckpointInterval < 0:
 		panic(fmt.Sprintf("informer %q: CheckpointInterval is %v", name, config.CheckpointInterval))
+	case config.MinWatchTimeout < 0:
+		panic(fmt.Sprintf("informer %q: MinWatchTimeout is %v", name, config.MinWatchTimeout))
+	case config.MaxInternalErrorRetryDuration < 0:
+		panic(fmt.Sprintf("informer %q: MaxInternalErrorRetryDuration is %v", name, config.MaxInternalErrorRetryDuration))
+	case config.StallTimeout < 0:
+		panic(fmt.Sprintf("informer %q: StallTimeout is %v", name, config.StallTimeout))
 	case config.CheckpointChanges < 0:
 		panic(fmt.Sprintf("informer %q: CheckpointChanges is %d", name, config.CheckpointChanges))
 	case config.WatchListPageSize < 0:

@@ -132,6 +132,8 @@ func (s *SharedResourceVersionInformer) configFor(name string, config HandlerCon
 		return InformerConfig{}, fmt.Errorf("handler %q: Handler and BatchHandler exclude each other", name)
 	case config.MaxBatch < 0:
 		return InformerConfig{}, fmt.Errorf("handler %q: MaxBatch is %d", name, config.MaxBatch)
+	case config.Workers < 0:
+		return InformerConfig{}, fmt.Errorf("handler %q: Workers is %d", name, config.Workers)
 	}
 	own := s.config
 	own.Handler, own.BatchHandler = config.Handler, config.BatchHandler
@@ -154,9 +156,13 @@ func (s *SharedResourceVersionInformer) configFor(name string, config HandlerCon
 // RemoveHandler removes a handler, and leaves the others alone. It does not wait: the
 // channel is closed when the last call of the handler has returned, and what was not handed
 // on by then is not. The handler itself may not wait for that. A second call changes
-// nothing, and returns the same channel. It panics on a handler of another informer.
+// nothing, and returns the same channel. It panics on nil, and on a handler of another
+// informer.
 func (s *SharedResourceVersionInformer) RemoveHandler(h *HandlerRegistration) (ended <-chan struct{}) {
-	if h.owner != s {
+	switch {
+	case h == nil || h.owner == nil:
+		panic(fmt.Sprintf("shared informer %q: RemoveHandler of no handler", s.name))
+	case h.owner != s:
 		panic(fmt.Sprintf("shared informer %q: the handler %q is another informer's", s.name, h.Name()))
 	}
 	s.mu.Lock()

@@ -350,16 +350,18 @@ func TestBadSharedConfigurations(t *testing.T) {
 		`handler "pods/1": Handler or BatchHandler is required`:         {},
 		`handler "pods/x": Handler and BatchHandler exclude each other`: {Name: "x", Handler: &recorder{}, BatchHandler: &batches{}},
 		`handler "pods/1": MaxBatch is -1`:                              {BatchHandler: &batches{}, MaxBatch: -1},
+		`handler "pods/1": Workers is -1`:                               {Handler: &recorder{}, Workers: -1},
 	} {
 		_, err := s.AddHandler(bad)
 		require.EqualError(t, err, want)
 	}
-	_, err = s.AddEventHandler(nil)
+	h, err := s.AddEventHandler(nil)
 	require.Error(t, err)
+	require.PanicsWithValue(t, `shared informer "pods": RemoveHandler of no handler`, func() { s.RemoveHandler(h) })
 	require.Empty(t, s.Handlers())
 
 	storage := informer.NewResourceVersionStorage()
-	h, err := s.AddHandler(informer.HandlerConfig{Handler: &recorder{}, Storage: storage})
+	h, err = s.AddHandler(informer.HandlerConfig{Handler: &recorder{}, Storage: storage})
 	require.NoError(t, err)
 	_, err = s.AddHandler(informer.HandlerConfig{Handler: &recorder{}, Storage: storage})
 	require.EqualError(t, err, `handler "pods/2": its Storage is that of the handler "pods/1"`)
