@@ -25,6 +25,8 @@ type server struct {
 	opened  int
 	// ends ends the watches that are open.
 	ends chan struct{}
+	// swaps has each event that can be divided by it change places with the one after it; zero: none.
+	swaps int
 	// bookmarks are the numbers of the events after which there are bookmarks, whose value is 0.
 	bookmarks []int
 }
@@ -73,6 +75,17 @@ func (s *server) watch(resourceVersion string) fanout.Watch[int] {
 	s.opened++
 	ctx, stop := context.WithCancel(context.Background())
 	return &stream{server: s, at: s.numberOf(resourceVersion), ends: s.ends, ctx: ctx, stop: stop}
+}
+
+// swapped is the event that is sent in the place of one.
+func (s *server) swapped(n int) int {
+	switch {
+	case s.swaps > 0 && n%s.swaps == 0:
+		return n + 1
+	case s.swaps > 0 && n%s.swaps == 1 && n > 1:
+		return n - 1
+	}
+	return n
 }
 
 // opener is what Follow is given.
@@ -125,7 +138,8 @@ func (w *stream) Next() (fanout.Event[int], error) {
 			return fanout.Event[int]{Bytes: w.server.size, ResourceVersion: w.server.version(w.at), Bookmark: true}, nil
 		case w.at < history:
 			w.at++
-			return fanout.Event[int]{Value: w.at, Bytes: w.server.size, ResourceVersion: w.server.version(w.at)}, nil
+			n := w.server.swapped(w.at)
+			return fanout.Event[int]{Value: n, Bytes: w.server.size, ResourceVersion: w.server.version(n)}, nil
 		}
 		select {
 		case <-grown:

@@ -34,8 +34,8 @@ type Tap[T any] struct {
 	// backlog are events of a trunk that was left.
 	backlog []Event[T]
 	// after, if set, is from where on the reader is on trunk: what is not newer he has
-	// from elsewhere.
-	after string
+	// from elsewhere, and newest, if set, too.
+	after, newest string
 }
 
 func newTap[T any](h *Hub[T], resourceVersion string) *Tap[T] {
@@ -88,6 +88,9 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 // knows reports whether the reader has an event from elsewhere. A bookmark of the version
 // where he is shows that the watch is alive.
 func (r *Tap[T]) knows(e Event[T]) bool {
+	if e.ResourceVersion != "" && e.ResourceVersion == r.newest {
+		return !e.Bookmark
+	}
 	order, err := resourceversion.CompareResourceVersion(e.ResourceVersion, r.after)
 	return err == nil && (order < 0 || order == 0 && !e.Bookmark)
 }

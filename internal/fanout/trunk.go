@@ -21,6 +21,9 @@ type trunk[T any] struct {
 	// at is where the watch is, and changed where its newest event is that is no
 	// bookmark, empty if there was none.
 	at, changed string
+	// passed is where it was before the newest event: where a broken proxy lets events change
+	// places, one before at may be yet to come, but none before passed.
+	passed string
 	// orderless tells that the watch has no place in the order of others.
 	orderless bool
 
@@ -46,6 +49,7 @@ func newTrunk[T any](h *Hub[T], w Watch[T], resourceVersion string) *trunk[T] {
 		watch:     w,
 		before:    resourceVersion,
 		at:        resourceVersion,
+		passed:    resourceVersion,
 		orderless: isOrderless(resourceVersion),
 		taps:      map[*Tap[T]]struct{}{},
 		moved:     make(chan struct{}, 1),
@@ -91,7 +95,7 @@ func (t *trunk[T]) put(e Event[T]) bool {
 	defer t.hub.mu.Unlock()
 	t.events = append(t.events, e)
 	t.bytes += e.Bytes
-	t.at = later(t.at, e.ResourceVersion)
+	t.passed, t.at = t.at, later(t.at, e.ResourceVersion)
 	if e.Bookmark {
 		t.bookmarks = true
 	} else {
@@ -191,7 +195,7 @@ func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
 				tap.backlog = append(tap.backlog, e)
 			}
 		}
-		tap.after = later(tap.after, t.at) // who has joined may be further on
+		tap.after, tap.newest = later(tap.after, t.passed), t.at // who has joined may be further on
 		other.attachLocked(tap, next)
 	}
 	clear(t.taps)
@@ -200,13 +204,18 @@ func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
 	t.movedLocked()
 }
 
-// follows reports whether a trunk has what follows on another, and has come to where
-// that is: who goes on there does not wait for what he has.
+// follows reports whether a trunk has what follows on what another has passed, and has come
+// to where that is: who goes on there does not wait for what he has. One that is doubted has
+// been silent for long: there nothing is yet to come.
 func (t *trunk[T]) follows(other *trunk[T]) (next int64, ok bool) {
 	if order, err := resourceversion.CompareResourceVersion(t.at, other.changed); err == nil && order < 0 {
 		return 0, false
 	}
-	return t.seek(other.at)
+	next, ok = t.seek(other.at)
+	if !ok || other.doubted || t.at == other.at && t.passed == other.passed {
+		return next, ok
+	}
+	return t.seek(other.passed)
 }
 
 // seek returns the number of the first event after a resource version, if the trunk
