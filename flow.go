@@ -45,13 +45,13 @@ type flow struct {
 //
 // It is on the stack while a watch is idle: see session.step.
 func (f *flow) run(ctx context.Context) {
-	if err := f.begin(); err != nil {
-		f.reflector.onError(f.reflector, fmt.Errorf("%s: %w", f.reflector.name, err))
+	r, err := f.begin(ctx)
+	if err != nil {
+		f.refuse(err)
 		return
 	}
-	defer f.end()
-	r := f.newRun(ctx)
 	defer r.end()
+	r.start()
 	f.reflector.run(ctx, r.into, &r.from)
 	r.wait()
 }
@@ -66,27 +66,29 @@ type flowRun struct {
 	helpers, workers sync.WaitGroup
 }
 
-func (f *flow) newRun(ctx context.Context) *flowRun {
-	if f.seed != nil {
-		f.seed()
+// start makes what the run needs, and what runs beside the reflector.
+func (r *flowRun) start() {
+	if r.seed != nil {
+		r.seed()
 	}
-	acknowledged, resume := f.acknowledged(), ""
-	if f.checkpointer != nil {
-		resume = f.checkpointer.begin(ctx, f.safePoint(acknowledged))
+	acknowledged, resume := r.acknowledged(), ""
+	if r.checkpointer != nil {
+		resume = r.checkpointer.begin(r.ctx, r.safePoint(acknowledged))
 	}
 	if resume != "" {
 		acknowledged = resume
 	}
-	r := &flowRun{flow: f, ctx: ctx}
-	r.queue = f.newQueue(acknowledged, resume != "", func(queue *deltaqueue.Queue) {
-		r.workers.Go(func() { deliverAll(ctx, queue, f.delivery) })
-	})
-	if f.checkpointer != nil {
-		r.helpers.Go(func() { f.checkpointer.run(ctx, r.queue) })
+	r.queue = r.newQueue(acknowledged, resume != "")
+	if r.checkpointer != nil {
+		r.helpers.Go(func() { r.checkpointer.run(r.ctx, r.queue) })
 	}
-	r.into = f.sink(r.queue)
-	r.from = origin{known: f.newestKnown(), resume: resume, resumed: r.queue.Follow}
-	return r
+	r.into = r.sink(r.queue)
+	r.from = origin{known: r.newestKnown(), resume: resume, resumed: r.queue.Follow}
+}
+
+// hire starts a worker.
+func (r *flowRun) hire() {
+	r.workers.Go(func() { deliverAll(r.ctx, r.queue, r.delivery) })
 }
 
 func (r *flowRun) wait() {
@@ -95,6 +97,10 @@ func (r *flowRun) wait() {
 }
 
 func (r *flowRun) end() {
+	defer r.ended()
+	if r.queue == nil { // it did not start
+		return
+	}
 	defer r.queue.Close()
 	if r.checkpointer != nil {
 		r.checkpointer.end(r.ctx, r.queue)
@@ -142,12 +148,12 @@ func (f *flow) sink(queue *deltaqueue.Queue) sink {
 	return into
 }
 
-// begin notes that a run is under way.
-func (f *flow) begin() error {
+// begin notes that a run is under way. It is to be ended.
+func (f *flow) begin(ctx context.Context) (*flowRun, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.running {
-		return ErrAlreadyRunning
+		return nil, ErrAlreadyRunning
 	}
 	f.running = true
 	f.intake.form = f.reflector.wireForm()
@@ -156,26 +162,30 @@ func (f *flow) begin() error {
 	if f.intake.extra == nil && (f.lends || f.intake.form.decode != nil) {
 		f.intake.pool = &rawObjects
 	}
-	return nil
+	return &flowRun{flow: f, ctx: ctx}, nil
 }
 
-// newQueue makes the queue of a run, which goes on from the resource version up to
-// which everything is acknowledged, with a list or, resumed, without. Hire starts a
-// worker for it.
-func (f *flow) newQueue(acknowledged string, resumed bool, hire func(*deltaqueue.Queue)) *deltaqueue.Queue {
+// refuse reports why a run did not begin.
+func (f *flow) refuse(err error) {
+	f.reflector.onError(f.reflector, fmt.Errorf("%s: %w", f.reflector.name, err))
+}
+
+// newQueue makes the queue of the run, which goes on from the resource version up to
+// which everything is acknowledged, with a list or, resumed, without.
+func (r *flowRun) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
+	f := r.flow
 	known := knownVersions{ResourceVersionStorage: f.storage}
 	if f.checkpointer != nil {
 		known.changed = f.checkpointer.changed
 	}
-	var queue *deltaqueue.Queue
-	queue = deltaqueue.New(deltaqueue.Options{
+	queue := deltaqueue.New(deltaqueue.Options{
 		Known:         known,
 		Limit:         max(deltaqueue.DefaultLimit, 2*f.delivery.most()), // a batch waits while one is handled
 		SkipUnchanged: f.skipUnchanged,
 		Tombstones:    lendsWire(f.reflector.source),
 		Budget:        f.budget.orDefault().shared,
 		Workers:       f.workers,
-		Hire:          func() { hire(queue) },
+		Hire:          r.hire,
 		Synced:        f.synced,
 		Resume:        acknowledged,
 		Resumed:       resumed,
@@ -186,7 +196,8 @@ func (f *flow) newQueue(acknowledged string, resumed bool, hire func(*deltaqueue
 	return queue
 }
 
-func (f *flow) end() {
+// ended notes that no run is under way.
+func (f *flow) ended() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.running = false

@@ -31,7 +31,8 @@ const unproven = 75 * time.Second
 // following is a watch under way.
 type following struct {
 	*session
-	state   listwatch.Watching
+	// at is where it is. The state of the session is where it began.
+	at      listwatch.Watching
 	changes feed
 	// unconfirm ends what confirms the watch after a while; nil if there is nothing.
 	unconfirm func()
@@ -46,16 +47,22 @@ type following struct {
 	outcome listwatch.Outcome
 }
 
-func (s *session) newFollowing(state listwatch.State) *following {
+// newFollowing is for the watch of the state; nil where that lists.
+func (s *session) newFollowing() *following {
+	at, watching := s.state.(listwatch.Watching)
+	if !watching {
+		return nil
+	}
 	s.enter(PhaseWatching)
-	return &following{session: s, state: state.(listwatch.Watching)}
+	return &following{session: s, at: at}
 }
 
-// next decides what follows the watch, which has ended with err.
-func (f *following) next(err error) listwatch.Step {
-	f.state.Lost = f.state.Lost || f.missed.Load()
+// conclude decides what follows the watch, which has ended with err, and returns err.
+func (f *following) conclude(err error) error {
+	f.at.Lost = f.at.Lost || f.missed.Load()
 	f.outcome.Doubtful = f.doubtful(err)
-	return f.policy.Next(f.state, f.outcome)
+	f.next = f.policy.Next(f.at, f.outcome)
+	return err
 }
 
 // watch follows the changes since the state, and moves it. It notes what ended
@@ -72,10 +79,10 @@ func (f *following) watch(ctx context.Context) error {
 // open opens the watch.
 func (f *following) open(ctx context.Context) (over bool, err error) {
 	f.began = time.Now()
-	if f.changes, err = f.openWatch(ctx, f.state); err != nil {
+	if f.changes, err = f.openWatch(ctx, f.at); err != nil {
 		return f.over(listwatch.Outcome{Kind: listwatch.Classify(err)}, err)
 	}
-	if f.state.Unsure {
+	if f.at.Unsure {
 		if err := f.ask(ctx, f.changes); err != nil {
 			return f.over(listwatch.Outcome{Kind: listwatch.TooLarge}, err)
 		}
@@ -98,7 +105,7 @@ func (f *following) open(ctx context.Context) (over bool, err error) {
 	}
 	// A watch from no version, or from any, begins with the objects that there
 	// are, in no order of their versions.
-	f.ordered = f.state.ResourceVersion != "" && f.state.ResourceVersion != "0"
+	f.ordered = f.at.ResourceVersion != "" && f.at.ResourceVersion != "0"
 	return false, nil
 }
 
@@ -144,8 +151,8 @@ func (f *following) handle(ctx context.Context, err error) (over bool, _ error) 
 // ends if the server is restored later. Where it does not answer, the watch has to prove
 // itself.
 func (f *following) ask(ctx context.Context, changes feed) error {
-	f.state.Unsure = false
-	err := checkNotOlder(ctx, f.source, f.state.ResourceVersion)
+	f.at.Unsure = false
+	err := checkNotOlder(ctx, f.source, f.at.ResourceVersion)
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}
@@ -205,7 +212,7 @@ func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 		return listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err()
 	case err != nil:
 		if c.event != watch.Deleted && isUndecodable(err) { // a deletion counts
-			f.state.Lost = true
+			f.at.Lost = true
 		}
 		f.refused(ctx, err)
 	case stale:
@@ -221,21 +228,21 @@ func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 func (f *following) lose(unreadable error) {
 	var lost *wire.ItemError
 	if errors.As(unreadable, &lost) {
-		f.state.Lost = true
+		f.at.Lost = true
 	}
 }
 
 // advance moves the state on to the resource version of an event.
 func (f *following) advance(resourceVersion string, event watch.EventType) {
-	f.moved, f.state.Quiet, f.state.Strikes = true, false, 0
+	f.moved, f.at.Quiet, f.at.Strikes = true, false, 0
 	f.ordered = f.ordered || event != watch.Added
 	if !f.ordered || resourceVersion == "" {
 		return
 	}
-	if order, err := resourceversion.CompareResourceVersion(resourceVersion, f.state.ResourceVersion); err == nil && order < 0 {
+	if order, err := resourceversion.CompareResourceVersion(resourceVersion, f.at.ResourceVersion); err == nil && order < 0 {
 		return // out of order: what the watch told before stays told
 	}
-	f.state.ResourceVersion = resourceVersion
+	f.at.ResourceVersion = resourceVersion
 	f.reached(resourceVersion)
 	if err := f.into.observed(resourceVersion, event == watch.Bookmark); err != nil {
 		f.fail(err)

@@ -200,15 +200,15 @@ func (r *Reflector) ListAndWatch(stopCh <-chan struct{}) error {
 func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	s := r.newSession(storeSink{store: r.store, streamed: r.StreamHandleForPaginatedList})
 	defer s.close()
-	state := listwatch.State(listwatch.Start{Known: r.LastSyncResourceVersion()})
+	s.state = listwatch.Start{Known: r.LastSyncResourceVersion()}
 	for {
-		next, err := s.step(ctx, state)
+		err := s.step(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		_, watched := state.(listwatch.Watching)
-		_, again := next.State.(listwatch.Start)
-		if err != nil && !watched && next.Pause != listwatch.NoPause {
+		_, watched := s.state.(listwatch.Watching)
+		_, again := s.next.State.(listwatch.Start)
+		if err != nil && !watched && s.next.Pause != listwatch.NoPause {
 			r.failed(err)
 			return fmt.Errorf("failed to list %v: %w", r.expected, err)
 		}
@@ -218,7 +218,7 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 		if watched && again {
 			return nil
 		}
-		state = s.pause(ctx, next, err)
+		s.goOn(ctx, err)
 	}
 }
 
@@ -250,13 +250,11 @@ type origin struct {
 func (r *Reflector) run(ctx context.Context, into sink, from *origin) {
 	s := r.newSession(into)
 	defer s.close()
-	state := s.first(from)
+	s.begin(from)
 	for ctx.Err() == nil {
-		next, err := s.step(ctx, state)
-		if ctx.Err() != nil {
-			break
+		if err := s.step(ctx); ctx.Err() == nil {
+			s.reportAndGoOn(ctx, err)
 		}
-		state = s.goOn(ctx, next, err)
 	}
 	r.enter(PhaseStopped)
 }

@@ -17,7 +17,10 @@ type session struct {
 	*Reflector
 	into   sink
 	policy listwatch.Policy
-	waits  *backoff
+	// state is what is requested, and next what follows it, once the request is done.
+	state listwatch.State
+	next  listwatch.Step
+	waits *backoff
 	// wire is the source if objects are read off the wire, else nil; and form is how.
 	wire wireSource
 	form form
@@ -90,45 +93,39 @@ func (s *session) closeOpened() {
 	}
 }
 
-// step does the request of a state and returns what follows, and the error to
+// step does the request of the state and decides what is next. It returns the error to
 // report, if there was one.
 //
-// It, and what it calls for a watch, is on the stack while a watch is idle: what is
-// large stands in functions that have returned by then.
-func (s *session) step(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
-	if _, ok := state.(listwatch.Watching); ok {
-		return s.watchStep(ctx, state)
+// It, what calls it, and what it calls for a watch, is on the stack while a watch is
+// idle: what is large stands in functions that have returned by then.
+func (s *session) step(ctx context.Context) error {
+	if follow := s.newFollowing(); follow != nil {
+		return follow.conclude(follow.watch(ctx))
 	}
-	return s.listStep(ctx, state)
+	return s.listStep(ctx)
 }
 
-func (s *session) watchStep(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
-	follow := s.newFollowing(state)
-	err := follow.watch(ctx)
-	return follow.next(err), err
-}
-
-// first is the state that a run begins with.
-func (s *session) first(from *origin) listwatch.State {
+// begin begins with the first state of a run.
+func (s *session) begin(from *origin) {
 	if from.resume == "" {
-		return listwatch.Start{Known: from.known}
+		s.state = listwatch.Start{Known: from.known}
+		return
 	}
 	s.reached(from.resume)
 	s.floor, s.confirmed = from.known, from.resumed
-	return listwatch.Watching{ResourceVersion: from.resume, Unsure: true}
+	s.state = listwatch.Watching{ResourceVersion: from.resume, Unsure: true}
 }
 
-// goOn reports what a step has met with and returns the state that follows, after the
-// pause before it.
-func (s *session) goOn(ctx context.Context, next listwatch.Step, err error) listwatch.State {
+// reportAndGoOn reports what a step has met with, and goes on.
+func (s *session) reportAndGoOn(ctx context.Context, err error) {
 	if err != nil {
 		s.fail(err)
 	}
-	return s.pause(ctx, next, err)
+	s.goOn(ctx, err)
 }
 
-func (s *session) listStep(ctx context.Context, state listwatch.State) (listwatch.Step, error) {
-	if start, ok := state.(listwatch.Start); ok {
+func (s *session) listStep(ctx context.Context) error {
+	if start, ok := s.state.(listwatch.Start); ok {
 		s.chooseMode(start)
 		s.confirmed = nil
 		start.Known = atLeast(start.Known, s.floor)
@@ -136,35 +133,35 @@ func (s *session) listStep(ctx context.Context, state listwatch.State) (listwatc
 			s.shown = s.shared.ResourceVersion()
 			start.Known = atLeast(start.Known, s.shown)
 		}
-		state = start
+		s.state = start
 	}
 	s.enter(PhaseListing)
-	outcome, err := s.list(ctx, state)
-	next := s.policy.Next(state, outcome)
-	if next.Fallback {
+	outcome, err := s.list(ctx, s.state)
+	s.next = s.policy.Next(s.state, outcome)
+	if s.next.Fallback {
 		s.fallBack(err)
 	}
-	switch next.Effect {
+	switch s.next.Effect {
 	case listwatch.AbandonGeneration:
 		s.abandon()
 	case listwatch.CompleteGeneration:
 		if err := s.complete(ctx, outcome.ResourceVersion); err != nil {
 			s.closeOpened()
-			return listwatch.Step{State: listwatch.Start{Known: s.LastSyncResourceVersion()}, Pause: listwatch.BackoffPause}, err
+			s.next = listwatch.Step{State: listwatch.Start{Known: s.LastSyncResourceVersion()}, Pause: listwatch.BackoffPause}
+			return err
 		}
 	}
-	return next, err
+	return err
 }
 
-// pause waits as next demands and returns its state. Err is what the last
-// request failed with, if it did.
-func (s *session) pause(ctx context.Context, next listwatch.Step, err error) listwatch.State {
-	if next.Pause == listwatch.NoPause {
-		return next.State
+// goOn moves to what is next, after the pause before it. Err is what the last request
+// failed with, if it did.
+func (s *session) goOn(ctx context.Context, err error) {
+	if s.next.Pause != listwatch.NoPause {
+		s.enter(PhaseBackoff)
+		_ = sleep(ctx, s.waits.delay(listwatch.RetryAfter(err))) // who goes on sees that ctx has ended
 	}
-	s.enter(PhaseBackoff)
-	_ = sleep(ctx, s.waits.delay(listwatch.RetryAfter(err))) // who goes on sees that ctx has ended
-	return next.State
+	s.state = s.next.State
 }
 
 // list does one request for the generation under way: a page, or a watch-list.

@@ -42,13 +42,11 @@ func (f *Factory) shutDown() <-chan struct{} {
 	return f.quiet
 }
 
-// goLocked starts a goroutine that the factory waits for.
+// goLocked starts a goroutine that the factory waits for. The last that run does is to call
+// returned.
 func (f *Factory) goLocked(run func()) {
 	f.goroutines++
-	go func() {
-		defer f.returned()
-		run()
-	}()
+	go run()
 }
 
 func (f *Factory) returned() {

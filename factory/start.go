@@ -77,20 +77,34 @@ func (f *Factory) startLocked(l *life, s scope) error {
 	}
 	l.stage, l.started, l.stop = queued, time.Now(), s.stop
 	l.ctx, l.cancel = context.WithCancel(context.WithValue(ctx, troubleKey{}, &l.trouble))
-	t, i := f.turnLocked(l.key), l.informer
 	if l.claim != nil {
 		claims.Claim(l.claim)
 	}
-	f.goLocked(func() {
-		defer f.runEnded(l, i, t, s)
-		if t.take(l.ctx) {
-			defer t.giveBack()
-			f.runs(l)
-			i.RunWithContext(l.ctx)
-			leaveToOthers(l.ctx, i)
-		}
-	})
+	r := &run{factory: f, life: l, informer: l.informer, turn: f.turnLocked(l.key), scope: s}
+	f.goLocked(r.run)
 	return nil
+}
+
+// run is the goroutine of a life.
+type run struct {
+	factory  *Factory
+	life     *life
+	informer Informer
+	turn     *turn
+	scope    scope
+	// taken tells that it has its turn.
+	taken bool
+}
+
+// run is on the stack while an informer is idle: what is large stands in functions that
+// have returned by then.
+func (r *run) run() {
+	defer r.end()
+	if r.taken = r.turn.take(r.life.ctx); r.taken {
+		r.factory.runs(r.life)
+		r.informer.RunWithContext(r.life.ctx)
+		leaveToOthers(r.life.ctx, r.informer)
+	}
 }
 
 // leaveToOthers waits for ctx if somebody else runs the informer, a controller for
@@ -119,13 +133,26 @@ func (f *Factory) leashLocked(stop <-chan struct{}) *leash {
 	if l == nil {
 		l = newLeash(stop)
 		f.leashes[stop] = l
-		f.goLocked(l.hold)
+		f.goLocked(func() {
+			defer f.returned()
+			l.hold()
+		})
 	}
 	if isClosed(stop) {
 		l.slip() // at once, so that nothing runs
 	}
 	l.lives++
 	return l
+}
+
+// unleashLocked ends the leash of a stop channel for one life.
+func (f *Factory) unleashLocked(stop <-chan struct{}) {
+	if leash := f.leashes[stop]; leash.lives == 1 {
+		delete(f.leashes, stop)
+		leash.slip()
+	} else {
+		leash.lives--
+	}
 }
 
 // turnLocked returns the turn of a key for one user more; nil where none is needed.
@@ -151,24 +178,23 @@ func (f *Factory) turnEndedLocked(key Key, t *turn) {
 	}
 }
 
-// runEnded is called when the goroutine of a life ends.
-func (f *Factory) runEnded(l *life, i Informer, t *turn, s scope) {
-	l.cancel()
-	if l.claim != nil {
-		claims.Drop(l.claim)
+func (r *run) end() {
+	defer r.factory.returned()
+	if r.taken {
+		r.turn.giveBack()
 	}
-	failed := failingOf(l, i)
+	r.life.cancel()
+	if r.life.claim != nil {
+		claims.Drop(r.life.claim)
+	}
+	failed := failingOf(r.life, r.informer)
+	f := r.factory
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l.failed = failed
-	l.end()
-	f.turnEndedLocked(l.key, t)
-	if s.leashed {
-		if leash := f.leashes[s.stop]; leash.lives == 1 {
-			delete(f.leashes, s.stop)
-			leash.slip()
-		} else {
-			leash.lives--
-		}
+	r.life.failed = failed
+	r.life.end()
+	f.turnEndedLocked(r.life.key, r.turn)
+	if r.scope.leashed {
+		f.unleashLocked(r.scope.stop)
 	}
 }

@@ -67,23 +67,26 @@ func (w *window) fill() bool {
 			w.stop = io.ErrNoProgress // as bufio's errNegativeRead, without the panic
 			return false
 		}
-		if len(w.head) < headBytes {
-			w.head = append(w.head, w.buf[w.end:w.end+min(n, headBytes-len(w.head))]...)
-		}
-		w.end += n
-		w.read = n
-		if err != nil {
-			w.stop = err
-		}
-		if n > 0 {
-			return true
-		}
-		if err != nil {
-			return false
+		if w.took(n, err) {
+			return n > 0
 		}
 	}
 	w.stop = io.ErrNoProgress
 	return false
+}
+
+// took notes what a read returned, and reports whether that was anything. It is not to be on the stack of fill, which
+// waits.
+//
+//go:noinline
+func (w *window) took(n int, err error) bool {
+	if len(w.head) < headBytes {
+		w.head = append(w.head, w.buf[w.end:w.end+min(n, headBytes-len(w.head))]...)
+	}
+	w.end += n
+	w.read = n
+	w.stop = err
+	return n > 0 || err != nil
 }
 
 // fit doubles a buffer that the last read has filled, up to the usual size, and gives back most of one that is empty
