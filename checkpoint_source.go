@@ -180,7 +180,7 @@ func (lw resourceListerWatcher) notOlderThan(ctx context.Context, resourceVersio
 			return err
 		}
 	}
-	err := lw.client.Get().AbsPath(lw.path()...).
+	err := lw.get().AbsPath(lw.path()...).
 		SetHeader("Accept", metadataOnly).
 		Param("limit", "1").
 		Param("resourceVersion", resourceVersion).
@@ -214,7 +214,7 @@ func (f filtered) source(ctx context.Context, opts metav1.ListOptions) (checkpoi
 
 func (lw resourceListerWatcher) source(ctx context.Context, opts metav1.ListOptions) (checkpointSource, error) {
 	s := selected(tweak(opts, lw.tweaks...))
-	u := lw.client.Get().AbsPath().URL()
+	u := lw.get().AbsPath().URL()
 	s.Server = strings.TrimSuffix((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), "/")
 	s.Resource = lw.resource.Version + "/" + lw.resource.Resource
 	if lw.resource.Group != "" {
@@ -277,7 +277,7 @@ const metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=
 
 // kubeSystem is a request for the namespace kube-system.
 func (lw resourceListerWatcher) kubeSystem() *rest.Request {
-	return lw.client.Get().
+	return lw.get().
 		AbsPath("api", "v1", "namespaces", "kube-system").
 		SetHeader("Accept", metadataOnly).
 		MaxRetries(0) // the caller asks again

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 )
 
@@ -60,20 +61,25 @@ func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFa
 	if err != nil {
 		return nil, fmt.Errorf("client for dynamic listing and watching: %w", err)
 	}
-	if _, err := restClient(config, httpClient, statusCodecs()); err != nil {
+	httpClient = telling(httpClient)
+	client, err := restClient(config, httpClient, statusCodecs())
+	if err != nil {
 		return nil, fmt.Errorf("client for dynamic listing and watching: %w", err)
 	}
 	return &dynamicListerWatcherFactory{
 		config:       config,
-		httpClient:   telling(httpClient),
+		httpClient:   httpClient,
+		client:       client,
 		asksProtobuf: strings.Contains(asked, runtime.ContentTypeProtobuf),
 		watchLists:   newWatchListMemory(),
 	}, nil
 }
 
 type dynamicListerWatcherFactory struct {
-	config       *rest.Config
-	httpClient   *http.Client
+	config     *rest.Config
+	httpClient *http.Client
+	// client is for what is read off the wire. Its requests are given a rate limiter.
+	client       rest.Interface
 	asksProtobuf bool
 	watchLists   *watchListMemory
 }
@@ -83,19 +89,23 @@ func (f *dynamicListerWatcherFactory) ForResource(namespace string, gvr schema.G
 }
 
 func (f *dynamicListerWatcherFactory) ForResourceWithOptions(namespace string, gvr schema.GroupVersionResource, optionsFunc TweakListOptionsFunc) cache.ListerWatcher {
-	client, err := restClient(f.config, f.httpClient, statusCodecs())
-	if err != nil { // not possible: the factory has made one from them
-		panic(fmt.Sprintf("client for %v: %v", gvr, err))
+	limiter := f.decodingClient(nil).GetRateLimiter() // as client-go makes them
+	return resourceListerWatcher{server: f, limiter: limiter, namespace: namespace, resource: gvr}.tweaked(optionsFunc)
+}
+
+// decodingClient is a client for who wants lists and watches decoded. Limiter is its rate
+// limiter, nil for the one that config asks for.
+func (f *dynamicListerWatcherFactory) decodingClient(limiter flowcontrol.RateLimiter) rest.Interface {
+	config := f.config
+	if limiter != nil {
+		config = rest.CopyConfig(config)
+		config.RateLimiter = limiter
 	}
-	lw := resourceListerWatcher{server: f, client: client, namespace: namespace, resource: gvr}
-	lw.decoded = sync.OnceValue(func() rest.Interface {
-		client, err := restClient(f.config, f.httpClient, f.config.NegotiatedSerializer)
-		if err != nil {
-			panic(fmt.Sprintf("client for %v: %v", gvr, err))
-		}
-		return client
-	})
-	return lw.tweaked(optionsFunc)
+	client, err := restClient(config, f.httpClient, config.NegotiatedSerializer)
+	if err != nil { // not possible: the factory has made one from them
+		panic(fmt.Sprintf("client for decoded lists and watches: %v", err))
+	}
+	return client
 }
 
 // restClient is a client whose answers, where they are decoded, codecs decode.
@@ -118,9 +128,8 @@ var statusCodecs = sync.OnceValue(func() runtime.NegotiatedSerializer {
 // resourceListerWatcher lists and watches one resource of a server.
 type resourceListerWatcher struct {
 	server *dynamicListerWatcherFactory
-	client rest.Interface
-	// decoded is the client for who wants lists and watches decoded.
-	decoded   func() rest.Interface
+	// limiter is nil where config has none.
+	limiter   flowcontrol.RateLimiter
 	namespace string
 	resource  schema.GroupVersionResource
 	tweaks    []TweakListOptionsFunc
@@ -160,7 +169,7 @@ func (lw resourceListerWatcher) open(ctx context.Context, opts metav1.ListOption
 	if err != nil {
 		return nil, fmt.Errorf("options of a list of %v: %w", lw.resource.GroupResource(), err)
 	}
-	request := lw.client.Get().AbsPath(lw.path()...).SetHeader("Accept", accept)
+	request := lw.get().AbsPath(lw.path()...).SetHeader("Accept", accept)
 	if lw.server.config.DisableCompression {
 		// client-go's transport for plain HTTP asks for gzip all the same.
 		request.SetHeader("Accept-Encoding", "identity")
@@ -171,6 +180,11 @@ func (lw resourceListerWatcher) open(ctx context.Context, opts metav1.ListOption
 		}
 	}
 	return request.Stream(withHeading(ctx, head))
+}
+
+// get begins a request.
+func (lw resourceListerWatcher) get() *rest.Request {
+	return lw.server.client.Get().Throttle(lw.limiter)
 }
 
 // serverOf tells which server a ListerWatcher lists, by a comparable value; nil if it is
@@ -232,7 +246,7 @@ func (lw resourceListerWatcher) WatchWithContext(ctx context.Context, opts metav
 }
 
 func (lw resourceListerWatcher) dynamic() dynamic.ResourceInterface {
-	return dynamic.New(lw.decoded()).Resource(lw.resource).Namespace(lw.namespace)
+	return dynamic.New(lw.server.decodingClient(lw.limiter)).Resource(lw.resource).Namespace(lw.namespace)
 }
 
 // NewFilteredListerWatcher returns lw with options that optionsFunc has changed,

@@ -262,3 +262,35 @@ func TestFactoryRefusesANamespaceThatIsNone(t *testing.T) {
 		require.Empty(t, w.Requests())
 	})
 }
+
+// The QPS of the configuration is that of each ListerWatcher, whether its lists are decoded or
+// read off the wire.
+func TestEachListerWatcherHasTheQPSForItself(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(1)...)
+		config := w.Config()
+		config.QPS, config.Burst = 0.1, 1
+		factory, err := informer.NewDynamicListerWatcherFactory(config)
+		require.NoError(t, err)
+		one, other := factory.ForResource("", pods), factory.ForResource("", pods)
+		began := time.Now()
+		for _, lw := range []cache.ListerWatcher{one, other} {
+			_, err := lw.List(metav1.ListOptions{})
+			require.NoError(t, err)
+		}
+		require.Less(t, time.Since(began), time.Second)
+
+		i := follow(w, informer.InformerConfig{ListerWatcher: one, Handler: &recorder{}})
+		defer start(i.RunWithContext)()
+		time.Sleep(9 * time.Second)
+		require.False(t, i.HasSynced())
+		time.Sleep(2 * time.Second)
+		require.True(t, i.HasSynced())
+		_, err = other.List(metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Less(t, time.Since(began), 12*time.Second)
+		_, err = other.List(metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Greater(t, time.Since(began), 20*time.Second)
+	})
+}
