@@ -63,6 +63,9 @@ func askForSharedResourceVersion(resource schema.GroupVersionResource, opts Info
 	case config.Handler != nil || config.BatchHandler != nil:
 		return ask{}, &RequestError{Key: key, Err: errHandler}
 	}
+	if config.Transform == nil {
+		config.Transform = opts.ObjectTransform
+	}
 	newFunc := func() Informer { return informer.NewSharedResourceVersionInformer(key.String(), config) }
 	return ask{key: key, transform: transformOf(opts), newFunc: newFunc}, nil
 }

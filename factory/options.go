@@ -54,7 +54,8 @@ type InformerOptions struct {
 	// Cluster is the name of the cluster, any text; empty is a cluster as well.
 	Cluster string
 	// ObjectTransform is what newFunc gives to SetTransform; nil: nothing. The factory
-	// never calls it.
+	// never calls it. Of a SharedResourceVersionInformer, which has no newFunc, it is the
+	// Transform, unless the configuration has one.
 	ObjectTransform func(obj any) (any, error)
 	// TransformName is the identity of ObjectTransform, since functions have none: two
 	// transforms are the same if they have the same name, and one that has none is the

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
@@ -92,6 +93,38 @@ func TestTheLastReleaseEndsASharedInformer(t *testing.T) {
 			ends(t, one.Release(), "the release of one of two")
 			ends(t, other.Release(), "the last release")
 			require.Empty(t, f.Statuses())
+		}
+	})
+}
+
+// There is no newFunc that would apply the transform of the options: it is that of the handlers, if the configuration has
+// none of its own.
+func TestTransformOfASharedInformer(t *testing.T) {
+	label := func(value string) func(obj any) (any, error) {
+		return func(obj any) (any, error) {
+			obj.(metav1.Object).SetLabels(map[string]string{"by": value})
+			return obj, nil
+		}
+	}
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		create(t, s, pods, "one")
+		f := factory.New()
+		defer f.Shutdown()
+		own := sharedConfig(t, s)
+		own.Transform = label("configuration")
+		opts := factory.InformerOptions{ObjectTransform: label("options"), TransformName: "label"}
+		for want, config := range map[string]informer.InformerConfig{"options": sharedConfig(t, s), "configuration": own} {
+			lease, err := f.AcquireSharedResourceVersion(pods, opts, config)
+			require.NoError(t, err)
+			var by []string
+			_, err = lease.Informer.AddEventHandler(informer.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+				by = append(by, obj.(metav1.Object).GetLabels()["by"])
+			}})
+			require.NoError(t, err)
+			require.NoError(t, lease.Start())
+			require.True(t, f.WaitForCacheSync(nil))
+			require.Equal(t, []string{want}, by)
+			ends(t, lease.Release(), "the release")
 		}
 	})
 }
