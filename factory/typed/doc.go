@@ -49,8 +49,9 @@
 // in client-go: nothing is deleted that was not seen to be missing.
 //
 // A transform is called for each object that was decoded, in lists and watches, and
-// never for one of the store. It must return a runtime.Object with metadata. If it
-// takes the resource version or the UID away, each list is decoded.
+// never for one of the store. It must return a runtime.Object with metadata. Where it
+// fails, the list does, as in client-go; only client-go's watch-lists leave the object out.
+// If it takes the resource version or the UID away, each list is decoded.
 //
 // # Differences from client-go
 //
