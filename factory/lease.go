@@ -89,6 +89,7 @@ func (l *Lease[I]) StartWithContext(ctx context.Context) error {
 
 func (l *Lease[I]) start(s scope) error {
 	f := l.factory
+	f.noteStopped(l.life.key)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if l.released != nil {

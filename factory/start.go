@@ -37,6 +37,7 @@ func (f *Factory) StartWithContext(ctx context.Context) { f.startAll(contextScop
 // whoever has started it; the first stop channel counts. The error is ErrUnknown,
 // ErrStopped or ErrShutDown, by errors.Is.
 func (f *Factory) StartOne(key Key, stopCh <-chan struct{}) error {
+	f.noteStopped(key)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.lives[key]
