@@ -23,8 +23,18 @@ type Table struct {
 	generation uint64
 
 	// count is the number of keys. Invariant: it is the sum of the segments'
-	// counts. If it is 0, nothing below has memory.
+	// counts. If it is 0, the table holds nothing.
 	count int
+	*held
+	// key is scratch, for those who change the table.
+	key []byte
+	// last is the key that was added last. If the next one makes a stem of what the
+	// two have in common, it is given that: lists come in the order of their names.
+	last []byte
+}
+
+// held is what a table has its keys in.
+type held struct {
 	// depth is the number of bits of a hash that the directory tells apart, which
 	// has 2^depth places. Invariant: a segment of depth d has 2^(depth-d) of them,
 	// side by side, for the hashes that begin with the same d bits.
@@ -36,22 +46,20 @@ type Table struct {
 	entries pages
 	stems   stems
 	large   large
-	// key is scratch, for those who change the table.
-	key []byte
-	// last is the key that was added last. If the next one makes a stem of what the
-	// two have in common, it is given that: lists come in the order of their names.
-	last []byte
 }
+
+// nothing is held by all tables without keys, of which there may be many. It is read only.
+var nothing = &held{}
 
 // New returns an empty table.
 func New() *Table {
-	return &Table{hasher: newHasher()}
+	return &Table{hasher: newHasher(), held: nothing}
 }
 
 // NewAfter returns an empty table whose generations follow those of t, for use
 // in the place of t.
 func (t *Table) NewAfter() *Table {
-	return &Table{hasher: t.hasher, generation: t.generation}
+	return &Table{hasher: t.hasher, generation: t.generation, held: nothing}
 }
 
 // Len is the number of keys.
@@ -97,6 +105,9 @@ func (t *Table) SetBinary(key string, version *Binary, generation uint64) {
 func (t *Table) setHashed(hash uint64, key string, version *Binary, generation uint64) {
 	p, ok := t.find(hash, key)
 	if !ok {
+		if t.count == 0 {
+			t.held = &held{}
+		}
 		var buffer [entryMost]byte
 		t.stems.remember(t.count + 1)
 		written, kinds := t.appendVersion(t.appendKey(buffer[:0], key), version)
