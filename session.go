@@ -53,7 +53,7 @@ type session struct {
 }
 
 func (r *Reflector) newSession(into sink) *session {
-	s := &session{Reflector: r, into: into, policy: r.policy(), waits: newBackoff(r.Backoff)}
+	s := &session{Reflector: r, into: into, policy: r.policy()}
 	if source, ok := r.source.(wireSource); ok {
 		s.wire, s.form = source, r.wireForm()
 	}
@@ -159,6 +159,9 @@ func (s *session) listStep(ctx context.Context) error {
 func (s *session) goOn(ctx context.Context, err error) {
 	if s.next.Pause != listwatch.NoPause {
 		s.enter(PhaseBackoff)
+		if s.waits == nil {
+			s.waits = newBackoff(s.Backoff)
+		}
 		_ = sleep(ctx, s.waits.delay(listwatch.RetryAfter(err))) // who goes on sees that ctx has ended
 	}
 	s.state = s.next.State

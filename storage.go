@@ -39,7 +39,7 @@ type ResourceVersionStorage struct {
 
 // NewResourceVersionStorage returns an empty storage.
 func NewResourceVersionStorage() *ResourceVersionStorage {
-	return &ResourceVersionStorage{table: keytable.New(), unsettled: map[string]uint64{}}
+	return &ResourceVersionStorage{table: keytable.New()}
 }
 
 // Add stores the resource version of obj, an object or a
@@ -192,9 +192,12 @@ func (c *ResourceVersionStorage) settle(key string, returned bool) {
 	defer c.mu.Unlock()
 	if returned {
 		delete(c.unsettled, key)
-	} else {
-		c.unsettled[key] = c.table.Generation()
+		return
 	}
+	if c.unsettled == nil { // which hardly any storage needs
+		c.unsettled = map[string]uint64{}
+	}
+	c.unsettled[key] = c.table.Generation()
 }
 
 // editCount is the number of changes that others than an informer have made.

@@ -95,7 +95,8 @@ type Queue struct {
 	ready line
 	// parked holds the entries that will be tried again later, postponed ones included.
 	parked parkedHeap
-	// pending is the entry of a key that newer deltas of it are merged into.
+	// pending is the entry of a key that newer deltas of it are merged into. Both maps are
+	// made for the first entry.
 	pending map[string]*Entry
 	taken   map[string]*Entry
 	// bytes is the size of all objects in the queue. Invariant: it is what the queue
@@ -135,10 +136,9 @@ type Queue struct {
 	settled  func()
 	settling uint64
 
-	// changed is closed, and replaced, when something happens that a waiting
-	// Put or Take may wait for.
+	// changed is closed when something happens that a waiting Put or Take may wait for. It
+	// is nil while none waits.
 	changed chan struct{}
-	waiting bool
 }
 
 // New returns an empty queue.
@@ -163,13 +163,10 @@ func New(opts Options) *Queue {
 		synced:         opts.Synced,
 		order:          line{which: inOrder},
 		ready:          line{which: inReady},
-		pending:        map[string]*Entry{},
-		taken:          map[string]*Entry{},
 		ended:          true,
 		resumed:        opts.Resumed,
 		initial:        true,
 		observed:       opts.Resume,
-		changed:        make(chan struct{}),
 	}
 }
 
@@ -361,6 +358,9 @@ func (q *Queue) newEntryLocked(key string) *Entry {
 	e.Version, _ = q.versionLocked(key)
 	e.Deltas = e.room[:0]
 	q.order.pushBack(e)
+	if q.pending == nil {
+		q.pending, q.taken = map[string]*Entry{}, map[string]*Entry{}
+	}
 	q.pending[key] = e
 	if q.taken[key] != nil {
 		e.stage = blocked

@@ -76,8 +76,7 @@ func (q *Queue) claimLocked(ctx context.Context, d Delta) (granted bool) {
 // waitForLocked gives the lock up until granted is closed, something changed, or
 // the context ended.
 func (q *Queue) waitForLocked(ctx context.Context, granted <-chan struct{}) bool {
-	q.waiting = true
-	changed := q.changed
+	changed := q.changedLocked()
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	select {
@@ -104,8 +103,7 @@ func (q *Queue) grownLocked(bytes, reserved int64) {
 // waitLocked gives the lock up until something changed, the context ended or,
 // if it is positive, the timeout is over, which it reports.
 func (q *Queue) waitLocked(ctx context.Context, timeout time.Duration) (isOver bool) {
-	q.waiting = true
-	changed := q.changed
+	changed := q.changedLocked()
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	var expired <-chan time.Time
@@ -123,10 +121,16 @@ func (q *Queue) waitLocked(ctx context.Context, timeout time.Duration) (isOver b
 	return false
 }
 
-func (q *Queue) wakeLocked() {
-	if q.waiting {
-		close(q.changed)
+func (q *Queue) changedLocked() <-chan struct{} {
+	if q.changed == nil {
 		q.changed = make(chan struct{})
-		q.waiting = false
+	}
+	return q.changed
+}
+
+func (q *Queue) wakeLocked() {
+	if q.changed != nil {
+		close(q.changed)
+		q.changed = nil
 	}
 }
