@@ -42,7 +42,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		storage:   storage,
 		seed:      c.seed,
 		synced:    make(chan struct{}),
-		intake:    queueSink{refining: refining{transform: transfor}, report: r.fail, stored: store.List},
+		intake:    intake{refining: refining{transform: transfor}, report: r.fail, stored: store.List},
 	}
 	f.delivery = keyDelivery{flow: f, process: c.process, failing: passOver}
 	return flowController{f}

@@ -29,8 +29,7 @@ type flow struct {
 	seed func()
 	// checkpointer, if set, keeps what is acknowledged across restarts.
 	checkpointer *checkpointer
-	// intake is the sink's configuration; each run adds its queue.
-	intake queueSink
+	intake       intake
 
 	synced chan struct{}
 
@@ -140,8 +139,7 @@ func (f *flow) newestKnown() string {
 
 // sink is where the reflector puts what it reads.
 func (f *flow) sink(queue *deltaqueue.Queue) sink {
-	into := f.intake
-	into.queue = queue
+	into := queueSink{queue, &f.intake}
 	if f.checkpointer != nil {
 		return f.checkpointer.sink(into)
 	}

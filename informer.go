@@ -261,7 +261,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		workers:       config.Workers,
 		budget:        config.Budget,
 		synced:        make(chan struct{}),
-		intake:        queueSink{refining: refining{prune: paths, transform: transform}, extra: config.ExtraStore, report: r.fail},
+		intake:        intake{refining: refining{prune: paths, transform: transform}, extra: config.ExtraStore, report: r.fail},
 	}
 	if config.Checkpoint != nil {
 		i.checkpointer = newCheckpointer(config, r, config.Storage)

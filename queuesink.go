@@ -34,6 +34,11 @@ type ExtraStore interface {
 // queueSink is the delta queue as a sink.
 type queueSink struct {
 	queue *deltaqueue.Queue
+	*intake
+}
+
+// intake is what becomes of what is read, on its way into the queue.
+type intake struct {
 	// kind is what tombstones say that they are of.
 	kind metav1.TypeMeta
 	refining
@@ -81,20 +86,20 @@ func (s queueSink) put(ctx context.Context, event watch.EventType, it item) (boo
 
 // fill gives a delta memory of its own, and its object: as the consumer is to see
 // it, or, where nobody sees it before, as it came off the wire.
-func (s queueSink) fill(d *deltaqueue.Delta, it item) error {
+func (i *intake) fill(d *deltaqueue.Delta, it item) error {
 	if it.lent != nil {
-		raw, err := it.lent.copy(it, s.pool)
+		raw, err := it.lent.copy(it, i.pool)
 		if err != nil {
 			d.Key, d.Version = it.identity()
 			return it.unreadable(err)
 		}
 		d.Key, d.Version, d.Object, d.Bytes = raw.key, raw.version, raw, raw.size()
-		if s.extra == nil && it.lent.form.decode != nil {
+		if i.extra == nil && it.lent.form.decode != nil {
 			return nil
 		}
 		it = item{key: raw.key, place: raw.place, object: raw}
 	}
-	obj, err := s.refine(it.object)
+	obj, err := i.refine(it.object)
 	if err != nil {
 		return it.unreadable(err)
 	}
@@ -108,21 +113,21 @@ func (s queueSink) fill(d *deltaqueue.Delta, it item) error {
 }
 
 // tell tells the ExtraStore, if there is one.
-func (s queueSink) tell(change cache.DeltaType, key string, obj interface{}) {
-	if s.extra == nil {
+func (i *intake) tell(change cache.DeltaType, key string, obj interface{}) {
+	if i.extra == nil {
 		return
 	}
 	var err error
 	switch change {
 	case cache.Added:
-		err = storeError("Add", key, s.extra.Add(obj))
+		err = storeError("Add", key, i.extra.Add(obj))
 	case cache.Deleted:
-		err = storeError("Delete", key, s.extra.Delete(obj))
+		err = storeError("Delete", key, i.extra.Delete(obj))
 	default:
-		err = storeError("Update", key, s.extra.Update(obj))
+		err = storeError("Update", key, i.extra.Update(obj))
 	}
 	if err != nil {
-		s.report(err)
+		i.report(err)
 	}
 }
 
@@ -148,8 +153,8 @@ func (s queueSink) resync(ctx context.Context) error {
 	return nil
 }
 
-func (s queueSink) tombstone(key string, last keytable.Version) cache.DeletedFinalStateUnknown {
-	return tombstone(s.kind, key, last)
+func (i *intake) tombstone(key string, last keytable.Version) cache.DeletedFinalStateUnknown {
+	return tombstone(i.kind, key, last)
 }
 
 // queueGeneration is a generation that goes into the queue as it arrives.
