@@ -29,13 +29,18 @@ func telling(client *http.Client) *http.Client {
 		next = http.DefaultTransport
 	}
 	told := *client
-	told.Transport = headingTransport{next}
+	told.Transport = headingTransport{next, newFirstConnection()}
 	return &told
 }
 
-type headingTransport struct{ next http.RoundTripper }
+type headingTransport struct {
+	next  http.RoundTripper
+	first *firstConnection
+}
 
 func (t headingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = t.first.await(request)
+	defer t.first.over()
 	h, ok := request.Context().Value(headingKey{}).(*heading)
 	if !ok {
 		return t.next.RoundTrip(request)

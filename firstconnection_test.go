@@ -1,0 +1,120 @@
+package informer_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// Informers of one server that start together open one connection over HTTP/2, and not one
+// each of which all but one are closed.
+func TestInformersThatStartTogetherShareTheirFirstConnection(t *testing.T) {
+	bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
+		config, dials := countingDials(w.Config())
+		factory, err := informer.NewDynamicListerWatcherFactory(config)
+		require.NoError(t, err)
+		for range 5 {
+			i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorder{}})
+			defer start(i.RunWithContext)()
+			defer func() { require.True(t, i.HasSynced()) }()
+		}
+		time.Sleep(time.Minute)
+		require.EqualValues(t, 1, dials.Load())
+	})
+}
+
+// A first request that gets no connection holds the others up for a second at most, and one
+// that fails not at all.
+func TestAFirstConnectionThatIsNotMadeHoldsNobodyUpForLong(t *testing.T) {
+	for name, most := range map[string]time.Duration{"fails": 0, "hangs": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				config, over := w.Config(), make(chan struct{})
+				dial, dials := config.Dial, atomic.Int32{}
+				config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+					if dials.Add(1) > 1 {
+						return dial(ctx, network, address)
+					}
+					if name == "hangs" {
+						<-over
+					}
+					return nil, &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+				}
+				factory, err := informer.NewDynamicListerWatcherFactory(config)
+				require.NoError(t, err)
+				lw := cache.ToListerWatcherWithContext(factory.ForResource("", pods))
+				var first sync.WaitGroup
+				first.Go(func() { _, _ = lw.ListWithContext(t.Context(), metav1.ListOptions{}) })
+				synctest.Wait()
+				began := time.Now()
+				_, err = lw.ListWithContext(t.Context(), metav1.ListOptions{})
+				require.NoError(t, err)
+				require.Equal(t, most, time.Since(began))
+				close(over)
+				first.Wait()
+			})
+		})
+	}
+}
+
+// A transport that tells nothing of its connections holds the others up for a second at
+// most, however long it takes to answer.
+func TestATransportWithoutConnectionsHoldsNobodyUpForLong(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		config, asked := w.Config(), atomic.Int32{}
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(request *http.Request) (*http.Response, error) {
+				if asked.Add(1) == 1 {
+					<-request.Context().Done()
+					return nil, request.Context().Err()
+				}
+				return next.RoundTrip(request)
+			})
+		})
+		factory, err := informer.NewDynamicListerWatcherFactory(config)
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		lw := cache.ToListerWatcherWithContext(factory.ForResource("", pods))
+		failed := make(chan error, 1)
+		go func() {
+			_, err := lw.ListWithContext(ctx, metav1.ListOptions{})
+			failed <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		for range 2 {
+			_, err = lw.ListWithContext(t.Context(), metav1.ListOptions{})
+			require.NoError(t, err)
+		}
+		require.Equal(t, time.Second, time.Since(began))
+		cancel()
+		require.Error(t, <-failed)
+	})
+}
+
+// countingDials returns config with a Dial that counts.
+func countingDials(config *rest.Config) (*rest.Config, *atomic.Int32) {
+	dial, dials := config.Dial, &atomic.Int32{}
+	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dials.Add(1)
+		return dial(ctx, network, address)
+	}
+	return config, dials
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
