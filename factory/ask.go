@@ -74,12 +74,12 @@ func askForSharedResourceVersion(resource schema.GroupVersionResource, opts Info
 func (f *Factory) answer(a ask) (*life, Informer, error) {
 	f.noteStopped(a.key)
 	for {
-		l, ours := f.find(a)
-		if ours {
+		l, built := f.find(a)
+		if built == nil { // it is ours to build
 			i, err := f.build(l, a)
 			return l, i, err
 		}
-		<-l.built
+		<-built
 		if i, ok, err := f.join(l, a); ok {
 			return l, i, err
 		}
@@ -110,16 +110,19 @@ func (f *Factory) noteStopped(key Key) {
 	}
 }
 
-// find returns the life of a key. It is ours to build if there was none.
-func (f *Factory) find(a ask) (l *life, ours bool) {
+// find returns the life of a key, and what is closed when it is built; nil if there was no
+// life, and it is the caller's to build.
+func (f *Factory) find(a ask) (l *life, built <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if l := f.lives[a.key]; l != nil && !l.over() {
-		return l, false
+	if l := f.lives[a.key]; l != nil && l.stage == building {
+		return l, l.built
+	} else if l != nil && !l.over() {
+		return l, closed
 	}
 	l = newLife(a.key, a.transform)
 	f.lives[a.key] = l // in the place of one that is over, and ends by itself
-	return l, true
+	return l, nil
 }
 
 // join takes a life that others have built; ok is false if it is of no use.
@@ -156,6 +159,7 @@ func (f *Factory) build(l *life, a ask) (Informer, error) {
 			delete(f.lives, l.key)
 		}
 		close(l.built)
+		l.built = nil
 	}()
 	i := a.newFunc()
 	if isNil(i) {

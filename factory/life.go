@@ -24,12 +24,10 @@ const (
 type life struct {
 	key       Key
 	transform Transform
-	// built is closed when newFunc has returned, or panicked.
-	built chan struct{}
 	// done is closed when the life is ended.
 	done chan struct{}
 	// claim is what its informer is claimed by while it runs; nil where nobody else can run
-	// it. It is set before built is closed.
+	// it. It is set while the stage is building.
 	claim claims.Identity
 	// trouble is what the informer's watch error handler was told.
 	trouble trouble
@@ -37,6 +35,8 @@ type life struct {
 	// The rest is guarded by the factory's lock.
 
 	stage stage
+	// built is closed when newFunc has returned, or panicked; nil from then on.
+	built chan struct{}
 	// informer is there from idle to running, so that what has ended holds no objects.
 	informer Informer
 	// synced is closed when it has synced; nil while the stage is building.
