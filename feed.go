@@ -51,11 +51,10 @@ type wireFeed struct {
 	*session
 	body   *stream
 	reader wire.WatchReader
-	event  wire.Event
 }
 
 // watchBuffer is what a watch holds while it waits. It grows with what comes.
-const watchBuffer = 512
+const watchBuffer = 128
 
 func (s *session) openFeed(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed, error) {
 	if s.shared != nil {
@@ -100,20 +99,22 @@ func (f *wireFeed) next(ctx context.Context, to *change) error {
 //
 //go:noinline
 func (f *wireFeed) forget(to *change) {
-	*to, f.event, f.lent.Item = change{}, wire.Event{}, wire.Item{}
+	*to = change{}
+	if f.lent != nil {
+		f.lent.Item = wire.Item{}
+	}
 }
 
 // read reads an event of which something has come.
 func (f *wireFeed) read(ctx context.Context, to *change) error {
-	var err error
-	f.event, err = f.reader.Next()
+	event, err := f.reader.Next()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
 		return f.failed(err, to)
 	default:
-		return f.tell(to)
+		return f.tell(&event, to)
 	}
 }
 
@@ -132,19 +133,19 @@ func (f *wireFeed) failed(err error, to *change) error {
 }
 
 // tell makes a change of the event that the reader lends.
-func (f *wireFeed) tell(to *change) error {
-	*to = change{event: f.event.Type}
-	switch f.event.Type {
+func (f *wireFeed) tell(event *wire.Event, to *change) error {
+	*to = change{event: event.Type}
+	switch event.Type {
 	case watch.Error:
-		status, err := f.event.Status()
+		status, err := event.Status()
 		if err != nil {
 			return bodyError(true, err)
 		}
 		return apierrors.FromObject(status)
 	case watch.Bookmark:
-		to.bookmark, to.initialEnd = string(f.event.ResourceVersion), f.event.InitialEventsEnd
+		to.bookmark, to.initialEnd = string(event.ResourceVersion), event.InitialEventsEnd
 	default:
-		to.it, to.unreadable = f.readLent(f.event.Item, metav1.TypeMeta{}, place{})
+		to.it, to.unreadable = f.readLent(event.Item, metav1.TypeMeta{}, place{})
 	}
 	return nil
 }

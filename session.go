@@ -38,8 +38,8 @@ type session struct {
 	opened feed
 	// watchDue is when the watch under way is to end.
 	watchDue time.Time
-	// lent and key are what the item under way lends.
-	lent   lentObject
+	// lent and key are what the item under way lends; nil before the first.
+	lent   *lentObject
 	key    []byte
 	resync *time.Timer
 	// floor is the newest resource version known before the session, until it has
@@ -83,7 +83,7 @@ func (s *session) abandon() {
 // has no use for.
 func (s *session) forgetLent() {
 	clear(s.lists[:])
-	s.key, s.lent = nil, lentObject{last: s.lent.last}
+	s.key, s.lent = nil, nil
 }
 
 func (s *session) closeOpened() {

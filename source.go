@@ -215,8 +215,11 @@ func lose(err error, each read) error {
 // readLent is read for an object that a wire reader lends. Listed is what the
 // list says of its items.
 func (s *session) readLent(encoded wire.Item, listed metav1.TypeMeta, at place) (item, error) {
-	lent := &s.lent
-	lent.Item, lent.listed, lent.form = encoded, listed, &s.form
+	if s.lent == nil {
+		s.lent = &lentObject{form: &s.form}
+	}
+	lent := s.lent
+	lent.Item, lent.listed = encoded, listed
 	if len(encoded.Namespace) > 0 {
 		s.key = append(append(append(s.key[:0], encoded.Namespace...), '/'), encoded.Name...)
 	} else {

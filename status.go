@@ -137,7 +137,12 @@ type progress struct {
 	handling trouble
 	// reading is how everything else does.
 	reading trouble
-	status  Status // Phase, ListMode, Fallback, Skipped, Stale, LastContact and CheckpointTime only
+	// The rest is told as it is in Status.
+	phase                       Phase
+	listMode                    ListMode
+	fallback                    error
+	skippedItems, staleEvents   int64
+	lastContact, checkpointTime time.Time
 }
 
 // trouble is a row of failures, none if err is nil.
@@ -158,20 +163,20 @@ func (t *trouble) add(err error) {
 func (p *progress) use(mode ListMode, fallback error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status.ListMode, p.status.Fallback = mode, fallback
+	p.listMode, p.fallback = mode, fallback
 }
 
 func (p *progress) enter(phase Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status.Phase = phase
+	p.phase = phase
 }
 
 // contact notes that the server answered.
 func (p *progress) contact() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status.LastContact = time.Now()
+	p.lastContact = time.Now()
 }
 
 func (p *progress) succeeded() {
@@ -216,20 +221,20 @@ func (p *progress) handlingFailed(err error) {
 func (p *progress) skipped() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status.Skipped++
+	p.skippedItems++
 }
 
 // checkpointed notes that the checkpoint was saved.
 func (p *progress) checkpointed(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status.CheckpointTime = at
+	p.checkpointTime = at
 }
 
 func (p *progress) stale() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.status.Stale++
+	p.staleEvents++
 }
 
 func (p *progress) reached(resourceVersion string) {
@@ -251,7 +256,16 @@ func (p *progress) snapshot() Status {
 	if p.handling.err != nil && !p.handling.last.Before(newest.last) {
 		newest = p.handling
 	}
-	s := p.status
-	s.LastError, s.LastErrorTime, s.FailingSince = newest.err, newest.last, newest.since
-	return s
+	return Status{
+		Phase:          p.phase,
+		ListMode:       p.listMode,
+		Fallback:       p.fallback,
+		Skipped:        p.skippedItems,
+		Stale:          p.staleEvents,
+		LastContact:    p.lastContact,
+		CheckpointTime: p.checkpointTime,
+		LastError:      newest.err,
+		LastErrorTime:  newest.last,
+		FailingSince:   newest.since,
+	}
 }

@@ -39,7 +39,8 @@ type stream struct {
 	// patience is how long a read may wait, a time.Duration.
 	patience atomic.Int64
 	arrived  func()
-	// list is the list under way that the body is of; nil for a watch.
+	// list is the list under way that the body is of; nil for a watch, and when it has become
+	// one.
 	list   *budget.List
 	timer  *time.Timer
 	ctx    context.Context
@@ -94,6 +95,9 @@ func (b *stream) reason(err error) error {
 }
 
 func (b *stream) Read(p []byte) (int, error) {
+	if b.list.Over() {
+		b.list = nil
+	}
 	b.list.Waits()
 	b.waits()
 	n, err := b.ReadCloser.Read(p)

@@ -69,7 +69,7 @@ func (l *List) begin(key any) (granted <-chan struct{}) {
 
 // Waits notes that all was read that has come, until GoesOn.
 func (l *List) Waits() {
-	if l == nil || l.over.Load() {
+	if l.Over() {
 		return
 	}
 	l.budget.mu.Lock()
@@ -80,7 +80,7 @@ func (l *List) Waits() {
 // GoesOn notes that something has come, and waits for the list's turn if it has let
 // others go before it. The error is that of ctx.
 func (l *List) GoesOn(ctx context.Context) error {
-	if l == nil || l.over.Load() {
+	if l.Over() {
 		return nil
 	}
 	return l.await(ctx, l.goOn())
@@ -118,6 +118,9 @@ func (l *List) await(ctx context.Context, granted <-chan struct{}) error {
 	}
 	return nil
 }
+
+// Over reports whether the list has ended: nothing is to be noted of it any more.
+func (l *List) Over() bool { return l == nil || l.over.Load() }
 
 // End gives back what the list has taken. A second one changes nothing.
 func (l *List) End() {
