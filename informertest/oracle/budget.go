@@ -6,8 +6,9 @@ func memoryBound() Validator {
 	return Validator{
 		Name: "memory",
 		Doc: "What is queued is within its budget, but for one object of each informer that shares it. " +
-			"A run that has stopped, and shares it with nobody, has given back all.",
-		Check: checkMemory,
+			"A run that has stopped, and shares it with nobody, has given back all. " +
+			"The keys that are said to wait are no fewer than those that the handler is called with, and none when all has settled.",
+		Check: func(h *History) []*Violation { return append(checkMemory(h), checkWaiting(h)...) },
 	}
 }
 
@@ -42,4 +43,65 @@ func (h *History) overdrawn(s sample) string {
 		return ""
 	}
 	return fmt.Sprintf("%d bytes are queued, %d may be: the limit is %d, the largest object has %d, informers: %d", s.bytes, most, s.limit, s.largest, h.options.Informers)
+}
+
+// checkWaiting checks how many keys are said to wait. Several questions may be asked at
+// the same time: what counts is what was there since the first of them.
+func checkWaiting(h *History) []*Violation {
+	var found []*Violation
+	m := newMemory(h)
+	settled, questions := never, 0
+	var with map[int]call // under way since the question
+	for n, r := range h.records {
+		switch w := r.what.(type) {
+		case rest:
+			settled = n
+		case asked:
+			if questions++; questions == 1 {
+				with = m.underWay()
+			}
+		case answer:
+			delete(with, w.number)
+			settled = never
+		case halt:
+			clear(with)
+			settled = never
+		case waiting:
+			questions--
+			if reason, from := h.miscounted(w, with, settled, n); reason != "" && m.running {
+				found = append(found, h.violation("memory", "", reason, from, n))
+			}
+		case Write, restoration, Run, listed, call:
+			settled = never
+		}
+		m.step(n)
+	}
+	return found
+}
+
+// underWay are the calls of the handler that have not returned, by number.
+func (m *memory) underWay() map[int]call {
+	calls := map[int]call{}
+	for number := range m.under {
+		calls[number] = m.h.calls[number]
+	}
+	return calls
+}
+
+// miscounted is why so many keys can not wait, if so, and the record since when.
+func (h *History) miscounted(w waiting, with map[int]call, settled, n int) (reason string, from int) {
+	keys := map[string]struct{}{}
+	from = n
+	for _, c := range with {
+		for _, e := range c.events {
+			keys[e.Key] = struct{}{}
+		}
+	}
+	switch {
+	case w.keys < len(keys):
+		return fmt.Sprintf("%d keys are said to wait, and the handler is called with %d", w.keys, len(keys)), from
+	case settled != never && w.keys > 0:
+		return fmt.Sprintf("%d keys are said to wait, and all has settled", w.keys), settled
+	}
+	return "", from
 }

@@ -11,7 +11,7 @@ func bookmarkable() Validator {
 		Doc: "Up to the version that the informer's status claims, which bookmarks move on as well, everything is acknowledged: " +
 			"the newest state of each object, or its deletion if it was ever told.",
 		Check: func(h *History) []*Violation {
-			if h.options.Unreadable {
+			if h.options.Unreadable || h.options.Overtaken {
 				return nil
 			}
 			return checkClaims("bookmarkable", h, func(what any) (version string, ok bool) {

@@ -32,6 +32,11 @@ type Options struct {
 	// anything of the order of versions that Compare has an error for: an old state is
 	// no violation there.
 	Disorder bool
+	// Overtaken says that an event may come after a newer one, through a broken proxy. Who
+	// has the newer one can not know of the older, which the end of the connection may
+	// lose, and so neither its status, nor where it goes on from, nor a checkpoint says
+	// anything of what is acknowledged.
+	Overtaken bool
 	// StaleLists says that a list may be older than the request for it, as that of a
 	// replica that lags behind. The first list need not show all that existed when the
 	// run began then.
@@ -277,6 +282,15 @@ func (o *Oracle) Claimed(source, rv string) { o.recordAlive(claim{source, rv}) }
 // of the largest object that can be in it. After Stopped(false), a budget that is not
 // shared is to be given back.
 func (o *Oracle) Queued(bytes, limit, largest int64) { o.recordAlive(sample{bytes, limit, largest}) }
+
+// Waiting records how many keys have something that is not acknowledged, as ask says when it asks the
+// informer: those that wait for the handler, and those that are with it. Calls may begin and
+// return meanwhile.
+func (o *Oracle) Waiting(ask func() int) {
+	o.recordAlive(asked{})
+	keys := ask()
+	o.recordAlive(waiting{keys})
+}
 
 // Settled records that there are no faults and all is quiet: the handler was told of
 // everything that it will be told of. After a restore that takes a list: a watch may go

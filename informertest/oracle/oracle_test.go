@@ -412,6 +412,18 @@ var cases = []struct {
 	wrong:  "queued 1201 1000 100",
 	broken: "memory", shown: "informers: 2",
 }, {
+	name:   "does not count what the handler has",
+	both:   "start \n created a A 1 \n created b B 2 \n waiting 2 \n add a A 1 & add b B 2 : x \n waiting 3 \n waiting 0 x \n waiting 0 \n updated a A 3 \n update a A 3 : y \n",
+	right:  "waiting 1 \n end y nil \n waiting 0",
+	wrong:  "waiting 0",
+	broken: "memory", shown: "0 keys are said to wait, and the handler is called with 1",
+}, {
+	name:   "counts what it has told for ever",
+	both:   "start \n created a A 1 \n waiting 1 \n add a A 1 \n waiting 1 \n settled \n waiting 0 \n",
+	right:  "updated a A 2 \n waiting 1 \n update a A 2 \n settled \n waiting 0 \n stop \n waiting 1",
+	wrong:  "waiting 1",
+	broken: "memory", shown: "1 keys are said to wait, and all has settled",
+}, {
 	name:   "stored before it is acknowledged",
 	both:   "start \n created a A 1 \n stored a \n add a A 1 \n updated a A 2 \n update a A 2 : error\n",
 	right:  "stored a 1 \n update a A 2 \n stored a 2",
@@ -460,6 +472,15 @@ func TestValidators(t *testing.T) {
 		require.True(t, caught[v.Name], "no history is wrong for %s", v.Name)
 		require.NotEmpty(t, v.Doc)
 	}
+}
+
+// Where an event may come after a newer one, no version says that it was acknowledged.
+func TestOvertakenEventsAreClaimedByNobody(t *testing.T) {
+	const text = "start \n created a A 1 \n created b B 2 \n add b B 2 \n status 2 \n checkpoint 2 \n stop \n start resumed=2 known=b/2 \n add a A 1 \n settled a/1 b/2"
+	require.Equal(t, []string{"resumable", "bookmarkable"}, guarantees(play(t, oracle.Options{}, text).Check()))
+	require.NoError(t, play(t, oracle.Options{Overtaken: true}, text).Check())
+	lost := strings.Replace(text, "add a A 1 \n settled a/1", "settled", 1)
+	require.Equal(t, []string{"reliable", "equal"}, guarantees(play(t, oracle.Options{Overtaken: true}, lost).Check()))
 }
 
 // Whatever the goroutines of a program whose death is only played go on to do, it is not recorded.

@@ -34,6 +34,8 @@ var blames = map[bug][]string{
 	keepsStale:   {"equal"},
 	parallel:     {"ordered", "equal", "no-false-delete", "unique", "reliable", "bookmarkable", "resumable", "synced", "initial-list"},
 	scatters:     {"ordered"},
+	undercounts:  {"memory"},
+	overcounts:   {"memory"},
 }
 
 var errFull = errors.New("full")
@@ -63,6 +65,7 @@ func drive(t *rapid.T, b bug) (*oracle.Oracle, *toyInformer) {
 		func() { i.finishOne(t, nil) },
 		func() { i.finishOne(t, []error{errFull, oracle.ErrPanic}[rapid.IntRange(0, 1).Draw(t, "error")]) },
 		i.look, i.status, i.save,
+		func() { i.count(false) },
 		i.settle,
 		func() { i.restart(t) },
 		s.save,

@@ -13,8 +13,8 @@ import (
 // record is one thing that happened. It does not change.
 type record struct {
 	at time.Duration // since the Oracle was made
-	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, rest,
-	// surrender, look or shelved.
+	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, asked,
+	// waiting, rest, surrender, look or shelved.
 	what any
 }
 
@@ -28,7 +28,10 @@ type (
 	listed struct{}
 	claim  struct{ source, version string }
 	sample struct{ bytes, limit, largest int64 }
-	rest   struct{ stored map[string]string }
+	// asked is the question how many keys wait, and waiting its answer.
+	asked   struct{}
+	waiting struct{ keys int }
+	rest    struct{ stored map[string]string }
 	// surrender is an event that is not tried again.
 	surrender struct{ key string }
 	// look is at a kept object that has changed, shelved at what the store holds of a key.
@@ -132,6 +135,10 @@ func describe(what any, key string) string {
 		return fmt.Sprintf("%s claims all up to version %s", w.source, w.version)
 	case sample:
 		return fmt.Sprintf("%d bytes queued of %d, largest object %d", w.bytes, w.limit, w.largest)
+	case asked:
+		return "asked how many keys wait"
+	case waiting:
+		return fmt.Sprintf("%d keys are said to wait", w.keys)
 	case rest:
 		return "settled" + w.of(key)
 	case surrender:

@@ -15,9 +15,9 @@ func checkResumable(h *History) []*Violation {
 	found := checkClaims("resumable", h, func(what any) (version string, ok bool) {
 		switch w := what.(type) {
 		case claim:
-			return w.version, w.source == FromCheckpoint
+			return w.version, w.source == FromCheckpoint && !h.options.Overtaken
 		case Run:
-			return w.Resumed, !h.options.Unreadable
+			return w.Resumed, !h.options.Unreadable && !h.options.Overtaken
 		}
 		return "", false
 	})
@@ -31,7 +31,7 @@ func checkLeft(h *History) []*Violation {
 	for n, r := range h.records {
 		if run, ok := r.what.(Run); ok && run.Known != nil {
 			to, resumes := 0, false
-			if run.Resumed != "" && !h.options.Unreadable {
+			if run.Resumed != "" && !h.options.Unreadable && !h.options.Overtaken {
 				to, resumes = m.judged(run.Resumed, n)
 			}
 			for key := range h.keys {

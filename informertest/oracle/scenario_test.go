@@ -83,6 +83,13 @@ func (s *scenario) step(line string, f []string) {
 		o.Claimed(f[0], f[1])
 	case "queued":
 		o.Queued(s.number(f[1]), s.number(f[2]), s.number(f[3]))
+	case "waiting": // N, and the call that returns meanwhile
+		o.Waiting(func() int {
+			for _, name := range f[2:] {
+				s.open[name](nil)
+			}
+			return int(s.number(f[1]))
+		})
 	case "stored":
 		o.Stored(f[1], strings.Join(f[2:], ""))
 	case "gave-up":

@@ -122,6 +122,8 @@ const (
 	forgetsSweep bug = "does not delete what a list does not show"
 	keepsStale   bug = "stores something else"
 	parallel     bug = "calls the handler for a key that it is busy with"
+	undercounts  bug = "does not count what the handler has"
+	overcounts   bug = "counts what it has told for ever"
 	scatters     bug = "tries a part of a batch that failed"
 )
 
@@ -519,6 +521,25 @@ func (i *toyInformer) tell(e oracle.Event) {
 	i.oracle.Told(e)(nil)
 }
 
+// count says how many keys wait.
+func (i *toyInformer) count(settled bool) {
+	keys, with := map[string]bool{}, map[string]bool{}
+	for _, item := range i.waiting() {
+		keys[item.key] = true
+	}
+	for key := range i.busy {
+		with[key] = true
+		if i.bug == undercounts {
+			delete(keys, key)
+		}
+	}
+	if i.bug == overcounts && len(i.hand) > 0 {
+		keys["another"] = true
+	}
+	i.shown = i.shown || len(keys) < len(with) || settled && len(keys) > 0
+	i.oracle.Waiting(func() int { return len(keys) })
+}
+
 // resume is the write up to which all is acknowledged; -1: not known.
 func (i *toyInformer) resume() int {
 	resume := i.position
@@ -626,6 +647,7 @@ func (i *toyInformer) settle() {
 				}
 			}
 			i.oracle.Settled(stored)
+			i.count(true)
 			return
 		}
 	}

@@ -119,6 +119,7 @@ func (p *player) settle(ctx context.Context, d time.Duration) error {
 		stored = p.subject.Stored()
 	}
 	p.oracle.Settled(stored)
+	p.run.sampleWaiting()
 	p.kept.show(p.oracle)
 	if p.subject.Idle == nil {
 		return nil

@@ -120,7 +120,9 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 			case s.Checkpoint == nil:
 				return run, nil
 			}
-			err := addCheckpoint(&run, s.Checkpoint)
+			// Into a storage that has something, nothing is loaded, nor by an informer that has run.
+			empty := len(run.Known) == 0 && i.Status().ResourceVersion == ""
+			err := addCheckpoint(&run, s.Checkpoint, empty)
 			if run.Resumed == "" { // what an earlier run of it knows is enough
 				run.Resumed = i.Status().ResourceVersion
 			}
@@ -129,6 +131,7 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 		ResourceVersion: func() string { return i.Status().ResourceVersion },
 		Stored:          func() map[string]string { return maps.Collect(s.Storage.All()) },
 		Memory:          func() (int64, int64) { return budget.InUse(), budget.Limit() },
+		Waiting:         func() int { return i.Status().Queued },
 		Idle: func(complete bool) error {
 			return errors.Join(idle(i.Status(), s.Storage.Len()), whole(complete, i.Status(), i.LastSyncResourceVersion()))
 		},
@@ -191,8 +194,8 @@ func passedOver(err error) (string, bool) {
 	return "", false
 }
 
-// addCheckpoint adds to a run what a checkpoint has.
-func addCheckpoint(run *oracle.Run, store informer.CheckpointStore) error {
+// addCheckpoint adds to a run the version of a checkpoint, and, if it is loaded, what is known.
+func addCheckpoint(run *oracle.Run, store informer.CheckpointStore, load bool) error {
 	content, err := store.Load(context.Background())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -210,7 +213,7 @@ func addCheckpoint(run *oracle.Run, store informer.CheckpointStore) error {
 		if err != nil {
 			return fmt.Errorf("reading the checkpoint: %w", err)
 		}
-		if _, filled := run.Known[key]; !filled {
+		if load {
 			run.Known[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
 		}
 	}

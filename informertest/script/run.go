@@ -101,11 +101,18 @@ func (r *run) sample() {
 		}
 	}
 	r.sampleMemory()
+	r.sampleWaiting()
 }
 
 func (r *run) sampleMemory() {
 	if r.subject.Memory != nil {
 		inUse, limit := r.subject.Memory()
 		r.oracle.Queued(inUse, limit, largest)
+	}
+}
+
+func (r *run) sampleWaiting() {
+	if r.subject.Waiting != nil {
+		r.oracle.Waiting(r.subject.Waiting)
 	}
 }

@@ -91,8 +91,10 @@ func (s *Script) parseFault(text string) (action, error) {
 	switch effect {
 	case "lag":
 		s.judging.StaleLists = true
-	case "repeat", "swap":
+	case "repeat":
 		s.judging.Disorder = true
+	case "swap":
+		s.judging.Disorder, s.judging.Overtaken = true, true
 	case "garbage", "oversize":
 		s.judging.Unreadable = true
 	case "mistyped":

@@ -232,6 +232,17 @@ settle`
 	require.ErrorContains(t, result.Err(), "resumable")
 }
 
+// What could not be saved is known all the same to who goes on in the same process.
+func TestStartedAgainAfterAFullDisk(t *testing.T) {
+	for _, again := range []string{"start again", "start"} {
+		s := parse(t, "server versions=opaque\ninformer checkpoint=on interval=30s\nfill 3\nstart\nwait 1m\nfull 1\ndelete ns0/pod-0\nwait 5s\nstop\n"+
+			again+"\nsettle\nstop\nstart new\nsettle")
+		result, err := play(t, s, script.Ours)
+		require.NoError(t, err)
+		require.NoError(t, result.Err(), again)
+	}
+}
+
 // onlyFirst pretends to save; it saves what is saved in the first half minute.
 type onlyFirst struct {
 	informer.CheckpointStore
@@ -263,6 +274,9 @@ func TestAnUntidyInformer(t *testing.T) {
 		},
 		"memory: 7 bytes are queued, and the run has stopped": func(_ *script.Setup, subject *script.Subject) {
 			subject.Memory = func() (int64, int64) { return 7, 10 }
+		},
+		"memory: 1 keys are said to wait, and all has settled": func(_ *script.Setup, subject *script.Subject) {
+			subject.Waiting = func() int { return 1 }
 		},
 		"stored: ": func(setup *script.Setup, _ *script.Subject) {
 			stored := setup.Stored
@@ -304,6 +318,24 @@ func TestAnUntidyInformer(t *testing.T) {
 				require.ErrorContains(t, result.Err(), name)
 			}
 		})
+	}
+}
+
+// What an informer says of how much waits is compared with the calls under way.
+func TestAnInformerThatDoesNotCountWhatTheHandlerHas(t *testing.T) {
+	s := parse(t, "fill 3\nstart\nwait 1m\nhold\nupdate ns0/pod-0\nwait 1m\nrelease\nsettle")
+	result, err := play(t, s, script.Ours)
+	require.NoError(t, err)
+	require.NoError(t, result.Err())
+	result, err = play(t, s, func(setup script.Setup) (*script.Subject, error) {
+		subject, err := script.Ours(setup)
+		subject.Waiting = func() int { return 0 }
+		return subject, err
+	})
+	require.NoError(t, err)
+	require.ErrorContains(t, result.Err(), "memory: 0 keys are said to wait, and the handler is called with 1")
+	for _, v := range result.Violations {
+		require.Equal(t, "memory", v.Guarantee)
 	}
 }
 
