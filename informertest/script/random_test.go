@@ -146,7 +146,7 @@ func TestRandomScripts(t *testing.T) {
 
 // TestSharedScenarios plays them with a shared informer, for which the oracle's judgement counts, and not how many requests
 // a script expects. Nor does a server that has forgotten make each handler list: another may have the watch that it needs.
-// So what a handler has passed over stays so.
+// So what a handler has passed over stays so until it starts again, as in the variants of the two that are left out.
 func TestSharedScenarios(t *testing.T) {
 	survivePanics(t)
 	for _, s := range readScenarios(t) {
