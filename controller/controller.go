@@ -107,6 +107,9 @@ func (c *Controller) Run(stopCh <-chan struct{}) {
 // after everything that it has started, a Backgrounder included: see StopTimeout. With a
 // store, what is queued then is still processed, but what failed is not tried again.
 //
+// An informer that others run may be stopped by them before: then Log is told, as a warning,
+// and Run still waits for ctx.
+//
 // A Run beside a running one reports informer.ErrAlreadyRunning and returns. So does one
 // that can not begin, because the informer of the Resource has stopped before for
 // instance: to utilruntime.HandleError, and Log.

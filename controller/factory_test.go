@@ -1,6 +1,9 @@
 package controller_test
 
 import (
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -107,4 +110,38 @@ func TestAnInformerOfAFactoryThatAControllerRuns(t *testing.T) {
 		f.Shutdown()
 		require.True(w, second.IsStopped())
 	})
+}
+
+// An informer that its factory stops under a controller can not be started again. The controller says so, and waits to
+// be stopped.
+func TestAnInformerIsStoppedUnderItsController(t *testing.T) {
+	const said = "the informer was stopped: its controller is told nothing more"
+	for _, synced := range []bool{true, false} {
+		t.Run(fmt.Sprintf("synced=%v", synced), func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.create("a/1")
+				if !synced {
+					w.down.Lock()
+					defer w.down.Unlock()
+				}
+				f := factory.New()
+				lease, err := f.Acquire(pods, factory.InformerOptions{}, w.shared)
+				require.NoError(w, err)
+				require.NoError(w, lease.Start())
+				var x target
+				log := newJournal()
+				c := &controller.Controller{Resource: x.of(lease.Informer), Log: log}
+				stop := start(c)
+				time.Sleep(time.Minute)
+				require.Equal(w, synced, c.HasSynced())
+				require.NotContains(w, log.String(), said)
+				<-lease.Release()
+				time.Sleep(time.Minute)
+				require.Equal(w, 1, strings.Count(log.String(), said), log.String())
+				c.RunWithContext(w.Context())
+				require.ErrorIs(w, errors.Join(w.reported.all()...), informer.ErrAlreadyRunning, "it has ended before its time")
+				stop()
+			})
+		})
+	}
 }

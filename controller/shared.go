@@ -61,7 +61,7 @@ func (s *shared) run(ctx context.Context, synced func()) error {
 		for range s.workers {
 			s.hire(ctx)
 		}
-		<-ctx.Done()
+		s.awaitStop(ctx, registration)
 	}
 	err = s.leave(registration)
 	release()
@@ -78,9 +78,25 @@ func (s *shared) isSynced(ctx context.Context, registration cache.ResourceEventH
 	synced := registration.HasSyncedChecker()
 	select {
 	case <-synced.Done():
+	case <-noMoreCalls(registration):
+		s.awaitStop(ctx, registration)
 	case <-ctx.Done():
 	}
 	return cache.IsDone(synced)
+}
+
+// awaitStop waits until the controller is to stop. Others who run the informer may stop that
+// before.
+func (s *shared) awaitStop(ctx context.Context, registration cache.ResourceEventHandlerRegistration) {
+	select {
+	case <-ctx.Done():
+	case <-noMoreCalls(registration):
+		if ctx.Err() == nil {
+			s.calls.log.Warn("the informer was stopped: its controller is told nothing more, and waits to be stopped as well",
+				"resource", fmt.Sprintf("%T", s.calls.resource))
+		}
+		<-ctx.Done()
+	}
 }
 
 // leave takes the handler off the informer, and waits until it is called no more.
@@ -88,8 +104,17 @@ func (s *shared) leave(registration cache.ResourceEventHandlerRegistration) erro
 	if err := s.informer.RemoveEventHandler(registration); err != nil {
 		return fmt.Errorf("removing the event handler: %w", err)
 	}
+	if ended := noMoreCalls(registration); ended != nil {
+		<-ended
+	}
+	return nil
+}
+
+// noMoreCalls is closed when the handler is called no more; nil if the informer does not
+// tell.
+func noMoreCalls(registration cache.ResourceEventHandlerRegistration) <-chan struct{} {
 	if r, ok := registration.(interface{ ShutdownChan() <-chan struct{} }); ok {
-		<-r.ShutdownChan()
+		return r.ShutdownChan()
 	}
 	return nil
 }
