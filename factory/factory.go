@@ -36,7 +36,7 @@ func NewSharedInformerFactory() InformerFactory { return New() }
 
 // Factory is a registry of shared informers of any kind. It is safe for
 // concurrent use, and none of its functions waits for a server, or calls anything
-// with a lock held.
+// with a lock held. New makes one; the zero value is none.
 type Factory struct {
 	mu sync.Mutex
 	// lives has the informers by key. What has ended stays, if nobody has told the
