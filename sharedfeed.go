@@ -63,15 +63,20 @@ func (s *session) compareToShown(listed string) {
 // follow shares what follows a resource version.
 func (f *sharedFeed) follow(ctx context.Context, resourceVersion string) (err error) {
 	f.tap, err = f.shared.Follow(ctx, resourceVersion, func() (fanout.Watch[sharedEvent], error) {
-		opts := f.opts
-		opts.ResourceVersion = resourceVersion
-		w, err := f.openSharedWatch(ctx, opts, f.quiet.limit)
-		if err != nil {
-			return nil, err
-		}
-		return w, w.outlive(ctx)
+		return f.openFrom(ctx, resourceVersion)
 	})
 	return err
+}
+
+// openFrom opens a watch for others as well.
+func (f *sharedFeed) openFrom(ctx context.Context, resourceVersion string) (fanout.Watch[sharedEvent], error) {
+	opts := f.opts
+	opts.ResourceVersion = resourceVersion
+	w, err := f.openSharedWatch(ctx, opts, f.quiet.limit)
+	if err != nil {
+		return nil, err
+	}
+	return w, w.outlive(ctx)
 }
 
 func (f *sharedFeed) expect(patience time.Duration) {
@@ -140,11 +145,12 @@ func (f *sharedFeed) nextInitial(ctx context.Context, to *change) error {
 }
 
 // catchUp goes on with a watch from where the reader is, who was too slow for the others.
-func (f *sharedFeed) catchUp(ctx context.Context) error {
-	at := f.tap.ResourceVersion()
-	f.tap.Close()
-	f.tap = nil
-	if err := f.follow(ctx, at); err != nil {
+func (f *sharedFeed) catchUp(ctx context.Context) (err error) {
+	lapsed := f.tap
+	f.tap, err = f.shared.GoOn(ctx, lapsed, func(resourceVersion string) (fanout.Watch[sharedEvent], error) {
+		return f.openFrom(ctx, resourceVersion)
+	})
+	if err != nil {
 		return fmt.Errorf("a watch of the handler's own, which is behind: %w", err)
 	}
 	return nil

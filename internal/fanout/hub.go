@@ -84,10 +84,21 @@ func New[T any](o Options) *Hub[T] { return &Hub[T]{options: o.withDefaults()} }
 // of the one that open opens, from there. Who comes while another opens one waits for that, for
 // a second, and then opens one as well. The error is that of open, or context.Cause of ctx.
 func (h *Hub[T]) Follow(ctx context.Context, resourceVersion string, open func() (Watch[T], error)) (*Tap[T], error) {
+	return h.follow(ctx, place{passed: resourceVersion, at: resourceVersion}, open)
+}
+
+// GoOn closes r, who has lapsed, and returns another reader of what follows what r has taken.
+// Open is given the resource version to begin from. Otherwise it is as Follow.
+func (h *Hub[T]) GoOn(ctx context.Context, r *Tap[T], open func(resourceVersion string) (Watch[T], error)) (*Tap[T], error) {
+	r.Close()
+	return h.follow(ctx, r.place, func() (Watch[T], error) { return open(r.passed) })
+}
+
+func (h *Hub[T]) follow(ctx context.Context, from place, open func() (Watch[T], error)) (*Tap[T], error) {
 	late := time.NewTimer(openingPatience)
 	defer late.Stop()
 	for isLate := false; ; {
-		tap, others, done := h.joinOrOpen(resourceVersion, isLate)
+		tap, others, done := h.joinOrOpen(from, isLate)
 		switch {
 		case tap != nil:
 			return tap, nil
@@ -97,7 +108,7 @@ func (h *Hub[T]) Follow(ctx context.Context, resourceVersion string, open func()
 			if err != nil {
 				return nil, err
 			}
-			return h.Adopt(w, resourceVersion), nil
+			return h.adopt(w, from), nil
 		}
 		select {
 		case <-others:
@@ -112,15 +123,15 @@ func (h *Hub[T]) Follow(ctx context.Context, resourceVersion string, open func()
 // openingPatience is how long somebody waits for a watch that another opens.
 const openingPatience = time.Second
 
-// joinOrOpen returns a reader of a watch that has what follows resourceVersion, or else what
-// to wait for, which is closed when another has opened a watch; or neither: then the caller
+// joinOrOpen returns a reader of a watch that has what follows from, or else what to wait
+// for, which is closed when another has opened a watch; or neither: then the caller
 // opens one, and calls done.
-func (h *Hub[T]) joinOrOpen(resourceVersion string, late bool) (tap *Tap[T], others <-chan struct{}, done func()) {
+func (h *Hub[T]) joinOrOpen(from place, late bool) (tap *Tap[T], others <-chan struct{}, done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t, next, ok := h.findLocked(resourceVersion); ok {
-		tap = newTap(h, resourceVersion)
-		tap.after = resourceVersion
+	if t, next, ok := h.findLocked(from.passed); ok {
+		tap = newTap(h, from)
+		tap.after = from.passed
 		t.attachLocked(tap, next)
 		return tap, nil, nil
 	}
@@ -142,8 +153,13 @@ func (h *Hub[T]) joinOrOpen(resourceVersion string, late bool) (tap *Tap[T], oth
 // Adopt returns a reader of w, a watch that begins after resourceVersion, and reads and
 // closes w from now on, which others may join.
 func (h *Hub[T]) Adopt(w Watch[T], resourceVersion string) *Tap[T] {
-	t := newTrunk(h, w, resourceVersion)
-	tap := newTap(h, resourceVersion)
+	return h.adopt(w, place{passed: resourceVersion, at: resourceVersion})
+}
+
+// adopt is Adopt for a watch that begins after what from has passed.
+func (h *Hub[T]) adopt(w Watch[T], from place) *Tap[T] {
+	t := newTrunk(h, w, from.passed)
+	tap := newTap(h, from)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t.attachLocked(tap, t.first)

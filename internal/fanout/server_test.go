@@ -21,7 +21,7 @@ type server struct {
 	mu      sync.Mutex
 	history int
 	grown   chan struct{} // closed when there is more
-	open    int
+	reading int
 	opened  int
 	// ends ends the watches that are open.
 	ends chan struct{}
@@ -71,7 +71,7 @@ func (s *server) numberOf(resourceVersion string) int {
 func (s *server) watch(resourceVersion string) fanout.Watch[int] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open++
+	s.reading++
 	s.opened++
 	ctx, stop := context.WithCancel(context.Background())
 	return &stream{server: s, at: s.numberOf(resourceVersion), ends: s.ends, ctx: ctx, stop: stop}
@@ -93,10 +93,15 @@ func (s *server) opener(resourceVersion string) func() (fanout.Watch[int], error
 	return func() (fanout.Watch[int], error) { return s.watch(resourceVersion), nil }
 }
 
+// open is what GoOn is given.
+func (s *server) open(resourceVersion string) (fanout.Watch[int], error) {
+	return s.watch(resourceVersion), nil
+}
+
 func (s *server) counts() (open, opened int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open, s.opened
+	return s.reading, s.opened
 }
 
 type stream struct {
@@ -119,7 +124,7 @@ func (w *stream) Close() {
 	w.closed = true
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
-	w.server.open--
+	w.server.reading--
 }
 
 var errStopped = errors.New("stopped")

@@ -21,8 +21,7 @@ type Tap[T any] struct {
 	hub *Hub[T]
 	// ready has an entry when there may be something to read.
 	ready chan struct{}
-	// at is where the reader is.
-	at string
+	place
 
 	// The rest belongs to the hub's lock.
 
@@ -36,10 +35,29 @@ type Tap[T any] struct {
 	// after, if set, is from where on the reader is on trunk: what is not newer he has
 	// from elsewhere, and newest, if set, too.
 	after, newest string
+	// again, if set, is the newest event of a reader who goes on, which comes once more.
+	again string
 }
 
-func newTap[T any](h *Hub[T], resourceVersion string) *Tap[T] {
-	return &Tap[T]{hub: h, ready: make(chan struct{}, 1), at: resourceVersion}
+// place is where a reader, or a watch, is.
+type place struct {
+	// passed is where it was before the newest event, and at is where it is then: where a
+	// broken proxy lets events change places, one before at may be yet to come, but none
+	// before passed.
+	passed, at string
+}
+
+// move moves on to a resource version, which is empty if that is not known.
+func (p *place) move(resourceVersion string) {
+	p.passed, p.at = p.at, later(p.at, resourceVersion)
+}
+
+func newTap[T any](h *Hub[T], from place) *Tap[T] {
+	r := &Tap[T]{hub: h, ready: make(chan struct{}, 1), place: from}
+	if from.at != from.passed {
+		r.again = from.at
+	}
+	return r
 }
 
 // Ready is sent to when there may be something to Take, where Take has returned ErrNothing.
@@ -52,7 +70,7 @@ func (r *Tap[T]) Take() (Event[T], error) {
 	defer r.hub.mu.Unlock()
 	e, err := r.takeLocked()
 	if err == nil {
-		r.at = later(r.at, e.ResourceVersion)
+		r.move(e.ResourceVersion)
 	}
 	return e, err
 }
@@ -88,6 +106,10 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 // knows reports whether the reader has an event from elsewhere. A bookmark of the version
 // where he is shows that the watch is alive.
 func (r *Tap[T]) knows(e Event[T]) bool {
+	if e.ResourceVersion != "" && e.ResourceVersion == r.again && !e.Bookmark {
+		r.again = "" // a deletion may carry the version of the state that it ended
+		return true
+	}
 	if e.ResourceVersion != "" && e.ResourceVersion == r.newest {
 		return !e.Bookmark
 	}

@@ -18,12 +18,10 @@ type trunk[T any] struct {
 	first  int64
 	before string
 	bytes  int
-	// at is where the watch is, and changed where its newest event is that is no
+	// place is where the watch is, and changed where its newest event is that is no
 	// bookmark, empty if there was none.
-	at, changed string
-	// passed is where it was before the newest event: where a broken proxy lets events change
-	// places, one before at may be yet to come, but none before passed.
-	passed string
+	place
+	changed string
 	// orderless tells that the watch has no place in the order of others.
 	orderless bool
 
@@ -48,8 +46,7 @@ func newTrunk[T any](h *Hub[T], w Watch[T], resourceVersion string) *trunk[T] {
 		hub:       h,
 		watch:     w,
 		before:    resourceVersion,
-		at:        resourceVersion,
-		passed:    resourceVersion,
+		place:     place{passed: resourceVersion, at: resourceVersion},
 		orderless: isOrderless(resourceVersion),
 		taps:      map[*Tap[T]]struct{}{},
 		moved:     make(chan struct{}, 1),
@@ -95,7 +92,7 @@ func (t *trunk[T]) put(e Event[T]) bool {
 	defer t.hub.mu.Unlock()
 	t.events = append(t.events, e)
 	t.bytes += e.Bytes
-	t.passed, t.at = t.at, later(t.at, e.ResourceVersion)
+	t.move(e.ResourceVersion)
 	if e.Bookmark {
 		t.bookmarks = true
 	} else {
@@ -212,7 +209,7 @@ func (t *trunk[T]) follows(other *trunk[T]) (next int64, ok bool) {
 		return 0, false
 	}
 	next, ok = t.seek(other.at)
-	if !ok || other.doubted || t.at == other.at && t.passed == other.passed {
+	if !ok || other.doubted || t.place == other.place {
 		return next, ok
 	}
 	return t.seek(other.passed)
