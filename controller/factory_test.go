@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -142,6 +143,50 @@ func TestAnInformerIsStoppedUnderItsController(t *testing.T) {
 				require.ErrorIs(w, errors.Join(w.reported.all()...), informer.ErrAlreadyRunning, "it has ended before its time")
 				stop()
 			})
+		})
+	}
+}
+
+// stoppedAtOnce is an informer that ends between being looked at, by who would run it, and being waited for.
+type stoppedAtOnce struct {
+	cache.SharedIndexInformer
+	stop   func()
+	handle cache.ResourceEventHandlerRegistration
+}
+
+func (i *stoppedAtOnce) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	handle, err := i.SharedIndexInformer.AddEventHandler(handler)
+	i.handle = handle
+	return handle, err
+}
+
+func (i *stoppedAtOnce) HasStarted() bool {
+	<-i.handle.HasSyncedChecker().Done()
+	i.stop()
+	<-i.handle.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
+	return true
+}
+
+// What was listed is processed also where the informer was stopped right then.
+func TestAnInformerIsStoppedAsItsControllerBegins(t *testing.T) {
+	for range 20 {
+		bubble(t, func(w *world) {
+			w.create("a/1")
+			i := &stoppedAtOnce{SharedIndexInformer: w.shared()}
+			ctx, cancel := context.WithCancel(w.Context())
+			var running sync.WaitGroup
+			i.stop = func() {
+				cancel()
+				running.Wait()
+			}
+			running.Go(func() { i.RunWithContext(ctx) })
+			var x target
+			c := &controller.Controller{Resource: x.of(i), Log: newJournal()}
+			defer start(c)()
+			time.Sleep(time.Minute)
+			require.True(w, c.HasSynced())
+			require.Equal(w, []string{"upsert a/1=1"}, x.told())
+			require.Empty(w, w.reported.all())
 		})
 	}
 }

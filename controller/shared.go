@@ -79,7 +79,9 @@ func (s *shared) isSynced(ctx context.Context, registration cache.ResourceEventH
 	select {
 	case <-synced.Done():
 	case <-noMoreCalls(registration):
-		s.awaitStop(ctx, registration)
+		if !cache.IsDone(synced) { // both may have happened by now
+			s.awaitStop(ctx, registration)
+		}
 	case <-ctx.Done():
 	}
 	return cache.IsDone(synced)
