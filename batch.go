@@ -143,6 +143,8 @@ type batch struct {
 type acknowledgement struct {
 	entry *deltaqueue.Entry
 	means meaning
+	// why is set where it is unreadable.
+	why error
 }
 
 type meaning int
@@ -165,7 +167,7 @@ func (d batchDelivery) batchOf(entries []*deltaqueue.Entry) batch {
 		deltas, err := d.refined(e)
 		if err != nil {
 			d.reflector.skip(err)
-			a.means = unreadable
+			a.means, a.why = unreadable, err
 		}
 		var room [mostNotices]notice
 		notices := d.notices(room[:0], e, deltas)
@@ -189,8 +191,7 @@ func (d batchDelivery) acknowledge(queue *deltaqueue.Queue, a acknowledgement) {
 	case handled:
 		queue.Done(a.entry)
 	case unreadable:
-		queue.Skip(a.entry)
-		d.reflector.left.Add(1)
+		d.leave(queue, a.entry, a.why)
 	case ended:
 		taken = queue.Advance(a.entry)
 	}

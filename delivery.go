@@ -92,8 +92,7 @@ func (d keyDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entri
 	}
 	taken := e.Deltas
 	if len(deltas) < len(taken) {
-		queue.Skip(e)
-		d.reflector.left.Add(1)
+		d.leave(queue, e, unreadable)
 	} else {
 		d.reflector.handled()
 		queue.Done(e)

@@ -2,9 +2,11 @@ package informer_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -358,5 +360,52 @@ func TestErrorsInEveryContentType(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// What an event could not be decoded of is told with the next list, also where a list has come while a call of the
+// handler went before it.
+func TestAnEventThatCanNotBeDecodedBehindACallThatLasts(t *testing.T) {
+	for _, batch := range []bool{false, true} {
+		t.Run(fmt.Sprintf("batch=%v", batch), func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/1", "a/2")
+				first, second := make(chan struct{}), make(chan struct{})
+				var b batches
+				b.before = func(call string) {
+					switch call {
+					case "update a/2":
+						<-first
+					case "delete a/1":
+						<-second
+					}
+				}
+				config := informer.InformerConfig{Handler: &b.recorder, ExampleObject: &corev1.Pod{}}
+				if batch {
+					b.see = func(events []informer.Event) { b.before(eventText(events[0])) }
+					config.Handler, config.BatchHandler = nil, &b
+				}
+				i := follow(w, config)
+				defer start(i.RunWithContext)()
+				synctest.Wait()
+				w.update("a/2", "2")
+				synctest.Wait()
+				w.remove("a/1")
+				synctest.Wait()
+				heal := w.Inject(informertest.Fault{Effect: informertest.Mistyped(1)})
+				w.create("a/1")
+				synctest.Wait()
+				heal()
+				close(first) // both events of a/1 are one entry: it is taken, and the deletion is told first
+				synctest.Wait()
+				w.relist()
+				time.Sleep(time.Minute)
+				close(second)
+				time.Sleep(time.Hour)
+				require.Contains(t, b.events(), "delete a/1")
+				require.EqualValues(t, 1, i.Status().Skipped)
+				w.requireState(&b.recorder)
+			})
+		})
 	}
 }

@@ -66,9 +66,6 @@ func (f *flow) refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 		if raw, ok := d.Object.(*RawObject); ok {
 			obj, err := f.intake.refine(raw)
 			if err != nil && d.Type != cache.Deleted {
-				if d.Type != cache.Replaced && isUndecodable(err) { // of an event, not of a list
-					f.reflector.missed.Store(true)
-				}
 				return deltas, item{key: d.Key, place: raw.place}.unreadable(err)
 			}
 			if err != nil { // a deletion counts, whatever becomes of its object
@@ -80,4 +77,15 @@ func (f *flow) refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 		deltas = append(deltas, d)
 	}
 	return deltas, nil
+}
+
+// leave gives an entry back the newest delta of which can not be read, and why. What can
+// not be decoded is missed from then on: a list that began before takes it for told.
+func (f *flow) leave(queue *deltaqueue.Queue, e *deltaqueue.Entry, why error) {
+	listed := e.Deltas[len(e.Deltas)-1].Type == cache.Replaced
+	queue.Skip(e)
+	f.reflector.left.Add(1)
+	if !listed && isUndecodable(why) {
+		f.reflector.missed.Store(true)
+	}
 }
