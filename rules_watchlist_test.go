@@ -3,13 +3,16 @@ package informer_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -332,6 +335,48 @@ func TestRule9ChangesAmongTheInitialEvents(t *testing.T) {
 		require.Contains(t, r.events(), "delete a/4 unknown")
 		require.Equal(t, "6", i.LastSyncResourceVersion())
 	})
+}
+
+// What a change among the initial events could not be decoded of is told with the list that follows the watch.
+func TestRule9AChangeAmongTheInitialEventsThatCanNotBeDecoded(t *testing.T) {
+	const object = `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"a","name":"1","resourceVersion":"%d","uid":"1"},"spec":%s}`
+	events := `{"type":"ADDED","object":` + fmt.Sprintf(object, 2, "{}") + `}
+{"type":"MODIFIED","object":` + fmt.Sprintf(object, 6, `"odd"`) + `}
+{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"6","annotations":{"k8s.io/initial-events-end":"true"}}}}
+`
+	for _, extra := range []informer.ExtraStore{nil, nothing{}} {
+		var watches atomic.Int32
+		answer := before(func(w http.ResponseWriter, r *http.Request) bool {
+			w.Header().Set("Content-Type", "application/json")
+			if !isWatch(r) {
+				_, _ = fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"6"},"items":[%s]}`, fmt.Sprintf(object, 6, "{}"))
+				return false
+			}
+			switch {
+			case watches.Add(1) == 1:
+				_, _ = w.Write([]byte(events))
+			case r.URL.Query().Get("sendInitialEvents") != "":
+				w.WriteHeader(http.StatusUnprocessableEntity)
+				return false
+			}
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(10 * time.Minute):
+			}
+			return false
+		})
+		bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *world) {
+			var r recorder
+			i := auto(w, informer.InformerConfig{Handler: &r, ExampleObject: &corev1.Pod{}, ExtraStore: extra})
+			defer start(i.RunWithContext)()
+			synctest.Wait()
+			require.True(t, i.HasSynced())
+			require.EqualValues(t, 1, i.Status().Skipped)
+			time.Sleep(time.Hour)
+			require.Equal(t, map[string]string{"a/1": "6"}, r.state())
+		})
+	}
 }
 
 // A slow handler holds the reading up; that is no silence of the server's.

@@ -126,6 +126,9 @@ func (s *session) changeBetween(ctx context.Context, c change) error {
 	}
 	if err != nil && s.refused(ctx, err) {
 		s.keep(c.it.key)
+		if c.event != watch.Deleted && isUndecodable(err) { // nothing shows it again
+			s.missed.Store(true)
+		}
 	}
 	return ctx.Err()
 }
