@@ -137,7 +137,7 @@ type Queue struct {
 	settling uint64
 
 	// changed is closed when something happens that a waiting Put or Take may wait for. It
-	// is nil while none waits.
+	// is nil if none has waited since the last time.
 	changed chan struct{}
 }
 
