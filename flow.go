@@ -72,7 +72,7 @@ func (r *flowRun) start() {
 	}
 	acknowledged, resume := r.acknowledged(), ""
 	if r.checkpointer != nil {
-		resume = r.checkpointer.begin(r.ctx, r.safePoint(acknowledged))
+		resume = r.checkpointer.begin(r.ctx, acknowledged)
 	}
 	if resume != "" {
 		acknowledged = resume
@@ -106,25 +106,15 @@ func (r *flowRun) end() {
 	}
 }
 
-// acknowledged is the resource version up to which the runs before have
-// acknowledged everything.
+// acknowledged is the resource version up to which the runs before have acknowledged
+// everything, if another run can go on from there without a list.
 func (f *flow) acknowledged() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.queue == nil {
 		return ""
 	}
-	return f.queue.ResumePoint()
-}
-
-// safePoint is the acknowledged version if another run can go on from there without a list.
-func (f *flow) safePoint(acknowledged string) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.queue == nil {
-		return ""
-	}
-	return safePoint(f.queue, acknowledged, true)
+	return safePoint(f.queue, f.queue.SafeResumePoint(), true)
 }
 
 // newestKnown is the newest resource version that the storage has or that was read.
