@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer/internal/listwatch"
 )
 
 // ErrCheckpointSource says that a checkpoint is of other objects than those that an
@@ -166,10 +168,12 @@ func (f filtered) notOlderThan(ctx context.Context, resourceVersion string) erro
 // notOlderThan asks for a namespace, which costs nothing, and for an object of the
 // resource where that is not answered, or with no: the resource may have an etcd, and
 // versions, of its own, as events often do. The server waits some seconds for data that
-// is not older, whether or not there is such an object.
+// is not older, whether or not there is such an object. If the namespace says that they
+// are older, and the resource says nothing, that counts.
 func (lw resourceListerWatcher) notOlderThan(ctx context.Context, resourceVersion string) error {
 	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
 	defer cancel()
+	var older error
 	if lw.resource.Resource != "events" {
 		err := lw.kubeSystem().Param("resourceVersion", resourceVersion).Do(ctx).Error()
 		var answer apierrors.APIStatus
@@ -178,6 +182,8 @@ func (lw resourceListerWatcher) notOlderThan(ctx context.Context, resourceVersio
 			return nil
 		case !errors.As(err, &answer):
 			return err
+		case listwatch.Classify(err) == listwatch.TooLarge:
+			older = err
 		}
 	}
 	err := lw.get().AbsPath(lw.path()...).
@@ -187,8 +193,11 @@ func (lw resourceListerWatcher) notOlderThan(ctx context.Context, resourceVersio
 		Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan)).
 		MaxRetries(0).
 		Do(ctx).Error()
-	if isRefusal(err) {
+	switch {
+	case isRefusal(err):
 		return nil
+	case err != nil && older != nil && listwatch.Classify(err) != listwatch.TooLarge:
+		return fmt.Errorf("%w; and of the resource: %v", older, err)
 	}
 	return err
 }
