@@ -64,8 +64,8 @@ type checkpointer struct {
 
 	// unsaved counts the changes of the storage since the last save.
 	unsaved atomic.Int64
-	// completed tells that a generation was acknowledged since the last save.
-	completed atomic.Bool
+	// listed tells that a generation has begun, or was acknowledged, since the last save.
+	listed atomic.Bool
 	// due wakes who saves.
 	due chan struct{}
 	// saved is the resource version of the last checkpoint, and savedAt when that was.
@@ -362,9 +362,11 @@ func (c *checkpointer) retries() *wait.Backoff {
 func (c *checkpointer) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
 	unsaved := c.unsaved.Load()
 	switch {
-	case c.completed.Load():
+	case c.listed.Swap(false):
 		news := unsaved > 0 || c.moved(queue, false)
-		c.completed.Store(news)
+		if news {
+			c.listed.Store(true)
+		}
 		return news
 	case unsaved >= c.changes, ticked && unsaved > 0:
 		return true
@@ -426,7 +428,7 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue, ended 
 			return err
 		}
 	}
-	completed, unsaved := c.completed.Swap(false), c.unsaved.Swap(0)
+	listed, unsaved := c.listed.Swap(false), c.unsaved.Swap(0)
 	// Before the first entry is read: no entry is older than it was at this version.
 	// And before the gaps are counted: a gap after it does not matter.
 	resume := safePoint(queue, queue.SafeResumePoint(), ended)
@@ -438,8 +440,8 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue, ended 
 	err := c.store.Save(ctx, func(w io.Writer) error { return c.storage.writeCheckpoint(w, metadata) })
 	if err != nil {
 		c.unsaved.Add(unsaved)
-		if completed {
-			c.completed.Store(true)
+		if listed {
+			c.listed.Store(true)
 		}
 		return storeError("CheckpointStore.Save", "", err)
 	}
@@ -453,6 +455,12 @@ func (c *checkpointer) changed() {
 	if c.unsaved.Add(1) == c.changes {
 		c.wake()
 	}
+}
+
+// noteList wakes who saves what a list changes.
+func (c *checkpointer) noteList() {
+	c.listed.Store(true)
+	c.wake()
 }
 
 func (c *checkpointer) wake() {
@@ -470,9 +478,13 @@ type checkpointSink struct {
 	checkpointer *checkpointer
 }
 
+// begin notes that a checkpoint has no version from now on, which is saved at once: why there
+// is a list may be that a watch from the saved one does not tell everything.
 func (s checkpointSink) begin(ctx context.Context) (generation, error) {
-	gaps := s.checkpointer.gaps()
-	s.checkpointer.coverage.Store(uncovered)
+	c := s.checkpointer
+	gaps := c.gaps()
+	c.coverage.Store(uncovered)
+	c.noteList()
 	g, err := s.queueSink.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -497,9 +509,6 @@ func (g checkpointGeneration) end(ctx context.Context, resourceVersion string, c
 	if complete {
 		c.coverage.Store(g.gaps)
 	}
-	g.into.queue.WhenGivenBack(func() {
-		c.completed.Store(true)
-		c.wake()
-	})
+	g.into.queue.WhenGivenBack(c.noteList)
 	return nil
 }

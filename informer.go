@@ -109,7 +109,7 @@ type InformerConfig struct {
 
 	// Checkpoint, if there is one, keeps what was acknowledged across restarts, for one
 	// informer. It is saved when a complete list was acknowledged, then from time to
-	// time, and when Run ends.
+	// time, when another list begins, and when Run ends.
 	//
 	// The first Run loads it and, where it can, goes on with a watch, without a list.
 	// What that means, and when it can not, see CheckpointStore. Default: none, and each
