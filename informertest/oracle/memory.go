@@ -39,6 +39,8 @@ type knowledge struct {
 	// newest one then that was the same. Newest is the newest one that is, restores
 	// after that included.
 	place, same, newest int
+	// bare is the version that its storage was filled with, which has no UID.
+	bare string
 	// record is the call that was acknowledged last, or the beginning of the run that
 	// filled its storage; never: neither.
 	record int
@@ -173,6 +175,9 @@ func (m *memory) start(n int, r Run) {
 			m.replay(k, line, r.Resumed)
 		}
 	}
+	if m.killed && again && r.Resumed == "" && m.h.options.StaleLists {
+		m.relist(m.newestKnown(n))
+	}
 	m.killed = false
 	if !m.h.options.SeesLists {
 		m.lose()
@@ -204,7 +209,7 @@ func (m *memory) filled(line *timeline, version string, known bool, n int) knowl
 	if known && version == "" {
 		k.unsure = true
 	} else if known {
-		k.present, k.version, k.record = true, version, n
+		k.present, k.version, k.bare, k.record = true, version, version, n
 		seen := m.h.seen(line, n)
 		k.place, _ = line.find(version, "", 0, seen)
 		k.same, _ = line.last(version, "", seen)
@@ -217,6 +222,9 @@ func (m *memory) filled(line *timeline, version string, known bool, n int) knowl
 func (m *memory) compare(k *knowledge, line *timeline, version string, known bool, n int) {
 	if known == k.present && (!known || version == k.version && !line.ambiguous(version)) {
 		k.behind, k.forgotten, k.lost = false, false, false
+		if known && version == k.bare && m.killed && k.record >= m.saved[1] {
+			k.uid = "" // which was not saved; another object of that name looks like a newer version
+		}
 		return
 	}
 	k.unsure, k.behind, k.forgotten = true, true, k.present && version == ""
@@ -242,6 +250,37 @@ func (m *memory) replay(k *knowledge, line *timeline, from string) {
 		}
 	}
 	k.unsure, k.place = true, never
+}
+
+// newestKnown is the record of the newest state that the run knows, so that it asks for no
+// older list; never: it knows none, or no order of versions.
+func (m *memory) newestKnown(n int) int {
+	newest := never
+	for key, version := range m.now.Known {
+		line := &m.h.keys[m.h.numbers[key]]
+		at, ok := line.last(version, "", m.h.seen(line, n))
+		if _, err := m.h.options.Compare(version, version); ok && err == nil {
+			newest = max(newest, line.states[at].record)
+		}
+	}
+	return newest
+}
+
+// relist notes that after a crash, a list which is not of now may show again what there was
+// before that which the handler has acknowledged, though nothing older than the newest
+// state that the run knows. Of a key of which it knows a version, compare has noted more.
+func (m *memory) relist(newest int) {
+	for i := range m.keys {
+		k, line := &m.keys[i], &m.h.keys[i]
+		if k.same == never || m.now.Known[line.key] != "" {
+			continue
+		}
+		again := line.states[k.same].record > newest
+		if again || k.place == never {
+			k.unsure = k.unsure || again
+			k.place, _ = m.h.at(line, newest+1)
+		}
+	}
 }
 
 func (m *memory) stop(h halt) {
@@ -289,7 +328,7 @@ func (m *memory) tell(n int, c call, e Event) telling {
 	find := func(from int) (int, bool) { return line.find(e.ResourceVersion, e.UID, from, seen) }
 	if e.Type == informer.Deleted {
 		uid := e.UID
-		if uid == "" {
+		if uid == "" && !(t.before.behind && m.h.options.StaleLists) { // else it may be of an object before that one
 			uid = t.before.uid
 		}
 		find = func(from int) (int, bool) { return line.findEndIn(e.ResourceVersion, uid, from, seen) }

@@ -129,6 +129,39 @@ var cases = []struct {
 	wrong:  "start resumed=1 \n update a A 1",
 	broken: "unique", shown: "run killed",
 }, {
+	name:   "another object after a kill, of a storage that was filled without UIDs",
+	both:   "created a A 1 \n start known=a/1 \n sync a A 1 initial \n",
+	right:  "kill \n deleted a A 2 \n created a B 3 \n start known=a/1 \n update a B 3 initial \n settled",
+	wrong:  "checkpoint 1 \n checkpoint 1 \n kill \n deleted a A 2 \n created a B 3 \n start known=a/1 \n update a B 3 initial",
+	broken: "ordered", shown: "the handler knows another object, UID A",
+}, {
+	name:   "an old state of a stale list after a kill",
+	opts:   oracle.Options{StaleLists: true},
+	both:   "start \n created a A 1 \n created b B 2 \n add b B 2 \n add a A 1 \n deleted a A 3 \n updated b B 4 \n update b B 4 \n delete a A 3 \n kill \n",
+	right:  "start known=b/2 \n add a A 1 initial \n delete a A 1 unknown \n update b B 4 \n settled",
+	wrong:  "start known=b/4 \n add a A 1 initial", // a list not older than version 4 does not show it
+	broken: "ordered", shown: "back in time, acknowledged is version 3",
+}, {
+	name:   "a deletion by a stale list after a kill",
+	opts:   oracle.Options{StaleLists: true},
+	both:   "start \n created a A 1 \n created b B 2 \n add b B 2 \n add a A 1 : error \n kill \n deleted a A 3 \n created a C 4 \n updated b B 5 \n start known=a/,b/2 \n add a C 4 \n update b B 5 \n kill \n",
+	right:  "start known=a/,b/2 \n delete a - - initial unknown \n update b B 5 \n add a C 4 \n settled",
+	wrong:  "start known=a/,b/5 \n delete a - - initial unknown",
+	broken: "no-false-delete", shown: "it has been there all the time since version 4",
+}, {
+	name:   "a deletion after a kill of what was acknowledged as deleted, and has failed since",
+	opts:   oracle.Options{StaleLists: true},
+	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 \n add b B 2 \n deleted a A 3 \n delete a A 3 \n created a C 4 \n add a C 4 : error \n deleted a C 5 \n updated b B 6 \n update b B 6 \n kill \n",
+	right:  "start known=b/6 \n delete a - - initial unknown \n settled",
+	wrong:  "start known=b/6 \n add a A 1 initial",
+	broken: "ordered", shown: "back in time, acknowledged is version 3",
+}, {
+	name:   "an old state after a kill, and no list is stale",
+	both:   "start \n created a A 1 \n created b B 2 \n add b B 2 \n add a A 1 \n deleted a A 3 \n delete a A 3 \n kill \n",
+	right:  "start known=b/2 \n sync b B 2 initial \n settled",
+	wrong:  "start known=b/2 \n add a A 1 initial",
+	broken: "ordered", shown: "back in time, acknowledged is version 3",
+}, {
 	name:   "a deletion told again by a watch",
 	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n delete a A 2 \n stop \n",
 	right:  "start resumed=1 known= \n delete a A 2",

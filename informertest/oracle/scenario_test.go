@@ -146,6 +146,9 @@ func (s *scenario) call(line string) {
 		if e.UID == "-" {
 			e.UID = ""
 		}
+		if e.ResourceVersion == "-" {
+			e.ResourceVersion = ""
+		}
 		events = append(events, e)
 	}
 	done := s.oracle.Told(events...)
