@@ -109,6 +109,7 @@ func (m *memory) step(n int) {
 		m.unnoticed = m.run > 0
 		for key := range m.keys {
 			m.keep(key, n)
+			m.excuseStill(key, n)
 		}
 	case Run:
 		m.start(n, w)
@@ -139,6 +140,20 @@ func (m *memory) keep(key, n int) {
 	k, line := &m.keys[key], &m.h.keys[key]
 	if at, ok := m.h.at(line, n+1); ok && k.is(line.states[at]) {
 		k.newest = max(k.newest, at)
+	}
+}
+
+// excuseStill notes that a restore has left a key as it was, which a watch does not show: what
+// the informer was released from telling of it, it tells when it lists.
+func (m *memory) excuseStill(key, n int) {
+	if !m.excuses(key, n) {
+		return
+	}
+	line := &m.h.keys[key]
+	before, _ := m.h.at(line, n)
+	after, _ := m.h.at(line, n+1)
+	if was, is := line.states[before], line.states[after]; !is.gone && is.version == was.version && is.uid == was.uid {
+		m.keys[key].excused = m.h.written(line, n+1)
 	}
 }
 

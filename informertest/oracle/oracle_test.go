@@ -199,6 +199,18 @@ var cases = []struct {
 	wrong:  "updated a A 2 \n settled",
 	broken: "reliable", shown: "gave up a",
 }, {
+	name:   "what was given up does not come with a restore that changes nothing",
+	both:   "start \n created a A 1 \n add a A 1 : panic \n gave-up a \n",
+	right:  "restored 1 a/A/1 \n settled",
+	wrong:  "restored 1 a/B/1 \n settled",
+	broken: "reliable", shown: "gave up a",
+}, {
+	name:   "what was given up comes with a list after a restore that changes nothing",
+	both:   "start \n created a A 1 \n add a A 1 : panic \n gave-up a \n restored 1 a/A/1 \n",
+	right:  "settled \n listed \n add a A 1 \n settled",
+	wrong:  "listed \n settled",
+	broken: "reliable", shown: "gave up a",
+}, {
 	name:   "only a killed run knew it",
 	opts:   oracle.Options{SeesLists: true},
 	both:   "start \n created a A 1 \n add a A 1 \n kill \n deleted a A 2 \n",
