@@ -294,6 +294,9 @@ func (m *memory) relist(newest int) {
 		if again || k.place == never {
 			k.unsure = k.unsure || again
 			k.place, _ = m.h.at(line, newest+1)
+			if !k.present && k.place > k.same {
+				k.uid = "" // what the list does not show is of an object after that one
+			}
 		}
 	}
 }

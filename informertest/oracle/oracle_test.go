@@ -156,6 +156,14 @@ var cases = []struct {
 	wrong:  "start known=b/6 \n add a A 1 initial",
 	broken: "ordered", shown: "back in time, acknowledged is version 3",
 }, {
+	name: "a deletion after a kill of what has failed since a watch went on from before another deletion",
+	opts: oracle.Options{StaleLists: true},
+	both: "start \n created a A 1 \n created b B 2 \n add a A 1 \n add b B 2 \n deleted a A 3 \n delete a A 3 \n kill \n " +
+		"start resumed=2 known=b/2 \n created a C 4 \n add a C 4 : error \n updated b B 5 \n update b B 5 \n kill \n",
+	right:  "deleted a C 6 \n start known=b/5 \n delete a - - initial unknown \n settled",
+	wrong:  "start known=b/5 \n delete a - - initial unknown",
+	broken: "no-false-delete", shown: "it has been there all the time since version 4",
+}, {
 	name:   "an old state after a kill, and no list is stale",
 	both:   "start \n created a A 1 \n created b B 2 \n add b B 2 \n add a A 1 \n deleted a A 3 \n delete a A 3 \n kill \n",
 	right:  "start known=b/2 \n sync b B 2 initial \n settled",
