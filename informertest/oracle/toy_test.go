@@ -562,9 +562,8 @@ func (i *toyInformer) early() int {
 		return resume
 	}
 	for _, item := range i.waiting() {
-		known, has := i.storage[item.key]
 		now, there := i.server.state[item.key]
-		unacknowledged := item.object != nil && there && now == *item.object && (!has || known != now)
+		unacknowledged := item.object != nil && there && now == *item.object && i.hand[item.key] != now
 		if unacknowledged && now.seq <= i.position {
 			i.shown = true
 			return i.position
@@ -639,7 +638,11 @@ func (i *toyInformer) settle() {
 			i.status()
 			stored := i.stored()
 			for key := range i.lost {
-				i.shown = i.shown || i.hand[key] != i.server.state[key]
+				// What only a run that was killed knew, and is gone, nobody misses. After a restore
+				// another object can get the same version, by which a storage knows it.
+				_, known := i.storage[key]
+				now, there := i.server.state[key]
+				i.shown = i.shown || (there || known) && i.hand[key].seq != now.seq
 			}
 			for key := range stored {
 				if i.bug == keepsStale {
