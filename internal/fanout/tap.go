@@ -117,9 +117,6 @@ func (r *Tap[T]) knows(e Event[T]) bool {
 	return err == nil && (order < 0 || order == 0 && !e.Bookmark)
 }
 
-// ResourceVersion is where the reader is: that of the last event that had one.
-func (r *Tap[T]) ResourceVersion() string { return r.at }
-
 // Bookmarks reports whether the watch that is read has brought a bookmark, and so is to
 // bring more.
 func (r *Tap[T]) Bookmarks() bool {

@@ -1,0 +1,4 @@
+package fanout
+
+// ResourceVersion is where the reader is: that of the last event that had one.
+func (r *Tap[T]) ResourceVersion() string { return r.at }
