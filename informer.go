@@ -54,6 +54,8 @@ type InformerConfig struct {
 
 	// ExampleObject is an object of the type that the handler gets; others are
 	// skipped. Where it has an apiVersion and a kind, so are objects of another kind.
+	// An object without a name is always skipped, because it has no key. Each skipped
+	// object is reported to the ErrorHandler and counted in Status.Skipped.
 	//
 	// With a ListerWatcher of a DynamicListerWatcherFactory it decides how objects
 	// are decoded. *RawObject: not at all, in JSON, or in protobuf where the
