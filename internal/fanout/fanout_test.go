@@ -288,6 +288,110 @@ func TestAWatchThatIsDoubtedIsNotJoined(t *testing.T) {
 	})
 }
 
+// A doubted watch that brings an event is no longer doubted: others join it again.
+func TestDoubtedWatchIsJoinedAfterAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hub := newServer(numbers, 10), fanout.New[int](fanout.Options{})
+		a := s.reader(t, hub, 0)
+		a.tap.Doubt()
+		s.write(1)
+		synctest.Wait()
+		b := s.reader(t, hub, 1)
+		_, opened := s.counts()
+		require.Equal(t, 1, opened)
+		a.tap.Close()
+		b.tap.Close()
+		hub.Wait()
+	})
+}
+
+// A watch that waits for a slow reader has not reached a newer version: a reader that
+// begins there would wait for the slow one, so it gets a watch of its own.
+func TestReaderAheadOfAHeldUpWatchGetsItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hub := newServer(numbers, 100), fanout.New[int](fanout.Options{Most: 1000})
+		slow := s.reader(t, hub, 0)
+		s.write(50)
+		synctest.Wait()
+		ahead := s.reader(t, hub, 40)
+		synctest.Wait()
+		require.NoError(t, ahead.read(all))
+		require.Equal(t, sequence(40, 50), ahead.told)
+		require.Zero(t, slow.lapses)
+		slow.tap.Close()
+		ahead.tap.Close()
+		hub.Wait()
+	})
+}
+
+// Patience begins when a reader waits, however long the slow one was behind before.
+func TestPatienceBeginsWhenAReaderWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hub := newServer(numbers, 100), fanout.New[int](fanout.Options{Most: 1000, Kept: 300})
+		first, second, slow := s.reader(t, hub, 0), s.reader(t, hub, 0), s.reader(t, hub, 0)
+		s.write(50)
+		synctest.Wait()
+		require.NoError(t, first.read(all))
+		time.Sleep(50 * time.Millisecond)
+		first.tap.Close() // no reader waits any more
+		time.Sleep(time.Minute)
+		require.NoError(t, slow.read(1))
+		require.Zero(t, slow.lapses)
+		require.NoError(t, second.read(all))
+		time.Sleep(90 * time.Millisecond)
+		require.NoError(t, slow.read(1))
+		require.Zero(t, slow.lapses)
+		time.Sleep(20 * time.Millisecond)
+		require.NoError(t, second.read(all))
+		time.Sleep(100 * time.Millisecond)
+		require.NoError(t, slow.read(1))
+		require.Equal(t, 1, slow.lapses)
+		slow.tap.Close()
+		second.tap.Close()
+		hub.Wait()
+	})
+}
+
+// Readers that are behind at different places lapse one after the other, until there is room.
+func TestSlowReadersLapseOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, hub := newServer(numbers, 10), fanout.New[int](fanout.Options{Most: 1000, Kept: 300})
+		fast, slow, slower := s.reader(t, hub, 0), s.reader(t, hub, 0), s.reader(t, hub, 0)
+		s.write(9)
+		synctest.Wait()
+		require.NoError(t, slow.read(1))
+		require.NoError(t, fast.read(all))
+		s.size = 2000
+		s.write(1)
+		synctest.Wait()
+		s.size = 10
+		s.write(1)
+		require.NoError(t, fast.read(all))
+		require.Equal(t, sequence(0, 10), fast.told)
+		began := time.Now()
+		for len(fast.told) < 11 {
+			select {
+			case <-fast.tap.Ready():
+				require.NoError(t, fast.read(all))
+			case <-time.After(time.Minute):
+				t.Fatal("held up for ever")
+			}
+		}
+		require.Equal(t, 200*time.Millisecond, time.Since(began))
+		for _, r := range []*reader{slow, slower} {
+			require.NoError(t, r.read(all))
+			synctest.Wait()
+			require.NoError(t, r.read(all))
+			require.Equal(t, 1, r.lapses)
+			require.Equal(t, sequence(0, 11), r.told)
+		}
+		for _, r := range []*reader{fast, slow, slower} {
+			r.tap.Close()
+		}
+		hub.Wait()
+	})
+}
+
 // Of what a reader has from elsewhere, it is told only the bookmark of where it is: the watch is alive.
 func TestBookmarksOfWhatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -105,24 +105,25 @@ func (t *trunk[T]) put(e Event[T]) bool {
 	return len(t.taps) > 0
 }
 
-// makeRoomLocked drops what was read, and waits for who has not.
+// makeRoomLocked drops what was read, and waits for readers that are behind. They lapse
+// when they have held up another reader for as long as Options.Patience allows.
 func (t *trunk[T]) makeRoomLocked() {
 	var patience <-chan time.Time
-	for len(t.taps) > 0 {
+	for late := false; len(t.taps) > 0; late = t.waitLocked(patience) {
 		t.dropLocked()
 		if t.bytes <= t.hub.options.Most || len(t.events) <= 1 {
 			return
 		}
-		if !t.anyWaitsLocked() {
+		switch {
+		case !t.anyWaitsLocked():
 			patience = nil
-		} else if patience == nil {
+		case late:
+			t.lapseLocked()
+			patience = nil
+		case patience == nil:
 			timer := time.NewTimer(t.hub.options.Patience)
 			defer timer.Stop()
 			patience = timer.C
-		}
-		if t.waitLocked(patience) {
-			t.lapseLocked()
-			patience = nil
 		}
 	}
 }
@@ -169,11 +170,8 @@ func (t *trunk[T]) dropLocked() {
 	}
 }
 
-// lapseLocked lets go of who has not read the first event, if others wait for more.
+// lapseLocked lets go of the readers that have not read the first event.
 func (t *trunk[T]) lapseLocked() {
-	if !t.anyWaitsLocked() {
-		return
-	}
 	for tap := range t.taps {
 		if tap.next == t.first {
 			tap.leaveLocked(ErrLapsed)
