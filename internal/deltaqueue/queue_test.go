@@ -473,3 +473,21 @@ func TestAnObjectBehindADeletionWaitsForRoom(t *testing.T) {
 		}
 	})
 }
+
+// The resume point stays at the oldest entry that was dropped, in whatever order they were.
+func TestResumePointIsThatOfTheOldestEntryDropped(t *testing.T) {
+	for name, order := range map[string][]int{"oldest first": {0, 1}, "newest first": {1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			q, _ := newQueue(deltaqueue.Options{Resume: "1"})
+			put(t, q, delta(cache.Added, "a", "2"))
+			q.Observed("2")
+			put(t, q, delta(cache.Added, "b", "3"))
+			q.Observed("3")
+			taken := takeBatch(t, q, 2)
+			for _, i := range order {
+				q.Drop(taken[i])
+			}
+			require.Equal(t, "1", q.ResumePoint())
+		})
+	}
+}

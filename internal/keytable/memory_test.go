@@ -3,11 +3,13 @@ package keytable_test
 import (
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/internal/keytable"
 )
@@ -95,6 +97,42 @@ func TestGrowth(t *testing.T) {
 	}
 	t.Logf("%d bytes of %d are left for a tenth of the keys", table.SizeBytes(), full)
 	require.Less(t, table.SizeBytes(), full/2)
+}
+
+// TestLongTextsAreForgotten replaces and deletes entries with texts that are too long for
+// an entry: their memory is given back.
+func TestLongTextsAreForgotten(t *testing.T) {
+	long := func(i int) string { return strings.Repeat("x", 500) + strconv.Itoa(i%10) }
+	for name, entry := range map[string]func(i int) (key string, v keytable.Version){
+		"key":              func(i int) (string, keytable.Version) { return long(i), keytable.Version{} },
+		"resource version": func(i int) (string, keytable.Version) { return "a", keytable.Version{ResourceVersion: long(i)} },
+		"UID":              func(i int) (string, keytable.Version) { return "a", keytable.Version{UID: types.UID(long(i))} },
+	} {
+		for how, change := range map[string]func(table *keytable.Table, i int){
+			"deleted": func(table *keytable.Table, i int) {
+				key, v := entry(i)
+				table.Set(key, v, 0)
+				table.Delete(key)
+			},
+			"replaced": func(table *keytable.Table, i int) {
+				key, v := entry(i)
+				table.Set(key, v, 0)
+			},
+		} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				table := keytable.New()
+				table.Set("another", keytable.Version{}, 0) // a table without keys begins anew
+				for i := range 20 {
+					change(table, i)
+				}
+				before := table.SizeBytes()
+				for i := range 1000 {
+					change(table, i)
+				}
+				require.Equal(t, before, table.SizeBytes())
+			})
+		}
+	}
 }
 
 // TestEndurance deletes and adds for ever, and the memory stays bounded. With
