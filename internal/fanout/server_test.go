@@ -46,6 +46,13 @@ func (s *server) write(events int) {
 	s.grown = make(chan struct{})
 }
 
+// resize sets the size of the events that are sent from now on.
+func (s *server) resize(size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.size = size
+}
+
 // bookmark sends a bookmark after what was written by now.
 func (s *server) bookmark() {
 	s.mu.Lock()
@@ -134,17 +141,18 @@ func (w *stream) Next() (fanout.Event[int], error) {
 		w.server.mu.Lock()
 		history, grown := w.server.history, w.server.grown
 		marked := w.marked < w.at && slices.Contains(w.server.bookmarks, w.at)
+		size := w.server.size
 		w.server.mu.Unlock()
 		switch {
 		case w.ctx.Err() != nil:
 			return fanout.Event[int]{}, errStopped
 		case marked:
 			w.marked = w.at
-			return fanout.Event[int]{Bytes: w.server.size, ResourceVersion: w.server.version(w.at), Bookmark: true}, nil
+			return fanout.Event[int]{Bytes: size, ResourceVersion: w.server.version(w.at), Bookmark: true}, nil
 		case w.at < history:
 			w.at++
 			n := w.server.swapped(w.at)
-			return fanout.Event[int]{Value: n, Bytes: w.server.size, ResourceVersion: w.server.version(n)}, nil
+			return fanout.Event[int]{Value: n, Bytes: size, ResourceVersion: w.server.version(n)}, nil
 		}
 		select {
 		case <-grown:
