@@ -40,12 +40,14 @@ var ErrCheckpointInUse = errors.New("checkpoint in use")
 // another source (server, resource, namespace, selectors, UID of the namespace
 // kube-system), ErrCheckpointSource, one of a newer version of the library,
 // ErrCheckpointVersion, and what is no checkpoint, ErrCheckpointFormat, are reported and
-// stay as they are: Run begins with nothing and saves nothing. What a store fails with is
-// reported as a *StoreError, and tried again: five times where it is to be loaded, for
-// Run begins with nothing then, and for ever where it is to be saved. A store that
-// somebody else has locked, ErrCheckpointInUse, is waited for in the same way, and then
-// not read, and saved once it is free. The save at the end of Run is given up after 30
-// seconds.
+// stay as they are: Run begins with nothing and saves nothing.
+//
+// Run waits for a store that another informer has locked, ErrCheckpointInUse, and for one that
+// cannot be locked or read: it lists nothing before, and Status.LastError has the reason, a
+// *StoreError. So the successor in a rolling update begins where its predecessor has stopped,
+// at most two seconds later, and no deletion is missed because a checkpoint could not be read.
+// A save that fails is reported in the same way, and tried again while the informer runs on.
+// The save at the end of Run is given up after 30 seconds.
 //
 // Run asks the server of a DynamicListerWatcherFactory for the namespace kube-system, to
 // know which cluster it is and whether it was restored; where that is forbidden, it may

@@ -27,8 +27,9 @@ const (
 	checkpointLonger = 10
 	// checkpointShare is which part of the time is spent on saving at most.
 	checkpointShare = 20
-	// mostFailures is how often a store may fail before a run begins without it.
-	mostFailures = 5
+	// lockPoll is how often a store is tried that another process has locked: the process that
+	// follows in a rolling update begins soon after the old one has ended.
+	lockPoll = 2 * time.Second
 	// mostAnswers is how often a server may answer with an error when it is asked which
 	// cluster it is of, which takes some minutes, before a run begins without.
 	mostAnswers = 10
@@ -42,28 +43,30 @@ const metadataResourceVersion = "resourceVersion"
 
 // checkpointer loads the checkpoint of a flow when a run begins, and saves it.
 type checkpointer struct {
-	store     CheckpointStore
-	interval  time.Duration
-	changes   int64
-	reflector *Reflector
-	storage   *ResourceVersionStorage
+	store    CheckpointStore
+	interval time.Duration
+	// manyChanges are saved before the interval is over.
+	manyChanges int64
+	reflector   *Reflector
+	storage     *ResourceVersionStorage
 
 	// source is what the checkpoint is of, once that is identified.
 	source     checkpointSource
 	identified bool
 	// unlock gives the lock of the store back, nil while there is none.
 	unlock func() error
-	// refused tells that what is in the store is not this informer's to replace.
-	refused bool
-	// loaded tells that it was looked at what is in the store.
+	phase  storePhase
+	// loaded tells that what the store had was read, in this run or in one before.
 	loaded bool
 
 	// coverage is the number of gaps when the newest generation began, if that was
 	// complete, and else uncovered.
 	coverage atomic.Int64
 
-	// unsaved counts the changes of the storage since the last save.
+	// unsaved counts the informer's changes of the storage since the last save.
 	unsaved atomic.Int64
+	// savedEdits is the number of changes by others that the last save had.
+	savedEdits int64
 	// listed tells that a generation has begun, or was acknowledged, since the last save.
 	listed atomic.Bool
 	// due wakes who saves.
@@ -75,51 +78,73 @@ type checkpointer struct {
 	failure error
 }
 
+// storePhase is how far a run has come with its store.
+type storePhase int
+
+const (
+	// awayFromStore: no run is under way, or another informer has locked the store.
+	awayFromStore storePhase = iota
+	// refusedStore: the store has something that is not this informer's to replace. It stays so.
+	refusedStore
+	// holdsStore: the store is locked, and what it has was not read.
+	holdsStore
+	// ownsStore: what the store had is known, and may be replaced.
+	ownsStore
+)
+
 // uncovered is the coverage without a complete generation.
 const uncovered = -1
 
 func newCheckpointer(config InformerConfig, r *Reflector, storage *ResourceVersionStorage) *checkpointer {
 	c := &checkpointer{
-		store:     config.Checkpoint,
-		interval:  config.CheckpointInterval,
-		changes:   int64(config.CheckpointChanges),
-		reflector: r,
-		storage:   storage,
-		due:       make(chan struct{}, 1),
+		store:       config.Checkpoint,
+		interval:    config.CheckpointInterval,
+		manyChanges: int64(config.CheckpointChanges),
+		reflector:   r,
+		storage:     storage,
+		due:         make(chan struct{}, 1),
 	}
 	if c.interval == 0 {
 		c.interval = defaultCheckpointInterval
 	}
-	if c.changes == 0 {
-		c.changes = defaultCheckpointChanges
+	if c.manyChanges == 0 {
+		c.manyChanges = defaultCheckpointChanges
 	}
 	c.coverage.Store(uncovered)
 	return c
 }
 
-// begin locks the store and returns the resource version from which a run can go
-// on, or nothing. Acknowledged is that of the run before, if there was one. It waits
-// until the server has said who it is, or ctx ends.
+// begin locks the store and returns the resource version from which a run can go on, or
+// nothing. Acknowledged is that of the run before, if there was one. It waits until the store
+// is free, the server has said which cluster it is, and the store can be read, or ctx ends: a
+// run that does not know what is in the store could not tell the deletions that it has missed,
+// and a save would forget them for good.
 func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume string) {
-	locked := c.insist(ctx, c.lock, func(err error) bool { return errors.Is(err, ErrCheckpointInUse) })
+	if c.phase != refusedStore {
+		c.phase = awayFromStore
+		if c.retryUntil(ctx, c.lock, anyFailure, lockPoll) != nil {
+			return ""
+		}
+		c.phase = holdsStore
+	}
 	before := c.source
 	if !c.identify(ctx) {
 		return ""
 	}
-	switch {
-	case c.loaded: // what is known is newer
+	if c.loaded { // what is known is newer
+		if c.phase == holdsStore {
+			c.phase = ownsStore
+		}
 		return c.goOn(before, acknowledged)
-	case errors.Is(locked, ErrCheckpointInUse): // what is in the store is of who uses it
-		return ""
 	}
-	err := c.insist(ctx, func() (err error) {
+	err := c.retryUntil(ctx, func() (err error) {
 		resume, err = c.load(ctx)
 		return err
-	}, ofStore)
+	}, ofStore, backoffMost)
 	if err != nil && ctx.Err() != nil { // the next run loads
 		return ""
 	}
-	c.loaded = true
+	c.loaded, c.phase = true, ownsStore
 	c.refuse(err)
 	return resume
 }
@@ -128,27 +153,41 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 func (c *checkpointer) refuse(err error) {
 	for _, reason := range []error{ErrCheckpointSource, ErrCheckpointFormat, ErrCheckpointVersion} {
 		if errors.Is(err, reason) {
-			c.refused = true
+			c.phase = refusedStore
 			c.release()
 		}
 	}
 }
 
-// insist does what the store may refuse for a while, until it succeeds, fails with
-// what will not pass, or has failed some times, or ctx ends. It reports each failure.
-func (c *checkpointer) insist(ctx context.Context, do func() error, passing func(error) bool) error {
+// retryUntil calls do, at least every poll, until it succeeds, fails for a reason that does not
+// pass, or ctx ends. It reports failures after growing pauses.
+func (c *checkpointer) retryUntil(ctx context.Context, do func() error, passes func(error) bool, poll time.Duration) error {
 	waits := newBackoff(c.reflector.Backoff)
-	for failures := 1; ; failures++ {
+	var reported error
+	for report := time.Now(); ; {
 		err := do()
-		if err == nil || ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil:
+			c.reflector.forget(reported)
+			return nil
+		case !passes(err):
+			c.reflector.fail(err)
 			return err
 		}
-		c.reflector.fail(err)
-		if failures >= mostFailures || !passing(err) || sleep(ctx, waits.delay(0)) != nil {
+		if now := time.Now(); !now.Before(report) {
+			c.reflector.fail(err)
+			c.reflector.enter(PhaseBackoff)
+			reported, report = err, now.Add(waits.delay(0))
+		}
+		if err := sleep(ctx, min(time.Until(report), poll)); err != nil {
 			return err
 		}
 	}
 }
+
+func anyFailure(error) bool { return true }
 
 // ofStore tells what is wrong with a store from what is wrong with the checkpoint in it.
 func ofStore(err error) bool {
@@ -189,6 +228,9 @@ func (c *checkpointer) identify(ctx context.Context) (known bool) {
 	waits := newBackoff(c.reflector.Backoff)
 	for answers := 0; ; {
 		source, err := sourceOf(ctx, c.reflector.source)
+		if !c.identified {
+			c.source = source
+		}
 		if ctx.Err() != nil {
 			return false
 		}
@@ -242,28 +284,8 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 		return "", err
 	}
 	c.storage.adopt(table)
+	c.savedEdits = c.storage.editCount()
 	return c.loadedVersion(metadata, c.gaps()), nil
-}
-
-// inspect looks whether what is in the store may be replaced.
-func (c *checkpointer) inspect(ctx context.Context) (err error) {
-	from, err := c.store.Load(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		c.loaded = true
-		return nil
-	}
-	if err != nil {
-		return storeError("CheckpointStore.Load", "", err)
-	}
-	defer c.close(from)
-	metadata, _, err := c.storage.includes(from)
-	if err == nil {
-		err = c.accept(metadata)
-	}
-	if c.loaded = err == nil || !ofStore(err); c.loaded {
-		c.refuse(err)
-	}
-	return err
 }
 
 // close reports what a store fails with when all was read.
@@ -360,7 +382,7 @@ func (c *checkpointer) retries() *wait.Backoff {
 
 // worthwhile tells whether to save now.
 func (c *checkpointer) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
-	unsaved := c.unsaved.Load()
+	unsaved := c.changes()
 	switch {
 	case c.listed.Swap(false):
 		news := unsaved > 0 || c.moved(queue, false)
@@ -368,11 +390,17 @@ func (c *checkpointer) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
 			c.listed.Store(true)
 		}
 		return news
-	case unsaved >= c.changes, ticked && unsaved > 0:
+	case unsaved >= c.manyChanges, ticked && unsaved > 0:
 		return true
 	default:
 		return ticked && time.Since(c.savedAt) >= checkpointLonger*c.interval && c.moved(queue, false)
 	}
+}
+
+// changes is the number of changes of the storage that are not saved. What others have put
+// into it counts too: a run that lists nothing must save a storage that was filled before.
+func (c *checkpointer) changes() int64 {
+	return c.unsaved.Load() + c.storage.editCount() - c.savedEdits
 }
 
 // moved tells whether the run could go on from another version than the saved one.
@@ -393,15 +421,36 @@ func safePoint(queue *deltaqueue.Queue, resume string, ended bool) string {
 
 // end saves what is not saved and unlocks the store. Ctx has ended.
 func (c *checkpointer) end(ctx context.Context, queue *deltaqueue.Queue) {
-	// Who does not know what it is of has nothing to put into the store.
-	if c.identified && (c.unsaved.Load() > 0 || c.moved(queue, true) || len(c.storage.unsettledKeys()) > 0) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
-		defer cancel()
-		if err := c.save(ctx, queue, true); err != nil {
-			c.reflector.fail(err)
-		}
+	defer c.release()
+	if c.changes() == 0 && !c.moved(queue, true) && len(c.storage.unsettledKeys()) == 0 {
+		return
 	}
-	c.release()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
+	defer cancel()
+	if err := c.claimEmpty(ctx); err != nil {
+		c.reflector.fail(err)
+	}
+	if err := c.save(ctx, queue, true); err != nil {
+		c.reflector.fail(err)
+	}
+}
+
+// claimEmpty takes a store that has nothing yet, so that a run which never reached its server
+// can save what its storage was filled with. A store that has something stays as it is.
+func (c *checkpointer) claimEmpty(ctx context.Context) error {
+	if c.phase != holdsStore || c.loaded {
+		return nil
+	}
+	from, err := c.store.Load(ctx)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.loaded, c.phase = true, ownsStore
+		return nil
+	case err != nil:
+		return storeError("CheckpointStore.Load", "", err)
+	}
+	c.close(from)
+	return nil
 }
 
 // release gives the lock back.
@@ -417,18 +466,10 @@ func (c *checkpointer) release() {
 
 // save saves what is acknowledged. Ended tells that nothing more will be.
 func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) error {
-	if c.refused {
+	if c.phase != ownsStore {
 		return nil
 	}
-	if err := c.lock(); err != nil {
-		return err
-	}
-	if !c.loaded { // somebody else had locked it
-		if err := c.inspect(ctx); err != nil {
-			return err
-		}
-	}
-	listed, unsaved := c.listed.Swap(false), c.unsaved.Swap(0)
+	listed, unsaved, edits := c.listed.Swap(false), c.unsaved.Swap(0), c.storage.editCount()
 	// Before the first entry is read: no entry is older than it was at this version.
 	// And before the gaps are counted: a gap after it does not matter.
 	resume := safePoint(queue, queue.SafeResumePoint(), ended)
@@ -445,14 +486,14 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue, ended 
 		}
 		return storeError("CheckpointStore.Save", "", err)
 	}
-	c.saved, c.savedAt = resume, time.Now()
+	c.saved, c.savedAt, c.savedEdits = resume, time.Now(), edits
 	c.reflector.checkpointed(c.savedAt)
 	return nil
 }
 
 // changed notes a change of the storage.
 func (c *checkpointer) changed() {
-	if c.unsaved.Add(1) == c.changes {
+	if c.unsaved.Add(1) == c.manyChanges {
 		c.wake()
 	}
 }
