@@ -50,9 +50,11 @@ var ErrCheckpointInUse = errors.New("checkpoint in use")
 // The save at the end of Run is given up after 30 seconds.
 //
 // Run asks the server of a DynamicListerWatcherFactory for the namespace kube-system, to
-// know which cluster it is and whether it was restored; where that is forbidden, it may
-// ask for one object of the resource instead. Of other ListerWatchers the source is not
-// known. An ExtraStore is not told of what was not read.
+// know which cluster it is and whether it was restored. Where that is forbidden or not
+// answered, Run compares the UIDs of up to three known objects, each with a list of one
+// object. An object that was there before the checkpoint, and is not in it, tells another
+// cluster: the checkpoint is refused. Where no known object is left, Run lists. Of other
+// ListerWatchers the source is not known. An ExtraStore is not told of what was not read.
 type CheckpointStore interface {
 	// Load returns the bytes that the last Save has written. Without any, the error
 	// is fs.ErrNotExist (by errors.Is), and an informer starts with nothing. The

@@ -53,6 +53,8 @@ type checkpointer struct {
 	// source is what the checkpoint is of, once that is identified.
 	source     checkpointSource
 	identified bool
+	// unanswered tells that the source answers other questions than what it is.
+	unanswered bool
 	// unlock gives the lock of the store back, nil while there is none.
 	unlock func() error
 	phase  storePhase
@@ -128,6 +130,7 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 		c.phase = holdsStore
 	}
 	before := c.source
+	before.Cluster = c.reflector.knownCluster()
 	if !c.identify(ctx) {
 		return ""
 	}
@@ -146,6 +149,7 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 	}
 	c.loaded, c.phase = true, ownsStore
 	c.refuse(err)
+	c.reflector.learnCluster(c.source.Cluster)
 	return resume
 }
 
@@ -203,8 +207,10 @@ func ofStore(err error) bool {
 func (c *checkpointer) goOn(before checkpointSource, acknowledged string) (resume string) {
 	if err := c.source.check(before); err != nil { // there is another cluster at the same address
 		c.coverage.Store(uncovered)
+		c.reflector.clusterReplaced(c.source.Cluster)
 		c.reflector.fail(err)
 	}
+	c.reflector.learnCluster(c.source.Cluster)
 	return c.covered(acknowledged)
 }
 
@@ -222,8 +228,8 @@ func (c *checkpointer) lock() error {
 	return nil
 }
 
-// identify asks the source what it is until it knows, or ctx ends. A server that
-// answers with errors is asked some times only.
+// identify asks the source what it is until it knows, or ctx ends. A server that answers
+// with errors is asked some times only, and one that answers nothing but lists, once.
 func (c *checkpointer) identify(ctx context.Context) (known bool) {
 	waits := newBackoff(c.reflector.Backoff)
 	for answers := 0; ; {
@@ -238,11 +244,8 @@ func (c *checkpointer) identify(ctx context.Context) (known bool) {
 		if errors.As(err, &answer) {
 			answers++
 		}
-		if err == nil || answers >= mostAnswers {
-			if source.Cluster == "" { // not readable now
-				source.Cluster = c.source.Cluster
-			}
-			c.source, c.identified = source, true
+		if err == nil || answers >= mostAnswers || answer == nil && responds(ctx, c.reflector.source) {
+			c.source, c.identified, c.unanswered = source, true, err != nil
 			return true
 		}
 		c.reflector.fail(fmt.Errorf("what the checkpoint is of: %w", err))
@@ -274,6 +277,9 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 		if err := c.accept(metadata); err != nil || !includes {
 			return "", err
 		}
+		if err := c.vouch(ctx, metadata, c.storage.sample(func(string) bool { return false }), false); err != nil {
+			return "", err
+		}
 		return c.loadedVersion(metadata, gaps), nil
 	}
 	table, metadata, err := c.storage.readTable(from)
@@ -283,9 +289,32 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 	if err := c.accept(metadata); err != nil {
 		return "", err
 	}
+	if err := c.vouch(ctx, metadata, oldest(someOf(table)), table.Len() == 0); err != nil {
+		return "", err
+	}
 	c.storage.adopt(table)
 	c.savedEdits = c.storage.editCount()
 	return c.loadedVersion(metadata, c.gaps()), nil
+}
+
+// vouch checks by its objects that a checkpoint is of the cluster of the server, where that
+// does not say which it is of. What it does not tell now, it is asked again when a watch is
+// open.
+func (c *checkpointer) vouch(ctx context.Context, metadata map[string]string, objects []knownObject, empty bool) error {
+	resume, saved := metadata[metadataResourceVersion], checkpointSourceFrom(metadata).Cluster
+	if resume == "" || resume == "0" || saved != "" && saved == c.source.Cluster {
+		return nil
+	}
+	a, _ := recognize(ctx, c.reflector.source, inquiry{
+		resourceVersion: resume,
+		objects:         func() []knownObject { return objects },
+		resourceOnly:    saved != "" || c.unanswered,
+		empty:           empty,
+	})
+	if a.identity != another {
+		return nil
+	}
+	return &CheckpointSourceError{Differences: []CheckpointSourceDifference{{Field: "cluster", Saved: a.expected, Wanted: a.found}}}
 }
 
 // close reports what a store fails with when all was read.
@@ -301,9 +330,7 @@ func (c *checkpointer) accept(metadata map[string]string) error {
 	if err := c.source.check(source); err != nil {
 		return err
 	}
-	if c.source.Cluster == "" {
-		c.source.Cluster = source.Cluster
-	}
+	c.reflector.learnCluster(source.Cluster)
 	return nil
 }
 
@@ -319,12 +346,12 @@ func (c *checkpointer) loadedVersion(metadata map[string]string, gaps int64) (re
 	return resume
 }
 
-// gaps counts what only a list can repair: objects that could not be read, and
-// changes of the storage that others have made. What could not be read counts when that
+// gaps counts what only a list can repair: objects that could not be read, changes of the
+// storage that others have made, and clusters that took the place of another. What could not be read counts when that
 // is found, and again when nothing waits for it any more: a generation that begins in
 // between may show it without reading it again.
 func (c *checkpointer) gaps() int64 {
-	return c.reflector.snapshot().Skipped + c.reflector.left.Load() + c.storage.editCount()
+	return c.reflector.snapshot().Skipped + c.reflector.left.Load() + c.reflector.replaced.Load() + c.storage.editCount()
 }
 
 // covered is resourceVersion, if there is no gap up to it: if everything that it
@@ -473,8 +500,10 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue, ended 
 	// Before the first entry is read: no entry is older than it was at this version.
 	// And before the gaps are counted: a gap after it does not matter.
 	resume := safePoint(queue, queue.SafeResumePoint(), ended)
+	source := c.source
+	source.Cluster = c.reflector.knownCluster() // read before the gaps: a new one is one
 	resume = c.covered(resume)
-	metadata := c.source.metadata()
+	metadata := source.metadata()
 	if resume != "" {
 		metadata[metadataResourceVersion] = resume
 	}

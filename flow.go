@@ -82,7 +82,13 @@ func (r *flowRun) start() {
 		r.helpers.Go(func() { r.checkpointer.run(r.ctx, r.queue) })
 	}
 	r.into = r.sink(r.queue)
-	r.from = origin{known: r.newestKnown(), resume: resume, resumed: r.queue.Follow}
+	r.from = origin{known: r.newestKnown(), resume: resume, resumed: r.queue.Follow, objects: r.knownObjects}
+}
+
+// knownObjects returns some objects that the server had, by what was read of it last. Those
+// that wait in the queue have changed since.
+func (r *flowRun) knownObjects() []knownObject {
+	return r.storage.sample(r.queue.Holds)
 }
 
 // hire starts a worker.

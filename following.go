@@ -80,10 +80,16 @@ func (f *following) watch(ctx context.Context) error {
 func (f *following) open(ctx context.Context) (over bool, err error) {
 	f.began = time.Now()
 	if f.changes, err = f.openWatch(ctx, f.at); err != nil {
-		return f.over(listwatch.Outcome{Kind: listwatch.Classify(err)}, err)
+		kind := listwatch.Classify(err)
+		if kind == listwatch.Expired && f.at.Unsure { // perhaps by another cluster
+			if _, err := f.ask(ctx); errors.Is(err, ErrClusterReplaced) {
+				f.fail(err)
+			}
+		}
+		return f.over(listwatch.Outcome{Kind: kind}, err)
 	}
 	if f.at.Unsure {
-		if err := f.ask(ctx, f.changes); err != nil {
+		if over, err := f.verify(ctx); over {
 			return f.over(listwatch.Outcome{Kind: listwatch.TooLarge}, err)
 		}
 	}
@@ -146,23 +152,44 @@ func (f *following) handle(ctx context.Context, err error) (over bool, _ error) 
 	return false, nil
 }
 
-// ask asks whether the server was restored from a backup and does not have the version
-// that the watch began from: the error says so. It is asked once the watch is open, which
-// ends if the server is restored later. Where it does not answer, the watch has to prove
-// itself.
-func (f *following) ask(ctx context.Context, changes feed) error {
+// verify asks whether the server still is the one, in the state, that the watch goes on from;
+// over tells that it is not. It is asked once the watch is open, which ends if the server is
+// restored or replaced later. Where it does not answer, the watch has to prove itself.
+func (f *following) verify(ctx context.Context) (over bool, err error) {
 	f.at.Unsure = false
-	err := checkNotOlder(ctx, f.source, f.at.ResourceVersion)
-	if err == nil || ctx.Err() != nil {
-		return nil
+	a, err := f.ask(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return false, nil
+	case a.identity == another || a.identity == doubtful || listwatch.Classify(err) == listwatch.TooLarge:
+		return true, err
+	case err != nil:
+		f.fail(err)
+		f.changes.expect(min(unproven, f.watchPatience(unproven)))
 	}
-	err = fmt.Errorf("whether the server was restored: %w", err)
-	if listwatch.Classify(err) == listwatch.TooLarge {
-		return err
+	return false, nil
+}
+
+// ask asks the server which cluster it is of, and whether it has the version that the watch
+// begins from, and notes what is learnt of the cluster. That it is another one is an error.
+func (f *following) ask(ctx context.Context) (answer, error) {
+	known := f.knownCluster()
+	a, err := recognize(ctx, f.source, inquiry{cluster: known, resourceVersion: f.at.ResourceVersion, objects: f.objects})
+	switch {
+	case known == "" || a.cluster == known:
+		f.learnCluster(a.cluster)
+	case a.cluster != "":
+		f.clusterReplaced(a.cluster)
+		return a, fmt.Errorf("%w: the UID of its namespace kube-system is %q, not %q", ErrClusterReplaced, a.cluster, known)
 	}
-	f.fail(err)
-	changes.expect(min(unproven, f.watchPatience(unproven)))
-	return nil
+	if a.identity == doubtful || a.identity == another {
+		// What it is the list will show; until then, no known UID is its own.
+		f.clusterReplaced(a.cluster)
+	}
+	if err != nil {
+		err = fmt.Errorf("whether the server was restored: %w", err)
+	}
+	return a, err
 }
 
 // ended tells what the end of a watch means, and what to report.

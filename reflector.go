@@ -98,8 +98,8 @@ type Reflector struct {
 // that was silent (*StallError) or ended at once (*cache.VeryShortWatchError); an
 // object that could not be read (*ItemError); a store that refused one
 // (*StoreError); a handler that failed (*ProcessError, *BatchError); a checkpoint that
-// can not be used (*CheckpointError, *CheckpointSourceError); a second Run
-// (ErrAlreadyRunning). It is told nil each time a watch has started: all is well
+// can not be used (*CheckpointError, *CheckpointSourceError); a server that is of another
+// cluster than before (ErrClusterReplaced); a second Run (ErrAlreadyRunning). It is told nil each time a watch has started: all is well
 // again.
 //
 // The reflector goes on by itself, after a backoff where a request failed. The
@@ -245,6 +245,9 @@ type origin struct {
 	resume string
 	// resumed is called when the server has accepted resume.
 	resumed func()
+	// objects returns some objects that the server is known to have had; nil if there are
+	// none.
+	objects func() []knownObject
 }
 
 func (r *Reflector) run(ctx context.Context, into sink, from *origin) {

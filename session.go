@@ -50,6 +50,8 @@ type session struct {
 	// confirmed, if set, is to be called when the server has accepted the resource
 	// version that the session resumes from.
 	confirmed func()
+	// objects are those of the origin.
+	objects func() []knownObject
 }
 
 func (r *Reflector) newSession(into sink) *session {
@@ -107,6 +109,7 @@ func (s *session) step(ctx context.Context) error {
 
 // begin begins with the first state of a run.
 func (s *session) begin(from *origin) {
+	s.objects = from.objects
 	if from.resume == "" {
 		s.state = listwatch.Start{Known: from.known}
 		return

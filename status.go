@@ -128,6 +128,10 @@ type progress struct {
 	listed bool
 	// left counts the objects that could not be read, and that nothing waits for any more.
 	left atomic.Int64
+	// cluster is the UID of the namespace kube-system of the server whose objects are known,
+	// empty if that is not known; and replaced counts how often it was found to be another.
+	cluster  string
+	replaced atomic.Int64
 	// missed tells that the object of an event could not be decoded since the last list
 	// began: nothing else tells of it again, if it does not change.
 	missed atomic.Bool
@@ -241,6 +245,31 @@ func (p *progress) reached(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastResourceVersion = resourceVersion
+}
+
+// knownCluster is the UID of the namespace kube-system, empty if it is not known.
+func (p *progress) knownCluster() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cluster
+}
+
+// learnCluster notes the UID of the namespace kube-system, unless it is empty.
+func (p *progress) learnCluster(uid string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if uid != "" {
+		p.cluster = uid
+	}
+}
+
+// clusterReplaced notes that what is known is of another cluster than the server, whose
+// UID is empty if it is not known. Whoever has read the new UID finds it counted.
+func (p *progress) clusterReplaced(uid string) {
+	p.replaced.Add(1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cluster = uid
 }
 
 func (p *progress) listCompleted() {
