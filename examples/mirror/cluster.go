@@ -30,6 +30,7 @@ type cluster struct {
 	state    discoveryState
 	took     time.Duration // from the start to this state
 	problem  error         // of discovery; what is missing once it is done
+	nextTry  time.Time     // of discovery, after a problem; zero where it has ended
 	followed []*feed
 }
 
@@ -63,7 +64,7 @@ func (c *cluster) Run(ctx context.Context) {
 
 	factory, err := informer.NewDynamicListerWatcherFactory(c.client)
 	if err != nil {
-		c.note(discoveryGaveUp, fmt.Errorf("client configuration: %w", err))
+		c.note(discoveryGaveUp, fmt.Errorf("client configuration: %w", err), time.Time{})
 		return
 	}
 	what, err := c.discover(ctx)
@@ -71,16 +72,24 @@ func (c *cluster) Run(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		c.note(discoveryGaveUp, err)
+		c.note(discoveryGaveUp, err, time.Time{})
 		return
 	}
-	if err := c.dropUnserved(ctx, what); err != nil {
-		what.missing = append(what.missing, err)
+	unserved := c.dropUnserved(ctx, what)
+	if ctx.Err() != nil || isUnusable(unserved) { // the run ends
+		return
+	}
+	if unserved != nil {
+		what.missing = append(what.missing, unserved)
 	}
 	for _, resource := range what.resources {
 		at := place{c.name, resource}
 		storage := informer.NewResourceVersionStorage()
-		if err := c.database.Seed(ctx, storage, at); err != nil {
+		err := c.database.Seed(ctx, storage, at)
+		if ctx.Err() != nil || isUnusable(err) {
+			return
+		}
+		if err != nil {
 			what.missing = append(what.missing, err)
 			continue
 		}
@@ -91,7 +100,7 @@ func (c *cluster) Run(ctx context.Context) {
 		c.mu.Unlock()
 		running.Go(func() { f.Run(ctx) })
 	}
-	c.note(discovered, what.missed())
+	c.note(discovered, what.missed(), time.Time{})
 }
 
 // Settled waits until the first sync of everything has an outcome.
@@ -133,9 +142,10 @@ func (c *cluster) discover(ctx context.Context) (found, error) {
 		if pointless := patience.Spent(time.Now(), 0); pointless != nil {
 			return found{}, pointless
 		}
-		c.note(discovering, err)
+		pause := backoff.Step()
+		c.note(discovering, err, time.Now().Add(pause))
 		select {
-		case <-time.After(backoff.Step()):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return found{}, context.Cause(ctx)
 		}
@@ -167,10 +177,11 @@ func (c *cluster) dropUnserved(ctx context.Context, what found) error {
 	return c.feeds.writer.Insist(within, gone...)
 }
 
-func (c *cluster) note(state discoveryState, problem error) {
+// note keeps how far discovery is. nextTry is when it is tried again, and zero where it is not.
+func (c *cluster) note(state discoveryState, problem error, nextTry time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state, c.problem, c.took = state, problem, time.Since(c.began)
+	c.state, c.problem, c.took, c.nextTry = state, problem, time.Since(c.began), nextTry
 }
 
 // Feeds returns the feeds so far.
@@ -183,7 +194,7 @@ func (c *cluster) Feeds() []*feed {
 // Rows returns a row for each feed, and one for the cluster itself as long as its discovery has something to tell.
 func (c *cluster) Rows() []row {
 	c.mu.Lock()
-	state, problem, took := c.state, c.problem, c.took
+	state, problem, took, nextTry := c.state, c.problem, c.took, c.nextTry
 	c.mu.Unlock()
 
 	var rows []row
@@ -195,6 +206,9 @@ func (c *cluster) Rows() []row {
 		}
 		if problem != nil {
 			r.problem = reason(problem)
+		}
+		if !nextTry.IsZero() {
+			r.retry = fmt.Sprintf("asked again in %s", round(max(time.Until(nextTry), 0)))
 		}
 		rows = append(rows, r)
 	}

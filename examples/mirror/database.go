@@ -54,9 +54,14 @@ type database struct {
 	reading *sql.DB
 	put     *sql.Stmt
 	remove  *sql.Stmt
+
+	// sound ends when the file is found to be damaged, with the *unusableError that says so as its cause.
+	sound    context.Context
+	unusable context.CancelCauseFunc
 }
 
-// openDatabase opens the file at path, and makes it and its tables where they are missing.
+// openDatabase opens the file at path, and makes it and its tables where they are missing. The error is an *unusableError where
+// the file is damaged, or another program's.
 //
 // With a write-ahead log, readers (the start of another resource, a user's sqlite3) never block the writer. synchronous
 // NORMAL may lose the last transactions to a power failure, never half of one; the next start fetches them again.
@@ -65,14 +70,18 @@ func openDatabase(ctx context.Context, path string) (_ *database, err error) {
 		"_pragma": {"busy_timeout(5000)", "journal_mode(wal)", "synchronous(normal)", "journal_size_limit(16777216)"},
 		"_txlock": {"immediate"},
 	}
-	name := (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: pragmas.Encode()}).String()
+	name := fileName(path, pragmas)
 
-	d := &database{path: path}
+	d := &database{path: path, lock: flock.New(path + ".lock")}
+	d.sound, d.unusable = context.WithCancelCause(context.Background())
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("database %s: %w", path, errors.Join(err, d.Close()))
+			err = fmt.Errorf("database %s: %w", path, errors.Join(unlessDamaged(path, err), d.Close()))
 		}
 	}()
+	if err = checkOwner(ctx, path); err != nil {
+		return nil, err
+	}
 	if err = d.acquire(); err != nil {
 		return nil, err
 	}
@@ -80,7 +89,7 @@ func openDatabase(ctx context.Context, path string) (_ *database, err error) {
 		return nil, err
 	}
 	d.writing.SetMaxOpenConns(1)
-	if _, err = d.writing.ExecContext(ctx, createTable+createCheckpoints); err != nil {
+	if err = d.createTables(ctx); err != nil {
 		return nil, fmt.Errorf("cannot create its tables: %w", err)
 	}
 	if d.put, err = d.writing.PrepareContext(ctx, putStatement); err != nil {
@@ -99,7 +108,6 @@ func openDatabase(ctx context.Context, path string) (_ *database, err error) {
 // acquire locks the file for this process, as long as it lives. SQLite would let two mirrors write in turns, but then the one
 // that lags would put back what the other, and its checkpoints, know to be gone.
 func (d *database) acquire() error {
-	d.lock = flock.New(d.path + ".lock")
 	locked, err := d.lock.TryLock()
 	if err == nil && !locked {
 		err = errors.New("another mirror writes to it")
@@ -107,8 +115,17 @@ func (d *database) acquire() error {
 	return err
 }
 
+// createTables makes the tables and the mark that they are mirror's, all or nothing: checkOwner sees both or none.
+func (d *database) createTables(ctx context.Context) error {
+	return d.transact(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, createTable+createCheckpoints+fmt.Sprintf("PRAGMA application_id = %d;", applicationID))
+		return err
+	})
+}
+
 // Close also folds the write-ahead log into the file.
 func (d *database) Close() error {
+	d.unusable(nil)
 	var errs []error
 	for _, statement := range []*sql.Stmt{d.put, d.remove} {
 		if statement != nil {
@@ -139,6 +156,7 @@ func (d *database) Apply(ctx context.Context, changes []change) error {
 
 // transact commits what f does, or undoes it if f fails or panics.
 func (d *database) transact(ctx context.Context, f func(*sql.Tx) error) (err error) {
+	defer func() { err = d.checked(err) }()
 	tx, err := d.writing.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -214,7 +232,16 @@ func (d *database) Seed(ctx context.Context, storage *informer.ResourceVersionSt
 
 // unread is the error for what could not be read.
 func (d *database) unread(what string, of place, err error) error {
-	return fmt.Errorf("database %s: reading the %s of %s: %w", d.path, what, of, err)
+	return fmt.Errorf("database %s: reading the %s of %s: %w", d.path, what, of, d.checked(err))
+}
+
+// checked is unlessDamaged, and ends sound where the file is damaged.
+func (d *database) checked(err error) error {
+	err = unlessDamaged(d.path, err)
+	if isUnusable(err) {
+		d.unusable(fmt.Errorf("database %s: %w", d.path, err))
+	}
+	return err
 }
 
 // Resources returns the resources of the cluster that have rows. The version is left empty.

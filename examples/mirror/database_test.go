@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -99,14 +98,6 @@ func TestDatabaseHasOneMirror(t *testing.T) {
 	db := openTestDatabase(t)
 	_, err := openDatabase(t.Context(), db.path)
 	require.EqualError(t, err, "database "+db.path+": another mirror writes to it")
-}
-
-func TestDatabaseIsNone(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "text.db")
-	require.NoError(t, os.WriteFile(path, []byte("this is no database, but long enough to be taken for one by its size, and so it goes on"), 0o600))
-	_, err := openDatabase(t.Context(), path)
-	require.ErrorContains(t, err, "text.db: ")
-	require.ErrorContains(t, err, "not a database")
 }
 
 // Reading the resource versions touches the index alone.

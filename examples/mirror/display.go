@@ -16,6 +16,7 @@ const (
 	redrawEvery = 500 * time.Millisecond // the live block of a terminal
 	lineEvery   = time.Second            // a line of progress elsewhere, if there is any
 	eventsEvery = 10 * time.Second       // a line of events elsewhere, if there were any
+	remindEvery = time.Minute            // a line elsewhere that says what the first sync waits for, while nothing comes
 )
 
 // display shows how far the mirror is: the resources that still sync, then the events that come in. It also tells the
@@ -29,6 +30,7 @@ type display struct {
 	last      map[place]row // at the step before
 	lastStep  time.Time
 	announced map[place]bool // told to be synced
+	progress  time.Time      // when the last line of progress, or of what it waits for, was due
 
 	// Where the screen is not live, events are summed up from here to their next line. Zero while anything still syncs.
 	eventsSince time.Time
@@ -43,6 +45,7 @@ func newDisplay(to *screen, rows func() []row, now time.Time) *display {
 		last:      make(map[place]row),
 		lastStep:  now,
 		announced: make(map[place]bool),
+		progress:  now,
 	}
 }
 
@@ -81,7 +84,7 @@ func (d *display) Step(now time.Time) {
 	case settled:
 		d.printEvents(rows, now)
 	default:
-		d.printProgress(rows, elapsed)
+		d.printProgress(rows, elapsed, now)
 	}
 	d.lastStep = now
 	for _, r := range rows {
@@ -109,7 +112,7 @@ func (d *display) tell(rows []row) {
 	}
 }
 
-func (d *display) printProgress(rows []row, elapsed float64) {
+func (d *display) printProgress(rows []row, elapsed float64, now time.Time) {
 	sum, done := total(rows), 0
 	for _, r := range rows {
 		if r.settled() {
@@ -117,9 +120,17 @@ func (d *display) printProgress(rows []row, elapsed float64) {
 		}
 	}
 	handled := sum.counts.handled - d.before(rows).handled
-	if handled > 0 {
-		d.screen.Print(fmt.Sprintf("syncing: %d of %d resources done, %s objects, %s/s, %s in memory",
+	switch {
+	case handled > 0:
+		d.screen.Print(fmt.Sprintf("syncing: %d of %d resources done, %s objects, %s/s, %s waiting to be written",
 			done, len(rows), comma(sum.counts.handled), rate(handled, elapsed), bytesOf(sum.queued)))
+		d.progress = now
+	case now.Sub(d.progress) >= remindEvery:
+		d.screen.Print(fmt.Sprintf("syncing: %d of %d resources done", done, len(rows)))
+		for _, line := range lasting(rows) {
+			d.screen.Say("still " + line)
+		}
+		d.progress = now
 	}
 	d.eventsSince = time.Time{} // the first sync is no event
 }
@@ -145,20 +156,20 @@ func (d *display) progressBlock(rows []row, elapsed float64, now time.Time) []st
 	slices.SortStableFunc(open, func(a, b row) int { return cmp.Compare(speed(b), speed(a)) })
 
 	sum := total(rows)
-	block := []string{fmt.Sprintf("syncing: %d of %d resources done, %s objects, %s/s, %s in memory, %s",
+	block := []string{fmt.Sprintf("syncing: %d of %d resources done, %s objects, %s/s, %s waiting to be written, %s",
 		len(rows)-len(open), len(rows), comma(sum.counts.handled), rate(sum.counts.minus(d.before(rows)).handled, elapsed),
 		bytesOf(sum.queued), now.Sub(d.began).Round(time.Second))}
 
 	var table strings.Builder
 	columns := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "  CLUSTER\tRESOURCE\t   OBJECTS\tPER SECOND\t IN MEMORY\tSTATE")
+	fmt.Fprintln(columns, "  CLUSTER\tRESOURCE\t   OBJECTS\tPER SECOND\t   WAITING\tSTATE")
 	room := d.screen.Height() - 3
 	for i, r := range open {
 		if i == room {
 			break
 		}
 		fmt.Fprintf(columns, "  %s\t%s\t%10s\t%10s\t%10s\t%s\n", r.place.cluster, r.place.resourceName(),
-			comma(r.counts.handled), rate(speed(r), elapsed), bytesOf(r.queued), strings.TrimSuffix(r.phase+": "+r.problem, ": "))
+			comma(r.counts.handled), rate(speed(r), elapsed), bytesOf(r.queued), strings.TrimSuffix(r.phase+": "+r.trouble(), ": "))
 	}
 	columns.Flush()
 	block = append(block, strings.Split(strings.TrimSuffix(table.String(), "\n"), "\n")...)
@@ -173,20 +184,14 @@ func (d *display) eventBlock(rows []row, elapsed float64) []string {
 	sum := total(rows)
 	block := []string{eventLine(rows, sum, sum.counts.minus(d.before(rows)), elapsed)}
 
-	var lasting groups
-	for _, r := range rows {
-		if r.problem != "" {
-			lasting.add(r.place, r.problem)
-		}
-	}
-	for _, line := range lasting.lines() {
+	for _, line := range lasting(rows) {
 		block = append(block, "  "+line)
 	}
 	return block[:min(len(block), d.screen.Height())]
 }
 
 func eventLine(rows []row, sum row, delta counts, elapsed float64) string {
-	return fmt.Sprintf("%s objects of %d resources; per second +%s ~%s -%s; in all %s; %s in memory",
+	return fmt.Sprintf("%s objects of %d resources; per second +%s ~%s -%s; in all %s; %s waiting to be written",
 		comma(int64(sum.rows)), len(rows), rate(delta.added, elapsed), rate(delta.updated, elapsed), rate(delta.deleted, elapsed),
 		sum.counts, bytesOf(sum.queued))
 }

@@ -28,8 +28,8 @@ func TestProgressBlock(t *testing.T) {
 	fast.counts.handled, fast.queued = 12000, 3<<20
 
 	require.Equal(t, strings.Split(strings.Trim(`
-syncing: 1 of 3 resources done, 12,013 objects, 6,007/s, 3.0 MiB in memory, 2s
-  CLUSTER  RESOURCE     OBJECTS  PER SECOND   IN MEMORY  STATE
+syncing: 1 of 3 resources done, 12,013 objects, 6,007/s, 3.0 MiB waiting to be written, 2s
+  CLUSTER  RESOURCE     OBJECTS  PER SECOND     WAITING  STATE
   there    pods          12,000       6,000     3.0 MiB  listing
   here     nodes              3           2         0 B  backoff: connection refused`, "\n"), "\n"),
 		d.progressBlock([]row{slow, fast, done}, 2, began.Add(2*time.Second)))
@@ -55,7 +55,7 @@ func TestEventBlock(t *testing.T) {
 	d.last[a.place] = row{counts: counts{added: 1190, updated: 20, deleted: 198}}
 
 	require.Equal(t, []string{
-		"1,000 objects of 2 resources; per second +5 ~10 -1; in all 1,200 added, 40 updated, 200 deleted, 7 unchanged; 0 B in memory",
+		"1,000 objects of 2 resources; per second +5 ~10 -1; in all 1,200 added, 40 updated, 200 deleted, 7 unchanged; 0 B waiting to be written",
 		"  here nodes: connection refused",
 	}, d.eventBlock([]row{a, b}, 2))
 }
@@ -83,10 +83,23 @@ func TestLines(t *testing.T) {
 	step(5 * time.Second)
 	step(10 * time.Second) // no events
 
-	require.Equal(t, `syncing: 0 of 1 resources done, 500 objects, 500/s, 1.0 MiB in memory
+	require.Equal(t, `syncing: 0 of 1 resources done, 500 objects, 500/s, 1.0 MiB waiting to be written
 here pods: synced in 3s: 600 objects, 600 added, 0 updated, 0 deleted, 0 unchanged
-600 objects of 1 resources; per second +0 ~5 -0; in all 600 added, 50 updated, 0 deleted, 0 unchanged; 0 B in memory
+600 objects of 1 resources; per second +0 ~5 -0; in all 600 added, 50 updated, 0 deleted, 0 unchanged; 0 B waiting to be written
 `, to.String())
+}
+
+// Without a terminal, a line now and then says what the first sync waits for.
+func TestLinesWhileNothingComes(t *testing.T) {
+	to := newOutput()
+	a := row{place: place{cluster: "far"}, problem: "connection refused", retry: "asked again in 15s"}
+	began := time.Unix(0, 0)
+	d := newDisplay(to.screen, func() []row { return []row{a} }, began)
+	for seconds := range 150 {
+		d.Step(began.Add(time.Duration(seconds) * time.Second))
+	}
+	reminder := "syncing: 0 of 1 resources done\nmirror: still far: connection refused; asked again in 15s\n"
+	require.Equal(t, "mirror: far: connection refused; asked again in 15s\n"+reminder+reminder, to.String())
 }
 
 func TestTroubles(t *testing.T) {

@@ -232,7 +232,7 @@ func (f *feed) Row() row {
 	if err := errors.Join(f.gaveUp, f.problem); err != nil {
 		r.problem = reason(err)
 	} else if isOwn(status.LastError) {
-		r.problem = reason(status.LastError)
+		r.problem, r.retry = reason(status.LastError), "tried again within a minute"
 	}
 	return r
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// follow runs the mirror until the context ends or, with --once, until everything has settled. It reports whether all that
-// was to be synced is, and with a demo, whether the database equals its servers.
+// follow runs the mirror until the context ends or, with --once, until everything has settled. It reports whether the first sync
+// of everything was complete. With a demo and --once, the error says whether the database equals its servers.
 func follow(ctx context.Context, m *mirror, simulated *demo, o options, to *screen) (ok bool, err error) {
 	began := time.Now()
 	var verdict string
@@ -24,14 +24,20 @@ func follow(ctx context.Context, m *mirror, simulated *demo, o options, to *scre
 		if o.once {
 			return ignoreStop(ctx, m.Settled(ctx))
 		}
-		<-ctx.Done()
-		return nil
+		return m.Follow(ctx)
 	})
+	if isUnusable(err) || errors.Is(err, errNothing) {
+		return false, err
+	}
 	rows := m.Rows()
 	if !o.once {
 		sum := total(rows)
 		to.Print(fmt.Sprintf("stopped after %s: %s objects of %d resources; %s", round(time.Since(began)), comma(int64(sum.rows)), len(rows), sum.counts))
-		return true, err
+		missing := unsynced(rows)
+		for _, line := range missing {
+			to.Say(line)
+		}
+		return len(missing) == 0, err
 	}
 	synced, failed := writeSummary(to.out, rows, time.Since(began))
 	if verdict != "" {
@@ -47,6 +53,9 @@ func settleDemo(ctx context.Context, m *mirror, simulated *demo, churn *churn, l
 	}
 	if err := churn.Stop(); err != nil {
 		return "", err
+	}
+	if len(m.Feeds()) == 0 {
+		return "", nil // there is nothing to compare
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -99,9 +99,7 @@ var settledLine = regexp.MustCompile(`: (synced|resumed) in `)
 func newCrashes(t *testing.T, random *rand.Rand) *crashes {
 	c := &crashes{T: t, Rand: random}
 	dir := t.TempDir()
-	c.path, c.binary = filepath.Join(dir, "mirror.db"), filepath.Join(dir, "mirror")
-	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", c.binary, ".").CombinedOutput()
-	require.NoError(t, err, string(built))
+	c.path, c.binary = filepath.Join(dir, "mirror.db"), buildMirror(t)
 	var endpoints []endpoint
 	for _, name := range []string{"east", "west"} {
 		cluster := newTestCluster(t, name, 150, informertest.Options{})
@@ -115,6 +113,13 @@ func newCrashes(t *testing.T, random *rand.Rand) *crashes {
 		}
 	})
 	return c
+}
+
+func buildMirror(t *testing.T) (binary string) {
+	binary = filepath.Join(t.TempDir(), "mirror")
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
+	require.NoError(t, err, string(built))
+	return binary
 }
 
 func (c *crashes) start() {

@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 )
@@ -33,7 +34,11 @@ const (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the next signal kills
 
@@ -65,34 +70,42 @@ func run(ctx context.Context, args []string, to *screen) int {
 
 // mirrorClusters does what the options ask for. It reports whether all that --once waits for is synced.
 func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err error) {
-	var simulated *demo
 	var endpoints []endpoint
-	if o.demo {
-		began := time.Now()
-		if simulated, err = newDemo(ctx, o.demoObjects); err != nil {
+	clusters := len(demoNames())
+	if !o.demo {
+		if endpoints, err = endpointsOf(o.kubeconfig, o.contexts); err != nil {
 			return false, err
 		}
-		defer simulated.Close()
-		endpoints = simulated.Endpoints()
-		to.Print(fmt.Sprintf("demo: %d simulated clusters with %s objects, ready after %s",
-			len(endpoints), comma(int64(o.demoObjects)), round(time.Since(began))))
-		if o.db == "" {
-			dir, failed := os.MkdirTemp("", "mirror-demo-")
-			if failed != nil {
-				return false, fmt.Errorf("a place for the demo's database: %w", failed)
-			}
-			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-			o.db = filepath.Join(dir, defaultDatabase)
-		}
-	} else if endpoints, err = endpointsOf(o.kubeconfig, o.contexts); err != nil {
-		return false, err
+		clusters = len(endpoints)
 	}
-
+	fate := ""
+	if o.db == "" { // only with --demo
+		dir, failed := os.MkdirTemp("", "mirror-demo-")
+		if failed != nil {
+			return false, fmt.Errorf("a place for the demo's database: %w", failed)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		o.db = filepath.Join(dir, defaultDatabase)
+		fate = "; its directory is removed at the end, and stays after a kill"
+	}
+	to.Print(fmt.Sprintf("mirroring %s into %s%s", english.Plural(clusters, "cluster", ""), o.db, fate))
 	db, err := openDatabase(ctx, o.db)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+
+	var simulated *demo
+	if o.demo {
+		began := time.Now()
+		to.Print(fmt.Sprintf("demo: creating %s objects", comma(int64(o.demoObjects))))
+		if simulated, err = newDemo(ctx, o.demoObjects); err != nil {
+			return false, err
+		}
+		defer simulated.Close()
+		endpoints = simulated.Endpoints()
+		to.Print(fmt.Sprintf("demo: ready after %s", round(time.Since(began))))
+	}
 
 	config := mirrorConfig{
 		endpoints: endpoints,

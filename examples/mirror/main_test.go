@@ -3,9 +3,14 @@ package main
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/rvinformer/informer/informertest"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
@@ -30,6 +35,31 @@ func TestDemoRemovesItsDatabase(t *testing.T) {
 	left, err := os.ReadDir(os.TempDir())
 	require.NoError(t, err)
 	require.Empty(t, left)
+	require.Regexp(t, `^mirroring 3 clusters into `+regexp.QuoteMeta(os.TempDir())+`/mirror-demo-\d+/mirror.db; its directory is removed at the end, and stays after a kill\n`, to)
+}
+
+// The end of the terminal is an orderly end, and leaves nothing behind.
+func TestDemoRemovesItsDatabaseAtHangup(t *testing.T) {
+	dir := t.TempDir()
+	p := &process{out: newOutput()}
+	p.command = exec.Command(buildMirror(t), "--demo", "--demo-objects=30")
+	p.command.Env = append(os.Environ(), "TMPDIR="+dir)
+	p.command.Stdout, p.command.Stderr = p.out.screen.out, p.out.screen.errs
+	running := make(chan struct{})
+	p.out.when(allSynced, func() { close(running) })
+	require.NoError(t, p.command.Start())
+	<-running
+	require.NoError(t, p.command.Process.Signal(syscall.SIGHUP))
+	require.NoError(t, p.command.Wait(), p.out)
+
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// allSynced matches the output of a demo of which everything is synced.
+func allSynced(all string) bool {
+	return strings.Count(all, ": synced in ") == len(demoNames())*len(demoKinds())
 }
 
 func TestDemoKeepsANamedDatabase(t *testing.T) {
@@ -44,9 +74,45 @@ func TestDemoKeepsANamedDatabase(t *testing.T) {
 func TestDemoEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	to := newOutput()
-	to.onLine("cordoba pods: synced", cancel)
+	to.when(allSynced, cancel)
 	require.Equal(t, exitOK, run(ctx, []string{"--demo", "--demo-objects=300"}, to.screen), to)
 	require.Empty(t, to.messages())
+}
+
+// Whoever stops a mirror before it was complete is told by its exit code.
+func TestInterruptedBeforeItIsSynced(t *testing.T) {
+	c := newTestCluster(t, "here", 100, informertest.Options{Wrap: forbid("secrets")})
+	ctx, cancel := context.WithCancel(t.Context())
+	to := newOutput()
+	to.when(has("here widgets.example.com: synced"), cancel)
+	args := []string{"--kubeconfig", writeKubeconfig(t, c.endpoint()), "--db", filepath.Join(t.TempDir(), "mirror.db")}
+	require.Equal(t, exitFailed, run(ctx, args, to.screen), to)
+	require.Regexp(t, `mirror: here secrets: 403 Forbidden: secrets is forbidden: not for you; tried again within a minute\n`, to.messages())
+	require.Contains(t, to.messages(), "mirror: here secrets: not synced: 403 Forbidden")
+}
+
+// A server that cannot be reached is asked again. The mirror says when, and waits.
+func TestUnreachableServer(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	to := newOutput()
+	to.when(has("connection refused"), cancel)
+	path := filepath.Join(t.TempDir(), "mirror.db")
+	args := []string{"--kubeconfig", writeKubeconfig(t, endpoint{"gone", unreachable(t)}), "--db", path}
+	require.Equal(t, exitFailed, run(ctx, args, to.screen), to)
+	require.Regexp(t, `^mirroring 1 cluster into `+regexp.QuoteMeta(path)+`\n`, to)
+	require.Regexp(t, `mirror: gone: .*connection refused; asked again in [\d.]+m?s\n`, to.messages())
+	require.Regexp(t, `mirror: gone: not synced: .*connection refused\n$`, to.messages())
+}
+
+// A resource that no cluster has leaves nothing to do: nothing is waited for, and nothing verified.
+func TestUnknownResource(t *testing.T) {
+	for _, args := range [][]string{{"--once"}, nil} {
+		to := newOutput()
+		args = append(args, "--demo", "--demo-objects=30", "--resources=podz")
+		require.Equal(t, exitFailed, run(t.Context(), args, to.screen), to)
+		require.Contains(t, to.messages(), "mirror: demo-berlin: --resources podz: the cluster has no such resource\n")
+		require.NotContains(t, to.String(), "verified")
+	}
 }
 
 func TestMisuse(t *testing.T) {

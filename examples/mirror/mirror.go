@@ -58,11 +58,13 @@ func newMirror(config mirrorConfig, to *screen) *mirror {
 	return m
 }
 
-// Run mirrors until the context ends or during returns, which runs meanwhile. It returns after the batches in progress are
-// written and every goroutine has ended; the error is during's, and what could not be written.
+// Run mirrors until the context ends, the database is found to be damaged, or during returns, which runs meanwhile. It returns
+// after the batches in progress are written and every goroutine has ended. The error is during's, and what could not be
+// written; or, alone, the database's damage.
 func (m *mirror) Run(ctx context.Context, during func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(m.database.sound, cancel)()
 	watched, lookAway := context.WithCancel(ctx)
 	defer lookAway()
 
@@ -79,7 +81,29 @@ func (m *mirror) Run(ctx context.Context, during func(context.Context) error) er
 	display.Wait()
 	cancel()
 	clusters.Wait()
+	if m.database.sound.Err() != nil {
+		return context.Cause(m.database.sound)
+	}
 	return errors.Join(err, m.writer.Unwritten())
+}
+
+// errNothing says that no cluster has a resource to mirror. Why is in their rows.
+var errNothing = errors.New("there is nothing to mirror")
+
+// Follow waits until the context ends. It returns errNothing as soon as there is nothing to wait for.
+func (m *mirror) Follow(ctx context.Context) error {
+	for _, c := range m.clusters {
+		select {
+		case <-c.ready:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if ctx.Err() == nil && len(m.Feeds()) == 0 {
+		return errNothing
+	}
+	<-ctx.Done()
+	return nil
 }
 
 // Settled waits until every resource of every cluster is synced, and its objects in the database, or given up.
@@ -101,13 +125,20 @@ func (m *mirror) Rows() []row {
 	return rows
 }
 
+// Feeds returns the feeds of all clusters so far.
+func (m *mirror) Feeds() []*feed {
+	var feeds []*feed
+	for _, c := range m.clusters {
+		feeds = append(feeds, c.Feeds()...)
+	}
+	return feeds
+}
+
 // Feed finds the feed of one resource, if it is mirrored.
 func (m *mirror) Feed(at place) (f *feed, found bool) {
-	for _, c := range m.clusters {
-		for _, f := range c.Feeds() {
-			if f.place == at {
-				return f, true
-			}
+	for _, f := range m.Feeds() {
+		if f.place == at {
+			return f, true
 		}
 	}
 	return nil, false

@@ -12,7 +12,7 @@ type output struct {
 
 	mu        sync.Mutex
 	all, errs bytes.Buffer
-	text      string // to wait for
+	reached   func(all string) bool
 	then      func()
 }
 
@@ -22,11 +22,16 @@ func newOutput() *output {
 	return o
 }
 
-// onLine calls then once a line with this text is written.
-func (o *output) onLine(text string, then func()) {
+// when calls then once what was written has reached something.
+func (o *output) when(reached func(all string) bool, then func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.text, o.then = text, then
+	o.reached, o.then = reached, then
+}
+
+// has matches a text.
+func has(text string) func(all string) bool {
+	return func(all string) bool { return strings.Contains(all, text) }
 }
 
 // String is everything, in order.
@@ -56,7 +61,7 @@ func (s stream) Write(text []byte) (int, error) {
 		s.to.Write(text)
 	}
 	o.all.Write(text)
-	if o.then != nil && strings.Contains(o.all.String(), o.text) {
+	if o.then != nil && o.reached(o.all.String()) {
 		o.then()
 		o.then = nil
 	}

@@ -69,6 +69,9 @@ func discoverNamed(ctx context.Context, client discovery.DiscoveryInterfaceWithC
 	for _, name := range names {
 		resource, err := resolve(ctx, mapper, name)
 		if err != nil {
+			if meta.IsNoMatchError(err) {
+				err = errors.New("the cluster has no such resource")
+			}
 			what.missing = append(what.missing, fmt.Errorf("--resources %s: %w", name, err))
 			continue
 		}

@@ -14,10 +14,19 @@ type row struct {
 	resumed bool   // it went on without a list: what happened meanwhile may still be on its way
 	failed  bool   // it was given up
 	problem string // what is wrong now; empty if nothing is
+	retry   string // when what is wrong is tried again; empty if it is not
 }
 
 // settled reports whether the first sync has an outcome.
 func (r row) settled() bool { return r.synced || r.failed }
+
+// trouble is the problem, and when it is tried again.
+func (r row) trouble() string {
+	if r.retry == "" {
+		return r.problem
+	}
+	return r.problem + "; " + r.retry
+}
 
 // total adds up what can be added.
 func total(rows []row) (sum row) {

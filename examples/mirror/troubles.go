@@ -29,7 +29,7 @@ func (t *troubles) News(rows []row) []string {
 				t.told[r.place] = told
 			}
 			told.Insert(r.problem)
-			news.add(r.place, r.problem)
+			news.add(r.place, r.trouble())
 		case r.problem == "" && broken:
 			delete(t.told, r.place)
 			news.add(r.place, "well again")
@@ -40,6 +40,28 @@ func (t *troubles) News(rows []row) []string {
 		if !slices.ContainsFunc(rows, func(r row) bool { return r.place == at }) {
 			delete(t.told, at)
 			news.add(at, "discovered")
+		}
+	}
+	return news.lines()
+}
+
+// lasting returns a line for each trouble of now.
+func lasting(rows []row) []string {
+	var news groups
+	for _, r := range rows {
+		if r.problem != "" {
+			news.add(r.place, r.trouble())
+		}
+	}
+	return news.lines()
+}
+
+// unsynced returns lines that name the rows whose first sync is not complete, and why.
+func unsynced(rows []row) []string {
+	var news groups
+	for _, r := range rows {
+		if !r.synced {
+			news.add(r.place, strings.TrimSuffix("not synced: "+r.problem, ": "))
 		}
 	}
 	return news.lines()

@@ -75,6 +75,9 @@ func (w *writer) do(ctx context.Context, what []target, transaction func(context
 	if err != nil && within.Err() != nil {
 		err = context.Cause(within) // the store says only that it was interrupted
 	}
+	if isUnusable(err) {
+		return &unwrittenError{w.name, err} // the run ends with it
+	}
 	line := w.note(what, err)
 	if line != "" && ctx.Err() == nil { // later, Unwritten tells
 		w.say(w.name + ": " + line)
