@@ -23,7 +23,9 @@ import (
 // of a DynamicListerWatcherFactory.
 //
 // A RawObject is lent: it and its bytes are valid until the handler returns. Who
-// keeps it longer keeps what DeepCopyObject returns.
+// keeps it longer keeps what DeepCopyObject returns. A test that is built with
+// -tags wirepoison finds a handler that does not: the bytes are overwritten when
+// the loan ends.
 //
 // It is a runtime.Object and a metav1.Object. Name, namespace, UID and resource
 // version are at hand; the first call of another getter of metav1.Object decodes

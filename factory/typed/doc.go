@@ -2,7 +2,8 @@
 // package factory: the accessors, listers and informers are client-go's, and existing
 // code changes one import.
 //
-//	f := typed.NewSharedInformerFactory(client, 10*time.Minute)
+//	f := typed.NewSharedInformerFactoryWithOptions(client, 10*time.Minute,
+//		typed.WithRESTConfig(config)) // without it, no memory is saved
 //	pods := f.Core().V1().Pods()
 //	pods.Informer().AddEventHandler(handler)
 //	f.Start(stop)

@@ -1,0 +1,126 @@
+package informer_test
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+)
+
+// Each block of Go in the pages for users is, but for its spaces, in a file of tests, and so it compiles.
+func TestSnippetsOfPagesCompile(t *testing.T) {
+	var compiled strings.Builder
+	for _, dir := range []string{".", "factory/typed", "controller"} {
+		files, err := fs.Glob(os.DirFS(dir), "*_test.go")
+		require.NoError(t, err)
+		for _, file := range files {
+			compiled.WriteString(withoutSpaces(t, filepath.Join(dir, file)))
+		}
+	}
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	for _, page := range append(pages, "README.md") {
+		blocks := strings.Split(withoutSpaces(t, page), "\n```go\n")
+		for _, block := range blocks[1:] {
+			block, _, closed := strings.Cut(block, "\n```")
+			require.True(t, closed, page)
+			if !strings.Contains(compiled.String(), "\n"+block+"\n") {
+				t.Errorf("%s: no test has this block:\n%s", page, block)
+			}
+		}
+	}
+}
+
+// withoutSpaces reads the lines of a file without indentation, alignment and empty lines.
+func withoutSpaces(t *testing.T, path string) string {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	lines := []string{""}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 0 {
+			lines = append(lines, strings.Join(fields, " "))
+		}
+	}
+	return strings.Join(append(lines, ""), "\n")
+}
+
+// The following are the blocks of the pages, with what they take for granted.
+
+// database is one that a program mirrors objects into.
+type database interface {
+	Insert(obj interface{})
+	Update(obj interface{})
+	Delete(obj interface{})
+	InTransaction(ctx context.Context, events []informer.Event) error
+}
+
+func snippetOfTheREADME(ctx context.Context, restConfig *rest.Config, db database) error {
+	factory, err := informer.NewDynamicListerWatcherFactory(restConfig)
+	if err != nil {
+		return err
+	}
+	storage := informer.NewResourceVersionStorage() // Replace fills it, to go on from an earlier run
+	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+		ListerWatcher: factory.ForResource("", schema.GroupVersionResource{Version: "v1", Resource: "pods"}),
+		Storage:       storage,
+		Prune:         []string{"metadata.managedFields"},
+		Handler: informer.ResourceEventHandlerDetailedFuncs{
+			AddFunc:    func(obj interface{}, isInInitialList bool) { db.Insert(obj) },
+			UpdateFunc: func(_, obj interface{}) { db.Update(obj) },
+			DeleteFunc: func(obj interface{}) { db.Delete(obj) }, // maybe a tombstone
+			// With a SyncFunc, you are told of what was seen again, unchanged.
+		},
+	})
+	i.RunWithContext(ctx) // returns after everything that it started
+	return nil
+}
+
+func snippetOfABatchHandler(db database) informer.InformerConfig {
+	return informer.InformerConfig{
+		BatchHandler: informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
+			return db.InTransaction(ctx, events) // an error: the batch comes again
+		}),
+		Checkpoint: informer.FileCheckpoint("/var/lib/mine/pods.checkpoint"),
+	}
+}
+
+func snippetOfNewInformer(ctx context.Context, lw cache.ListerWatcher, handler cache.ResourceEventHandler) {
+	store := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{})
+	i := informer.NewInformer(lw, &corev1.Pod{}, store, 10*time.Minute, handler, nil)
+	go i.RunWithContext(ctx)
+}
+
+func snippetOfConfig(ctx context.Context, lw cache.ListerWatcher, process func(cache.Deltas) error) {
+	c := informer.NewNamedController("pods", &informer.Config{
+		ListerWatcher: lw,
+		ObjectType:    &corev1.Pod{},
+		Process: func(obj interface{}, isInInitialList bool) error {
+			return process(obj.(cache.Deltas))
+		},
+	})
+	go c.RunWithContext(ctx)
+}
+
+func snippetOfReflector(ctx context.Context, lw cache.ListerWatcher, store cache.Store) {
+	r := informer.NewReflector(lw, &corev1.Pod{}, store, 0)
+	go r.RunWithContext(ctx)
+}
+
+var (
+	_ = snippetOfTheREADME
+	_ = snippetOfABatchHandler
+	_ = snippetOfNewInformer
+	_ = snippetOfConfig
+	_ = snippetOfReflector
+)
