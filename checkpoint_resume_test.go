@@ -101,6 +101,38 @@ func TestResumeWhereNothingHappened(t *testing.T) {
 	})
 }
 
+// A server that says that it has the version makes a quiet resume synced within milliseconds.
+func TestQuietResumeIsSyncedByAnAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		forbidden bool
+		create    bool
+	}{"kube-system is read": {create: true}, "kube-system is missing": {}, "kube-system is forbidden": {forbidden: true}} {
+		t.Run(name, func(t *testing.T) {
+			wrap := before(func(rw http.ResponseWriter, r *http.Request) bool {
+				if test.forbidden && strings.HasSuffix(r.URL.Path, "/kube-system") {
+					failWith(rw, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+					return false
+				}
+				return true
+			})
+			bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+				if test.create {
+					w.createKubeSystem()
+				}
+				w.create(keys(3)...)
+				r := &recorder{}
+				s := w.lived(r)
+				i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+				w.run(i)
+				time.Sleep(100 * time.Millisecond)
+				require.True(t, i.HasSynced())
+				require.Empty(t, r.events())
+				require.Empty(t, w.lists())
+			})
+		})
+	}
+}
+
 // The forms in which a server says that it has forgotten a version.
 func TestResumeFromAVersionThatIsGone(t *testing.T) {
 	var armed atomic.Bool

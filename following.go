@@ -17,16 +17,18 @@ import (
 )
 
 // confirmAfter is how long a server may take to refuse, within a watch that it has
-// opened, the version that it is to begin from.
-const confirmAfter = 2 * time.Second
+// opened, the version that it is to begin from. One that has said meanwhile that it has the
+// version may have forgotten the changes since: the refusal has come by then, and confirmSaid
+// is the time to read it.
+const confirmAfter, confirmSaid = 2 * time.Second, 50 * time.Millisecond
 
 // dueMargin is how much before its time a watch may end and still have lasted for it: it
 // is asked for whole seconds.
 const dueMargin = 2 * time.Second
 
-// unproven is how long a watch may be silent of which nobody could say that the server
-// has its version. Bookmarks come each minute.
-const unproven = 75 * time.Second
+// unprovenPatience is how long a watch may stay silent when the server did not say that it has
+// the version. Bookmarks come each minute.
+const unprovenPatience = 75 * time.Second
 
 // following is a watch under way.
 type following struct {
@@ -88,9 +90,14 @@ func (f *following) open(ctx context.Context) (over bool, err error) {
 		}
 		return f.over(listwatch.Outcome{Kind: kind}, err)
 	}
+	patience := confirmAfter
 	if f.at.Unsure {
-		if over, err := f.verify(ctx); over {
+		has, err := f.verify(ctx)
+		switch has {
+		case hasNot:
 			return f.over(listwatch.Outcome{Kind: listwatch.TooLarge}, err)
+		case hasVersion:
+			patience = confirmSaid
 		}
 	}
 	f.succeeded()
@@ -99,7 +106,7 @@ func (f *following) open(ctx context.Context) (over bool, err error) {
 	if f.confirmed != nil {
 		// A server that refuses the version says so at once, in an event.
 		done, confirmed := make(chan struct{}), f.confirmed
-		timer := time.AfterFunc(confirmAfter, func() {
+		timer := time.AfterFunc(patience, func() {
 			defer close(done)
 			confirmed()
 		})
@@ -152,22 +159,35 @@ func (f *following) handle(ctx context.Context, err error) (over bool, _ error) 
 	return false, nil
 }
 
-// verify asks whether the server still is the one, in the state, that the watch goes on from;
-// over tells that it is not. It is asked once the watch is open, which ends if the server is
-// restored or replaced later. Where it does not answer, the watch has to prove itself.
-func (f *following) verify(ctx context.Context) (over bool, err error) {
+// standing is what a server has of the version that a watch goes on from.
+type standing int
+
+const (
+	// unproven: the server did not say.
+	unproven standing = iota
+	hasVersion
+	hasNot
+)
+
+// verify asks whether the server still is the one, in the state, that the watch goes on from.
+// It is asked once the watch is open, which ends if the server is restored or replaced later.
+// Where it does not answer, the watch has to prove itself.
+func (f *following) verify(ctx context.Context) (standing, error) {
 	f.at.Unsure = false
 	a, err := f.ask(ctx)
 	switch {
 	case ctx.Err() != nil:
-		return false, nil
+		return unproven, nil
 	case a.identity == another || a.identity == doubtful || listwatch.Classify(err) == listwatch.TooLarge:
-		return true, err
+		return hasNot, err
 	case err != nil:
 		f.fail(err)
-		f.changes.expect(min(unproven, f.watchPatience(unproven)))
+		f.changes.expect(min(unprovenPatience, f.watchPatience(unprovenPatience)))
+		return unproven, nil
+	case a.hasVersion:
+		return hasVersion, nil
 	}
-	return false, nil
+	return unproven, nil
 }
 
 // ask asks the server which cluster it is of, and whether it has the version that the watch
