@@ -121,8 +121,8 @@ func (d batchDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, ent
 func (d batchDelivery) tell(ctx context.Context, batch batch) error {
 	taken := false
 	defer func() { // also where the handler ends the goroutine
-		for _, a := range batch.sent {
-			d.storage.settle(a.entry.Key, taken)
+		for i, a := range batch.sent {
+			d.storage.settle(a.entry.Key, taken || batch.events[i].Type == Synced)
 		}
 	}()
 	report := func(err error) { d.report(batch.sent, err) }

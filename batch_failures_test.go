@@ -638,3 +638,55 @@ func TestTheDeletionOfWhatIsKnown(t *testing.T) {
 		require.Zero(t, i.Status().Objects)
 	})
 }
+
+// What a list shows unchanged is told as that again after its call has failed: the handler knows
+// no other version, whatever it has done before it failed.
+func TestAnUnchangedObjectStaysUnchangedAfterAFailedCall(t *testing.T) {
+	for name, configure := range map[string]func(c *informer.InformerConfig, told func(calls []string) error){
+		"batches": func(c *informer.InformerConfig, told func([]string) error) { c.BatchHandler = &batches{fail: told} },
+		"keys": func(c *informer.InformerConfig, told func([]string) error) {
+			c.Handler = &recorder{before: func(call string) {
+				if err := told([]string{call}); err != nil {
+					panic(err)
+				}
+			}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			survivePanics(t)
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(3)...)
+				versions, err := w.ResourceVersions(pods, "")
+				require.NoError(t, err)
+				known := map[string]interface{}{}
+				for key, version := range versions {
+					known[key] = version
+				}
+				w.update("a/0001", "changed")
+				storage := informer.NewResourceVersionStorage()
+				require.NoError(t, storage.Replace(known))
+				failed := map[string]bool{}
+				var all []string
+				c := informer.InformerConfig{Storage: storage}
+				configure(&c, func(calls []string) error {
+					all = append(all, calls...)
+					for _, call := range calls {
+						if !failed[call] {
+							failed[call] = true
+							return errors.New("not now")
+						}
+					}
+					return nil
+				})
+				stop := w.run(follow(w, c))
+				time.Sleep(time.Minute)
+				stop()
+				require.Contains(t, all, "update a/0001")
+				require.Greater(t, len(all), 5)
+				for _, call := range all {
+					require.Contains(t, []string{"sync a/0000", "update a/0001", "sync a/0002"}, call)
+				}
+			})
+		})
+	}
+}

@@ -726,36 +726,46 @@ func (n noting) Lock() (func() error, error) {
 	}, err
 }
 
-// An entry that no checkpoint can hold is reported each time, and the informer runs on.
+// An object whose key no checkpoint can hold is skipped and reported, and everything else is
+// delivered and saved.
 func TestAKeyThatIsTooLongForACheckpoint(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
 		long := "a/" + strings.Repeat("x", 2<<20)
-		storage := informer.NewResourceVersionStorage()
-		require.NoError(t, storage.Replace(map[string]interface{}{long: "1"}))
-		gone := make(chan struct{})
-		r := &recorder{before: func(call string) {
-			if strings.HasPrefix(call, "delete") {
-				<-gone
-			}
-		}}
 		var f failures
-		s := &shelf{}
-		i := follow(w, informer.InformerConfig{
-			Handler: r, Storage: storage, Checkpoint: s, ErrorHandler: f.handle, Workers: 2, CheckpointChanges: 1, CheckpointInterval: time.Minute,
-		})
-		stop := w.run(i)
-		time.Sleep(5 * time.Minute)
-		require.Nil(t, s.bytes())
-		require.NotEmpty(t, only[*informer.CheckpointError](&f))
-		w.update("a/0001", "changed")
-		synctest.Wait()
-		close(gone)
-		time.Sleep(5 * time.Minute)
-		w.requireState(r)
-		w.requireSaved(s)
+		r, s := &recorder{}, &shelf{}
+		plain := script{
+			list: listing("9", pod("a/1", "5"), pod(long, "6"), pod("a/2", "7")),
+			watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+				fake := watch.NewFake()
+				go func() {
+					fake.Modify(pod(long, "10"))
+					fake.Delete(pod(long, "11"))
+					fake.Modify(pod("a/1", "12"))
+				}()
+				return fake, nil
+			},
+		}
+		stop := w.run(follow(w, informer.InformerConfig{ListerWatcher: plain.lw(), Handler: r, Checkpoint: s, ErrorHandler: f.handle}))
+		time.Sleep(time.Minute)
 		stop()
+		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "update a/1"}, r.events())
+		require.Equal(t, r.state(), readSaved(t, s.bytes()).state())
+		require.Empty(t, only[*informer.CheckpointError](&f))
+		skipped := only[*informer.ItemError](&f)
+		require.Len(t, skipped, 3)
+		require.Less(t, len(skipped[0].Error()), 1000)
 	})
+}
+
+// A storage takes no key that a checkpoint cannot hold.
+func TestAStorageRefusesWhatACheckpointCannotHold(t *testing.T) {
+	s := informer.NewResourceVersionStorage()
+	long := strings.Repeat("x", 1<<20+1)
+	require.Error(t, s.Replace(map[string]interface{}{long: "1"}))
+	require.Error(t, s.Replace(map[string]interface{}{"a/1": long}))
+	require.Error(t, s.Add(partial("a", long, "1", "")))
+	require.Error(t, s.Update(partial("a", "1", "1", long)))
+	require.Zero(t, s.Len())
 }
 
 // Selectors that are too long for the metadata of a checkpoint are reported as well.

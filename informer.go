@@ -326,12 +326,13 @@ func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueu
 	if len(deltas) == 0 { // no call, which would settle what the last one left
 		return nil
 	}
-	returned := false
-	defer func() { i.storage.settle(e.Key, returned) }()
+	settled := false
+	defer func() { i.storage.settle(e.Key, settled) }()
 	var room [mostNotices]notice
 	for _, n := range i.notices(room[:0], e, deltas) {
+		settled = n.change == Synced
 		n.tell(i.handler, e.Initial)
 	}
-	returned = true
+	settled = true
 	return nil
 }

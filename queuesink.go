@@ -87,6 +87,10 @@ func (s queueSink) put(ctx context.Context, event watch.EventType, it item) (boo
 // fill gives a delta memory of its own, and its object: as the consumer is to see
 // it, or, where nobody sees it before, as it came off the wire.
 func (i *intake) fill(d *deltaqueue.Delta, it item) error {
+	if err := checkLengths(it.key, it.version); err != nil {
+		d.Key, d.Version = it.identity()
+		return item{place: it.place}.unreadable(err)
+	}
 	if it.lent != nil {
 		raw, err := it.lent.copy(it, i.pool)
 		if err != nil {

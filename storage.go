@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
@@ -17,7 +18,7 @@ import (
 // acknowledged, its key and its resource version, and nothing else of it. A key
 // is "namespace/name", or "name" for a cluster-scoped object.
 //
-// It is safe for concurrent use. An informer that starts with a filled storage
+// Its zero value is empty and ready for use. It is safe for concurrent use. An informer that starts with a filled storage
 // tells only what differs. While an informer runs, the informer writes it; what
 // others write then counts as acknowledged by its handler.
 //
@@ -26,7 +27,8 @@ import (
 // it is known, UID is enough. With the UID, an object that was deleted and
 // created again meanwhile is noticed.
 type ResourceVersionStorage struct {
-	mu    sync.RWMutex
+	mu sync.RWMutex
+	// table is nil in a storage that is empty from the beginning: see reading and writing.
 	table *keytable.Table
 	// unsettled are the keys whose last handler call panicked or failed, each with the newest
 	// generation that may have shown it. The handler may have begun to take in an
@@ -39,21 +41,52 @@ type ResourceVersionStorage struct {
 
 // NewResourceVersionStorage returns an empty storage.
 func NewResourceVersionStorage() *ResourceVersionStorage {
-	return &ResourceVersionStorage{table: keytable.New()}
+	return &ResourceVersionStorage{}
+}
+
+// noKeys is the table of all storages that have none of their own. It is read only.
+var noKeys = keytable.New()
+
+// reading is the table for a caller that holds the lock.
+func (c *ResourceVersionStorage) reading() *keytable.Table {
+	if c.table == nil {
+		return noKeys
+	}
+	return c.table
+}
+
+// writing is the table for a caller that holds the lock for writing.
+func (c *ResourceVersionStorage) writing() *keytable.Table {
+	if c.table == nil {
+		c.table = keytable.New()
+	}
+	return c.table
+}
+
+// checkLengths returns an error for a key, a resource version or a UID that no checkpoint can
+// hold. Those of Kubernetes are far shorter.
+func checkLengths(key string, version keytable.Version) error {
+	if most := max(len(key), len(version.ResourceVersion), len(version.UID)); most > checkpoint.MaxString {
+		return fmt.Errorf("key, resource version or UID of %d bytes, %d is the most", most, checkpoint.MaxString)
+	}
+	return nil
 }
 
 // Add stores the resource version of obj, an object or a
 // cache.DeletedFinalStateUnknown that holds one. The error is a cache.KeyError
-// if obj has no key.
+// if obj has no key. Keys, resource versions and UIDs have 1 MiB at most.
 func (c *ResourceVersionStorage) Add(obj interface{}) error {
 	key, version, err := keyAndVersion(obj)
+	if err == nil {
+		err = checkLengths(key, version)
+	}
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.edits++
-	c.table.Set(key, version, 0)
+	c.writing().Set(key, version, 0)
 	return nil
 }
 
@@ -72,7 +105,7 @@ func (c *ResourceVersionStorage) Delete(obj interface{}) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.edits++
-	c.table.Delete(key)
+	c.writing().Delete(key)
 	return nil
 }
 
@@ -101,18 +134,18 @@ func (c *ResourceVersionStorage) GetByKey(key string) (item interface{}, exists 
 func (c *ResourceVersionStorage) ListKeys() []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	keys, _ := c.table.KeysFrom(0, math.MaxInt)
+	keys, _ := c.reading().KeysFrom(0, math.MaxInt)
 	return keys
 }
 
 // Replace forgets everything and stores versions instead: a resource version,
-// a string, for every key. If a key is empty or a value is not a string, the
-// error names it and nothing changes. The UIDs of the objects are not known
+// a string, for every key. If a key is empty, a value is not a string, or one of them has
+// more than 1 MiB, there is an error and nothing changes. The UIDs of the objects are not known
 // then, and are adopted when they are first seen.
 func (c *ResourceVersionStorage) Replace(versions map[string]interface{}) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	table := c.table.NewAfter()
+	table := c.reading().NewAfter()
 	for key, value := range versions {
 		resourceVersion, ok := value.(string)
 		if !ok {
@@ -121,7 +154,11 @@ func (c *ResourceVersionStorage) Replace(versions map[string]interface{}) error 
 		if key == "" {
 			return fmt.Errorf("resource version %q has an empty key", resourceVersion)
 		}
-		table.Set(key, keytable.Version{ResourceVersion: resourceVersion}, 0)
+		version := keytable.Version{ResourceVersion: resourceVersion}
+		if err := checkLengths(key, version); err != nil {
+			return err
+		}
+		table.Set(key, version, 0)
 	}
 	c.edits++
 	c.table = table
@@ -133,14 +170,14 @@ func (c *ResourceVersionStorage) Replace(versions map[string]interface{}) error 
 func (c *ResourceVersionStorage) Len() int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.table.Len()
+	return c.reading().Len()
 }
 
 // SizeBytes estimates the memory that the storage holds, in bytes.
 func (c *ResourceVersionStorage) SizeBytes() int64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.table.SizeBytes()
+	return c.reading().SizeBytes()
 }
 
 // All yields every key and its resource version, in no order. The storage may
@@ -167,13 +204,13 @@ func (c *ResourceVersionStorage) keysFrom(cursor keytable.Cursor) ([]string, key
 	const atOnce = 1000
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.table.KeysFrom(cursor, atOnce)
+	return c.reading().KeysFrom(cursor, atOnce)
 }
 
 func (c *ResourceVersionStorage) version(key string) (keytable.Version, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.table.Get(key)
+	return c.reading().Get(key)
 }
 
 // told is what the handler was told of key: the version that it has acknowledged, if
@@ -181,23 +218,24 @@ func (c *ResourceVersionStorage) version(key string) (keytable.Version, bool) {
 func (c *ResourceVersionStorage) told(key string) (version keytable.Version, exists, unsettled bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	version, exists = c.table.Get(key)
+	version, exists = c.reading().Get(key)
 	_, unsettled = c.unsettled[key]
 	return version, exists, unsettled
 }
 
-// settle notes whether the handler calls for key returned.
-func (c *ResourceVersionStorage) settle(key string, returned bool) {
+// settle notes whether it is certain what the handler has of key: its calls returned, or they
+// only showed the version that it has.
+func (c *ResourceVersionStorage) settle(key string, certain bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if returned {
+	if certain {
 		delete(c.unsettled, key)
 		return
 	}
 	if c.unsettled == nil { // which hardly any storage needs
 		c.unsettled = map[string]uint64{}
 	}
-	c.unsettled[key] = c.table.Generation()
+	c.unsettled[key] = c.reading().Generation()
 }
 
 // editCount is the number of changes that others than an informer have made.
@@ -212,7 +250,7 @@ func (c *ResourceVersionStorage) editCount() int64 {
 func (c *ResourceVersionStorage) newest() string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.table.Newest(newer)
+	return c.reading().Newest(newer)
 }
 
 // knownVersions is the storage as the delta queue sees it. The queue's methods
@@ -232,7 +270,7 @@ func (k knownVersions) noteChange() {
 func (k knownVersions) Begin() uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.table.Begin()
+	return k.writing().Begin()
 }
 
 func (k knownVersions) Get(key string) (keytable.Version, bool) { return k.version(key) }
@@ -241,28 +279,28 @@ func (k knownVersions) Set(key string, version keytable.Version, generation uint
 	defer k.noteChange()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.table.Set(key, version, generation)
+	k.writing().Set(key, version, generation)
 }
 
 func (k knownVersions) Delete(key string) bool {
 	defer k.noteChange()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.table.Delete(key)
+	return k.writing().Delete(key)
 }
 
 func (k knownVersions) Mark(key string, generation uint64) (again bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.settleShown(key, generation)
-	return k.table.Mark(key, generation)
+	return k.writing().Mark(key, generation)
 }
 
 func (k knownVersions) Show(key string, version keytable.Version, generation, since uint64) (again bool, c keytable.Comparison) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.settleShown(key, generation)
-	return k.table.Show(key, version, generation, since)
+	return k.writing().Show(key, version, generation, since)
 }
 
 // settleShown notes that a generation shows a key whose last handler call panicked or failed.
@@ -279,12 +317,12 @@ func (k knownVersions) settleShown(key string, generation uint64) {
 func (k knownVersions) UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	keys, next = k.table.UnmarkedFrom(cursor, generation, most)
+	keys, next = k.reading().UnmarkedFrom(cursor, generation, most)
 	if next != 0 {
 		return keys, next
 	}
 	for key, mark := range k.unsettled {
-		if known := k.table.Compare(key, keytable.Version{}).Known; !known && mark < generation {
+		if known := k.reading().Compare(key, keytable.Version{}).Known; !known && mark < generation {
 			keys = append(keys, key)
 		}
 	}

@@ -58,9 +58,6 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 // up to which all was acknowledged before the call is not newer than what is
 // written: whoever watches from there on hears of everything that is missing. Of a
 // Replace or a ReadFrom meanwhile nothing is written: what they replace is.
-//
-// A key, a resource version or a UID of more than 1 MiB can not be written, and is
-// a *CheckpointError.
 func (c *ResourceVersionStorage) WriteTo(w io.Writer) (int64, error) {
 	cw := checkpoint.NewWriter(w)
 	err := c.writeEntries(cw)
@@ -75,7 +72,7 @@ func (c *ResourceVersionStorage) WriteTo(w io.Writer) (int64, error) {
 func (c *ResourceVersionStorage) writeEntries(w *checkpoint.Writer) (err error) {
 	const atOnce = 1000
 	c.mu.RLock()
-	table := c.table // a cursor is of one table
+	table := c.reading() // a cursor is of one table
 	c.mu.RUnlock()
 	add := func(key string, version *keytable.Binary) {
 		if err == nil {
@@ -120,7 +117,7 @@ func (c *ResourceVersionStorage) ReadFrom(r io.Reader) (int64, error) {
 // read reads all entries into a table that can take the place of the storage's.
 func (c *ResourceVersionStorage) read(r *checkpoint.Reader) (*keytable.Table, error) {
 	c.mu.RLock()
-	table := c.table.NewAfter()
+	table := c.reading().NewAfter()
 	c.mu.RUnlock()
 	loader := keytable.NewLoader(table)
 	for {
@@ -140,7 +137,7 @@ func (c *ResourceVersionStorage) read(r *checkpoint.Reader) (*keytable.Table, er
 func (c *ResourceVersionStorage) adopt(table *keytable.Table) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for table.Generation() < c.table.Generation() { // others began meanwhile
+	for table.Generation() < c.reading().Generation() { // others began meanwhile
 		table.Begin()
 	}
 	c.edits++

@@ -44,7 +44,7 @@ func (c *ResourceVersionStorage) unsettledKeys() (keys []string) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for key := range c.unsettled {
-		if !c.table.Compare(key, keytable.Version{}).Known {
+		if !c.reading().Compare(key, keytable.Version{}).Known {
 			keys = append(keys, key)
 		}
 	}

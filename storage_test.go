@@ -1,10 +1,13 @@
 package informer_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
 )
 
 var _ cache.KeyGetter = informer.NewResourceVersionStorage()
@@ -169,4 +173,52 @@ func TestStorageSizeBytes(t *testing.T) {
 	require.Equal(t, full, s.SizeBytes(), "an update of one length costs nothing")
 	require.NoError(t, s.Replace(nil))
 	require.Equal(t, empty, s.SizeBytes())
+}
+
+// The zero value of a storage is an empty one, for all that can be asked of it.
+func TestZeroStorage(t *testing.T) {
+	for name, use := range map[string]func(s *informer.ResourceVersionStorage){
+		"Add": func(s *informer.ResourceVersionStorage) { require.NoError(t, s.Add(partial("a", "1", "7", ""))) },
+		"Replace": func(s *informer.ResourceVersionStorage) {
+			require.NoError(t, s.Replace(map[string]interface{}{"a/1": "7"}))
+		},
+		"ReadFrom": func(s *informer.ResourceVersionStorage) {
+			full := informer.NewResourceVersionStorage()
+			require.NoError(t, full.Add(partial("a", "1", "7", "")))
+			var b bytes.Buffer
+			_, err := full.WriteTo(&b)
+			require.NoError(t, err)
+			_, err = s.ReadFrom(&b)
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s informer.ResourceVersionStorage
+			require.Zero(t, s.Len())
+			require.Zero(t, s.SizeBytes())
+			require.Empty(t, s.ListKeys())
+			require.Empty(t, maps.Collect(s.All()))
+			_, exists, err := s.GetByKey("a/1")
+			require.NoError(t, err)
+			require.False(t, exists)
+			require.NoError(t, s.Delete(partial("a", "1", "7", "")))
+			_, err = s.WriteTo(io.Discard)
+			require.NoError(t, err)
+			use(&s)
+			require.Equal(t, map[string]string{"a/1": "7"}, maps.Collect(s.All()))
+		})
+	}
+}
+
+// An informer takes the zero value of a storage.
+func TestAnInformerTakesAZeroStorage(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		var s informer.ResourceVersionStorage
+		r := &recorder{}
+		w.run(follow(w, informer.InformerConfig{Handler: r, Storage: &s, Checkpoint: &shelf{}}))
+		synctest.Wait()
+		require.Equal(t, r.state(), maps.Collect(s.All()))
+		require.Equal(t, 3, s.Len())
+	})
 }
