@@ -23,9 +23,6 @@ type retries struct {
 	failed *deltaqueue.Queue
 	// turn is held by who calls Process: the queue's pop, or a retry.
 	turn chan struct{}
-	// early are the keys that run has taken before they could be parked. It belongs to
-	// who has the turn.
-	early map[string]struct{}
 }
 
 func newRetries(call func(context.Context, interface{}, bool) error) *retries {
@@ -36,8 +33,7 @@ func newRetries(call func(context.Context, interface{}, bool) error) *retries {
 			Limit:  math.MaxInt,
 			Budget: budget.New(math.MaxInt64),
 		}),
-		turn:  make(chan struct{}, 1),
-		early: map[string]struct{}{},
+		turn: make(chan struct{}, 1),
 	}
 }
 
@@ -63,10 +59,7 @@ func (r *retries) process(ctx context.Context, obj interface{}, isInInitialList 
 	case r.failed.Holds(key):
 		r.keep(ctx, key, obj.(cache.Deltas))
 	case r.call(ctx, obj, isInInitialList) != nil:
-		r.keep(ctx, key, obj.(cache.Deltas))
-		if !r.failed.Park(key, retryDelay(0)) {
-			r.early[key] = struct{}{}
-		}
+		r.failed.PutParked(failedDeltas(key, obj.(cache.Deltas)), retryDelay(0))
 	}
 }
 
@@ -97,15 +90,24 @@ func (r *retries) outdate(ctx context.Context, obj interface{}) {
 	}
 }
 
+// keep adds newer deltas of a key that has failed.
 func (r *retries) keep(ctx context.Context, key string, deltas cache.Deltas) {
-	for _, d := range deltas {
-		kept := deltaqueue.Delta{Type: d.Type, Key: key, Object: d.Object}
-		if _, version, err := keyAndVersion(d.Object); err == nil {
-			kept.Version = version
-		}
-		// The queue is unbounded: Put waits for nothing, and can not fail.
-		_ = r.failed.Put(ctx, kept)
+	for _, d := range failedDeltas(key, deltas) {
+		// The queue is unbounded: Put waits for nothing, and cannot fail.
+		_ = r.failed.Put(ctx, d)
 	}
+}
+
+// failedDeltas are the deltas of a key as the queue of the failed has them.
+func failedDeltas(key string, deltas cache.Deltas) []deltaqueue.Delta {
+	kept := make([]deltaqueue.Delta, len(deltas))
+	for i, d := range deltas {
+		kept[i] = deltaqueue.Delta{Type: d.Type, Key: key, Object: d.Object}
+		if _, version, err := keyAndVersion(d.Object); err == nil {
+			kept[i].Version = version
+		}
+	}
+	return kept
 }
 
 // run tries again, one key after the other, until ctx ends.
@@ -116,13 +118,6 @@ func (r *retries) run(ctx context.Context) {
 			return
 		}
 		r.turn <- struct{}{}
-		if _, early := r.early[e.Key]; early {
-			delete(r.early, e.Key)
-			<-r.turn
-			e.Attempts-- // this is none
-			r.failed.Retry(e, retryDelay(0))
-			continue
-		}
 		err = r.call(ctx, poppedAgain(e), e.Initial)
 		<-r.turn
 		if err != nil {

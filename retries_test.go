@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -322,6 +323,71 @@ func TestRetryOnErrorTriesNothingOlderThanAList(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		stop()
 		require.Equal(t, map[string]string{"a/1": "8"}, contents(known))
+	})
+}
+
+// A list that shows an object, but not readably, deletes nothing of what failed before.
+func TestRetryOnErrorKeepsWhatAListShowsUnreadably(t *testing.T) {
+	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
+		var f failures
+		var fails atomic.Bool
+		fails.Store(true)
+		stranger := object(widgets, "a/1", "")
+		stranger.SetResourceVersion("8")
+		w := newSent()
+		lw := &tap{onList: lists(list("5", ""), list("9", "", stranger))}
+		lw.onWatch = watches(func() (watch.Interface, error) { return w.FakeWatcher, nil }, open())
+		c := informer.NewNamedController("test", &informer.Config{
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle, ListerWatcher: lw, ObjectType: object(pods, "a/0", ""),
+			Process: func(obj interface{}, _ bool) error {
+				if fails.Load() && slices.Contains(keysOf(obj), "a/1") {
+					return errors.New("failed")
+				}
+				return apply(known, obj)
+			},
+		})
+		stop := start(c.RunWithContext)
+		defer stop()
+		synctest.Wait()
+		w.Add(pod("a/1", "6"))
+		time.Sleep(10 * time.Second) // it has failed
+		w.Error(failing(expired()).Object)
+		w.Stop()
+		time.Sleep(10 * time.Second)
+		fails.Store(false)
+		time.Sleep(5 * time.Minute)
+		stop()
+		require.Len(t, lw.requests(), 4, "the second list has shown it")
+		require.Equal(t, map[string]string{"a/1": "6"}, contents(known))
+	})
+}
+
+// Each try of a call says what the first one said of the initial list.
+func TestRetryOnErrorSaysWhatIsInTheInitialList(t *testing.T) {
+	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
+		var f failures
+		w := newSent()
+		var calls []string
+		c := informer.NewNamedController("test", &informer.Config{
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle,
+			ListerWatcher: &tap{onList: lists(list("5", "", pod("a/listed", "2"))), onWatch: w.answer},
+			Process: func(obj interface{}, isInInitialList bool) error {
+				for _, key := range keysOf(obj) {
+					calls = append(calls, fmt.Sprint(key, " ", isInInitialList))
+					if len(calls)%2 == 1 {
+						return errors.New("failed")
+					}
+				}
+				return apply(known, obj)
+			},
+		})
+		stop := start(c.RunWithContext)
+		defer stop()
+		time.Sleep(time.Minute)
+		w.Add(pod("a/watched", "6"))
+		time.Sleep(time.Minute)
+		stop()
+		require.Equal(t, []string{"a/listed true", "a/listed true", "a/watched false", "a/watched false"}, calls)
 	})
 }
 

@@ -120,18 +120,18 @@ func (q *Queue) returnLocked(e *Entry) bool {
 	return true
 }
 
-// Park lets what waits under key wait for delay longer. It is false if nothing waits:
-// it may have been taken.
-func (q *Queue) Park(key string, delay time.Duration) bool {
+// PutParked adds what a consumer without this queue has failed for, to be taken after
+// delay. The deltas are of one key, of which nothing may wait or be taken. It ignores the
+// limit and the budget.
+func (q *Queue) PutParked(deltas []Delta, delay time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e := q.pending[key]
-	if e == nil || e.stage != ready {
-		return false
+	for _, d := range deltas {
+		q.queueLocked(d, 0)
 	}
+	e := q.pending[deltas[0].Key]
 	q.ready.remove(e)
 	q.parkLocked(e, parked, time.Now().Add(delay))
-	return true
 }
 
 func (q *Queue) parkLocked(e *Entry, as stage, due time.Time) {

@@ -39,7 +39,6 @@ func TestModel(t *testing.T) {
 				"postpone": m.postpone,
 				"retry":    m.retry,
 				"drop":     m.drop,
-				"park":     m.park,
 				"resync":   m.resync,
 				"follow":   m.follow,
 				"let pass": func(*rapid.T) { time.Sleep(time.Second) },
@@ -376,12 +375,19 @@ func (m *model) watch(t *rapid.T) {
 		m.q.Observed(e.version.ResourceVersion)
 		return
 	}
-	if fits := m.fits(e.key); (m.q.Put(ended(), d) == nil) != fits {
+	fits := m.fits(e.key)
+	switch parked := m.newestOf(e.key) == nil && rapid.IntRange(0, 4).Draw(t, "parked") == 0; {
+	case parked:
+		m.q.PutParked([]deltaqueue.Delta{d}, time.Second)
+		m.add(d)
+		m.pending[e.key].due = time.Now().Add(time.Second)
+	case (m.q.Put(ended(), d) == nil) != fits:
 		t.Fatalf("Put of %v: room is %v", d, fits)
-	} else if !fits {
+	case !fits:
 		return
+	default:
+		m.add(d)
 	}
-	m.add(d)
 	if e.change == cache.Deleted {
 		m.deleted[e.version.UID] = true
 	}
@@ -660,17 +666,6 @@ func (m *model) retry(t *rapid.T) {
 	w.attempted, w.attempts = true, w.attempts+1
 	if w.due = time.Now().Add(delay); m.giveBack(e.Key, w) {
 		w.due, w.attempts = time.Time{}, 0
-	}
-}
-
-func (m *model) park(t *rapid.T) {
-	key := keys.Draw(t, "key")
-	if w := m.pending[key]; w != nil && !w.due.IsZero() {
-		t.Skip("parked already")
-	}
-	m.q.Park(key, time.Second)
-	if w := m.pending[key]; w != nil && m.taken[key] == nil {
-		w.due = time.Now().Add(time.Second)
 	}
 }
 
