@@ -201,12 +201,11 @@ func (d batchDelivery) acknowledge(queue *deltaqueue.Queue, a acknowledgement) {
 // failed has a batch tried again, or passes over its only event if that has
 // panicked too often.
 func (d batchDelivery) failed(ctx context.Context, queue *deltaqueue.Queue, sent []acknowledgement, err error) {
-	attempts := 0
 	entries := make([]*deltaqueue.Entry, len(sent))
 	for i, a := range sent {
 		entries[i] = a.entry
-		attempts = max(attempts, a.entry.Attempts)
 	}
+	attempts := entries[0].Attempts // all have failed together
 	panicked := isPanic(err)
 	last := panicked && len(entries) == 1 && entries[0].Panics >= mostRetries
 	if last {
@@ -226,10 +225,9 @@ func (d batchDelivery) failed(ctx context.Context, queue *deltaqueue.Queue, sent
 
 // report reports a failure of the handler.
 func (d batchDelivery) report(sent []acknowledgement, err error) {
-	failed := &BatchError{Err: err}
+	failed := &BatchError{Err: err, Attempts: sent[0].entry.Attempts + 1}
 	for _, a := range sent {
 		failed.Keys = append(failed.Keys, a.entry.Key)
-		failed.Attempts = max(failed.Attempts, a.entry.Attempts+1)
 	}
 	d.reflector.failHandling(failed)
 }
