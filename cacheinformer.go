@@ -17,11 +17,18 @@ import (
 // cache.DeletionHandlingMetaNamespaceKeyFunc. What it holds when Run begins counts
 // as told before.
 //
-// H is told as client-go tells it: OnUpdate for every object of a later list,
+// H is told as client-go tells it: of every change that a watch brings, one call for
+// each, in the order of the watch; OnUpdate for every object of a later list,
 // changed or not, and, with a resyncPeriod that is not zero, for every object of
 // the store in that period; cache.DeletedFinalStateUnknown, with the object that
 // the store had, for a deletion that a list found. An object that was deleted and
 // created again under its name is an OnDelete and an OnAdd.
+//
+// H is called in the goroutine of Run, so that a panic reaches the caller of Run, after
+// everything else that Run has started has ended. While h is busy, changes wait in
+// memory. Where 1,000 wait, or the default Budget is spent, the watch is read no further
+// until h has returned. A server may give up a watch that is not read: a list then tells
+// the newest state, and not what led to it.
 //
 // Transfor, which may be nil, changes objects before they are queued and stored.
 // It panics if lw, store or h is nil.
@@ -41,6 +48,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		reflector: r,
 		storage:   storage,
 		seed:      c.seed,
+		ordinary:  true,
 		synced:    make(chan struct{}),
 		intake:    intake{refining: refining{transform: transfor}, report: r.fail, stored: store.List},
 	}

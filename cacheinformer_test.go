@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -335,6 +336,48 @@ func TestPanicOfAHandlerOfNewInformerIsReported(t *testing.T) {
 		require.Equal(t, "a/bad", process.Key)
 		require.True(t, c.HasSynced())
 	})
+}
+
+// ReallyCrash is true, as it is by default.
+func TestPanicOfAnOrdinaryHandlerReachesTheCallerOfRun(t *testing.T) {
+	survivePanics(t)
+	utilruntime.ReallyCrash = true
+	for name, make := range map[string]func(lw cache.ListerWatcher, store cache.Store, r *recorder) cache.Controller{
+		"NewInformer": func(lw cache.ListerWatcher, store cache.Store, r *recorder) cache.Controller {
+			return informer.NewInformer(lw, &unstructured.Unstructured{}, store, 0, r, nil)
+		},
+		"NewNamedController": func(lw cache.ListerWatcher, store cache.Store, r *recorder) cache.Controller {
+			return informer.NewNamedController("test", &informer.Config{ListerWatcher: lw, Process: func(obj interface{}, initial bool) error {
+				r.OnAdd(obj.(cache.Deltas).Newest().Object, initial)
+				return apply(store, obj)
+			}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				errs := reported(t)
+				w.create("a/1", "a/2", "a/3")
+				oops := errors.New("oops")
+				panics := true
+				r := recorder{before: func(string) {
+					if panics {
+						panic(oops)
+					}
+				}}
+				store := newStore()
+				c := make(w.lister(), store, &r)
+				require.PanicsWithValue(t, oops, func() { c.RunWithContext(t.Context()) })
+				synctest.Wait()
+				require.Zero(t, w.watching.Load(), "the watch has ended")
+				require.Len(t, errs(), 1)
+				panics = false
+				defer start(c.RunWithContext)()
+				synctest.Wait()
+				w.requireState(&r)
+				require.True(t, c.HasSynced())
+			})
+		})
+	}
 }
 
 func TestNewInformerNeedsItsParts(t *testing.T) {

@@ -23,7 +23,8 @@ type Config struct {
 	// Replace, and is closed when Run ends.
 	//
 	// Default: a bounded queue of the controller's own, which takes lists object
-	// by object and knows by resource version what Process has handled. Of what it
+	// by object and knows by resource version what Process has handled. It pops each
+	// change on its own, in the order in which they were read. Of what it
 	// pops, a deletion that a list found is a cache.DeletedFinalStateUnknown whose
 	// Obj is a *metav1.PartialObjectMetadata. What it holds when Run ends is read
 	// again by the next Run. It has nothing to resync.
@@ -33,7 +34,8 @@ type Config struct {
 	cache.ListerWatcher
 
 	// Process handles what the queue pops: a cache.Deltas, the changes of one key
-	// from the oldest to the newest. It is called for one key at a time.
+	// from the oldest to the newest. It is called for one key at a time, in the goroutine
+	// of Run, so that a panic reaches the caller of Run.
 	Process cache.ProcessFunc
 
 	// ObjectType is an object of the type that ListerWatcher returns; others are
@@ -49,8 +51,8 @@ type Config struct {
 	ShouldResync cache.ShouldResyncFunc
 
 	// RetryOnError has the deltas that Process returned an error for tried again,
-	// after 100 ms at first and 30 s at most, until it succeeds or Run ends. What
-	// arrives for the key meanwhile replaces what failed, except that a deletion is
+	// after 100 ms at first and 30 s at most, until it succeeds or Run ends. The next
+	// change of the key replaces what failed, except that a deletion is
 	// never left out. What failed stays in the queue: when the controller's own is
 	// full of it, nothing more is read. Without it, deltas that failed are not tried
 	// again before the object changes, or is listed in another version than Process
@@ -106,6 +108,7 @@ func NewNamedController(name string, config *Config) cache.Controller {
 	f := &flow{
 		reflector: config.reflector(name, nil),
 		storage:   NewResourceVersionStorage(),
+		ordinary:  true,
 		synced:    make(chan struct{}),
 	}
 	d := keyDelivery{flow: f, failing: passOver}

@@ -21,6 +21,9 @@ type flow struct {
 	delivery delivery
 	// skipUnchanged keeps objects from the consumer that a list shows unchanged.
 	skipUnchanged bool
+	// ordinary delivers as an ordinary informer does: every change, in order, in the
+	// goroutine of run, so that a panic of the consumer reaches the caller.
+	ordinary bool
 	// lends takes objects back from the consumer when it has returned.
 	lends   bool
 	workers int
@@ -51,8 +54,22 @@ func (f *flow) run(ctx context.Context) {
 	}
 	defer r.end()
 	r.start()
+	if f.ordinary {
+		r.deliverHere()
+		return
+	}
 	f.reflector.run(ctx, r.into, &r.from)
 	r.wait()
+}
+
+// deliverHere delivers, and has the reflector run beside it, which ends before a panic
+// of the consumer goes further.
+func (r *flowRun) deliverHere() {
+	ctx, cancel := context.WithCancel(r.ctx)
+	defer r.wait()
+	defer cancel()
+	r.helpers.Go(func() { r.reflector.run(ctx, r.into, &r.from) })
+	deliverAll(ctx, r.queue, r.delivery)
 }
 
 // flowRun is a run of a flow that is under way.
@@ -172,18 +189,21 @@ func (r *flowRun) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue 
 	if f.checkpointer != nil {
 		known.changed = f.checkpointer.changed
 	}
-	queue := deltaqueue.New(deltaqueue.Options{
+	opts := deltaqueue.Options{
 		Known:         known,
 		Limit:         max(deltaqueue.DefaultLimit, 2*f.delivery.most()), // a batch waits while one is handled
 		SkipUnchanged: f.skipUnchanged,
+		EveryChange:   f.ordinary,
 		Tombstones:    lendsWire(f.reflector.source),
 		Budget:        f.budget.orDefault().shared,
-		Workers:       f.workers,
-		Hire:          r.hire,
 		Synced:        f.synced,
 		Resume:        acknowledged,
 		Resumed:       resumed,
-	})
+	}
+	if !f.ordinary {
+		opts.Workers, opts.Hire = f.workers, r.hire
+	}
+	queue := deltaqueue.New(opts)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.queue = queue

@@ -19,8 +19,9 @@
 // # What is promised
 //
 // Nothing that the server has is ever deleted, nothing that it lost stays. For
-// one key, calls come in order and no deletion is lost; updates that arrive
-// while the handler is busy are told as one. What waits is bounded. A Run that
+// one key, calls come in order and no deletion is lost. A ResourceVersionInformer
+// merges the changes of one key that wait for its handler; NewInformer and
+// NewNamedController deliver each of them. What waits is bounded. A Run that
 // follows another, or that begins with a Storage filled from elsewhere, tells
 // only what differs. See docs/guarantees.md for each promise and the test that
 // holds it.
@@ -170,7 +171,8 @@ type InformerConfig struct {
 }
 
 // ResourceVersionInformer follows a set of objects and remembers only their keys
-// and resource versions: see the package documentation.
+// and resource versions. It merges the changes of one object that wait for the handler,
+// so that the handler gets the newest state: see the package documentation.
 type ResourceVersionInformer interface {
 	// Run is RunWithContext for a channel that is closed to stop.
 	Run(stopCh <-chan struct{})
@@ -192,7 +194,11 @@ type ResourceVersionInformer interface {
 	Status() Status
 }
 
-// NewResourceVersionInformer returns an informer; name is for logs. It panics on
+// NewResourceVersionInformer returns an informer that delivers the newest state of each
+// object: changes of one object that arrive while they wait for the handler are merged
+// into one call. NewInformer delivers every change.
+//
+// Name is for logs. It panics on
 // a configuration that can not work: an empty name, a nil ListerWatcher, no
 // handler or two, a negative number or duration, an unknown ListMode, a path to prune that
 // makes no sense, a RawObject with a ListerWatcher that decodes.

@@ -82,9 +82,22 @@ func (q *Queue) Keep(key string) {
 func (q *Queue) showEntriesLocked(key string) {
 	if e := q.pending[key]; e != nil {
 		e.generation = q.generation
+		if q.everyChange {
+			q.showOlderLocked(e)
+		}
 	}
 	if e := q.taken[key]; e != nil {
 		e.generation = q.generation
+	}
+}
+
+// showOlderLocked notes the same for the entries of e's key before e: the newest of them
+// that is acknowledged may be the last one, if those after it are dropped.
+func (q *Queue) showOlderLocked(e *Entry) {
+	for older := q.order.first; older != e; older = q.order.next(older) {
+		if older.Key == e.Key {
+			older.generation = q.generation
+		}
 	}
 }
 

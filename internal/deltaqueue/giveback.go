@@ -66,9 +66,14 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.attemptedLocked(e)
-	if q.returnLocked(e) {
+	if newer := q.returnLocked(e); newer != nil {
 		e.Attempts = 0
-		q.readyLocked(e)
+		if newer.stage == ready { // others of the key may wait behind it
+			q.ready.replace(newer, e)
+			e.stage = ready
+		} else {
+			q.readyLocked(e)
+		}
 		return
 	}
 	e.Attempts++
@@ -97,14 +102,16 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 	}
 }
 
-// returnLocked takes back an entry that the consumer is not done with, and merges
-// what arrived for its key meanwhile into it. It reports whether there was any.
-func (q *Queue) returnLocked(e *Entry) bool {
+// returnLocked takes back an entry that the consumer is not done with, and merges the
+// next one of its key into it, which it returns, if there is one.
+func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
 	delete(q.taken, e.Key)
-	newer := q.pending[e.Key]
-	q.pending[e.Key] = e
+	newer = q.nextOfKeyLocked(e)
+	if q.pending[e.Key] == newer {
+		q.pending[e.Key] = e
+	}
 	if newer == nil {
-		return false
+		return nil
 	}
 	before := e.bytes() + newer.bytes()
 	for _, d := range newer.Deltas {
@@ -117,7 +124,18 @@ func (q *Queue) returnLocked(e *Entry) bool {
 	}
 	e.unattempted = e.unattempted || newer.unattempted
 	q.order.remove(newer)
-	return true
+	return newer
+}
+
+// nextOfKeyLocked is the oldest entry of e's key that came after e, nil if there is none.
+func (q *Queue) nextOfKeyLocked(e *Entry) *Entry {
+	newer := q.pending[e.Key]
+	if newer == nil || !q.everyChange {
+		return newer
+	}
+	for newer = q.order.next(e); newer.Key != e.Key; newer = q.order.next(newer) {
+	}
+	return newer
 }
 
 // PutParked adds what a consumer without this queue has failed for, to be taken after

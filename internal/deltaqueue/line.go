@@ -45,5 +45,21 @@ func (l *line) remove(e *Entry) {
 	l.entries--
 }
 
+// replace puts e in the place of old.
+func (l *line) replace(old, e *Entry) {
+	at := old.links[l.which]
+	old.links[l.which], e.links[l.which] = links{}, at
+	if at.before != nil {
+		at.before.links[l.which].after = e
+	} else {
+		l.first = e
+	}
+	if at.after != nil {
+		at.after.links[l.which].before = e
+	} else {
+		l.last = e
+	}
+}
+
 // next is the entry after e.
 func (l *line) next(e *Entry) *Entry { return e.links[l.which].after }

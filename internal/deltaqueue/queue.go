@@ -7,6 +7,9 @@
 // consumer takes entries in the order in which their keys came, and never two
 // of one key at a time; what arrives for a key that is taken waits behind it.
 //
+// A queue with EveryChange keeps each delta as an entry of its own instead, in the
+// order in which they came. Put waits for the consumer where that becomes too much.
+//
 // An entry is acknowledged with Done, and only then does the table of known
 // versions move. A sweep compares that table, and the entries that wait, with
 // what a complete generation showed.
@@ -52,6 +55,11 @@ type Options struct {
 	// SkipUnchanged keeps objects that a generation shows in the version that
 	// the consumer has acknowledged out of the queue.
 	SkipUnchanged bool
+	// EveryChange keeps the deltas of a key apart, so that the consumer gets each of them,
+	// and all in the order in which they were put. Only an entry that failed, and waits to
+	// be tried again, is replaced by the next delta of its key. There is one consumer, which
+	// takes one entry at a time and gives it back with Done, Drop, Skip or Retry.
+	EveryChange bool
 	// Tombstones makes Stale know events of objects that were deleted not long ago by their
 	// UIDs. Not every source makes new ones.
 	Tombstones bool
@@ -80,6 +88,7 @@ type Queue struct {
 	limit          int
 	budget         *budget.Budget
 	skipUnchanged  bool
+	everyChange    bool
 	keepTombstones bool
 	workers        int
 	hire           func()
@@ -95,8 +104,8 @@ type Queue struct {
 	ready line
 	// parked holds the entries that will be tried again later, postponed ones included.
 	parked parkedHeap
-	// pending is the entry of a key that newer deltas of it are merged into. Both maps are
-	// made for the first entry.
+	// pending is the newest entry of a key that waits, and taken the one that is with the
+	// consumer. Both maps are made for the first entry.
 	pending map[string]*Entry
 	taken   map[string]*Entry
 	// bytes is the size of all objects in the queue. Invariant: it is what the queue
@@ -157,6 +166,7 @@ func New(opts Options) *Queue {
 		limit:          opts.Limit,
 		budget:         opts.Budget,
 		skipUnchanged:  opts.SkipUnchanged,
+		everyChange:    opts.EveryChange,
 		keepTombstones: opts.Tombstones,
 		workers:        max(opts.Workers, 1),
 		hire:           opts.Hire,
@@ -326,7 +336,7 @@ func (q *Queue) newestLocked(key string) *Entry {
 // queueLocked merges d into the entry of its key, or makes one. Reserved is what
 // was taken of the budget for it.
 func (q *Queue) queueLocked(d Delta, reserved int64) {
-	e := q.pending[d.Key]
+	e := q.mergingLocked(d.Key)
 	if e == nil {
 		e = q.newEntryLocked(d.Key)
 	} else if e.stage == parked {
@@ -351,6 +361,16 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 	q.wakeLocked()
 }
 
+// mergingLocked is the entry that a newer delta of key is merged into, nil if the delta
+// gets one of its own.
+func (q *Queue) mergingLocked(key string) *Entry {
+	e := q.pending[key]
+	if e != nil && q.everyChange && e.stage != parked {
+		return nil
+	}
+	return e
+}
+
 func (q *Queue) newEntryLocked(key string) *Entry {
 	q.seq++
 	e := &Entry{Key: key, Initial: q.initial, Resumed: q.resumed, resume: q.observed, seq: q.seq}
@@ -362,7 +382,7 @@ func (q *Queue) newEntryLocked(key string) *Entry {
 		q.pending, q.taken = map[string]*Entry{}, map[string]*Entry{}
 	}
 	q.pending[key] = e
-	if q.taken[key] != nil {
+	if q.taken[key] != nil && !q.everyChange { // whose only consumer has the taken one
 		e.stage = blocked
 	} else {
 		q.readyLocked(e)

@@ -56,10 +56,15 @@ func (q *Queue) TakeBatch(ctx context.Context, into []*Entry, most int) ([]*Entr
 }
 
 func (q *Queue) takeLocked(into []*Entry, most int) []*Entry {
+	if q.everyChange {
+		most = 1
+	}
 	batch := q.ready.first.batch
 	for e := q.ready.first; e != nil && e.batch == batch && most > 0; e = q.ready.first {
 		q.ready.remove(e)
-		delete(q.pending, e.Key)
+		if q.pending[e.Key] == e {
+			delete(q.pending, e.Key)
+		}
 		q.taken[e.Key] = e
 		e.stage = taken
 		into = append(into, e)

@@ -24,7 +24,7 @@ func (q *Queue) unparkDueLocked(now time.Time) time.Duration {
 // the budget for it.
 func (q *Queue) roomLocked(ctx context.Context, d Delta) (reserved int64, err error) {
 	for {
-		e := q.pending[d.Key]
+		e := q.mergingLocked(d.Key)
 		room := e != nil || q.order.entries < q.limit
 		switch {
 		case e != nil && e.replaces(d):
@@ -63,8 +63,8 @@ func (q *Queue) aloneLocked(e *Entry) bool {
 // asked any more.
 func (q *Queue) claimLocked(ctx context.Context, d Delta) (granted bool) {
 	claim := q.budget.Claim(d.Bytes)
-	e := q.pending[d.Key]
-	for ctx.Err() == nil && !q.aloneLocked(e) && q.pending[d.Key] == e {
+	e := q.mergingLocked(d.Key)
+	for ctx.Err() == nil && !q.aloneLocked(e) && q.mergingLocked(d.Key) == e {
 		if q.waitForLocked(ctx, claim.Granted) {
 			return true
 		}
