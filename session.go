@@ -115,6 +115,7 @@ func (s *session) begin(from *origin) {
 		return
 	}
 	s.reached(from.resume)
+	s.listRead()
 	s.floor, s.confirmed = from.known, from.resumed
 	s.state = listwatch.Watching{ResourceVersion: from.resume, Unsure: true}
 }
@@ -243,6 +244,7 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	// Who waits for the end may ask for the version then.
 	before := s.LastSyncResourceVersion()
 	s.reached(resourceVersion)
+	s.listRead()
 	if err := current.end(ctx, resourceVersion, !s.partial); err != nil {
 		s.reached(before)
 		return err

@@ -87,6 +87,9 @@ type Status struct {
 	// Fallback is why ListMode is ListModePaged although a watch-list was to be
 	// tried; nil where it is not a fallback.
 	Fallback error
+	// Listed tells that a complete list was read, whether or not its handler has returned,
+	// or that Run has resumed without one. It stays true.
+	Listed bool
 	// Synced tells that the first complete list was delivered to the handler,
 	// every call returned, deletions included. It stays true.
 	Synced bool
@@ -124,8 +127,8 @@ type progress struct {
 	mu sync.Mutex
 	// lastResourceVersion is the newest that the store was told.
 	lastResourceVersion string
-	// listed is true once a complete list was stored.
-	listed bool
+	// read is true once a complete list was read to its end, and listed once it was stored.
+	read, listed bool
 	// left counts the objects that could not be read, and that nothing waits for any more.
 	left atomic.Int64
 	// cluster is the UID of the namespace kube-system of the server whose objects are known,
@@ -272,6 +275,12 @@ func (p *progress) clusterReplaced(uid string) {
 	p.cluster = uid
 }
 
+func (p *progress) listRead() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read = true
+}
+
 func (p *progress) listCompleted() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -287,6 +296,7 @@ func (p *progress) snapshot() Status {
 	}
 	return Status{
 		Phase:          p.phase,
+		Listed:         p.read,
 		ListMode:       p.listMode,
 		Fallback:       p.fallback,
 		Skipped:        p.skippedItems,

@@ -76,12 +76,9 @@ func (b *batches) OnBatch(ctx context.Context, events []informer.Event) error {
 
 // listed reports whether a Delete may be called.
 func (b *batches) listed() bool {
-	f := b.followed()
-	if f.LastSyncResourceVersion() != "" { // set before the sweep
-		return true
-	}
-	status := f.Status()
-	return status.Phase == informer.PhaseListing && time.Since(status.LastContact) > b.silence
+	status := b.followed().Status()
+	heldUp := status.Phase == informer.PhaseListing && time.Since(status.LastContact) > b.silence
+	return status.Listed || heldUp // Listed is set before the sweep
 }
 
 // withoutHeld is report without what is no failure, and, where the user has none of his

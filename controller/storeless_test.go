@@ -17,7 +17,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/controller"
@@ -389,6 +393,51 @@ func TestStorelessDeleteIsHeldUntilTheListWasRead(t *testing.T) {
 		require.Empty(w, seen.all(), "that is no failure")
 		require.Empty(w, w.reported.all())
 	})
+}
+
+// unversioned lists one pod, without a resource version for the list, and watches in vain.
+func unversioned() cache.ListerWatcher {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			there := object("a/1", "1")
+			there.SetResourceVersion("1")
+			return &unstructured.UnstructuredList{
+				Object: map[string]interface{}{"apiVersion": "v1", "kind": "PodList"},
+				Items:  []unstructured.Unstructured{*there},
+			}, nil
+		},
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+	}
+}
+
+// A list without a resource version is a complete list too.
+func TestStorelessDeletesAfterAListWithoutAVersion(t *testing.T) {
+	for name, resource := range map[string]func(*world, *target, *informer.ResourceVersionStorage) controller.Resource{
+		"StorelessResource": func(w *world, x *target, storage *informer.ResourceVersionStorage) controller.Resource {
+			return w.storeless(x, informer.InformerConfig{ListerWatcher: unversioned(), Storage: storage})
+		},
+		"HandlerResource": func(w *world, x *target, storage *informer.ResourceVersionStorage) controller.Resource {
+			shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: unversioned()})
+			ctx, cancel := context.WithCancel(w.Context())
+			ended := make(chan struct{})
+			go func() { defer close(ended); shared.RunWithContext(ctx) }()
+			w.Cleanup(func() { cancel(); <-ended })
+			return controller.NewHandlerResource(shared, informer.HandlerConfig{Storage: storage}, x.Upsert, x.Delete)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				storage := informer.NewResourceVersionStorage()
+				require.NoError(w, storage.Replace(map[string]interface{}{"a/gone": "1"}))
+				var x target
+				c := &controller.Controller{Resource: resource(w, &x, storage)}
+				defer start(c)()
+				time.Sleep(time.Second)
+				require.ElementsMatch(w, []string{"upsert a/1=1", "delete a/gone=rv1"}, x.told())
+				require.True(w, c.HasSynced())
+			})
+		})
+	}
 }
 
 // What is held does not hold the list up for ever: here, it spends the budget.
