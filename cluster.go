@@ -314,7 +314,7 @@ func namespaceUID(ctx context.Context, request *rest.Request) (string, error) {
 func readSmall[T any](ctx context.Context, request *rest.Request) (read T, err error) {
 	body, err := request.Stream(ctx)
 	if err != nil {
-		return read, err
+		return read, answerError(err)
 	}
 	defer body.Close()
 	const most = 1 << 20

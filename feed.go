@@ -141,7 +141,7 @@ func (f *wireFeed) tell(event *wire.Event, to *change) error {
 		if err != nil {
 			return bodyError(true, err)
 		}
-		return apierrors.FromObject(status)
+		return answerError(apierrors.FromObject(status))
 	case watch.Bookmark:
 		to.bookmark, to.initialEnd = string(event.ResourceVersion), event.InitialEventsEnd
 	default:
@@ -163,7 +163,7 @@ func (s *session) openChannel(ctx context.Context, opts metav1.ListOptions, pati
 		err = errors.New("the watch is nil")
 	}
 	if err != nil {
-		return nil, err
+		return nil, answerError(err)
 	}
 	s.contact()
 	return &channelFeed{session: s, watch: w, quiet: newSilence(patience)}, nil
@@ -199,7 +199,7 @@ func (f *channelFeed) read(event watch.Event, to *change) error {
 	*to = change{event: event.Type}
 	switch event.Type {
 	case watch.Error:
-		return apierrors.FromObject(event.Object)
+		return answerError(apierrors.FromObject(event.Object))
 	case watch.Bookmark:
 		to.bookmark, to.unreadable = bookmarkVersion(event.Object)
 	case watch.Added, watch.Modified, watch.Deleted:

@@ -42,16 +42,22 @@ func (t headingTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	request = t.first.await(request)
 	defer t.first.over()
 	h, ok := request.Context().Value(headingKey{}).(*heading)
-	if !ok {
-		return t.next.RoundTrip(request)
+	if ok {
+		h.sent()
 	}
-	h.sent()
-	defer h.answered()
 	response, err := t.next.RoundTrip(request)
-	if err == nil && response != nil {
+	if ok {
+		h.answered()
+	}
+	if err != nil || response == nil {
+		return response, err
+	}
+	if isError(response) {
+		readErrorBody(response)
+	} else if ok {
 		h.contentType = response.Header.Get("Content-Type")
 	}
-	return response, err
+	return response, nil
 }
 
 // WrappedRoundTripper is how the API machinery finds the connections.

@@ -154,7 +154,7 @@ func (lw resourceListerWatcher) Watch(opts metav1.ListOptions) (watch.Interface,
 func (lw resourceListerWatcher) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	list, err := lw.dynamic().List(ctx, tweak(opts, lw.tweaks...))
 	if err != nil {
-		return nil, err // not a typed nil
+		return nil, answerError(err) // not a typed nil
 	}
 	return list, nil
 }
@@ -242,7 +242,8 @@ func (lw resourceListerWatcher) WatchWithContext(ctx context.Context, opts metav
 	if asked := time.Duration(ptr.Deref(opts.TimeoutSeconds, 0)) * time.Second; asked < minLongWatch {
 		opts.TimeoutSeconds = ptr.To(int64((minLongWatch + rand.N(minLongWatch)) / time.Second))
 	}
-	return lw.dynamic().Watch(ctx, tweak(opts, lw.tweaks...))
+	opened, err := lw.dynamic().Watch(ctx, tweak(opts, lw.tweaks...))
+	return opened, answerError(err)
 }
 
 func (lw resourceListerWatcher) dynamic() dynamic.ResourceInterface {

@@ -146,7 +146,7 @@ func (s *session) listPage(ctx context.Context, opts metav1.ListOptions, each re
 	}
 	list, err := s.source.ListWithContext(ctx, opts)
 	if err != nil {
-		return page{}, err
+		return page{}, answerError(err)
 	}
 	s.contact()
 	if err := s.under.GoesOn(ctx); err != nil {

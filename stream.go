@@ -64,7 +64,7 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	opening.Wait()
 	if err != nil {
 		b.cancel(nil)
-		return nil, b.reason(err)
+		return nil, answerError(b.reason(err))
 	}
 	s.contact()
 	b.ReadCloser = body
@@ -124,6 +124,8 @@ func (b *stream) close() {
 func (b *stream) unknown(contentType string, watch bool) error {
 	const most, patience = 256, time.Second
 	b.expect(patience)
+	late := time.AfterFunc(errorBodyPatience, b.giveUp)
+	defer late.Stop()
 	head, err := io.ReadAll(io.LimitReader(b, most))
 	var stalled *StallError
 	if len(head) == 0 && err != nil && !errors.As(err, &stalled) {

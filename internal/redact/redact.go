@@ -1,0 +1,55 @@
+// Package redact makes the text of a server fit to be logged: short, and without credentials.
+package redact
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// mask stands in the place of a credential, as in net/url.
+const mask = "xxxxx"
+
+// secret is the part of a name by which a value is known to be a credential.
+const secret = `(?:token|secret|passw(?:or)?d|passphrase|credential|signature|api[_-]?key|assertion|jwt|cookie)`
+
+// credentials are the forms in which credentials stand in text. The groups of each stay.
+var credentials = []*regexp.Regexp{
+	// https://user:password@host
+	regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#@"'<>\\]*(@)`),
+	// ?access_token=…
+	regexp.MustCompile(`(?i)([?&;](?:[\w.%-]*` + secret + `[\w.%-]*|code|sig|key|auth)=)[^&;\s"'<>#\\]+`),
+	// Authorization: Bearer …
+	regexp.MustCompile(`(?i)((?:authorization|cookie)\\*["']?\s*[:=]\s*\\*["']?)[^\r\n"'<>\\]+`),
+	// Bearer …
+	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[\w+/.~=-]{16,}`),
+	// "password": "…"
+	regexp.MustCompile(`(?i)(\\*["'][\w.-]*` + secret + `[\w.-]*\\*["']\s*:\s*\\*["'])[^"'\\]+`),
+	// A JSON web token, as service accounts have them.
+	regexp.MustCompile(`()\beyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?`),
+}
+
+// Text returns text with a mask in the place of each credential: in a URL, a header, a JSON member, or a token by its form.
+func Text(text string) string {
+	for _, form := range credentials {
+		text = form.ReplaceAllString(text, "${1}"+mask+"${2}")
+	}
+	return text
+}
+
+// Short is Text for a text that may be long: it returns the beginning, at most limit bytes with the note that the rest is
+// missing. A text that was shortened has memory of its own.
+func Short(text string, limit int) string {
+	// A credential at the very end may be cut, and not be known as one: so the end is cut off once more.
+	short := Text(text[:min(len(text), 2*limit)])
+	if len(short) <= limit && len(text) <= 2*limit {
+		return short
+	}
+	note := fmt.Sprintf("… (%d bytes in all)", len(text))
+	end := min(len(short), max(0, limit-len(note)))
+	for end > 0 && end < len(short) && !utf8.RuneStart(short[end]) {
+		end--
+	}
+	return strings.Clone(short[:end]) + note
+}

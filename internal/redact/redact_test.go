@@ -1,0 +1,61 @@
+package redact_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/internal/redact"
+)
+
+// jwt has the form of a service account's token.
+const jwt = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl"
+
+func TestCredentialsAreMasked(t *testing.T) {
+	for text, want := range map[string]string{
+		`Get "https://admin:hunter2@host:6443/api/v1/pods?limit=500": dial tcp`: `Get "https://xxxxx@host:6443/api/v1/pods?limit=500": dial tcp`,
+		`https://host/login?id=7&access_token=hunter2&next=%2F`:                 `https://host/login?id=7&access_token=xxxxx&next=%2F`,
+		`https://host/callback?code=hunter2#top`:                                `https://host/callback?code=xxxxx#top`,
+		`s3://bucket/key?X-Amz-Signature=hunter2`:                               `s3://bucket/key?X-Amz-Signature=xxxxx`,
+		"Authorization: Bearer hunter2\r\nHost: a":                              "Authorization: xxxxx\r\nHost: a",
+		`unknown header "Authorization": "Basic aHVudGVyMg=="`:                  `unknown header "Authorization": "xxxxx"`,
+		"Bearer 0123456789abcdef0123 is not valid":                              "Bearer xxxxx is not valid",
+		`{"id_token":"hunter2","user":"a"}`:                                     `{"id_token":"xxxxx","user":"a"}`,
+		`the server said "{\"clientSecret\": \"hunter2\"}"`:                     `the server said "{\"clientSecret\": \"xxxxx\"}"`,
+		`{"password":"hunter2`:                                                  `{"password":"xxxxx`,
+		"the token " + jwt + " has expired":                                     "the token xxxxx has expired",
+	} {
+		require.Equal(t, want, redact.Text(text))
+		require.Equal(t, want, redact.Text(want), "redacted twice")
+	}
+}
+
+func TestOrdinaryTextIsLeftAsItIs(t *testing.T) {
+	for _, text := range []string{
+		"",
+		`secrets is forbidden: User "system:serviceaccount:a:b" cannot list resource "secrets" in API group "" at the cluster scope`,
+		"Get \"https://host/api/v1/pods?continue=eyJ2IjoibWV0YS5rOHMuaW8&limit=500\": EOF",
+		"The provided continue parameter is too old; the bearer token is fine, basic authentication too",
+		"mail a@b.c about http://host/a@b",
+	} {
+		require.Equal(t, text, redact.Text(text))
+	}
+}
+
+func TestShortTextKeepsToTheLimit(t *testing.T) {
+	require.Equal(t, "short", redact.Short("short", 5))
+	require.Equal(t, `"token":"xxxxx"`, redact.Short(`"token":"0123456789"`, 15), "short enough without its credential")
+	for limit := 40; limit < 140; limit++ {
+		short := redact.Short(strings.Repeat("ä", 200), limit)
+		require.LessOrEqual(t, len(short), limit)
+		require.True(t, utf8.ValidString(short))
+		require.Contains(t, short, fmt.Sprintf("(%d bytes in all)", 400))
+	}
+	text := strings.Repeat("x", 90) + ` https://user:hunter2@host`
+	for limit := range len(text) {
+		require.NotContains(t, redact.Short(text, limit), "hun")
+	}
+}
