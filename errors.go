@@ -151,7 +151,8 @@ type BodyError struct {
 	// objects, or events, before it.
 	Offset int64
 	Items  int
-	// Head is how the answer begins, where that may tell what it is.
+	// Head is how an answer begins that is no list or watch. It is empty where objects may
+	// stand in it, and credentials are masked.
 	Head []byte
 	// Err is what is wrong: one of the errors above, or that of the connection.
 	Err error
@@ -179,10 +180,7 @@ func bodyError(watch bool, err error) error {
 		return err
 	}
 	// Its text says the offset and the beginning too.
-	public := &BodyError{Watch: watch, Offset: body.Offset, Items: body.Items, Err: errors.Join(body.Unwrap()...)}
-	if body.Items == 0 {
-		public.Head = body.Head
-	}
+	public := &BodyError{Watch: watch, Offset: body.Offset, Items: body.Items, Head: body.Head, Err: errors.Join(body.Unwrap()...)}
 	if body.Detail != "" {
 		public.Err = fmt.Errorf("%w: %s", public.Err, body.Detail)
 	}

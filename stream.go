@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/internal/budget"
+	"github.com/rvinformer/informer/internal/redact"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -131,5 +132,5 @@ func (b *stream) unknown(contentType string, watch bool) error {
 	if len(head) == 0 && err != nil && !errors.As(err, &stalled) {
 		return err
 	}
-	return &BodyError{Watch: watch, Head: head, Err: fmt.Errorf("%w: %q", ErrContentType, contentType)}
+	return &BodyError{Watch: watch, Head: wire.Quote(head), Err: fmt.Errorf("%w: %q", ErrContentType, redact.Short(contentType, most))}
 }

@@ -22,7 +22,7 @@ var (
 	ErrNotList = errors.New("not a Kubernetes list")
 	// ErrNotWatch: the body is no sequence of watch events.
 	ErrNotWatch = errors.New("not a Kubernetes watch")
-	// ErrStatus: the body is a Status. BodyError.Head shows its beginning.
+	// ErrStatus: the body is a Status. BodyError.Head shows its beginning, unless it is protobuf.
 	ErrStatus = errors.New("a Status object instead")
 	// ErrEmptyBody: no byte but white space. Such a body also counts as cut: it is io.ErrUnexpectedEOF too.
 	ErrEmptyBody = errors.New("empty body")
@@ -73,7 +73,7 @@ type BodyError struct {
 	Detail string // what was expected, for people; may be empty
 	Offset int64  // where
 	Items  int    // items seen before, lost ones counted
-	Head   []byte // the first bytes of the body, up to 256
+	Head   []byte // the first bytes of a body that is no list or watch, as Quote returns them
 }
 
 func (e *BodyError) Error() string {
@@ -83,7 +83,7 @@ func (e *BodyError) Error() string {
 		fmt.Fprintf(&b, ": %s", e.Detail)
 	}
 	fmt.Fprintf(&b, " at byte %d, after %d items", e.Offset, e.Items)
-	if len(e.Head) > 0 && e.Items == 0 {
+	if len(e.Head) > 0 {
 		fmt.Fprintf(&b, "; the body begins %q", e.Head)
 	}
 	return b.String()

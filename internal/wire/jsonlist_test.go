@@ -64,10 +64,6 @@ func TestWrongJSONListBodies(t *testing.T) {
 		require.ErrorIs(t, err, want, body)
 		var fault *BodyError
 		require.ErrorAs(t, err, &fault)
-		require.Equal(t, body, string(fault.Head))
-		if fault.Items == 0 && body != "" {
-			require.Contains(t, err.Error(), fmt.Sprintf("the body begins %q", body))
-		}
 	}
 }
 

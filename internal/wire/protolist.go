@@ -161,7 +161,7 @@ func (l *protoList) typeMeta(length int64) {
 	case l.meta.Kind == "List" || l.meta.Kind != "" && !strings.HasSuffix(l.meta.Kind, "List"):
 		// Any message looks like a list to some degree: field 2 of a Pod is its spec. And the items of a v1 List are
 		// no objects but RawExtensions.
-		l.err = l.bodyError(ErrNotList, fmt.Sprintf("kind is %q", l.meta.Kind), l.index)
+		l.err = l.bodyError(ErrNotList, fmt.Sprintf("kind is %.64q", l.meta.Kind), l.index)
 	}
 }
 

@@ -200,7 +200,14 @@ func (w *window) cut(items int) *BodyError {
 }
 
 func (w *window) bodyError(reason error, detail string, items int) *BodyError {
-	return &BodyError{Reason: reason, Detail: detail, Offset: w.at(), Items: items, Head: append([]byte(nil), w.head...)}
+	e := &BodyError{Reason: reason, Detail: detail, Offset: w.at(), Items: items}
+	switch reason {
+	case ErrNotList, ErrNotWatch:
+		e.Head = Quote(w.head)
+	case ErrStatus:
+		e.Head = quoteStatus(w.head)
+	}
+	return e
 }
 
 // poisonByte is no JSON and, as a protobuf tag, an illegal wire type.
