@@ -30,6 +30,7 @@ func telling(client *http.Client) *http.Client {
 	}
 	told := *client
 	told.Transport = headingTransport{next, newFirstConnection()}
+	told.CheckRedirect = checkRedirect
 	return &told
 }
 

@@ -51,7 +51,8 @@ type DynamicListerWatcherFactory interface {
 // Timeout of config ends a page that takes longer, which is then asked for again.
 // Authentication, TLS, proxies, compression and retries after 429 are those of
 // client-go, as config has them; so are the health checks of HTTP/2, by which a
-// connection is given up whose other end has vanished. Which resources can not be
+// connection is given up whose other end has vanished. A redirect to another server is
+// refused, because the credentials would go with it. Which resources can not be
 // read with a watch-list is remembered by the factory. The error says what is wrong
 // with config.
 func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFactory, error) {
