@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/claims"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 )
 
@@ -15,7 +16,8 @@ import (
 // is the caller's, in step with what lw lists and watches, and tells h after each
 // change. The store must be keyed by cache.MetaNamespaceKeyFunc or
 // cache.DeletionHandlingMetaNamespaceKeyFunc. What it holds when Run begins counts
-// as told before.
+// as told before. Only one informer may run with it at a time: Run of another one reports
+// ErrStorageInUse and returns.
 //
 // H is told as client-go tells it: of every change that a watch brings, one call for
 // each, in the order of the watch; OnUpdate for every object of a later list,
@@ -47,6 +49,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 	f := &flow{
 		reflector: r,
 		storage:   storage,
+		claim:     c.claim,
 		seed:      c.seed,
 		ordinary:  true,
 		synced:    make(chan struct{}),
@@ -62,6 +65,15 @@ type cacheInformer struct {
 	storage   *ResourceVersionStorage
 	store     cache.Store
 	handler   cache.ResourceEventHandler
+}
+
+// claim makes the informer the only one of NewInformer that runs with its store.
+func (c cacheInformer) claim(informer *Reflector) (release func(), err error) {
+	release, other, ok := claims.Take(c.store, informer)
+	if !ok {
+		return nil, fmt.Errorf("%w by the informer %q", ErrStorageInUse, other.(*Reflector).name)
+	}
+	return release, nil
 }
 
 // seed takes what the store holds for told.

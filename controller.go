@@ -105,9 +105,11 @@ func NewNamedController(name string, config *Config) cache.Controller {
 	if config.Queue != nil {
 		return newQueueController(name, *config)
 	}
+	storage := NewResourceVersionStorage()
 	f := &flow{
 		reflector: config.reflector(name, nil),
-		storage:   NewResourceVersionStorage(),
+		storage:   storage,
+		claim:     storage.claim,
 		ordinary:  true,
 		synced:    make(chan struct{}),
 	}

@@ -11,6 +11,10 @@ import (
 // ErrAlreadyRunning is reported when Run is called while a Run is under way.
 var ErrAlreadyRunning = errors.New("already running")
 
+// ErrStorageInUse is reported when Run is called while another informer runs with the same
+// Storage, or with the same store of NewInformer. What the one lists, the other would delete.
+var ErrStorageInUse = errors.New("storage in use")
+
 // ItemError says that one object of a list, or one event of a watch, could not
 // be read, or that Transform failed for it. It was skipped and counted; the others go on.
 type ItemError struct {

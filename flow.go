@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -30,6 +31,8 @@ type flow struct {
 	budget  *Budget
 	// seed, if set, fills the storage at the beginning of each run.
 	seed func()
+	// claim makes what the runs write the informer's own until release.
+	claim func(informer *Reflector) (release func(), err error)
 	// checkpointer, if set, keeps what is acknowledged across restarts.
 	checkpointer *checkpointer
 	intake       intake
@@ -40,6 +43,8 @@ type flow struct {
 	// queue is that of the run under way, or of the last one; nil before.
 	queue   *deltaqueue.Queue
 	running bool
+	// release gives back what the run under way has claimed.
+	release func()
 }
 
 // run lists, watches and processes until ctx ends. It returns after every
@@ -166,7 +171,11 @@ func (f *flow) begin(ctx context.Context) (*flowRun, error) {
 	if f.running {
 		return nil, ErrAlreadyRunning
 	}
-	f.running = true
+	release, err := f.claim(f.reflector)
+	if err != nil {
+		return nil, err
+	}
+	f.running, f.release = true, release
 	f.intake.form = f.reflector.wireForm()
 	f.reflector.budget = f.budget.orDefault().shared
 	f.intake.pool = nil
@@ -176,9 +185,16 @@ func (f *flow) begin(ctx context.Context) (*flowRun, error) {
 	return &flowRun{flow: f, ctx: ctx}, nil
 }
 
-// refuse reports why a run did not begin.
+// refuse reports why a run did not begin. The status stays that of the run under way, if there
+// is one.
 func (f *flow) refuse(err error) {
-	f.reflector.onError(f.reflector, fmt.Errorf("%s: %w", f.reflector.name, err))
+	err = fmt.Errorf("%s: %w", f.reflector.name, err)
+	if errors.Is(err, ErrAlreadyRunning) {
+		f.reflector.onError(f.reflector, err)
+		return
+	}
+	f.reflector.fail(err)
+	f.reflector.enter(PhaseStopped)
 }
 
 // newQueue makes the queue of the run, which goes on from the resource version up to
@@ -215,6 +231,7 @@ func (f *flow) ended() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.running = false
+	f.release()
 }
 
 func (f *flow) status() Status {

@@ -50,7 +50,8 @@ type InformerConfig struct {
 	cache.ListerWatcher
 
 	// Storage is what the informer remembers. Filled before Run, it makes the
-	// informer tell only what differs. Default: an empty one.
+	// informer tell only what differs. It is one informer's for as long as that runs.
+	// Default: an empty one.
 	Storage *ResourceVersionStorage
 
 	// ExampleObject is an object of the type that the handler gets; others are
@@ -179,7 +180,8 @@ type ResourceVersionInformer interface {
 	// RunWithContext lists, watches and calls the handler until ctx ends, and
 	// returns after the last call has returned. What was read and not handed on
 	// by then is read again by the next Run, which may follow: it goes on from the
-	// Storage. A Run beside a running one reports ErrAlreadyRunning and returns.
+	// Storage. A Run beside a running one reports ErrAlreadyRunning and returns, and one
+	// beside that of another informer with the same Storage, ErrStorageInUse.
 	RunWithContext(ctx context.Context)
 	// HasSynced reports whether the first complete list was delivered to the
 	// handler: every call returned, those for deletions included. It never
@@ -264,6 +266,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	i.flow = &flow{
 		reflector:     r,
 		storage:       config.Storage,
+		claim:         config.Storage.claim,
 		skipUnchanged: !wantsSync(config),
 		lends:         true,
 		workers:       config.Workers,

@@ -99,8 +99,9 @@ type Reflector struct {
 // object that could not be read (*ItemError); a store that refused one
 // (*StoreError); a handler that failed (*ProcessError, *BatchError); a checkpoint that
 // can not be used (*CheckpointError, *CheckpointSourceError); a server that is of another
-// cluster than before (ErrClusterReplaced); a second Run (ErrAlreadyRunning). It is told nil each time a watch has started: all is well
-// again.
+// cluster than before (ErrClusterReplaced); a second Run (ErrAlreadyRunning), or one with
+// the Storage of another that runs (ErrStorageInUse). It is told nil each time a watch has
+// started: all is well again.
 //
 // The reflector goes on by itself, after a backoff where a request failed. The
 // handler must return quickly, and may be called from several goroutines.

@@ -20,7 +20,8 @@ import (
 //
 // Its zero value is empty and ready for use. It is safe for concurrent use. An informer that starts with a filled storage
 // tells only what differs. While an informer runs, the informer writes it; what
-// others write then counts as acknowledged by its handler.
+// others write then counts as acknowledged by its handler. Only one informer may run with
+// it at a time: Run of another one reports ErrStorageInUse and returns.
 //
 // To fill it, Replace takes a whole map; Add takes an object at a time, of which
 // a *metav1.PartialObjectMetadata with namespace, name, resource version and, if
@@ -37,6 +38,8 @@ type ResourceVersionStorage struct {
 	unsettled map[string]uint64
 	// edits counts the changes that were made by others than an informer.
 	edits int64
+	// user is the informer that runs with it, nil if there is none.
+	user *Reflector
 }
 
 // NewResourceVersionStorage returns an empty storage.
@@ -70,6 +73,23 @@ func checkLengths(key string, version keytable.Version) error {
 		return fmt.Errorf("key, resource version or UID of %d bytes, %d is the most", most, checkpoint.MaxString)
 	}
 	return nil
+}
+
+// claim makes an informer the only one that runs with the storage, until release.
+func (c *ResourceVersionStorage) claim(informer *Reflector) (release func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.user != nil {
+		return nil, fmt.Errorf("%w by the informer %q", ErrStorageInUse, c.user.name)
+	}
+	c.user = informer
+	return c.release, nil
+}
+
+func (c *ResourceVersionStorage) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.user = nil
 }
 
 // Add stores the resource version of obj, an object or a

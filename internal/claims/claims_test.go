@@ -52,3 +52,22 @@ func TestAnInformerWithAStrangeStoreIsOnItsOwn(t *testing.T) {
 		require.False(t, Claimed(IdentityOf(strange{newInformer()})))
 	})
 }
+
+func TestTakenThingIsRefusedUntilReleased(t *testing.T) {
+	thing := new(int)
+	release, _, ok := Take(thing, "first")
+	require.True(t, ok)
+	_, other, ok := Take(thing, "second")
+	require.False(t, ok)
+	require.Equal(t, "first", other)
+	release()
+	release, _, ok = Take(thing, "second")
+	require.True(t, ok)
+	release()
+
+	for range 2 { // what cannot be compared cannot be told from others
+		release, _, ok := Take([]int{}, "anybody")
+		require.True(t, ok)
+		release()
+	}
+}
