@@ -166,6 +166,9 @@ func (f *Factory) join(m *member, lease *factory.Lease[cache.SharedIndexInformer
 	}
 	m.opts.Variant = lease.Key().Variant // it stays that, whoever else comes and goes
 	given = &share{SharedIndexInformer: lease.Informer, factory: f, kind: m.kind, lease: lease, ended: make(chan struct{})}
+	if former != nil {
+		given.successor = succeed(former, lease.Informer)
+	}
 	m.share = given
 	switch {
 	case f.shut: // it never runs for this factory

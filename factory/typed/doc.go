@@ -57,8 +57,9 @@
 // # Differences from client-go
 //
 //   - An informer that was stopped is not given out again: who asks the factory for
-//     it, gets a new one, which the next Start starts. Listers that were taken
-//     before keep the objects of the old one.
+//     it, gets a new one, which the next Start starts. Until then, its store, its
+//     indexer and its listers answer from the objects that the stopped one had. Listers
+//     that were taken before the stop keep these.
 //   - newFunc is called with no lock held, and may ask the factory for others.
 //   - Informers of unstructured objects, and of metadata, are told apart by their
 //     kinds.

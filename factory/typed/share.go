@@ -19,9 +19,11 @@ import (
 type share struct {
 	// SharedIndexInformer is the one that is shared.
 	cache.SharedIndexInformer
-	factory *Factory
-	kind    kind
-	lease   *factory.Lease[cache.SharedIndexInformer]
+	// successor is its indexer where it has taken the place of another share, else nil.
+	successor *succession
+	factory   *Factory
+	kind      kind
+	lease     *factory.Lease[cache.SharedIndexInformer]
 	// started is guarded by the factory's lock.
 	started bool
 	// ended is closed when the handlers have returned and, if nobody else has the
@@ -35,6 +37,18 @@ type share struct {
 }
 
 var errEnded = errors.New("the handler was not added: this factory's informer has stopped already")
+
+// GetStore is GetIndexer.
+func (s *share) GetStore() cache.Store { return s.GetIndexer() }
+
+// GetIndexer returns the indexer of the informer. In place of a stopped informer it
+// answers from the objects of that one until the new one is started.
+func (s *share) GetIndexer() cache.Indexer {
+	if s.successor != nil {
+		return s.successor
+	}
+	return s.SharedIndexInformer.GetIndexer()
+}
 
 func (s *share) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})

@@ -42,6 +42,9 @@ func (f *Factory) startLocked(ctx context.Context, s *share) bool {
 		f.ending.Go(s.end)
 		return false
 	}
+	if s.successor != nil {
+		s.successor.begin()
+	}
 	quit := f.quit
 	if ctx.Done() != nil {
 		quit = nil // who gave ctx ends it
