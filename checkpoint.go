@@ -49,6 +49,9 @@ var ErrCheckpointInUse = errors.New("checkpoint in use")
 // A save that fails is reported in the same way, and tried again while the informer runs on.
 // The save at the end of Run is given up after 30 seconds.
 //
+// Status.CheckpointError says why a checkpoint is not in use, for as long as that is so, and
+// Status.ResumedFrom where a Run went on. A store with a method String is named by it.
+//
 // Run asks the server of a DynamicListerWatcherFactory for the namespace kube-system, to
 // know which cluster it is and whether it was restored. Where that is forbidden or not
 // answered, Run compares the UIDs of up to three known objects, each with a list of one

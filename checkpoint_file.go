@@ -52,6 +52,9 @@ var (
 	_ CheckpointLocker = (*fileCheckpoint)(nil)
 )
 
+// String returns the path, by which Status names the checkpoint.
+func (f *fileCheckpoint) String() string { return f.path }
+
 type fileCheckpoint struct {
 	path string
 	turn chan struct{} // holds a value while a Save is under way

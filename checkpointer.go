@@ -113,7 +113,23 @@ func newCheckpointer(config InformerConfig, r *Reflector, storage *ResourceVersi
 		c.manyChanges = defaultCheckpointChanges
 	}
 	c.coverage.Store(uncovered)
+	r.progress.checkpoint = nameOf(config.Checkpoint)
 	return c
+}
+
+// nameOf is the name of a store in Status.
+func nameOf(store CheckpointStore) string {
+	if named, ok := store.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprintf("%T", store)
+}
+
+// unused notes why the checkpoint is not in use, and returns err as it is to be reported.
+func (c *checkpointer) unused(err error) error {
+	err = &UnusedCheckpointError{Checkpoint: nameOf(c.store), NeverSaved: isForeign(err), Err: err}
+	c.reflector.checkpointUnused(err)
+	return err
 }
 
 // begin locks the store and returns the resource version from which a run can go on, or
@@ -155,12 +171,20 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 
 // refuse leaves the store alone if what is in it is not this informer's to replace.
 func (c *checkpointer) refuse(err error) {
+	if isForeign(err) {
+		c.phase = refusedStore
+		c.release()
+	}
+}
+
+// isForeign reports whether err is of a checkpoint that is not this informer's to replace.
+func isForeign(err error) bool {
 	for _, reason := range []error{ErrCheckpointSource, ErrCheckpointFormat, ErrCheckpointVersion} {
 		if errors.Is(err, reason) {
-			c.phase = refusedStore
-			c.release()
+			return true
 		}
 	}
+	return false
 }
 
 // retryUntil calls do, at least every poll, until it succeeds, fails for a reason that does not
@@ -168,18 +192,23 @@ func (c *checkpointer) refuse(err error) {
 func (c *checkpointer) retryUntil(ctx context.Context, do func() error, passes func(error) bool, poll time.Duration) error {
 	waits := newBackoff(c.reflector.Backoff)
 	var reported error
+	failed := false
 	for report := time.Now(); ; {
 		err := do()
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err == nil:
-			c.reflector.forget(reported)
+			if failed {
+				c.reflector.forget(reported)
+				c.reflector.checkpointUnused(nil)
+			}
 			return nil
 		case !passes(err):
-			c.reflector.fail(err)
+			c.reflector.fail(c.unused(err))
 			return err
 		}
+		err, failed = c.unused(err), true
 		if now := time.Now(); !now.Before(report) {
 			c.reflector.fail(err)
 			c.reflector.enter(PhaseBackoff)
@@ -391,6 +420,7 @@ func (c *checkpointer) run(ctx context.Context, queue *deltaqueue.Queue) {
 			c.failure = nil
 			waits = c.retries()
 		} else if ctx.Err() == nil {
+			err = c.unused(err)
 			c.reflector.fail(err)
 			c.failure = err
 			pause = max(pause, waits.Step())
@@ -455,10 +485,10 @@ func (c *checkpointer) end(ctx context.Context, queue *deltaqueue.Queue) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
 	defer cancel()
 	if err := c.claimEmpty(ctx); err != nil {
-		c.reflector.fail(err)
+		c.reflector.fail(c.unused(err))
 	}
 	if err := c.save(ctx, queue, true); err != nil {
-		c.reflector.fail(err)
+		c.reflector.fail(c.unused(err))
 	}
 }
 

@@ -367,7 +367,7 @@ const (
 // be gone. LeaveOut, which is called without a lock, tells which keys are not to be among them.
 func (c *ResourceVersionStorage) sample(leaveOut func(key string) bool) []knownObject {
 	c.mu.RLock()
-	objects := someOf(c.table)
+	objects := someOf(c.reading())
 	c.mu.RUnlock()
 	return oldest(slices.DeleteFunc(objects, func(o knownObject) bool { return leaveOut(o.key) }))
 }

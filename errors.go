@@ -74,6 +74,28 @@ func (e *ProcessError) Error() string {
 // Unwrap returns the error of Process.
 func (e *ProcessError) Unwrap() error { return e.Err }
 
+// UnusedCheckpointError says why an informer does not use its Checkpoint.
+type UnusedCheckpointError struct {
+	// Checkpoint is its name, as in Status.
+	Checkpoint string
+	// NeverSaved tells that nothing will be saved, in this Run or a later one of the informer:
+	// what is in the store belongs to something else, and stays as it is.
+	NeverSaved bool
+	// Err is what is wrong: a *CheckpointError, a *CheckpointSourceError or a *StoreError.
+	Err error
+}
+
+func (e *UnusedCheckpointError) Error() string {
+	text := fmt.Sprintf("checkpoint %q: %v", e.Checkpoint, e.Err)
+	if e.NeverSaved {
+		text += "; it stays as it is, and nothing will be saved"
+	}
+	return text
+}
+
+// Unwrap returns what is wrong.
+func (e *UnusedCheckpointError) Unwrap() error { return e.Err }
+
 // BatchError says that a BatchHandler did not take a batch in.
 type BatchError struct {
 	// Keys are those of the events, in their order.

@@ -89,6 +89,7 @@ type flowRun struct {
 
 // start makes what the run needs, and what runs beside the reflector.
 func (r *flowRun) start() {
+	r.reflector.runBegins()
 	if r.seed != nil {
 		r.seed()
 	}
@@ -104,7 +105,13 @@ func (r *flowRun) start() {
 		r.helpers.Go(func() { r.checkpointer.run(r.ctx, r.queue) })
 	}
 	r.into = r.sink(r.queue)
-	r.from = origin{known: r.newestKnown(), resume: resume, resumed: r.queue.Follow, objects: r.knownObjects}
+	r.from = origin{known: r.newestKnown(), resume: resume, resumed: r.follow, objects: r.knownObjects}
+}
+
+// follow notes that the server has accepted the version that the run goes on from.
+func (r *flowRun) follow() {
+	r.reflector.resumed(r.from.resume)
+	r.queue.Follow()
 }
 
 // knownObjects returns some objects that the server had, by what was read of it last. Those

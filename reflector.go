@@ -326,7 +326,7 @@ func (r *Reflector) wireForm() form {
 
 // skip counts and reports an item that could not be read.
 func (r *Reflector) skip(err error) {
-	r.skipped()
+	r.skipped(err)
 	r.fail(err)
 }
 

@@ -179,6 +179,7 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 			return listwatch.Outcome{Kind: listwatch.Failed}, err
 		}
 		s.current, s.partial = g, false
+		s.generationBegins()
 		s.missed.Store(false)
 	}
 	if err := s.beginList(ctx); err != nil {
@@ -254,6 +255,7 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 		s.compareToShown(resourceVersion)
 	}
 	s.listCompleted()
+	s.generationEnds()
 	s.succeeded()
 	return s.into.observed(resourceVersion, false)
 }

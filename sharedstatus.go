@@ -8,8 +8,10 @@ import (
 
 // Status is a snapshot of all handlers together: the Phase of the one that is least far, the
 // oldest ResourceVersion, and CheckpointTime of those that have one, the most Objects, the
-// newest LastContact and LastError, and the sums of what is counted. Without handlers, it is
-// that of an informer that does not run.
+// newest LastContact and LastError, and the sums of what is counted. Checkpoint is that of the
+// first handler with a CheckpointError, or else of the first with a Checkpoint; SkippedError,
+// ResumedFrom and ResumedTime are those of the first that has them. Without handlers, it is that
+// of an informer that does not run.
 func (s *SharedResourceVersionInformer) Status() (all Status) {
 	for i, h := range s.Handlers() {
 		if i == 0 {
@@ -44,6 +46,15 @@ func together(a, b Status) Status {
 	}
 	if a.CheckpointTime.IsZero() || !b.CheckpointTime.IsZero() && b.CheckpointTime.Before(a.CheckpointTime) {
 		a.CheckpointTime = b.CheckpointTime
+	}
+	if a.SkippedError == nil {
+		a.SkippedError = b.SkippedError
+	}
+	if a.CheckpointError == nil && (b.CheckpointError != nil || a.Checkpoint == "") {
+		a.Checkpoint, a.CheckpointError = b.Checkpoint, b.CheckpointError
+	}
+	if a.ResumedTime.IsZero() {
+		a.ResumedFrom, a.ResumedTime = b.ResumedFrom, b.ResumedTime
 	}
 	return a
 }

@@ -118,8 +118,23 @@ type Status struct {
 	// FailingSince is when the first of the failures was that have not ended: LastError is
 	// the newest of them. Zero without a LastError.
 	FailingSince time.Time
+	// SkippedError is what was wrong with the newest item that was skipped. It stays until a
+	// complete list had no such item: an ExampleObject of another type than the resource has, for
+	// instance, is an error in each.
+	SkippedError error
+	// Checkpoint names the Checkpoint: by its method String, as for the path of a FileCheckpoint,
+	// or else by its type. It is empty without one.
+	Checkpoint string
 	// CheckpointTime is when the Checkpoint was saved, zero before that.
 	CheckpointTime time.Time
+	// CheckpointError is why the Checkpoint is not in use, for as long as that is so: an
+	// *UnusedCheckpointError, which tells whether anything will be saved.
+	CheckpointError error
+	// ResumedFrom is the resource version from which the newest Run went on without a list, and
+	// ResumedTime when the server had accepted it. They are empty if Run has begun with a list, or
+	// did not get so far.
+	ResumedFrom string
+	ResumedTime time.Time
 }
 
 // progress is what a Reflector tells of itself while it runs.
@@ -144,7 +159,15 @@ type progress struct {
 	handling trouble
 	// reading is how everything else does.
 	reading trouble
+	// skipped is why the newest item was skipped, and atSkipped the number of items that were
+	// skipped before the generation under way.
+	skippedError error
+	atSkipped    int64
 	// The rest is told as it is in Status.
+	checkpoint                  string
+	checkpointError             error
+	resumedFrom                 string
+	resumedTime                 time.Time
 	phase                       Phase
 	listMode                    ListMode
 	fallback                    error
@@ -225,17 +248,56 @@ func (p *progress) handlingFailed(err error) {
 	p.handling.add(err)
 }
 
-func (p *progress) skipped() {
+// skipped notes that an item was skipped.
+func (p *progress) skipped(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.skippedItems++
+	p.skippedError = why
+}
+
+// generationBegins notes that a list begins, and generationEnds that it is complete: what was
+// skipped before does not count if the list had nothing of that kind.
+func (p *progress) generationBegins() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.atSkipped = p.skippedItems
+}
+
+func (p *progress) generationEnds() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.skippedItems == p.atSkipped {
+		p.skippedError = nil
+	}
+}
+
+// runBegins notes that a run begins, which has not resumed.
+func (p *progress) runBegins() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resumedFrom, p.resumedTime = "", time.Time{}
+}
+
+// resumed notes that the server has accepted the version that the run goes on from.
+func (p *progress) resumed(resourceVersion string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resumedFrom, p.resumedTime = resourceVersion, time.Now()
+}
+
+// checkpointUnused notes why the checkpoint is not in use, nil if it is.
+func (p *progress) checkpointUnused(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.checkpointError = why
 }
 
 // checkpointed notes that the checkpoint was saved.
 func (p *progress) checkpointed(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.checkpointTime = at
+	p.checkpointTime, p.checkpointError = at, nil
 }
 
 func (p *progress) stale() {
@@ -295,16 +357,21 @@ func (p *progress) snapshot() Status {
 		newest = p.handling
 	}
 	return Status{
-		Phase:          p.phase,
-		Listed:         p.read,
-		ListMode:       p.listMode,
-		Fallback:       p.fallback,
-		Skipped:        p.skippedItems,
-		Stale:          p.staleEvents,
-		LastContact:    p.lastContact,
-		CheckpointTime: p.checkpointTime,
-		LastError:      newest.err,
-		LastErrorTime:  newest.last,
-		FailingSince:   newest.since,
+		Phase:           p.phase,
+		Listed:          p.read,
+		ListMode:        p.listMode,
+		Fallback:        p.fallback,
+		Skipped:         p.skippedItems,
+		Stale:           p.staleEvents,
+		LastContact:     p.lastContact,
+		SkippedError:    p.skippedError,
+		Checkpoint:      p.checkpoint,
+		CheckpointTime:  p.checkpointTime,
+		CheckpointError: p.checkpointError,
+		ResumedFrom:     p.resumedFrom,
+		ResumedTime:     p.resumedTime,
+		LastError:       newest.err,
+		LastErrorTime:   newest.last,
+		FailingSince:    newest.since,
 	}
 }

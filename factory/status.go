@@ -33,6 +33,10 @@ type Status struct {
 	// FailingSince is when the first of the failures was that have not ended: LastError is
 	// the newest of them. Zero without a LastError.
 	FailingSince time.Time
+	// SkippedError and CheckpointError are those of a resource-version informer: conditions that
+	// last, though lists and watches succeed. See informer.Status.
+	SkippedError    error
+	CheckpointError error
 	// Leases counts those that are not released.
 	Leases int
 }
@@ -48,6 +52,12 @@ func (s Status) String() string {
 	}
 	if s.LastError != nil {
 		text += fmt.Sprintf(", failing since %s, %s: %v", s.FailingSince.Format(time.RFC3339), s.ErrorClass(), s.LastError)
+	}
+	if s.SkippedError != nil {
+		text += fmt.Sprintf(", skips items: %v", s.SkippedError)
+	}
+	if s.CheckpointError != nil {
+		text += fmt.Sprintf(", %v", s.CheckpointError)
 	}
 	return text
 }
@@ -99,6 +109,7 @@ func (f *Factory) statusOf(l *life) Status {
 	case informer.ResourceVersionInformer:
 		own := i.Status()
 		failed, s.Phase = ownFailing(own), own.Phase
+		s.SkippedError, s.CheckpointError = own.SkippedError, own.CheckpointError
 	case cache.SharedIndexInformer:
 		failed = l.trouble.at(i.LastSyncResourceVersion())
 		s.Phase = phaseOf(at, s.Synced, failed)
