@@ -45,6 +45,8 @@ type Factory struct {
 	// turns and leashes have only what is in use.
 	turns   map[Key]*turn
 	leashes map[<-chan struct{}]*leash
+	// servers has those that are in use, by cluster.
+	servers map[string]*serverUse
 	// goroutines counts those that the factory has started.
 	goroutines int
 	// quiet is nil before Shutdown, and closed when there are no goroutines after it.
@@ -59,5 +61,6 @@ func New() *Factory {
 		lives:   map[Key]*life{},
 		turns:   map[Key]*turn{},
 		leashes: map[<-chan struct{}]*leash{},
+		servers: map[string]*serverUse{},
 	}
 }

@@ -58,6 +58,8 @@ type Factory struct {
 	requests internalinterfaces.TweakListOptionsFunc
 	// shares tells that others use the registry.
 	shares bool
+	// releaseServer ends the use of the server in the registry.
+	releaseServer func()
 	// private is the variant of what nobody else can have.
 	private string
 	// quit is closed by Shutdown.
@@ -90,7 +92,9 @@ var factories atomic.Int64
 // WithRESTConfig. An informer that needs it panics then, and names its resource.
 //
 // It panics if WithRESTConfig was given nil or what no connection can be made of, or
-// beside a client that has no connection, as fake ones have not.
+// beside a client that has no connection, as fake ones have not. It panics too if the
+// registry of WithFactory is in use, without WithCluster, for another server: informers of
+// the two would be taken for the same.
 func New(client kubernetes.Interface, defaultResync time.Duration, options ...SharedInformerOption) *Factory {
 	f := &Factory{
 		settings: settings{client: client, defaultResync: defaultResync, customResync: map[reflect.Type]time.Duration{}},
@@ -106,6 +110,7 @@ func New(client kubernetes.Interface, defaultResync time.Duration, options ...Sh
 	if isNil(f.client) {
 		f.client = nil
 	}
+	server := serverOf(f.client, f.config)
 	if f.asksConfig {
 		f.useConfig()
 	}
@@ -113,6 +118,7 @@ func New(client kubernetes.Interface, defaultResync time.Duration, options ...Sh
 	if !f.shares {
 		f.registry = factory.New()
 	}
+	f.useServer(server)
 	f.known, f.requests = selectorsOf(f.tweak), f.tweak
 	if f.tweak != nil && f.shares && !f.known.opaque {
 		f.requests = f.known.tweakTo

@@ -82,13 +82,16 @@ func WithInformerName(informerName *cache.InformerName) SharedInformerOption {
 // it: other typed factories, and users of registry itself. Nil, the default: the factory
 // has a registry of its own, and shares nothing.
 //
-// Whoever follows several clusters in one registry names them: see WithCluster.
+// Whoever follows several clusters in one registry names them: see WithCluster. New panics
+// where a factory without a name has another server than one before it that is not shut
+// down.
 func WithFactory(registry *factory.Factory) SharedInformerOption {
 	return func(s *settings) { s.registry = registry }
 }
 
 // WithCluster names the cluster of the client, which tells its informers from those of
-// other clusters in the same registry. Any text; empty is a cluster as well.
+// other clusters in the same registry. Any text; empty is a cluster as well. Factories with
+// the same name share informers also where they reach the cluster by different URLs.
 func WithCluster(name string) SharedInformerOption {
 	return func(s *settings) { s.cluster = name }
 }

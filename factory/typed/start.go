@@ -74,6 +74,7 @@ func (f *Factory) Shutdown() {
 	if !f.shares {
 		f.registry.Shutdown()
 	}
+	f.releaseServer()
 	f.informerName.Release()
 }
 
