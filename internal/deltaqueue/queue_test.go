@@ -491,3 +491,106 @@ func TestResumePointIsThatOfTheOldestEntryDropped(t *testing.T) {
 		})
 	}
 }
+
+// A queue is drained when all that was put is acknowledged, and observed.
+func TestDrained(t *testing.T) {
+	q, _ := newQueue(deltaqueue.Options{Resume: "1"})
+	require.True(t, q.Drained())
+	put(t, q, delta(cache.Added, "a", "2"))
+	require.False(t, q.Drained())
+	e := take(t, q)
+	require.False(t, q.Drained())
+	q.Done(e)
+	require.False(t, q.Drained(), "the version of what was put is not observed")
+	q.Observed("2")
+	require.True(t, q.Drained())
+
+	put(t, q, delta(cache.Added, "b", "3"))
+	q.Observed("3")
+	require.False(t, q.Drained())
+	q.Drop(take(t, q))
+	require.False(t, q.Drained(), "b is dropped and not repaired")
+	q.BeginGeneration()
+	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "b", "3")))
+	q.EndGeneration()
+	require.False(t, q.Drained())
+	q.Done(take(t, q))
+	q.Observed("3")
+	require.True(t, q.Drained())
+}
+
+// What is in the queue when it is asked is waited for, and nothing that comes later.
+func TestWhenGivenBack(t *testing.T) {
+	q, _ := newQueue(deltaqueue.Options{})
+	calls := 0
+	q.WhenGivenBack(func() { calls++ })
+	require.Equal(t, 1, calls, "nothing is in it")
+	put(t, q, delta(cache.Added, "a", "1"), delta(cache.Added, "b", "2"))
+	calls = 0
+	q.WhenGivenBack(func() { calls++ })
+	put(t, q, delta(cache.Added, "later", "3"))
+	taken := takeBatch(t, q, 3)
+	q.Done(taken[1])
+	require.Zero(t, calls)
+	q.Drop(taken[0])
+	require.Equal(t, 1, calls)
+	q.Done(taken[2])
+	require.Equal(t, 1, calls)
+}
+
+// Only a deletion leaves a tombstone: the deletion of an object that was put may carry
+// its version.
+func TestOnlyDeletionsLeaveTombstones(t *testing.T) {
+	for name, v := range map[string]string{"ordered": "5", "opaque": "v-5"} {
+		t.Run(name, func(t *testing.T) {
+			q, _ := newQueue(deltaqueue.Options{Tombstones: true})
+			of := func(change cache.DeltaType) deltaqueue.Delta {
+				d := delta(change, "a", v)
+				d.Version.UID = "uid"
+				return d
+			}
+			put(t, q, of(cache.Added))
+			require.False(t, q.Stale(of(cache.Deleted)))
+			put(t, q, of(cache.Deleted))
+			q.Done(take(t, q))
+			require.True(t, q.Stale(of(cache.Added)))
+		})
+	}
+}
+
+// Of objects without a version, none is known to be the same.
+func TestObjectsWithoutAVersionAreNotStale(t *testing.T) {
+	q, _ := newQueue(deltaqueue.Options{})
+	put(t, q, delta(cache.Added, "a", ""))
+	require.False(t, q.Stale(delta(cache.Updated, "a", "")), "it waits")
+	q.Done(take(t, q))
+	require.False(t, q.Stale(delta(cache.Updated, "a", "")), "it is acknowledged")
+}
+
+// What a Put has waited for in the budget is taken once, and given back.
+func TestBudgetOfAPutThatWaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := budget.New(10)
+		q, _ := newQueue(deltaqueue.Options{Budget: shared})
+		other, _ := newQueue(deltaqueue.Options{Budget: shared})
+		sized := func(key string, bytes int64) deltaqueue.Delta {
+			d := delta(cache.Added, key, "1")
+			d.Bytes = bytes
+			return d
+		}
+		put(t, other, sized("large", 9))
+		put(t, q, sized("a", 1))
+		done := make(chan error, 1)
+		go func() { done <- q.Put(t.Context(), sized("b", 5)) }()
+		synctest.Wait()
+		require.Empty(t, done)
+		other.Done(take(t, other))
+		synctest.Wait()
+		require.Len(t, done, 1)
+		require.EqualValues(t, 6, shared.InUse())
+		for _, e := range takeBatch(t, q, 2) {
+			q.Done(e)
+		}
+		require.Zero(t, shared.InUse())
+	})
+}
