@@ -33,7 +33,7 @@ import (
 // the newest state, and not what led to it.
 //
 // Transfor, which may be nil, changes objects before they are queued and stored.
-// It panics if lw, store or h is nil.
+// It panics if lw, store or h is nil, or h is typed and takes another type than objType.
 func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Store, resyncPeriod time.Duration, h cache.ResourceEventHandler, transfor cache.TransformFunc) cache.Controller {
 	switch {
 	case lw == nil:
@@ -42,6 +42,11 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		panic("informer: the store is required")
 	case h == nil:
 		panic("informer: the handler is required")
+	}
+	taken := takenBy(h)
+	objType, err := taken.example(objType, transfor != nil)
+	if err != nil {
+		panic(fmt.Sprintf("informer: %v", err))
 	}
 	r := NewNamedReflector(callerName(), lw, objType, nil, resyncPeriod)
 	storage := NewResourceVersionStorage()
@@ -53,7 +58,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		seed:      c.seed,
 		ordinary:  true,
 		synced:    make(chan struct{}),
-		intake:    intake{refining: refining{transform: transfor}, report: r.fail, stored: store.List},
+		intake:    intake{refining: refining{transform: transfor, taken: taken}, report: r.fail, stored: store.List},
 	}
 	f.delivery = keyDelivery{flow: f, process: c.process, failing: passOver}
 	return flowController{f}

@@ -122,8 +122,13 @@ func (d DeletedObject[T]) FinalStateUnknown() bool { return d.LastKnown != nil }
 
 // TypedResourceEventHandlerFuncs is a ResourceEventHandler of functions that
 // take objects of one type, each of which may be nil. The old object of
-// UpdateFunc is the zero T, since an informer keeps no objects. An object of
-// another type is reported to utilruntime.HandleError and not handed over.
+// UpdateFunc is the zero T, since an informer keeps no objects.
+//
+// An informer of this package decodes objects to T where it has no ExampleObject, also
+// within a FilteringResourceEventHandler, and refuses an ExampleObject of another type.
+// What a Transform makes of them has to be a T: any other object is skipped, as one that
+// cannot be read. Called by others with an object of another type, the handler reports it
+// to utilruntime.HandleError and does not hand it over.
 type TypedResourceEventHandlerFuncs[T runtime.Object] struct {
 	AddFunc    func(obj T)
 	UpdateFunc func(oldObj, newObj T)
@@ -148,6 +153,8 @@ func (r TypedResourceEventHandlerFuncs[T]) OnDelete(obj interface{}) { r.detaile
 func (r TypedResourceEventHandlerFuncs[T]) OnSync(obj interface{}) { r.detailed().OnSync(obj) }
 
 func (r TypedResourceEventHandlerFuncs[T]) wantsSync() bool { return r.SyncFunc != nil }
+
+func (r TypedResourceEventHandlerFuncs[T]) takes() objectType { return objectTypeOf[T]() }
 
 func (r TypedResourceEventHandlerFuncs[T]) detailed() TypedResourceEventHandlerDetailedFuncs[T] {
 	detailed := TypedResourceEventHandlerDetailedFuncs[T]{UpdateFunc: r.UpdateFunc, DeleteFunc: r.DeleteFunc, SyncFunc: r.SyncFunc}
@@ -231,6 +238,8 @@ func (r TypedResourceEventHandlerDetailedFuncs[T]) OnSync(obj interface{}) {
 
 func (r TypedResourceEventHandlerDetailedFuncs[T]) wantsSync() bool { return r.SyncFunc != nil }
 
+func (r TypedResourceEventHandlerDetailedFuncs[T]) takes() objectType { return objectTypeOf[T]() }
+
 func typedObject[T runtime.Object](call string, obj interface{}) (typed T, ok bool) {
 	typed, ok = obj.(T)
 	if !ok {
@@ -306,6 +315,8 @@ func (r FilteringResourceEventHandler) OnSync(obj interface{}) {
 }
 
 func (r FilteringResourceEventHandler) wantsSync() bool { return hearsSync(r.Handler) }
+
+func (r FilteringResourceEventHandler) takes() objectType { return takenBy(r.Handler) }
 
 // syncChooser is a handler that knows whether anyone listens to its OnSync, or to
 // events of type Synced.

@@ -66,10 +66,10 @@ type InformerConfig struct {
 	// no more. *unstructured.Unstructured: to a map. Any other pointer to a struct,
 	// *v1.Pod for instance: to that type, in protobuf where the type and the server
 	// have it, and otherwise in JSON; objects are skipped whose kind is not the
-	// type's name. Default: *unstructured.Unstructured.
+	// type's name. Default: what a typed Handler takes, or *unstructured.Unstructured.
 	//
-	// Of other ListerWatchers it has to be the type that they return. Default: any
-	// type is taken.
+	// Of other ListerWatchers it has to be the type that they return. Default: what a
+	// typed Handler takes, or any type.
 	ExampleObject runtime.Object
 
 	// Handler is told what happens. What it is told is acknowledged when it returns.
@@ -203,13 +203,17 @@ type ResourceVersionInformer interface {
 // Name is for logs. It panics on
 // a configuration that can not work: an empty name, a nil ListerWatcher, no
 // handler or two, a negative number or duration, an unknown ListMode, a path to prune that
-// makes no sense, a RawObject with a ListerWatcher that decodes.
+// makes no sense, a RawObject with a ListerWatcher that decodes, an ExampleObject that a typed
+// Handler does not take.
 func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
 	return newResourceVersionInformer(name, config)
 }
 
 func newResourceVersionInformer(name string, config InformerConfig) *resourceVersionInformer {
 	paths, err := prune.Parse(config.Prune)
+	taken := takenBy(config.Handler)
+	example, mistyped := taken.example(config.ExampleObject, config.Transform != nil)
+	config.ExampleObject = example
 	switch {
 	case name == "":
 		panic("name is required")
@@ -239,6 +243,8 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		panic(fmt.Sprintf("informer %q: unknown ListMode %d", name, config.ListMode))
 	case err != nil:
 		panic(fmt.Sprintf("informer %q: %v", name, err))
+	case mistyped != nil:
+		panic(fmt.Sprintf("informer %q: %v", name, mistyped))
 	case wantsRaw(config) && !lendsWire(config.ListerWatcher):
 		panic(fmt.Sprintf("informer %q: a RawObject needs a ListerWatcher of a DynamicListerWatcherFactory, not a %T", name, config.ListerWatcher))
 	}
@@ -272,7 +278,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		workers:       config.Workers,
 		budget:        config.Budget,
 		synced:        make(chan struct{}),
-		intake:        intake{refining: refining{prune: paths, transform: transform}, extra: config.ExtraStore, report: r.fail},
+		intake:        intake{refining: refining{prune: paths, transform: transform, taken: taken}, extra: config.ExtraStore, report: r.fail},
 	}
 	if config.Checkpoint != nil {
 		i.checkpointer = newCheckpointer(config, r, config.Storage)

@@ -18,6 +18,8 @@ type refining struct {
 	form      form
 	prune     prune.Paths
 	transform cache.TransformFunc
+	// taken is the type of what the consumer takes, where form and Transform do not decide it.
+	taken objectType
 }
 
 // refine returns obj, an object as it was read, as the consumer is to see it.
@@ -36,10 +38,14 @@ func (r refining) refine(obj interface{}) (interface{}, error) {
 		}
 		obj = decoded
 	}
-	if r.transform == nil {
-		return obj, nil
+	if r.transform != nil {
+		transformed, err := r.transformed(obj)
+		if err != nil {
+			return nil, err
+		}
+		obj = transformed
 	}
-	return r.transformed(obj)
+	return obj, r.taken.check(obj)
 }
 
 // transformed calls Transform. Where utilruntime lets the process survive a

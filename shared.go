@@ -136,6 +136,14 @@ func (s *SharedResourceVersionInformer) configFor(name string, config HandlerCon
 		return InformerConfig{}, fmt.Errorf("handler %q: Workers is %d", name, config.Workers)
 	}
 	own := s.config
+	example := objectType.example
+	if lendsWire(own.ListerWatcher) {
+		example = objectType.sharedExample
+	}
+	var err error
+	if own.ExampleObject, err = example(takenBy(config.Handler), own.ExampleObject, own.Transform != nil); err != nil {
+		return InformerConfig{}, fmt.Errorf("handler %q: %w", name, err)
+	}
 	own.Handler, own.BatchHandler = config.Handler, config.BatchHandler
 	own.Storage, own.Checkpoint = config.Storage, config.Checkpoint
 	if config.Workers != 0 {
