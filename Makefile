@@ -1,4 +1,5 @@
-# make test is the one command that passes all tests; .ci/run calls it.
+# make test is the one command that passes all tests of behaviour. .ci/run calls it, and
+# then those that take long.
 
 # The modules with tests, each with its own dependencies.
 MODULES := . examples/mirror e2e bench
@@ -7,27 +8,57 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # For how long each fuzz target runs.
 FUZZTIME ?= 3s
 
-.PHONY: test lint unit proof torture mutants fuzz examples e2e demo bench bench-quick bench-test
+# make test builds everything once, also the programs that tests build: with the race
+# detector, and with wirepoison, which overwrites lent bytes when their loan ends. Lint
+# takes the same build, and vets it, so that the tests need not.
+SHARED := GOFLAGS="$(shell go env GOFLAGS) -race -tags=wirepoison"
 
-test: lint unit proof fuzz examples e2e bench-test
+# $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
+RUNS := $(CURDIR)/bin/heartbeat
+
+.PHONY: test estimate quick lint unit proof torture mutants fuzz examples e2e certificate demo bench bench-quick bench-test
+
+test: estimate lint unit examples e2e
+
+estimate:
+	@echo "make test takes about 6 minutes on two quiet cores; 12 if nothing is built yet."
+
+# Compiles and vets the library, and tests its core without the race detector. Takes less than a minute
+# once its dependencies are built.
+quick: bin/heartbeat
+	$(RUNS) vet go vet ./...
+	$(RUNS) quick go test -json -vet=off -timeout 5m . ./internal/...
+
+# The go command knows whether these are up to date.
+.PHONY: bin/heartbeat bin/staticcheck
+bin/heartbeat:
+	@go build -buildvcs=false -o $@ ./internal/heartbeat
+
+bin/staticcheck:
+	@GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
 
 # Formatting, vet and staticcheck, in every module.
-lint:
+lint: bin/heartbeat bin/staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
 	@for module in $(MODULES); do \
-		echo "vet and staticcheck in $$module"; \
-		(cd $$module && go vet ./... && go run $(STATICCHECK) ./...) || exit 1; \
+		$(SHARED) $(RUNS) "vet $$module" go vet -C $$module ./... && \
+		$(SHARED) $(RUNS) "staticcheck $$module" env -C $$module $(CURDIR)/bin/staticcheck ./... || exit 1; \
 	done
 
-# wirepoison overwrites lent bytes when their loan ends.
-unit:
-	go test -race -tags wirepoison -timeout 15m ./...
+unit: bin/heartbeat
+	$(SHARED) $(RUNS) unit go test -json -vet=off -timeout 15m ./...
 
 # 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
-# in about two minutes. Unit plays 20 of them under the race detector.
-proof:
-	INFORMER_TORTURE=200 go test -count=1 -tags wirepoison -timeout 20m -v -run TestRandomScripts ./informertest/script
+# and 20 under the race detector. Unit plays 6 of those. Then the example is killed 50
+# times; make examples kills it 12 times.
+proof: bin/heartbeat
+	INFORMER_TORTURE=200 $(RUNS) proof \
+		go test -json -count=1 -tags wirepoison -timeout 20m -run TestRandomScripts ./informertest/script
+	INFORMER_TORTURE=20 $(SHARED) $(RUNS) "proof with -race" \
+		go test -json -count=1 -vet=off -timeout 20m -run RandomScripts ./informertest/script
+	MIRROR_KILLS=50 $(RUNS) "proof of restarts" \
+		go test -C examples/mirror -json -count=1 -timeout 20m -run TestKilledAtAnyMoment .
 
 # As many scripts as you like, others in each run, and random restarts as well.
 TORTURE ?= 10000
@@ -50,11 +81,11 @@ mutants:
 # begins with the inputs in testdata/fuzz, which unit runs as well, and not with what
 # former runs have found: to try that again would take all of its time. An input that
 # fails is written to testdata/fuzz, to be committed with what mends it.
-fuzz:
+fuzz: bin/heartbeat
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
 	for dir in $$(git grep -lE --untracked '^func Fuzz' -- '*_test.go' | xargs -n 1 dirname | sort -u); do \
 		cd "$(CURDIR)/$$dir"; \
-		go test -c -fuzz . -o "$$work/fuzz.test" .; \
+		$(RUNS) "build $$dir" go test -c -fuzz . -o "$$work/fuzz.test" .; \
 		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z0-9_]*)\(.*/\1/p' ./*_test.go); do \
 			echo "fuzz $$dir $$target"; \
 			"$$work/fuzz.test" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) \
@@ -62,14 +93,18 @@ fuzz:
 		done; \
 	done
 
-examples:
-	cd examples/mirror && go test -race -timeout 15m ./...
+examples: bin/heartbeat
+	$(SHARED) $(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 15m ./...
 
 # Builds kube-apiserver and etcd from their modules first, about 3 minutes when
-# nothing is cached. Client-go races with itself where it loads a new certificate.
-e2e:
-	cd e2e && go test -race -timeout 30m ./...
-	cd e2e && go test -run RenewedCertificate .
+# nothing is cached.
+e2e: bin/heartbeat
+	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 30m ./...
+
+# The part of e2e that cannot have the race detector: client-go races with itself where
+# it loads a new certificate.
+certificate: bin/heartbeat
+	$(RUNS) certificate go test -C e2e -json -timeout 10m -run RenewedCertificate .
 
 demo:
 	go run -C examples/mirror . --demo
@@ -85,5 +120,5 @@ bench:
 bench-quick:
 	cd bench && go run . all -quick
 
-bench-test:
-	cd bench && go test -timeout 15m ./...
+bench-test: bin/heartbeat
+	$(RUNS) bench-test go test -C bench -json -timeout 15m ./...

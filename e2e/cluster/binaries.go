@@ -42,8 +42,8 @@ func Build(ctx context.Context, dir string) (Binaries, error) {
 		return Binaries{}, err
 	}
 	sources := filepath.Join(module, "servers")
-	// The servers are another module: a workspace or a -mod flag that is right
-	// for the tests would not be for them.
+	// The servers are another module: a workspace, or flags such as -mod and -race
+	// that are right for the tests, would not be for them.
 	if _, err := goCommand(ctx, sources, "build", "-o", dir+string(filepath.Separator), "./etcd", "./kube-apiserver"); err != nil {
 		return Binaries{}, err
 	}
@@ -76,7 +76,7 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	if dir != "" {
-		cmd.Env = append(cmd.Environ(), "GOWORK=off")
+		cmd.Env = append(cmd.Environ(), "GOWORK=off", "GOFLAGS=-buildvcs=false")
 	}
 	out, err := cmd.Output()
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -47,12 +48,13 @@ type crashes struct {
 }
 
 // Whenever the mirror is killed, the next start has the database equal the servers again: nothing is missing, nothing too
-// much, nothing old. Objects change all the time, also while it is down, and the servers forget what they were.
+// much, nothing old. Objects change all the time, also while it is down, and the servers forget what they were. MIRROR_KILLS says how
+// often the mirror is killed; the default is a sample.
 func TestKilledAtAnyMoment(t *testing.T) {
-	const kills = 50
+	kills, err := strconv.Atoi(cmp.Or(os.Getenv("MIRROR_KILLS"), "12"))
+	require.NoError(t, err)
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("MIRROR_SEED"); text != "" {
-		var err error
 		seed, err = strconv.ParseUint(text, 10, 64)
 		require.NoError(t, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/factory"
+	//lint:ignore ST1019 the page uses both names
 	"github.com/rvinformer/informer/factory/typed"
 	informers "github.com/rvinformer/informer/factory/typed"
 )

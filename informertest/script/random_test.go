@@ -69,8 +69,8 @@ func number(variable string, otherwise int) int {
 	return otherwise
 }
 
-// scriptsToPlay is how many random scripts are played.
-func scriptsToPlay() int { return number("INFORMER_TORTURE", 20) }
+// scriptsToPlay is how many random scripts are played. The default is a sample: make proof plays many more.
+func scriptsToPlay() int { return number("INFORMER_TORTURE", 6) }
 
 // playTheSame has rapid begin at INFORMER_TORTURE_FROM, or else where it has begun in the last run: what is red then is
 // what has changed.

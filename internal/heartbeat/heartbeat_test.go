@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// helper makes this test binary the command that heartbeat runs.
+const helper = "HEARTBEAT_HELPER"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(helper) {
+	case "":
+		os.Exit(m.Run())
+	case "fails":
+		os.Exit(3)
+	case "killed":
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Kill()
+		}
+		panic(err)
+	}
+}
+
+func TestExitCodeIsThatOfTheCommand(t *testing.T) {
+	for behaviour, code := range map[string]int{"succeeds": 0, "fails": 3, "killed": 1} {
+		t.Run(behaviour, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), helper+"="+behaviour)
+			require.Equal(t, code, run(time.Minute, "x", cmd))
+		})
+	}
+	t.Run("missing", func(t *testing.T) {
+		require.Equal(t, 1, run(time.Minute, "x", exec.Command(os.Args[0]+"-missing")))
+	})
+}
+
+// reported feeds lines to a report and returns what it printed.
+func reported(t *testing.T, lines ...string) (*report, *strings.Builder) {
+	t.Helper()
+	var out strings.Builder
+	r := newReport(&out, "unit", time.Now())
+	for _, line := range lines {
+		r.line(line + "\n")
+	}
+	return r, &out
+}
+
+func TestOtherOutputPassesThrough(t *testing.T) {
+	r, out := reported(t, "go: downloading x", "{ not an event", `{"Key":"value"}`)
+	r.beat(r.started.Add(75 * time.Second))
+	r.end(r.started.Add(80*time.Second), nil)
+	require.Equal(t, "unit 0:00 begins\ngo: downloading x\n{ not an event\n{\"Key\":\"value\"}\nunit 1:15 still runs\nunit 1:20 done\n", out.String())
+}
+
+func TestPassingTestsPrintOneLineForEachPackage(t *testing.T) {
+	r, out := reported(t,
+		`{"Action":"start","Package":"example.com/a"}`,
+		`{"Action":"run","Package":"example.com/a","Test":"TestSlow"}`,
+		`{"Action":"output","Package":"example.com/a","Test":"TestSlow","Output":"a line\n"}`,
+		`{"Action":"pass","Package":"example.com/a","Test":"TestSlow","Elapsed":2}`,
+		`{"Action":"run","Package":"example.com/a","Test":"TestQuick"}`,
+		`{"Action":"pass","Package":"example.com/a","Test":"TestQuick","Elapsed":0.5}`,
+		`{"Action":"output","Package":"example.com/a","Output":"ok  \texample.com/a\t(cached)\n"}`,
+		`{"Action":"pass","Package":"example.com/a","Elapsed":3}`)
+	r.end(r.started.Add(5*time.Second), nil)
+	require.Equal(t, "unit 0:00 begins\nunit 0:00 ok example.com/a 3.0s (cached)\n"+
+		"unit 0:05 2 tests passed, 0 skipped; the slowest: a.TestSlow 2.0s, a.TestQuick 0.5s\nunit 0:05 done\n", out.String())
+}
+
+func TestBeatNamesInnermostTestsThatRun(t *testing.T) {
+	r, out := reported(t,
+		`{"Action":"start","Package":"example.com/a"}`,
+		`{"Action":"run","Package":"example.com/a","Test":"TestOuter"}`,
+		`{"Action":"run","Package":"example.com/a","Test":"TestOuter/paused"}`,
+		`{"Action":"pause","Package":"example.com/a","Test":"TestOuter/paused"}`,
+		`{"Action":"run","Package":"example.com/a","Test":"TestOuter/inner"}`,
+		`{"Action":"start","Package":"example.com/b"}`)
+	r.beat(time.Now().Add(20 * time.Second))
+	require.Contains(t, out.String(), " 0 tests passed; now a.TestOuter/inner (20s), b (20s)\n")
+}
+
+func TestFailurePrintsItsOutput(t *testing.T) {
+	r, out := reported(t,
+		`{"Action":"start","Package":"example.com/a"}`,
+		`{"Action":"run","Package":"example.com/a","Test":"TestFails"}`,
+		`{"Action":"output","Package":"example.com/a","Test":"TestFails","Output":"wrong\n"}`,
+		`{"Action":"fail","Package":"example.com/a","Test":"TestFails","Elapsed":1}`,
+		`{"Action":"fail","Package":"example.com/a","Elapsed":1}`)
+	r.end(r.started.Add(time.Second), errors.New("exit status 1"))
+	require.Contains(t, out.String(), "wrong\n")
+	require.Contains(t, out.String(), "unit 0:01 FAILED a.TestFails\nunit 0:01 FAILED a\nunit 0:01 FAILED: exit status 1\n")
+}
+
+func TestCrashPrintsOutputOfUnendedTests(t *testing.T) {
+	_, out := reported(t,
+		`{"Action":"start","Package":"example.com/a"}`,
+		`{"Action":"run","Package":"example.com/a","Test":"TestCrashes"}`,
+		`{"Action":"output","Package":"example.com/a","Test":"TestCrashes","Output":"panic: boom\n"}`,
+		`{"Action":"output","Package":"example.com/a","Output":"FAIL\texample.com/a\n"}`,
+		`{"Action":"fail","Package":"example.com/a","Elapsed":1}`)
+	require.Contains(t, out.String(), "panic: boom\nFAIL\texample.com/a\n")
+}
+
+func TestBuildFailureIsPrinted(t *testing.T) {
+	_, out := reported(t,
+		`{"ImportPath":"example.com/a","Action":"build-output","Output":"a.go:1: undefined: x\n"}`,
+		`{"ImportPath":"example.com/a","Action":"build-fail"}`)
+	require.Contains(t, out.String(), "a.go:1: undefined: x\n")
+}
