@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/fanout"
@@ -76,7 +77,9 @@ type Reflector struct {
 	// much again at random.
 	Backoff *wait.Backoff
 
-	name         string
+	name string
+	// logger is that of the options, nil for klog.Background.
+	logger       *klog.Logger
 	source       cache.ListerWatcherWithContext
 	store        cache.ReflectorStore
 	expected     expectation
@@ -118,7 +121,7 @@ type ResourceVersionUpdater interface {
 // DefaultWatchErrorHandler logs err: a resource version that expired, or a
 // connection that ended, only at a higher verbosity, for these are everyday.
 func DefaultWatchErrorHandler(r *Reflector, err error) {
-	logger := klog.Background()
+	logger := r.logging()
 	switch {
 	case err == nil || err == io.EOF:
 	case listwatch.Classify(err) == listwatch.Expired:
@@ -154,18 +157,49 @@ func NewReflector(lw cache.ListerWatcher, expectedType interface{}, store cache.
 // lw should implement cache.ListerWatcherWithContext; a list of one that does
 // not can not be interrupted, and Run waits for it.
 func NewNamedReflector(name string, lw cache.ListerWatcher, expectedType interface{}, store cache.ReflectorStore, resyncPeriod time.Duration) *Reflector {
-	if name == "" {
-		name = callerName()
+	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{Name: name, ResyncPeriod: resyncPeriod})
+}
+
+// ReflectorOptions are client-go's.
+type ReflectorOptions = cache.ReflectorOptions
+
+// NewReflectorWithOptions is NewNamedReflector with client-go's options. Without a Name,
+// the Reflector is named after the line of its caller. TypeDescription is for logs, in
+// place of the type. Logger is what DefaultWatchErrorHandler logs to.
+//
+// It panics if Clock is another than a clock.RealClock: a Reflector waits by the time of
+// the process, which testing/synctest controls in tests.
+func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, store cache.ReflectorStore, options ReflectorOptions) *Reflector {
+	if options.Name == "" {
+		options.Name = callerName()
 	}
+	switch options.Clock.(type) {
+	case nil, clock.RealClock, *clock.RealClock:
+	default:
+		panic(fmt.Sprintf("informer: reflector %q: a %T is not supported as Clock; use testing/synctest in tests", options.Name, options.Clock))
+	}
+	expected := expect(expectedType)
+	expected.description = options.TypeDescription
 	return &Reflector{
-		name:         name,
-		source:       cache.ToListerWatcherWithContext(lw),
-		store:        store,
-		expected:     expect(expectedType),
-		resyncPeriod: resyncPeriod,
-		onError:      DefaultWatchErrorHandler,
-		mode:         fieldsDecide,
+		MinWatchTimeout: options.MinWatchTimeout,
+		Backoff:         options.Backoff,
+		name:            options.Name,
+		logger:          options.Logger,
+		source:          cache.ToListerWatcherWithContext(lw),
+		store:           store,
+		expected:        expected,
+		resyncPeriod:    options.ResyncPeriod,
+		onError:         DefaultWatchErrorHandler,
+		mode:            fieldsDecide,
 	}
+}
+
+// logging is the logger of the reflector.
+func (r *Reflector) logging() klog.Logger {
+	if r.logger == nil {
+		return klog.Background()
+	}
+	return klog.LoggerWithName(*r.logger, r.name)
 }
 
 // callerName names the line outside these files that called.
@@ -336,6 +370,8 @@ type expectation struct {
 	goType  reflect.Type
 	// kind is that of the example, empty where it does not say one.
 	kind metav1.TypeMeta
+	// description, if set, is what it is called.
+	description string
 }
 
 func expect(example interface{}) expectation {
@@ -348,6 +384,8 @@ func expect(example interface{}) expectation {
 
 func (e expectation) String() string {
 	switch {
+	case e.description != "":
+		return e.description
 	case e.kind.Kind != "":
 		return e.kind.GroupVersionKind().String()
 	case e.goType != nil:
