@@ -123,7 +123,8 @@ func (e *BatchError) Unwrap() error { return e.Err }
 var ErrPassedOver = errors.New("passed over")
 
 // PanicError is a panic in a handler or in Config.Process, within a ProcessError or
-// a BatchError, or in Transform, within an ItemError; these name the key.
+// a BatchError, or in Transform, within an ItemError; these name the key. By itself it
+// is a panic in a tweak or a transport of a list or a watch.
 type PanicError struct {
 	// Value is what the code panicked with.
 	Value interface{}

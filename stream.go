@@ -48,6 +48,10 @@ type stream struct {
 	cancel context.CancelCauseFunc
 }
 
+// errRequestEnded is the error of a request that did not return: a tweak or a transport
+// of the caller's called runtime.Goexit.
+var errRequestEnded = errors.New("a tweak or a transport ended its goroutine")
+
 // open opens a list or a watch.
 func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*stream, error) {
 	b := &stream{arrived: s.contact, list: s.under}
@@ -57,11 +61,16 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	b.timer.Stop()
 	head := &heading{sent: b.waits, answered: b.waited}
 	var body io.ReadCloser
-	var err error
+	err := errRequestEnded
 	// A request takes a deep stack, and a stack does not shrink below four times what
 	// is in use. This one will wait for hours.
 	var opening sync.WaitGroup
-	opening.Go(func() { body, err = s.wire.open(b.ctx, opts, s.form.accept(!opts.Watch), head) })
+	opening.Go(func() {
+		err = guard(b.ctx, s.fail, func() (err error) {
+			body, err = s.wire.open(b.ctx, opts, s.form.accept(!opts.Watch), head)
+			return err
+		})
+	})
 	opening.Wait()
 	if err != nil {
 		b.cancel(nil)
