@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer"
@@ -584,6 +585,7 @@ func TestAVersionThatComesBack(t *testing.T) {
 				lw.onWatch = watches(func() (watch.Interface, error) { return first, nil }, open())
 				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 					ListerWatcher: lw, BatchHandler: informer.IgnoreSynced(&b), ErrorHandler: quiet, ListMode: informer.ListModePaged, MaxBatch: 1,
+					Backoff: &wait.Backoff{Duration: time.Millisecond}, // so that the list comes before the next call
 				})
 				defer start(i.RunWithContext)()
 				synctest.Wait() // and the handler is busy

@@ -190,7 +190,7 @@ func isForeign(err error) bool {
 // retryUntil calls do, at least every poll, until it succeeds, fails for a reason that does not
 // pass, or ctx ends. It reports failures after growing pauses.
 func (c *checkpointer) retryUntil(ctx context.Context, do func() error, passes func(error) bool, poll time.Duration) error {
-	waits := newBackoff(c.reflector.Backoff)
+	waits := backoffOf(c.reflector.Backoff)
 	var reported error
 	failed := false
 	for report := time.Now(); ; {
@@ -212,7 +212,7 @@ func (c *checkpointer) retryUntil(ctx context.Context, do func() error, passes f
 		if now := time.Now(); !now.Before(report) {
 			c.reflector.fail(err)
 			c.reflector.enter(PhaseBackoff)
-			reported, report = err, now.Add(waits.delay(0))
+			reported, report = err, now.Add(waits.Step())
 		}
 		if err := sleep(ctx, min(time.Until(report), poll)); err != nil {
 			return err
@@ -260,7 +260,7 @@ func (c *checkpointer) lock() error {
 // identify asks the source what it is until it knows, or ctx ends. A server that answers
 // with errors is asked some times only, and one that answers nothing but lists, once.
 func (c *checkpointer) identify(ctx context.Context) (known bool) {
-	waits := newBackoff(c.reflector.Backoff)
+	waits := backoffOf(c.reflector.Backoff)
 	for answers := 0; ; {
 		source, err := sourceOf(ctx, c.reflector.source)
 		if !c.identified {
@@ -279,7 +279,7 @@ func (c *checkpointer) identify(ctx context.Context) (known bool) {
 		}
 		c.reflector.fail(fmt.Errorf("what the checkpoint is of: %w", err))
 		c.reflector.enter(PhaseBackoff)
-		if sleep(ctx, waits.delay(listwatch.RetryAfter(err))) != nil {
+		if sleep(ctx, max(waits.Step(), listwatch.RetryAfter(err))) != nil {
 			return false
 		}
 	}

@@ -62,7 +62,11 @@ func (s *session) newFollowing() *following {
 // conclude decides what follows the watch, which has ended with err, and returns err.
 func (f *following) conclude(err error) error {
 	f.at.Lost = f.at.Lost || f.missed.Load()
-	f.outcome.Doubtful = f.doubtful(err)
+	f.outcome.Doubtful, f.outcome.Moved = f.doubtful(err), f.moved
+	f.outcome.RetryAfter = listwatch.RetryAfter(err)
+	if !f.outcome.Refused {
+		f.outcome.Lasted = time.Since(f.began)
+	}
 	f.next = f.policy.Next(f.at, f.outcome)
 	return err
 }
@@ -88,7 +92,7 @@ func (f *following) open(ctx context.Context) (over bool, err error) {
 				f.fail(err)
 			}
 		}
-		return f.over(listwatch.Outcome{Kind: kind}, err)
+		return f.over(listwatch.Outcome{Kind: kind, Refused: true}, err)
 	}
 	patience := confirmAfter
 	if f.at.Unsure {
@@ -148,7 +152,7 @@ func (f *following) handle(ctx context.Context, err error) (over bool, _ error) 
 		}
 		return false, nil
 	case err != nil:
-		return f.over(f.ended(f.began, err))
+		return f.over(f.ended(err))
 	}
 	if f.told.event == watch.Bookmark {
 		f.changes.expect(f.bookmarkPatience())
@@ -213,27 +217,21 @@ func (f *following) ask(ctx context.Context) (answer, error) {
 }
 
 // ended tells what the end of a watch means, and what to report.
-func (f *following) ended(start time.Time, err error) (listwatch.Outcome, error) {
+func (f *following) ended(err error) (listwatch.Outcome, error) {
 	outcome := listwatch.Outcome{Kind: listwatch.WatchEnded}
 	if err == io.EOF {
 		err = nil
 	} else {
 		outcome = classifyFeed(err, time.Now())
 	}
-	switch {
-	case outcome.Kind != listwatch.WatchEnded || time.Since(start) >= time.Second:
+	if outcome.Kind != listwatch.WatchEnded || f.moved || time.Since(f.began) >= time.Second {
 		return outcome, err
-	case !f.moved:
-		short := error(&cache.VeryShortWatchError{Name: f.name})
-		if err != nil {
-			short = fmt.Errorf("%w: %w", short, err)
-		}
-		return listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, short
-	default:
-		// It got somewhere, but a server that goes on like this must not be asked
-		// again at once.
-		return listwatch.Outcome{Kind: listwatch.Failed}, err
 	}
+	short := error(&cache.VeryShortWatchError{Name: f.name})
+	if err != nil {
+		short = fmt.Errorf("%w: %w", short, err)
+	}
+	return listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, short
 }
 
 // change handles what was told. An error ends the watch, with outcome.
@@ -281,7 +279,7 @@ func (f *following) lose(unreadable error) {
 
 // advance moves the state on to the resource version of an event.
 func (f *following) advance(resourceVersion string, event watch.EventType) {
-	f.moved, f.at.Quiet, f.at.Strikes = true, false, 0
+	f.moved, f.at.Strikes = true, 0
 	f.ordered = f.ordered || event != watch.Added
 	if !f.ordered || resourceVersion == "" {
 		return

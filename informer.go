@@ -165,9 +165,10 @@ type InformerConfig struct {
 	// for which the watch was asked for and 30 seconds; for a list: 75 seconds.
 	StallTimeout time.Duration
 
-	// Backoff is how long to wait after a failed request. It starts again after
-	// two minutes without a failure. Default: 800 ms, doubled up to 30 s, and as
-	// much again at random.
+	// Backoff is how long to wait after a failed request, and between two lists. It starts
+	// again after progress: a complete list, or a watch that has lasted for ten seconds, or for
+	// one and told something; between lists, only after a watch of ten seconds. Default: 800 ms,
+	// doubled up to 30 s, and as much again at random.
 	Backoff *wait.Backoff
 }
 

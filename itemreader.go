@@ -17,8 +17,12 @@ import (
 
 var _ items.Source = resourceListerWatcher{}
 
+// retriesOfClientGo is how often a request of client-go is made again if the server says when.
+const retriesOfClientGo = 10
+
 // Items implements items.Source.
 func (lw resourceListerWatcher) Items(example runtime.Object, protobuf bool) items.Reader {
+	lw.retries = retriesOfClientGo
 	f := formOf(example, protobuf, nil)
 	f.protobuf = f.protobuf && protobuf
 	return itemReader{

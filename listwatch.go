@@ -49,10 +49,11 @@ type DynamicListerWatcherFactory interface {
 // Informers read its lists and watches off the wire, object by object, in the form
 // that their ExampleObject asks for, and wait for their handlers meanwhile: a
 // Timeout of config ends a page that takes longer, which is then asked for again.
-// Authentication, TLS, proxies, compression and retries after 429 are those of
-// client-go, as config has them; so are the health checks of HTTP/2, by which a
-// connection is given up whose other end has vanished. A redirect to another server is
-// refused, because the credentials would go with it. Which resources can not be
+// Authentication, TLS, proxies and compression are those of client-go, as config has
+// them; so are the health checks of HTTP/2, by which a connection is given up whose
+// other end has vanished. A redirect to another server is refused, because the
+// credentials would go with it. Informers ask again after 429 at their own pace, which
+// client-go's retries do not add to. Which resources can not be
 // read with a watch-list is remembered by the factory. The error says what is wrong
 // with config.
 func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFactory, error) {
@@ -134,6 +135,9 @@ type resourceListerWatcher struct {
 	namespace string
 	resource  schema.GroupVersionResource
 	tweaks    []TweakListOptionsFunc
+	// retries is how often a request is made again within open if the server says when. A
+	// Reflector does that itself, at its own pace.
+	retries int
 }
 
 // tweaked adds a tweak, which sees the options before the others do.
@@ -170,7 +174,7 @@ func (lw resourceListerWatcher) open(ctx context.Context, opts metav1.ListOption
 	if err != nil {
 		return nil, fmt.Errorf("options of a list of %v: %w", lw.resource.GroupResource(), err)
 	}
-	request := lw.get().AbsPath(lw.path()...).SetHeader("Accept", accept)
+	request := lw.get().AbsPath(lw.path()...).SetHeader("Accept", accept).MaxRetries(lw.retries)
 	if lw.server.config.DisableCompression {
 		// client-go's transport for plain HTTP asks for gzip all the same.
 		request.SetHeader("Accept-Encoding", "identity")

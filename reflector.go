@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	goruntime "runtime"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,9 +73,10 @@ type Reflector struct {
 	// time for which the watch was asked for and 30 seconds.
 	StallTimeout time.Duration
 
-	// Backoff is how long to wait after a failed request. It starts again after
-	// two minutes without a failure. Default: 800 ms, doubled up to 30 s, and as
-	// much again at random.
+	// Backoff is how long to wait after a failed request, and between two lists. It starts
+	// again after progress: a complete list, or a watch that has lasted for ten seconds, or for
+	// one and told something; between lists, only after a watch of ten seconds. Default: 800 ms,
+	// doubled up to 30 s, and as much again at random.
 	Backoff *wait.Backoff
 
 	name string
@@ -93,6 +95,8 @@ type Reflector struct {
 	shared *fanout.Hub[sharedEvent]
 	// budget, if there is one, limits the lists that are under way at a time.
 	budget *budget.Budget
+	// cachePaged tells that the server was seen to page a list from "0".
+	cachePaged atomic.Bool
 	progress
 }
 
@@ -243,7 +247,7 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 		}
 		_, watched := s.state.(listwatch.Watching)
 		_, again := s.next.State.(listwatch.Start)
-		if err != nil && !watched && s.next.Pause != listwatch.NoPause {
+		if err != nil && !watched && s.next.Again() {
 			r.failed(err)
 			return fmt.Errorf("failed to list %v: %w", r.expected, err)
 		}
@@ -253,7 +257,7 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 		if watched && again {
 			return nil
 		}
-		s.goOn(ctx, err)
+		s.goOn(ctx)
 	}
 }
 
@@ -310,7 +314,7 @@ func (r *Reflector) failHandling(err error) {
 }
 
 func (r *Reflector) policy() listwatch.Policy {
-	p := listwatch.Policy{PageSize: r.WatchListPageSize, InternalErrorRetry: r.MaxInternalErrorRetryDuration}
+	p := listwatch.Policy{PageSize: r.WatchListPageSize, InternalErrorRetry: r.MaxInternalErrorRetryDuration, CachePaged: r.cachePaged.Load()}
 	switch {
 	case r.mode == ListModeFull:
 		p.Style = listwatch.Full

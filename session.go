@@ -20,7 +20,8 @@ type session struct {
 	// state is what is requested, and next what follows it, once the request is done.
 	state listwatch.State
 	next  listwatch.Step
-	waits *backoff
+	// pace is nil until something has to wait.
+	pace *listwatch.Pace
 	// wire is the source if objects are read off the wire, else nil; and form is how.
 	wire wireSource
 	form form
@@ -125,7 +126,7 @@ func (s *session) reportAndGoOn(ctx context.Context, err error) {
 	if err != nil {
 		s.fail(err)
 	}
-	s.goOn(ctx, err)
+	s.goOn(ctx)
 }
 
 func (s *session) listStep(ctx context.Context) error {
@@ -151,24 +152,34 @@ func (s *session) listStep(ctx context.Context) error {
 	case listwatch.CompleteGeneration:
 		if err := s.complete(ctx, outcome.ResourceVersion); err != nil {
 			s.closeOpened()
-			s.next = listwatch.Step{State: listwatch.Start{Known: s.LastSyncResourceVersion()}, Pause: listwatch.BackoffPause}
+			s.next = listwatch.Step{State: listwatch.Start{Known: s.LastSyncResourceVersion()}, Pause: listwatch.ListPause}
 			return err
 		}
 	}
 	return err
 }
 
-// goOn moves to what is next, after the pause before it. Err is what the last request
-// failed with, if it did.
-func (s *session) goOn(ctx context.Context, err error) {
-	if s.next.Pause != listwatch.NoPause {
+// goOn moves to what is next, after the pause before it.
+func (s *session) goOn(ctx context.Context) {
+	if wait := s.pause(); wait > 0 {
 		s.enter(PhaseBackoff)
-		if s.waits == nil {
-			s.waits = newBackoff(s.Backoff)
-		}
-		_ = sleep(ctx, s.waits.delay(listwatch.RetryAfter(err))) // who goes on sees that ctx has ended
+		_ = sleep(ctx, wait) // who goes on sees that ctx has ended
 	}
 	s.state = s.next.State
+}
+
+// pause is how long to wait before what is next.
+func (s *session) pause() time.Duration {
+	if s.next.Progress == listwatch.WatchProgress { // all backoffs start again
+		s.pace = nil
+	}
+	if s.pace == nil {
+		if s.next.Pause == listwatch.NoPause {
+			return 0
+		}
+		s.pace = listwatch.NewPace(backoffOf(s.Backoff))
+	}
+	return s.pace.After(s.next)
 }
 
 // list does one request for the generation under way: a page, or a watch-list.
@@ -197,12 +208,26 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 		return ctx.Err()
 	})
 	if err != nil {
-		return listwatch.Outcome{Kind: listwatch.Classify(err), Shown: shown}, err
+		return failedList(err, shown), err
+	}
+	if at, ok := state.(listwatch.Listing); ok && page.next != "" && at.Circular(page.next) {
+		return listwatch.Outcome{Kind: listwatch.Circular, Shown: shown}, errCircularPages
 	}
 	if opts.ResourceVersion == "0" && page.next != "" {
+		s.cachePaged.Store(true)
 		s.policy.CachePaged = true
 	}
-	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.resourceVersion, Continue: page.next}, nil
+	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.resourceVersion, Continue: page.next, Shown: shown}, nil
+}
+
+// errCircularPages says that the pages of a list have no end.
+var errCircularPages = errors.New("the continue token of a page is one that an earlier page had")
+
+// failedList is the outcome of a list that failed, after it has shown objects or before.
+func failedList(err error, shown bool) listwatch.Outcome {
+	return listwatch.Outcome{
+		Kind: listwatch.Classify(err), Shown: shown, Refused: !shown, RetryAfter: listwatch.RetryAfter(err), At: time.Now(),
+	}
 }
 
 // beginList waits until the budget has room for another list, and endList gives it back.

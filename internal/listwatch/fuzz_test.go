@@ -47,7 +47,8 @@ func FuzzStatus(f *testing.F) {
 		}
 		at := time.Unix(1, 0)
 		stream := listwatch.ClassifyStream(err, at)
-		require.Equal(t, kind == listwatch.Expired, stream.Kind == listwatch.Expired)
+		corrupt := status.Reason == metav1.StatusReasonStoreReadError
+		require.Equal(t, kind == listwatch.Expired || corrupt && kind != listwatch.TooLarge, stream.Kind == listwatch.Expired)
 		require.Equal(t, kind == listwatch.TooLarge, stream.Kind == listwatch.TooLarge)
 		if stream.Kind == listwatch.WatchBroken {
 			require.Equal(t, at, stream.At, "the backoff begins there")

@@ -21,8 +21,9 @@ import (
 func TestNext(t *testing.T) {
 	now := time.Unix(1000, 0)
 	start := Start{Known: "5"}
-	page2 := Listing{Start: start, Continue: "c"}
-	watching := Watching{ResourceVersion: "7", Quiet: true}
+	page2 := Listing{Start: start, Continue: "c", Pages: 1, Mark: "c"}
+	page3 := Listing{Start: start, Continue: "d", Pages: 2, Mark: "d"}
+	watching := Watching{ResourceVersion: "7", Fresh: true}
 	busy := Watching{ResourceVersion: "7"}
 	struck := Watching{ResourceVersion: "7", Strikes: 1, StruckAt: now, StruckLast: now}
 	consistent := Start{Known: "5", Consistent: true}
@@ -30,6 +31,9 @@ func TestNext(t *testing.T) {
 	struckUnsure := struck
 	struckUnsure.Unsure = true
 	relist := Start{Known: "7"}
+	stuck := page2
+	stuck.StuckSince = now
+	expired := Start{Known: "5", Consistent: true, Expiries: 1}
 	patient := Policy{InternalErrorRetry: 5 * time.Minute}
 	streams := Policy{WatchList: true}
 	lists := Start{Known: "5", Lists: true}
@@ -40,55 +44,75 @@ func TestNext(t *testing.T) {
 		kind   Outcome
 		want   Step
 	}{
-		"start, only page":          {state: start, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration}},
-		"start, first page":         {state: start, kind: Outcome{Kind: PageRead, Continue: "c"}, want: Step{State: page2}},
-		"start, failed":             {state: start, kind: Outcome{Kind: Failed}, want: Step{State: start, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"start, expired":            {state: start, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 1}, Effect: AbandonGeneration}},
-		"start, too large":          {state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
-		"start, too large again":    {state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"start, bad request":        {state: start, kind: Outcome{Kind: BadRequest}, want: Step{State: start, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"page, next":                {state: page2, kind: Outcome{Kind: PageRead, Continue: "d"}, want: Step{State: Listing{Start: start, Continue: "d"}}},
-		"page, last":                {state: page2, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration}},
-		"page, failed":              {state: page2, kind: Outcome{Kind: Failed}, want: Step{State: page2, Pause: BackoffPause}},
-		"page, expired":             {state: page2, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 1}, Effect: AbandonGeneration}},
-		"page, expired thrice":      {state: Listing{Start: Start{Expiries: 2}, Continue: "c"}, kind: Outcome{Kind: Expired}, want: Step{State: Start{Consistent: true, Expiries: 3}, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"page, too large":           {state: page2, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
-		"page, bad request":         {state: page2, kind: Outcome{Kind: BadRequest}, want: Step{State: start, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"watch, ended":              {state: busy, kind: Outcome{Kind: WatchEnded}, want: Step{State: busy}},
-		"watch, stalled":            {state: busy, kind: Outcome{Kind: Stalled}, want: Step{State: busy}},
-		"watch, no version, ended":  {state: Watching{}, kind: Outcome{Kind: WatchEnded}, want: Step{State: Start{}}},
-		"watch, no version, failed": {state: Watching{ResourceVersion: "0"}, kind: Outcome{Kind: Failed}, want: Step{State: Start{}, Pause: BackoffPause}},
-		"watch, lost, ended":        {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist}},
-		"watch, lost, failed":       {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: Failed}, want: Step{State: Watching{ResourceVersion: "7", Lost: true, Unsure: true}, Pause: BackoffPause}},
-		"watch, cut":                {state: busy, kind: Outcome{Kind: WatchEnded, Doubtful: true}, want: Step{State: unsure}},
-		"watch, unsure, down":       {state: unsure, kind: Outcome{Kind: Failed, Doubtful: true}, want: Step{State: unsure, Pause: BackoffPause}},
-		"watch, unsure, restored":   {state: unsure, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: BackoffPause}},
-		"watch, failed":             {state: busy, kind: Outcome{Kind: Failed}, want: Step{State: unsure, Pause: BackoffPause}},
-		"watch, expired":            {state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
-		"watch, expired at once":    {state: watching, kind: Outcome{Kind: Expired}, want: Step{State: relist, Pause: BackoffPause}},
-		"watch, too large":          {state: busy, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: BackoffPause}},
-		"watch, bad request":        {state: busy, kind: Outcome{Kind: BadRequest}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: BackoffPause}},
-		"watch, broken":             {state: busy, kind: Outcome{Kind: WatchBroken, At: now}, want: Step{State: struckUnsure, Pause: BackoffPause}},
-		"watch, too short":          {state: busy, kind: Outcome{Kind: WatchTooShort, At: now}, want: Step{State: struckUnsure, Pause: BackoffPause}},
-		"watch, broken twice":       {state: struck, kind: Outcome{Kind: WatchBroken, At: now.Add(time.Second)}, want: Step{State: relist, Pause: BackoffPause}},
+		"start, only page":           {state: start, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration, Progress: RequestProgress}},
+		"start, first page":          {state: start, kind: Outcome{Kind: PageRead, Continue: "c", Shown: true}, want: Step{State: page2, Progress: RequestProgress}},
+		"start, first page, empty":   {state: start, kind: Outcome{Kind: PageRead, Continue: "c"}, want: Step{State: page2, Progress: RequestProgress, Pause: RetryPause}},
+		"start, failed":              {state: start, kind: Outcome{Kind: Failed}, want: Step{State: start, Effect: AbandonGeneration, Pause: RetryPause}},
+		"start, failed after some":   {state: start, kind: Outcome{Kind: Failed, Shown: true}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: RetryPause}},
+		"start, told to wait":        {state: start, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second}, want: Step{State: start, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},
+		"start, expired":             {state: start, kind: Outcome{Kind: Expired}, want: Step{State: expired, Effect: AbandonGeneration}},
+		"start, expired again":       {state: expired, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 2}, Effect: AbandonGeneration, Pause: RetryPause}},
+		"start, too large":           {state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
+		"start, too large again":     {state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: RetryPause}},
+		"start, bad request":         {state: start, kind: Outcome{Kind: BadRequest}, want: Step{State: start, Effect: AbandonGeneration, Pause: RetryPause}},
+		"page, next":                 {state: page2, kind: Outcome{Kind: PageRead, Continue: "d", Shown: true}, want: Step{State: page3, Progress: RequestProgress}},
+		"page, the one after that":   {state: page3, kind: Outcome{Kind: PageRead, Continue: "e", Shown: true}, want: Step{State: Listing{Start: start, Continue: "e", Pages: 3, Mark: "d"}, Progress: RequestProgress}},
+		"page, last":                 {state: page2, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration, Progress: RequestProgress}},
+		"page, failed":               {state: page2, kind: Outcome{Kind: Failed, At: now}, want: Step{State: stuck, Pause: RetryPause}},
+		"page, fails on":             {state: stuck, kind: Outcome{Kind: Failed, At: now.Add(time.Minute)}, want: Step{State: stuck, Pause: RetryPause}},
+		"page, fails for ever":       {state: stuck, kind: Outcome{Kind: Failed, At: now.Add(5 * time.Minute)}, want: Step{State: expired, Effect: AbandonGeneration, Pause: ListPause}},
+		"page, read after failures":  {state: stuck, kind: Outcome{Kind: PageRead, Continue: "d", Shown: true}, want: Step{State: page3, Progress: RequestProgress}},
+		"page, expired":              {state: page2, kind: Outcome{Kind: Expired}, want: Step{State: expired, Effect: AbandonGeneration}},
+		"page, expired twice":        {state: Listing{Start: expired, Continue: "c"}, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 2}, Effect: AbandonGeneration}},
+		"page, circular":             {state: page2, kind: Outcome{Kind: Circular}, want: Step{State: expired, Effect: AbandonGeneration, Pause: ListPause}},
+		"page, expired thrice":       {state: Listing{Start: Start{Expiries: 2}, Continue: "c"}, kind: Outcome{Kind: Expired}, want: Step{State: Start{Consistent: true, Expiries: 3}, Effect: AbandonGeneration, Pause: ListPause}},
+		"page, too large":            {state: page2, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
+		"page, too large again":      {state: Listing{Start: consistent, Continue: "c"}, kind: Outcome{Kind: TooLarge}, want: Step{State: expired, Effect: AbandonGeneration, Pause: ListPause}},
+		"page, bad request":          {state: page2, kind: Outcome{Kind: BadRequest}, want: Step{State: Start{Known: "5", Expiries: 1}, Effect: AbandonGeneration, Pause: ListPause}},
+		"watch, ended":               {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Steady}, want: Step{State: busy, Progress: WatchProgress}},
+		"watch, ended soon":          {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Steady - 1}, want: Step{State: unsure, Pause: RetryPause}},
+		"watch, told and ended soon": {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: time.Second, Moved: true}, want: Step{State: unsure, Progress: RequestProgress, Pause: RetryPause}},
+		"watch, told and ended":      {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: time.Second - 1, Moved: true}, want: Step{State: unsure, Pause: RetryPause}},
+		"watch, stalled":             {state: busy, kind: Outcome{Kind: Stalled, Lasted: Steady}, want: Step{State: busy, Progress: WatchProgress}},
+		"watch, no version, ended":   {state: Watching{}, kind: Outcome{Kind: WatchEnded}, want: Step{State: Start{}}},
+		"watch, no version, at once": {state: Watching{Fresh: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: Start{}, Pause: ListPause}},
+		"watch, no version, steady":  {state: Watching{Fresh: true}, kind: Outcome{Kind: WatchEnded, Lasted: Steady}, want: Step{State: Start{}, Progress: WatchProgress}},
+		"watch, no version, failed":  {state: Watching{ResourceVersion: "0"}, kind: Outcome{Kind: Failed}, want: Step{State: Start{}, Pause: ListPause}},
+		"watch, lost, ended":         {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist}},
+		"watch, lost, ended at once": {state: Watching{ResourceVersion: "7", Lost: true, Fresh: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist, Pause: ListPause}},
+		"watch, lost, failed":        {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: Failed}, want: Step{State: Watching{ResourceVersion: "7", Lost: true, Unsure: true}, Pause: RetryPause}},
+		"watch, cut":                 {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Steady, Doubtful: true}, want: Step{State: unsure, Progress: WatchProgress}},
+		"watch, unsure, down":        {state: unsure, kind: Outcome{Kind: Failed, Doubtful: true}, want: Step{State: unsure, Pause: RetryPause}},
+		"watch, unsure, restored":    {state: unsure, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: ListPause}},
+		"watch, failed":              {state: busy, kind: Outcome{Kind: Failed}, want: Step{State: unsure, Pause: RetryPause}},
+		"watch, told to wait":        {state: busy, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second}, want: Step{State: unsure, Pause: AskedPause, RetryAfter: time.Second}},
+		"watch, told to wait in it":  {state: busy, kind: Outcome{Kind: Failed, RetryAfter: time.Second}, want: Step{State: unsure, Pause: RetryPause, RetryAfter: time.Second}},
+		"watch, expired":             {state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
+		"watch, expired at once":     {state: watching, kind: Outcome{Kind: Expired}, want: Step{State: relist, Pause: ListPause}},
+		"watch, told and expired":    {state: watching, kind: Outcome{Kind: Expired, Lasted: Steady - 1, Moved: true}, want: Step{State: relist, Progress: RequestProgress, Pause: ListPause}},
+		"watch, expired in the end":  {state: watching, kind: Outcome{Kind: Expired, Lasted: Steady}, want: Step{State: relist, Progress: WatchProgress}},
+		"watch, too large":           {state: busy, kind: Outcome{Kind: TooLarge}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: ListPause}},
+		"watch, bad request":         {state: busy, kind: Outcome{Kind: BadRequest}, want: Step{State: Start{Known: "7", Consistent: true}, Pause: ListPause}},
+		"watch, broken":              {state: busy, kind: Outcome{Kind: WatchBroken, At: now}, want: Step{State: struckUnsure, Pause: RetryPause}},
+		"watch, too short":           {state: busy, kind: Outcome{Kind: WatchTooShort, At: now}, want: Step{State: struckUnsure, Pause: RetryPause}},
+		"watch, broken twice":        {state: struck, kind: Outcome{Kind: WatchBroken, At: now.Add(time.Second)}, want: Step{State: relist, Pause: ListPause}},
 		"watch, broken much later": {state: struck, kind: Outcome{Kind: WatchBroken, At: now.Add(3 * time.Minute)},
-			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 1, StruckAt: now.Add(3 * time.Minute), StruckLast: now.Add(3 * time.Minute)}, Pause: BackoffPause}},
+			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 1, StruckAt: now.Add(3 * time.Minute), StruckLast: now.Add(3 * time.Minute)}, Pause: RetryPause}},
 		"watch, internal error": {policy: patient, state: struck, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(time.Minute)},
-			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 2, StruckAt: now, StruckLast: now.Add(time.Minute)}, Pause: BackoffPause}},
-		"watch, internal error too long": {policy: patient, state: Watching{ResourceVersion: "7", Strikes: 6, StruckAt: now, StruckLast: now.Add(4 * time.Minute)}, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(5 * time.Minute)}, want: Step{State: relist, Pause: BackoffPause}},
-		"start, failed after some":       {state: start, kind: Outcome{Kind: Failed, Shown: true}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"watch-list, read":               {policy: streams, state: start, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration}},
-		"watch-list, failed":             {policy: streams, state: start, kind: Outcome{Kind: Failed}, want: Step{State: start, Effect: AbandonGeneration, Pause: BackoffPause}},
+			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 2, StruckAt: now, StruckLast: now.Add(time.Minute)}, Pause: RetryPause}},
+		"watch, internal error too long": {policy: patient, state: Watching{ResourceVersion: "7", Strikes: 6, StruckAt: now, StruckLast: now.Add(4 * time.Minute)}, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(5 * time.Minute)}, want: Step{State: relist, Pause: ListPause}},
+		"watch-list, read":               {policy: streams, state: start, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration, Progress: RequestProgress}},
+		"watch-list, failed":             {policy: streams, state: start, kind: Outcome{Kind: Failed}, want: Step{State: start, Effect: AbandonGeneration, Pause: RetryPause}},
 		"watch-list, refused":            {policy: streams, state: start, kind: Outcome{Kind: BadRequest}, want: Step{State: lists, Effect: AbandonGeneration, Fallback: true}},
 		"watch-list, no end":             {policy: streams, state: start, kind: Outcome{Kind: NoWatchList}, want: Step{State: lists, Effect: AbandonGeneration, Fallback: true}},
 		"watch-list, too large":          {policy: streams, state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
 		"watch-list, expired":            {policy: streams, state: start, kind: Outcome{Kind: Expired}, want: Step{State: consistent, Effect: AbandonGeneration}},
-		"watch-list, too large again":    {policy: streams, state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"watch-list, ended early":        {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, ResourceVersion: "6", Shown: true}, want: Step{State: endedOnce, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"watch-list, ended, no order":    {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, Shown: true}, want: Step{State: Start{Consistent: true, EarlyEnds: 1}, Effect: AbandonGeneration, Pause: BackoffPause}},
-		"watch-list, ended at once":      {policy: streams, state: Start{}, kind: Outcome{Kind: EndedEarly}, want: Step{State: Start{EarlyEnds: 1}, Effect: AbandonGeneration, Pause: BackoffPause}},
+		"watch-list, too large again":    {policy: streams, state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: RetryPause}},
+		"watch-list, ended early":        {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, ResourceVersion: "6", Shown: true}, want: Step{State: endedOnce, Effect: AbandonGeneration, Pause: RetryPause}},
+		"watch-list, ended, no order":    {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, Shown: true}, want: Step{State: Start{Consistent: true, EarlyEnds: 1}, Effect: AbandonGeneration, Pause: RetryPause}},
+		"watch-list, ended at once":      {policy: streams, state: Start{}, kind: Outcome{Kind: EndedEarly}, want: Step{State: Start{EarlyEnds: 1}, Effect: AbandonGeneration, Pause: RetryPause}},
 		"watch-list, ended early twice":  {policy: streams, state: endedOnce, kind: Outcome{Kind: EndedEarly}, want: Step{State: Start{Known: "6", Consistent: true, Lists: true}, Effect: AbandonGeneration, Fallback: true}},
-		"fallen back, page":              {policy: streams, state: lists, kind: Outcome{Kind: PageRead, Continue: "c"}, want: Step{State: Listing{Start: lists, Continue: "c"}}},
+		"fallen back, page":              {policy: streams, state: lists, kind: Outcome{Kind: PageRead, Continue: "c", Shown: true}, want: Step{State: Listing{Start: lists, Continue: "c", Pages: 1, Mark: "c"}, Progress: RequestProgress}},
 		"fallen back, expired":           {policy: streams, state: Listing{Start: lists, Continue: "c"}, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 1, Lists: true}, Effect: AbandonGeneration}},
 		"watch, expired, tries again":    {policy: streams, state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
 	} {
@@ -109,7 +133,7 @@ func TestListOptions(t *testing.T) {
 		"pages, relist":              {Policy{PageSize: 10}, known, metav1.ListOptions{Limit: 10}},
 		"pages, expired once":        {Policy{}, Start{Known: "5", Consistent: true, Expiries: 1}, metav1.ListOptions{Limit: 500}},
 		"pages, expired twice":       {Policy{}, Start{Known: "5", Consistent: true, Expiries: 2}, metav1.ListOptions{}},
-		"pages, next":                {Policy{}, Listing{known, "c"}, metav1.ListOptions{Limit: 500, Continue: "c"}},
+		"pages, next":                {Policy{}, Listing{Start: known, Continue: "c"}, metav1.ListOptions{Limit: 500, Continue: "c"}},
 		"whole, initial":             {Policy{Style: Full}, Start{}, metav1.ListOptions{ResourceVersion: "0"}},
 		"whole, relist":              {Policy{Style: Full, PageSize: 10}, known, metav1.ListOptions{ResourceVersion: "5"}},
 		"whole, consistent":          {Policy{Style: Full}, Start{Known: "5", Consistent: true}, metav1.ListOptions{}},
@@ -119,7 +143,7 @@ func TestListOptions(t *testing.T) {
 		"cache, relist, cache pages": {cachePages, known, metav1.ListOptions{ResourceVersion: "5", Limit: 500, ResourceVersionMatch: notOlder}},
 		"cache, consistent":          {Policy{Style: CacheFirst}, Start{Known: "5", Consistent: true}, metav1.ListOptions{Limit: 500}},
 		"cache, expired twice":       {cachePages, Start{Known: "5", Consistent: true, Expiries: 2}, metav1.ListOptions{}},
-		"cache, next":                {cachePages, Listing{known, "c"}, metav1.ListOptions{Limit: 500, Continue: "c"}},
+		"cache, next":                {cachePages, Listing{Start: known, Continue: "c"}, metav1.ListOptions{Limit: 500, Continue: "c"}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, test.policy.ListOptions(test.state)) })
 	}
@@ -192,6 +216,7 @@ func TestClassify(t *testing.T) {
 		"invalid":             {apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "x", nil), BadRequest, broken},
 		"forbidden":           {apierrors.NewForbidden(pods, "x", errors.New("no")), Failed, broken},
 		"internal error":      {apierrors.NewInternalError(errors.New("oh")), Failed, Outcome{Kind: WatchBroken, Internal: true, At: at}},
+		"store read error":    {&apierrors.StatusError{ErrStatus: metav1.Status{Code: 500, Reason: metav1.StatusReasonStoreReadError}}, Failed, Outcome{Kind: Expired}},
 		"service unavailable": {apierrors.NewServiceUnavailable("down"), Failed, broken},
 		"connection refused":  {syscall.ECONNREFUSED, Failed, broken},
 		"end of file":         {io.ErrUnexpectedEOF, Failed, broken},

@@ -6,7 +6,8 @@
 // of a generation were read), Watching (a complete generation was read, and
 // what happened since). Policy.Next maps a state and the outcome of its request
 // to the next state; Policy.ListOptions and WatchOptions say what to ask the
-// server for in a state. Nothing here does I/O or knows the time.
+// server for in a state. Pace says how long to wait before that. Nothing here does I/O or
+// knows the time.
 package listwatch
 
 import (
@@ -40,6 +41,12 @@ type Listing struct {
 	Start Start
 	// Continue is the token of the next page.
 	Continue string
+	// Pages counts the pages read, and Mark is the token of the newest page whose number is a
+	// power of two: a token that comes again is found, however long the way round is.
+	Pages int
+	Mark  string
+	// StuckSince is when the page failed first. Zero: it has not failed.
+	StuckSince time.Time
 }
 
 // Watching follows the changes since a resource version.
@@ -52,8 +59,9 @@ type Watching struct {
 	// has not told it to this process. It may have been restored from a backup: it is
 	// asked whether it has that version.
 	Unsure bool
-	// Quiet is true until the first event since the list.
-	Quiet bool
+	// Fresh is true from a list until a watch has lasted for Steady: another list has to wait
+	// for the backoff until then.
+	Fresh bool
 	// Strikes counts the watches in a row that broke without an event.
 	Strikes int
 	// StruckAt is when the first of them broke.
@@ -72,9 +80,26 @@ type Pause int
 const (
 	// NoPause goes on at once.
 	NoPause Pause = iota
-	// BackoffPause waits for the next step of the backoff, or for as long as
-	// the server asked, where that is longer.
-	BackoffPause
+	// RetryPause waits for the next step of the backoff of requests that fail, or for as
+	// long as the server asked, where that is longer.
+	RetryPause
+	// AskedPause waits for as long as the server asked.
+	AskedPause
+	// ListPause is RetryPause with the backoff of lists, so that they are never close together.
+	ListPause
+)
+
+// Progress is what a request has achieved. It starts backoffs again.
+type Progress int
+
+const (
+	// NoProgress starts none again.
+	NoProgress Progress = iota
+	// RequestProgress starts the backoff of requests that fail again: a page was read to its
+	// end, or a watch told something and lasted for a moment.
+	RequestProgress
+	// WatchProgress starts all again: a watch lasted for Steady.
+	WatchProgress
 )
 
 // Effect is what a step means for the generation under way.
@@ -91,9 +116,12 @@ const (
 
 // Step is the decision what to do next.
 type Step struct {
-	State  State
-	Effect Effect
-	Pause  Pause
+	State    State
+	Effect   Effect
+	Progress Progress
+	Pause    Pause
+	// RetryAfter is for how long the server has asked to be left alone.
+	RetryAfter time.Duration
 	// Fallback tells that a watch-list did not work here, which is to be
 	// remembered.
 	Fallback bool
@@ -108,8 +136,57 @@ const maxStrikes = 2
 // strikeReset is the quiet time after which a broken watch counts as the first.
 const strikeReset = 2 * time.Minute
 
+// Steady is how long a watch has to last so that what follows it need not wait. Proxies that
+// cut quiet connections leave them for longer; a server that ends watches sooner is asked no
+// more often than one that refuses them.
+const Steady = 10 * time.Second
+
+// moment is how long a watch that has told something has to last to count as progress.
+const moment = time.Second
+
+// maxStuck is for how long a page is asked for again that fails. Servers forget a token at
+// about that age.
+const maxStuck = 5 * time.Minute
+
+// wholeExpiries is the number of generations in a row that may expire before the list is taken
+// whole.
+const wholeExpiries = 2
+
 // Next returns what follows when a request of state s had outcome o.
+//
+// Invariant: each request follows a pause, except
+//   - a further page, where the page before it showed objects;
+//   - the list in place of one that the server has refused or let expire, or of a watch-list that
+//     does not work. Within a generation, Start.Consistent and Start.Lists become true once, and
+//     Start.Expiries becomes 2;
+//   - the one after a watch that lasted for Steady, or after the end of another one that
+//     followed it. No list was read between the two.
+//
+// Invariant: where a generation that showed objects, or a watch, is followed by a list after a
+// pause, that is ListPause.
 func (p Policy) Next(s State, o Outcome) Step {
+	next := p.next(s, o)
+	next.RetryAfter = o.RetryAfter
+	if next.Pause == RetryPause && o.Refused && o.RetryAfter > 0 {
+		next.Pause = AskedPause
+	}
+	return next
+}
+
+// Again reports whether a request that has failed is made again as it was, and not in another
+// way.
+func (s Step) Again() bool {
+	switch start, _ := s.State.(Start); s.Pause {
+	case RetryPause, AskedPause:
+		return true
+	case ListPause:
+		return start.Expiries == 0 || start.Expiries > wholeExpiries
+	default:
+		return false
+	}
+}
+
+func (p Policy) next(s State, o Outcome) Step {
 	switch s := s.(type) {
 	case Start:
 		if p.Streams(s) {
@@ -119,7 +196,15 @@ func (p Policy) Next(s State, o Outcome) Step {
 	case Listing:
 		return p.nextListing(s, o)
 	case Watching:
+		steady := o.Lasted >= Steady
+		s.Fresh = s.Fresh && !steady
 		next := p.nextWatching(s, o)
+		switch {
+		case steady:
+			next.Progress = WatchProgress
+		case o.Moved && o.Lasted >= moment:
+			next.Progress = RequestProgress
+		}
 		// Between two watches the server may have been down, and restored, unseen.
 		if watching, ok := next.State.(Watching); ok && (o.Doubtful || next.Pause != NoPause) {
 			watching.Unsure = true
@@ -139,14 +224,14 @@ func (p Policy) nextStreaming(s Start, o Outcome) Step {
 	again := s
 	switch o.Kind {
 	case PageRead:
-		return Step{State: Watching{ResourceVersion: o.ResourceVersion, Quiet: true}, Effect: CompleteGeneration}
+		return completed(o)
 	case EndedEarly:
 		again.EarlyEnds++
 		if again.EarlyEnds < maxEarlyEnds {
 			// What it has shown may be newer than what is known.
 			again.Known = o.ResourceVersion
 			again.Consistent = again.Known == "" && o.Shown
-			return Step{State: again, Effect: AbandonGeneration, Pause: BackoffPause}
+			return Step{State: again, Effect: AbandonGeneration, Pause: RetryPause}
 		}
 		again.Consistent = true
 		fallthrough
@@ -154,91 +239,154 @@ func (p Policy) nextStreaming(s Start, o Outcome) Step {
 		again.EarlyEnds, again.Lists = 0, true
 		return Step{State: again, Effect: AbandonGeneration, Fallback: true}
 	case TooLarge, Expired:
-		again.Consistent = true
-		return Step{State: again, Effect: AbandonGeneration, Pause: pauseIf(s.Consistent)}
+		return consistently(again)
 	default:
-		return Step{State: s, Effect: AbandonGeneration, Pause: BackoffPause}
+		return Step{State: s, Effect: AbandonGeneration, Pause: RetryPause}
 	}
 }
 
 func (p Policy) nextListing(s Listing, o Outcome) Step {
 	switch o.Kind {
 	case PageRead:
-		if o.Continue != "" {
-			return Step{State: Listing{Start: s.Start, Continue: o.Continue}}
+		if o.Continue == "" {
+			return completed(o)
 		}
-		return Step{State: Watching{ResourceVersion: o.ResourceVersion, Quiet: true}, Effect: CompleteGeneration}
-	case Expired:
-		// The first time a page goes too late, the rest may well be in time when
-		// read again; the second time, paging is too slow for this server.
-		again := s.Start
-		again.Consistent, again.Expiries = true, s.Start.Expiries+1
-		return Step{State: again, Effect: AbandonGeneration, Pause: pauseIf(again.Expiries > 2)}
-	case TooLarge:
-		again := s.Start
-		again.Consistent = true
-		return Step{State: again, Effect: AbandonGeneration, Pause: pauseIf(s.Start.Consistent)}
+		next := Step{State: s.turned(o.Continue), Progress: RequestProgress}
+		if !o.Shown {
+			// A server can go on like this for ever.
+			next.Pause = RetryPause
+		}
+		return next
+	case Circular:
+		return s.expired(ListPause)
+	case Expired, TooLarge:
+		return s.refused(o)
 	case BadRequest:
-		// A token that is refused once is refused for ever.
-		return Step{State: s.Start, Effect: AbandonGeneration, Pause: BackoffPause}
-	default:
 		if s.Continue == "" {
-			// The first page may have been cut after some of its items. Asked for again,
-			// it shows a newer state, in which they may be gone; and it must not show an
-			// older one, though what it has shown may be newer than what is known.
-			again := s.Start
-			again.Consistent = again.Consistent || o.Shown
-			return Step{State: again, Effect: AbandonGeneration, Pause: BackoffPause}
+			return Step{State: s.Start, Effect: AbandonGeneration, Pause: RetryPause}
 		}
-		// The other pages show the state of the first, however often they are read.
-		return Step{State: s, Pause: BackoffPause}
+		again := s.Start
+		again.Expiries++ // a token that is refused once is refused for ever
+		return Step{State: again, Effect: AbandonGeneration, Pause: ListPause}
+	default:
+		return s.failed(o)
 	}
+}
+
+// completed ends a generation.
+func completed(o Outcome) Step {
+	next := Watching{ResourceVersion: o.ResourceVersion, Fresh: true}
+	return Step{State: next, Effect: CompleteGeneration, Progress: RequestProgress}
+}
+
+// consistently begins a generation again that the server has refused, and asks for its newest
+// state.
+func consistently(s Start) Step {
+	pause := NoPause
+	if s.Consistent {
+		pause = RetryPause
+	}
+	s.Consistent = true
+	return Step{State: s, Effect: AbandonGeneration, Pause: pause}
+}
+
+// turned is s with another page read.
+func (s Listing) turned(token string) Listing {
+	s.Continue, s.StuckSince = token, time.Time{}
+	if s.Pages++; s.Pages&(s.Pages-1) == 0 {
+		s.Mark = token
+	}
+	return s
+}
+
+// Circular reports whether the token of the next page is that of a page read before.
+func (s Listing) Circular(token string) bool {
+	return token == s.Continue || token == s.Mark
+}
+
+// refused begins the generation again, because the server does not have its version.
+func (s Listing) refused(o Outcome) Step {
+	switch {
+	case o.Kind == Expired && s.Continue != "" && s.Start.Expiries < wholeExpiries:
+		return s.expired(NoPause)
+	case s.Continue != "" && (o.Kind == Expired || s.Start.Consistent):
+		return s.expired(ListPause)
+	}
+	again := s.Start
+	if o.Kind == Expired {
+		again.Expiries++
+	}
+	return consistently(again)
+}
+
+// expired begins the generation again, because its token leads nowhere. The first time, the rest
+// may well be in time when read again; the second time, paging is too slow for this server.
+func (s Listing) expired(pause Pause) Step {
+	again := s.Start
+	again.Consistent = true
+	again.Expiries++
+	return Step{State: again, Effect: AbandonGeneration, Pause: pause}
+}
+
+// failed asks for the page again.
+func (s Listing) failed(o Outcome) Step {
+	if s.Continue == "" {
+		// The first page may have been cut after some of its items. Asked for again,
+		// it shows a newer state, in which they may be gone; and it must not show an
+		// older one, though what it has shown may be newer than what is known.
+		again := s.Start
+		again.Consistent = again.Consistent || o.Shown
+		return Step{State: again, Effect: AbandonGeneration, Pause: RetryPause}
+	}
+	if s.StuckSince.IsZero() {
+		s.StuckSince = o.At
+	}
+	if o.At.Sub(s.StuckSince) >= maxStuck {
+		return s.expired(ListPause)
+	}
+	// The other pages show the state of the first, however often they are read.
+	return Step{State: s, Pause: RetryPause}
 }
 
 func (p Policy) nextWatching(s Watching, o Outcome) Step {
+	ended := o.Kind == WatchEnded || o.Kind == Stalled
+	list := Step{State: Start{Known: s.ResourceVersion}, Pause: ListPause}
+	if !s.Fresh && (ended || o.Kind == Expired) {
+		list.Pause = NoPause
+	}
 	if s.ResourceVersion == "" || s.ResourceVersion == "0" {
 		// There is no place to go on from: another watch would not tell what was
 		// deleted meanwhile.
-		return Step{State: Start{}, Pause: pauseIf(o.Kind != WatchEnded && o.Kind != Stalled)}
+		list.State = Start{}
+		return list
 	}
-	switch o.Kind {
-	case WatchEnded, Stalled:
-		if s.Lost {
-			return Step{State: Start{Known: s.ResourceVersion}}
-		}
+	switch {
+	case o.Kind == Expired, ended && s.Lost:
+		return list
+	case ended && o.Lasted >= Steady:
 		return Step{State: s}
-	case Expired:
-		// A server whose own list is expired already at the first watch is not
-		// asked again at once.
-		return Step{State: Start{Known: s.ResourceVersion}, Pause: pauseIf(s.Quiet)}
-	case TooLarge, BadRequest:
-		return Step{State: Start{Known: s.ResourceVersion, Consistent: true}, Pause: BackoffPause}
-	case WatchBroken, WatchTooShort:
-		return p.strike(s, o)
+	case o.Kind == TooLarge, o.Kind == BadRequest:
+		list.State = Start{Known: s.ResourceVersion, Consistent: true}
+		return list
+	case o.Kind == WatchBroken, o.Kind == WatchTooShort:
+		return p.strike(s, o, list)
 	default:
-		return Step{State: s, Pause: BackoffPause}
+		return Step{State: s, Pause: RetryPause}
 	}
 }
 
-func (p Policy) strike(s Watching, o Outcome) Step {
+func (p Policy) strike(s Watching, o Outcome, list Step) Step {
 	if s.Strikes == 0 || o.At.Sub(s.StruckLast) > strikeReset {
 		s.Strikes, s.StruckAt = 0, o.At
 	}
 	s.Strikes++
 	s.StruckLast = o.At
 	if s.Strikes >= maxStrikes && !p.retryInternal(s, o) {
-		return Step{State: Start{Known: s.ResourceVersion}, Pause: BackoffPause}
+		return list
 	}
-	return Step{State: s, Pause: BackoffPause}
+	return Step{State: s, Pause: RetryPause}
 }
 
 func (p Policy) retryInternal(s Watching, o Outcome) bool {
 	return o.Internal && o.At.Sub(s.StruckAt) < p.InternalErrorRetry
-}
-
-func pauseIf(wait bool) Pause {
-	if wait {
-		return BackoffPause
-	}
-	return NoPause
 }

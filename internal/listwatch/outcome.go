@@ -20,9 +20,11 @@ const (
 	// PageRead is a page of a list that was read to its end, or the initial events
 	// of a watch-list that were.
 	PageRead
-	// Expired is a resource version or continue token that the server has
-	// forgotten (410).
+	// Expired is a resource version or continue token that the server has forgotten (410), or
+	// a version from which it cannot go on.
 	Expired
+	// Circular is a page whose continue token an earlier page had.
+	Circular
 	// TooLarge is a resource version that the server does not know yet.
 	TooLarge
 	// BadRequest is a request that the server will never serve (400, 422).
@@ -51,13 +53,21 @@ type Outcome struct {
 	// no order.
 	ResourceVersion string
 	Continue        string
-	// Shown tells that a request that failed had brought objects before it did.
+	// Shown tells that the request brought objects, also where it failed after that.
 	Shown bool
+	// Refused tells that the server answered with an error, so that there was no body to read,
+	// and RetryAfter for how long it asked to be left alone.
+	Refused    bool
+	RetryAfter time.Duration
 	// Internal tells that a WatchBroken was an internal error of the server (500).
 	Internal bool
+	// Lasted is how long the watch lasted, from its opening, and Moved tells that it told
+	// something.
+	Lasted time.Duration
+	Moved  bool
 	// Doubtful tells that the server may have been restored since the watch told its last.
 	Doubtful bool
-	// At is when the watch broke, for WatchBroken and WatchTooShort.
+	// At is when the request failed, or the watch broke.
 	At time.Time
 }
 
@@ -90,6 +100,10 @@ func ClassifyStream(err error, at time.Time) Outcome {
 	switch kind := Classify(err); {
 	case kind == Expired || kind == TooLarge:
 		return Outcome{Kind: kind}
+	case apierrors.IsStoreReadError(err):
+		// An object that the server cannot read was deleted. Its event is passed by: only a list
+		// shows that it is gone.
+		return Outcome{Kind: Expired}
 	case apierrors.IsTooManyRequests(err):
 		return Outcome{Kind: Failed}
 	default:

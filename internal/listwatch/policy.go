@@ -107,7 +107,7 @@ func (p Policy) limit(s Start, resourceVersion string) int64 {
 		size = DefaultPageSize
 	}
 	switch {
-	case p.Style == Full || s.Expiries >= 2:
+	case p.Style == Full || s.Expiries >= wholeExpiries:
 		return 0
 	case p.Style == CacheFirst && p.PageSize == 0 && !p.CachePaged && resourceVersion != "" && resourceVersion != "0":
 		// A server's cache is passed by when a list has both a limit and a version.
