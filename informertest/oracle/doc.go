@@ -33,7 +33,8 @@
 //
 // # What it can not see
 //
-// It does not know what an informer has asked for or been answered, but for Listed.
+// It does not know what an informer has asked for or been answered, but for Listed and
+// Requested.
 // Where that decides, it takes what is told to be right. It does not look into objects
 // beyond name, UID and version.
 package oracle

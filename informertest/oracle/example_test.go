@@ -183,4 +183,5 @@ func ExampleValidators() {
 	// equal
 	// stored
 	// persistent
+	// paced
 }

@@ -150,6 +150,9 @@ type Run struct {
 	Known map[string]string
 	// IgnoresSynced says that the informer was asked not to tell of what has not changed.
 	IgnoresSynced bool
+	// Followers is how many lists and watches of its own it may have at a time: one for each
+	// handler of a shared informer. Default: 1. That many times, Requests may be asked.
+	Followers int
 }
 
 // Started records that a run of the informer begins. It is called before the informer
@@ -257,6 +260,11 @@ func (o *Oracle) Stored(key, version string) {
 // Listed records that the informer asks for a list, or for a watch that begins with
 // one; not that it asks for a further page. Options.SeesLists says that this is called.
 func (o *Oracle) Listed() { o.recordAlive(listed{}) }
+
+// Requested records that the informer sends a request to the server, which is told in words for
+// whoever reads a Violation. The further pages of a list are left out, but where a page is asked
+// for again: how many there are is the server's to say.
+func (o *Oracle) Requested(what string) { o.recordAlive(request{strings.Clone(what)}) }
 
 // Synced records that HasSynced was seen to be true. Only the first time in a run is
 // of interest. For an informer that was synced in an earlier run of its own, HasSynced

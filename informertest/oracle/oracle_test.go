@@ -508,6 +508,18 @@ var cases = []struct {
 	right:  "update a A 2 : panic \n gave-up a",
 	wrong:  "gave-up a", // what panicked in another run counts for nothing
 	broken: "persistent", shown: "given up after 1 calls that panicked, of 2",
+}, {
+	name:   "asks without a pause",
+	both:   "start \n asked 120 \n wait 57s \n",
+	right:  "wait 1s \n asked 120 \n stop \n start known= \n asked 120",
+	wrong:  "asked 2",
+	broken: "paced", shown: "121 requests within 59s, and 120 may come in a minute",
+}, {
+	name:   "several handlers ask without a pause",
+	both:   "start followers=2 \n asked 240 \n ",
+	right:  "wait 1m \n asked 240",
+	wrong:  "asked 1",
+	broken: "paced", shown: "241 requests within 1s, and 240 may come in a minute",
 }}
 
 func TestValidators(t *testing.T) {

@@ -36,6 +36,7 @@ var blames = map[bug][]string{
 	scatters:     {"ordered"},
 	undercounts:  {"memory"},
 	overcounts:   {"memory"},
+	hammers:      {"paced"},
 }
 
 var errFull = errors.New("full")

@@ -14,7 +14,7 @@ import (
 type record struct {
 	at time.Duration // since the Oracle was made
 	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, asked,
-	// waiting, rest, surrender, look or shelved.
+	// waiting, rest, surrender, look, shelved or request.
 	what any
 }
 
@@ -37,6 +37,8 @@ type (
 	// look is at a kept object that has changed, shelved at what the store holds of a key.
 	look    struct{ wrong mistake }
 	shelved struct{ key, version string }
+	// request is one to the server, in words.
+	request struct{ what string }
 )
 
 // call is the beginning of a call of the handler, and answer its end.
@@ -150,6 +152,8 @@ func describe(what any, key string) string {
 			return "the store does not have " + w.key
 		}
 		return fmt.Sprintf("the store has %s in version %s", w.key, w.version)
+	case request:
+		return w.text()
 	}
 	return fmt.Sprintf("%T", what)
 }

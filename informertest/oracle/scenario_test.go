@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,11 +19,12 @@ import (
 //
 //	created|updated|deleted KEY UID VERSION     other VERSION
 //	restored VERSION KEY/UID/VERSION...
-//	start [resumed=VERSION] [known=KEY/VERSION,...] [ignores-synced]     stop     kill
+//	start [resumed=VERSION] [known=KEY/VERSION,...] [ignores-synced] [followers=N]     stop     kill
 //	add|update|delete|sync KEY UID VERSION [initial] [unknown] [& ANOTHER...] [: END]
 //	    END: nil, error, panic or exit; a name for what a line "end NAME [END]" ends later
 //	listed     synced     status VERSION     checkpoint VERSION
 //	queued BYTES LIMIT LARGEST     stored KEY [VERSION]     gave-up KEY     settled [KEY/VERSION...]
+//	asked N     wait DURATION
 type scenario struct {
 	t      *testing.T
 	oracle *oracle.Oracle
@@ -92,6 +94,14 @@ func (s *scenario) step(line string, f []string) {
 		})
 	case "stored":
 		o.Stored(f[1], strings.Join(f[2:], ""))
+	case "asked":
+		for n := range s.number(f[1]) {
+			o.Requested(fmt.Sprint("list ", n))
+		}
+	case "wait":
+		d, err := time.ParseDuration(f[1])
+		require.NoError(s.t, err)
+		s.now = s.now.Add(d)
 	case "gave-up":
 		o.GaveUp(f[1])
 	case "settled":
@@ -120,6 +130,8 @@ func runOf(fields []string) (r oracle.Run) {
 			r.Known = versionsOf(strings.Split(value, ","))
 		case "ignores-synced":
 			r.IgnoresSynced = true
+		case "followers":
+			r.Followers, _ = strconv.Atoi(value)
 		}
 	}
 	return r

@@ -125,6 +125,7 @@ const (
 	undercounts  bug = "does not count what the handler has"
 	overcounts   bug = "counts what it has told for ever"
 	scatters     bug = "tries a part of a batch that failed"
+	hammers      bug = "asks for a list again and again"
 )
 
 // toyInformer is an informer as small as can be. It does what a real one does, step by
@@ -263,6 +264,13 @@ func (i *toyInformer) read() {
 func (i *toyInformer) list() {
 	if i.listed {
 		i.oracle.Listed()
+	}
+	i.oracle.Requested("list")
+	if i.bug == hammers {
+		i.shown = true
+		for range oracle.Requests {
+			i.oracle.Requested("list")
+		}
 	}
 	i.initial = !i.synced && !i.resumed
 	i.troubled = i.troubled || i.server.epoch > 0

@@ -24,5 +24,6 @@ func Validators() []Validator {
 		equal(),
 		stored(),
 		persistent(),
+		paced(),
 	}
 }

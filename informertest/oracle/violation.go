@@ -49,11 +49,18 @@ func (h *History) violation(guarantee, key, reason string, from, to int) *Violat
 	for _, n := range shown {
 		v.History = append(v.History, h.records[n].line(key))
 	}
-	if left := len(v.History) - mostLines; left > 0 {
-		const first = mostLines / 3
-		v.History = slices.Concat(v.History[:first], []string{fmt.Sprintf("%12s %d more", "...", left)}, v.History[first+left:])
-	}
+	v.History = shorten(v.History)
 	return v
+}
+
+// shorten leaves out the middle of a history that is too long.
+func shorten(lines []string) []string {
+	left := len(lines) - mostLines
+	if left <= 0 {
+		return lines
+	}
+	const first = mostLines / 3
+	return slices.Concat(lines[:first], []string{fmt.Sprintf("%12s %d more", "...", left)}, lines[first+left:])
 }
 
 // frame is the records from one number to another that are of all keys, and the

@@ -119,6 +119,7 @@ type player struct {
 	result    *Result
 	counts    counts
 	kept      kept
+	asked     asked
 	// lost: something was passed over, or could not be read, since a list was asked for.
 	lost atomic.Bool
 
@@ -150,6 +151,7 @@ func (p *player) addKubeSystem() error {
 // inspect sees each request before the server does.
 func (p *player) inspect(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.asked.note(p.oracle, r)
 		if strings.HasSuffix(r.URL.Path, "/"+pods.Resource) {
 			p.noteList(r.URL.Query())
 			if p.dice.one(int(p.oblivion.Load())) {

@@ -32,6 +32,7 @@ func begin(p *process, subject *Subject) (*run, error) {
 			return nil, fmt.Errorf("what the informer goes on from: %w", err)
 		}
 	}
+	origin.Followers = subject.Followers
 	again := p.ran
 	p.ran = true
 	if !again && subject.HasSynced() {

@@ -55,6 +55,8 @@ type Subject struct {
 	Stored func() map[string]string
 	// Memory is how many bytes wait, and how many may. When Run has returned, none is to wait.
 	Memory func() (inUse, limit int64)
+	// Followers is how many lists and watches of its own it may have at a time; 0: one.
+	Followers int
 	// Waiting is how many keys wait for the handler, or are with it.
 	Waiting func() int
 	// Idle is what is wrong with what the informer says of itself while all is quiet. Complete says that nothing has been

@@ -3,13 +3,10 @@ package script_test
 import (
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -100,61 +97,13 @@ func wonted(t *testing.T, s *script.Script, said string) string {
 	return first
 }
 
-// patient is a transport that has an informer wait which asks without end while no time passes: in a bubble, none ever
-// would.
-type patient struct {
-	next http.RoundTripper
-
-	mu    sync.Mutex
-	since time.Time // of the second under way
-	asked int       // in it
-	spins bool      // it was too often: from then on, each request waits
-}
-
-// mostAsked is how many requests of an informer in a second are no endless loop.
-const mostAsked = 1000
-
-func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
-	if p.tooOften() {
-		select {
-		case <-time.After(time.Second):
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
-		}
-	}
-	return p.next.RoundTrip(r)
-}
-
-func (p *patient) tooOften() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if time.Since(p.since) >= time.Second {
-		p.since, p.asked = time.Now(), 0
-	}
-	p.asked++
-	p.spins = p.spins || p.asked > mostAsked
-	return p.spins // or it would go on like that in the next second
-}
-
 // verdict is what a scenario comes to, in a few words.
 func verdict(t *testing.T, s *script.Script, maker script.Maker) string {
-	var patients []*patient
-	result, err := play(t, s, func(setup script.Setup) (*script.Subject, error) {
-		p := &patient{}
-		patients = append(patients, p)
-		setup.Client.Wrap(func(next http.RoundTripper) http.RoundTripper {
-			p.next = next
-			return p
-		})
-		return maker(setup)
-	})
+	result, err := play(t, s, maker)
 	if err != nil {
 		return err.Error()
 	}
 	var broken []string
-	if slices.ContainsFunc(patients, func(p *patient) bool { return p.spins }) {
-		broken = append(broken, "asks without end")
-	}
 	for _, v := range result.Violations {
 		broken = append(broken, v.Guarantee)
 	}
