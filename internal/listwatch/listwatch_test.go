@@ -238,6 +238,7 @@ func TestRetryAfter(t *testing.T) {
 		4 * time.Second: fmt.Errorf("list: %w", apierrors.NewTooManyRequests("busy", 4)),
 		5 * time.Second: apierrors.NewServerTimeout(schema.GroupResource{}, "list", 5),
 		7 * time.Second: unavailable,
+		5 * time.Minute: apierrors.NewTooManyRequests("tomorrow", 86400),
 	} {
 		require.Equal(t, want, RetryAfter(err))
 	}

@@ -156,12 +156,16 @@ func messages(err error) string {
 	return text
 }
 
-// RetryAfter is how long the server wants to be left alone after err; zero if
-// it did not say, or said a time that is over.
+// maxRetryAfter bounds what a server may ask for: one wrong number must not silence an
+// informer for days.
+const maxRetryAfter = 5 * time.Minute
+
+// RetryAfter is how long to leave the server alone after err: as long as it asks for, and
+// maxRetryAfter at most; zero if it did not say, or said a time that is over.
 func RetryAfter(err error) time.Duration {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	if !ok {
 		return 0
 	}
-	return time.Duration(max(0, seconds)) * time.Second
+	return min(time.Duration(max(0, seconds))*time.Second, maxRetryAfter)
 }
