@@ -175,19 +175,37 @@ func (c *queueController) RunWithContext(ctx context.Context) {
 	}
 	into := sink(storeSink{store: c.config.Queue, streamed: c.config.StreamHandleForPaginatedList})
 	var goroutines sync.WaitGroup
+	defer goroutines.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // also where Process ends the goroutine
 	if c.retries != nil {
 		into = retriedSink{into, c.retries}
-		goroutines.Go(func() { c.retries.run(ctx) })
+		c.retry(ctx, &goroutines)
 	}
 	goroutines.Go(func() {
 		<-ctx.Done()
 		c.config.Queue.Close()
 	})
 	goroutines.Go(func() {
+		defer cancel()
 		c.reflector.run(ctx, progressSink{into, c.checkSynced}, &origin{known: c.reflector.LastSyncResourceVersion()})
 	})
 	c.popAll(ctx)
-	goroutines.Wait()
+}
+
+// retry tries again what Process has failed for, in a goroutine, and in another one if Process
+// ends that.
+func (c *queueController) retry(ctx context.Context, goroutines *sync.WaitGroup) {
+	goroutines.Go(func() {
+		returned := false
+		defer func() {
+			if !returned {
+				c.retry(ctx, goroutines)
+			}
+		}()
+		c.retries.run(ctx)
+		returned = true
+	})
 }
 
 // popAll processes what the queue pops until it is closed and empty.

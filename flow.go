@@ -57,30 +57,33 @@ func (f *flow) run(ctx context.Context) {
 		f.refuse(err)
 		return
 	}
+	// The reflector may end the goroutine, as a failed assertion of a test in an ErrorHandler does.
 	defer r.end()
+	defer r.wait()
+	defer r.stop()
 	r.start()
 	if f.ordinary {
 		r.deliverHere()
 		return
 	}
-	f.reflector.run(ctx, r.into, &r.from)
-	r.wait()
+	f.reflector.run(r.ctx, r.into, &r.from)
 }
 
 // deliverHere delivers, and has the reflector run beside it, which ends before a panic
 // of the consumer goes further.
 func (r *flowRun) deliverHere() {
-	ctx, cancel := context.WithCancel(r.ctx)
-	defer r.wait()
-	defer cancel()
-	r.helpers.Go(func() { r.reflector.run(ctx, r.into, &r.from) })
-	deliverAll(ctx, r.queue, r.delivery)
+	r.helpers.Go(func() {
+		defer r.stop()
+		r.reflector.run(r.ctx, r.into, &r.from)
+	})
+	deliverAll(r.ctx, r.queue, r.delivery)
 }
 
 // flowRun is a run of a flow that is under way.
 type flowRun struct {
 	*flow
 	ctx              context.Context
+	stop             context.CancelFunc
 	queue            *deltaqueue.Queue
 	into             sink
 	from             origin
@@ -102,7 +105,7 @@ func (r *flowRun) start() {
 	}
 	r.queue = r.newQueue(acknowledged, resume != "")
 	if r.checkpointer != nil {
-		r.helpers.Go(func() { r.checkpointer.run(r.ctx, r.queue) })
+		r.help(func() { r.checkpointer.run(r.ctx, r.queue) })
 	}
 	r.into = r.sink(r.queue)
 	r.from = origin{known: r.newestKnown(), resume: resume, resumed: r.follow, objects: r.knownObjects}
@@ -120,6 +123,20 @@ func (r *flowRun) knownObjects() []knownObject {
 	return r.storage.sample(r.queue.Holds)
 }
 
+// help runs f beside the reflector, and again if a callback in it has ended its goroutine.
+func (r *flowRun) help(f func()) {
+	r.helpers.Go(func() {
+		returned := false
+		defer func() {
+			if !returned && r.ctx.Err() == nil {
+				r.help(f)
+			}
+		}()
+		f()
+		returned = true
+	})
+}
+
 // hire starts a worker.
 func (r *flowRun) hire() {
 	r.workers.Go(func() { deliverAll(r.ctx, r.queue, r.delivery) })
@@ -133,6 +150,10 @@ func (r *flowRun) wait() {
 func (r *flowRun) end() {
 	defer r.ended()
 	if r.queue == nil { // it did not start
+		r.reflector.enter(PhaseStopped)
+		if r.checkpointer != nil {
+			r.checkpointer.release()
+		}
 		return
 	}
 	defer r.queue.Close()
@@ -189,7 +210,9 @@ func (f *flow) begin(ctx context.Context) (*flowRun, error) {
 	if f.intake.extra == nil && (f.lends || f.intake.form.decode != nil) {
 		f.intake.pool = &rawObjects
 	}
-	return &flowRun{flow: f, ctx: ctx}, nil
+	r := &flowRun{flow: f}
+	r.ctx, r.stop = context.WithCancel(ctx)
+	return r, nil
 }
 
 // refuse reports why a run did not begin. The status stays that of the run under way, if there

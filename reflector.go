@@ -290,6 +290,7 @@ type origin struct {
 }
 
 func (r *Reflector) run(ctx context.Context, into sink, from *origin) {
+	defer r.enter(PhaseStopped)
 	s := r.newSession(into)
 	defer s.close()
 	s.begin(from)
@@ -298,7 +299,6 @@ func (r *Reflector) run(ctx context.Context, into sink, from *origin) {
 			s.reportAndGoOn(ctx, err)
 		}
 	}
-	r.enter(PhaseStopped)
 }
 
 // fail notes and reports a failure.

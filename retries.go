@@ -117,14 +117,22 @@ func (r *retries) run(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		r.turn <- struct{}{}
-		err = r.call(ctx, poppedAgain(e), e.Initial)
+		r.again(ctx, e)
+	}
+}
+
+// again tries again to process an entry. It drops the entry if Process ends the goroutine.
+func (r *retries) again(ctx context.Context, e *deltaqueue.Entry) {
+	r.turn <- struct{}{}
+	giveBack := r.failed.Drop
+	defer func() {
 		<-r.turn
-		if err != nil {
-			r.failed.Retry(e, retryDelay(e.Attempts+1))
-		} else {
-			r.failed.Done(e)
-		}
+		giveBack(e)
+	}()
+	if r.call(ctx, poppedAgain(e), e.Initial) != nil {
+		giveBack = func(e *deltaqueue.Entry) { r.failed.Retry(e, retryDelay(e.Attempts+1)) }
+	} else {
+		giveBack = r.failed.Done
 	}
 }
 

@@ -247,15 +247,20 @@ func (s *SharedResourceVersionInformer) startLocked(h *HandlerRegistration) {
 	ctx, stop := context.WithCancel(s.ctx)
 	h.stop = stop
 	s.goroutines.Go(func() {
+		defer s.stopped(h) // also where a callback ends the goroutine
+		defer stop()
 		h.informer.RunWithContext(ctx)
-		stop()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		h.stop = nil
-		if h.removed {
-			close(h.ended)
-		}
 	})
+}
+
+// stopped notes that a handler is not called any more.
+func (s *SharedResourceVersionInformer) stopped(h *HandlerRegistration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.stop = nil
+	if h.removed {
+		close(h.ended)
+	}
 }
 
 // awaitSynced notes that all of first have synced, or were removed.
