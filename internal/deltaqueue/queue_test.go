@@ -594,3 +594,33 @@ func TestBudgetOfAPutThatWaited(t *testing.T) {
 		require.Zero(t, shared.InUse())
 	})
 }
+
+// A sweep that its context ends goes no further, and says so, however many keys there are.
+func TestSweepEndsWithItsContext(t *testing.T) {
+	q, known := newQueue(deltaqueue.Options{Limit: 10})
+	for n := range 5000 { // more than are looked at under one lock
+		known.Set(strconv.Itoa(n), version("1"), 0)
+	}
+	q.BeginGeneration()
+	deletions := 0
+	err := q.Sweep(ended(), func(string, keytable.Version) { deletions++ })
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 11, deletions)
+}
+
+// The entry of a deletion that a sweep found has the version that was known, and that of
+// an object without a version has none.
+func TestVersionOfAnEntry(t *testing.T) {
+	q, known := newQueue(deltaqueue.Options{})
+	known.Set("gone", version("1"), 0)
+	q.BeginGeneration()
+	require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
+	q.EndGeneration()
+	require.Equal(t, version("1"), take(t, q).Version)
+
+	put(t, q, delta(cache.Added, "a", "2"))
+	unversioned := delta(cache.Updated, "a", "")
+	unversioned.Version = keytable.Version{}
+	put(t, q, unversioned)
+	require.Zero(t, take(t, q).Version)
+}
