@@ -321,3 +321,21 @@ func (f *full) Write(b []byte) (int, error) {
 	}
 	return n, nil
 }
+
+// failingOnce fails when it is read for the first time, and then ends.
+type failingOnce struct{ err error }
+
+func (f *failingOnce) Read([]byte) (int, error) {
+	err := f.err
+	f.err = io.EOF
+	return 0, err
+}
+
+// A reader that fails, wherever in a checkpoint, fails it, also if it could go on.
+func TestReaderThatFailsOnce(t *testing.T) {
+	content, boom := write(t, exampleMetadata, exampleEntries...), errors.New("boom")
+	for at := range content {
+		_, err := read(checkpoint.NewReader(io.MultiReader(bytes.NewReader(content[:at]), &failingOnce{boom}, bytes.NewReader(content[at:]))))
+		require.ErrorIs(t, err, boom, "at byte %d", at)
+	}
+}

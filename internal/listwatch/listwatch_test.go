@@ -245,6 +245,21 @@ func TestRetryAfter(t *testing.T) {
 	require.Zero(t, RetryAfter(nil))
 }
 
+// What a generation knows of its server stays when it begins again after a failure.
+func TestFailedGenerationBeginsAsBefore(t *testing.T) {
+	for name, start := range map[string]Start{
+		"plain":              {Known: "5"},
+		"consistent":         {Known: "5", Consistent: true},
+		"token expired once": {Known: "5", Consistent: true, Expiries: 1},
+		"listed":             {Known: "5", Lists: true},
+	} {
+		for _, policy := range []Policy{{}, {WatchList: true}} {
+			want := Step{State: start, Effect: AbandonGeneration, Pause: RetryPause}
+			require.Equal(t, want, policy.Next(start, Outcome{Kind: Failed}), "%s, %+v", name, policy)
+		}
+	}
+}
+
 // Where there is something to take back, the newest state of all is listed.
 func TestStreams(t *testing.T) {
 	policy := Policy{WatchList: true}
