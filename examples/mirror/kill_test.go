@@ -31,11 +31,10 @@ type process struct {
 	out     *output
 }
 
-// crashes is a test that kills the mirror: a binary, a database, and the clusters that it mirrors.
+// crashes is a test that kills the mirror: a database, and the clusters that it mirrors.
 type crashes struct {
 	*testing.T
 	*rand.Rand
-	binary     string
 	path       string // of the database
 	kubeconfig string
 	clusters   []*demoCluster
@@ -100,8 +99,7 @@ var settledLine = regexp.MustCompile(`: (synced|resumed) in `)
 
 func newCrashes(t *testing.T, random *rand.Rand) *crashes {
 	c := &crashes{T: t, Rand: random}
-	dir := t.TempDir()
-	c.path, c.binary = filepath.Join(dir, "mirror.db"), buildMirror(t)
+	c.path = filepath.Join(t.TempDir(), "mirror.db")
 	var endpoints []endpoint
 	for _, name := range []string{"east", "west"} {
 		cluster := newTestCluster(t, name, 150, informertest.Options{})
@@ -117,19 +115,12 @@ func newCrashes(t *testing.T, random *rand.Rand) *crashes {
 	return c
 }
 
-func buildMirror(t *testing.T) (binary string) {
-	binary = filepath.Join(t.TempDir(), "mirror")
-	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput()
-	require.NoError(t, err, string(built))
-	return binary
-}
-
 func (c *crashes) start() {
 	for _, cluster := range c.clusters {
 		cluster.server.ResetRequests()
 	}
 	p := &process{out: newOutput()}
-	p.command = exec.Command(c.binary, "--kubeconfig", c.kubeconfig, "--context=east", "--context=west", "--db", c.path)
+	p.command = mirrorCommand("--kubeconfig", c.kubeconfig, "--context=east", "--context=west", "--db", c.path)
 	p.command.Stdout, p.command.Stderr = p.out.screen.out, p.out.screen.errs
 	require.NoError(c, p.command.Start())
 	c.running = p

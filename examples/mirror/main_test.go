@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,7 +16,22 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// asMirror in the environment makes the test binary the mirror itself: it need not be built again.
+const asMirror = "TEST_BINARY_IS_MIRROR"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asMirror) != "" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// mirrorCommand returns a command that runs the mirror in a process of its own.
+func mirrorCommand(arguments ...string) *exec.Cmd {
+	command := exec.Command(os.Args[0], arguments...)
+	command.Env = append(os.Environ(), asMirror+"=yes")
+	return command
+}
 
 // The demo, as a newcomer runs it: it ends by itself, and its database equals the servers.
 func TestDemoOnce(t *testing.T) {
@@ -42,11 +58,15 @@ func TestDemoRemovesItsDatabase(t *testing.T) {
 func TestDemoRemovesItsDatabaseAtHangup(t *testing.T) {
 	dir := t.TempDir()
 	p := &process{out: newOutput()}
-	p.command = exec.Command(buildMirror(t), "--demo", "--demo-objects=30")
-	p.command.Env = append(os.Environ(), "TMPDIR="+dir)
+	p.command = mirrorCommand("--demo", "--demo-objects=30")
+	p.command.Env = append(p.command.Env, "TMPDIR="+dir)
 	p.command.Stdout, p.command.Stderr = p.out.screen.out, p.out.screen.errs
 	running := make(chan struct{})
 	p.out.when(allSynced, func() { close(running) })
+	// A signal that nohup has this process ignore would be ignored by the mirror as well.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	require.NoError(t, p.command.Start())
 	<-running
 	require.NoError(t, p.command.Process.Signal(syscall.SIGHUP))
