@@ -17,8 +17,11 @@ import (
 // A list under way, which is a page of one or the initial events of a watch-list, takes
 // 256 KiB, or a 64th of the budget where that is less, for its buffers; all together
 // take up to a quarter, whatever objects take. So the default budget of 16 MiB has 16
-// lists under way at a time, of however many informers that start at once: what a server
-// sends before it is read, up to 4 MiB with HTTP/2, counts for no more. The others
+// lists under way at a time, of however many informers that start at once. What a server
+// sends before it is read counts for no more. With HTTP/2 that is less than 256 KiB, except
+// for a list whose handler keeps up, which needs more over a long link: up to 4 MiB, as with
+// client-go. A list that is left unread for two seconds is dropped, and asked for again with
+// the smaller window. The others
 // wait, and are asked for in turn, server by server: each has the same share of the
 // time, however many informers it has and however large their sets are. A list for which
 // nothing comes lets others go before it, after 50 ms if its server has not answered yet:

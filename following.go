@@ -219,6 +219,9 @@ func (f *following) ask(ctx context.Context) (answer, error) {
 // ended tells what the end of a watch means, and what to report.
 func (f *following) ended(err error) (listwatch.Outcome, error) {
 	outcome := listwatch.Outcome{Kind: listwatch.WatchEnded}
+	if errors.Is(err, errUnread) {
+		return outcome, nil
+	}
 	if err == io.EOF {
 		err = nil
 	} else {

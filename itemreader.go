@@ -26,7 +26,7 @@ func (lw resourceListerWatcher) Items(example runtime.Object, protobuf bool) ite
 	f := formOf(example, protobuf, nil)
 	f.protobuf = f.protobuf && protobuf
 	return itemReader{
-		session: &session{Reflector: NewNamedReflector("items", lw, example, nil, 0), wire: lw, form: f},
+		session: &session{Reflector: NewNamedReflector("items", lw, example, nil, 0), wire: lw, form: f, prompt: true},
 		goType:  reflect.TypeOf(example),
 	}
 }

@@ -24,7 +24,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/informertest"
@@ -146,8 +145,8 @@ func (y *yard) close() {
 }
 
 func (y *yard) closeIdle() {
-	utilnet.CloseIdleConnectionsFor(y.factory.httpClient.Transport)
-	utilnet.CloseIdleConnectionsFor(y.nowhere.httpClient.Transport)
+	y.factory.httpClient.CloseIdleConnections()
+	y.nowhere.httpClient.CloseIdleConnections()
 }
 
 // fateful has the requests in a namespace meet the fate of its name.

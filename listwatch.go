@@ -44,7 +44,9 @@ type DynamicListerWatcherFactory interface {
 
 // NewDynamicListerWatcherFactory returns a factory for the server of config,
 // which is copied. Its ListerWatchers share their connections, and each has the
-// QPS of config for itself, unless config brings a RateLimiter.
+// QPS of config for itself, unless config brings a RateLimiter. With HTTP/2 there are two:
+// lists come through one, and watches through another, which holds little for a watch whose
+// handler is blocked. A Transport of config is used as it is.
 //
 // Informers read its lists and watches off the wire, object by object, in the form
 // that their ExampleObject asks for, and wait for their handlers meanwhile: a
@@ -59,11 +61,10 @@ type DynamicListerWatcherFactory interface {
 func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFactory, error) {
 	asked := config.ContentType + "," + config.AcceptContentTypes
 	config = dynamic.ConfigFor(config) // a copy
-	httpClient, err := rest.HTTPClientFor(config)
+	httpClient, err := clientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("client for dynamic listing and watching: %w", err)
 	}
-	httpClient = telling(httpClient)
 	client, err := restClient(config, httpClient, statusCodecs())
 	if err != nil {
 		return nil, fmt.Errorf("client for dynamic listing and watching: %w", err)
@@ -157,7 +158,9 @@ func (lw resourceListerWatcher) Watch(opts metav1.ListOptions) (watch.Interface,
 }
 
 func (lw resourceListerWatcher) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-	list, err := lw.dynamic().List(ctx, tweak(opts, lw.tweaks...))
+	// It is read at once, whatever becomes of it.
+	head := &heading{sent: func() {}, answered: func() {}, mayWiden: true}
+	list, err := lw.dynamic().List(withHeading(ctx, head), tweak(opts, lw.tweaks...))
 	if err != nil {
 		return nil, answerError(err) // not a typed nil
 	}

@@ -31,6 +31,10 @@ type session struct {
 	partial bool
 	// under is the list request under way, nil between two, and without a budget.
 	under *budget.List
+	// slow tells that an answer of the generation under way was left unread for too long.
+	slow bool
+	// prompt tells that what is read is taken at once, so that no answer is left unread.
+	prompt bool
 	// lists are the readers of list bodies, by format. They keep their buffers from
 	// page to page, and are dropped at the end of a generation, for a watch may last.
 	lists [wire.Formats]wire.ListReader
@@ -197,6 +201,14 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 		return listwatch.Outcome{Kind: listwatch.Failed}, err
 	}
 	defer s.endList()
+	outcome, err := s.request(ctx, state)
+	if errors.Is(err, errUnread) {
+		s.slow, err = true, nil
+	}
+	return outcome, err
+}
+
+func (s *session) request(ctx context.Context, state listwatch.State) (listwatch.Outcome, error) {
 	if s.policy.Streams(state) {
 		return s.watchList(ctx, state.(listwatch.Start))
 	}
@@ -275,7 +287,7 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 		s.reached(before)
 		return err
 	}
-	s.floor = ""
+	s.floor, s.slow = "", false
 	if s.shared != nil {
 		s.compareToShown(resourceVersion)
 	}

@@ -43,6 +43,7 @@ type stream struct {
 	// list is the list under way that the body is of; nil for a watch, and when it has become
 	// one.
 	list   *budget.List
+	window wideWindow
 	timer  *time.Timer
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -59,7 +60,7 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(patience, b.giveUp)
 	b.timer.Stop()
-	head := &heading{sent: b.waits, answered: b.waited}
+	head := &heading{sent: b.waits, answered: b.waited, mayWiden: s.mayWiden(opts)}
 	var body io.ReadCloser
 	err := errRequestEnded
 	// A request takes a deep stack, and a stack does not shrink below four times what
@@ -78,6 +79,9 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	}
 	s.contact()
 	b.ReadCloser = body
+	if head.wide && !s.prompt {
+		b.window.open(b.drop)
+	}
 	if b.format, err = wire.FormatOf(head.contentType); err != nil {
 		defer b.close()
 		return nil, b.unknown(head.contentType, opts.Watch)
@@ -98,13 +102,20 @@ func (b *stream) giveUp() { b.cancel(&StallError{Silence: time.Duration(b.patien
 // reason is why reading failed: that it was given up, if so.
 func (b *stream) reason(err error) error {
 	var stalled *StallError
-	if errors.As(context.Cause(b.ctx), &stalled) {
-		return stalled
+	if cause := context.Cause(b.ctx); cause == errUnread || errors.As(cause, &stalled) {
+		return cause
 	}
 	return err
 }
 
+// drop gives up what nobody reads. Only a closed body frees what the connection holds of it.
+func (b *stream) drop() {
+	b.cancel(errUnread)
+	b.ReadCloser.Close()
+}
+
 func (b *stream) Read(p []byte) (int, error) {
+	b.window.reading()
 	if b.list.Over() {
 		b.list = nil
 	}
@@ -115,8 +126,10 @@ func (b *stream) Read(p []byte) (int, error) {
 	if n > 0 {
 		b.arrived()
 	}
-	if err := b.list.GoesOn(b.ctx); err != nil {
-		return n, err
+	over := b.list.GoesOn(b.ctx)
+	b.window.read()
+	if over != nil {
+		return n, over
 	}
 	if err != nil && err != io.EOF {
 		err = b.reason(err)
@@ -126,6 +139,7 @@ func (b *stream) Read(p []byte) (int, error) {
 
 func (b *stream) close() {
 	b.waited()
+	b.window.close()
 	b.ReadCloser.Close()
 	b.cancel(nil)
 }
