@@ -103,6 +103,7 @@ func (d batchDelivery) most() int { return d.maxBatch }
 func (d batchDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
 	batch := d.batchOf(entries)
 	if len(batch.events) > 0 {
+		d.announce(ctx, queue, entries)
 		if err := d.tell(ctx, batch); err != nil {
 			d.failed(ctx, queue, batch.sent, err)
 		} else {

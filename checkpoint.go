@@ -25,9 +25,10 @@ var ErrCheckpointInUse = errors.New("checkpoint in use")
 // server has accepted that version. Where the server does not have it any more (410),
 // or not yet (it was restored from a backup), or where an object could not be read, the
 // informer lists, and tells what differs, deletions included. So it does after a crash
-// where versions are no numbers: nobody could know then what it was told already. One thing is lost then,
-// and only after a crash: the deletion of an object of which the handler was first told
-// after the checkpoint was saved.
+// where versions are no numbers: nobody could know then what it was told already.
+// Where the store is a CheckpointAppender, as a FileCheckpoint is, no crash of the process loses
+// a deletion. Into another store, a crash loses one: that of an object of which the handler was
+// first told after the checkpoint was saved, if it is gone when the informer has to list.
 //
 // A checkpoint belongs to what the handler keeps: who restores or drops the one does so
 // with the other. A handler that keeps resource versions with its data can be protected
@@ -74,6 +75,27 @@ type CheckpointStore interface {
 	// Write runs in the goroutine of Save, and takes its time: pieces of 64 KiB are
 	// usual, and may come slowly.
 	Save(ctx context.Context, write func(io.Writer) error) error
+}
+
+// CheckpointAppender is a CheckpointStore that also takes what changes between two Saves, in
+// small pieces. An informer writes a journal with it: what is about to be delivered before the
+// handler is called, and what was acknowledged. So a process that is killed at any moment leaves
+// all that its handler may know, and the deletion of an object is delivered later even if its
+// addition was delivered the moment before. A save is then a few bytes, and the whole checkpoint
+// is saved only when the journal has become as large as that, or 256 KiB.
+type CheckpointAppender interface {
+	// Append keeps b behind what is kept, so that Load returns it too. Once it has returned
+	// nil, b survives the end of the process, however it ends. It may be called while Save
+	// runs, also by write itself: then b is behind what was kept before, and behind what Save
+	// keeps. Save replaces what was appended before it was called.
+	//
+	// After an error, a part of b may be kept. The informer then appends nothing more before
+	// the next Save has returned nil, nor does it before the first.
+	//
+	// The informer calls it before it calls a handler, and so waits for it.
+	Append(ctx context.Context, b []byte) error
+	// Sync returns when what was appended survives a crash of the machine too.
+	Sync(ctx context.Context) error
 }
 
 // CheckpointLocker is a CheckpointStore that only one may use at a time. An

@@ -22,7 +22,8 @@ import (
 // to before it is renamed.
 //
 // It is safe for concurrent use: Saves take turns, and a Load returns one checkpoint
-// or the next, never a mixture. It is a CheckpointLocker, and an informer locks it
+// or the next, never a mixture. It is a CheckpointAppender: an Append is a write to the end of
+// the file, and Sync an fsync. It is a CheckpointLocker, and an informer locks it
 // during Run; other stores of the same file, in this process and in others, then get
 // ErrCheckpointInUse from Lock and Save. A Save while nobody has locked the store
 // locks it for as long as it takes. The lock is one of the operating system, which
@@ -44,12 +45,13 @@ import (
 // of Save comes after the new checkpoint is in place, that of the step "sync of the
 // directory": it is then not certain which of the two a crash of the machine leaves.
 func FileCheckpoint(path string) CheckpointStore {
-	return &fileCheckpoint{path: path, turn: make(chan struct{}, 1)}
+	return &fileCheckpoint{path: path, turn: make(chan struct{}, 1), tail: checkpointTail{turn: make(chan struct{}, 1)}}
 }
 
 var (
-	_ CheckpointStore  = (*fileCheckpoint)(nil)
-	_ CheckpointLocker = (*fileCheckpoint)(nil)
+	_ CheckpointStore    = (*fileCheckpoint)(nil)
+	_ CheckpointLocker   = (*fileCheckpoint)(nil)
+	_ CheckpointAppender = (*fileCheckpoint)(nil)
 )
 
 // String returns the path, by which Status names the checkpoint.
@@ -57,7 +59,8 @@ func (f *fileCheckpoint) String() string { return f.path }
 
 type fileCheckpoint struct {
 	path string
-	turn chan struct{} // holds a value while a Save is under way
+	turn chan struct{} // holds a value while a Save or a Sync is under way
+	tail checkpointTail
 
 	mu sync.Mutex
 	// locked says that there is a Lock whose unlock was not called yet.
@@ -131,6 +134,9 @@ func (c *fileCheckpoint) Save(ctx context.Context, write func(io.Writer) error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, c.release()) }()
+	if err := c.tail.beginSave(ctx); err != nil {
+		return c.failed("wait for an Append", err)
+	}
 	return c.replace(ctx, write)
 }
 
@@ -158,8 +164,8 @@ func (c *fileCheckpoint) replace(ctx context.Context, write func(io.Writer) erro
 	if err := c.fill(ctx, f, old, write); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), c.target); err != nil {
-		return c.failed("rename", err)
+	if err := c.swap(ctx, f); err != nil {
+		return err
 	}
 	renamed = true
 	if err := syncDirectory(orHere(directory)); err != nil {
@@ -168,7 +174,27 @@ func (c *fileCheckpoint) replace(ctx context.Context, write func(io.Writer) erro
 	return nil
 }
 
-// fill writes f and closes it. Once it returns nil, all of it is on the disk.
+// swap renames f to the name of the checkpoint, and before that adds what was appended to the
+// old one meanwhile.
+func (c *fileCheckpoint) swap(ctx context.Context, f *os.File) error {
+	if err := c.tail.take(ctx); err != nil {
+		return c.failed("wait for an Append", err)
+	}
+	defer c.tail.give()
+	if _, err := c.tail.carry(f); err != nil {
+		return c.failed("carry the journal over", err)
+	}
+	if err := errors.Join(f.Close(), c.tail.close()); err != nil {
+		return c.failed("close", err)
+	}
+	if err := os.Rename(f.Name(), c.target); err != nil {
+		return c.failed("rename", err)
+	}
+	return nil
+}
+
+// fill writes f. Once it returns nil, all of it is on the disk, and what was appended to the old
+// file by then.
 func (c *fileCheckpoint) fill(ctx context.Context, f *os.File, old fs.FileInfo, write func(io.Writer) error) error {
 	if old != nil {
 		if err := f.Chmod(old.Mode().Perm()); err != nil {
@@ -183,11 +209,16 @@ func (c *fileCheckpoint) fill(ctx context.Context, f *os.File, old fs.FileInfo, 
 	if err != nil {
 		return c.failed("write", err)
 	}
-	if err := f.Sync(); err != nil {
+	if err := c.tail.take(ctx); err != nil {
 		return c.failed("sync", err)
 	}
-	if err := f.Close(); err != nil {
-		return c.failed("close", err)
+	_, err = c.tail.carry(f)
+	c.tail.give()
+	if err != nil {
+		return c.failed("carry the journal over", err)
+	}
+	if err := f.Sync(); err != nil {
+		return c.failed("sync", err)
 	}
 	if err := ctx.Err(); err != nil { // the sync may have taken long
 		return c.failed("sync", err)
@@ -260,7 +291,8 @@ func (c *fileCheckpoint) releaseLocked() error {
 	if c.users--; c.users > 0 {
 		return nil
 	}
-	if err := c.file.Unlock(); err != nil {
+	// No Append is under way: it would be a user.
+	if err := errors.Join(c.tail.close(), c.file.Unlock()); err != nil {
 		return c.failed("unlock", err)
 	}
 	return nil

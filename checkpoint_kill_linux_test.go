@@ -19,12 +19,22 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-const serverVariable = "INFORMER_TEST_SERVER"
+const (
+	serverVariable   = "INFORMER_TEST_SERVER"
+	intervalVariable = "INFORMER_TEST_INTERVAL"
+)
 
 // A process that follows a server with a FileCheckpoint is killed (SIGKILL) at any
 // moment, again and again. What it has written down of all that it was told is in the end
-// what the server has, and nothing was listed twice.
+// what the server has, and nothing was listed twice; where the server forgets what happened
+// while no process runs, a list tells what is gone.
 func TestAProcessWithACheckpointIsKilled(t *testing.T) {
+	for name, forgets := range map[string]bool{"remembered": false, "forgotten": true} {
+		t.Run(name, func(t *testing.T) { testKilledProcess(t, forgets) })
+	}
+}
+
+func testKilledProcess(t *testing.T, forgets bool) {
 	w := &world{t: t, Server: informertest.NewServer(informertest.Options{})}
 	defer w.Close()
 	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
@@ -33,6 +43,9 @@ func TestAProcessWithACheckpointIsKilled(t *testing.T) {
 		f.touch()
 	}
 	t.Setenv(serverVariable, w.URL())
+	if forgets { // the journal has what no save has
+		t.Setenv(intervalVariable, "1h")
+	}
 	path := filepath.Join(t.TempDir(), "pods")
 	saved := func() bool { // and not only a part of the list
 		content, err := os.ReadFile(path)
@@ -46,7 +59,7 @@ func TestAProcessWithACheckpointIsKilled(t *testing.T) {
 
 	p := startProcess(t, "follows", path)
 	require.Eventually(t, saved, 20*time.Second, time.Millisecond)
-	for range 10 {
+	for n := range 10 {
 		killer := time.AfterFunc(time.Duration(f.n(int(200*time.Millisecond))), p.kill)
 		for range 10 {
 			f.touch()
@@ -54,8 +67,15 @@ func TestAProcessWithACheckpointIsKilled(t *testing.T) {
 		}
 		p.wait()
 		killer.Stop()
+		if forgets {
+			p = showGhost(t, w, path, fmt.Sprintf("ghost/%d", n))
+		}
 		for range f.n(10) {
 			f.touch()
+		}
+		if forgets {
+			f.touch() // so that no checkpoint is of after that
+			w.Compact()
 		}
 		p = startProcess(t, "follows", path)
 		if f.one(2) { // else it is killed while it begins
@@ -63,9 +83,23 @@ func TestAProcessWithACheckpointIsKilled(t *testing.T) {
 		}
 	}
 	require.Eventually(t, same, 20*time.Second, 10*time.Millisecond, "%v", foldJournal(t, path))
-	require.Len(t, w.lists(), 1, "asked %v", w.verbs())
+	if !forgets {
+		require.Len(t, w.lists(), 1, "asked %v", w.verbs())
+	}
 	p.kill()
 	p.wait()
+}
+
+// showGhost has a process be told of an object, kills it at once, and deletes the object.
+func showGhost(t *testing.T, w *world, path, key string) *process {
+	p := startProcess(t, "follows", path)
+	w.create(key)
+	told := func() bool { return foldJournal(t, path)[key] != "" }
+	require.Eventually(t, told, 20*time.Second, time.Millisecond)
+	p.kill()
+	p.wait()
+	w.remove(key)
+	return p
 }
 
 // foldJournal is what the handler has made of what it was told.
@@ -99,6 +133,12 @@ var _ = role("follows", func(t require.TestingT, path string) {
 		require.NoError(t, err)
 		write(key(obj) + " " + accessor.GetResourceVersion())
 	}
+	interval, changes := 20*time.Millisecond, 3
+	if text := os.Getenv(intervalVariable); text != "" {
+		interval, err = time.ParseDuration(text)
+		require.NoError(t, err)
+		changes = 10_000
+	}
 	fmt.Println("follows")
 	informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 		ListerWatcher: factory.ForResource("", pods),
@@ -108,7 +148,7 @@ var _ = role("follows", func(t require.TestingT, path string) {
 		Workers:            3,
 		ListMode:           informer.ListModePaged,
 		Checkpoint:         informer.FileCheckpoint(path),
-		CheckpointInterval: 20 * time.Millisecond,
-		CheckpointChanges:  3,
+		CheckpointInterval: interval,
+		CheckpointChanges:  changes,
 	}).Run(make(chan struct{}))
 })

@@ -26,6 +26,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -221,6 +222,7 @@ func TestADamagedCheckpointIsReplaced(t *testing.T) {
 		"zeros":       func(b []byte) []byte { return append(b[:20], make([]byte, len(b)-20)...) },
 		"cut twice":   func(b []byte) []byte { return append(b[:30], b[50:]...) },
 		"cut at once": func(b []byte) []byte { return b[:3] },
+		"continued":   func(b []byte) []byte { return append(b, 0) },
 	}
 	for _, at := range []int{8, 9, 10, 15, 40, 90, -20, -5, -1} {
 		damages[fmt.Sprintf("cut at %d", at)] = func(b []byte) []byte { return b[:(at+len(b))%len(b)] }
@@ -263,7 +265,7 @@ func TestANewerCheckpointStays(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
 		newer := w.lived(&recorder{}).bytes()
-		newer[9]++
+		newer[9] = checkpoint.VersionJournaled + 1
 		path := filepath.Join(t.TempDir(), "pods")
 		require.NoError(t, os.WriteFile(path, newer, 0o600))
 		var f failures

@@ -128,11 +128,13 @@ type saved struct {
 	// resume is the resource version in it.
 	resume   string
 	versions map[string]keytable.Version
+	// begun are the keys that the handler may have begun to take in, by its journal.
+	begun map[string]bool
 }
 
 func readSaved(t testing.TB, content []byte) (s saved) {
 	t.Helper()
-	s.versions = map[string]keytable.Version{}
+	s.versions, s.begun = map[string]keytable.Version{}, map[string]bool{}
 	r := checkpoint.NewReader(bytes.NewReader(content))
 	for {
 		key, version, err := r.Next()
@@ -140,14 +142,34 @@ func readSaved(t testing.TB, content []byte) (s saved) {
 			break
 		}
 		require.NoError(t, err)
-		v := version.Version()
-		s.versions[strings.Clone(key)] = keytable.Version{
-			ResourceVersion: strings.Clone(v.ResourceVersion), UID: types.UID(strings.Clone(string(v.UID))),
-		}
+		s.versions[strings.Clone(key)] = ownVersion(version)
 	}
 	s.metadata = maps.Clone(r.Metadata())
 	s.resume = s.metadata["resourceVersion"]
-	return s
+	for {
+		record, key, version, err := r.NextRecord()
+		if err == io.EOF {
+			return s
+		}
+		require.NoError(t, err)
+		switch record {
+		case checkpoint.Acknowledged:
+			s.versions[strings.Clone(key)] = ownVersion(version)
+			delete(s.begun, key)
+		case checkpoint.Gone:
+			delete(s.versions, key)
+			delete(s.begun, key)
+		case checkpoint.Begun:
+			s.begun[strings.Clone(key)] = true
+		case checkpoint.Resume:
+			s.resume = ownVersion(version).ResourceVersion
+		}
+	}
+}
+
+func ownVersion(b *keytable.Binary) keytable.Version {
+	v := b.Version()
+	return keytable.Version{ResourceVersion: strings.Clone(v.ResourceVersion), UID: types.UID(strings.Clone(string(v.UID)))}
 }
 
 // state is the resource version of every key.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,8 +93,10 @@ type ordeal struct {
 	// unsure are the keys whose last call failed. Dirty are those of which the life under
 	// way, when it began, knew something else than the handler.
 	unsure, dirty map[string]bool
+	// journaled: the store takes a journal, so that nothing is lost with a process.
+	journaled bool
 	// excused are keys that only a crashed process knew and that were gone when a list was
-	// made. Their deletion may be lost.
+	// made, without a journal. Their deletion may be lost.
 	excused map[string]bool
 	// rewound: the order of versions means nothing any more. Lost: a key was passed over.
 	rewound, lost bool
@@ -117,6 +120,7 @@ type life struct {
 	resumed bool
 	blind   int // how many Loads fail
 	known   map[string]keytable.Version
+	begun   map[string]bool   // keys that a process before may have told of
 	told    map[string]uint64 // the newest version of each key
 	busy    map[string]bool
 	failed  map[string]int
@@ -152,6 +156,7 @@ func (o *ordeal) prepare() {
 	o.panics = []int{0, 0, 12, 3}[o.n(4)]
 	o.full = []int{0, 0, 3}[o.n(3)]
 	o.rewinds = o.one(4)
+	o.journaled = o.one(2)
 	o.begin()
 }
 
@@ -160,7 +165,7 @@ func (o *ordeal) begin() {
 	o.lives++
 	l := &life{
 		ordeal: o, number: o.lives, storage: informer.NewResourceVersionStorage(), died: make(chan struct{}),
-		known: map[string]keytable.Version{}, told: map[string]uint64{}, busy: map[string]bool{}, failed: map[string]int{},
+		known: map[string]keytable.Version{}, begun: map[string]bool{}, told: map[string]uint64{}, busy: map[string]bool{}, failed: map[string]int{},
 	}
 	if o.one(25) {
 		l.blind = 1 + o.n(4)
@@ -169,6 +174,9 @@ func (o *ordeal) begin() {
 	if o.content != nil {
 		left := readSaved(o.t, o.content)
 		l.known, l.resumed = left.versions, left.resume != ""
+		for key := range left.begun {
+			l.begun[key] = true
+		}
 		for key, v := range l.known {
 			l.told[key] = versionNumber(v.ResourceVersion)
 		}
@@ -189,6 +197,9 @@ func (o *ordeal) begin() {
 		if _, ok := o.hand[key]; !ok {
 			o.dirty[key] = true
 		}
+	}
+	for key := range l.begun {
+		o.dirty[key] = true
 	}
 	o.calls = append(o.calls, fmt.Sprintf("%s life %d, resumed %v, blind %v, dirty %v", now(), l.number, l.resumed, l.blind, o.dirty))
 	o.life = l
@@ -224,6 +235,9 @@ func (l *life) make() {
 	config.ListerWatcher = factory.ForResource("", pods)
 	config.Storage = l.storage
 	config.Checkpoint = lifeStore{l}
+	if l.journaled {
+		config.Checkpoint = lifeJournal{lifeStore{l}}
+	}
 	config.Budget = informer.NewBudget(int64(1 + l.n(5000)))
 	hearsSync := l.rewinds || l.one(2)
 	switch {
@@ -259,7 +273,7 @@ func (o *ordeal) listing(agent string) {
 	l.lists++
 	for key := range o.dirty {
 		_, handed := o.hand[key]
-		if _, known := l.known[key]; handed && !known {
+		if _, known := l.known[key]; handed && !known && !o.journaled {
 			o.excused[key] = true
 		}
 	}
@@ -305,6 +319,9 @@ func (s lifeStore) Load(context.Context) (io.ReadCloser, error) {
 }
 
 func (s lifeStore) Save(ctx context.Context, write func(io.Writer) error) error {
+	s.mu.Lock()
+	begun := len(s.content)
+	s.mu.Unlock()
 	var b bytes.Buffer
 	if err := write(burning{s.life, &b}); err != nil {
 		return err
@@ -318,11 +335,28 @@ func (s lifeStore) Save(ctx context.Context, write func(io.Writer) error) error 
 	case s.chance.one(s.full):
 		return errors.New("full")
 	}
-	s.content, s.saved = b.Bytes(), true
+	s.content, s.saved = append(b.Bytes(), s.content[begun:]...), true
 	s.calls = append(s.calls, now()+" saved")
 	s.burnLocked()
 	return ctx.Err() // it may be either
 }
+
+// lifeJournal is a lifeStore that takes a journal.
+type lifeJournal struct{ lifeStore }
+
+func (s lifeJournal) Append(_ context.Context, b []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.burnLocked() {
+		return nil
+	}
+	s.content = slices.Concat(s.content, b)
+	s.calls = append(s.calls, fmt.Sprintf("%s appended %d", now(), len(b)))
+	s.burnLocked()
+	return nil
+}
+
+func (s lifeJournal) Sync(context.Context) error { return nil }
 
 type burning struct {
 	*life
@@ -619,6 +653,7 @@ func (o *ordeal) checkLeftLocked(left saved) {
 	for key, v := range o.hand {
 		switch has, ok := left.versions[key]; {
 		case o.dirty[key] || o.excused[key]:
+		case !ok && left.begun[key]:
 		case !ok:
 			require.Fail(o.t, "not in the checkpoint", "%s, unsure %v, calls %s", key, o.unsure[key], o.story())
 		case !o.unsure[key]:

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/listwatch"
 )
@@ -49,6 +50,8 @@ type checkpointer struct {
 	manyChanges int64
 	reflector   *Reflector
 	storage     *ResourceVersionStorage
+	// journal is that of the store, nil if it takes none.
+	journal *journal
 
 	// source is what the checkpoint is of, once that is identified.
 	source     checkpointSource
@@ -69,6 +72,8 @@ type checkpointer struct {
 	unsaved atomic.Int64
 	// savedEdits is the number of changes by others that the last save had.
 	savedEdits int64
+	// savedCluster is the cluster that the last checkpoint names.
+	savedCluster string
 	// listed tells that a generation has begun, or was acknowledged, since the last save.
 	listed atomic.Bool
 	// due wakes who saves.
@@ -114,6 +119,9 @@ func newCheckpointer(config InformerConfig, r *Reflector, storage *ResourceVersi
 	}
 	c.coverage.Store(uncovered)
 	r.progress.checkpoint = nameOf(config.Checkpoint)
+	if store, ok := c.store.(CheckpointAppender); ok {
+		c.journal = newJournal(store, c.journalFailed)
+	}
 	return c
 }
 
@@ -138,6 +146,19 @@ func (c *checkpointer) unused(err error) error {
 // run that does not know what is in the store could not tell the deletions that it has missed,
 // and a save would forget them for good.
 func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume string) {
+	resume = c.open(ctx, acknowledged)
+	if c.phase == ownsStore && c.journal != nil && c.journal.full() {
+		// Before the handler is called, so that what it is told can be written down.
+		c.failure = c.saveAll(ctx, func() savePoint { return savePoint{resume, c.reflector.knownCluster()} })
+		if c.failure != nil && ctx.Err() == nil {
+			c.reflector.fail(c.failure)
+		}
+	}
+	return resume
+}
+
+// open is begin without the save that a journal may need.
+func (c *checkpointer) open(ctx context.Context, acknowledged string) (resume string) {
 	if c.phase != refusedStore {
 		c.phase = awayFromStore
 		if c.retryUntil(ctx, c.lock, anyFailure, lockPoll) != nil {
@@ -153,6 +174,9 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 	if c.loaded { // what is known is newer
 		if c.phase == holdsStore {
 			c.phase = ownsStore
+		}
+		if c.journal != nil {
+			c.journal.stop() // another process may have used the store meanwhile
 		}
 		return c.goOn(before, acknowledged)
 	}
@@ -298,12 +322,16 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 	}
 	defer c.close(from)
 	gaps := c.gaps()
+	state, err := c.storage.readState(from)
+	if err != nil {
+		return "", err
+	}
+	metadata := state.metadata
+	if errors.Is(state.torn, ErrCheckpointDamaged) {
+		c.reflector.fail(state.torn)
+	}
 	if c.storage.Len() > 0 {
-		metadata, includes, err := c.storage.includes(from)
-		if err != nil {
-			return "", err
-		}
-		if err := c.accept(metadata); err != nil || !includes {
+		if err := c.accept(metadata); err != nil || !c.storage.includes(state) {
 			return "", err
 		}
 		if err := c.vouch(ctx, metadata, c.storage.sample(func(string) bool { return false }), false); err != nil {
@@ -311,18 +339,18 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 		}
 		return c.loadedVersion(metadata, gaps), nil
 	}
-	table, metadata, err := c.storage.readTable(from)
-	if err != nil {
-		return "", err
-	}
 	if err := c.accept(metadata); err != nil {
 		return "", err
 	}
-	if err := c.vouch(ctx, metadata, oldest(someOf(table)), table.Len() == 0); err != nil {
+	if err := c.vouch(ctx, metadata, oldest(someOf(state.table)), state.table.Len() == 0); err != nil {
 		return "", err
 	}
-	c.storage.adopt(table)
+	c.storage.adopt(state)
 	c.savedEdits = c.storage.editCount()
+	c.savedCluster = checkpointSourceFrom(metadata).Cluster
+	if c.journal != nil && state.appendable {
+		c.journal.goOn(state)
+	}
 	return c.loadedVersion(metadata, c.gaps()), nil
 }
 
@@ -479,7 +507,7 @@ func safePoint(queue *deltaqueue.Queue, resume string, ended bool) string {
 // end saves what is not saved and unlocks the store. Ctx has ended.
 func (c *checkpointer) end(ctx context.Context, queue *deltaqueue.Queue) {
 	defer c.release()
-	if c.changes() == 0 && !c.moved(queue, true) && len(c.storage.unsettledKeys()) == 0 {
+	if c.changes() == 0 && !c.moved(queue, true) && len(c.storage.unsettledKeys()) == 0 && !c.journal.pending() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
@@ -526,28 +554,104 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue, ended 
 	if c.phase != ownsStore {
 		return nil
 	}
-	listed, unsaved, edits := c.listed.Swap(false), c.unsaved.Swap(0), c.storage.editCount()
-	// Before the first entry is read: no entry is older than it was at this version.
+	// It is read before the first entry: no entry is older than it was at this version.
 	// And before the gaps are counted: a gap after it does not matter.
-	resume := safePoint(queue, queue.SafeResumePoint(), ended)
-	source := c.source
-	source.Cluster = c.reflector.knownCluster() // read before the gaps: a new one is one
-	resume = c.covered(resume)
-	metadata := source.metadata()
-	if resume != "" {
-		metadata[metadataResourceVersion] = resume
+	point := func() savePoint {
+		resume := safePoint(queue, queue.SafeResumePoint(), ended)
+		cluster := c.reflector.knownCluster() // read before the gaps: a new one is one
+		return savePoint{c.covered(resume), cluster}
 	}
-	err := c.store.Save(ctx, func(w io.Writer) error { return c.storage.writeCheckpoint(w, metadata) })
+	if ended && c.journal != nil {
+		c.journal.conclude(c.storage)
+	}
+	if c.journal != nil && c.storage.editCount() == c.savedEdits && !c.journal.full() {
+		if err := c.saveNews(ctx, point); !errors.Is(err, errNoJournal) {
+			return err
+		}
+	}
+	return c.saveAll(ctx, point)
+}
+
+// savePoint is what a save says beside the storage.
+type savePoint struct {
+	// resume is the resource version up to which all is acknowledged, empty where none is.
+	resume, cluster string
+}
+
+// saveNews appends what is new to the journal. The error is errNoJournal where it cannot.
+func (c *checkpointer) saveNews(ctx context.Context, point func() savePoint) error {
+	revert := c.takeChanges()
+	p, err := point(), errNoJournal
+	if p.cluster == c.savedCluster {
+		err = c.journal.commit(ctx, p.resume)
+	}
 	if err != nil {
+		revert()
+		return err
+	}
+	c.noteSaved(p.resume)
+	return nil
+}
+
+// saveAll saves the whole storage.
+func (c *checkpointer) saveAll(ctx context.Context, point func() savePoint) error {
+	revert, edits := c.takeChanges(), c.storage.editCount()
+	var p savePoint
+	var size int64
+	var restarted journalRestart
+	err := c.store.Save(ctx, func(w io.Writer) (err error) {
+		p = point()
+		source := c.source
+		source.Cluster = p.cluster
+		metadata := source.metadata()
+		if p.resume != "" {
+			metadata[metadataResourceVersion] = p.resume
+		}
+		cw, begun := checkpoint.NewWriter(w), c.storage.unsettledKeys()
+		if c.journal != nil {
+			cw, begun = checkpoint.NewJournaledWriter(w), nil // the journal has them
+			if restarted, err = c.journal.restart(ctx, c.storage.allUnsettled()); err != nil {
+				return err
+			}
+		}
+		err = c.storage.writeCheckpoint(cw, metadata, begun)
+		size = cw.Written()
+		return err
+	})
+	if c.journal != nil {
+		c.journal.saved(ctx, restarted, size, err)
+	}
+	if err != nil {
+		revert()
+		return storeError("CheckpointStore.Save", "", err)
+	}
+	c.savedEdits, c.savedCluster = edits, p.cluster
+	c.noteSaved(p.resume)
+	return nil
+}
+
+// takeChanges takes the changes that a save is about to have, and returns what gives them back.
+func (c *checkpointer) takeChanges() (revert func()) {
+	listed, unsaved := c.listed.Swap(false), c.unsaved.Swap(0)
+	return func() {
 		c.unsaved.Add(unsaved)
 		if listed {
 			c.listed.Store(true)
 		}
-		return storeError("CheckpointStore.Save", "", err)
 	}
-	c.saved, c.savedAt, c.savedEdits = resume, time.Now(), edits
+}
+
+func (c *checkpointer) noteSaved(resume string) {
+	c.saved, c.savedAt = resume, time.Now()
 	c.reflector.checkpointed(c.savedAt)
-	return nil
+}
+
+// journalFailed reports why the journal cannot be used, and has all saved soon.
+func (c *checkpointer) journalFailed(err error) {
+	c.reflector.fail(err)
+	c.listed.Store(true)
+	c.unsaved.Add(1)
+	c.wake()
 }
 
 // changed notes a change of the storage.

@@ -30,7 +30,7 @@ func TestStatusNamesARefusedCheckpoint(t *testing.T) {
 			return content
 		}, informer.ErrCheckpointSource},
 		"no checkpoint":      {func(*world, []byte) []byte { return []byte("#!/bin/sh\nexit 0\n") }, informer.ErrCheckpointFormat},
-		"of a newer version": {func(_ *world, content []byte) []byte { content[9]++; return content }, informer.ErrCheckpointVersion},
+		"of a newer version": {func(_ *world, content []byte) []byte { content[9] += 9; return content }, informer.ErrCheckpointVersion},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {

@@ -85,6 +85,9 @@ func (d keyDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entri
 		d.reflector.skip(unreadable)
 	}
 	report := func(err error) { d.reflector.failHandling(&ProcessError{Key: e.Key, Err: err}) }
+	if len(deltas) > 0 {
+		d.announce(ctx, queue, entries)
+	}
 	err := guard(ctx, report, func() error { return d.process(e, deltas) })
 	if err != nil {
 		d.failed(queue, e, err, report)

@@ -233,7 +233,7 @@ func (r *flowRun) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue 
 	f := r.flow
 	known := knownVersions{ResourceVersionStorage: f.storage}
 	if f.checkpointer != nil {
-		known.changed = f.checkpointer.changed
+		known.changed, known.journal = f.checkpointer.changed, f.checkpointer.journal
 	}
 	opts := deltaqueue.Options{
 		Known:         known,

@@ -279,6 +279,8 @@ type knownVersions struct {
 	*ResourceVersionStorage
 	// changed, if set, is called after each change.
 	changed func()
+	// journal, if set, writes down each change.
+	journal *journal
 }
 
 func (k knownVersions) noteChange() {
@@ -299,13 +301,20 @@ func (k knownVersions) Set(key string, version keytable.Version, generation uint
 	defer k.noteChange()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.writing().Set(key, version, generation)
+	table := k.writing()
+	if k.journal != nil {
+		k.journal.acknowledge(key, version, table.Compare(key, version))
+	}
+	table.Set(key, version, generation)
 }
 
 func (k knownVersions) Delete(key string) bool {
 	defer k.noteChange()
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.journal != nil {
+		k.journal.forget(key)
+	}
 	return k.writing().Delete(key)
 }
 
@@ -319,18 +328,35 @@ func (k knownVersions) Mark(key string, generation uint64) (again bool) {
 func (k knownVersions) Show(key string, version keytable.Version, generation, since uint64) (again bool, c keytable.Comparison) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.settleShown(key, generation)
-	return k.writing().Show(key, version, generation, since)
+	unsettled := k.settleShown(key, generation)
+	again, c = k.writing().Show(key, version, generation, since)
+	if unsettled { // the handler may have another version than the known one
+		c.SameVersion = false
+	}
+	return again, c
 }
 
-// settleShown notes that a generation shows a key whose last handler call panicked or failed.
-func (k knownVersions) settleShown(key string, generation uint64) {
-	if len(k.unsettled) == 0 {
-		return
+// shows reports whether the storage has key in just this version, and the handler no other.
+func (c *ResourceVersionStorage) shows(key string, version keytable.Version) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if _, unsettled := c.unsettled[key]; unsettled {
+		return false
 	}
-	if _, ok := k.unsettled[key]; ok {
+	compared := c.reading().Compare(key, version)
+	return compared.SameVersion && compared.SameObject && compared.Identified
+}
+
+// settleShown notes that a generation shows key, and reports whether the last handler call for
+// it panicked or failed.
+func (k knownVersions) settleShown(key string, generation uint64) (unsettled bool) {
+	if len(k.unsettled) == 0 {
+		return false
+	}
+	if _, unsettled = k.unsettled[key]; unsettled {
 		k.unsettled[strings.Clone(key)] = generation // a map may keep the newest form of a key
 	}
+	return unsettled
 }
 
 // UnmarkedFrom ends with the unsettled keys that the table does not have.

@@ -96,7 +96,8 @@ func (c *ResourceVersionStorage) writeEntries(w *checkpoint.Writer) (err error) 
 // does, UIDs included. It reads what this version of the library and all older ones
 // have written. It returns the number of bytes read, which are those of the
 // checkpoint and not one more, whatever r is: a checkpoint may be followed by
-// something else. Bytes are asked for in pieces of about 64 KiB, so r need not
+// something else. The file of an informer's checkpoint has a journal behind it, and is read to
+// its end. Bytes are asked for in pieces of about 64 KiB, so r need not
 // buffer.
 //
 // Nothing changes before the checksum was found right. Any error is a
@@ -107,10 +108,14 @@ func (c *ResourceVersionStorage) writeEntries(w *checkpoint.Writer) (err error) 
 func (c *ResourceVersionStorage) ReadFrom(r io.Reader) (int64, error) {
 	cr := checkpoint.NewReader(r)
 	table, err := c.read(cr)
+	s := savedState{table: table}
+	if err == nil && cr.Journaled() {
+		err = s.replay(cr)
+	}
 	if err != nil {
 		return cr.Read(), err
 	}
-	c.adopt(table)
+	c.adopt(s)
 	return cr.Read(), nil
 }
 
@@ -133,16 +138,16 @@ func (c *ResourceVersionStorage) read(r *checkpoint.Reader) (*keytable.Table, er
 	}
 }
 
-// adopt makes a table that was read the storage's.
-func (c *ResourceVersionStorage) adopt(table *keytable.Table) {
+// adopt makes what was read the storage's.
+func (c *ResourceVersionStorage) adopt(s savedState) {
+	table := s.table
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for table.Generation() < c.reading().Generation() { // others began meanwhile
 		table.Begin()
 	}
 	c.edits++
-	c.table = table
-	clear(c.unsettled)
+	c.table, c.unsettled = table, s.begun
 }
 
 // checkpointError is err, what a reader or a writer of checkpoints returned, for

@@ -202,9 +202,9 @@ func TestCheckpointForeign(t *testing.T) {
 		})
 	}
 	newer := slices.Clone(written)
-	newer[9] = 2
+	newer[9] = 3
 	e := requireRefused(t, newer, informer.ErrCheckpointVersion)
-	require.ErrorContains(t, e, "version 2")
+	require.ErrorContains(t, e, "version 3")
 	require.EqualValues(t, 8, e.Offset)
 	requireRefused(t, newer[:10], informer.ErrCheckpointVersion)
 	requireRefused(t, nil, io.ErrUnexpectedEOF)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -11,18 +12,17 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// writeCheckpoint writes what WriteTo does, and metadata before it. A key that the
-// handler may have begun to take in, and that is not known, is written without a
-// version: what becomes of it is then told.
-func (c *ResourceVersionStorage) writeCheckpoint(w io.Writer, metadata map[string]string) error {
+// writeCheckpoint writes what WriteTo does, and metadata before it. Begun are keys that the
+// handler may have begun to take in. They are written without a version: their deletion is
+// then delivered.
+func (c *ResourceVersionStorage) writeCheckpoint(cw *checkpoint.Writer, metadata map[string]string, begun []string) error {
 	edits := c.editCount()
-	cw := checkpoint.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(metadata)) {
 		if err := cw.Metadata(name, metadata[name]); err != nil {
 			return checkpointError(err)
 		}
 	}
-	for _, key := range c.unsettledKeys() {
+	for _, key := range begun {
 		if err := cw.Entry(key, &keytable.Binary{}); err != nil {
 			return checkpointError(err)
 		}
@@ -51,41 +51,88 @@ func (c *ResourceVersionStorage) unsettledKeys() (keys []string) {
 	return keys
 }
 
-// readTable reads a checkpoint into a table for adopt, and its metadata.
-func (c *ResourceVersionStorage) readTable(r io.Reader) (*keytable.Table, map[string]string, error) {
-	cr := checkpoint.NewReader(r)
-	table, err := c.read(cr)
-	if err != nil {
-		return nil, nil, err
-	}
-	return table, cr.Metadata(), nil
+// allUnsettled are all unsettled keys.
+func (c *ResourceVersionStorage) allUnsettled() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.Collect(maps.Keys(c.unsettled))
 }
 
-// includes reads a checkpoint and reports whether the storage can be what an
-// informer had made of it later: whether it has all of its entries, in the same
-// version or a newer one, and besides only what is newer than the resource version of
-// the checkpoint. What is older, and not in the checkpoint, was deleted before: it has
-// come back with a backup.
-func (c *ResourceVersionStorage) includes(r io.Reader) (metadata map[string]string, all bool, err error) {
+// savedState is what a checkpoint and its journal say.
+type savedState struct {
+	table    *keytable.Table
+	metadata map[string]string
+	// begun are the keys that the handler may have begun to take in since.
+	begun map[string]uint64
+	// journal is how much of the checkpoint is a journal, and whole the size of all.
+	journal, whole int64
+	// appendable tells that a journal can go on where this one ends. Torn is why one cannot, nil
+	// also for a checkpoint without a journal.
+	appendable bool
+	torn       error
+}
+
+// readState reads a checkpoint that nothing follows.
+func (c *ResourceVersionStorage) readState(r io.Reader) (s savedState, err error) {
 	cr := checkpoint.NewReader(r)
-	shared, resume := 0, "" // of what is not newer than resume
-	for all = true; ; {
-		key, saved, err := cr.Next()
-		switch {
-		case err == io.EOF:
-			metadata = cr.Metadata()
-			all = all && resume == metadata[metadataResourceVersion]
-			return metadata, all && shared == c.countOld(resume), nil
-		case err != nil:
-			return nil, false, checkpointError(err)
+	if s.table, err = c.read(cr); err != nil {
+		return s, err
+	}
+	size := cr.Read()
+	if err := s.replay(cr); err != nil {
+		return s, err
+	}
+	s.whole, s.journal = cr.Whole(), cr.Whole()-size
+	s.torn = checkpointError(cr.Torn())
+	s.appendable = cr.Journaled() && s.torn == nil
+	return s, nil
+}
+
+// replay applies the journal behind a checkpoint to what the checkpoint says.
+func (s *savedState) replay(r *checkpoint.Reader) error {
+	s.metadata = r.Metadata()
+	for {
+		record, key, version, err := r.NextRecord()
+		if err == io.EOF {
+			return nil
 		}
-		resume = cr.Metadata()[metadataResourceVersion]
+		if err != nil {
+			return checkpointError(err)
+		}
+		switch record {
+		case checkpoint.Acknowledged:
+			s.table.SetBinary(key, version, 0)
+			delete(s.begun, key)
+		case checkpoint.Gone:
+			s.table.Delete(key)
+			delete(s.begun, key)
+		case checkpoint.Begun:
+			if s.begun == nil {
+				s.begun = map[string]uint64{}
+			}
+			s.begun[strings.Clone(key)] = 0
+		case checkpoint.Resume:
+			s.metadata[metadataResourceVersion] = strings.Clone(version.Version().ResourceVersion)
+		}
+	}
+}
+
+// includes reports whether the storage can be what an informer had made of a checkpoint
+// later: whether it has all of its entries, in the same version or a newer one, and besides
+// only what is newer than the resource version of the checkpoint. What is older, and not in
+// the checkpoint, was deleted before: it has come back with a backup.
+func (c *ResourceVersionStorage) includes(s savedState) bool {
+	shared, resume := 0, s.metadata[metadataResourceVersion] // of what is not newer than resume
+	for key, saved := range s.table.All() {
 		version, exists := c.version(key)
-		all = all && exists && notOlder(version, saved.Version())
+		if !exists || !notOlder(version, saved) {
+			return false
+		}
 		if !newerThan(version.ResourceVersion, resume) {
 			shared++
 		}
 	}
+	return shared == c.countOld(resume)
 }
 
 // countOld is the number of keys that are not newer than a resource version.

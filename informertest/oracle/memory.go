@@ -242,7 +242,7 @@ func (m *memory) compare(k *knowledge, line *timeline, version string, known boo
 		}
 		return
 	}
-	k.unsure, k.behind, k.forgotten = true, true, k.present && version == ""
+	k.unsure, k.behind, k.forgotten = true, true, k.present && version == "" && !m.now.Journaled
 	k.place = never
 	if known {
 		k.place, _ = line.find(version, "", 0, m.h.seen(line, n))

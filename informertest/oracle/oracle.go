@@ -148,6 +148,10 @@ type Run struct {
 	// Nil with Resumed set means all that was acknowledged, but for what a killed run
 	// may not have saved since the last checkpoint but one: a save takes its time.
 	Known map[string]string
+	// Journaled says that what is known includes every key that the handler was told of, also by a
+	// process that was killed. Else only such a process may have known a key, and its deletion is
+	// not told by a list.
+	Journaled bool
 	// IgnoresSynced says that the informer was asked not to tell of what has not changed.
 	IgnoresSynced bool
 	// Followers is how many lists and watches of its own it may have at a time: one for each

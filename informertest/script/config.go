@@ -20,8 +20,9 @@ type Config struct {
 	Batch int
 	// IgnoreSynced is that the handler is not to hear of what has not changed: synced=ignored.
 	IgnoreSynced bool
-	// Checkpoint is that what was acknowledged is kept across restarts: checkpoint=on.
-	Checkpoint bool
+	// Checkpoint is that what was acknowledged is kept across restarts: checkpoint=on. Journal is that a journal is kept
+	// beside it: checkpoint=journal.
+	Checkpoint, Journal bool
 	// Interval and Changes are how often that is saved: interval=D and changes=N. 0: the default.
 	Interval time.Duration
 	Changes  int
@@ -30,6 +31,7 @@ type Config struct {
 }
 
 func parseConfig(a *args) Config {
+	checkpoint := a.namedOne("checkpoint", "off", "on", "journal")
 	return Config{
 		List:         a.namedOne("list", "auto", "paged", "full", "watch-list"),
 		Decode:       a.namedOne("decode", "unstructured", "raw", "metadata", "typed"),
@@ -39,7 +41,8 @@ func parseConfig(a *args) Config {
 		Workers:      a.namedCount("workers", 0),
 		Batch:        a.namedCount("batch", 0),
 		IgnoreSynced: a.namedOne("synced", "told", "ignored") == "ignored",
-		Checkpoint:   a.namedOne("checkpoint", "off", "on") == "on",
+		Checkpoint:   checkpoint != "off",
+		Journal:      checkpoint == "journal",
 		Interval:     a.namedDuration("interval", 0),
 		Changes:      a.namedCount("changes", 0),
 		Stall:        a.namedDuration("stall", 0),

@@ -218,5 +218,30 @@ func addCheckpoint(run *oracle.Run, store informer.CheckpointStore, load bool) e
 		}
 	}
 	run.Resumed = r.Metadata()["resourceVersion"]
-	return nil
+	_, run.Journaled = store.(informer.CheckpointAppender)
+	return replay(run, r, load)
+}
+
+// replay adds the journal behind a checkpoint.
+func replay(run *oracle.Run, r *checkpoint.Reader, load bool) error {
+	for {
+		record, key, version, err := r.NextRecord()
+		switch {
+		case errors.Is(err, io.EOF):
+			return r.Torn()
+		case err != nil:
+			return fmt.Errorf("reading the journal: %w", err)
+		case record == checkpoint.Resume:
+			run.Resumed = strings.Clone(version.Version().ResourceVersion)
+		case !load:
+		case record == checkpoint.Gone:
+			delete(run.Known, key)
+		case record == checkpoint.Acknowledged:
+			run.Known[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
+		case record == checkpoint.Begun:
+			if _, known := run.Known[key]; !known {
+				run.Known[strings.Clone(key)] = ""
+			}
+		}
+	}
 }

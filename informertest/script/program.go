@@ -86,7 +86,10 @@ func (p *player) setup(process *process) Setup {
 		GaveUp:       p.gaveUp,
 		Stored:       p.oracle.Stored,
 	}
-	if p.config.Checkpoint {
+	switch {
+	case p.config.Journal:
+		s.Checkpoint = journaledStore{checkpointStore{process}}
+	case p.config.Checkpoint:
 		s.Checkpoint = checkpointStore{process}
 	}
 	return s

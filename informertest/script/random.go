@@ -113,7 +113,7 @@ func (w *writer) informer() {
 		words = append(words, "synced=ignored")
 	}
 	if w.checkpoint = w.one(2); w.checkpoint {
-		words = append(words, "checkpoint=on", "interval="+w.pick("0s", "1s", "30s"), "changes="+w.pick("0", "1", "7"))
+		words = append(words, "checkpoint="+w.pick("on", "journal"), "interval="+w.pick("0s", "1s", "30s"), "changes="+w.pick("0", "1", "7"))
 	}
 	w.line("informer %s", strings.Join(words, " "))
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/rvinformer/informer"
@@ -29,6 +31,7 @@ func (s checkpointStore) Load(context.Context) (io.ReadCloser, error) {
 
 func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) (err error) {
 	defer func() { s.tried(err) }()
+	begun := s.shelf.size()
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
@@ -36,7 +39,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	claim, err := claimOf(b.Bytes())
+	claim, _, err := claimOf(b.Bytes())
 	switch {
 	case err != nil:
 		return err
@@ -47,7 +50,7 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 	}
 	saved := s.ifAlive(func() {
 		s.oracle.Claimed(oracle.FromCheckpoint, claim)
-		s.shelf.put(b.Bytes())
+		s.shelf.put(b.Bytes(), begun)
 	})
 	if !saved {
 		return errDead
@@ -56,16 +59,67 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 	return nil
 }
 
-// claimOf is the resource version in a checkpoint.
-func claimOf(content []byte) (string, error) {
+// journaledStore is a checkpointStore with a journal, which does not fail.
+type journaledStore struct{ checkpointStore }
+
+var _ informer.CheckpointAppender = journaledStore{}
+
+func (s journaledStore) Append(ctx context.Context, b []byte) error {
+	claim, claims, err := claimOf(slices.Concat(noEntries, b))
+	switch {
+	case err != nil:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !s.burn():
+		return errDead
+	}
+	kept := s.ifAlive(func() {
+		if claims {
+			s.oracle.Claimed(oracle.FromCheckpoint, claim)
+			s.unsaved = false
+		}
+		s.shelf.add(b)
+	})
+	if !kept {
+		return errDead
+	}
+	s.burn()
+	return nil
+}
+
+func (s journaledStore) Sync(context.Context) error { return nil }
+
+// noEntries is a checkpoint with nothing but room for a journal.
+var noEntries = func() []byte {
+	var b bytes.Buffer
+	if err := checkpoint.NewJournaledWriter(&b).Close(); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}()
+
+// claimOf is the resource version in a checkpoint, and whether its journal has one.
+func claimOf(content []byte) (claim string, journaled bool, err error) {
 	r := checkpoint.NewReader(bytes.NewReader(content))
-	for {
-		if _, _, err := r.Next(); errors.Is(err, io.EOF) {
-			return r.Metadata()["resourceVersion"], nil
-		} else if err != nil {
-			return "", fmt.Errorf("reading back the checkpoint: %w", err)
+	for err == nil {
+		_, _, err = r.Next()
+	}
+	claim = r.Metadata()["resourceVersion"]
+	for errors.Is(err, io.EOF) {
+		record, _, version, e := r.NextRecord()
+		switch {
+		case errors.Is(e, io.EOF) && r.Torn() == nil:
+			return claim, journaled, nil
+		case errors.Is(e, io.EOF):
+			err = r.Torn()
+		case e != nil:
+			err = e
+		case record == checkpoint.Resume:
+			claim, journaled = strings.Clone(version.Version().ResourceVersion), true
 		}
 	}
+	return "", false, fmt.Errorf("reading back the checkpoint: %w", err)
 }
 
 // shelf is where the checkpoint survives.
@@ -81,10 +135,23 @@ func (s *shelf) content() []byte {
 	return s.bytes
 }
 
-func (s *shelf) put(content []byte) {
+func (s *shelf) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.bytes = content
+	return len(s.bytes)
+}
+
+// put replaces what there was, but for what was added since it had that size.
+func (s *shelf) put(content []byte, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes = append(content, s.bytes[size:]...)
+}
+
+func (s *shelf) add(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes = slices.Concat(s.bytes, b)
 }
 
 func (s *shelf) oneFails() int {

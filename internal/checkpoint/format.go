@@ -4,14 +4,21 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+
+	"github.com/rvinformer/informer/internal/keytable"
 )
 
 // magic begins every checkpoint. As with PNG, a byte that is not ASCII and both
 // kinds of line ending make a transfer that takes it for a text fail here.
 const magic = "\x89RVC\r\n\x1a\n"
 
-// Version is the version of the format that is written, and the newest that is read.
-const Version = 1
+const (
+	// Version is the version of a checkpoint that has an end, and nothing behind it.
+	Version = 1
+	// VersionJournaled is the version of a checkpoint with a journal behind it, and the newest
+	// that is read.
+	VersionJournaled = 2
+)
 
 // headSize is magic and version.
 const headSize = len(magic) + 2
@@ -21,6 +28,7 @@ const (
 	blockMetadata = 1
 	blockEntries  = 2
 	blockEnd      = 3
+	blockFrame    = 4
 )
 
 const (
@@ -32,6 +40,8 @@ const (
 	blockFull = 64 << 10
 	// endSize is the count of the entries, and the checksum.
 	endSize = 8 + 4
+	// sumSize is the checksum behind a frame.
+	sumSize = 4
 )
 
 const (
@@ -57,7 +67,22 @@ const (
 	uidString = 2 << 2
 	uidMask   = 3 << 2
 
-	kindsMask = versionMask | uidMask
+	entryMask  = versionMask | uidMask
+	recordMask = 3 << 4
+)
+
+// Record is what a record of a journal says of its key.
+type Record byte
+
+const (
+	// Acknowledged: the handler has acknowledged the key in a version.
+	Acknowledged Record = 0 << 4
+	// Gone: the handler has acknowledged that the key is gone.
+	Gone Record = 1 << 4
+	// Begun: the handler is about to be called for the key.
+	Begun Record = 2 << 4
+	// Resume has no key. Its version is where a watch goes on.
+	Resume Record = 3 << 4
 )
 
 // castagnoli is the polynomial for which amd64 and arm64 have an instruction. It
@@ -67,6 +92,35 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // appendString adds length and bytes of s.
 func appendString(to []byte, s string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
+}
+
+// appendEntry adds an entry or a record, whose key shares a beginning with last.
+func appendEntry(b, last []byte, record Record, key string, version *keytable.Binary) []byte {
+	common := shared(last, key)
+	kindsAt := len(b)
+	b = appendString(append(b, byte(record), byte(common)), key[common:])
+	switch {
+	case version.IsNumber:
+		b[kindsAt] |= versionNumber
+		b = binary.AppendUvarint(b, version.Number)
+	case version.Text != "":
+		b[kindsAt] |= versionString
+		b = appendString(b, version.Text)
+	}
+	switch {
+	case version.IsUUID:
+		b[kindsAt] |= uidUUID
+		b = append(b, version.UUID[:]...)
+	case version.UID != "":
+		b[kindsAt] |= uidString
+		b = appendString(b, version.UID)
+	}
+	return b
+}
+
+// appendLast returns the part of key that the next one can share, in the memory of last.
+func appendLast(last []byte, key string) []byte {
+	return append(last[:0], key[:min(len(key), sharedMost)]...)
 }
 
 // cutString is the string with which b begins, borrowed from it, and what follows.

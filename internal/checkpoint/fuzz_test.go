@@ -60,7 +60,10 @@ func plainly(b []byte) (c content, read int64, ok bool) {
 		b = b[n:]
 		return taken
 	}
-	if string(take(8)) != "\x89RVC\r\n\x1a\n" || binary.BigEndian.Uint16(take(2)) != 1 {
+	if string(take(8)) != "\x89RVC\r\n\x1a\n" {
+		return c, 0, false
+	}
+	if version := binary.BigEndian.Uint16(take(2)); version != 1 && version != 2 {
 		return c, 0, false
 	}
 	c.Metadata = map[string]string{}

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -25,6 +26,14 @@ type Reader struct {
 	key     []byte
 	version keytable.Binary
 
+	// formatVersion is that of the checkpoint, and ended tells that its end was read.
+	formatVersion uint16
+	ended         bool
+	// whole is the size of the checkpoint and of the frames that were read.
+	whole int64
+	// torn is what is wrong with what follows them, nil if nothing is.
+	torn error
+
 	entries  int
 	metadata map[string]string
 	// metadataSize is the size of the blocks of metadata that were read.
@@ -45,7 +54,8 @@ func NewReader(r io.Reader) *Reader { return &Reader{r: r, metadata: map[string]
 func (r *Reader) Next() (key string, version *keytable.Binary, err error) {
 	for r.err == nil {
 		if r.at < len(r.block) {
-			if r.entry() {
+			if kinds := r.block[r.at]; kinds&^entryMask == 0 && r.entry() {
+				r.entries++
 				return lent(r.key), &r.version, nil
 			}
 			r.err = r.damaged(r.blockAt+int64(r.at), "malformed entry")
@@ -54,6 +64,82 @@ func (r *Reader) Next() (key string, version *keytable.Binary, err error) {
 		r.err = r.nextBlock()
 	}
 	return "", nil, r.err
+}
+
+// NextRecord returns the next record of the journal behind the checkpoint, once Next has
+// returned io.EOF. Key and version are lent, as by Next. At the end it returns io.EOF: that is
+// the end of what can be read, or what comes before a frame that was cut or damaged, of which
+// Torn tells. A checkpoint without a journal must have nothing behind it.
+func (r *Reader) NextRecord() (record Record, key string, version *keytable.Binary, err error) {
+	if !r.ended {
+		return 0, "", nil, r.err
+	}
+	for r.at == len(r.block) {
+		if err := r.nextFrame(); err != nil {
+			return 0, "", nil, err
+		}
+	}
+	record = Record(r.block[r.at] & recordMask)
+	if kinds := r.block[r.at]; kinds&^(entryMask|recordMask) != 0 || !r.entry() {
+		// The checksum is right: this is what was written.
+		r.torn = r.damaged(r.blockAt+int64(r.at), "malformed record")
+		r.ended, r.err = false, io.EOF
+		return 0, "", nil, io.EOF
+	}
+	return record, lent(r.key), &r.version, nil
+}
+
+// Torn is what is wrong with the end of the journal, nil if nothing is. Frames appended behind
+// that cannot be read.
+func (r *Reader) Torn() error { return r.torn }
+
+// Whole is the size of what could be read: the checkpoint, and the frames up to Torn.
+func (r *Reader) Whole() int64 { return r.whole }
+
+// Journaled reports whether the checkpoint may have a journal. It is known once Next has
+// returned io.EOF.
+func (r *Reader) Journaled() bool { return r.formatVersion >= VersionJournaled }
+
+// nextFrame reads a frame. It returns io.EOF where there is none that is right.
+func (r *Reader) nextFrame() error {
+	at := r.read
+	err := r.fill(blockHead)
+	if len(r.block) == 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+		return r.noFrame(nil)
+	}
+	if !r.Journaled() && len(r.block) > 0 {
+		err := r.damaged(at, "bytes behind the end")
+		r.ended, r.err = false, err
+		return err
+	}
+	sum := uint32(0)
+	if err == nil {
+		kind, size := r.block[0], binary.BigEndian.Uint32(r.block[1:])
+		if kind != blockFrame || size > blockMost {
+			return r.noFrame(r.damaged(at, "frame of kind %d, %d bytes", kind, size))
+		}
+		sum = crc32.Checksum(r.block, castagnoli)
+		err = r.fill(int(size) + sumSize)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return r.noFrame(err)
+	}
+	if err != nil {
+		r.ended, r.err = false, err
+		return err
+	}
+	records := r.block[:len(r.block)-sumSize]
+	if crc32.Update(sum, castagnoli, records) != binary.BigEndian.Uint32(r.block[len(records):]) {
+		return r.noFrame(r.damaged(at, "checksum of a frame"))
+	}
+	r.block, r.at, r.blockAt, r.key, r.whole = records, 0, at+blockHead, r.key[:0], r.read
+	return nil
+}
+
+// noFrame ends the journal: there is nothing more, or it is torn.
+func (r *Reader) noFrame(torn error) error {
+	r.torn, r.ended, r.err = torn, false, io.EOF
+	return io.EOF
 }
 
 // Metadata is the named values as far as they were read. All of them are known once
@@ -71,7 +157,7 @@ func (r *Reader) entry() bool {
 	}
 	kinds, common := b[0], int(b[1])
 	text, b, ok := cutString(b[2:])
-	if !ok || kinds&^kindsMask != 0 || common > len(r.key) || common+len(text) > MaxString {
+	if !ok || common > len(r.key) || common+len(text) > MaxString {
 		return false
 	}
 	r.key = append(r.key[:common], text...)
@@ -110,7 +196,6 @@ func (r *Reader) entry() bool {
 		return false
 	}
 	r.at = len(r.block) - len(b)
-	r.entries++
 	return true
 }
 
@@ -163,9 +248,10 @@ func (r *Reader) head() error {
 		return err
 	}
 	r.count(r.block)
-	switch version := binary.BigEndian.Uint16(r.block); {
-	case version > Version:
-		return r.wrong(int64(len(magic)), fmt.Errorf("%w: version %d, %d is the newest known", ErrVersion, version, Version))
+	r.formatVersion = binary.BigEndian.Uint16(r.block)
+	switch version := r.formatVersion; {
+	case version > VersionJournaled:
+		return r.wrong(int64(len(magic)), fmt.Errorf("%w: version %d, %d is the newest known", ErrVersion, version, VersionJournaled))
 	case version == 0:
 		return r.damaged(int64(len(magic)), "version 0")
 	}
@@ -204,6 +290,7 @@ func (r *Reader) end() error {
 	if count := binary.BigEndian.Uint64(r.block); count != uint64(r.entries) {
 		return r.damaged(r.blockAt, "%d entries, not %d", r.entries, count)
 	}
+	r.ended, r.whole = true, r.read
 	return io.EOF
 }
 

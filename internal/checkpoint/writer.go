@@ -32,9 +32,14 @@ type Writer struct {
 
 // NewWriter returns a Writer of one checkpoint. Nothing is written before the first
 // block is full.
-func NewWriter(w io.Writer) *Writer {
+func NewWriter(w io.Writer) *Writer { return newWriter(w, Version) }
+
+// NewJournaledWriter returns a Writer of a checkpoint that frames of a Journal follow.
+func NewJournaledWriter(w io.Writer) *Writer { return newWriter(w, VersionJournaled) }
+
+func newWriter(w io.Writer, version uint16) *Writer {
 	buffer := make([]byte, 0, 2*blockFull)
-	buffer = binary.BigEndian.AppendUint16(append(buffer, magic...), Version)
+	buffer = binary.BigEndian.AppendUint16(append(buffer, magic...), version)
 	return &Writer{w: w, buffer: buffer, last: make([]byte, 0, sharedMost)}
 }
 
@@ -66,29 +71,10 @@ func (w *Writer) Entry(key string, version *keytable.Binary) error {
 		return w.tooLong("string", most, MaxString)
 	}
 	w.begin(blockEntries)
-	common := shared(w.last, key)
-	kindsAt := len(w.buffer)
-	b := appendString(append(w.buffer, 0, byte(common)), key[common:])
-	switch {
-	case version.IsNumber:
-		b[kindsAt] |= versionNumber
-		b = binary.AppendUvarint(b, version.Number)
-	case version.Text != "":
-		b[kindsAt] |= versionString
-		b = appendString(b, version.Text)
-	}
-	switch {
-	case version.IsUUID:
-		b[kindsAt] |= uidUUID
-		b = append(b, version.UUID[:]...)
-	case version.UID != "":
-		b[kindsAt] |= uidString
-		b = appendString(b, version.UID)
-	}
-	w.buffer = b
-	w.last = append(w.last[:common], key[common:min(len(key), sharedMost)]...)
+	w.buffer = appendEntry(w.buffer, w.last, 0, key, version)
+	w.last = appendLast(w.last, key)
 	w.entries++
-	if len(b)-w.blockAt >= blockFull {
+	if len(w.buffer)-w.blockAt >= blockFull {
 		w.finish()
 	}
 	return nil

@@ -55,6 +55,17 @@ func (q *Queue) TakeBatch(ctx context.Context, into []*Entry, most int) ([]*Entr
 	}
 }
 
+// Upcoming calls each with the entries that can be taken next, most of them at most, in their
+// order. It must not call the queue, nor keep or change the entry.
+func (q *Queue) Upcoming(most int, each func(e *Entry)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for e := q.ready.first; e != nil && most > 0; e = q.ready.next(e) {
+		each(e)
+		most--
+	}
+}
+
 func (q *Queue) takeLocked(into []*Entry, most int) []*Entry {
 	if q.everyChange {
 		most = 1
