@@ -2,7 +2,7 @@
 # then those that take long.
 
 # The modules with tests, each with its own dependencies.
-MODULES := . examples/mirror e2e bench
+MODULES := . factory/typed examples/mirror e2e bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # For how long each fuzz target runs.
@@ -16,7 +16,7 @@ SHARED := GOFLAGS="$(shell go env GOFLAGS) -race -tags=wirepoison"
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: test estimate quick lint unit proof torture mutants fuzz examples e2e certificate demo bench bench-quick bench-test
+.PHONY: test estimate quick lint unit newest proof torture mutants fuzz examples e2e certificate demo bench bench-quick bench-test
 
 test: estimate lint unit examples e2e
 
@@ -48,6 +48,13 @@ lint: bin/heartbeat bin/staticcheck
 
 unit: bin/heartbeat
 	$(SHARED) $(RUNS) unit go test -json -vet=off -timeout 15m ./...
+	$(SHARED) $(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 15m ./...
+
+# The same with the newest k8s.io modules, in .ci/newest.mod: go.mod has the oldest that
+# the library works with. Without the race detector.
+newest: bin/heartbeat
+	$(RUNS) "vet with the newest k8s.io" go vet -modfile=.ci/newest.mod ./...
+	$(RUNS) "unit with the newest k8s.io" go test -modfile=.ci/newest.mod -json -short -vet=off -timeout 15m ./...
 
 # 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
 # and 20 under the race detector. Unit plays 6 of those. Then the example is killed 50

@@ -113,7 +113,7 @@ func (s *shared) leave(registration cache.ResourceEventHandlerRegistration) erro
 }
 
 // noMoreCalls is closed when the handler is called no more; nil if the informer does not
-// tell.
+// tell, as client-go's before 0.37 do not.
 func noMoreCalls(registration cache.ResourceEventHandlerRegistration) <-chan struct{} {
 	if r, ok := registration.(interface{ ShutdownChan() <-chan struct{} }); ok {
 		return r.ShutdownChan()

@@ -256,7 +256,7 @@ func TestWatchErrorHandlerOfNewFunc(t *testing.T) {
 				defer f.Shutdown()
 				var calls atomic.Int32
 				lease, err := f.Acquire(pods, factory.InformerOptions{}, func() cache.SharedIndexInformer {
-					i := cache.NewTypedSharedIndexInformer[*corev1.Pod](dynamicFunc(t, s, pods)())
+					i := dynamicFunc(t, s, pods)()
 					require.NoError(t, i.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 						calls.Add(1)
 						if notes {
@@ -279,14 +279,12 @@ func TestWatchErrorHandlerOfNewFunc(t *testing.T) {
 	}
 }
 
-// Where newFunc sets none, in client-go's informers as in typed ones around them, the factory's is there.
+// Where newFunc sets none, the factory's is there.
 func TestWatchErrorHandlerWhereThereIsNone(t *testing.T) {
 	bubble(t, informertest.Options{Wrap: forbidden("pods")}, func(t *testing.T, s *informertest.Server) {
 		f := factory.New()
 		defer f.Shutdown()
-		lease, err := f.Acquire(pods, factory.InformerOptions{}, func() cache.SharedIndexInformer {
-			return cache.NewTypedSharedIndexInformer[*corev1.Pod](dynamicFunc(t, s, pods)())
-		})
+		lease, err := f.Acquire(pods, factory.InformerOptions{}, dynamicFunc(t, s, pods))
 		require.NoError(t, err)
 		require.NoError(t, lease.Start())
 		time.Sleep(time.Minute)

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -42,20 +43,36 @@ func TestScenarioTable(t *testing.T) {
 		require.NoError(t, os.WriteFile(guarantees, []byte(before+tableBegin+table+tableEnd+after), 0o644))
 		return
 	}
-	table := scenarioTable(t, func(s *script.Script) string { return confirmed(t, s, said[scenarioName(s)]) })
+	table := scenarioTable(t, func(s *script.Script) string {
+		if verdict := said[scenarioName(s)]; verdict != "" && !isClientGoOfTable() {
+			return verdict
+		}
+		return confirmed(t, s, said[scenarioName(s)])
+	})
 	require.Equal(t, is, table, "go test -C informertest/script -run TestScenarioTable . -args -update")
 }
 
 // scenarioTable is the table, with what clientGo says in its last column. Ours holds, each time.
 func scenarioTable(t *testing.T, clientGo func(s *script.Script) string) string {
 	var table strings.Builder
-	table.WriteString("| scenario | | ours | client-go v0.37.2 |\n|---|---|---|---|\n")
+	fmt.Fprintf(&table, "| scenario | | ours | client-go %s |\n|---|---|---|---|\n", clientGoOfTable)
 	for _, s := range readScenarios(t) {
 		ours := verdict(t, s, script.Ours)
 		assert.Equal(t, "holds", ours, s.Name)
 		fmt.Fprintf(&table, "| `%s` | %s | %s | %s |\n", scenarioName(s), s.Title, ours, clientGo(s))
 	}
 	return table.String()
+}
+
+// clientGoOfTable is the version of client-go that the table is about. With another one, what the table says of
+// client-go is neither checked nor written anew.
+const clientGoOfTable = "v0.37.2"
+
+func isClientGoOfTable() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.ContainsFunc(info.Deps, func(m *debug.Module) bool {
+		return m.Path == "k8s.io/client-go" && m.Version == clientGoOfTable
+	})
 }
 
 // rowsOf is the last column of a table, by scenario.
@@ -85,8 +102,8 @@ func confirmed(t *testing.T, s *script.Script, said string) string {
 
 // wonted is what ten plays with client-go come to.
 func wonted(t *testing.T, s *script.Script, said string) string {
-	if said == varies {
-		return varies
+	if said == varies || said != "" && !isClientGoOfTable() {
+		return said
 	}
 	first := verdict(t, s, script.ClientGo)
 	for range 9 {

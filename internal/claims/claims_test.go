@@ -15,7 +15,7 @@ func newInformer() cache.SharedIndexInformer {
 // An informer is claimed until the last claim is dropped, whoever wraps it, and is none other.
 func TestClaims(t *testing.T) {
 	informer := newInformer()
-	typed := cache.NewTypedSharedIndexInformer[*corev1.Pod](informer)
+	typed := wrapper{informer}
 	id, other := IdentityOf(informer), IdentityOf(newInformer())
 	require.Equal(t, id, IdentityOf(typed))
 	require.NotEqual(t, id, other)
@@ -30,6 +30,9 @@ func TestClaims(t *testing.T) {
 	require.False(t, Claimed(id))
 	require.Empty(t, claimed.of)
 }
+
+// wrapper is an informer around another one.
+type wrapper struct{ cache.SharedIndexInformer }
 
 // strange is an informer whose store can not be compared.
 type strange struct{ cache.SharedIndexInformer }

@@ -1,0 +1,50 @@
+package typed_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/internal/claims"
+)
+
+// The registry of package factory looks through client-go's typed informers, which that package cannot test: they are
+// newer than the client-go that it requires.
+func TestRegistryHasItsWatchErrorHandlerInTypedInformers(t *testing.T) {
+	for name, set := range map[string]bool{"none was set": false, "one was set": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+				s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch", "watch-list"}}, Effect: informertest.Status(403)})
+				registry := factory.New()
+				defer registry.Shutdown()
+				var calls atomic.Int32
+				lease, err := registry.Acquire(pods, factory.InformerOptions{}, func() cache.SharedIndexInformer {
+					own := informers.NewSharedInformerFactory(client(t, s), 0).Core().V1().Pods().Informer()
+					wrapper := cache.NewTypedSharedIndexInformer[*corev1.Pod](own)
+					require.Equal(t, claims.IdentityOf(own), claims.IdentityOf(wrapper))
+					if set {
+						require.NoError(t, wrapper.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) { calls.Add(1) }))
+					}
+					return wrapper
+				})
+				require.NoError(t, err)
+				require.NoError(t, lease.Start())
+				time.Sleep(time.Minute)
+				require.Equal(t, set, calls.Load() > 0)
+				if set {
+					require.NoError(t, lease.Status().LastError)
+				} else {
+					require.Equal(t, factory.ErrorForbidden, lease.Status().ErrorClass())
+				}
+			})
+		})
+	}
+}
