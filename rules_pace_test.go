@@ -197,7 +197,7 @@ func TestRule11TheBackoffStartsAgainAfterAnOutage(t *testing.T) {
 
 // A list whose pages go round in a circle begins again, and is then taken whole.
 func TestRule2PagesInACircle(t *testing.T) {
-	for name, circle := range map[string]int{"one token": 1, "three tokens": 3} {
+	for name, circle := range map[string]int{"one token": 1, "three tokens": 3, "a new token each time": 1 << 30} {
 		t.Run(name, func(t *testing.T) {
 			l := &lid{}
 			pages := 0

@@ -213,27 +213,29 @@ func (s *session) request(ctx context.Context, state listwatch.State) (listwatch
 		return s.watchList(ctx, state.(listwatch.Start))
 	}
 	opts := s.policy.ListOptions(state)
-	shown := false
+	shown, first := false, ""
 	page, err := s.listPage(ctx, opts, func(it item, unreadable error) error {
-		shown = true
+		if !shown {
+			shown, first = true, strings.Clone(it.key)
+		}
 		s.show(ctx, it, unreadable)
 		return ctx.Err()
 	})
 	if err != nil {
 		return failedList(err, shown), err
 	}
-	if at, ok := state.(listwatch.Listing); ok && page.next != "" && at.Circular(page.next) {
+	if at, ok := state.(listwatch.Listing); ok && page.next != "" && at.Circular(page.next, first) {
 		return listwatch.Outcome{Kind: listwatch.Circular, Shown: shown}, errCircularPages
 	}
 	if opts.ResourceVersion == "0" && page.next != "" {
 		s.cachePaged.Store(true)
 		s.policy.CachePaged = true
 	}
-	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.resourceVersion, Continue: page.next, Shown: shown}, nil
+	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.resourceVersion, Continue: page.next, First: first, Shown: shown}, nil
 }
 
 // errCircularPages says that the pages of a list have no end.
-var errCircularPages = errors.New("the continue token of a page is one that an earlier page had")
+var errCircularPages = errors.New("a page has the continue token or the first object of an earlier page")
 
 // failedList is the outcome of a list that failed, after it has shown objects or before.
 func failedList(err error, shown bool) listwatch.Outcome {

@@ -41,10 +41,13 @@ type Listing struct {
 	Start Start
 	// Continue is the token of the next page.
 	Continue string
-	// Pages counts the pages read, and Mark is the token of the newest page whose number is a
-	// power of two: a token that comes again is found, however long the way round is.
-	Pages int
-	Mark  string
+	// First is the key of the first object of the newest page that was read.
+	First string
+	// Pages counts the pages read. Mark and MarkFirst are the token and the first key of the
+	// newest page whose number is a power of two: a page that comes again is found, however
+	// long the way round is.
+	Pages           int
+	Mark, MarkFirst string
 	// StuckSince is when the page failed first. Zero: it has not failed.
 	StuckSince time.Time
 }
@@ -251,7 +254,7 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 		if o.Continue == "" {
 			return completed(o)
 		}
-		next := Step{State: s.turned(o.Continue), Progress: RequestProgress}
+		next := Step{State: s.turned(o.Continue, o.First), Progress: RequestProgress}
 		if !o.Shown {
 			// A server can go on like this for ever.
 			next.Pause = RetryPause
@@ -291,17 +294,18 @@ func consistently(s Start) Step {
 }
 
 // turned is s with another page read.
-func (s Listing) turned(token string) Listing {
-	s.Continue, s.StuckSince = token, time.Time{}
+func (s Listing) turned(token, first string) Listing {
+	s.Continue, s.First, s.StuckSince = token, first, time.Time{}
 	if s.Pages++; s.Pages&(s.Pages-1) == 0 {
-		s.Mark = token
+		s.Mark, s.MarkFirst = token, first
 	}
 	return s
 }
 
-// Circular reports whether the token of the next page is that of a page read before.
-func (s Listing) Circular(token string) bool {
-	return token == s.Continue || token == s.Mark
+// Circular reports whether a page has come before: its token for the next page, or the key of
+// its first object, is that of an earlier page. An object stands in one page of a list.
+func (s Listing) Circular(token, first string) bool {
+	return token == s.Continue || token == s.Mark || first != "" && (first == s.First || first == s.MarkFirst)
 }
 
 // refused begins the generation again, because the server does not have its version.

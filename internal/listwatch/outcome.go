@@ -23,7 +23,7 @@ const (
 	// Expired is a resource version or continue token that the server has forgotten (410), or
 	// a version from which it cannot go on.
 	Expired
-	// Circular is a page whose continue token an earlier page had.
+	// Circular is a page whose continue token, or first object, an earlier page had.
 	Circular
 	// TooLarge is a resource version that the server does not know yet.
 	TooLarge
@@ -53,6 +53,8 @@ type Outcome struct {
 	// no order.
 	ResourceVersion string
 	Continue        string
+	// First is the key of the first object of a page, empty where it has none.
+	First string
 	// Shown tells that the request brought objects, also where it failed after that.
 	Shown bool
 	// Refused tells that the server answered with an error, so that there was no body to read,

@@ -202,6 +202,20 @@ func TestNoServerIsHammered(t *testing.T) {
 	})
 }
 
+// Pages that come again are found by their first objects where each has a token of its own.
+func TestFirstObjectsThatComeAgain(t *testing.T) {
+	for loop := 1; loop < 10; loop++ {
+		state := Listing{}
+		pages := 0
+		for ; !state.Circular(fmt.Sprint("token", pages), fmt.Sprint(pages%loop)); pages++ {
+			require.LessOrEqual(t, pages, 4*loop)
+			outcome := Outcome{Kind: PageRead, Continue: fmt.Sprint("token", pages), First: fmt.Sprint(pages % loop), Shown: true}
+			state = Policy{}.Next(state, outcome).State.(Listing)
+		}
+		require.GreaterOrEqual(t, pages, loop, "no object came twice")
+	}
+}
+
 func TestTokensThatComeAgain(t *testing.T) {
 	for _, test := range []struct{ before, loop int }{{0, 1}, {0, 2}, {1, 1}, {4, 1}, {5, 3}, {100, 7}} {
 		t.Run(fmt.Sprint(test), func(t *testing.T) {
@@ -212,7 +226,7 @@ func TestTokensThatComeAgain(t *testing.T) {
 					n = test.before + (n-test.before)%test.loop
 				}
 				token := fmt.Sprint(n)
-				if state.Circular(token) {
+				if state.Circular(token, "") {
 					break
 				}
 				require.LessOrEqual(t, pages, 3*(test.before+test.loop)+1)
