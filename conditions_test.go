@@ -157,7 +157,7 @@ func TestStatusTellsWhyItemsAreSkipped(t *testing.T) {
 		w.run(wrong)
 		for range 5 {
 			time.Sleep(time.Hour)
-			require.NoError(t, wrong.Status().LastError)
+			require.ErrorIs(t, wrong.Status().LastError, informer.ErrNotList)
 			var skipped *informer.ItemError
 			require.ErrorAs(t, wrong.Status().SkippedError, &skipped)
 			require.ErrorContains(t, skipped, "ConfigMap")

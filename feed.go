@@ -51,6 +51,8 @@ type wireFeed struct {
 	*session
 	body   *stream
 	reader wire.WatchReader
+	// objects tells that it has shown some.
+	objects bool
 }
 
 // watchBuffer is what a watch holds while it waits. It grows with what comes.
@@ -144,7 +146,11 @@ func (f *wireFeed) tell(event *wire.Event, to *change) error {
 		return answerError(apierrors.FromObject(status))
 	case watch.Bookmark:
 		to.bookmark, to.initialEnd = string(event.ResourceVersion), event.InitialEventsEnd
+		if to.initialEnd {
+			return f.endInitialEvents(string(event.Kind), to.bookmark)
+		}
 	default:
+		f.objects = true
 		to.it, to.unreadable = f.readLent(event.Item, metav1.TypeMeta{}, place{})
 	}
 	return nil

@@ -97,6 +97,7 @@ type Reflector struct {
 	budget *budget.Budget
 	// cachePaged tells that the server was seen to page a list from "0".
 	cachePaged atomic.Bool
+	identity   listIdentity
 	progress
 }
 

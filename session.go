@@ -224,6 +224,11 @@ func (s *session) request(ctx context.Context, state listwatch.State) (listwatch
 	if err != nil {
 		return failedList(err, shown), err
 	}
+	if page.next == "" {
+		if err := s.identity.completed(page.resourceVersion); err != nil {
+			return failedList(err, shown), err
+		}
+	}
 	if at, ok := state.(listwatch.Listing); ok && page.next != "" && at.Circular(page.next, first) {
 		return listwatch.Outcome{Kind: listwatch.Circular, Shown: shown}, errCircularPages
 	}

@@ -175,10 +175,11 @@ func (s *session) streamPage(ctx context.Context, opts metav1.ListOptions, each 
 }
 
 func (s *session) readStream(reader wire.ListReader, each read) (page, error) {
+	kind := kindCheck{Reflector: s.Reflector}
 	for {
 		encoded, err := reader.Next()
 		if err == io.EOF {
-			return endOfStream(reader.Meta())
+			return endOfStream(reader.Meta(), &kind)
 		}
 		if err != nil {
 			if err := lose(err, each); err != nil {
@@ -187,7 +188,12 @@ func (s *session) readStream(reader wire.ListReader, each read) (page, error) {
 			continue
 		}
 		m := reader.Meta()
+		says := len(encoded.Kind) > 0
+		if err := kind.item(m.Kind, says); err != nil {
+			return page{}, err
+		}
 		it, unreadable := s.readLent(encoded, metav1.TypeMeta{APIVersion: m.APIVersion, Kind: m.ItemKind()}, place{index: encoded.Index})
+		kind.proven = kind.proven || says && unreadable == nil
 		if err := each(it, unreadable); err != nil {
 			return page{}, err
 		}
@@ -195,11 +201,11 @@ func (s *session) readStream(reader wire.ListReader, each read) (page, error) {
 }
 
 // endOfStream checks that what was read to its end was a list.
-func endOfStream(m wire.ListMeta) (page, error) {
+func endOfStream(m wire.ListMeta, kind *kindCheck) (page, error) {
 	if m.Kind == "" {
 		return page{}, errors.New("the answer has items but no kind")
 	}
-	return page{m.ResourceVersion, m.Continue}, nil
+	return page{m.ResourceVersion, m.Continue}, kind.end(m.Kind)
 }
 
 // lose tells of an object that the reader has lost, if err is that. What its key
@@ -251,12 +257,23 @@ func (s *session) readList(list runtime.Object, each read) (page, error) {
 	if err != nil {
 		return page{}, fmt.Errorf("a list of %v is a %T: %w", s.expected, list, err)
 	}
-	index := 0
+	if err := s.checkListType(list); err != nil {
+		return page{}, err
+	}
+	kind, check, index := list.GetObjectKind().GroupVersionKind().Kind, kindCheck{Reflector: s.Reflector}, 0
 	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
+		says := obj != nil && obj.GetObjectKind().GroupVersionKind().Kind != ""
+		if err := check.item(kind, says); err != nil {
+			return err
+		}
 		it, unreadable := s.read(obj, place{index: index})
+		check.proven = check.proven || says && unreadable == nil
 		index++
 		return each(it, unreadable)
 	})
+	if err == nil && kind != "" {
+		err = check.end(kind)
+	}
 	return page{accessor.GetResourceVersion(), accessor.GetContinue()}, err
 }
 

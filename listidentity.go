@@ -1,0 +1,168 @@
+package informer
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const (
+	// listSuffix ends the kinds of lists, but for some of custom resources.
+	listSuffix = "List"
+	// anyList is the kind of a list whose items say themselves what they are.
+	anyList = "List"
+	// partialList is the kind of a list of metadata.
+	partialList = "PartialObjectMetadataList"
+)
+
+// listIdentity is what the lists of a reflector have said of themselves. An answer that says
+// something else is none of its lists, and must not count as complete: an empty one would delete
+// everything.
+type listIdentity struct {
+	mu sync.Mutex
+	// kind is that of the last list with objects, empty before the first, and where it was
+	// anyList.
+	kind string
+	// versioned tells that a complete set had a resource version.
+	versioned bool
+}
+
+// learn notes the kind of a list with objects.
+func (i *listIdentity) learn(kind string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if kind != "" && kind != anyList {
+		i.kind = kind
+	}
+}
+
+func (i *listIdentity) known() (kind string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.kind
+}
+
+// completed checks the resource version of a complete set: it is not empty where one was known.
+func (i *listIdentity) completed(resourceVersion string) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if resourceVersion == "" && i.versioned {
+		return fmt.Errorf("%w: it has no resource version, and one before had", ErrNotList)
+	}
+	i.versioned = i.versioned || resourceVersion != ""
+	return nil
+}
+
+// itemKind is the kind of the expected objects, empty where they may be of any.
+func (e expectation) itemKind() string {
+	switch e.example.(type) {
+	case nil, *RawObject, *metav1.PartialObjectMetadata:
+		return ""
+	}
+	if e.kind.Kind == "" && isAPIType(e.goType) {
+		return e.goType.Elem().Name()
+	}
+	return e.kind.Kind
+}
+
+// checkListKind checks the kind of a list. Where the kind of the objects is not known, it is that of
+// earlier lists, and at first that of any list.
+func (r *Reflector) checkListKind(kind string) error {
+	want := r.identity.known()
+	item := r.expected.itemKind()
+	_, partial := r.expected.example.(*metav1.PartialObjectMetadata)
+	switch {
+	case kind == anyList, kind == partialList && partial, kind == want && want != "":
+		return nil
+	case item != "" && kind == item+listSuffix:
+		return nil
+	case item == "" && want == "" && strings.HasSuffix(kind, listSuffix):
+		return nil
+	case item != "":
+		want = item + listSuffix
+	case want == "":
+		want = "list"
+	}
+	return fmt.Errorf("%w: it is a %q, expected a %s", ErrNotList, kind, want)
+}
+
+// kindCheck checks the kind of a list while its items are read, which may come before it.
+type kindCheck struct {
+	*Reflector
+	// items tells that there were some, and proven that one said itself that it is as expected.
+	items, proven bool
+}
+
+// item is called before each item, with the kind of the list if that is known, and whether the item
+// says its own. The error says that the kind is wrong, where the items would not show it.
+func (c *kindCheck) item(kind string, says bool) error {
+	first := !c.items
+	c.items = true
+	if first && kind != "" && !says && c.expected.itemKind() == "" {
+		return c.checkListKind(kind)
+	}
+	return nil
+}
+
+// end checks the kind of a list that was read. The definition of a custom resource may name its list
+// as it likes; the items tell then.
+func (c *kindCheck) end(kind string) error {
+	trusted := c.proven && (c.expected.itemKind() != "" || c.identity.known() == "")
+	if err := c.checkListKind(kind); err != nil && !trusted {
+		return err
+	}
+	if c.items {
+		c.identity.learn(kind)
+	}
+	return nil
+}
+
+// endInitialEvents checks the bookmark that ends the initial events of a watch-list. One that does not
+// say its kind counts.
+func (f *wireFeed) endInitialEvents(kind, resourceVersion string) error {
+	if kind != "" {
+		if f.checkListKind(kind+listSuffix) != nil {
+			return fmt.Errorf("%w: the bookmark that ends its initial events is of a %s", ErrNotWatch, kind)
+		}
+		if f.objects {
+			f.identity.learn(kind + listSuffix)
+		}
+	}
+	return f.identity.completed(resourceVersion)
+}
+
+// checkListType checks the Go type of a list.
+func (r *Reflector) checkListType(list runtime.Object) error {
+	if items := itemType(list); items != nil && r.expected.goType != nil && items != r.expected.goType {
+		return fmt.Errorf("%w: it is a %T, whose items are no %v", ErrNotList, list, r.expected.goType)
+	}
+	return nil
+}
+
+// itemType is the Go type of the items of a list, nil where they may be of several.
+func itemType(list runtime.Object) reflect.Type {
+	items, err := meta.GetItemsPtr(list)
+	if err != nil {
+		return nil
+	}
+	slice := reflect.TypeOf(items).Elem()
+	if slice.Kind() != reflect.Slice {
+		return nil
+	}
+	switch item := slice.Elem(); {
+	case item == reflect.TypeFor[runtime.RawExtension](), item == reflect.TypeFor[unstructured.Unstructured]():
+		return nil
+	case item.Kind() == reflect.Struct:
+		return reflect.PointerTo(item)
+	case item.Kind() == reflect.Pointer:
+		return item
+	default:
+		return nil
+	}
+}
