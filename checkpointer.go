@@ -259,8 +259,7 @@ func ofStore(err error) bool {
 // goOn is the resource version from which a later run of the informer can go on.
 func (c *checkpointer) goOn(before checkpointSource, acknowledged string) (resume string) {
 	if err := c.source.check(before); err != nil { // there is another cluster at the same address
-		c.coverage.Store(uncovered)
-		c.reflector.clusterReplaced(c.source.Cluster)
+		c.reflector.clusterReplaced(c.source.Cluster) // a gap
 		c.reflector.fail(err)
 	}
 	c.reflector.learnCluster(c.source.Cluster)
