@@ -1,0 +1,104 @@
+//go:build !race
+
+package informer_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// Most that an idle informer may take. The race detector enlarges stacks, so the test is not built with it.
+const (
+	idleInformers = 200
+	// idleGoroutines are the informer's own and the one that HTTP/2 keeps for its request.
+	idleGoroutines = 2
+	idleStackBytes = 10 << 10
+	idleHeapBytes  = 12 << 10
+)
+
+const (
+	idleHostVariable = "INFORMER_TEST_IDLE_HOST"
+	idleCAVariable   = "INFORMER_TEST_IDLE_CA"
+)
+
+// idleCost is what informers take that only wait for events, each.
+type idleCost struct{ Goroutines, StackBytes, HeapBytes float64 }
+
+// An idle informer over HTTP/2 takes two goroutines, and little stack and heap. They depend on what stands on the stack
+// while a watch waits: flow.run, Reflector.run, session.step, following.watch, wireFeed.next, and the reader's Wait.
+// A deeper call, or a large variable in one of them, doubles the stack of every informer.
+func TestIdleInformerTakesLittle(t *testing.T) {
+	server := informertest.NewServer(informertest.Options{TLS: true})
+	defer server.Close()
+	config := server.Config()
+	t.Setenv(idleHostVariable, config.Host)
+	t.Setenv(idleCAVariable, string(config.CAData))
+	p := startProcess(t, "idles", "")
+	var cost idleCost
+	require.NoError(t, json.Unmarshal([]byte(p.line()), &cost))
+	t.Logf("each of %d idle informers takes %+v", idleInformers, cost)
+	require.LessOrEqual(t, cost.Goroutines, float64(idleGoroutines)+0.05) // a connection has some of its own
+	require.LessOrEqual(t, cost.StackBytes, float64(idleStackBytes))
+	require.LessOrEqual(t, cost.HeapBytes, float64(idleHeapBytes))
+	require.Greater(t, cost.HeapBytes, 0.0)
+}
+
+// The process prints its idleCost. It is one of its own because the server's goroutines must not count.
+var _ = role("idles", func(t require.TestingT, _ string) {
+	config := &rest.Config{Host: os.Getenv(idleHostVariable), QPS: -1}
+	config.CAData = []byte(os.Getenv(idleCAVariable))
+	factory, err := informer.NewDynamicListerWatcherFactory(config)
+	require.NoError(t, err)
+	var informers sync.WaitGroup
+	ctx, stop := context.WithCancel(context.Background())
+	start := func(n int) {
+		for range n {
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+				ListerWatcher: factory.ForResource("", pods),
+				ExampleObject: &informer.RawObject{},
+				Handler:       informer.ResourceEventHandlerFuncs{},
+			})
+			informers.Go(func() { i.RunWithContext(ctx) })
+			<-i.HasSyncedChecker().Done()
+		}
+	}
+	start(10) // what is there once, the connection for instance
+	before, goroutines := settled()
+	start(idleInformers)
+	after, all := settled()
+	each := func(before, after uint64) float64 { return (float64(after) - float64(before)) / idleInformers }
+	require.NoError(t, json.NewEncoder(os.Stdout).Encode(idleCost{
+		Goroutines: float64(all-goroutines) / idleInformers,
+		StackBytes: each(before.StackInuse, after.StackInuse),
+		HeapBytes:  each(before.HeapAlloc, after.HeapAlloc),
+	}))
+	stop()
+	informers.Wait()
+})
+
+// settled waits until no goroutine has ended for longer than a worker of a queue waits for more, and collects garbage until
+// stacks have shrunk, which a collection does by half.
+func settled() (m runtime.MemStats, goroutines int) {
+	n := runtime.NumGoroutine()
+	for since := time.Now(); time.Since(since) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
+		if now := runtime.NumGoroutine(); now != n {
+			n, since = now, time.Now()
+		}
+	}
+	for range 10 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return m, runtime.NumGoroutine()
+}
