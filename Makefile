@@ -11,12 +11,17 @@ FUZZTIME ?= 3s
 # make test builds everything once, also the programs that tests build: with the race
 # detector, and with wirepoison, which overwrites lent bytes when their loan ends. Lint
 # takes the same build, and vets it, so that the tests need not.
-SHARED := GOFLAGS="$(shell go env GOFLAGS) -race -tags=wirepoison"
+SHARED_FLAGS := $(shell go env GOFLAGS) -race -tags=wirepoison
+SHARED := GOFLAGS="$(SHARED_FLAGS)"
+
+# The root module with the newest k8s.io modules, which all other modules have, so that
+# these are built once too.
+NEWEST := -modfile=$(CURDIR)/.ci/newest.mod
 
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: test estimate quick lint unit newest proof torture mutants fuzz examples e2e certificate demo bench bench-quick bench-test
+.PHONY: test estimate quick lint unit oldest proof torture mutants fuzz examples e2e certificate demo bench bench-quick bench-test
 
 test: estimate lint unit examples e2e
 
@@ -41,20 +46,21 @@ bin/staticcheck:
 lint: bin/heartbeat bin/staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
-	@for module in $(MODULES); do \
-		$(SHARED) $(RUNS) "vet $$module" go vet -C $$module ./... && \
-		$(SHARED) $(RUNS) "staticcheck $$module" env -C $$module $(CURDIR)/bin/staticcheck ./... || exit 1; \
+	@flags=$(NEWEST); for module in $(MODULES); do \
+		$(SHARED) $(RUNS) "vet $$module" go vet -C $$module $$flags ./... && \
+		GOFLAGS="$(SHARED_FLAGS) $$flags" $(RUNS) "staticcheck $$module" env -C $$module $(CURDIR)/bin/staticcheck ./... || exit 1; \
+		flags=; \
 	done
 
 unit: bin/heartbeat
-	$(SHARED) $(RUNS) unit go test -json -vet=off -timeout 15m ./...
+	$(SHARED) $(RUNS) unit go test $(NEWEST) -json -vet=off -timeout 15m ./...
 	$(SHARED) $(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 15m ./...
 
-# The same with the newest k8s.io modules, in .ci/newest.mod: go.mod has the oldest that
-# the library works with. Without the race detector.
-newest: bin/heartbeat
-	$(RUNS) "vet with the newest k8s.io" go vet -modfile=.ci/newest.mod ./...
-	$(RUNS) "unit with the newest k8s.io" go test -modfile=.ci/newest.mod -json -short -vet=off -timeout 15m ./...
+# The same with the oldest k8s.io modules that the library works with, those of go.mod.
+# Without the race detector.
+oldest: bin/heartbeat
+	$(RUNS) "vet with the oldest k8s.io" go vet ./...
+	$(RUNS) "unit with the oldest k8s.io" go test -json -short -vet=off -timeout 15m ./...
 
 # 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
 # and 20 under the race detector. Unit plays 6 of those. Then the example is killed 50
