@@ -26,8 +26,9 @@ import (
 // time, however many informers it has and however large their sets are. A list for which
 // nothing comes lets others go before it, after 50 ms if its server has not answered yet:
 // servers that are dead or slow hold up nobody. While a server answers nothing, it is asked
-// for another list each second. Where all that are under way have plenty
-// to read, as with slow handlers, one of them makes room each second.
+// for another list each second. A list whose handler is blocked lets others go before it too, after
+// 50 ms, or up to a second where hundreds of them have done so. What the server has sent of such a list
+// stays in the connection meanwhile.
 //
 // It is safe for concurrent use.
 type Budget struct {

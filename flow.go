@@ -245,6 +245,7 @@ func (r *flowRun) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue 
 		Synced:        f.synced,
 		Resume:        acknowledged,
 		Resumed:       resumed,
+		Stuck:         func(is bool) { f.reflector.under.Stuck(is) },
 	}
 	if !f.ordinary {
 		opts.Workers, opts.Hire = f.workers, r.hire

@@ -22,10 +22,12 @@ type fleet struct {
 	mode     informer.ListMode
 	// handling is how long a handler takes for an object.
 	handling time.Duration
+	// blocked holds up the handlers of clusters that are named blocked.
+	blocked chan struct{}
 }
 
 func newFleet(mode informer.ListMode, budget int64) *fleet {
-	return &fleet{map[string]*informertest.Server{}, informer.NewBudget(budget), mode, 0}
+	return &fleet{map[string]*informertest.Server{}, informer.NewBudget(budget), mode, 0, make(chan struct{})}
 }
 
 // perCluster is how many resources of each are followed. They are all pods here.
@@ -46,6 +48,9 @@ func (f *fleet) add(t *testing.T, name string, objects int, faults ...string) {
 	}
 	f.clusters[name] = s
 }
+
+// share adds a cluster that has a server of another.
+func (f *fleet) share(name, of string) { f.clusters[name] = f.clusters[of] }
 
 func (f *fleet) close() {
 	for _, s := range f.clusters {
@@ -72,7 +77,12 @@ func (f *fleet) sync(t *testing.T, without ...string) map[string]time.Duration {
 		for range perCluster {
 			i := informer.NewResourceVersionInformer(name, informer.InformerConfig{
 				ListerWatcher: factory.ForResource("", pods), Budget: f.budget, ListMode: f.mode, ExampleObject: &informer.RawObject{},
-				Handler:      informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { time.Sleep(f.handling) }},
+				Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) {
+					time.Sleep(f.handling)
+					if strings.HasPrefix(name, "blocked") {
+						<-f.blocked
+					}
+				}},
 				ErrorHandler: func(*informer.Reflector, error) {},
 			})
 			stops = append(stops, start(i.RunWithContext))
@@ -87,9 +97,11 @@ func (f *fleet) sync(t *testing.T, without ...string) map[string]time.Duration {
 		}
 	}
 	running.Wait()
+	close(f.blocked)
 	for _, stop := range stops {
 		stop()
 	}
+	f.blocked = make(chan struct{})
 	synctest.Wait()
 	require.Zero(t, f.budget.InUse())
 	return took
@@ -159,4 +171,26 @@ func TestDeadClustersHoldUpNoOther(t *testing.T) {
 		}
 		require.Less(t, f.sync(t)["small"], time.Second)
 	})
+}
+
+// A hundred clusters whose handlers are blocked in their lists hold up the lists of a hundred others for less than ten seconds, with the budget that
+// is the default.
+func TestBlockedHandlersHoldUpNoOther(t *testing.T) {
+	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
+		t.Run(mode.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(mode, 16<<20)
+				defer f.close()
+				f.add(t, "small", 10)
+				f.add(t, "blocked", 400)
+				for n := range 99 { // servers of the same content
+					f.share(fmt.Sprint("small ", n), "small")
+					f.share(fmt.Sprint("blocked ", n), "blocked")
+				}
+				for name, took := range f.sync(t) {
+					require.Less(t, took, 10*time.Second, name)
+				}
+			})
+		})
+	}
 }

@@ -93,8 +93,10 @@ type Reflector struct {
 	prune prune.Paths
 	// shared, if set, are the watches that the reflector has in common with others.
 	shared *fanout.Hub[sharedEvent]
-	// budget, if there is one, limits the lists that are under way at a time.
+	// budget, if there is one, limits the lists that are under way at a time. Under is the one of
+	// the session; nil between two, and without a budget.
 	budget *budget.Budget
+	under  *budget.List
 	// cachePaged tells that the server was seen to page a list from "0".
 	cachePaged atomic.Bool
 	identity   listIdentity

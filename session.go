@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -29,8 +28,6 @@ type session struct {
 	// that it has an object of which not even the key is known.
 	current generation
 	partial bool
-	// under is the list request under way, nil between two, and without a budget.
-	under *budget.List
 	// slow tells that an answer of the generation under way was left unread for too long.
 	slow bool
 	// prompt tells that what is read is taken at once, so that no answer is left unread.

@@ -22,7 +22,9 @@ type List struct {
 	// answered tells that something has come, and silent that it waits for its server,
 	// since a time. Entered is when its turn began.
 	answered, silent bool
-	since, entered   time.Time
+	// stuck tells that its consumer has no room for what was read, since a time.
+	stuck          bool
+	since, entered time.Time
 	// over is set with the lock.
 	over atomic.Bool
 }
@@ -75,6 +77,24 @@ func (l *List) Waits() {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
 	l.silent, l.since = true, time.Now()
+}
+
+// Stuck notes whether the consumer of the list has no room for what was read. Such a list lets
+// others go before it, and waits for its turn again when it has read on. It does not wait.
+func (l *List) Stuck(is bool) {
+	if l.Over() {
+		return
+	}
+	b := l.budget
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if l.over.Load() || l.stuck == is {
+		return
+	}
+	l.stuck, l.since = is, time.Now()
+	if !is && l.stage == away {
+		b.lists.stuck--
+	}
 }
 
 // GoesOn notes that something has come, and waits for the list's turn if it has let
@@ -141,6 +161,9 @@ func (l *List) End() {
 	case away:
 		if !l.answered {
 			l.group.silent--
+		}
+		if l.stuck {
+			b.lists.stuck--
 		}
 	}
 	l.group.lists--

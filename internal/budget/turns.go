@@ -24,6 +24,9 @@ const (
 	// nothing may come between; and turn is after how long it goes to the end of the line
 	// whenever all was read that has come.
 	unanswered, askedAgain, silence, turn = 50 * time.Millisecond, time.Second, tick, 100 * time.Millisecond
+	// stuckTurns is how many times as many lists as may be under way have to be stuck, and have
+	// let others go before them, for the next one to keep its turn twice as long.
+	stuckTurns = 4
 	// longTurn is how long none may have had its turn, or have been asked for, before one
 	// makes room that has something to be read.
 	longTurn = time.Second
@@ -40,8 +43,9 @@ type lists struct {
 	groups map[any]*group
 	// line has the groups that have lists waiting, the one last that went last.
 	line *list.List
-	// again counts those that wait to go on.
-	again int64
+	// again counts those that wait to go on, and stuck those that have let others go before
+	// them since their consumer has no room.
+	again, stuck int64
 	// went is the time that the group had used which went last.
 	went time.Duration
 	// begun is when a list had its turn last, and asked is when one was asked for.
@@ -161,11 +165,13 @@ func (b *Budget) yieldLocked(l *List) {
 		l.group.silent++
 		l.group.quiet = time.Now()
 	}
+	if l.stuck {
+		b.lists.stuck++
+	}
 }
 
-// tick makes room for those that wait: in the place of lists for which nothing comes; or
-// else, once in a while, of the one that has been under way longest, whose handler may
-// be stuck.
+// tick makes room for those that wait: in the place of lists for which nothing comes, or that
+// are stuck; or else, once in a while, of the one that has been under way longest.
 func (b *Budget) tick() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -174,7 +180,7 @@ func (b *Budget) tick() {
 	for at := s.under.Front(); at != nil && next != nil; {
 		l := at.Value.(*List)
 		at = at.Next()
-		if l.silent && l.yields(next, now) {
+		if s.yields(l, next, now) {
 			b.yieldLocked(l)
 			b.beginLocked()
 			next = s.next(false)
@@ -189,6 +195,21 @@ func (b *Budget) tick() {
 	if s.timer != nil {
 		s.timer.Reset(tick)
 	}
+}
+
+// yields tells whether another one goes before a list that is under way.
+func (s *lists) yields(l, next *List, now time.Time) bool {
+	if l.stuck {
+		return now.Sub(l.since) >= s.stuckPatience()
+	}
+	return l.silent && l.yields(next, now)
+}
+
+// stuckPatience is how long a list keeps its turn that is stuck. What the server has sent of it
+// stays in memory, so the more there are of them, the fewer are added in a time.
+func (s *lists) stuckPatience() time.Duration {
+	most := max(s.most/s.each, 1)
+	return min(unanswered+unanswered*time.Duration(s.stuck)/time.Duration(stuckTurns*most), longTurn)
 }
 
 // yields tells whether another one goes before the list, which waits for its server.

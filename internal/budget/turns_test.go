@@ -158,3 +158,48 @@ func TestTimeIsCountedWhileItIsUsed(t *testing.T) {
 		require.Zero(t, b.InUse())
 	})
 }
+
+// A list whose consumer has no room lets others go before it, and waits for its turn when it reads on.
+func TestStuckListGivesItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1)
+		stuck := began(t, b, "stuck")
+		stuck.Stuck(true)
+		start := time.Now()
+		other := began(t, b, "other")
+		require.InDelta(t, unanswered, time.Since(start), float64(2*tick))
+
+		stuck.Stuck(false)
+		require.Zero(t, b.lists.stuck)
+		goesOn := stuck.goOn()
+		synctest.Wait()
+		require.False(t, isClosed(goesOn), "it is the other's turn")
+		other.End()
+		<-goesOn
+		stuck.End()
+		require.Zero(t, b.InUse())
+	})
+}
+
+// The more lists are stuck, the longer each keeps its turn; but never longer than others do.
+func TestStuckListsAreAddedMoreAndMoreSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1)
+		var stuck []*List
+		var took []time.Duration
+		for range 200 {
+			start := time.Now()
+			l := began(t, b, len(stuck))
+			took = append(took, time.Since(start))
+			l.Stuck(true)
+			stuck = append(stuck, l)
+		}
+		require.Less(t, took[10], 200*time.Millisecond)
+		require.InDelta(t, longTurn, took[199], float64(2*tick))
+		for _, l := range stuck {
+			l.End()
+		}
+		require.Zero(t, b.InUse())
+		require.Zero(t, b.lists.stuck)
+	})
+}

@@ -72,6 +72,9 @@ type Options struct {
 	// Synced, if given, is the channel that the queue closes when it is synced;
 	// it may be closed already.
 	Synced chan struct{}
+	// Stuck, if given, is called by Put and Sweep when they begin to wait for room, with true, and
+	// when they have it, with false. It must not call the queue, nor wait.
+	Stuck func(bool)
 	// Resume is the resource version up to which everything was acknowledged
 	// before this queue.
 	Resume string
@@ -92,6 +95,7 @@ type Queue struct {
 	keepTombstones bool
 	workers        int
 	hire           func()
+	stuck          func(bool)
 	synced         chan struct{}
 
 	mu sync.Mutex
@@ -170,6 +174,7 @@ func New(opts Options) *Queue {
 		keepTombstones: opts.Tombstones,
 		workers:        max(opts.Workers, 1),
 		hire:           opts.Hire,
+		stuck:          opts.Stuck,
 		synced:         opts.Synced,
 		order:          line{which: inOrder},
 		ready:          line{which: inReady},

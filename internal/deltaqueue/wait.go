@@ -23,26 +23,46 @@ func (q *Queue) unparkDueLocked(now time.Time) time.Duration {
 // roomLocked waits until there is room for d, and returns what it has taken of
 // the budget for it.
 func (q *Queue) roomLocked(ctx context.Context, d Delta) (reserved int64, err error) {
-	for {
-		e := q.mergingLocked(d.Key)
-		room := e != nil || q.order.entries < q.limit
-		switch {
-		case e != nil && e.replaces(d):
-			return 0, nil
-		case q.aloneLocked(e):
-			// One object always passes, whatever others have taken.
-			q.budget.Take(d.Bytes)
-			return d.Bytes, nil
-		case room && q.budget.TryTake(d.Bytes):
-			return d.Bytes, nil
-		case ctx.Err() != nil:
-			return 0, context.Cause(ctx)
-		case !room:
+	if reserved, ok := q.tryRoomLocked(d); ok {
+		return reserved, nil
+	}
+	return q.awaitRoomLocked(ctx, d)
+}
+
+// tryRoomLocked is roomLocked without waiting.
+func (q *Queue) tryRoomLocked(d Delta) (reserved int64, ok bool) {
+	e := q.mergingLocked(d.Key)
+	switch {
+	case e != nil && e.replaces(d):
+		return 0, true
+	case q.aloneLocked(e):
+		// One object always passes, whatever others have taken.
+		q.budget.Take(d.Bytes)
+		return d.Bytes, true
+	default:
+		return d.Bytes, q.hasPlaceLocked(e) && q.budget.TryTake(d.Bytes)
+	}
+}
+
+// hasPlaceLocked reports whether one more delta may wait that merges into e, if there is one.
+func (q *Queue) hasPlaceLocked(e *Entry) bool { return e != nil || q.order.entries < q.limit }
+
+func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta) (reserved int64, err error) {
+	if q.stuck != nil {
+		q.stuck(true)
+		defer q.stuck(false)
+	}
+	for ctx.Err() == nil {
+		if !q.hasPlaceLocked(q.mergingLocked(d.Key)) {
 			q.waitLocked(ctx, 0)
-		case q.claimLocked(ctx, d):
+		} else if q.claimLocked(ctx, d) {
 			return d.Bytes, nil
 		}
+		if reserved, ok := q.tryRoomLocked(d); ok {
+			return reserved, nil
+		}
 	}
+	return 0, context.Cause(ctx)
 }
 
 // replaces reports whether d takes the place of an object that waits in e, or has none:
