@@ -11,12 +11,11 @@ FUZZTIME ?= 3s
 # make test builds everything once, also the programs that tests build: with the race
 # detector, and with wirepoison, which overwrites lent bytes when their loan ends. Lint
 # takes the same build, and vets it, so that the tests need not.
-SHARED_FLAGS := $(shell go env GOFLAGS) -race -tags=wirepoison
-SHARED := GOFLAGS="$(SHARED_FLAGS)"
+SHARED := GOFLAGS="$(shell go env GOFLAGS) -race -tags=wirepoison"
 
 # The root module with the newest k8s.io modules, which all other modules have, so that
 # these are built once too.
-NEWEST := -modfile=$(CURDIR)/.ci/newest.mod
+NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
@@ -46,14 +45,14 @@ bin/staticcheck:
 lint: bin/heartbeat bin/staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
-	@flags=$(NEWEST); for module in $(MODULES); do \
-		$(SHARED) $(RUNS) "vet $$module" go vet -C $$module $$flags ./... && \
-		GOFLAGS="$(SHARED_FLAGS) $$flags" $(RUNS) "staticcheck $$module" env -C $$module $(CURDIR)/bin/staticcheck ./... || exit 1; \
-		flags=; \
+	@export $(SHARED) $(NEWEST); for module in $(MODULES); do \
+		$(RUNS) "vet $$module" go vet -C $$module ./... && \
+		$(RUNS) "staticcheck $$module" env -C $$module $(CURDIR)/bin/staticcheck ./... || exit 1; \
+		export GOWORK=off; \
 	done
 
 unit: bin/heartbeat
-	$(SHARED) $(RUNS) unit go test $(NEWEST) -json -vet=off -timeout 15m ./...
+	$(SHARED) $(NEWEST) $(RUNS) unit go test -json -vet=off -timeout 15m ./...
 	$(SHARED) $(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 15m ./...
 
 # The same with the oldest k8s.io modules that the library works with, those of go.mod.

@@ -68,7 +68,7 @@ func testKilledProcess(t *testing.T, forgets bool) {
 		p.wait()
 		killer.Stop()
 		if forgets {
-			p = showGhost(t, w, path, fmt.Sprintf("ghost/%d", n))
+			showGhost(t, w, path, fmt.Sprintf("ghost/%d", n))
 		}
 		for range f.n(10) {
 			f.touch()
@@ -91,7 +91,7 @@ func testKilledProcess(t *testing.T, forgets bool) {
 }
 
 // showGhost has a process be told of an object, kills it at once, and deletes the object.
-func showGhost(t *testing.T, w *world, path, key string) *process {
+func showGhost(t *testing.T, w *world, path, key string) {
 	p := startProcess(t, "follows", path)
 	w.create(key)
 	told := func() bool { return foldJournal(t, path)[key] != "" }
@@ -99,7 +99,6 @@ func showGhost(t *testing.T, w *world, path, key string) *process {
 	p.kill()
 	p.wait()
 	w.remove(key)
-	return p
 }
 
 // foldJournal is what the handler has made of what it was told.
