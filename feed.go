@@ -159,20 +159,22 @@ func (f *wireFeed) tell(event *wire.Event, to *change) error {
 // channelFeed is a watch of a ListerWatcher of others.
 type channelFeed struct {
 	*session
-	watch watch.Interface
-	quiet *silence
+	watch  watch.Interface
+	cancel func()
+	quiet  *silence
 }
 
 func (s *session) openChannel(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed, error) {
-	w, err := s.source.WatchWithContext(ctx, opts)
-	if err == nil && w == nil {
-		err = errors.New("the watch is nil")
-	}
+	w, cancel, err := s.watchForeign(ctx, opts)
 	if err != nil {
-		return nil, answerError(err)
+		return nil, err
+	}
+	if w == nil {
+		cancel()
+		return nil, errors.New("the watch is nil")
 	}
 	s.contact()
-	return &channelFeed{session: s, watch: w, quiet: newSilence(patience)}, nil
+	return &channelFeed{session: s, watch: w, cancel: cancel, quiet: newSilence(patience)}, nil
 }
 
 func (f *channelFeed) expect(patience time.Duration) { f.quiet.expect(patience) }
@@ -231,6 +233,7 @@ const stopMost = 10 * time.Second
 // channel then, so watch.Interface says; some do not.
 func (f *channelFeed) close() {
 	f.quiet.stop()
+	defer f.cancel()
 	f.watch.Stop()
 	late := time.NewTimer(stopMost)
 	defer late.Stop()

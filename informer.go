@@ -45,8 +45,9 @@ import (
 // Handler and BatchHandler are required; the zero value of everything else is a sensible default.
 type InformerConfig struct {
 	// ListerWatcher lists and watches the objects. It should implement
-	// cache.ListerWatcherWithContext; a list of one that does not can not be
-	// interrupted, and Run waits for it.
+	// cache.ListerWatcherWithContext. A call of one that does not, and that hangs, cannot be
+	// interrupted: it is left behind after five minutes, or ten seconds after the end of
+	// Run's context, and reported.
 	cache.ListerWatcher
 
 	// Storage is what the informer remembers. Filled before Run, it makes the

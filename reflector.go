@@ -97,6 +97,8 @@ type Reflector struct {
 	// the session; nil between two, and without a budget.
 	budget *budget.Budget
 	under  *budget.List
+	// leftBehind counts the calls of source that hang, and are not waited for any more.
+	leftBehind atomic.Int32
 	// cachePaged tells that the server was seen to page a list from "0".
 	cachePaged atomic.Bool
 	identity   listIdentity
@@ -161,8 +163,9 @@ func NewReflector(lw cache.ListerWatcher, expectedType interface{}, store cache.
 // reported and skipped. A nil expectedType takes all. With a resyncPeriod that
 // is not zero, the store's Resync is called in that period: see ShouldResync.
 //
-// lw should implement cache.ListerWatcherWithContext; a list of one that does
-// not can not be interrupted, and Run waits for it.
+// lw should implement cache.ListerWatcherWithContext. A call of one that does not, and
+// that hangs, cannot be interrupted: it is left behind after five minutes, or ten seconds
+// after the end of Run's context, and reported.
 func NewNamedReflector(name string, lw cache.ListerWatcher, expectedType interface{}, store cache.ReflectorStore, resyncPeriod time.Duration) *Reflector {
 	return NewReflectorWithOptions(lw, expectedType, store, ReflectorOptions{Name: name, ResyncPeriod: resyncPeriod})
 }

@@ -144,9 +144,9 @@ func (s *session) listPage(ctx context.Context, opts metav1.ListOptions, each re
 	if s.wire != nil {
 		return s.streamPage(ctx, opts, each)
 	}
-	list, err := s.source.ListWithContext(ctx, opts)
+	list, err := s.listForeign(ctx, opts)
 	if err != nil {
-		return page{}, answerError(err)
+		return page{}, err
 	}
 	s.contact()
 	if err := s.under.GoesOn(ctx); err != nil {

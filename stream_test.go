@@ -302,7 +302,7 @@ func TestHealthChecksOfHTTP2(t *testing.T) {
 	var f failures
 	i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &r, ErrorHandler: f.handle})
 	defer start(i.RunWithContext)()
-	require.Eventually(t, func() bool { return i.Status().Phase == informer.PhaseWatching && i.HasSynced() }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return i.HasSynced() && strings.Contains(fmt.Sprint(w.verbs()), "watch") }, 10*time.Second, time.Millisecond)
 	cable.cut()
 	w.create("a/2")
 	require.Eventually(t, func() bool { return len(r.events()) == 2 }, 20*time.Second, 10*time.Millisecond, "a new connection is made")

@@ -1,0 +1,137 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	// callPatience is how long List and Watch of a ListerWatcher of others may take. It shows
+	// nothing of a list before it has all of it.
+	callPatience = 5 * time.Minute
+	// maxLeftBehind is how many of its calls may hang before no other is made.
+	maxLeftBehind = 4
+)
+
+// foreignCall calls List or Watch of a ListerWatcher of others, which may not obey its
+// context.
+type foreignCall[T any] struct {
+	*session
+	method string
+	call   func(ctx context.Context) (T, error)
+	// discard takes a result that comes too late.
+	discard func(T)
+}
+
+// result is what a call has returned, or panicked with.
+type result[T any] struct {
+	value    T
+	err      error
+	panicked any
+}
+
+// do returns what the call returns. When the call has taken too long, or ctx has ended, the
+// context of the call ends; a call that goes on all the same is left behind, and reported.
+// Cancel ends the context of what was returned.
+func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err error) {
+	if n := c.leftBehind.Load(); n >= maxLeftBehind {
+		return value, nil, fmt.Errorf("%d calls of a %T have not returned: no other is made", n, c.source)
+	}
+	callCtx, cancelCall := context.WithCancelCause(ctx)
+	patience := time.AfterFunc(callPatience, func() { cancelCall(&StallError{Silence: callPatience}) })
+	defer patience.Stop()
+	returned, left := make(chan result[T]), make(chan struct{})
+	go c.run(callCtx, returned, left)
+	select {
+	case r := <-returned:
+		return c.finish(r, cancelCall)
+	case <-callCtx.Done():
+	}
+	late := time.NewTimer(stopMost)
+	defer late.Stop()
+	select {
+	case r := <-returned:
+		if r.err != nil { // it says that the context has ended, but not why
+			r.err = context.Cause(callCtx)
+		}
+		return c.finish(r, cancelCall)
+	case <-late.C:
+	}
+	c.leftBehind.Add(1)
+	close(left)
+	err = fmt.Errorf("%s of a %T did not return within %v of the end of its context, and is left behind: %w", c.method, c.source, stopMost, context.Cause(callCtx))
+	if ctx.Err() != nil { // nobody reports the error of a call that was stopped
+		c.fail(err)
+	}
+	return value, nil, err
+}
+
+// run makes the call and hands over what it returns, or, once the call was left behind,
+// drops it. A panic is the caller's, as with client-go.
+func (c foreignCall[T]) run(ctx context.Context, returned chan<- result[T], left <-chan struct{}) {
+	r := result[T]{err: fmt.Errorf("%s of a %T ended its goroutine", c.method, c.source)}
+	defer func() {
+		r.panicked = recover()
+		select {
+		case returned <- r:
+		case <-left:
+			c.leftBehind.Add(-1)
+			c.drop(r)
+		}
+	}()
+	r.value, r.err = c.call(ctx)
+}
+
+// drop takes what came too late.
+func (c foreignCall[T]) drop(r result[T]) {
+	switch {
+	case r.panicked != nil:
+		c.fail(&PanicError{Value: r.panicked})
+	case r.err == nil:
+		c.discard(r.value)
+	}
+}
+
+func (c foreignCall[T]) finish(r result[T], cancel context.CancelCauseFunc) (T, func(), error) {
+	if r.panicked != nil {
+		cancel(nil)
+		panic(r.panicked)
+	}
+	if r.err != nil {
+		cancel(nil)
+		return r.value, nil, answerError(r.err)
+	}
+	return r.value, func() { cancel(nil) }, nil
+}
+
+// listForeign lists with a ListerWatcher of others.
+func (s *session) listForeign(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	list, cancel, err := foreignCall[runtime.Object]{
+		session: s, method: "List",
+		call:    func(ctx context.Context) (runtime.Object, error) { return s.source.ListWithContext(ctx, opts) },
+		discard: func(runtime.Object) {},
+	}.do(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cancel()
+	return list, nil
+}
+
+// watchForeign watches with a ListerWatcher of others, until cancel is called.
+func (s *session) watchForeign(ctx context.Context, opts metav1.ListOptions) (w watch.Interface, cancel func(), err error) {
+	return foreignCall[watch.Interface]{
+		session: s, method: "Watch",
+		call: func(ctx context.Context) (watch.Interface, error) { return s.source.WatchWithContext(ctx, opts) },
+		discard: func(w watch.Interface) {
+			if w != nil {
+				w.Stop()
+			}
+		},
+	}.do(ctx)
+}
