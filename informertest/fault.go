@@ -84,6 +84,8 @@ const (
 	effectLag
 	effectRepeat
 	effectSwap
+	effectRepeatToken
+	effectForeign
 )
 
 // Effect is what happens to a request that a [Fault] meets. Effects are made by functions, one each, and are comparable.
@@ -92,6 +94,7 @@ type Effect struct {
 	n     int  // bytes, a place, a status code or odds, as the kind has it
 	size  int  // of effectOversize, in bytes
 	clean bool // of effectCut
+	late  bool // of effectErrorEvent
 	retry int  // of effectStatus: Retry-After in seconds, 0 for none
 }
 
@@ -157,6 +160,10 @@ func (e Effect) RetryAfter(d time.Duration) Effect {
 // once, a new one before its first event.
 func ErrorEvent(code int) Effect { return Effect{kind: effectErrorEvent, n: code} }
 
+// LateErrorEvent (text: error-event=CODE,late) is ErrorEvent, but the ERROR event is preceded by a bookmark, if the client
+// takes those and the watch is no watch-list that begins.
+func LateErrorEvent(code int) Effect { return Effect{kind: effectErrorEvent, n: code, late: true} }
+
 // NoBookmarks (text: no-bookmarks) withholds the bookmarks of a watch, also the one that ends a watch-list's initial
 // events.
 func NoBookmarks() Effect { return Effect{kind: effectNoBookmarks} }
@@ -192,6 +199,14 @@ func Repeat(n int) Effect { return Effect{kind: effectRepeat, n: n} }
 // Swap (text: swap=N) makes a broken proxy: by the server's dice, one event in n of a watch is held back and written
 // right behind the next one. A bookmark, the end of the watch and the healing of the fault let it go in its own place.
 func Swap(n int) Effect { return Effect{kind: effectSwap, n: n} }
+
+// RepeatToken (text: repeat-token) gives the later pages of a list the token that they were asked with, so that they have
+// no end.
+func RepeatToken() Effect { return Effect{kind: effectRepeatToken} }
+
+// Foreign (text: foreign) answers a list with 200 and a list of no objects, of a kind that none of the server's resources
+// has, as a bad proxy does.
+func Foreign() Effect { return Effect{kind: effectForeign} }
 
 // validate reports what is wrong with a fault.
 func (f Fault) validate() error {
@@ -301,6 +316,8 @@ func (e Effect) verbs() []string {
 		return nil // it happens to connections
 	case effectGarbage, effectMistyped, effectOversize:
 		return []string{verbList, verbWatch, verbWatchList}
+	case effectRepeatToken, effectForeign:
+		return []string{verbList}
 	case effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectClose, effectRepeat, effectSwap:
 		return []string{verbWatch, verbWatchList}
 	case effectIgnoreWatchList, effectRefuseWatchList, effectEndlessWatchList:

@@ -1,6 +1,7 @@
 package informertest
 
 import (
+	"bufio"
 	"fmt"
 	"net"
 	"net/http"
@@ -113,4 +114,12 @@ func statusError(e Effect, verb string, t target) error {
 		err.ErrStatus.Details.RetryAfterSeconds = int32(e.retry)
 	}
 	return err
+}
+
+// writeForeign answers with a list of something else.
+func writeForeign(w http.ResponseWriter, req *http.Request) error {
+	return respond(w, req, http.StatusOK, "application/json", func(out *bufio.Writer) error {
+		_, err := out.WriteString(`{"kind":"ErrorPage","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+		return err
+	})
 }

@@ -46,9 +46,20 @@ func (w *watching) act() (over bool, err error) {
 		return true, w.end()
 	}
 	if e, ok := x.find(effectErrorEvent); ok {
+		if err := w.sayBefore(e); err != nil {
+			return true, err
+		}
 		return true, w.fail(x.status(e, w.target, nil))
 	}
 	return false, nil
+}
+
+// sayBefore sends the bookmark that comes before a late ERROR event.
+func (w *watching) sayBefore(e Effect) error {
+	if !e.late || !w.bookmarks || w.opening == openingStream || w.cursor.future > 0 {
+		return nil
+	}
+	return w.sendBookmark(w.cursor.rv, false)
 }
 
 // end lets go what is held back of a watch that is over.

@@ -15,7 +15,7 @@ type effectForm int
 const (
 	formWord       effectForm = iota // nothing
 	formNumber                       // =N
-	formCut                          // =N or =N,clean
+	formOption                       // =N, or =N and the word of an option
 	formPlaceBytes                   // =N,BYTES
 )
 
@@ -31,12 +31,12 @@ var effectWords = []effectWord{
 	{effectRefuse, "refuse", formWord},
 	{effectReset, "reset", formWord},
 	{effectHang, "hang", formWord},
-	{effectCut, "cut", formCut},
+	{effectCut, "cut", formOption},
 	{effectSlow, "slow", formNumber},
 	{effectGarbage, "garbage", formNumber},
 	{effectMistyped, "mistyped", formNumber},
 	{effectOversize, "oversize", formPlaceBytes},
-	{effectErrorEvent, "error-event", formNumber},
+	{effectErrorEvent, "error-event", formOption},
 	{effectNoBookmarks, "no-bookmarks", formWord},
 	{effectDropBookmarks, "drop-bookmarks", formNumber},
 	{effectIgnoreWatchList, "ignore-watch-list", formWord},
@@ -46,6 +46,8 @@ var effectWords = []effectWord{
 	{effectLag, "lag", formWord},
 	{effectRepeat, "repeat", formNumber},
 	{effectSwap, "swap", formNumber},
+	{effectRepeatToken, "repeat-token", formWord},
+	{effectForeign, "foreign", formWord},
 }
 
 // String is the effect's part of a fault's text.
@@ -72,6 +74,8 @@ func (e Effect) word() string {
 			return fmt.Sprintf("%s=%d,%d", w.word, e.n, e.size)
 		case e.clean:
 			return fmt.Sprintf("%s=%d,clean", w.word, e.n)
+		case e.late:
+			return fmt.Sprintf("%s=%d,late", w.word, e.n)
 		}
 		return fmt.Sprintf("%s=%d", w.word, e.n)
 	}
@@ -231,8 +235,10 @@ func (w effectWord) parse(value string, hasValue bool) (Effect, error) {
 		e.size, err = parseNumber(rest)
 	case w.form == formPlaceBytes:
 		err = errors.New("it needs a place and a size")
-	case w.form == formCut && more && rest == "clean":
+	case w.kind == effectCut && more && rest == "clean":
 		e.clean = true
+	case w.kind == effectErrorEvent && more && rest == "late":
+		e.late = true
 	case more:
 		err = fmt.Errorf("%q does not belong there", rest)
 	}

@@ -167,6 +167,12 @@ func (a *api) list(w *exchange, req *http.Request, t target, table *table, r Res
 	if err != nil {
 		return err
 	}
+	if w.has(effectForeign) {
+		return writeForeign(w, req)
+	}
+	if w.has(effectRepeatToken) && opts.Continue != "" {
+		p.next = opts.Continue
+	}
 	p.taint = w.taint
 	return respond(w, req, http.StatusOK, as.media.contentType(), func(out *bufio.Writer) error {
 		return newCodec(r, as).list(out, p)

@@ -173,16 +173,18 @@ func (w *writer) pass(opts RandomOptions) {
 
 func (w *writer) fault() string {
 	var words []string
-	switch w.dice(3) {
+	switch w.dice(4) {
 	case 0: // of any request
 		if of := w.pick("", "list", "watch", "watch-list", "list,watch,watch-list,get"); of != "" {
 			words = append(words, of)
 		}
 		words = append(words, w.effect("500", "503", "429 retry-after=2", "401", "403", "404", "410", "reset", "hang", "cut=%d", "cut=%d,clean", "slow=%d"))
+	case 3: // of a list
+		words = append(words, w.pick("list repeat-token", "list foreign", "list page=later 500"))
 	case 1: // of what a stream shows
 		words = append(words, w.effect(
 			"no-bookmarks", "drop-bookmarks=2", "ignore-watch-list", "refuse-watch-list", "endless-watch-list",
-			"close", "error-event=410", "error-event=500", "garbage=%d", "mistyped=%d", w.ordered("repeat=3")))
+			"close", "error-event=410", "error-event=410,late", "error-event=500", "error-event=500,late", "garbage=%d", "mistyped=%d", w.ordered("repeat=3")))
 	case 2: // of the server
 		words = append(words, w.pick("refuse", w.ordered("lag")))
 	}
