@@ -38,8 +38,10 @@ type ResourceVersionStorage struct {
 	unsettled map[string]uint64
 	// edits counts the changes that were made by others than an informer.
 	edits int64
-	// user is the informer that runs with it, nil if there is none.
-	user *Reflector
+	// user is the informer that runs with it, nil if there is none, and reached is the newest
+	// version that one has read. It may be of a deletion, of which the table knows nothing.
+	user    *Reflector
+	reached string
 }
 
 // NewResourceVersionStorage returns an empty storage.
@@ -89,6 +91,7 @@ func (c *ResourceVersionStorage) claim(informer *Reflector) (release func(), err
 func (c *ResourceVersionStorage) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.reached = newer(c.reached, c.user.LastSyncResourceVersion())
 	c.user = nil
 }
 
@@ -181,7 +184,7 @@ func (c *ResourceVersionStorage) Replace(versions map[string]interface{}) error 
 		table.Set(key, version, 0)
 	}
 	c.edits++
-	c.table = table
+	c.table, c.reached = table, ""
 	clear(c.unsettled)
 	return nil
 }
@@ -265,12 +268,12 @@ func (c *ResourceVersionStorage) editCount() int64 {
 	return c.edits
 }
 
-// newest returns the greatest resource version stored. It is empty where the
-// storage is, or where its versions can not be ordered.
+// newest returns the greatest resource version that is stored or that an informer has read which
+// ran with the storage. It is empty where there is none, or where versions can not be ordered.
 func (c *ResourceVersionStorage) newest() string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.reading().Newest(newer)
+	return newer(c.reading().Newest(newer), c.reached)
 }
 
 // knownVersions is the storage as the delta queue sees it. The queue's methods

@@ -2,16 +2,20 @@ package informer_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
@@ -220,5 +224,33 @@ func TestAnInformerTakesAZeroStorage(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, r.state(), maps.Collect(s.All()))
 		require.Equal(t, 3, s.Len())
+	})
+}
+
+// Another informer of a Storage lists nothing older than what the one before has read, which may be
+// a deletion that the Storage knows nothing of.
+func TestStorageRemembersWhatWasRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		storage := informer.NewResourceVersionStorage()
+		var asked []string
+		run := func(watches func() (watch.Interface, error)) {
+			lw := &tap{onWatch: func(context.Context, int, metav1.ListOptions) (watch.Interface, error) { return watches() }}
+			lw.onList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
+				asked = append(asked, opts.ResourceVersion)
+				return list("5", "", pod("a/1", "2"), pod("a/2", "3")), nil
+			}
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+				ListerWatcher: lw, Handler: &recorder{}, Storage: storage, ListMode: informer.ListModeFull, ErrorHandler: quiet,
+			})
+			stop := start(i.RunWithContext)
+			time.Sleep(time.Second)
+			stop()
+		}
+		run(open(watch.Event{Type: watch.Deleted, Object: pod("a/1", "9")}))
+		run(open())
+		require.Equal(t, []string{"0", "9"}, asked)
+		require.NoError(t, storage.Replace(map[string]interface{}{"a/2": "3"}))
+		run(open())
+		require.Equal(t, []string{"0", "9", "3"}, asked, "what a program says counts")
 	})
 }
