@@ -125,7 +125,7 @@ func TestFormatExample(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, exampleEntries, entries)
 	require.Equal(t, exampleMetadata, r.Metadata())
-	require.Contains(t, string(doc), "This is version "+strconv.Itoa(checkpoint.Version)+".")
+	require.Contains(t, string(doc), fmt.Sprintf("These are versions %d and %d.", checkpoint.Version, checkpoint.VersionJournaled))
 }
 
 func TestRoundTrip(t *testing.T) {
