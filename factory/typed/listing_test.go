@@ -57,6 +57,30 @@ func TestExpiredPageMakesTheListWhole(t *testing.T) {
 	})
 }
 
+// Pages that go round in a circle are given up, and the list is taken whole.
+func TestCircularPagesMakeTheListWhole(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		for _, name := range []string{"a", "b", "c", "d"} {
+			create(t, s, name)
+		}
+		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.RepeatToken()})
+		f := over(s, typed.WithTweakListOptions(func(o *metav1.ListOptions) {
+			if o.Limit > 0 {
+				o.Limit = 1
+				o.ResourceVersion = "" // pages, not the server's cache
+			}
+		}))
+		i := f.Core().V1().Pods().Informer()
+		stop := make(chan struct{})
+		f.Start(stop)
+		synced(t, f)
+		require.Len(t, keys(i), 4)
+		require.LessOrEqual(t, len(s.Requests()), 6)
+		close(stop)
+		f.Shutdown()
+	})
+}
+
 // An event that can not be read, however often, is made up for by a list.
 func TestUnreadableEventIsListed(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/items"
+	"github.com/rvinformer/informer/internal/listwatch"
 )
 
 // source is a ListerWatcher that lists for one informer. It reads lists off the wire,
@@ -165,18 +168,28 @@ func (s *source) newListing() *listing {
 // read reads the whole list.
 func (l *listing) read(ctx context.Context, opts metav1.ListOptions) (*internalversion.List, error) {
 	list, err := l.pages(ctx, opts)
-	if err != nil && opts.Continue == "" && l.continued && apierrors.IsResourceExpired(err) {
-		// The later pages were too late. As client-go does: all at once.
+	if err != nil && opts.Continue == "" && l.continued && (apierrors.IsResourceExpired(err) || errors.Is(err, errCircular)) {
+		// The later pages were too late, or have no end. As client-go does: all at once.
 		opts.Limit = 0
 		list, err = l.pages(ctx, opts)
 	}
 	return list, err
 }
 
+// errCircular says that the pages of a list have no end.
+var errCircular = errors.New("a page has the continue token or the first object of an earlier page")
+
+// emptyPause is how long to wait after a page without an object that is not the last.
+const emptyPause = time.Second
+
 func (l *listing) pages(ctx context.Context, opts metav1.ListOptions) (*internalversion.List, error) {
 	list := &internalversion.List{Items: make([]runtime.Object, 0, l.room)}
-	for {
+	for read := (listwatch.Listing{}); ; {
+		first := ""
 		head, err := l.reader.Page(ctx, l.tweaked(opts), func(it items.Item) error {
+			if first == "" {
+				first = strings.Clone(it.Key())
+			}
 			obj, err := l.object(it)
 			list.Items = append(list.Items, obj)
 			return err
@@ -194,8 +207,28 @@ func (l *listing) pages(ctx context.Context, opts metav1.ListOptions) (*internal
 		if head.Continue == "" {
 			return list, nil
 		}
+		if read.Pages > 0 && read.Circular(head.Continue, first) {
+			return nil, errCircular
+		}
+		if read = read.Turned(head.Continue, first); first == "" {
+			if err := sleep(ctx, emptyPause); err != nil {
+				return nil, err
+			}
+		}
 		l.continued = true
 		opts.Continue, opts.ResourceVersion, opts.ResourceVersionMatch = head.Continue, "", ""
+	}
+}
+
+// sleep waits, or returns the error of ctx if that ends first.
+func sleep(ctx context.Context, duration time.Duration) error {
+	timer := time.NewTimer(duration)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

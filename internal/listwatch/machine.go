@@ -165,8 +165,8 @@ const wholeExpiries = 2
 //   - the one after a watch that lasted for Steady, or after the end of another one that
 //     followed it. No list was read between the two.
 //
-// Invariant: where a generation that showed objects, or a watch, is followed by a list after a
-// pause, that is ListPause.
+// Invariant: where a watch, or a generation of which a page was read to its end, is followed by a
+// list after a pause, that is ListPause.
 func (p Policy) Next(s State, o Outcome) Step {
 	next := p.next(s, o)
 	next.RetryAfter = o.RetryAfter
@@ -254,7 +254,7 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 		if o.Continue == "" {
 			return completed(o)
 		}
-		next := Step{State: s.turned(o.Continue, o.First), Progress: RequestProgress}
+		next := Step{State: s.Turned(o.Continue, o.First), Progress: RequestProgress}
 		if !o.Shown {
 			// A server can go on like this for ever.
 			next.Pause = RetryPause
@@ -293,8 +293,8 @@ func consistently(s Start) Step {
 	return Step{State: s, Effect: AbandonGeneration, Pause: pause}
 }
 
-// turned is s with another page read.
-func (s Listing) turned(token, first string) Listing {
+// Turned is s with another page read.
+func (s Listing) Turned(token, first string) Listing {
 	s.Continue, s.First, s.StuckSince = token, first, time.Time{}
 	if s.Pages++; s.Pages&(s.Pages-1) == 0 {
 		s.Mark, s.MarkFirst = token, first
