@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -59,6 +60,9 @@ type DynamicListerWatcherFactory interface {
 // read with a watch-list is remembered by the factory. The error says what is wrong
 // with config.
 func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFactory, error) {
+	if config == nil {
+		return nil, errors.New("client for dynamic listing and watching: the rest.Config is nil")
+	}
 	asked := config.ContentType + "," + config.AcceptContentTypes
 	config = dynamic.ConfigFor(config) // a copy
 	httpClient, err := clientFor(config)

@@ -211,6 +211,12 @@ func TestFactoryOfABadConfig(t *testing.T) {
 	}
 }
 
+func TestFactoryWithoutAConfigIsAnError(t *testing.T) {
+	factory, err := informer.NewDynamicListerWatcherFactory(nil)
+	require.ErrorContains(t, err, "the rest.Config is nil")
+	require.Nil(t, factory)
+}
+
 func TestFactoryCopiesItsConfig(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")
