@@ -50,7 +50,7 @@ type jsonScan struct {
 type span struct{ from, to int }
 
 func (s *jsonScan) restart(src io.Reader, o Options) {
-	s.reset(src, o.BufferBytes)
+	s.reset(src, o)
 	s.limit = int64(o.MaxItemBytes)
 	s.depth = 0
 	s.begin(false)

@@ -53,7 +53,7 @@ func newProtoList(body io.Reader, o Options) *protoList {
 
 func (l *protoList) Reset(body io.Reader) {
 	l.release()
-	l.reset(body, l.options.BufferBytes)
+	l.reset(body, l.options)
 	l.place, l.err, l.meta, l.index, l.unit, l.sawRaw, l.rawEnd = beforePrefix, nil, ListMeta{}, 0, 0, false, 0
 }
 

@@ -34,7 +34,7 @@ func newProtoWatch(body io.Reader, o Options) *protoWatch {
 
 func (w *protoWatch) Reset(body io.Reader) {
 	w.release()
-	w.reset(body, w.options.BufferBytes)
+	w.reset(body, w.options)
 	w.err, w.index = nil, 0
 }
 

@@ -10,6 +10,9 @@ const (
 	slackReads = 8
 	// As bufio: a reader that returns nothing so many times in a row is broken.
 	emptyReads = 100
+	// Larger than any object of a cluster is by default. A buffer that has to be larger still gets its largest size at once:
+	// what needs that is mostly too large for any, and on the way there each size would be left to the garbage collector.
+	doublingBytes = 4 << 20
 )
 
 // window is the part of the body that is held in memory. It slides: fill drops what is behind and reads what follows.
@@ -31,6 +34,7 @@ type window struct {
 	head []byte // first bytes of the body, for errors
 
 	floor int // len(buf) at rest
+	most  int // len(buf) that holds the largest item, and room to read more
 	calm  int // items since buf was last needed beyond the usual size
 	// Of the last read, how much of the room it filled; and the size of the last unit that was lent. A busy body is
 	// read in large pieces, and one that has gone quiet waits with a small buffer.
@@ -43,8 +47,10 @@ type window struct {
 	poison           bool
 }
 
-func (w *window) reset(src io.Reader, size int) {
-	*w = window{src: src, buf: w.buf, keep: -1, lent: w.lent, head: w.head[:0], floor: size, calm: w.calm, poison: w.poison || poisonLent}
+func (w *window) reset(src io.Reader, o Options) {
+	size := o.BufferBytes
+	most := max(o.MaxItemBytes, size) + defaultBufferBytes
+	*w = window{src: src, buf: w.buf, keep: -1, lent: w.lent, head: w.head[:0], floor: size, most: most, calm: w.calm, poison: w.poison || poisonLent}
 	if len(w.buf) == 0 {
 		w.buf = make([]byte, size)
 	}
@@ -124,9 +130,17 @@ func (w *window) makeRoom() {
 	if from == w.end || len(w.buf)-w.end < len(w.buf)/4 {
 		w.slide(w.buf, from)
 	}
-	if w.end > len(w.buf)/2 && len(w.buf)-w.end < len(w.buf)/4 {
-		w.slide(make([]byte, 2*len(w.buf)), 0)
+	if size := w.grown(); w.end > len(w.buf)/2 && len(w.buf)-w.end < len(w.buf)/4 && size > len(w.buf) {
+		w.slide(make([]byte, size), 0)
 	}
+}
+
+// grown is the size after that of buf.
+func (w *window) grown() int {
+	if len(w.buf) >= doublingBytes {
+		return w.most
+	}
+	return min(2*len(w.buf), w.most)
 }
 
 // slide moves buf[from:end] to the beginning of into, and into in the place of buf.
