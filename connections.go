@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// narrowWindow is how much of an answer an HTTP/2 connection holds that nobody reads. With the
+// narrowWindow is how much an HTTP/2 connection holds of an answer that is not read. With the
 // buffer of its reader, an answer costs less than 256 KiB.
 const narrowWindow = 160 << 10
 

@@ -65,7 +65,7 @@ func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err err
 	c.leftBehind.Add(1)
 	close(left)
 	err = fmt.Errorf("%s of a %T did not return within %v of the end of its context, and is left behind: %w", c.method, c.source, stopMost, context.Cause(callCtx))
-	if ctx.Err() != nil { // nobody reports the error of a call that was stopped
+	if ctx.Err() != nil { // the caller does not report the error of a call that was stopped
 		c.fail(err)
 	}
 	return value, nil, err

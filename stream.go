@@ -108,7 +108,7 @@ func (b *stream) reason(err error) error {
 	return err
 }
 
-// drop gives up what nobody reads. Only a closed body frees what the connection holds of it.
+// drop gives up an answer that is left unread. Only a closed body frees what the connection holds of it.
 func (b *stream) drop() {
 	b.cancel(errUnread)
 	b.ReadCloser.Close()

@@ -132,7 +132,7 @@ func TestUnreadAnswersCostLittle(t *testing.T) {
 	}
 }
 
-// A watch that nobody reads, and for which a connection may hold much, is dropped, and goes on when it is read again.
+// A watch that is left unread behind a wide window is dropped, and goes on when it is read again.
 func TestUnreadWatchGoesOnWhereItWas(t *testing.T) {
 	bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
 		w.create("a/0")

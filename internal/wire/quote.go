@@ -9,7 +9,7 @@ import (
 )
 
 // Quote returns head, the beginning of a body that is no list or watch, for an error to show: without credentials, and nil
-// where it may be of a Kubernetes object, whose content is nobody's to log.
+// where it may be of a Kubernetes object, whose content must not come into logs.
 func Quote(head []byte) []byte {
 	text := bytes.TrimLeft(head, " \t\r\n\ufeff")
 	if len(text) == 0 || bytes.Contains(text, []byte("apiVersion")) {
