@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -271,6 +272,7 @@ func (f *follower) prepare() (begins oracle.Run, err error) {
 	if f.batches {
 		f.storage = informer.NewResourceVersionStorage() // what a new process has
 		begins.Resumed, begins.Known, err = readCheckpoint(f.path)
+		begins.Journaled = true
 	} else {
 		begins.Known = maps.Collect(f.storage.All())
 	}
@@ -301,7 +303,19 @@ func readCheckpoint(path string) (resumed string, known map[string]string, err e
 	if err != io.EOF {
 		return "", nil, err
 	}
-	return reader.Metadata()["resourceVersion"], maps.Collect(storage.All()), nil
+	resumed = reader.Metadata()["resourceVersion"]
+	for {
+		record, _, version, err := reader.NextRecord()
+		if err == io.EOF {
+			return resumed, maps.Collect(storage.All()), nil
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		if record == checkpoint.Resume {
+			resumed = strings.Clone(version.Version().ResourceVersion)
+		}
+	}
 }
 
 // watch tells the oracle what the informer says of itself, until ctx or the time of

@@ -22,7 +22,17 @@ var shared *Cluster
 // inCluster are the tests of a package, with the cluster that they are in.
 type inCluster struct{ *testing.M }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(inCluster{m}) }
+// Client-go ends what renews certificates only when its transport is collected.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(inCluster{m},
+		goleak.IgnoreAnyFunction("k8s.io/client-go/transport.(*dynamicClientCert).run"),
+		goleak.IgnoreAnyFunction("k8s.io/client-go/transport.(*dynamicClientCert).runWorker"),
+		goleak.IgnoreAnyFunction("k8s.io/client-go/transport.(*dynamicClientCert).processNextWorkItem"),
+		goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/util/wait.PollImmediateUntilWithContext.poller.func1.1"),
+		goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/util/wait.PollImmediateUntil"),
+		goleak.IgnoreAnyFunction("k8s.io/client-go/util/workqueue.(*delayingType[...]).waitingLoop"),
+	)
+}
 
 func (m inCluster) Run() (code int) {
 	ctx := context.Background()
