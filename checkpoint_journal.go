@@ -164,15 +164,20 @@ func (j *journal) appendRecords(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.size += int64(len(frames))
+	j.writtenLocked(keys)
+	if cap(frames) <= journalKept {
+		j.spare, j.unwritten = frames[:0], keys[:0]
+	}
+	return nil
+}
+
+// writtenLocked notes that the store has keys.
+func (j *journal) writtenLocked(keys []string) {
 	for _, key := range keys {
 		if _, begun := j.begun[key]; begun {
 			j.begun[key] = true
 		}
 	}
-	if cap(frames) <= journalKept {
-		j.spare, j.unwritten = frames[:0], keys[:0]
-	}
-	return nil
 }
 
 // fail has the journal take nothing until the next save.
@@ -271,14 +276,17 @@ func (j *journal) conclude(storage *ResourceVersionStorage) {
 
 // restart is called within a save, before the storage is read for it: the journal that follows
 // what is saved begins with the keys that are begun, and with what was acknowledged up to now.
-func (j *journal) restart(ctx context.Context, unsettled []string) (before journalRestart, err error) {
+// Where no journal could be appended to before, tail is that beginning, which the save must
+// write itself: a process that ends after the save, and before anything is appended, would
+// leave a checkpoint without those keys.
+func (j *journal) restart(ctx context.Context, unsettled []string) (begin journalRestart, err error) {
 	if !j.take(ctx) {
-		return before, context.Cause(ctx)
+		return begin, context.Cause(ctx)
 	}
 	defer j.give()
 	j.mu.Lock()
-	before = journalRestart{state: j.state, size: j.size}
-	if j.state == journalOff {
+	begin = journalRestart{off: j.state == journalOff, size: j.size}
+	if begin.off {
 		j.state = journalWaits
 	}
 	for _, key := range unsettled {
@@ -289,33 +297,40 @@ func (j *journal) restart(ctx context.Context, unsettled []string) (before journ
 	for key := range j.begun {
 		j.addLocked(key)
 	}
-	on := j.state == journalOn
-	j.mu.Unlock()
-	if !on {
-		return before, nil
+	if begin.off {
+		begin.tail, begin.keys = j.records.Take(nil), j.unwritten
+		j.unwritten = nil
 	}
-	return before, j.appendRecords(ctx)
+	j.mu.Unlock()
+	if begin.off {
+		return begin, nil
+	}
+	return begin, j.appendRecords(ctx)
 }
 
-// journalRestart is what a journal was when a save began.
+// journalRestart is what a journal was when a save began, and what the save must write of it.
 type journalRestart struct {
-	state journalState
-	size  int64
+	off  bool
+	size int64
+	// tail has the keys that are begun, if off.
+	tail []byte
+	keys []string
 }
 
 // saved notes that the whole checkpoint was saved, in base bytes, or why not. What was recorded
 // meanwhile is appended.
-func (j *journal) saved(ctx context.Context, before journalRestart, base int64, err error) {
+func (j *journal) saved(ctx context.Context, begin journalRestart, base int64, err error) {
 	if err != nil {
-		if before.state == journalOff {
+		if begin.off {
 			j.stop()
 		}
 		return
 	}
 	j.mu.Lock()
-	j.size, j.base = j.size-before.size, base
-	if j.state == journalWaits {
+	j.size, j.base = j.size-begin.size+int64(len(begin.tail)), base
+	if begin.off {
 		j.state = journalOn
+		j.writtenLocked(begin.keys)
 	}
 	j.mu.Unlock()
 	if !j.take(ctx) {

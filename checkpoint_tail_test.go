@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -149,6 +150,67 @@ func TestATornJournalIsReadToItsLastWholeFrame(t *testing.T) {
 			require.Equal(t, w.ResourceVersion(), left.resume)
 			require.Len(t, left.versions, 2)
 			require.Empty(t, left.begun)
+		}
+	})
+}
+
+// journalShelf is a shelf that takes a journal, and keeps what it had after each change.
+type journalShelf struct {
+	*shelf
+	moments [][]byte
+}
+
+var _ informer.CheckpointAppender = &journalShelf{}
+
+func (s *journalShelf) Save(ctx context.Context, write func(io.Writer) error) error {
+	err := s.shelf.Save(ctx, write)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moments = append(s.moments, s.content)
+	return err
+}
+
+func (s *journalShelf) Append(_ context.Context, b []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.content = slices.Concat(s.content, b)
+	s.moments = append(s.moments, s.content)
+	return nil
+}
+
+func (s *journalShelf) Sync(context.Context) error { return nil }
+
+// What a handler may have begun to take in is in a store at every moment, also between a save of
+// the whole checkpoint, such as that at the beginning of a second Run, and what is appended next.
+func TestKeysThatAreBegunAreInTheStoreAtEveryMoment(t *testing.T) {
+	survivePanics(t)
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		s, r := &journalShelf{shelf: &shelf{}}, &recorder{}
+		told := 0 // how many moments there were when it was told of a/0001
+		r.before = func(call string) {
+			if call == "add a/0001 initial" {
+				if told == 0 {
+					told = len(s.moments)
+				}
+				panic("half taken in")
+			}
+		}
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: (&failures{}).handle})
+		for range 3 {
+			stop := w.run(i)
+			time.Sleep(10 * time.Second)
+			stop()
+		}
+		require.Positive(t, told)
+		w.remove("a/0001")
+		w.Compact()
+		for n, content := range s.moments[told-1:] {
+			r := &recorder{}
+			stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: &shelf{content: content}}))
+			time.Sleep(10 * time.Second)
+			require.Equal(t, []string{"delete a/0001 unknown"}, deletionsTold(r), "moment %d of %d", told+n, len(s.moments))
+			stop()
 		}
 	})
 }

@@ -615,6 +615,9 @@ func (c *checkpointer) saveAll(ctx context.Context, point func() savePoint) erro
 		}
 		err = c.storage.writeCheckpoint(cw, metadata, begun)
 		size = cw.Written()
+		if err == nil && len(restarted.tail) > 0 {
+			_, err = w.Write(restarted.tail)
+		}
 		return err
 	})
 	if c.journal != nil {
