@@ -93,10 +93,11 @@ type ordeal struct {
 	// unsure are the keys whose last call failed. Dirty are those of which the life under
 	// way, when it began, knew something else than the handler.
 	unsure, dirty map[string]bool
-	// journaled: the store takes a journal, so that nothing is lost with a process.
-	journaled bool
+	// journaled: the store takes a journal. Written: it has each key before the handler is called
+	// for it. Where a store fails, the handler is called all the same.
+	journaled, written bool
 	// excused are keys that only a crashed process knew and that were gone when a list was
-	// made, without a journal. Their deletion may be lost.
+	// made, and that the store may lack. Their deletion may be lost.
 	excused map[string]bool
 	// rewound: the order of versions means nothing any more. Lost: a key was passed over.
 	rewound, lost bool
@@ -157,6 +158,7 @@ func (o *ordeal) prepare() {
 	o.full = []int{0, 0, 3}[o.n(3)]
 	o.rewinds = o.one(4)
 	o.journaled = o.one(2)
+	o.written = o.journaled && o.full == 0
 	o.begin()
 }
 
@@ -273,7 +275,7 @@ func (o *ordeal) listing(agent string) {
 	l.lists++
 	for key := range o.dirty {
 		_, handed := o.hand[key]
-		if _, known := l.known[key]; handed && !known && !o.journaled {
+		if _, known := l.known[key]; handed && !known && !o.written {
 			o.excused[key] = true
 		}
 	}
