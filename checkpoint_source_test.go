@@ -2,7 +2,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
 var (
@@ -70,47 +70,47 @@ func TestCheckpointSourceOfAListerWatcher(t *testing.T) {
 		const url = "http://localhost"
 		for name, test := range map[string]struct {
 			lw   cache.ListerWatcher
-			want checkpointSource
+			want checkpoint.Source
 		}{
 			"all pods": {
 				factory.ForResource("", podsResource),
-				checkpointSource{Server: url, Resource: "v1/pods", Cluster: uid},
+				checkpoint.Source{Server: url, Resource: "v1/pods", Cluster: uid},
 			},
 			"deployments of a namespace": {
 				factory.ForResource("a", deploymentsResource),
-				checkpointSource{Server: url, Resource: "apps/v1/deployments", Namespace: "a", Cluster: uid},
+				checkpoint.Source{Server: url, Resource: "apps/v1/deployments", Namespace: "a", Cluster: uid},
 			},
 			"with selectors": {
 				factory.ForResourceWithOptions("", podsResource, selecting("b=2,a=1", "spec.nodeName=n,metadata.name=m")),
-				checkpointSource{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b=2", FieldSelector: "metadata.name=m,spec.nodeName=n", Cluster: uid},
+				checkpoint.Source{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b=2", FieldSelector: "metadata.name=m,spec.nodeName=n", Cluster: uid},
 			},
 			"with selectors in another order": {
 				factory.ForResourceWithOptions("", podsResource, selecting("a=1,b=2", "metadata.name=m,spec.nodeName=n")),
-				checkpointSource{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b=2", FieldSelector: "metadata.name=m,spec.nodeName=n", Cluster: uid},
+				checkpoint.Source{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b=2", FieldSelector: "metadata.name=m,spec.nodeName=n", Cluster: uid},
 			},
 			"with a selector that is none": {
 				factory.ForResourceWithOptions("", podsResource, selecting("((", "((")),
-				checkpointSource{Server: url, Resource: "v1/pods", LabelSelector: "((", FieldSelector: "((", Cluster: uid},
+				checkpoint.Source{Server: url, Resource: "v1/pods", LabelSelector: "((", FieldSelector: "((", Cluster: uid},
 			},
 			"filtered": {
 				NewFilteredListerWatcher(factory.ForResourceWithOptions("a", podsResource, alsoLabelled("b")), selecting("a=1", "")),
-				checkpointSource{Server: url, Resource: "v1/pods", Namespace: "a", LabelSelector: "a=1,b", Cluster: uid},
+				checkpoint.Source{Server: url, Resource: "v1/pods", Namespace: "a", LabelSelector: "a=1,b", Cluster: uid},
 			},
-			"a user's": {plain, checkpointSource{}},
+			"a user's": {plain, checkpoint.Source{}},
 			"a user's, filtered twice": {
 				NewFilteredListerWatcher(NewFilteredListerWatcher(plain, alsoLabelled("b")), selecting("a=1", "x=1")),
-				checkpointSource{LabelSelector: "a=1,b", FieldSelector: "x=1"},
+				checkpoint.Source{LabelSelector: "a=1,b", FieldSelector: "x=1"},
 			},
 			"the factory's, filtered as a user's is": {
 				filtered{factory.ForResourceWithOptions("", podsResource, alsoLabelled("b")).(cache.ListerWatcherWithContext), selecting("a=1", "")},
-				checkpointSource{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b", Cluster: uid},
+				checkpoint.Source{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b", Cluster: uid},
 			},
 		} {
 			server.ResetRequests()
 			got, err := sourceOf(t.Context(), test.lw)
 			require.NoError(t, err, name)
 			require.Equal(t, test.want, got, name)
-			require.Equal(t, got, checkpointSourceFrom(got.metadata()), name)
+			require.Equal(t, got, checkpoint.SourceFrom(got.Metadata()), name)
 			require.LessOrEqual(t, len(server.Requests()), 1, name)
 		}
 	})
@@ -204,7 +204,7 @@ func TestCheckpointSourceWithoutACluster(t *testing.T) {
 				} else {
 					require.NoError(t, err)
 				}
-				require.Equal(t, checkpointSource{Server: "http://localhost", Resource: "v1/pods", Namespace: "a"}, got)
+				require.Equal(t, checkpoint.Source{Server: "http://localhost", Resource: "v1/pods", Namespace: "a"}, got)
 			})
 		})
 	}
@@ -281,47 +281,4 @@ func TestCheckpointSourceRequest(t *testing.T) {
 		require.Equal(t, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json", accept)
 		require.Equal(t, "/api/v1/namespaces/kube-system", path)
 	})
-}
-
-func TestCheckpointSourceCheck(t *testing.T) {
-	saved := checkpointSource{
-		Server: "https://one", Resource: "v1/pods", Namespace: "a", LabelSelector: "a=1", FieldSelector: "f=1", Cluster: "uid-1",
-	}
-	require.Equal(t, map[string]string{
-		"server": "https://one", "resource": "v1/pods", "namespace": "a", "labelSelector": "a=1", "fieldSelector": "f=1", "cluster": "uid-1",
-	}, saved.metadata())
-	require.Equal(t, saved, checkpointSourceFrom(saved.metadata()))
-	require.Empty(t, checkpointSource{}.metadata())
-	require.Equal(t, checkpointSource{Namespace: "a"}, checkpointSourceFrom(map[string]string{"namespace": "a", "resourceVersion": "7"}))
-
-	require.NoError(t, saved.check(saved))
-	require.NoError(t, checkpointSource{}.check(checkpointSource{}))
-	for name, change := range map[string]func(*checkpointSource) *string{
-		"server":        func(s *checkpointSource) *string { return &s.Server },
-		"resource":      func(s *checkpointSource) *string { return &s.Resource },
-		"namespace":     func(s *checkpointSource) *string { return &s.Namespace },
-		"labelSelector": func(s *checkpointSource) *string { return &s.LabelSelector },
-		"fieldSelector": func(s *checkpointSource) *string { return &s.FieldSelector },
-		"cluster":       func(s *checkpointSource) *string { return &s.Cluster },
-	} {
-		for _, value := range []string{"", "another"} {
-			wanted := saved
-			*change(&wanted) = value
-			if name == "cluster" && value == "" {
-				require.NoError(t, wanted.check(saved))
-				require.NoError(t, saved.check(wanted))
-				continue
-			}
-			err := wanted.check(saved)
-			require.ErrorIs(t, err, ErrCheckpointSource)
-			difference := CheckpointSourceDifference{Field: name, Saved: *change(&saved), Wanted: value}
-			require.Equal(t, &CheckpointSourceError{Differences: []CheckpointSourceDifference{difference}}, err)
-		}
-	}
-	err := checkpointSource{Server: "https://one", Resource: "v1/nodes"}.check(saved)
-	require.EqualError(t, err, `checkpoint of another source: resource is "v1/pods", not "v1/nodes", namespace is "a", not "", `+
-		`labelSelector is "a=1", not "", fieldSelector is "f=1", not ""`)
-	var e *CheckpointSourceError
-	require.True(t, errors.As(err, &e))
-	require.Len(t, e.Differences, 4)
 }

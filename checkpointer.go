@@ -38,10 +38,6 @@ const (
 	lastSaveLimit = 30 * time.Second
 )
 
-// metadataResourceVersion names the resource version in the metadata of a
-// checkpoint.
-const metadataResourceVersion = "resourceVersion"
-
 // checkpointer loads the checkpoint of a flow when a run begins, and saves it.
 type checkpointer struct {
 	store    CheckpointStore
@@ -54,7 +50,7 @@ type checkpointer struct {
 	journal *journal
 
 	// source is what the checkpoint is of, once that is identified.
-	source     checkpointSource
+	source     checkpoint.Source
 	identified bool
 	// unanswered tells that the source answers other questions than what it is.
 	unanswered bool
@@ -257,8 +253,8 @@ func ofStore(err error) bool {
 }
 
 // goOn is the resource version from which a later run of the informer can go on.
-func (c *checkpointer) goOn(before checkpointSource, acknowledged string) (resume string) {
-	if err := c.source.check(before); err != nil { // there is another cluster at the same address
+func (c *checkpointer) goOn(before checkpoint.Source, acknowledged string) (resume string) {
+	if err := c.source.Check(before); err != nil { // there is another cluster at the same address
 		c.reflector.clusterReplaced(c.source.Cluster) // a gap
 		c.reflector.fail(err)
 	}
@@ -346,7 +342,7 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 	}
 	c.storage.adopt(state)
 	c.savedEdits = c.storage.editCount()
-	c.savedCluster = checkpointSourceFrom(metadata).Cluster
+	c.savedCluster = checkpoint.SourceFrom(metadata).Cluster
 	if c.journal != nil && state.appendable {
 		c.journal.goOn(state)
 	}
@@ -357,7 +353,7 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 // does not say which it is of. What it does not tell now, it is asked again when a watch is
 // open.
 func (c *checkpointer) vouch(ctx context.Context, metadata map[string]string, objects []knownObject, empty bool) error {
-	resume, saved := metadata[metadataResourceVersion], checkpointSourceFrom(metadata).Cluster
+	resume, saved := metadata[checkpoint.MetadataResourceVersion], checkpoint.SourceFrom(metadata).Cluster
 	if resume == "" || resume == "0" || saved != "" && saved == c.source.Cluster {
 		return nil
 	}
@@ -382,8 +378,8 @@ func (c *checkpointer) close(from io.Closer) {
 
 // accept checks that a checkpoint is of this source.
 func (c *checkpointer) accept(metadata map[string]string) error {
-	source := checkpointSourceFrom(metadata)
-	if err := c.source.check(source); err != nil {
+	source := checkpoint.SourceFrom(metadata)
+	if err := c.source.Check(source); err != nil {
 		return err
 	}
 	c.reflector.learnCluster(source.Cluster)
@@ -391,7 +387,7 @@ func (c *checkpointer) accept(metadata map[string]string) error {
 }
 
 func (c *checkpointer) loadedVersion(metadata map[string]string, gaps int64) (resume string) {
-	resume = metadata[metadataResourceVersion]
+	resume = metadata[checkpoint.MetadataResourceVersion]
 	if resume == "0" { // of which a server takes any for the same
 		resume = ""
 	}
@@ -602,9 +598,9 @@ func (c *checkpointer) saveAll(ctx context.Context, point func() savePoint) erro
 		p = point()
 		source := c.source
 		source.Cluster = p.cluster
-		metadata := source.metadata()
+		metadata := source.Metadata()
 		if p.resume != "" {
-			metadata[metadataResourceVersion] = p.resume
+			metadata[checkpoint.MetadataResourceVersion] = p.resume
 		}
 		cw, begun := checkpoint.NewWriter(w), c.storage.unsettledKeys()
 		if c.journal != nil {

@@ -1,8 +1,6 @@
 package informer
 
 import (
-	"errors"
-	"fmt"
 	"io"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
@@ -13,39 +11,6 @@ var (
 	_ io.WriterTo   = (*ResourceVersionStorage)(nil)
 	_ io.ReaderFrom = (*ResourceVersionStorage)(nil)
 )
-
-// What is wrong with a checkpoint, within a *CheckpointError. One that was cut is
-// io.ErrUnexpectedEOF.
-var (
-	// ErrCheckpointFormat says that it is something else: it does not begin as a
-	// checkpoint does.
-	ErrCheckpointFormat = checkpoint.ErrFormat
-	// ErrCheckpointVersion says that a newer version of this library wrote it, in a
-	// format that this one does not know.
-	ErrCheckpointVersion = checkpoint.ErrVersion
-	// ErrCheckpointDamaged says that it is not what was written: the checksum is
-	// wrong, or something before it has no meaning.
-	ErrCheckpointDamaged = checkpoint.ErrDamaged
-)
-
-// CheckpointError says that a checkpoint could not be read, or that an entry can
-// not be written. The storage is as it was.
-type CheckpointError struct {
-	// Offset is the place in bytes of what is wrong, from the beginning of the
-	// checkpoint, and Entry the number of entries before it. In a damaged one, what is
-	// wrong may have begun earlier.
-	Offset int64
-	Entry  int
-	// Err is what is wrong: one of the errors above, or that of the reader.
-	Err error
-}
-
-func (e *CheckpointError) Error() string {
-	return fmt.Sprintf("checkpoint: %v at byte %d, after %d entries", e.Err, e.Offset, e.Entry)
-}
-
-// Unwrap returns what is wrong.
-func (e *CheckpointError) Unwrap() error { return e.Err }
 
 // WriteTo writes all keys, with their resource versions and UIDs, in the format
 // that docs/checkpoint-format.md describes and ReadFrom reads. It returns the number
@@ -64,7 +29,7 @@ func (c *ResourceVersionStorage) WriteTo(w io.Writer) (int64, error) {
 	if err == nil {
 		err = cw.Close()
 	}
-	return cw.Written(), checkpointError(err)
+	return cw.Written(), err
 }
 
 // writeEntries writes all entries to w as the table has them. Sorted by key, they
@@ -132,7 +97,7 @@ func (c *ResourceVersionStorage) read(r *checkpoint.Reader) (*keytable.Table, er
 			return table, nil
 		}
 		if err != nil {
-			return nil, checkpointError(err)
+			return nil, err
 		}
 		loader.Set(key, version)
 	}
@@ -148,13 +113,4 @@ func (c *ResourceVersionStorage) adopt(s savedState) {
 	}
 	c.edits++
 	c.table, c.unsettled = table, s.begun
-}
-
-// checkpointError is err, what a reader or a writer of checkpoints returned, for
-// users to know.
-func checkpointError(err error) error {
-	if e := (*checkpoint.Error)(nil); errors.As(err, &e) {
-		return (*CheckpointError)(e)
-	}
-	return err
 }

@@ -19,24 +19,24 @@ func (c *ResourceVersionStorage) writeCheckpoint(cw *checkpoint.Writer, metadata
 	edits := c.editCount()
 	for _, name := range slices.Sorted(maps.Keys(metadata)) {
 		if err := cw.Metadata(name, metadata[name]); err != nil {
-			return checkpointError(err)
+			return err
 		}
 	}
 	for _, key := range begun {
 		if err := cw.Entry(key, &keytable.Binary{}); err != nil {
-			return checkpointError(err)
+			return err
 		}
 	}
 	// They come later, and so count, where a key has come to be known meanwhile.
 	if err := c.writeEntries(cw); err != nil {
-		return checkpointError(err)
+		return err
 	}
 	if c.editCount() != edits { // it has entries of which no watch from the version tells
-		if err := cw.Metadata(metadataResourceVersion, ""); err != nil {
-			return checkpointError(err)
+		if err := cw.Metadata(checkpoint.MetadataResourceVersion, ""); err != nil {
+			return err
 		}
 	}
-	return checkpointError(cw.Close())
+	return cw.Close()
 }
 
 // unsettledKeys are the unsettled keys that the table does not have.
@@ -83,7 +83,7 @@ func (c *ResourceVersionStorage) readState(r io.Reader) (s savedState, err error
 		return s, err
 	}
 	s.whole, s.journal = cr.Whole(), cr.Whole()-size
-	s.torn = checkpointError(cr.Torn())
+	s.torn = cr.Torn()
 	s.appendable = cr.Journaled() && s.torn == nil
 	return s, nil
 }
@@ -97,7 +97,7 @@ func (s *savedState) replay(r *checkpoint.Reader) error {
 			return nil
 		}
 		if err != nil {
-			return checkpointError(err)
+			return err
 		}
 		switch record {
 		case checkpoint.Acknowledged:
@@ -112,7 +112,7 @@ func (s *savedState) replay(r *checkpoint.Reader) error {
 			}
 			s.begun[strings.Clone(key)] = 0
 		case checkpoint.Resume:
-			s.metadata[metadataResourceVersion] = strings.Clone(version.Version().ResourceVersion)
+			s.metadata[checkpoint.MetadataResourceVersion] = strings.Clone(version.Version().ResourceVersion)
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (s *savedState) replay(r *checkpoint.Reader) error {
 // only what is newer than the resource version of the checkpoint. What is older, and not in
 // the checkpoint, was deleted before: it has come back with a backup.
 func (c *ResourceVersionStorage) includes(s savedState) bool {
-	shared, resume := 0, s.metadata[metadataResourceVersion] // of what is not newer than resume
+	shared, resume := 0, s.metadata[checkpoint.MetadataResourceVersion] // of what is not newer than resume
 	for key, saved := range s.table.All() {
 		version, exists := c.version(key)
 		if !exists || !notOlder(version, saved) {

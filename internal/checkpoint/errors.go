@@ -5,6 +5,9 @@ import (
 	"fmt"
 )
 
+// ErrInUse says that another informer uses a checkpoint that only one may use at a time.
+var ErrInUse = errors.New("checkpoint in use")
+
 // What is wrong, within an *Error, by errors.Is. A checkpoint that was cut is
 // io.ErrUnexpectedEOF, and one that the underlying reader fails at is its error.
 var (

@@ -1,0 +1,110 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MetadataResourceVersion names the resource version in the metadata of a checkpoint.
+const MetadataResourceVersion = "resourceVersion"
+
+// ErrSource says that a checkpoint is of other objects than those that an informer is to
+// follow. It is wrapped by every SourceError.
+var ErrSource = errors.New("checkpoint of another source")
+
+// SourceError says how the source of a checkpoint differs from that of the informer.
+type SourceError struct {
+	// Differences has at least one element.
+	Differences []SourceDifference
+}
+
+// SourceDifference is one field in which two sources differ.
+type SourceDifference struct {
+	// Field is the name of the field in the metadata of a checkpoint.
+	Field string
+	// Saved is the value in the checkpoint, and Wanted that of the informer.
+	Saved, Wanted string
+}
+
+func (e *SourceError) Error() string {
+	var differences []string
+	for _, d := range e.Differences {
+		differences = append(differences, fmt.Sprintf("%s is %q, not %q", d.Field, d.Saved, d.Wanted))
+	}
+	return fmt.Sprintf("%v: %s", ErrSource, strings.Join(differences, ", "))
+}
+
+// Unwrap returns ErrSource.
+func (e *SourceError) Unwrap() error { return ErrSource }
+
+// Source identifies the set of objects that a checkpoint is about. A field that is not known
+// is empty. An empty namespace or selector also stands for all objects.
+type Source struct {
+	// Server is the URL of the server: scheme, host and path.
+	Server string
+	// Resource is group/version/resource, or version/resource.
+	Resource  string
+	Namespace string
+	// The selectors are normalized, so that equal ones are equal strings.
+	LabelSelector, FieldSelector string
+	// Cluster is the UID of the namespace kube-system. A cluster gets it when it is created,
+	// and keeps it. Clusters that were restored from one backup have the same one.
+	Cluster string
+}
+
+// field is a field of a source, under its name in the metadata of a checkpoint.
+type field struct {
+	name  string
+	value *string
+}
+
+func (s *Source) fields() []field {
+	return []field{
+		{"server", &s.Server},
+		{"resource", &s.Resource},
+		{"namespace", &s.Namespace},
+		{"labelSelector", &s.LabelSelector},
+		{"fieldSelector", &s.FieldSelector},
+		{"cluster", &s.Cluster},
+	}
+}
+
+// Metadata returns the source as metadata of a checkpoint, without its empty fields.
+func (s Source) Metadata() map[string]string {
+	m := map[string]string{}
+	for _, f := range s.fields() {
+		if *f.value != "" {
+			m[f.name] = *f.value
+		}
+	}
+	return m
+}
+
+// SourceFrom returns the source that the metadata of a checkpoint names. It ignores other
+// metadata.
+func SourceFrom(metadata map[string]string) (s Source) {
+	for _, f := range s.fields() {
+		*f.value = metadata[f.name]
+	}
+	return s
+}
+
+// Check returns a *SourceError if saved, the source of a checkpoint, differs from s. It
+// compares the clusters only where both are known, because reading kube-system may be
+// forbidden, or may fail for a while.
+func (s Source) Check(saved Source) error {
+	var differences []SourceDifference
+	theirs := saved.fields()
+	for i, f := range s.fields() {
+		wanted, saved := *f.value, *theirs[i].value
+		if wanted == saved || f.value == &s.Cluster && (wanted == "" || saved == "") {
+			continue
+		}
+		differences = append(differences, SourceDifference{Field: f.name, Saved: saved, Wanted: wanted})
+	}
+	if len(differences) == 0 {
+		return nil
+	}
+	return &SourceError{Differences: differences}
+}
