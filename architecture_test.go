@@ -24,6 +24,7 @@ var layers = [][]string{
 		"internal/objectsize", "internal/prune", "internal/redact", "informertest",
 	},
 	{"internal/checkpoint", "internal/deltaqueue", "internal/wire"},
+	{"internal/object"},
 	{"."},
 	{"factory", "controller", "informertest/oracle"},
 	{"factory/typed", "informertest/script"},

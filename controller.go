@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/object"
 )
 
 // Config configures a controller: one reflector feeding one queue feeding
@@ -274,7 +275,7 @@ func popKey(obj interface{}) string {
 	if !ok || len(deltas) == 0 {
 		return ""
 	}
-	key, err := keyOf(deltas.Newest().Object)
+	key, err := object.Key(deltas.Newest().Object)
 	if err != nil {
 		return ""
 	}

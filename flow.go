@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
-	"github.com/rvinformer/informer/internal/keytable"
 )
 
 // flow is one reflector feeding one delta queue feeding a consumer: what all the
@@ -310,24 +308,3 @@ type doneChecker struct {
 
 func (d doneChecker) Name() string          { return d.name }
 func (d doneChecker) Done() <-chan struct{} { return d.done }
-
-// tombstone is what is told of a deletion whose final state is not known: what
-// was last known, as metadata of the kind, where that is known.
-func tombstone(kind metav1.TypeMeta, key string, last keytable.Version) cache.DeletedFinalStateUnknown {
-	name, err := cache.ParseObjectName(key)
-	if err != nil {
-		name = cache.ObjectName{Name: key}
-	}
-	return cache.DeletedFinalStateUnknown{
-		Key: key,
-		Obj: &metav1.PartialObjectMetadata{
-			TypeMeta: kind,
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace:       name.Namespace,
-				Name:            name.Name,
-				UID:             last.UID,
-				ResourceVersion: last.ResourceVersion,
-			},
-		},
-	}
-}

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/object"
 )
 
 // ResourceEventHandler is told what happens to the objects of an informer. The
@@ -206,7 +208,7 @@ func (r TypedResourceEventHandlerDetailedFuncs[T]) OnDelete(obj interface{}) {
 	if r.DeleteFunc == nil {
 		return
 	}
-	key, err := keyOf(obj)
+	key, err := object.Key(obj)
 	if err != nil {
 		utilruntime.HandleError(fmt.Errorf("OnDelete: %w", err))
 		return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/objectsize"
 )
 
@@ -145,7 +146,7 @@ func (s queueSink) resync(ctx context.Context) error {
 		return nil
 	}
 	for _, obj := range s.stored() {
-		key, version, err := keyAndVersion(obj)
+		key, version, err := object.KeyAndVersion(obj)
 		if err != nil {
 			s.report(storeError("List", "", err))
 			continue
@@ -158,7 +159,7 @@ func (s queueSink) resync(ctx context.Context) error {
 }
 
 func (i *intake) tombstone(key string, last keytable.Version) cache.DeletedFinalStateUnknown {
-	return tombstone(i.kind, key, last)
+	return object.Tombstone(i.kind, key, last)
 }
 
 // queueGeneration is a generation that goes into the queue as it arrives.

@@ -12,6 +12,7 @@ import (
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
 )
 
 // retries keeps the deltas that a queue of the user's has popped and Process has
@@ -83,7 +84,7 @@ func (r *retries) outdate(ctx context.Context, obj interface{}) {
 			continue
 		}
 		for _, obj := range info.Objects {
-			if key, err := keyOf(obj); err == nil && r.failed.Holds(key) {
+			if key, err := object.Key(obj); err == nil && r.failed.Holds(key) {
 				r.keep(ctx, key, cache.Deltas{{Type: cache.Replaced, Object: obj}})
 			}
 		}
@@ -103,7 +104,7 @@ func failedDeltas(key string, deltas cache.Deltas) []deltaqueue.Delta {
 	kept := make([]deltaqueue.Delta, len(deltas))
 	for i, d := range deltas {
 		kept[i] = deltaqueue.Delta{Type: d.Type, Key: key, Object: d.Object}
-		if _, version, err := keyAndVersion(d.Object); err == nil {
+		if _, version, err := object.KeyAndVersion(d.Object); err == nil {
 			kept[i].Version = version
 		}
 	}
@@ -142,7 +143,7 @@ func poppedAgain(e *deltaqueue.Entry) cache.Deltas {
 	for i, d := range e.Deltas {
 		deltas[i] = cache.Delta{Type: d.Type, Object: d.Object}
 		if d.FinalStateUnknown() {
-			deltas[i].Object = tombstone(metav1.TypeMeta{}, e.Key, e.Version)
+			deltas[i].Object = object.Tombstone(metav1.TypeMeta{}, e.Key, e.Version)
 		}
 	}
 	return deltas

@@ -7,11 +7,9 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
 )
 
 // ResourceVersionStorage remembers, for every object that a handler has
@@ -99,7 +97,7 @@ func (c *ResourceVersionStorage) release() {
 // cache.DeletedFinalStateUnknown that holds one. The error is a cache.KeyError
 // if obj has no key. Keys, resource versions and UIDs have 1 MiB at most.
 func (c *ResourceVersionStorage) Add(obj interface{}) error {
-	key, version, err := keyAndVersion(obj)
+	key, version, err := object.KeyAndVersion(obj)
 	if err == nil {
 		err = checkLengths(key, version)
 	}
@@ -121,7 +119,7 @@ func (c *ResourceVersionStorage) Update(obj interface{}) error {
 // Delete forgets obj, an object or a cache.DeletedFinalStateUnknown. It is no
 // error if it is not there. The error is a cache.KeyError if obj has no key.
 func (c *ResourceVersionStorage) Delete(obj interface{}) error {
-	key, err := keyOf(obj)
+	key, err := object.Key(obj)
 	if err != nil {
 		return err
 	}
@@ -135,7 +133,7 @@ func (c *ResourceVersionStorage) Delete(obj interface{}) error {
 // Get returns the stored resource version of the key of obj, an object or a
 // cache.DeletedFinalStateUnknown. The error is a cache.KeyError if obj has no key.
 func (c *ResourceVersionStorage) Get(obj interface{}) (string, bool, error) {
-	key, err := keyOf(obj)
+	key, err := object.Key(obj)
 	if err != nil {
 		return "", false, err
 	}
@@ -376,27 +374,4 @@ func (k knownVersions) UnmarkedFrom(cursor keytable.Cursor, generation uint64, m
 		}
 	}
 	return keys, next
-}
-
-func keyOf(obj interface{}) (string, error) {
-	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	if err != nil {
-		return "", cache.KeyError{Obj: obj, Err: err}
-	}
-	return key, nil
-}
-
-func keyAndVersion(obj interface{}) (string, keytable.Version, error) {
-	key, err := keyOf(obj)
-	if err != nil {
-		return "", keytable.Version{}, err
-	}
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return "", keytable.Version{}, cache.KeyError{Obj: obj, Err: err}
-	}
-	return key, keytable.Version{ResourceVersion: accessor.GetResourceVersion(), UID: accessor.GetUID()}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
 )
 
 // GenerationStore is a cache.ReflectorStore that takes a list as it arrives,
@@ -196,7 +197,7 @@ func (g *gathered) keepStored(store cache.KeyGetter) {
 
 func (g *gathered) keepUnshown(store holder) {
 	for _, obj := range store.List() {
-		key, err := keyOf(obj)
+		key, err := object.Key(obj)
 		if err != nil {
 			continue
 		}
@@ -257,7 +258,7 @@ func (g *streamed) end(_ context.Context, resourceVersion string, complete bool)
 
 func (g *streamed) sweep() error {
 	for _, obj := range g.store.List() {
-		key, version, err := keyAndVersion(obj)
+		key, version, err := object.KeyAndVersion(obj)
 		if err != nil {
 			return storeError("List", "", err)
 		}
