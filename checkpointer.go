@@ -16,6 +16,7 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 const (
@@ -493,7 +494,7 @@ func (c *checkpointer) moved(queue *deltaqueue.Queue, ended bool) bool {
 // tell that, so with them nothing may lie beyond: the run has ended, and everything is
 // acknowledged.
 func safePoint(queue *deltaqueue.Queue, resume string, ended bool) string {
-	if ordered(resume) || ended && queue.Drained() {
+	if rv.Ordered(resume) || ended && queue.Drained() {
 		return resume
 	}
 	return ""

@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // ErrClusterReplaced says that a server is of another cluster than before: the UID of its
@@ -165,7 +165,7 @@ func (lw resourceListerWatcher) askResource(ctx context.Context, q inquiry, a *a
 				a.identity = same
 				return nil
 			}
-			a.doubt(o, now, found && notNewer(now.ResourceVersion, q.resourceVersion))
+			a.doubt(o, now, found && rv.NotNewer(now.ResourceVersion, q.resourceVersion))
 		}
 	}
 	if a.hasVersion {
@@ -173,7 +173,7 @@ func (lw resourceListerWatcher) askResource(ctx context.Context, q inquiry, a *a
 	}
 	first, err := lw.list(ctx, "", q.resourceVersion)
 	a.hasVersion = err == nil
-	if q.empty && first.Name != "" && notNewer(first.ResourceVersion, q.resourceVersion) {
+	if q.empty && first.Name != "" && rv.NotNewer(first.ResourceVersion, q.resourceVersion) {
 		a.identity, a.expected = another, "one without objects in version "+q.resourceVersion
 		a.found = clusterOf(cache.NewObjectName(first.Namespace, first.Name).String(), first.version())
 	}
@@ -208,12 +208,6 @@ func (a *answer) doubt(o knownObject, now keytable.Version, old bool) {
 // clusterOf describes a cluster by an object.
 func clusterOf(key string, v keytable.Version) string {
 	return fmt.Sprintf("that of %s with UID %s in version %s", key, v.UID, v.ResourceVersion)
-}
-
-// notNewer reports whether a is surely not newer than b.
-func notNewer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order <= 0
 }
 
 // find asks for the version of an object, in data not older than a resource version.
@@ -386,11 +380,13 @@ func someOf(table *keytable.Table) (objects []knownObject) {
 // oldest returns those with the oldest versions.
 func oldest(objects []knownObject) []knownObject {
 	slices.SortStableFunc(objects, func(a, b knownObject) int {
-		order, err := resourceversion.CompareResourceVersion(a.version.ResourceVersion, b.version.ResourceVersion)
-		if err != nil {
-			return 0
+		switch rv.Compare(a.version.ResourceVersion, b.version.ResourceVersion) {
+		case rv.Older:
+			return -1
+		case rv.Newer:
+			return 1
 		}
-		return order
+		return 0
 	})
 	return objects[:min(len(objects), mostAsked)]
 }

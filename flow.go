@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // flow is one reflector feeding one delta queue feeding a consumer: what all the
@@ -174,7 +175,7 @@ func (f *flow) acknowledged() string {
 // newestKnown is the newest resource version that the storage has or that was read.
 func (f *flow) newestKnown() string {
 	last := f.reflector.LastSyncResourceVersion()
-	known := newer(f.storage.newest(), last)
+	known := rv.Newest(f.storage.newest(), last)
 	if known == "" { // no order in them: what was seen last was the newest
 		return last
 	}

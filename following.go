@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -287,7 +287,7 @@ func (f *following) advance(resourceVersion string, event watch.EventType) {
 	if !f.ordered || resourceVersion == "" {
 		return
 	}
-	if order, err := resourceversion.CompareResourceVersion(resourceVersion, f.at.ResourceVersion); err == nil && order < 0 {
+	if rv.Compare(resourceVersion, f.at.ResourceVersion) == rv.Older {
 		return // out of order: what the watch told before stays told
 	}
 	f.at.ResourceVersion = resourceVersion

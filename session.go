@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -134,10 +135,10 @@ func (s *session) listStep(ctx context.Context) error {
 	if start, ok := s.state.(listwatch.Start); ok {
 		s.chooseMode(start)
 		s.confirmed = nil
-		start.Known = atLeast(start.Known, s.floor)
+		start.Known = rv.AtLeast(start.Known, s.floor)
 		if s.shared != nil { // nor than what others were told
 			s.shown = s.shared.ResourceVersion()
-			start.Known = atLeast(start.Known, s.shown)
+			start.Known = rv.AtLeast(start.Known, s.shown)
 		}
 		s.state = start
 	}
@@ -299,17 +300,6 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	s.generationEnds()
 	s.succeeded()
 	return s.into.observed(resourceVersion, false)
-}
-
-// atLeast is known, or floor if that is newer.
-func atLeast(known, floor string) string {
-	if floor == "" {
-		return known
-	}
-	if newest := newer(known, floor); newest != "" {
-		return newest
-	}
-	return known // no order in them
 }
 
 // confirm notes that the server has accepted the version that a watch began from.

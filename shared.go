@@ -6,11 +6,11 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/fanout"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // SharedResourceVersionInformer is a ResourceVersionInformer with any number of handlers,
@@ -293,7 +293,11 @@ func (s *SharedResourceVersionInformer) HasSyncedChecker() cache.DoneChecker {
 func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string) {
 	for _, h := range s.Handlers() {
 		read := h.informer.LastSyncResourceVersion()
-		if order, err := resourceversion.CompareResourceVersion(read, newest); read != "" && (err != nil || order > 0) {
+		if read == "" {
+			continue
+		}
+		switch rv.Compare(read, newest) {
+		case rv.Newer, rv.Unordered:
 			newest = read
 		}
 	}

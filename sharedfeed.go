@@ -7,11 +7,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/internal/fanout"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // sharedFeed is one reader of a watch that it has in common with others.
@@ -55,7 +55,7 @@ func (s *session) openShared(ctx context.Context, opts metav1.ListOptions, patie
 // compareToShown notes it if what was listed is older than what a shared watch had shown when the
 // list began: that watch tells of what was before the server was restored.
 func (s *session) compareToShown(listed string) {
-	if order, err := resourceversion.CompareResourceVersion(listed, s.shown); err == nil && order < 0 {
+	if rv.Compare(listed, s.shown) == rv.Older {
 		s.shared.WentBack(listed)
 	}
 }

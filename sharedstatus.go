@@ -3,7 +3,7 @@ package informer
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // Status is a snapshot of all handlers together: the Phase of the one that is least far, the
@@ -32,7 +32,7 @@ func together(a, b Status) Status {
 	if a.Fallback == nil && b.Fallback != nil {
 		a.ListMode, a.Fallback = b.ListMode, b.Fallback
 	}
-	a.ResourceVersion = older(a.ResourceVersion, b.ResourceVersion)
+	a.ResourceVersion = reachedByBoth(a.ResourceVersion, b.ResourceVersion)
 	a.Objects = max(a.Objects, b.Objects)
 	a.Queued += b.Queued
 	a.QueuedBytes += b.QueuedBytes
@@ -64,14 +64,17 @@ func far(p Phase) int {
 	return slices.Index([]Phase{PhaseStopped, PhaseIdle, PhaseBackoff, PhaseListing, PhaseWatching}, p)
 }
 
-// older is the one of two resource versions that stands for less; empty if that is not known.
-func older(a, b string) string {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	switch {
-	case a == b, err == nil && order < 0:
+// reachedByBoth returns the older one of the resource versions that two handlers have reached. It is
+// empty if they differ and have no order.
+func reachedByBoth(a, b string) string {
+	switch rv.Compare(a, b) {
+	case rv.Older, rv.Same:
 		return a
-	case err == nil:
+	case rv.Newer:
 		return b
+	}
+	if a == b {
+		return a
 	}
 	return ""
 }

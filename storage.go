@@ -10,6 +10,7 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // ResourceVersionStorage remembers, for every object that a handler has
@@ -89,7 +90,7 @@ func (c *ResourceVersionStorage) claim(informer *Reflector) (release func(), err
 func (c *ResourceVersionStorage) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reached = newer(c.reached, c.user.LastSyncResourceVersion())
+	c.reached = rv.Newest(c.reached, c.user.LastSyncResourceVersion())
 	c.user = nil
 }
 
@@ -271,7 +272,7 @@ func (c *ResourceVersionStorage) editCount() int64 {
 func (c *ResourceVersionStorage) newest() string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return newer(c.reading().Newest(newer), c.reached)
+	return rv.Newest(c.reading().Newest(rv.Newest), c.reached)
 }
 
 // knownVersions is the storage as the delta queue sees it. The queue's methods

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // writeCheckpoint writes what WriteTo does, and metadata before it. Begun are keys that the
@@ -128,7 +127,7 @@ func (c *ResourceVersionStorage) includes(s savedState) bool {
 		if !exists || !notOlder(version, saved) {
 			return false
 		}
-		if !newerThan(version.ResourceVersion, resume) {
+		if rv.Compare(version.ResourceVersion, resume) != rv.Newer {
 			shared++
 		}
 	}
@@ -138,7 +137,7 @@ func (c *ResourceVersionStorage) includes(s savedState) bool {
 // countOld is the number of keys that are not newer than a resource version.
 func (c *ResourceVersionStorage) countOld(resourceVersion string) (n int) {
 	for _, version := range c.All() {
-		if !newerThan(version, resourceVersion) {
+		if rv.Compare(version, resourceVersion) != rv.Newer {
 			n++
 		}
 	}
@@ -153,11 +152,5 @@ func notOlder(v, saved keytable.Version) bool {
 	if v.ResourceVersion == saved.ResourceVersion {
 		return v.SameObject(saved)
 	}
-	return newerThan(v.ResourceVersion, saved.ResourceVersion)
-}
-
-// newerThan reports whether a is surely newer than b.
-func newerThan(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
+	return rv.Compare(v.ResourceVersion, saved.ResourceVersion) == rv.Newer
 }

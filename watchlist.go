@@ -11,10 +11,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // chooseMode decides, before a generation begins, whether to read it with a
@@ -98,8 +98,9 @@ func (s *session) initialEvents(ctx context.Context, changes feed, known string)
 			outcome.ResourceVersion, outcome.Shown = newest, index > 0
 			return outcome, err
 		}
-		if order, err := resourceversion.CompareResourceVersion(c.it.version.ResourceVersion, newest); err != nil || order > 0 {
-			newest = newer(newest, strings.Clone(c.it.version.ResourceVersion))
+		switch rv.Compare(c.it.version.ResourceVersion, newest) {
+		case rv.Newer, rv.Unordered:
+			newest = rv.Newest(newest, strings.Clone(c.it.version.ResourceVersion))
 		}
 		c.it.place = place{watch: true, index: index}
 		switch {

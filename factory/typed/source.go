@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/tools/cache"
@@ -21,6 +20,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/items"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // source is a ListerWatcher that lists for one informer. It reads lists off the wire,
@@ -105,7 +105,7 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 	defer s.end()
 	l := s.newListing()
 	list, err := l.read(ctx, opts)
-	if err == nil && (l.restored || older(list.ResourceVersion, l.told)) {
+	if err == nil && (l.restored || rv.Compare(list.ResourceVersion, l.told) == rv.Older) {
 		// The server was restored. It gives its versions anew, to other states too: the
 		// same version says nothing.
 		anew := s.newListing()
@@ -125,20 +125,9 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 func (s *source) reached(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if older(s.newest, version) {
+	if rv.Compare(s.newest, version) == rv.Older {
 		s.newest = version
 	}
-}
-
-// older and notNewer are false for versions that have no order.
-func older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
-}
-
-func notNewer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order <= 0
 }
 
 // listing is one list.
@@ -238,7 +227,7 @@ func (l *listing) object(it items.Item) (runtime.Object, error) {
 	if is == same && !l.decodeAll {
 		return stored, nil
 	}
-	l.restored = l.restored || is == other && notNewer(it.ResourceVersion(), l.told)
+	l.restored = l.restored || is == other && rv.NotNewer(it.ResourceVersion(), l.told)
 	obj, err := it.Decode()
 	if err != nil {
 		return nil, err

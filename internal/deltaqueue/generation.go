@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // BeginGeneration starts a generation: what Shown is told from here on belongs
@@ -64,8 +64,7 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 
 // older is false where the versions have no order.
 func older(a, b keytable.Version) bool {
-	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
-	return err == nil && order < 0
+	return rv.Compare(a.ResourceVersion, b.ResourceVersion) == rv.Older
 }
 
 // Keep notes that the generation shows key, of an object that could not be read. It

@@ -20,11 +20,11 @@ import (
 	"context"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // Known is what the consumer has acknowledged. The queue calls it while it
@@ -219,20 +219,19 @@ func (q *Queue) Stale(d Delta) bool {
 	if !ok {
 		return false
 	}
-	if ahead, err := resourceversion.CompareResourceVersion(version.ResourceVersion, q.observed); err == nil && ahead > 0 && !q.resumed && !q.toldLocked(d) {
+	if rv.Compare(version.ResourceVersion, q.observed) == rv.Newer && !q.resumed && !q.toldLocked(d) {
 		// What is known is newer than anything that the server has told since its
 		// versions went back. (Or it was acknowledged beyond the resume point.)
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(d.Version.ResourceVersion, version.ResourceVersion)
-	switch {
-	case err != nil: // opaque versions: only equality means something
+	switch order := rv.Compare(d.Version.ResourceVersion, version.ResourceVersion); {
+	case order == rv.Unordered: // opaque versions: only equality means something
 		same := version.ResourceVersion == d.Version.ResourceVersion && version.SameObject(d.Version)
 		return d.Type != cache.Deleted && same && version.ResourceVersion != ""
 	case d.Type == cache.Deleted:
-		return order < 0
+		return order == rv.Older
 	default:
-		return order <= 0
+		return order != rv.Newer
 	}
 }
 

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // keptTombstones is how many deletions a queue remembers: some 10 KiB where objects come and
@@ -52,8 +52,7 @@ func (t *tombstones) covers(v keytable.Version) bool {
 	if !ok {
 		return false
 	}
-	order, err := resourceversion.CompareResourceVersion(v.ResourceVersion, deleted)
-	return err != nil || order <= 0
+	return rv.Compare(v.ResourceVersion, deleted) != rv.Newer
 }
 
 // clear forgets all: a generation begins, which shows what there is.

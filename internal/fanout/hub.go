@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // Event is one event of a watch.
@@ -188,7 +188,7 @@ func (h *Hub[T]) WentBack(resourceVersion string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range slices.Clone(h.trunks) {
-		if order, err := resourceversion.CompareResourceVersion(t.at, resourceVersion); err == nil && order > 0 {
+		if rv.Compare(t.at, resourceVersion) == rv.Newer {
 			for tap := range t.taps {
 				tap.backlog = nil
 				tap.leaveLocked(ErrWentBack)

@@ -3,7 +3,7 @@ package fanout
 import (
 	"errors"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 var (
@@ -113,8 +113,13 @@ func (r *Tap[T]) knows(e Event[T]) bool {
 	if e.ResourceVersion != "" && e.ResourceVersion == r.newest {
 		return !e.Bookmark
 	}
-	order, err := resourceversion.CompareResourceVersion(e.ResourceVersion, r.after)
-	return err == nil && (order < 0 || order == 0 && !e.Bookmark)
+	switch rv.Compare(e.ResourceVersion, r.after) {
+	case rv.Older:
+		return true
+	case rv.Same:
+		return !e.Bookmark
+	}
+	return false
 }
 
 // Bookmarks reports whether the watch that is read has brought a bookmark, and so is to

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // trunk is one watch and its newest events. All but watch belongs to the hub's lock.
@@ -203,7 +203,7 @@ func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
 // to where that is: who goes on there does not wait for what he has. One that is doubted has
 // been silent for long: there nothing is yet to come.
 func (t *trunk[T]) follows(other *trunk[T]) (next int64, ok bool) {
-	if order, err := resourceversion.CompareResourceVersion(t.at, other.changed); err == nil && order < 0 {
+	if rv.Compare(t.at, other.changed) == rv.Older {
 		return 0, false
 	}
 	next, ok = t.seek(other.at)
@@ -219,8 +219,8 @@ func (t *trunk[T]) seek(resourceVersion string) (next int64, ok bool) {
 	if isOrderless(resourceVersion) {
 		return 0, false
 	}
-	if order, err := resourceversion.CompareResourceVersion(t.before, resourceVersion); err == nil {
-		if order > 0 || t.isBehind(resourceVersion) {
+	if order := rv.Compare(t.before, resourceVersion); order != rv.Unordered {
+		if order == rv.Newer || t.isBehind(resourceVersion) {
 			return 0, false
 		}
 		return t.first, true // the Tap passes over what it has
@@ -239,8 +239,7 @@ func (t *trunk[T]) seek(resourceVersion string) (next int64, ok bool) {
 // isBehind reports whether the watch has not come to a resource version because somebody
 // has not read what came before.
 func (t *trunk[T]) isBehind(resourceVersion string) bool {
-	order, err := resourceversion.CompareResourceVersion(t.at, resourceVersion)
-	return err == nil && order < 0 && t.unread()
+	return rv.Compare(t.at, resourceVersion) == rv.Older && t.unread()
 }
 
 // unread reports whether there is something that not everybody has read.
@@ -293,7 +292,7 @@ func later(a, b string) string {
 	if b == "" {
 		return a
 	}
-	if order, err := resourceversion.CompareResourceVersion(a, b); err == nil && order > 0 {
+	if rv.Compare(a, b) == rv.Newer {
 		return a // out of order
 	}
 	return b
