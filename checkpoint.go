@@ -156,3 +156,39 @@ type CheckpointLocker interface {
 	// called from any goroutine; a second call does nothing and returns nil.
 	Lock() (unlock func() error, err error)
 }
+
+// FileCheckpoint keeps a checkpoint in the file at path, in a directory that is
+// there. Two more kinds of names in it belong to the store: path + ".lock", a file
+// that is empty and stays, and what begins with path + ".tmp-", which a Save writes
+// to before it is renamed.
+//
+// It is safe for concurrent use: Saves take turns, and a Load returns one checkpoint
+// or the next, never a mixture. It is a CheckpointAppender: an Append is a write to the end of
+// the file, and Sync an fsync. It is a CheckpointLocker, and an informer locks it
+// during Run; other stores of the same file, in this process and in others, then get
+// ErrCheckpointInUse from Lock and Save. A Save without a Lock
+// locks the store for as long as it takes. The lock is one of the operating system, which
+// ends with its process and leaves nothing to clean up; the file system must have
+// such locks, as local ones and NFS do. Load needs none.
+//
+// A checkpoint survives a crash of the machine once Save has returned nil. If the
+// process ends during a Save, what it has written is removed when the store is locked
+// next. A first checkpoint gets the permissions 0600, and the next ones those
+// of the file that they replace; owner and group are those of the process.
+//
+// A symbolic link at path is followed, and stays: lock and temporary files are then
+// beside the file that it points to.
+//
+// Errors name the file and the step that failed, and wrap that of the operating
+// system: fs.ErrPermission, syscall.ENOSPC and so on can be asked for with errors.Is.
+// A directory that is not there is fs.ErrNotExist, as a file that is not there is to
+// Load; something else than a file at path is an error to all three. Only one error
+// of Save comes after the new checkpoint is in place, that of the step "sync of the
+// directory": it is then not certain which of the two a crash of the machine leaves.
+func FileCheckpoint(path string) CheckpointStore { return checkpoint.NewFile(path) }
+
+var (
+	_ CheckpointStore    = (*checkpoint.File)(nil)
+	_ CheckpointLocker   = (*checkpoint.File)(nil)
+	_ CheckpointAppender = (*checkpoint.File)(nil)
+)

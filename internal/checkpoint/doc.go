@@ -1,6 +1,6 @@
-// Package checkpoint writes and reads the file of a checkpoint: for every object
-// its key and the version of it that was acknowledged, and a few named values about
-// them all.
+// Package checkpoint is the format of a checkpoint, and the file that keeps one. A checkpoint
+// has the key of every object and the version of it that was acknowledged, and a few named
+// values about them all. A Source says which objects it is about, and a File stores it.
 //
 //	w := checkpoint.NewWriter(file)
 //	err := w.Metadata("resourceVersion", "1700")
@@ -11,10 +11,10 @@
 //	r := checkpoint.NewReader(file)
 //	key, version, err := r.Next() // io.EOF once the checksum was found right
 //
-// An entry is one object. Its version comes and goes in binary, as the table of a
-// storage has it, and no string is made of it on the way. A block is a run of entries, or of metadata, behind its
-// length: because of it a reader knows how much to ask for, takes not one byte more
-// than the checkpoint has, and a checkpoint may be followed by something else.
+// An entry is one object. Its version is written and read in binary, as the key table has it,
+// so that no string is made of it. A block is a run of entries, or of metadata, behind its
+// length. Because of the length, a reader takes no byte more than the checkpoint has, and
+// something else may follow.
 //
 // docs/checkpoint-format.md describes the format byte by byte.
 package checkpoint

@@ -1,4 +1,4 @@
-package informer
+package checkpoint
 
 import (
 	"context"
@@ -16,51 +16,13 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// FileCheckpoint keeps a checkpoint in the file at path, in a directory that is
-// there. Two more kinds of names in it belong to the store: path + ".lock", a file
-// that is empty and stays, and what begins with path + ".tmp-", which a Save writes
-// to before it is renamed.
-//
-// It is safe for concurrent use: Saves take turns, and a Load returns one checkpoint
-// or the next, never a mixture. It is a CheckpointAppender: an Append is a write to the end of
-// the file, and Sync an fsync. It is a CheckpointLocker, and an informer locks it
-// during Run; other stores of the same file, in this process and in others, then get
-// ErrCheckpointInUse from Lock and Save. A Save while nobody has locked the store
-// locks it for as long as it takes. The lock is one of the operating system, which
-// ends with its process and leaves nothing to clean up; the file system must have
-// such locks, as local ones and NFS do. Load needs none.
-//
-// A checkpoint survives a crash of the machine once Save has returned nil. If the
-// process ends during a Save, what it has written is removed by whoever locks the
-// store next. A first checkpoint gets the permissions 0600, and the next ones those
-// of the file that they replace; owner and group are those of the process.
-//
-// A symbolic link at path is followed, and stays: lock and temporary files are then
-// beside the file that it points to.
-//
-// Errors name the file and the step that failed, and wrap that of the operating
-// system: fs.ErrPermission, syscall.ENOSPC and so on can be asked for with errors.Is.
-// A directory that is not there is fs.ErrNotExist, as a file that is not there is to
-// Load; something else than a file at path is an error to all three. Only one error
-// of Save comes after the new checkpoint is in place, that of the step "sync of the
-// directory": it is then not certain which of the two a crash of the machine leaves.
-func FileCheckpoint(path string) CheckpointStore {
-	return &fileCheckpoint{path: path, turn: make(chan struct{}, 1), tail: checkpointTail{turn: make(chan struct{}, 1)}}
-}
-
-var (
-	_ CheckpointStore    = (*fileCheckpoint)(nil)
-	_ CheckpointLocker   = (*fileCheckpoint)(nil)
-	_ CheckpointAppender = (*fileCheckpoint)(nil)
-)
-
-// String returns the path, by which Status names the checkpoint.
-func (f *fileCheckpoint) String() string { return f.path }
-
-type fileCheckpoint struct {
+// File is a store that keeps a checkpoint in a file, with its journal at the end of the file.
+// It is safe for concurrent use. The lock on it is a lock of the operating system on a second
+// file; while nothing holds that, each Save takes it for itself.
+type File struct {
 	path string
 	turn chan struct{} // holds a value while a Save or a Sync is under way
-	tail checkpointTail
+	tail tail
 
 	mu sync.Mutex
 	// locked says that there is a Lock whose unlock was not called yet.
@@ -73,7 +35,16 @@ type fileCheckpoint struct {
 	target string
 }
 
-func (c *fileCheckpoint) Load(ctx context.Context) (io.ReadCloser, error) {
+// NewFile returns the store of the file at path. The file need not exist.
+func NewFile(path string) *File {
+	return &File{path: path, turn: make(chan struct{}, 1), tail: tail{turn: make(chan struct{}, 1)}}
+}
+
+// String returns the path.
+func (c *File) String() string { return c.path }
+
+// Load opens the file. It needs no lock.
+func (c *File) Load(ctx context.Context) (io.ReadCloser, error) {
 	f, err := c.open(ctx)
 	if err != nil {
 		return nil, err // not a typed nil
@@ -81,7 +52,7 @@ func (c *fileCheckpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	return f, nil
 }
 
-func (c *fileCheckpoint) open(ctx context.Context) (*os.File, error) {
+func (c *File) open(ctx context.Context) (*os.File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, c.failed("load", err)
 	}
@@ -96,11 +67,13 @@ func (c *fileCheckpoint) open(ctx context.Context) (*os.File, error) {
 	return f, nil
 }
 
-func (c *fileCheckpoint) Lock() (unlock func() error, err error) {
+// Lock takes the lock until unlock is called, or the process ends. It does not wait: the error
+// is ErrInUse if the lock is taken, also by this File.
+func (c *File) Lock() (unlock func() error, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.locked {
-		return nil, c.failed("lock", ErrCheckpointInUse)
+		return nil, c.failed("lock", ErrInUse)
 	}
 	if err := c.acquireLocked(); err != nil {
 		return nil, err
@@ -113,14 +86,17 @@ func (c *fileCheckpoint) Lock() (unlock func() error, err error) {
 	}, nil
 }
 
-func (c *fileCheckpoint) unlock() error {
+func (c *File) unlock() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.locked = false
 	return c.releaseLocked()
 }
 
-func (c *fileCheckpoint) Save(ctx context.Context, write func(io.Writer) error) (err error) {
+// Save replaces the file by what write writes, behind which it keeps what is appended meanwhile.
+// The error of write is within its own. Only an error of the step "sync of the directory" comes
+// after the file was replaced.
+func (c *File) Save(ctx context.Context, write func(io.Writer) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return c.failed("save", err)
 	}
@@ -141,7 +117,7 @@ func (c *fileCheckpoint) Save(ctx context.Context, write func(io.Writer) error) 
 }
 
 // replace writes a new file aside and renames it over the old one.
-func (c *fileCheckpoint) replace(ctx context.Context, write func(io.Writer) error) (err error) {
+func (c *File) replace(ctx context.Context, write func(io.Writer) error) (err error) {
 	old, err := regular(c.target)
 	if err != nil {
 		return c.failed("look at the old file", err)
@@ -176,7 +152,7 @@ func (c *fileCheckpoint) replace(ctx context.Context, write func(io.Writer) erro
 
 // swap renames f to the name of the checkpoint, and before that adds what was appended to the
 // old one meanwhile.
-func (c *fileCheckpoint) swap(ctx context.Context, f *os.File) error {
+func (c *File) swap(ctx context.Context, f *os.File) error {
 	if err := c.tail.take(ctx); err != nil {
 		return c.failed("wait for an Append", err)
 	}
@@ -195,7 +171,7 @@ func (c *fileCheckpoint) swap(ctx context.Context, f *os.File) error {
 
 // fill writes f. Once it returns nil, all of it is on the disk, and what was appended to the old
 // file by then.
-func (c *fileCheckpoint) fill(ctx context.Context, f *os.File, old fs.FileInfo, write func(io.Writer) error) error {
+func (c *File) fill(ctx context.Context, f *os.File, old fs.FileInfo, write func(io.Writer) error) error {
 	if old != nil {
 		if err := f.Chmod(old.Mode().Perm()); err != nil {
 			return c.failed("set the permissions", err)
@@ -244,21 +220,21 @@ func (w *contextWriter) Write(b []byte) (n int, err error) {
 	return n, w.err
 }
 
-func (c *fileCheckpoint) acquire() error {
+func (c *File) acquire() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.acquireLocked()
 }
 
-func (c *fileCheckpoint) release() error {
+func (c *File) release() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.releaseLocked()
 }
 
 // acquireLocked adds a user. The mutex is held while the lock file is locked, which
-// does not wait: who needs the mutex needs that lock.
-func (c *fileCheckpoint) acquireLocked() error {
+// does not wait: every caller that needs the mutex needs that lock.
+func (c *File) acquireLocked() error {
 	if c.users > 0 {
 		c.users++
 		return nil
@@ -275,7 +251,7 @@ func (c *fileCheckpoint) acquireLocked() error {
 	case err != nil:
 		return c.failed("lock", err)
 	case !locked:
-		return c.failed("lock", ErrCheckpointInUse)
+		return c.failed("lock", ErrInUse)
 	}
 	if err := removeLeftovers(target); err != nil {
 		return errors.Join(c.failed("remove what another process has left", err), file.Unlock())
@@ -285,9 +261,9 @@ func (c *fileCheckpoint) acquireLocked() error {
 }
 
 // releaseLocked takes a user away. The lock file stays. If it were removed, two
-// could hold a lock at once: one of the removed file, for which it has waited, or
-// which it has opened just before, and one of the next file of that name.
-func (c *fileCheckpoint) releaseLocked() error {
+// users could hold a lock at once: one on the removed file, which it had opened
+// before, and one on the next file of that name.
+func (c *File) releaseLocked() error {
 	if c.users--; c.users > 0 {
 		return nil
 	}
@@ -300,7 +276,7 @@ func (c *fileCheckpoint) releaseLocked() error {
 
 // resolve follows the links at path to where the checkpoint is, or will be: a regular
 // file, or nothing.
-func (c *fileCheckpoint) resolve() (target string, err error) {
+func (c *File) resolve() (target string, err error) {
 	if c.path == "" {
 		return "", fmt.Errorf("the path is empty: %w", fs.ErrInvalid)
 	}
@@ -336,15 +312,15 @@ func regular(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-func (c *fileCheckpoint) failed(step string, err error) error {
+func (c *File) failed(step string, err error) error {
 	return fmt.Errorf("checkpoint %s: %s: %w", c.path, step, err)
 }
 
 // temporary is what the names of temporary files have behind that of the checkpoint.
 const temporary = ".tmp-"
 
-// removeLeftovers removes the temporary files of processes that were killed. Who
-// calls it holds the lock, so nobody writes to any.
+// removeLeftovers removes the temporary files of processes that were killed. The caller
+// holds the lock, so that none of them is being written.
 func removeLeftovers(target string) error {
 	directory, name := filepath.Split(target)
 	entries, err := os.ReadDir(orHere(directory))
@@ -362,8 +338,8 @@ func removeLeftovers(target string) error {
 	return nil
 }
 
-// syncDirectory has a rename survive a crash. Windows can not, and some file systems
-// neither can nor need to.
+// syncDirectory makes a rename survive a crash. Windows cannot sync a directory, and some
+// file systems neither can nor need to.
 func syncDirectory(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -1,4 +1,4 @@
-package informer
+package checkpoint
 
 import (
 	"context"
@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// checkpointTail is the end of a checkpoint's file, where a journal is appended.
-type checkpointTail struct {
+// tail is the end of a File, where a journal is appended.
+type tail struct {
 	// turn holds a value while the tail is in use.
 	turn chan struct{}
 	// file is nil until something is appended. Size is that of it.
@@ -20,7 +20,8 @@ type checkpointTail struct {
 	carried int64
 }
 
-func (c *fileCheckpoint) Append(ctx context.Context, b []byte) (err error) {
+// Append writes b to the end of the file. It may be called during a Save.
+func (c *File) Append(ctx context.Context, b []byte) (err error) {
 	if err := c.tail.take(ctx); err != nil {
 		return c.failed("wait for another Append", err)
 	}
@@ -38,15 +39,16 @@ func (c *fileCheckpoint) Append(ctx context.Context, b []byte) (err error) {
 	return nil
 }
 
-// Sync takes turns with Save, which would replace what it syncs.
-func (c *fileCheckpoint) Sync(ctx context.Context) (err error) {
+// Sync makes what was appended survive a crash of the machine. It takes turns with Save, which
+// would replace the file that it syncs.
+func (c *File) Sync(ctx context.Context) (err error) {
 	select {
 	case c.turn <- struct{}{}:
 	case <-ctx.Done():
 		return c.failed("wait for another Save", ctx.Err())
 	}
 	defer func() { <-c.turn }()
-	if err := c.acquire(); err != nil { // so that nobody closes the file
+	if err := c.acquire(); err != nil { // so that the file stays open
 		return err
 	}
 	defer func() { err = errors.Join(err, c.release()) }()
@@ -64,7 +66,7 @@ func (c *fileCheckpoint) Sync(ctx context.Context) (err error) {
 	return nil
 }
 
-func (t *checkpointTail) take(ctx context.Context) error {
+func (t *tail) take(ctx context.Context) error {
 	select {
 	case t.turn <- struct{}{}:
 		return nil
@@ -73,10 +75,10 @@ func (t *checkpointTail) take(ctx context.Context) error {
 	}
 }
 
-func (t *checkpointTail) give() { <-t.turn }
+func (t *tail) give() { <-t.turn }
 
 // open opens the file, if it is not open.
-func (t *checkpointTail) open(path string) error {
+func (t *tail) open(path string) error {
 	if t.file != nil {
 		return nil
 	}
@@ -96,7 +98,7 @@ func (t *checkpointTail) open(path string) error {
 }
 
 // append writes b, all of it or, if the file can be cut again, nothing.
-func (t *checkpointTail) append(b []byte) error {
+func (t *tail) append(b []byte) error {
 	n, err := t.file.Write(b)
 	if err == nil {
 		t.size += int64(n)
@@ -109,7 +111,7 @@ func (t *checkpointTail) append(b []byte) error {
 	return err
 }
 
-func (t *checkpointTail) close() error {
+func (t *tail) close() error {
 	if t.file == nil {
 		return nil
 	}
@@ -119,7 +121,7 @@ func (t *checkpointTail) close() error {
 }
 
 // beginSave notes that what is appended from now on is to be carried over.
-func (t *checkpointTail) beginSave(ctx context.Context) error {
+func (t *tail) beginSave(ctx context.Context) error {
 	if err := t.take(ctx); err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (t *checkpointTail) beginSave(ctx context.Context) error {
 }
 
 // carry copies to w what was appended since beginSave, from where the last carry has ended.
-func (t *checkpointTail) carry(w io.Writer) (n int64, err error) {
+func (t *tail) carry(w io.Writer) (n int64, err error) {
 	if t.file == nil { // nothing was
 		return 0, nil
 	}
