@@ -2,7 +2,6 @@ package informer_test
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,36 +17,43 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// Each block of Go in the pages for users is, but for its spaces, in a file of tests, and so it compiles.
+// Each block of Go in the pages for users is, but for its spaces, in a Go file that the tests build.
 func TestSnippetsOfPagesCompile(t *testing.T) {
 	var compiled strings.Builder
-	for _, dir := range []string{".", "factory/typed", "controller"} {
-		files, err := fs.Glob(os.DirFS(dir), "*_test.go")
+	for _, pattern := range []string{
+		"*_test.go", "factory/*_test.go", "factory/typed/*_test.go", "controller/*_test.go", "informertest/*_test.go", "examples/getting-started/*.go",
+	} {
+		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
 		for _, file := range files {
-			compiled.WriteString(withoutSpaces(t, filepath.Join(dir, file)))
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			compiled.WriteString(withoutSpaces(string(text)))
 		}
 	}
-	pages, err := filepath.Glob("docs/*.md")
-	require.NoError(t, err)
-	for _, page := range append(pages, "README.md") {
-		blocks := strings.Split(withoutSpaces(t, page), "\n```go\n")
-		for _, block := range blocks[1:] {
-			block, _, closed := strings.Cut(block, "\n```")
-			require.True(t, closed, page)
-			if !strings.Contains(compiled.String(), "\n"+block+"\n") {
-				t.Errorf("%s: no test has this block:\n%s", page, block)
+	blocks := 0
+	for _, p := range documents(t) {
+		if strings.Contains(p.path, "/") && !strings.HasPrefix(p.path, "docs/") {
+			continue
+		}
+		for _, block := range p.blocks {
+			if block.language != "go" {
+				continue
+			}
+			blocks++
+			if !strings.Contains(compiled.String(), withoutSpaces(block.text)) {
+				t.Errorf("%s: no test has this block:\n%s", p.path, block.text)
 			}
 		}
 	}
+	require.Greater(t, blocks, 5)
 }
 
-// withoutSpaces reads the lines of a file without indentation, alignment and empty lines.
-func withoutSpaces(t *testing.T, path string) string {
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+// withoutSpaces returns the lines of a text without indentation, alignment and empty lines.
+func withoutSpaces(text string) string {
 	lines := []string{""}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) > 0 {
 			lines = append(lines, strings.Join(fields, " "))
 		}
@@ -117,7 +123,13 @@ func snippetOfReflector(ctx context.Context, lw cache.ListerWatcher, store cache
 	go r.RunWithContext(ctx)
 }
 
+func snippetOfACluster() (*rest.Config, error) {
+	config, err := rest.InClusterConfig()
+	return config, err
+}
+
 var (
+	_ = snippetOfACluster
 	_ = snippetOfTheREADME
 	_ = snippetOfABatchHandler
 	_ = snippetOfNewInformer
