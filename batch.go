@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 )
 
@@ -216,7 +217,7 @@ func (d batchDelivery) failed(ctx context.Context, queue *deltaqueue.Queue, sent
 		d.report(sent, err)
 	}
 	if !last {
-		queue.Postpone(entries, retryDelay(attempts), panicked)
+		queue.Postpone(entries, backoff.RetryDelay(attempts), panicked)
 		return
 	}
 	taken := entries[0].Deltas

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/listwatch"
@@ -180,7 +181,7 @@ func (c *checkpointer) open(ctx context.Context, acknowledged string) (resume st
 	err := c.retryUntil(ctx, func() (err error) {
 		resume, err = c.load(ctx)
 		return err
-	}, ofStore, backoffMost)
+	}, ofStore, backoff.Longest)
 	if err != nil && ctx.Err() != nil { // the next run loads
 		return ""
 	}
@@ -211,7 +212,7 @@ func isForeign(err error) bool {
 // retryUntil calls do, at least every poll, until it succeeds, fails for a reason that does not
 // pass, or ctx ends. It reports failures after growing pauses.
 func (c *checkpointer) retryUntil(ctx context.Context, do func() error, passes func(error) bool, poll time.Duration) error {
-	waits := backoffOf(c.reflector.Backoff)
+	waits := backoff.OrDefault(c.reflector.Backoff)
 	var reported error
 	failed := false
 	for report := time.Now(); ; {
@@ -235,7 +236,7 @@ func (c *checkpointer) retryUntil(ctx context.Context, do func() error, passes f
 			c.reflector.enter(PhaseBackoff)
 			reported, report = err, now.Add(waits.Step())
 		}
-		if err := sleep(ctx, min(time.Until(report), poll)); err != nil {
+		if err := backoff.Sleep(ctx, min(time.Until(report), poll)); err != nil {
 			return err
 		}
 	}
@@ -280,7 +281,7 @@ func (c *checkpointer) lock() error {
 // identify asks the source what it is until it knows, or ctx ends. A server that answers
 // with errors is asked some times only, and one that answers nothing but lists, once.
 func (c *checkpointer) identify(ctx context.Context) (known bool) {
-	waits := backoffOf(c.reflector.Backoff)
+	waits := backoff.OrDefault(c.reflector.Backoff)
 	for answers := 0; ; {
 		source, err := sourceOf(ctx, c.reflector.source)
 		if !c.identified {
@@ -299,7 +300,7 @@ func (c *checkpointer) identify(ctx context.Context) (known bool) {
 		}
 		c.reflector.fail(fmt.Errorf("what the checkpoint is of: %w", err))
 		c.reflector.enter(PhaseBackoff)
-		if sleep(ctx, max(waits.Step(), listwatch.RetryAfter(err))) != nil {
+		if backoff.Sleep(ctx, max(waits.Step(), listwatch.RetryAfter(err))) != nil {
 			return false
 		}
 	}
@@ -449,7 +450,7 @@ func (c *checkpointer) run(ctx context.Context, queue *deltaqueue.Queue) {
 			c.failure = err
 			pause = max(pause, waits.Step())
 		}
-		if sleep(ctx, pause) != nil {
+		if backoff.Sleep(ctx, pause) != nil {
 			return
 		}
 	}

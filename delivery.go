@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 )
 
@@ -115,9 +114,9 @@ func (d keyDelivery) failed(queue *deltaqueue.Queue, e *deltaqueue.Entry, err er
 		queue.Drop(e)
 		d.takeBack(taken)
 	case d.failing == retryFew:
-		queue.Postpone([]*deltaqueue.Entry{e}, retryDelay(e.Attempts), true)
+		queue.Postpone([]*deltaqueue.Entry{e}, backoff.RetryDelay(e.Attempts), true)
 	default:
-		queue.Retry(e, retryDelay(e.Attempts))
+		queue.Retry(e, backoff.RetryDelay(e.Attempts))
 	}
 }
 
@@ -151,12 +150,4 @@ func (f *flow) takeBack(deltas []deltaqueue.Delta) {
 			f.intake.pool.put(raw)
 		}
 	}
-}
-
-// retryDelay is how long to wait before deltas are tried again that have failed
-// attempts times before: 100 ms at first, doubled each time, and half as long again
-// at random, up to 30 s.
-func retryDelay(attempts int) time.Duration {
-	const first, most = 100 * time.Millisecond, 20 * time.Second
-	return wait.Jitter(min(first<<min(attempts, 10), most), 0.5)
 }

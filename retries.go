@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
@@ -60,7 +61,7 @@ func (r *retries) process(ctx context.Context, obj interface{}, isInInitialList 
 	case r.failed.Holds(key):
 		r.keep(ctx, key, obj.(cache.Deltas))
 	case r.call(ctx, obj, isInInitialList) != nil:
-		r.failed.PutParked(failedDeltas(key, obj.(cache.Deltas)), retryDelay(0))
+		r.failed.PutParked(failedDeltas(key, obj.(cache.Deltas)), backoff.RetryDelay(0))
 	}
 }
 
@@ -68,7 +69,7 @@ func (r *retries) process(ctx context.Context, obj interface{}, isInInitialList 
 // keys: the objects of a whole list, a resync of all. What comes after must wait.
 func (r *retries) insist(ctx context.Context, obj interface{}, isInInitialList bool) {
 	for attempt := 0; r.call(ctx, obj, isInInitialList) != nil; attempt++ {
-		if sleep(ctx, retryDelay(attempt)) != nil {
+		if backoff.Sleep(ctx, backoff.RetryDelay(attempt)) != nil {
 			return
 		}
 	}
@@ -131,7 +132,7 @@ func (r *retries) again(ctx context.Context, e *deltaqueue.Entry) {
 		giveBack(e)
 	}()
 	if r.call(ctx, poppedAgain(e), e.Initial) != nil {
-		giveBack = func(e *deltaqueue.Entry) { r.failed.Retry(e, retryDelay(e.Attempts+1)) }
+		giveBack = func(e *deltaqueue.Entry) { r.failed.Retry(e, backoff.RetryDelay(e.Attempts+1)) }
 	} else {
 		giveBack = r.failed.Done
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/wire"
@@ -165,7 +166,7 @@ func (s *session) listStep(ctx context.Context) error {
 func (s *session) goOn(ctx context.Context) {
 	if wait := s.pause(); wait > 0 {
 		s.enter(PhaseBackoff)
-		_ = sleep(ctx, wait) // who goes on sees that ctx has ended
+		_ = backoff.Sleep(ctx, wait) // who goes on sees that ctx has ended
 	}
 	s.state = s.next.State
 }
@@ -179,7 +180,7 @@ func (s *session) pause() time.Duration {
 		if s.next.Pause == listwatch.NoPause {
 			return 0
 		}
-		s.pace = listwatch.NewPace(backoffOf(s.Backoff))
+		s.pace = listwatch.NewPace(backoff.OrDefault(s.Backoff))
 	}
 	return s.pace.After(s.next)
 }

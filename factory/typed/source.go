@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/items"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/rv"
@@ -200,24 +201,12 @@ func (l *listing) pages(ctx context.Context, opts metav1.ListOptions) (*internal
 			return nil, errCircular
 		}
 		if read = read.Turned(head.Continue, first); first == "" {
-			if err := sleep(ctx, emptyPause); err != nil {
+			if err := backoff.Sleep(ctx, emptyPause); err != nil {
 				return nil, err
 			}
 		}
 		l.continued = true
 		opts.Continue, opts.ResourceVersion, opts.ResourceVersionMatch = head.Continue, "", ""
-	}
-}
-
-// sleep waits, or returns the error of ctx if that ends first.
-func sleep(ctx context.Context, duration time.Duration) error {
-	timer := time.NewTimer(duration)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 
 // core are the packages that are mutated by default.
 var core = []string{
-	".", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout",
+	".", "internal/backoff", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout",
 	"internal/keytable", "internal/listwatch", "internal/prune", "internal/rv", "internal/wire",
 }
 
