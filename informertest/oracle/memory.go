@@ -180,8 +180,10 @@ func (m *memory) start(n int, r Run) {
 			*k = nothing()
 		case r.Known != nil && !again:
 			*k = m.filled(line, version, known, n)
+			k.unsure = k.unsure || r.Begun[line.key]
 		case r.Known != nil:
 			m.compare(k, line, version, known, n)
+			k.unsure = k.unsure || r.Begun[line.key]
 		case m.killed && (k.unsure || k.record != never && k.record >= m.saved[1]):
 			k.unsure, k.behind, k.forgotten = true, true, true
 			k.place = never

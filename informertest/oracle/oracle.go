@@ -148,6 +148,10 @@ type Run struct {
 	// Nil with Resumed set means all that was acknowledged, but for what a killed run
 	// may not have saved since the last checkpoint but one: a save takes its time.
 	Known map[string]string
+	// Begun holds the keys that Known has with a version, and whose handler may have begun to take
+	// in another state: a checkpoint's journal announces a key before its call. A run tells of such
+	// an object again, even if it is unchanged. It is the Oracle's to keep.
+	Begun map[string]bool
 	// Journaled says that what is known includes every key that the handler was told of, also by a
 	// process that was killed. Else only such a process may have known a key, and its deletion is
 	// not told by a list.

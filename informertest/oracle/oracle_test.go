@@ -123,6 +123,12 @@ var cases = []struct {
 	wrong:  "update a A 1",
 	broken: "unique", shown: "knows a in version 1",
 }, {
+	name:   "told again after a kill, and announced by nothing",
+	both:   "created a A 1 \n start \n add a A 1 initial \n kill \n",
+	right:  "start resumed=1 known=a/1 begun=a \n update a A 1",
+	wrong:  "start resumed=1 known=a/1 begun=b \n update a A 1",
+	broken: "unique", shown: "knows a in version 1",
+}, {
 	name:   "told again after a kill",
 	both:   "created a A 1 \n start \n add a A 1 initial \n checkpoint 1 \n checkpoint 1 \n created b B 2 \n add b B 2 \n kill \n",
 	right:  "start resumed=1 \n add b B 2 \n settled",

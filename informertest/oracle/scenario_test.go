@@ -128,6 +128,8 @@ func runOf(fields []string) (r oracle.Run) {
 			r.Resumed = value
 		case "known":
 			r.Known = versionsOf(strings.Split(value, ","))
+		case "begun":
+			r.Begun = map[string]bool{value: true}
 		case "ignores-synced":
 			r.IgnoresSynced = true
 		case "followers":

@@ -110,7 +110,7 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 		Run:       run,
 		HasSynced: i.HasSynced,
 		Origin: func() (oracle.Run, error) {
-			run := oracle.Run{Known: maps.Collect(s.Storage.All()), IgnoresSynced: s.IgnoreSynced}
+			run := oracle.Run{Known: maps.Collect(s.Storage.All()), Begun: map[string]bool{}, IgnoresSynced: s.IgnoreSynced}
 			first := fresh
 			fresh = false
 			switch {
@@ -236,11 +236,15 @@ func replay(run *oracle.Run, r *checkpoint.Reader, load bool) error {
 		case !load:
 		case record == checkpoint.Gone:
 			delete(run.Known, key)
+			delete(run.Begun, key)
 		case record == checkpoint.Acknowledged:
 			run.Known[strings.Clone(key)] = strings.Clone(version.Version().ResourceVersion)
+			delete(run.Begun, key)
 		case record == checkpoint.Begun:
 			if _, known := run.Known[key]; !known {
 				run.Known[strings.Clone(key)] = ""
+			} else {
+				run.Begun[strings.Clone(key)] = true
 			}
 		}
 	}
