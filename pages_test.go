@@ -14,6 +14,8 @@ import (
 	"unicode"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // document is a Markdown file.
@@ -210,4 +212,23 @@ func TestPackagesAndCommandsThatPagesName(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Each manifest of a page is what a server takes: of known kinds, and with known fields.
+func TestManifestsOfPages(t *testing.T) {
+	decoder := serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	manifests := 0
+	for _, p := range documents(t) {
+		for _, b := range p.blocks {
+			if b.language != "yaml" {
+				continue
+			}
+			for manifest := range strings.SplitSeq(b.text, "---\n") {
+				manifests++
+				_, _, err := decoder.Decode([]byte(manifest), nil, nil)
+				require.NoError(t, err, "%s:\n%s", p.path, manifest)
+			}
+		}
+	}
+	require.Positive(t, manifests)
 }

@@ -2,6 +2,8 @@ package informer_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,9 +67,6 @@ func withoutSpaces(text string) string {
 
 // database is one that a program mirrors objects into.
 type database interface {
-	Insert(obj interface{})
-	Update(obj interface{})
-	Delete(obj interface{})
 	InTransaction(ctx context.Context, events []informer.Event) error
 }
 
@@ -76,29 +75,16 @@ func snippetOfTheREADME(ctx context.Context, restConfig *rest.Config, db databas
 	if err != nil {
 		return err
 	}
-	storage := informer.NewResourceVersionStorage() // Replace fills it, to go on from an earlier run
 	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 		ListerWatcher: factory.ForResource("", schema.GroupVersionResource{Version: "v1", Resource: "pods"}),
-		Storage:       storage,
-		Prune:         []string{"metadata.managedFields"},
-		Handler: informer.ResourceEventHandlerDetailedFuncs{
-			AddFunc:    func(obj interface{}, isInInitialList bool) { db.Insert(obj) },
-			UpdateFunc: func(_, obj interface{}) { db.Update(obj) },
-			DeleteFunc: func(obj interface{}) { db.Delete(obj) }, // maybe a tombstone
-			// With a SyncFunc, you are told of what was seen again, unchanged.
-		},
-	})
-	i.RunWithContext(ctx) // returns after everything that it started
-	return nil
-}
-
-func snippetOfABatchHandler(db database) informer.InformerConfig {
-	return informer.InformerConfig{
+		ExampleObject: &corev1.Pod{}, // or raw bytes, metadata only, unstructured
 		BatchHandler: informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
 			return db.InTransaction(ctx, events) // an error: the batch comes again
 		}),
-		Checkpoint: informer.FileCheckpoint("/var/lib/mine/pods.checkpoint"),
-	}
+		Checkpoint: informer.FileCheckpoint("/var/lib/mine/pods.checkpoint"), // where the next process goes on
+	})
+	i.RunWithContext(ctx) // lists, watches and retries; returns after everything that it started
+	return nil
 }
 
 func snippetOfNewInformer(ctx context.Context, lw cache.ListerWatcher, handler cache.ResourceEventHandler) {
@@ -128,10 +114,19 @@ func snippetOfACluster() (*rest.Config, error) {
 	return config, err
 }
 
+func snippetOfProbes(i informer.ResourceVersionInformer) {
+	http.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if s := i.Status(); !s.Synced {
+			http.Error(w, fmt.Sprintf("%v, not synced: %v", s.Phase, s.LastError), http.StatusServiceUnavailable)
+		}
+	})
+	http.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
+}
+
 var (
 	_ = snippetOfACluster
+	_ = snippetOfProbes
 	_ = snippetOfTheREADME
-	_ = snippetOfABatchHandler
 	_ = snippetOfNewInformer
 	_ = snippetOfConfig
 	_ = snippetOfReflector
