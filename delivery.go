@@ -146,8 +146,8 @@ func (f *flow) takeBack(deltas []deltaqueue.Delta) {
 		return
 	}
 	for _, d := range deltas {
-		if raw, ok := d.Object.(*RawObject); ok {
-			f.intake.pool.put(raw)
+		if raw, ok := f.intake.form.Raw(d.Object); ok {
+			f.intake.pool.Put(raw)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -22,7 +23,7 @@ import (
 // bookmark, or that something can not be read.
 type change struct {
 	event watch.EventType
-	it    item
+	it    object.Item
 	// unreadable is what is wrong with the event; it may have a key all the same.
 	unreadable error
 	// bookmark is the resource version of a bookmark, and initialEnd tells the one
@@ -151,7 +152,7 @@ func (f *wireFeed) tell(event *wire.Event, to *change) error {
 		}
 	default:
 		f.objects = true
-		to.it, to.unreadable = f.readLent(event.Item, metav1.TypeMeta{}, place{})
+		to.it, to.unreadable = f.readLent(event.Item, metav1.TypeMeta{}, object.Place{})
 	}
 	return nil
 }
@@ -211,7 +212,7 @@ func (f *channelFeed) read(event watch.Event, to *change) error {
 	case watch.Bookmark:
 		to.bookmark, to.unreadable = bookmarkVersion(event.Object)
 	case watch.Added, watch.Modified, watch.Deleted:
-		to.it, to.unreadable = f.session.read(event.Object, place{})
+		to.it, to.unreadable = f.session.read(event.Object, object.Place{})
 	default:
 		to.unreadable = fmt.Errorf("unknown event type %q", event.Type)
 	}

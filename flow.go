@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -206,8 +207,8 @@ func (f *flow) begin(ctx context.Context) (*flowRun, error) {
 	f.intake.form = f.reflector.wireForm()
 	f.reflector.budget = f.budget.orDefault().shared
 	f.intake.pool = nil
-	if f.intake.extra == nil && (f.lends || f.intake.form.decode != nil) {
-		f.intake.pool = &rawObjects
+	if f.intake.extra == nil && (f.lends || f.intake.form.Decodes()) {
+		f.intake.pool = &object.Shared
 	}
 	r := &flowRun{flow: f}
 	r.ctx, r.stop = context.WithCancel(ctx)

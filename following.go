@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -241,25 +242,25 @@ func (f *following) ended(err error) (listwatch.Outcome, error) {
 func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 	f.confirm()
 	c := &f.told
-	c.it.place = place{watch: true, index: f.events}
+	c.it.Place = object.Place{Watch: true, Index: f.events}
 	f.events++
 	if c.unreadable != nil {
 		f.lose(c.unreadable)
-		f.skip(c.it.unreadable(c.unreadable))
+		f.skip(itemError(c.it, c.unreadable))
 		return listwatch.Outcome{}, nil
 	}
 	if c.event == watch.Bookmark {
 		f.advance(c.bookmark, c.event)
 		return listwatch.Outcome{}, nil
 	}
-	resourceVersion := strings.Clone(c.it.version.ResourceVersion)
+	resourceVersion := strings.Clone(c.it.Version.ResourceVersion)
 	stale, err := f.into.put(ctx, c.event, c.it)
 	switch {
 	case ctx.Err() != nil:
 		// What was not put must not move the resource version on.
 		return listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err()
 	case err != nil:
-		if c.event != watch.Deleted && isUndecodable(err) { // a deletion counts
+		if c.event != watch.Deleted && object.IsUndecodable(err) { // a deletion counts
 			f.at.Lost = true
 		}
 		f.refused(ctx, err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/internal/items"
+	"github.com/rvinformer/informer/internal/object"
 )
 
 var _ items.Source = resourceListerWatcher{}
@@ -23,8 +24,10 @@ const retriesOfClientGo = 10
 // Items implements items.Source.
 func (lw resourceListerWatcher) Items(example runtime.Object, protobuf bool) items.Reader {
 	lw.retries = retriesOfClientGo
-	f := formOf(example, protobuf, nil)
-	f.protobuf = f.protobuf && protobuf
+	f := object.Expect(example, "", object.Public{}).Form(protobuf, nil)
+	if !protobuf {
+		f.OnlyJSON()
+	}
 	return itemReader{
 		session: &session{Reflector: NewNamedReflector("items", lw, example, nil, 0), wire: lw, form: f, prompt: true},
 		goType:  reflect.TypeOf(example),
@@ -39,33 +42,33 @@ type itemReader struct {
 
 func (r itemReader) Page(ctx context.Context, opts metav1.ListOptions, each func(items.Item) error) (metav1.ListMeta, error) {
 	handed := &lentItem{}
-	p, err := r.streamPage(ctx, opts, func(it item, unreadable error) error {
+	p, err := r.streamPage(ctx, opts, func(it object.Item, unreadable error) error {
 		if unreadable != nil {
-			return it.unreadable(unreadable)
+			return itemError(it, unreadable)
 		}
-		handed.item = it
+		handed.it = it
 		return each(handed)
 	})
 	return metav1.ListMeta{ResourceVersion: p.resourceVersion, Continue: p.next}, err
 }
 
 // lentItem is an item as an items.Item.
-type lentItem struct{ item }
+type lentItem struct{ it object.Item }
 
-func (l *lentItem) Key() string             { return l.key }
-func (l *lentItem) UID() types.UID          { return l.version.UID }
-func (l *lentItem) ResourceVersion() string { return l.version.ResourceVersion }
+func (l *lentItem) Key() string             { return l.it.Key }
+func (l *lentItem) UID() types.UID          { return l.it.Version.UID }
+func (l *lentItem) ResourceVersion() string { return l.it.Version.ResourceVersion }
 
 // Decode decodes from memory of the pool: a decoder keeps none of it.
 func (l *lentItem) Decode() (runtime.Object, error) {
-	raw, err := l.lent.copy(l.item, &rawObjects)
+	raw, err := l.it.Copy(&object.Shared)
 	if err != nil {
-		return nil, l.unreadable(err)
+		return nil, itemError(l.it, err)
 	}
-	defer rawObjects.put(raw)
-	obj, err := l.lent.form.decode(raw)
+	defer object.Shared.Put(raw)
+	obj, err := l.it.Lent.Form.Decode(raw)
 	if err != nil {
-		return nil, l.unreadable(err)
+		return nil, itemError(l.it, err)
 	}
 	return obj, nil
 }
@@ -94,11 +97,11 @@ func (w *itemWatch) Next(ctx context.Context) (watch.Event, error) {
 	if err := w.feed.next(ctx, &w.told); err != nil {
 		return watch.Event{}, err
 	}
-	w.told.it.place = place{watch: true, index: w.events}
+	w.told.it.Place = object.Place{Watch: true, Index: w.events}
 	w.events++
 	switch {
 	case w.told.unreadable != nil:
-		return watch.Event{}, w.told.it.unreadable(w.told.unreadable)
+		return watch.Event{}, itemError(w.told.it, w.told.unreadable)
 	case w.told.event == watch.Bookmark:
 		w.feed.expect(w.bookmarkPatience())
 		return w.bookmark()

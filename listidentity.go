@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -59,24 +58,12 @@ func (i *listIdentity) completed(resourceVersion string) error {
 	return nil
 }
 
-// itemKind is the kind of the expected objects, empty where they may be of any.
-func (e expectation) itemKind() string {
-	switch e.example.(type) {
-	case nil, *RawObject, *metav1.PartialObjectMetadata:
-		return ""
-	}
-	if e.kind.Kind == "" && isAPIType(e.goType) {
-		return e.goType.Elem().Name()
-	}
-	return e.kind.Kind
-}
-
 // checkListKind checks the kind of a list. Where the kind of the objects is not known, it is that of
 // earlier lists, and at first that of any list.
 func (r *Reflector) checkListKind(kind string) error {
 	want := r.identity.known()
-	item := r.expected.itemKind()
-	_, partial := r.expected.example.(*metav1.PartialObjectMetadata)
+	item := r.expected.ItemKind()
+	partial := r.expected.Partial()
 	switch {
 	case kind == anyList, kind == partialList && partial, kind == want && want != "":
 		return nil
@@ -104,7 +91,7 @@ type kindCheck struct {
 func (c *kindCheck) item(kind string, says bool) error {
 	first := !c.items
 	c.items = true
-	if first && kind != "" && !says && c.expected.itemKind() == "" {
+	if first && kind != "" && !says && c.expected.ItemKind() == "" {
 		return c.checkListKind(kind)
 	}
 	return nil
@@ -113,7 +100,7 @@ func (c *kindCheck) item(kind string, says bool) error {
 // end checks the kind of a list that was read. The definition of a custom resource may name its list
 // as it likes; the items tell then.
 func (c *kindCheck) end(kind string) error {
-	trusted := c.proven && (c.expected.itemKind() != "" || c.identity.known() == "")
+	trusted := c.proven && (c.expected.ItemKind() != "" || c.identity.known() == "")
 	if err := c.checkListKind(kind); err != nil && !trusted {
 		return err
 	}
@@ -139,8 +126,8 @@ func (f *wireFeed) endInitialEvents(kind, resourceVersion string) error {
 
 // checkListType checks the Go type of a list.
 func (r *Reflector) checkListType(list runtime.Object) error {
-	if items := itemType(list); items != nil && r.expected.goType != nil && items != r.expected.goType {
-		return fmt.Errorf("%w: it is a %T, whose items are no %v", ErrNotList, list, r.expected.goType)
+	if items, want := itemType(list), r.expected.Type(); items != nil && want != nil && items != want {
+		return fmt.Errorf("%w: it is a %T, whose items are no %v", ErrNotList, list, want)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ type intake struct {
 	refining
 	// pool has the memory of objects that their consumer has returned; nil where
 	// consumers keep them.
-	pool  *rawPool
+	pool  *object.Pool
 	extra ExtraStore
 	// report is told what the ExtraStore refuses.
 	report func(error)
@@ -65,8 +65,8 @@ var deltaTypes = map[watch.EventType]cache.DeltaType{
 	watch.Deleted:  cache.Deleted,
 }
 
-func (s queueSink) put(ctx context.Context, event watch.EventType, it item) (bool, error) {
-	d := deltaqueue.Delta{Type: deltaTypes[event], Key: it.key, Version: it.version}
+func (s queueSink) put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
+	d := deltaqueue.Delta{Type: deltaTypes[event], Key: it.Key, Version: it.Version}
 	if s.queue.Stale(d) {
 		return true, nil
 	}
@@ -87,30 +87,31 @@ func (s queueSink) put(ctx context.Context, event watch.EventType, it item) (boo
 
 // fill gives a delta memory of its own, and its object: as the consumer is to see
 // it, or, where nobody sees it before, as it came off the wire.
-func (i *intake) fill(d *deltaqueue.Delta, it item) error {
-	if err := checkLengths(it.key, it.version); err != nil {
-		d.Key, d.Version = it.identity()
-		return item{place: it.place}.unreadable(err)
+func (i *intake) fill(d *deltaqueue.Delta, it object.Item) error {
+	if err := checkLengths(it.Key, it.Version); err != nil {
+		d.Key, d.Version = it.Identity()
+		return itemError(object.Item{Place: it.Place}, err)
 	}
-	if it.lent != nil {
-		raw, err := it.lent.copy(it, i.pool)
+	read := interface{}(it.Object)
+	if it.Lent != nil {
+		raw, err := it.Copy(i.pool)
 		if err != nil {
-			d.Key, d.Version = it.identity()
-			return it.unreadable(err)
+			d.Key, d.Version = it.Identity()
+			return itemError(it, err)
 		}
-		d.Key, d.Version, d.Object, d.Bytes = raw.key, raw.version, raw, raw.size()
-		if i.extra == nil && it.lent.form.decode != nil {
+		d.Key, d.Version, d.Object, d.Bytes = raw.Key(), raw.Version(), raw, raw.Size()
+		if i.extra == nil && it.Lent.Form.Decodes() {
 			return nil
 		}
-		it = item{key: raw.key, place: raw.place, object: raw}
+		read, it = raw, object.Item{Key: raw.Key(), Place: raw.Place()}
 	}
-	obj, err := i.refine(it.object)
+	obj, err := i.refine(read)
 	if err != nil {
-		return it.unreadable(err)
+		return itemError(it, err)
 	}
 	d.Object = obj
-	if raw, ok := obj.(*RawObject); ok {
-		d.Bytes = raw.size()
+	if raw, ok := i.form.Raw(obj); ok {
+		d.Bytes = raw.Size()
 	} else {
 		d.Bytes = objectsize.Of(obj)
 	}
@@ -165,17 +166,17 @@ func (i *intake) tombstone(key string, last keytable.Version) cache.DeletedFinal
 // queueGeneration is a generation that goes into the queue as it arrives.
 type queueGeneration struct{ queueSink }
 
-func (g queueGeneration) show(ctx context.Context, it item) error {
-	shown := g.queue.Shown(it.key, it.version)
+func (g queueGeneration) show(ctx context.Context, it object.Item) error {
+	shown := g.queue.Shown(it.Key, it.Version)
 	if shown && g.extra == nil { // who is told of unchanged objects too
 		return nil
 	}
-	d := deltaqueue.Delta{Type: cache.Replaced, Key: it.key, Version: it.version}
+	d := deltaqueue.Delta{Type: cache.Replaced, Key: it.Key, Version: it.Version}
 	if err := g.fill(&d, it); err != nil {
 		return err
 	}
 	change := cache.Added
-	if g.queue.Knows(it.key) {
+	if g.queue.Knows(it.Key) {
 		change = cache.Updated
 	}
 	g.tell(change, d.Key, d.Object)

@@ -8,14 +8,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/prune"
-	"github.com/rvinformer/informer/internal/wire"
 )
 
 // refining is what happens to an object between the wire and its consumer: it is
 // decoded, loses fields, and is transformed.
 type refining struct {
-	form      form
+	form      object.Form
 	prune     prune.Paths
 	transform cache.TransformFunc
 	// taken is the type of what the consumer takes, where form and Transform do not decide it.
@@ -24,19 +24,14 @@ type refining struct {
 
 // refine returns obj, an object as it was read, as the consumer is to see it.
 func (r refining) refine(obj interface{}) (interface{}, error) {
-	raw, ok := obj.(*RawObject)
-	switch {
-	case !ok:
-		r.prune.Apply(obj)
-	case r.form.decode != nil:
-		decoded, err := r.form.decode(raw)
+	if raw, ok := r.form.Raw(obj); ok {
+		decoded, err := r.form.Decode(raw)
 		if err != nil {
 			return nil, err
 		}
-		if raw.format == wire.Protobuf {
-			r.form.pruneDecoded.Apply(decoded)
-		}
 		obj = decoded
+	} else {
+		r.prune.Apply(obj)
 	}
 	if r.transform != nil {
 		transformed, err := r.transformed(obj)
@@ -64,18 +59,18 @@ func (r refining) transformed(obj interface{}) (result interface{}, err error) {
 // refined returns the deltas of an entry as the consumer is to see them. An object
 // that can not be is the error; what was there before it is returned all the same.
 func (f *flow) refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
-	if f.intake.form.decode == nil || f.intake.extra != nil {
+	if !f.intake.form.Decodes() || f.intake.extra != nil {
 		return e.Deltas, nil
 	}
 	deltas := make([]deltaqueue.Delta, 0, len(e.Deltas))
 	for _, d := range e.Deltas {
-		if raw, ok := d.Object.(*RawObject); ok {
+		if raw, ok := d.Object.(*object.Raw); ok {
 			obj, err := f.intake.refine(raw)
 			if err != nil && d.Type != cache.Deleted {
-				return deltas, item{key: d.Key, place: raw.place}.unreadable(err)
+				return deltas, itemError(object.Item{Key: d.Key, Place: raw.Place()}, err)
 			}
 			if err != nil { // a deletion counts, whatever becomes of its object
-				f.reflector.skip(item{key: d.Key, place: raw.place}.unreadable(err))
+				f.reflector.skip(itemError(object.Item{Key: d.Key, Place: raw.Place()}, err))
 				obj = nil
 			}
 			d.Object = obj
@@ -91,7 +86,7 @@ func (f *flow) leave(queue *deltaqueue.Queue, e *deltaqueue.Entry, why error) {
 	listed := e.Deltas[len(e.Deltas)-1].Type == cache.Replaced
 	queue.Skip(e)
 	f.reflector.left.Add(1)
-	if !listed && isUndecodable(why) {
+	if !listed && object.IsUndecodable(why) {
 		f.reflector.missed.Store(true)
 	}
 }

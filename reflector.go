@@ -7,14 +7,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"path/filepath"
-	"reflect"
 	goruntime "runtime"
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/naming"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -25,6 +21,7 @@ import (
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/prune"
 )
 
@@ -84,7 +81,7 @@ type Reflector struct {
 	logger       *klog.Logger
 	source       cache.ListerWatcherWithContext
 	store        cache.ReflectorStore
-	expected     expectation
+	expected     object.Expected
 	resyncPeriod time.Duration
 	onError      WatchErrorHandler
 	// mode overrides the list fields above, unless it is fieldsDecide.
@@ -188,8 +185,6 @@ func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, s
 	default:
 		panic(fmt.Sprintf("informer: reflector %q: a %T is not supported as Clock; use testing/synctest in tests", options.Name, options.Clock))
 	}
-	expected := expect(expectedType)
-	expected.description = options.TypeDescription
 	return &Reflector{
 		MinWatchTimeout: options.MinWatchTimeout,
 		Backoff:         options.Backoff,
@@ -197,7 +192,7 @@ func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, s
 		logger:          options.Logger,
 		source:          cache.ToListerWatcherWithContext(lw),
 		store:           store,
-		expected:        expected,
+		expected:        object.Expect(expectedType, options.TypeDescription, publicRaw),
 		resyncPeriod:    options.ResyncPeriod,
 		onError:         DefaultWatchErrorHandler,
 		mode:            fieldsDecide,
@@ -360,87 +355,16 @@ func (r *Reflector) server() any {
 }
 
 // wireForm is how objects are to be read off the wire, if the source lends it.
-func (r *Reflector) wireForm() form {
+func (r *Reflector) wireForm() object.Form {
 	source, ok := r.source.(wireSource)
 	if !ok {
-		return form{}
+		return r.expected.Given()
 	}
-	return formOf(r.expected.example, source.asksProtobuf(), r.prune)
+	return r.expected.Form(source.asksProtobuf(), r.prune)
 }
 
 // skip counts and reports an item that could not be read.
 func (r *Reflector) skip(err error) {
 	r.skipped(err)
 	r.fail(err)
-}
-
-// expectation is what a reflector takes: anything, a Go type, or a kind.
-type expectation struct {
-	example interface{}
-	goType  reflect.Type
-	// kind is that of the example, empty where it does not say one.
-	kind metav1.TypeMeta
-	// description, if set, is what it is called.
-	description string
-}
-
-func expect(example interface{}) expectation {
-	e := expectation{example: example, goType: reflect.TypeOf(example)}
-	if obj, ok := example.(runtime.Object); ok && !(e.goType.Kind() == reflect.Pointer && reflect.ValueOf(obj).IsNil()) {
-		e.kind.APIVersion, e.kind.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
-	}
-	return e
-}
-
-func (e expectation) String() string {
-	switch {
-	case e.description != "":
-		return e.description
-	case e.kind.Kind != "":
-		return e.kind.GroupVersionKind().String()
-	case e.goType != nil:
-		return e.goType.String()
-	default:
-		return "<unspecified>"
-	}
-}
-
-// check says what is wrong with an object that is not what is expected.
-func (e expectation) check(obj interface{}) error {
-	if e.goType != nil && reflect.TypeOf(obj) != e.goType {
-		return fmt.Errorf("is a %T, expected a %v", obj, e.goType)
-	}
-	if u, ok := obj.(*unstructured.Unstructured); ok && e.kind.Kind != "" {
-		return e.checkKind(metav1.TypeMeta{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()})
-	}
-	return nil
-}
-
-// checkKind is check for an object off the wire, of which only the kind is known.
-// What a Go type is called, so is its kind.
-func (e expectation) checkKind(kind metav1.TypeMeta) error {
-	switch e.example.(type) {
-	case nil, *RawObject, *metav1.PartialObjectMetadata: // may be of any kind
-		return nil
-	}
-	typeName := ""
-	if e.kind.Kind == "" && isAPIType(e.goType) {
-		typeName = e.goType.Elem().Name()
-	}
-	switch {
-	case e.kind.Kind != "" && kind != e.kind:
-		return fmt.Errorf("is of kind %v, expected %v", kind.GroupVersionKind(), e.kind.GroupVersionKind())
-	case typeName != "" && typeName != kind.Kind:
-		return fmt.Errorf("is of kind %v, expected a %v", kind.GroupVersionKind(), e.goType)
-	}
-	return nil
-}
-
-var unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()
-
-// isAPIType reports whether objects off the wire can be decoded into a type of
-// the API: a pointer to a struct, and not to a map in one.
-func isAPIType(t reflect.Type) bool {
-	return t != unstructuredType && t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct &&
-		t.Implements(reflect.TypeFor[runtime.Object]())
 }

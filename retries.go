@@ -157,17 +157,17 @@ type retriedSink struct {
 	retries *retries
 }
 
-func (s retriedSink) put(ctx context.Context, event watch.EventType, it item) (bool, error) {
-	own, unreadable := it.owned()
+func (s retriedSink) put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
+	own, unreadable := owned(it)
 	if unreadable == nil {
 		it = own
 	} else {
-		own.object = nil // a deletion counts, whatever becomes of its object
+		own.Object = nil // a deletion counts, whatever becomes of its object
 	}
 	stale, err := s.sink.put(ctx, event, it)
 	// Asked only now, for the queue may have waited for a call that then failed.
-	if event == watch.Deleted && s.retries.failed.Holds(own.key) {
-		s.retries.keep(ctx, own.key, cache.Deltas{{Type: cache.Deleted, Object: own.object}})
+	if event == watch.Deleted && s.retries.failed.Holds(own.Key) {
+		s.retries.keep(ctx, own.Key, cache.Deltas{{Type: cache.Deleted, Object: own.Object}})
 	}
 	return stale, err
 }
@@ -186,8 +186,8 @@ type retriedGeneration struct {
 	shown   map[string]struct{}
 }
 
-func (g *retriedGeneration) show(ctx context.Context, it item) error {
-	g.shown[strings.Clone(it.key)] = struct{}{}
+func (g *retriedGeneration) show(ctx context.Context, it object.Item) error {
+	g.shown[strings.Clone(it.Key)] = struct{}{}
 	return g.generation.show(ctx, it)
 }
 

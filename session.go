@@ -8,6 +8,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -25,7 +26,7 @@ type session struct {
 	pace *listwatch.Pace
 	// wire is the source if objects are read off the wire, else nil; and form is how.
 	wire wireSource
-	form form
+	form object.Form
 	// current is the generation under way, nil between generations; partial tells
 	// that it has an object of which not even the key is known.
 	current generation
@@ -43,7 +44,7 @@ type session struct {
 	// watchDue is when the watch under way is to end.
 	watchDue time.Time
 	// lent and key are what the item under way lends; nil before the first.
-	lent   *lentObject
+	lent   *object.Lent
 	key    []byte
 	resync *time.Timer
 	// floor is the newest resource version known before the session, until it has
@@ -213,9 +214,9 @@ func (s *session) request(ctx context.Context, state listwatch.State) (listwatch
 	}
 	opts := s.policy.ListOptions(state)
 	shown, first := false, ""
-	page, err := s.listPage(ctx, opts, func(it item, unreadable error) error {
+	page, err := s.listPage(ctx, opts, func(it object.Item, unreadable error) error {
 		if !shown {
-			shown, first = true, strings.Clone(it.key)
+			shown, first = true, strings.Clone(it.Key)
 		}
 		s.show(ctx, it, unreadable)
 		return ctx.Err()
@@ -262,12 +263,12 @@ func (s *session) endList() {
 }
 
 // show hands an object on to the generation under way, or what is wrong with it.
-func (s *session) show(ctx context.Context, it item, unreadable error) {
+func (s *session) show(ctx context.Context, it object.Item, unreadable error) {
 	if unreadable != nil {
-		s.skip(it.unreadable(unreadable))
-		s.keep(it.key)
+		s.skip(itemError(it, unreadable))
+		s.keep(it.Key)
 	} else if err := s.current.show(ctx, it); err != nil && s.refused(ctx, err) {
-		s.keep(it.key)
+		s.keep(it.Key)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/internal/fanout"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -180,12 +181,12 @@ func (f *sharedFeed) read(e sharedEvent, to *change) error {
 	*to = change{event: e.event, bookmark: e.bookmark, initialEnd: e.initialEnd}
 	switch {
 	case e.unreadable != nil:
-		to.it, to.unreadable = item{key: e.key}, e.unreadable
+		to.it, to.unreadable = object.Item{Key: e.key}, e.unreadable
 	case e.event == watch.Bookmark:
 	case e.object != nil:
-		to.it, to.unreadable = f.session.read(e.object.DeepCopyObject(), place{})
+		to.it, to.unreadable = f.session.read(e.object.DeepCopyObject(), object.Place{})
 	default:
-		to.it, to.unreadable = f.readLent(e.item, metav1.TypeMeta{}, place{})
+		to.it, to.unreadable = f.readLent(e.item, metav1.TypeMeta{}, object.Place{})
 	}
 	return nil
 }

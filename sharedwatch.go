@@ -104,17 +104,17 @@ func shareable(c *change) fanout.Event[sharedEvent] {
 		e.Bookmark = true
 		return e
 	}
-	_, version := c.it.identity()
+	_, version := c.it.Identity()
 	e.ResourceVersion = version.ResourceVersion
 	switch {
-	case c.it.lent != nil:
-		e.Value.item = c.it.lent.Item.Clone()
+	case c.it.Lent != nil:
+		e.Value.item = c.it.Lent.Item.Clone()
 		e.Bytes += len(e.Value.item.Bytes)
-	case c.it.object != nil:
-		e.Value.object = c.it.object
-		e.Bytes += int(objectsize.Of(c.it.object))
+	case c.it.Object != nil:
+		e.Value.object = c.it.Object
+		e.Bytes += int(objectsize.Of(c.it.Object))
 	default:
-		e.Value.key, e.Value.unreadable = c.it.key, c.unreadable
+		e.Value.key, e.Value.unreadable = c.it.Key, c.unreadable
 	}
 	return e
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,119 +14,22 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// place is where an object was read: its index in its page or its watch.
-type place struct {
-	watch bool
-	index int
-}
-
-// item is one object that was read from the server: decoded by a ListerWatcher,
-// or as it came off the wire.
-type item struct {
-	key     string
-	version keytable.Version
-	place   place
-	// object is the object, or nil where lent holds it.
-	object runtime.Object
-	// lent is the object in the reader's buffers. It, and then key and version too,
-	// live until the item was handed on: who keeps them longer asks for a copy.
-	lent *lentObject
-}
-
-// lentObject is an object as a wire reader lends it.
-type lentObject struct {
-	wire.Item
-	// listed is what the list says of its items. It counts for an item that says
-	// nothing itself.
-	listed metav1.TypeMeta
-	form   *form
-	// scratch is where pruning writes to. It is used again for the next object.
-	scratch []byte
-	// last is the kind of the object that was copied last.
-	last metav1.TypeMeta
-}
-
-// copy returns the object with memory of its own, or of the pool, and without what
-// is to be pruned.
-func (l *lentObject) copy(it item, pool *rawPool) (*RawObject, error) {
-	encoded := l.Item
-	prunes, prune := l.form.prune, l.form.prune.AppendJSON
-	if l.Format == wire.Protobuf {
-		prunes, prune = l.form.pruneProtobuf, l.form.pruneProtobuf.AppendProtobuf
-	}
-	if len(prunes) > 0 {
-		var err error
-		if l.scratch, err = prune(l.scratch[:0], l.Bytes); err != nil {
-			return nil, err
-		}
-		encoded.Bytes = l.scratch
-	}
-	// One kind follows the other: their strings are shared.
-	if kind := l.kind(); kind != l.last {
-		l.last = metav1.TypeMeta{APIVersion: strings.Clone(kind.APIVersion), Kind: strings.Clone(kind.Kind)}
-	}
-	kind := l.last
-	const envelope = 64 // of protobuf, or the kind in JSON: about
-	raw := pool.get(len(encoded.Bytes) + envelope + len(kind.APIVersion) + len(kind.Kind))
-	raw.kind, raw.format, raw.place = kind, l.Format, it.place
-	raw.key, raw.version = it.identity()
-	raw.encoding = encoded.AppendObject(raw.encoding, kind.APIVersion, kind.Kind)
-	if l.Format == wire.Protobuf {
-		raw.message.from, raw.message.to = wire.MessageIn(raw.encoding, len(encoded.Bytes))
-	}
-	return raw, nil
-}
-
-// identity returns key and version with memory of their own, all in one piece.
-func (it item) identity() (key string, version keytable.Version) {
-	// Not by +, which returns its only operand that is not empty, lent as it is.
-	var b strings.Builder
-	b.Grow(len(it.key) + len(it.version.ResourceVersion) + len(it.version.UID))
-	b.WriteString(it.key)
-	b.WriteString(it.version.ResourceVersion)
-	b.WriteString(string(it.version.UID))
-	all := b.String()
-	key, all = all[:len(it.key)], all[len(it.key):]
-	resourceVersion := all[:len(it.version.ResourceVersion)]
-	return key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(all[len(resourceVersion):])}
-}
-
-// kind is what the object is, as client-go takes it to be. It is lent where the
-// object says it itself.
-func (l *lentObject) kind() metav1.TypeMeta {
-	if len(l.APIVersion) == 0 && len(l.Kind) == 0 {
-		return l.listed
-	}
-	return metav1.TypeMeta{APIVersion: lentString(l.APIVersion), Kind: lentString(l.Kind)}
-}
-
-// lentString is a string over bytes that will be written again.
-func lentString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
-
-// owned returns the item decoded, and with memory of its own.
-func (it item) owned() (item, error) {
-	if it.lent == nil {
-		return it, nil
-	}
-	raw, err := it.lent.copy(it, nil)
+// owned returns it decoded, and with memory of its own. The error is an *ItemError.
+func owned(it object.Item) (object.Item, error) {
+	own, err := it.Owned()
 	if err != nil {
-		return item{key: strings.Clone(it.key), place: it.place}, it.unreadable(err)
-	}
-	own := item{key: raw.key, version: raw.version, place: raw.place, object: raw}
-	if decode := it.lent.form.decode; decode != nil {
-		if own.object, err = decode(raw); err != nil {
-			return own, own.unreadable(err)
-		}
+		return own, itemError(own, err)
 	}
 	return own, nil
 }
 
-// unreadable says what is wrong with the item.
-func (it item) unreadable(err error) *ItemError {
-	return &ItemError{Index: it.place.index, Watch: it.place.watch, Key: strings.Clone(it.key), Err: err}
+// itemError says what is wrong with an item.
+func itemError(it object.Item, err error) *ItemError {
+	return &ItemError{Index: it.Place.Index, Watch: it.Place.Watch, Key: strings.Clone(it.Key), Err: err}
 }
 
 // page is what a list request brought beside its objects.
@@ -137,7 +39,7 @@ type page struct {
 
 // read is told of one object of a list: of the item or of what is wrong with it.
 // The item has the key if that could be read.
-type read func(it item, unreadable error) error
+type read func(it object.Item, unreadable error) error
 
 // listPage does one list request and hands each object on.
 func (s *session) listPage(ctx context.Context, opts metav1.ListOptions, each read) (page, error) {
@@ -192,7 +94,7 @@ func (s *session) readStream(reader wire.ListReader, each read) (page, error) {
 		if err := kind.item(m.Kind, says); err != nil {
 			return page{}, err
 		}
-		it, unreadable := s.readLent(encoded, metav1.TypeMeta{APIVersion: m.APIVersion, Kind: m.ItemKind()}, place{index: encoded.Index})
+		it, unreadable := s.readLent(encoded, metav1.TypeMeta{APIVersion: m.APIVersion, Kind: m.ItemKind()}, object.Place{Index: encoded.Index})
 		kind.proven = kind.proven || says && unreadable == nil
 		if err := each(it, unreadable); err != nil {
 			return page{}, err
@@ -215,33 +117,33 @@ func lose(err error, each read) error {
 	if !errors.As(err, &lost) {
 		return err
 	}
-	return each(item{place: place{index: lost.Index}}, lost)
+	return each(object.Item{Place: object.Place{Index: lost.Index}}, lost)
 }
 
 // readLent is read for an object that a wire reader lends. Listed is what the
 // list says of its items.
-func (s *session) readLent(encoded wire.Item, listed metav1.TypeMeta, at place) (item, error) {
+func (s *session) readLent(encoded wire.Item, listed metav1.TypeMeta, at object.Place) (object.Item, error) {
 	if s.lent == nil {
-		s.lent = &lentObject{form: &s.form}
+		s.lent = &object.Lent{Form: &s.form}
 	}
 	lent := s.lent
-	lent.Item, lent.listed = encoded, listed
+	lent.Item, lent.Listed = encoded, listed
 	if len(encoded.Namespace) > 0 {
 		s.key = append(append(append(s.key[:0], encoded.Namespace...), '/'), encoded.Name...)
 	} else {
 		s.key = append(s.key[:0], encoded.Name...)
 	}
-	it := item{
-		key:     lentString(s.key),
-		version: keytable.Version{ResourceVersion: lentString(encoded.ResourceVersion), UID: types.UID(lentString(encoded.UID))},
-		place:   at,
-		lent:    lent,
+	it := object.Item{
+		Key:     object.LentString(s.key),
+		Version: keytable.Version{ResourceVersion: object.LentString(encoded.ResourceVersion), UID: types.UID(object.LentString(encoded.UID))},
+		Place:   at,
+		Lent:    lent,
 	}
-	kind := lent.kind()
+	kind := lent.TypeMeta()
 	if kind == (metav1.TypeMeta{}) {
 		return it, errors.New("neither the object nor the list before it says its kind")
 	}
-	return it, s.expected.checkKind(kind)
+	return it, s.expected.CheckKind(kind)
 }
 
 // readList hands the objects of a list on, one by one and each with memory of
@@ -266,7 +168,7 @@ func (s *session) readList(list runtime.Object, each read) (page, error) {
 		if err := check.item(kind, says); err != nil {
 			return err
 		}
-		it, unreadable := s.read(obj, place{index: index})
+		it, unreadable := s.read(obj, object.Place{Index: index})
 		check.proven = check.proven || says && unreadable == nil
 		index++
 		return each(it, unreadable)
@@ -285,22 +187,22 @@ func isTable(list runtime.Object) bool {
 
 // read takes what the reflector needs from an object, and checks that it is
 // what was expected. On error, the item has the key if that could be read.
-func (s *session) read(obj runtime.Object, at place) (item, error) {
+func (s *session) read(obj runtime.Object, at object.Place) (object.Item, error) {
 	if obj == nil {
-		return item{place: at}, errors.New("no object")
+		return object.Item{Place: at}, errors.New("no object")
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return item{place: at}, fmt.Errorf("%T: %w", obj, err)
+		return object.Item{Place: at}, fmt.Errorf("%T: %w", obj, err)
 	}
 	if accessor.GetName() == "" {
-		return item{place: at}, fmt.Errorf("%T without a name", obj)
+		return object.Item{Place: at}, fmt.Errorf("%T without a name", obj)
 	}
-	it := item{
-		key:     cache.MetaObjectToName(accessor).String(),
-		version: keytable.Version{ResourceVersion: accessor.GetResourceVersion(), UID: accessor.GetUID()},
-		place:   at,
-		object:  obj,
+	it := object.Item{
+		Key:     cache.MetaObjectToName(accessor).String(),
+		Version: keytable.Version{ResourceVersion: accessor.GetResourceVersion(), UID: accessor.GetUID()},
+		Place:   at,
+		Object:  obj,
 	}
-	return it, s.expected.check(obj)
+	return it, s.expected.Check(obj)
 }

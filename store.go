@@ -47,7 +47,7 @@ type Generation interface {
 type sink interface {
 	begin(ctx context.Context) (generation, error)
 	// put takes a watch event; stale tells that it was older than what is known.
-	put(ctx context.Context, event watch.EventType, it item) (stale bool, err error)
+	put(ctx context.Context, event watch.EventType, it object.Item) (stale bool, err error)
 	// observed follows each put, and each bookmark, with its resource version.
 	observed(resourceVersion string, bookmark bool) error
 	resync(ctx context.Context) error
@@ -55,7 +55,7 @@ type sink interface {
 
 // generation is Generation for items.
 type generation interface {
-	show(ctx context.Context, it item) error
+	show(ctx context.Context, it object.Item) error
 	// keep is told of an object that the list has but that could not be read.
 	keep(key string)
 	// end deletes what was not shown, if the list was seen completely: if there was
@@ -86,18 +86,18 @@ func (s storeSink) begin(ctx context.Context) (generation, error) {
 	return &gathered{store: s.store, places: map[string]int{}}, nil
 }
 
-func (s storeSink) put(_ context.Context, event watch.EventType, it item) (bool, error) {
-	it, err := it.owned()
+func (s storeSink) put(_ context.Context, event watch.EventType, it object.Item) (bool, error) {
+	it, err := owned(it)
 	if err != nil {
 		return false, err
 	}
 	switch event {
 	case watch.Added:
-		return false, storeError("Add", it.key, s.store.Add(it.object))
+		return false, storeError("Add", it.Key, s.store.Add(it.Object))
 	case watch.Modified:
-		return false, storeError("Update", it.key, s.store.Update(it.object))
+		return false, storeError("Update", it.Key, s.store.Update(it.Object))
 	default:
-		return false, storeError("Delete", it.key, s.store.Delete(it.object))
+		return false, storeError("Delete", it.Key, s.store.Delete(it.Object))
 	}
 }
 
@@ -124,12 +124,12 @@ func (s storeSink) resync(context.Context) error {
 // arriving hands a generation on to a store that takes it as it arrives.
 type arriving struct{ Generation }
 
-func (g arriving) show(ctx context.Context, it item) error {
-	it, err := it.owned()
+func (g arriving) show(ctx context.Context, it object.Item) error {
+	it, err := owned(it)
 	if err != nil {
 		return err
 	}
-	return storeError("Item", it.key, g.Item(ctx, it.object))
+	return storeError("Item", it.Key, g.Item(ctx, it.Object))
 }
 
 func (g arriving) keep(key string) { g.Skipped(key) }
@@ -153,17 +153,17 @@ type gathered struct {
 	unread []string
 }
 
-func (g *gathered) show(_ context.Context, it item) error {
-	it, err := it.owned()
+func (g *gathered) show(_ context.Context, it object.Item) error {
+	it, err := owned(it)
 	if err != nil {
 		return err
 	}
-	if place, again := g.places[it.key]; again {
-		g.objects[place] = it.object
+	if place, again := g.places[it.Key]; again {
+		g.objects[place] = it.Object
 		return nil
 	}
-	g.places[it.key] = len(g.objects)
-	g.objects = append(g.objects, it.object)
+	g.places[it.Key] = len(g.objects)
+	g.objects = append(g.objects, it.Object)
 	return nil
 }
 
@@ -233,13 +233,13 @@ type streamed struct {
 	shown map[string]types.UID
 }
 
-func (g *streamed) show(_ context.Context, it item) error {
-	it, err := it.owned()
+func (g *streamed) show(_ context.Context, it object.Item) error {
+	it, err := owned(it)
 	if err != nil {
 		return err
 	}
-	g.shown[it.key] = it.version.UID
-	return storeError("Add", it.key, g.store.Add(it.object))
+	g.shown[it.Key] = it.Version.UID
+	return storeError("Add", it.Key, g.store.Add(it.Object))
 }
 
 func (g *streamed) keep(key string) { g.shown[key] = "" }

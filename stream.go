@@ -68,7 +68,7 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	var opening sync.WaitGroup
 	opening.Go(func() {
 		err = guard(b.ctx, s.fail, func() (err error) {
-			body, err = s.wire.open(b.ctx, opts, s.form.accept(!opts.Watch), head)
+			body, err = s.wire.open(b.ctx, opts, s.form.Accept(!opts.Watch), head)
 			return err
 		})
 	})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -98,11 +99,11 @@ func (s *session) initialEvents(ctx context.Context, changes feed, known string)
 			outcome.ResourceVersion, outcome.Shown = newest, index > 0
 			return outcome, err
 		}
-		switch rv.Compare(c.it.version.ResourceVersion, newest) {
+		switch rv.Compare(c.it.Version.ResourceVersion, newest) {
 		case rv.Newer, rv.Unordered:
-			newest = rv.Newest(newest, strings.Clone(c.it.version.ResourceVersion))
+			newest = rv.Newest(newest, strings.Clone(c.it.Version.ResourceVersion))
 		}
-		c.it.place = place{watch: true, index: index}
+		c.it.Place = object.Place{Watch: true, Index: index}
 		switch {
 		case c.event == watch.Bookmark && c.initialEnd:
 			return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: c.bookmark}, nil
@@ -126,8 +127,8 @@ func (s *session) changeBetween(ctx context.Context, c change) error {
 		s.stale()
 	}
 	if err != nil && s.refused(ctx, err) {
-		s.keep(c.it.key)
-		if c.event != watch.Deleted && isUndecodable(err) { // nothing shows it again
+		s.keep(c.it.Key)
+		if c.event != watch.Deleted && object.IsUndecodable(err) { // nothing shows it again
 			s.missed.Store(true)
 		}
 	}

@@ -1,0 +1,125 @@
+package object
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer/internal/prune"
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// Form is how objects are asked for on the wire, and how they are decoded for their consumer. The zero value is for
+// objects that a ListerWatcher of others decodes.
+type Form struct {
+	public Public
+	// decode makes the object; nil where the Raw is the object.
+	decode func(*Raw) (runtime.Object, error)
+	// protobuf tells that objects may come in protobuf, partial that of each no more
+	// than its metadata is asked for.
+	protobuf, partial bool
+	// prune are the fields to drop while reading. What protobuf has no name for is
+	// left for pruneDecoded.
+	prune, pruneProtobuf, pruneDecoded prune.Paths
+}
+
+// Public says how the users of the library see a Raw, whose public type is theirs. The zero value is for a consumer
+// that sees none.
+type Public struct {
+	// HandOver returns the object that the user sees.
+	HandOver func(*Raw) runtime.Object
+	// TakeBack returns the Raw of an object that the user has seen, and whether it is one.
+	TakeBack func(obj interface{}) (*Raw, bool)
+}
+
+// Form returns how objects like e's example are read. A raw object may come in protobuf if the client's
+// configuration asks for it, and everything can be pruned from it.
+func (e Expected) Form(clientAsksProtobuf bool, paths prune.Paths) Form {
+	f := Form{public: e.public, prune: paths}
+	f.pruneProtobuf, f.pruneDecoded = paths.InProtobuf()
+	switch {
+	case e.raw:
+		f.protobuf = clientAsksProtobuf && len(f.pruneDecoded) == 0
+	case e.Partial():
+		f.partial, f.protobuf, f.decode = true, true, decodePartial
+	case e.goType != nil && isAPIType(e.goType):
+		_, f.protobuf = e.example.(fromProtobuf)
+		f.decode = func(raw *Raw) (runtime.Object, error) {
+			return decodeTyped(raw, reflect.New(e.goType.Elem()).Interface().(runtime.Object))
+		}
+	default:
+		f.decode = decodeUnstructured
+	}
+	return f
+}
+
+// Given returns the Form of objects that a ListerWatcher of others decodes.
+func (e Expected) Given() Form { return Form{public: e.public} }
+
+func decodeUnstructured(raw *Raw) (runtime.Object, error) {
+	obj := &unstructured.Unstructured{}
+	return obj, raw.Decode(obj)
+}
+
+func decodePartial(raw *Raw) (runtime.Object, error) {
+	obj := &metav1.PartialObjectMetadata{}
+	return obj, raw.Decode(obj)
+}
+
+// decodeTyped leaves the kind out, as typed clients do: the Go type says it.
+func decodeTyped(raw *Raw, obj runtime.Object) (runtime.Object, error) {
+	err := raw.Decode(obj)
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return obj, err
+}
+
+// OnlyJSON has objects come in no other encoding.
+func (f *Form) OnlyJSON() { f.protobuf = false }
+
+// Decodes reports whether the consumer takes something else than the Raw.
+func (f *Form) Decodes() bool { return f.decode != nil }
+
+// Decode returns what the consumer takes of raw: the decoded object, or raw itself as users see it.
+func (f *Form) Decode(raw *Raw) (runtime.Object, error) {
+	if f.decode == nil {
+		return f.public.HandOver(raw), nil
+	}
+	obj, err := f.decode(raw)
+	if err == nil && raw.format == wire.Protobuf {
+		f.pruneDecoded.Apply(obj)
+	}
+	return obj, err
+}
+
+// Raw returns the Raw that obj is, which a consumer may have seen, and whether it is one.
+func (f *Form) Raw(obj interface{}) (*Raw, bool) {
+	if raw, ok := obj.(*Raw); ok || f.public.TakeBack == nil {
+		return raw, ok
+	}
+	return f.public.TakeBack(obj)
+}
+
+// Accept is the Accept header of a list or a watch, the best first.
+func (f *Form) Accept(list bool) string {
+	media := []string{runtime.ContentTypeJSON}
+	if f.protobuf {
+		media = []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON}
+	}
+	if !f.partial {
+		return strings.Join(media, ",")
+	}
+	kind := "PartialObjectMetadata"
+	if list {
+		kind += "List"
+	}
+	for i := range media {
+		media[i] += fmt.Sprintf(";as=%s;g=%s;v=v1", kind, metav1.GroupName)
+	}
+	// A server that knows no such form sends whole objects.
+	return strings.Join(append(media, runtime.ContentTypeJSON), ",")
+}

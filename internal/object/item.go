@@ -1,0 +1,59 @@
+package object
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// Place is where an object was read: its index in its page or its watch.
+type Place struct {
+	Watch bool
+	Index int
+}
+
+// Item is one object that was read from the server: decoded by a ListerWatcher, or as it came off the wire.
+type Item struct {
+	Key     string
+	Version keytable.Version
+	Place   Place
+	// Object is the object, or nil where Lent holds it.
+	Object runtime.Object
+	// Lent is the object in the reader's buffers. It, and then Key and Version too,
+	// live until the item was handed on: what is kept longer is a Copy.
+	Lent *Lent
+}
+
+// Identity returns key and version with memory of their own, all in one piece.
+func (it Item) Identity() (key string, version keytable.Version) {
+	// Not by +, which returns its only operand that is not empty, lent as it is.
+	var b strings.Builder
+	b.Grow(len(it.Key) + len(it.Version.ResourceVersion) + len(it.Version.UID))
+	b.WriteString(it.Key)
+	b.WriteString(it.Version.ResourceVersion)
+	b.WriteString(string(it.Version.UID))
+	all := b.String()
+	key, all = all[:len(it.Key)], all[len(it.Key):]
+	resourceVersion := all[:len(it.Version.ResourceVersion)]
+	return key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(all[len(resourceVersion):])}
+}
+
+// Copy returns the lent object with memory of its own, or of the pool, and without the fields that are pruned.
+func (it Item) Copy(pool *Pool) (*Raw, error) { return it.Lent.copy(it, pool) }
+
+// Owned returns the item decoded, and with memory of its own. With an error it has the key all the same.
+func (it Item) Owned() (Item, error) {
+	if it.Lent == nil {
+		return it, nil
+	}
+	raw, err := it.Copy(nil)
+	if err != nil {
+		return Item{Key: strings.Clone(it.Key), Place: it.Place}, err
+	}
+	own := Item{Key: raw.key, Version: raw.version, Place: raw.place}
+	own.Object, err = it.Lent.Form.Decode(raw)
+	return own, err
+}

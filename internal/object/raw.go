@@ -1,0 +1,155 @@
+package object
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// Raw is an object as it came off the wire, with memory of its own and not decoded. Users know it as a RawObject.
+type Raw struct {
+	kind     metav1.TypeMeta
+	key      string
+	version  keytable.Version
+	encoding []byte
+	format   wire.Format
+	// message is where in encoding the object itself is, within its envelope.
+	message struct{ from, to int }
+	// pooled tells that the memory goes back to the pool. That of a copy does not.
+	pooled bool
+	// place is where it was read, to report what is wrong with it.
+	place Place
+	// decoded is the metadata, once a getter needed it.
+	decoded atomic.Pointer[metav1.ObjectMeta]
+}
+
+// Kind returns the kind of the object, which belongs to r.
+func (r *Raw) Kind() *metav1.TypeMeta { return &r.kind }
+
+// Key returns "namespace/name", or "name".
+func (r *Raw) Key() string { return r.key }
+
+// Version returns the resource version and the UID.
+func (r *Raw) Version() keytable.Version { return r.version }
+
+// Place returns where the object was read.
+func (r *Raw) Place() Place { return r.place }
+
+// Bytes returns the object in its encoding. It must not be written to.
+func (r *Raw) Bytes() []byte { return r.encoding }
+
+// ContentType returns what Bytes are.
+func (r *Raw) ContentType() string {
+	if r.format == wire.Protobuf {
+		return runtime.ContentTypeProtobuf
+	}
+	return runtime.ContentTypeJSON
+}
+
+// Copy returns an equal object whose bytes are its own and no pool's.
+func (r *Raw) Copy() *Raw {
+	return &Raw{
+		kind:     r.kind,
+		key:      r.key,
+		version:  r.version,
+		encoding: slices.Clone(r.encoding),
+		format:   r.format,
+		message:  r.message,
+		place:    r.place,
+	}
+}
+
+// Name splits the key.
+func (r *Raw) Name() cache.ObjectName {
+	name, err := cache.ParseObjectName(r.key)
+	if err != nil { // more than one slash: no server names an object so
+		return cache.ObjectName{Name: r.key}
+	}
+	return name
+}
+
+// rawOverhead is about what a Raw takes beside its bytes.
+const rawOverhead = 256
+
+// Size returns what the object takes in memory, in bytes.
+func (r *Raw) Size() int64 { return int64(cap(r.encoding)) + rawOverhead }
+
+// Metadata returns all metadata, decoded. It is empty where it cannot be decoded.
+func (r *Raw) Metadata() *metav1.ObjectMeta {
+	if m := r.decoded.Load(); m != nil {
+		return m
+	}
+	var obj metav1.PartialObjectMetadata
+	if len(r.encoding) > 0 && r.Decode(&obj) != nil {
+		obj = metav1.PartialObjectMetadata{}
+	}
+	r.decoded.Store(&obj.ObjectMeta)
+	return &obj.ObjectMeta
+}
+
+// fromProtobuf is implemented by the generated API types.
+type fromProtobuf interface {
+	Reset()
+	Unmarshal([]byte) error
+}
+
+// undecodable is why an object does not fit the type that it was to be decoded to.
+type undecodable struct{ error }
+
+func (u undecodable) Unwrap() error { return u.error }
+
+// IsUndecodable reports whether err says that an object does not fit the type that it was to be decoded to.
+func IsUndecodable(err error) bool {
+	_, ok := errors.AsType[undecodable](err)
+	return ok
+}
+
+// Decode decodes the object into an empty object of its type, into metadata or, from JSON, into a map.
+// IsUndecodable is true of the error.
+func (r *Raw) Decode(into runtime.Object) error {
+	if err := r.decode(into); err != nil {
+		return undecodable{err}
+	}
+	return nil
+}
+
+func (r *Raw) decode(into runtime.Object) error {
+	if r.format == wire.Protobuf {
+		message, ok := into.(fromProtobuf)
+		if !ok {
+			return errors.New("the type has no protobuf decoder")
+		}
+		message.Reset()
+		if err := message.Unmarshal(r.encoding[r.message.from:r.message.to]); err != nil {
+			return err
+		}
+		into.GetObjectKind().SetGroupVersionKind(r.kind.GroupVersionKind())
+		return nil
+	}
+	if obj, ok := into.(*unstructured.Unstructured); ok {
+		obj.Object = nil
+		return utiljson.Unmarshal(r.encoding, &obj.Object)
+	}
+	return utiljson.Unmarshal(r.encoding, into)
+}
+
+// DecodeFor is Decode for a user, to whom the error names the object.
+func (r *Raw) DecodeFor(into runtime.Object) error {
+	if len(r.encoding) == 0 {
+		return errors.New("decode: the RawObject is empty")
+	}
+	if err := r.Decode(into); err != nil {
+		return fmt.Errorf("decode %s %q into %T: %w", r.kind.Kind, r.key, into, err)
+	}
+	return nil
+}
