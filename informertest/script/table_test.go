@@ -15,10 +15,10 @@ import (
 	"github.com/rvinformer/informer/informertest/script"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/guarantees.md anew")
+var update = flag.Bool("update", false, "write the table of docs/proof.md anew")
 
 const (
-	guarantees = "../../docs/guarantees.md"
+	proof      = "../../docs/proof.md"
 	tableBegin = "<!-- scenarios: go test -C informertest/script -run TestScenarioTable . -args -update -->\n"
 	tableEnd   = "<!-- end of scenarios -->\n"
 )
@@ -28,19 +28,19 @@ const (
 const varies = "varies"
 
 // TestScenarioTable plays each scenario with an informer of ours and with one of
-// client-go, and compares what the oracle says of them with docs/guarantees.md.
+// client-go, and compares what the oracle says of them with docs/proof.md.
 func TestScenarioTable(t *testing.T) {
 	survivePanics(t)
-	text, err := os.ReadFile(guarantees)
+	text, err := os.ReadFile(proof)
 	require.NoError(t, err)
 	before, rest, ok := strings.Cut(string(text), tableBegin)
-	require.True(t, ok, "%s has no table", guarantees)
+	require.True(t, ok, "%s has no table", proof)
 	is, after, ok := strings.Cut(rest, tableEnd)
-	require.True(t, ok, "the table of %s has no end", guarantees)
+	require.True(t, ok, "the table of %s has no end", proof)
 	said := rowsOf(is)
 	if *update {
 		table := scenarioTable(t, func(s *script.Script) string { return wonted(t, s, said[scenarioName(s)]) })
-		require.NoError(t, os.WriteFile(guarantees, []byte(before+tableBegin+table+tableEnd+after), 0o644))
+		require.NoError(t, os.WriteFile(proof, []byte(before+tableBegin+table+tableEnd+after), 0o644))
 		return
 	}
 	table := scenarioTable(t, func(s *script.Script) string {
