@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // BatchHandler is told what happens in batches, and says whether it has taken them
@@ -127,8 +128,8 @@ func (d batchDelivery) tell(ctx context.Context, batch batch) error {
 			d.storage.settle(a.entry.Key, taken || batch.events[i].Type == Synced)
 		}
 	}()
-	report := func(err error) { d.report(batch.sent, err) }
-	err := guard(ctx, report, func() error { return d.handler.OnBatch(ctx, batch.events) })
+	fail := func(err error) { d.report(batch.sent, err) }
+	err := guard(ctx, fail, func() error { return d.handler.OnBatch(ctx, batch.events) })
 	taken = err == nil
 	return err
 }
@@ -227,7 +228,7 @@ func (d batchDelivery) failed(ctx context.Context, queue *deltaqueue.Queue, sent
 
 // report reports a failure of the handler.
 func (d batchDelivery) report(sent []acknowledgement, err error) {
-	failed := &BatchError{Err: err, Attempts: sent[0].entry.Attempts + 1}
+	failed := &report.BatchError{Err: err, Attempts: sent[0].entry.Attempts + 1}
 	for _, a := range sent {
 		failed.Keys = append(failed.Keys, a.entry.Key)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/claims"
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // NewInformer returns an ordinary informer: a controller that keeps store, which
@@ -76,7 +77,7 @@ type cacheInformer struct {
 func (c cacheInformer) claim(informer *Reflector) (release func(), err error) {
 	release, other, ok := claims.Take(c.store, informer)
 	if !ok {
-		return nil, fmt.Errorf("%w by the informer %q", ErrStorageInUse, other.(*Reflector).name)
+		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, other.(*Reflector).name)
 	}
 	return release, nil
 }
@@ -103,7 +104,7 @@ func (c cacheInformer) apply(d deltaqueue.Delta, isInInitialList bool) error {
 	old, exists, err := c.store.GetByKey(d.Key)
 	switch {
 	case err != nil:
-		return storeError("GetByKey", d.Key, err)
+		return report.OfStore("GetByKey", d.Key, err)
 	case d.Type == cache.Deleted && !exists:
 		return nil
 	case d.FinalStateUnknown():
@@ -117,7 +118,7 @@ func (c cacheInformer) apply(d deltaqueue.Delta, isInInitialList bool) error {
 		return c.add(d, isInInitialList)
 	case exists:
 		if err := c.store.Update(d.Object); err != nil {
-			return storeError("Update", d.Key, err)
+			return report.OfStore("Update", d.Key, err)
 		}
 		c.handler.OnUpdate(old, d.Object)
 		return nil
@@ -128,7 +129,7 @@ func (c cacheInformer) apply(d deltaqueue.Delta, isInInitialList bool) error {
 
 func (c cacheInformer) add(d deltaqueue.Delta, isInInitialList bool) error {
 	if err := c.store.Add(d.Object); err != nil {
-		return storeError("Add", d.Key, err)
+		return report.OfStore("Add", d.Key, err)
 	}
 	c.handler.OnAdd(d.Object, isInInitialList)
 	return nil
@@ -142,7 +143,7 @@ func (c cacheInformer) delete(obj interface{}) error {
 		stored = tombstone.Obj
 	}
 	if err := c.store.Delete(stored); err != nil {
-		return storeError("Delete", "", err)
+		return report.OfStore("Delete", "", err)
 	}
 	c.handler.OnDelete(obj)
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 const (
@@ -159,7 +160,7 @@ func (j *journal) appendRecords(ctx context.Context) error {
 		return nil
 	}
 	if err := j.store.Append(ctx, frames); err != nil {
-		return storeError("CheckpointStore.Append", "", err)
+		return report.OfStore("CheckpointStore.Append", "", err)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -219,7 +220,7 @@ func (j *journal) commit(ctx context.Context, resume string) error {
 		return err
 	}
 	if err := j.store.Sync(ctx); err != nil {
-		return storeError("CheckpointStore.Sync", "", err)
+		return report.OfStore("CheckpointStore.Sync", "", err)
 	}
 	return nil
 }

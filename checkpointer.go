@@ -17,6 +17,7 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -133,7 +134,7 @@ func nameOf(store CheckpointStore) string {
 
 // unused notes why the checkpoint is not in use, and returns err as it is to be reported.
 func (c *checkpointer) unused(err error) error {
-	err = &UnusedCheckpointError{Checkpoint: nameOf(c.store), NeverSaved: isForeign(err), Err: err}
+	err = &report.UnusedCheckpointError{Checkpoint: nameOf(c.store), NeverSaved: isForeign(err), Err: err}
 	c.reflector.checkpointUnused(err)
 	return err
 }
@@ -215,7 +216,7 @@ func (c *checkpointer) retryUntil(ctx context.Context, do func() error, passes f
 	waits := backoff.OrDefault(c.reflector.Backoff)
 	var reported error
 	failed := false
-	for report := time.Now(); ; {
+	for next := time.Now(); ; {
 		err := do()
 		switch {
 		case ctx.Err() != nil:
@@ -231,12 +232,12 @@ func (c *checkpointer) retryUntil(ctx context.Context, do func() error, passes f
 			return err
 		}
 		err, failed = c.unused(err), true
-		if now := time.Now(); !now.Before(report) {
+		if now := time.Now(); !now.Before(next) {
 			c.reflector.fail(err)
 			c.reflector.enter(PhaseBackoff)
-			reported, report = err, now.Add(waits.Step())
+			reported, next = err, now.Add(waits.Step())
 		}
-		if err := backoff.Sleep(ctx, min(time.Until(report), poll)); err != nil {
+		if err := backoff.Sleep(ctx, min(time.Until(next), poll)); err != nil {
 			return err
 		}
 	}
@@ -272,7 +273,7 @@ func (c *checkpointer) lock() error {
 	}
 	unlock, err := locker.Lock()
 	if err != nil {
-		return storeError("CheckpointStore.Lock", "", err)
+		return report.OfStore("CheckpointStore.Lock", "", err)
 	}
 	c.unlock = unlock
 	return nil
@@ -315,7 +316,7 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", storeError("CheckpointStore.Load", "", err)
+		return "", report.OfStore("CheckpointStore.Load", "", err)
 	}
 	defer c.close(from)
 	gaps := c.gaps()
@@ -374,7 +375,7 @@ func (c *checkpointer) vouch(ctx context.Context, metadata map[string]string, ob
 // close reports what a store fails with when all was read.
 func (c *checkpointer) close(from io.Closer) {
 	if err := from.Close(); err != nil {
-		c.reflector.fail(storeError("CheckpointStore.Load", "", err))
+		c.reflector.fail(report.OfStore("CheckpointStore.Load", "", err))
 	}
 }
 
@@ -529,7 +530,7 @@ func (c *checkpointer) claimEmpty(ctx context.Context) error {
 		c.loaded, c.phase = true, ownsStore
 		return nil
 	case err != nil:
-		return storeError("CheckpointStore.Load", "", err)
+		return report.OfStore("CheckpointStore.Load", "", err)
 	}
 	c.close(from)
 	return nil
@@ -541,7 +542,7 @@ func (c *checkpointer) release() {
 		return
 	}
 	if err := c.unlock(); err != nil {
-		c.reflector.fail(storeError("CheckpointStore.Unlock", "", err))
+		c.reflector.fail(report.OfStore("CheckpointStore.Unlock", "", err))
 	}
 	c.unlock = nil
 }
@@ -623,7 +624,7 @@ func (c *checkpointer) saveAll(ctx context.Context, point func() savePoint) erro
 	}
 	if err != nil {
 		revert()
-		return storeError("CheckpointStore.Save", "", err)
+		return report.OfStore("CheckpointStore.Save", "", err)
 	}
 	c.savedEdits, c.savedCluster = edits, p.cluster
 	c.noteSaved(p.resume)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // Config configures a controller: one reflector feeding one queue feeding
@@ -171,7 +172,7 @@ func (c *queueController) Run(stopCh <-chan struct{}) {
 // processes what is left in it. It can run once: the queue stays closed.
 func (c *queueController) RunWithContext(ctx context.Context) {
 	if !c.started.CompareAndSwap(false, true) {
-		c.reflector.onError(c.reflector, fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, ErrAlreadyRunning))
+		c.reflector.onError(c.reflector, fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, report.ErrAlreadyRunning))
 		return
 	}
 	into := sink(storeSink{store: c.config.Queue, streamed: c.config.StreamHandleForPaginatedList})
@@ -229,10 +230,10 @@ func (c *queueController) popAll(ctx context.Context) {
 
 // call processes one pop.
 func (c *queueController) call(ctx context.Context, obj interface{}, isInInitialList bool) error {
-	report := func(err error) { c.reflector.failHandling(&ProcessError{Key: popKey(obj), Err: err}) }
-	err := guard(ctx, report, func() error { return c.config.Process(obj, isInInitialList) })
+	fail := func(err error) { c.reflector.failHandling(&report.ProcessError{Key: popKey(obj), Err: err}) }
+	err := guard(ctx, fail, func() error { return c.config.Process(obj, isInInitialList) })
 	if err != nil {
-		report(err)
+		fail(err)
 		return err
 	}
 	c.reflector.handled()

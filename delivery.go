@@ -9,6 +9,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // delivery hands what waits in a queue to a consumer.
@@ -83,13 +84,13 @@ func (d keyDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entri
 	if unreadable != nil {
 		d.reflector.skip(unreadable)
 	}
-	report := func(err error) { d.reflector.failHandling(&ProcessError{Key: e.Key, Err: err}) }
+	fail := func(err error) { d.reflector.failHandling(&report.ProcessError{Key: e.Key, Err: err}) }
 	if len(deltas) > 0 {
 		d.announce(ctx, queue, entries)
 	}
-	err := guard(ctx, report, func() error { return d.process(e, deltas) })
+	err := guard(ctx, fail, func() error { return d.process(e, deltas) })
 	if err != nil {
-		d.failed(queue, e, err, report)
+		d.failed(queue, e, err, fail)
 		return
 	}
 	taken := e.Deltas
@@ -103,12 +104,12 @@ func (d keyDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entri
 }
 
 // failed reports what process failed with, and gives the entry back.
-func (d keyDelivery) failed(queue *deltaqueue.Queue, e *deltaqueue.Entry, err error, report func(error)) {
+func (d keyDelivery) failed(queue *deltaqueue.Queue, e *deltaqueue.Entry, err error, fail func(error)) {
 	again := d.failing == retry || d.failing == retryFew && e.Panics < mostRetries
 	if !again && d.failing == retryFew {
 		err = passedOver(err)
 	}
-	report(err)
+	fail(err)
 	switch taken := e.Deltas; {
 	case !again:
 		queue.Drop(e)
@@ -121,24 +122,24 @@ func (d keyDelivery) failed(queue *deltaqueue.Queue, e *deltaqueue.Entry, err er
 }
 
 // guard calls f. A panic is a *PanicError where utilruntime lets the process survive
-// it; where it does not, report is told of it before the process ends.
-func guard(ctx context.Context, report func(error), f func() error) (err error) {
+// it; where it does not, fail is called with it before the process ends.
+func guard(ctx context.Context, fail func(error), f func() error) (err error) {
 	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
-		err = &PanicError{Value: value}
+		err = &report.PanicError{Value: value}
 		if utilruntime.ReallyCrash {
-			report(err)
+			fail(err)
 		}
 	})
 	return f()
 }
 
 func isPanic(err error) bool {
-	var panicked *PanicError
+	var panicked *report.PanicError
 	return errors.As(err, &panicked)
 }
 
 // passedOver is the last failure of what is not tried again.
-func passedOver(err error) error { return fmt.Errorf("%w; %w", err, ErrPassedOver) }
+func passedOver(err error) error { return fmt.Errorf("%w; %w", err, report.ErrPassedOver) }
 
 // takeBack ends the loan of the objects off the wire in deltas.
 func (f *flow) takeBack(deltas []deltaqueue.Delta) {

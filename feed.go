@@ -16,6 +16,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -131,7 +132,7 @@ func (f *wireFeed) failed(err error, to *change) error {
 	case err == io.EOF:
 		return io.EOF
 	default:
-		return bodyError(true, err)
+		return err
 	}
 }
 
@@ -142,7 +143,7 @@ func (f *wireFeed) tell(event *wire.Event, to *change) error {
 	case watch.Error:
 		status, err := event.Status()
 		if err != nil {
-			return bodyError(true, err)
+			return err
 		}
 		return answerError(apierrors.FromObject(status))
 	case watch.Bookmark:
@@ -195,7 +196,7 @@ func (f *channelFeed) next(ctx context.Context, to *change) error {
 			return f.read(event, to)
 		case now := <-f.quiet.timer.C:
 			if lasted, stalled := f.quiet.over(now); stalled {
-				return &StallError{Silence: lasted}
+				return &report.StallError{Silence: lasted}
 			}
 		case <-f.resyncDue():
 			return errResyncDue
@@ -320,12 +321,12 @@ func (p *pumpedFeed) close() {
 
 // classify names the error that a feed ended with.
 func classifyFeed(err error, at time.Time) listwatch.Outcome {
-	var stalled *StallError
-	var body *BodyError
+	var stalled *report.StallError
+	var body *wire.BodyError
 	switch {
 	case errors.As(err, &stalled):
 		return listwatch.Outcome{Kind: listwatch.Stalled}
-	case errors.As(err, &body) && !body.malformed():
+	case errors.As(err, &body) && !wire.Malformed(body):
 		return listwatch.Outcome{Kind: listwatch.WatchEnded}
 	default:
 		return listwatch.ClassifyStream(err, at)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -197,7 +198,7 @@ func (f *flow) begin(ctx context.Context) (*flowRun, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.running {
-		return nil, ErrAlreadyRunning
+		return nil, report.ErrAlreadyRunning
 	}
 	release, err := f.claim(f.reflector)
 	if err != nil {
@@ -219,7 +220,7 @@ func (f *flow) begin(ctx context.Context) (*flowRun, error) {
 // is one.
 func (f *flow) refuse(err error) {
 	err = fmt.Errorf("%s: %w", f.reflector.name, err)
-	if errors.Is(err, ErrAlreadyRunning) {
+	if errors.Is(err, report.ErrAlreadyRunning) {
 		f.reflector.onError(f.reflector, err)
 		return
 	}

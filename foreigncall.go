@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/internal/report"
 )
 
 const (
@@ -43,7 +45,7 @@ func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err err
 		return value, nil, fmt.Errorf("%d calls of a %T have not returned: no other is made", n, c.source)
 	}
 	callCtx, cancelCall := context.WithCancelCause(ctx)
-	patience := time.AfterFunc(callPatience, func() { cancelCall(&StallError{Silence: callPatience}) })
+	patience := time.AfterFunc(callPatience, func() { cancelCall(&report.StallError{Silence: callPatience}) })
 	defer patience.Stop()
 	returned, left := make(chan result[T]), make(chan struct{})
 	go c.run(callCtx, returned, left)
@@ -91,7 +93,7 @@ func (c foreignCall[T]) run(ctx context.Context, returned chan<- result[T], left
 func (c foreignCall[T]) drop(r result[T]) {
 	switch {
 	case r.panicked != nil:
-		c.fail(&PanicError{Value: r.panicked})
+		c.fail(&report.PanicError{Value: r.panicked})
 	case r.err == nil:
 		c.discard(r.value)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/objectsize"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // ExtraStore is told of every object that an informer reads, before the
@@ -126,11 +127,11 @@ func (i *intake) tell(change cache.DeltaType, key string, obj interface{}) {
 	var err error
 	switch change {
 	case cache.Added:
-		err = storeError("Add", key, i.extra.Add(obj))
+		err = report.OfStore("Add", key, i.extra.Add(obj))
 	case cache.Deleted:
-		err = storeError("Delete", key, i.extra.Delete(obj))
+		err = report.OfStore("Delete", key, i.extra.Delete(obj))
 	default:
-		err = storeError("Update", key, i.extra.Update(obj))
+		err = report.OfStore("Update", key, i.extra.Update(obj))
 	}
 	if err != nil {
 		i.report(err)
@@ -149,7 +150,7 @@ func (s queueSink) resync(ctx context.Context) error {
 	for _, obj := range s.stored() {
 		key, version, err := object.KeyAndVersion(obj)
 		if err != nil {
-			s.report(storeError("List", "", err))
+			s.report(report.OfStore("List", "", err))
 			continue
 		}
 		if err := s.queue.Resync(ctx, deltaqueue.Delta{Type: cache.Sync, Key: key, Version: version, Object: obj}); err != nil {

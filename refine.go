@@ -10,6 +10,7 @@ import (
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/prune"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // refining is what happens to an object between the wire and its consumer: it is
@@ -47,7 +48,7 @@ func (r refining) refine(obj interface{}) (interface{}, error) {
 // panic, so does the informer.
 func (r refining) transformed(obj interface{}) (result interface{}, err error) {
 	defer utilruntime.HandleCrash(func(value interface{}) {
-		err = fmt.Errorf("transform: %w", &PanicError{Value: value})
+		err = fmt.Errorf("transform: %w", &report.PanicError{Value: value})
 	})
 	result, err = r.transform(obj)
 	if err == nil && result == nil {

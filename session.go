@@ -9,6 +9,7 @@ import (
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -330,7 +331,7 @@ func (s *session) doResync(ctx context.Context) error {
 // refused reports what the store, or what stands before it, said to an item, and
 // whether the item counts as one that could not be read.
 func (s *session) refused(ctx context.Context, err error) (unreadable bool) {
-	var skipped *ItemError
+	var skipped *report.ItemError
 	switch {
 	case ctx.Err() != nil:
 		return false

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/fanout"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -219,7 +220,7 @@ func (s *SharedResourceVersionInformer) begin(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return ErrAlreadyRunning
+		return report.ErrAlreadyRunning
 	}
 	s.running, s.ctx = true, ctx
 	for _, h := range s.handlers {

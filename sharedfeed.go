@@ -12,6 +12,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -168,7 +169,7 @@ func (f *sharedFeed) wait(ctx context.Context) error {
 		case now := <-f.quiet.timer.C:
 			if lasted, stalled := f.quiet.over(now); stalled {
 				f.tap.Doubt()
-				return &StallError{Silence: lasted}
+				return &report.StallError{Silence: lasted}
 			}
 		case <-f.resyncDue():
 			return errResyncDue

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -28,8 +29,8 @@ func owned(it object.Item) (object.Item, error) {
 }
 
 // itemError says what is wrong with an item.
-func itemError(it object.Item, err error) *ItemError {
-	return &ItemError{Index: it.Place.Index, Watch: it.Place.Watch, Key: strings.Clone(it.Key), Err: err}
+func itemError(it object.Item, err error) *report.ItemError {
+	return &report.ItemError{Index: it.Place.Index, Watch: it.Place.Watch, Key: strings.Clone(it.Key), Err: err}
 }
 
 // page is what a list request brought beside its objects.
@@ -69,11 +70,7 @@ func (s *session) streamPage(ctx context.Context, opts metav1.ListOptions, each 
 	} else {
 		s.lists[body.format].Reset(body)
 	}
-	p, err := s.readStream(s.lists[body.format], each)
-	if err != nil {
-		return page{}, bodyError(false, err)
-	}
-	return p, nil
+	return s.readStream(s.lists[body.format], each)
 }
 
 func (s *session) readStream(reader wire.ListReader, each read) (page, error) {

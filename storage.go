@@ -10,6 +10,7 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -81,7 +82,7 @@ func (c *ResourceVersionStorage) claim(informer *Reflector) (release func(), err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.user != nil {
-		return nil, fmt.Errorf("%w by the informer %q", ErrStorageInUse, c.user.name)
+		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, c.user.name)
 	}
 	c.user = informer
 	return c.release, nil

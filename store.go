@@ -9,6 +9,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // GenerationStore is a cache.ReflectorStore that takes a list as it arrives,
@@ -76,7 +77,7 @@ func (s storeSink) begin(ctx context.Context) (generation, error) {
 	if store, ok := s.store.(GenerationStore); ok {
 		g, err := store.BeginGeneration(ctx)
 		if err != nil {
-			return nil, &StoreError{Op: "BeginGeneration", Err: err}
+			return nil, &report.StoreError{Op: "BeginGeneration", Err: err}
 		}
 		return arriving{g}, nil
 	}
@@ -93,11 +94,11 @@ func (s storeSink) put(_ context.Context, event watch.EventType, it object.Item)
 	}
 	switch event {
 	case watch.Added:
-		return false, storeError("Add", it.Key, s.store.Add(it.Object))
+		return false, report.OfStore("Add", it.Key, s.store.Add(it.Object))
 	case watch.Modified:
-		return false, storeError("Update", it.Key, s.store.Update(it.Object))
+		return false, report.OfStore("Update", it.Key, s.store.Update(it.Object))
 	default:
-		return false, storeError("Delete", it.Key, s.store.Delete(it.Object))
+		return false, report.OfStore("Delete", it.Key, s.store.Delete(it.Object))
 	}
 }
 
@@ -110,7 +111,7 @@ func (s storeSink) observed(resourceVersion string, bookmark bool) error {
 	}
 	switch store := s.store.(type) {
 	case cache.ReflectorBookmarkStore:
-		return storeError("Bookmark", "", store.Bookmark(resourceVersion))
+		return report.OfStore("Bookmark", "", store.Bookmark(resourceVersion))
 	case cache.Store: // whose Bookmark returns nothing
 		store.Bookmark(resourceVersion)
 	}
@@ -118,7 +119,7 @@ func (s storeSink) observed(resourceVersion string, bookmark bool) error {
 }
 
 func (s storeSink) resync(context.Context) error {
-	return storeError("Resync", "", s.store.Resync())
+	return report.OfStore("Resync", "", s.store.Resync())
 }
 
 // arriving hands a generation on to a store that takes it as it arrives.
@@ -129,7 +130,7 @@ func (g arriving) show(ctx context.Context, it object.Item) error {
 	if err != nil {
 		return err
 	}
-	return storeError("Item", it.Key, g.Item(ctx, it.Object))
+	return report.OfStore("Item", it.Key, g.Item(ctx, it.Object))
 }
 
 func (g arriving) keep(key string) { g.Skipped(key) }
@@ -138,7 +139,7 @@ func (g arriving) end(ctx context.Context, resourceVersion string, complete bool
 	if !complete {
 		g.Skipped("")
 	}
-	return storeError("End", "", g.End(ctx, resourceVersion))
+	return report.OfStore("End", "", g.End(ctx, resourceVersion))
 }
 
 func (g arriving) abandon() { g.Abandon() }
@@ -184,7 +185,7 @@ func (g *gathered) end(_ context.Context, resourceVersion string, complete bool)
 	default:
 		return g.addAll()
 	}
-	return storeError("Replace", "", g.store.Replace(g.objects, resourceVersion))
+	return report.OfStore("Replace", "", g.store.Replace(g.objects, resourceVersion))
 }
 
 func (g *gathered) keepStored(store cache.KeyGetter) {
@@ -210,7 +211,7 @@ func (g *gathered) keepUnshown(store holder) {
 func (g *gathered) addAll() error {
 	for _, obj := range g.objects {
 		if err := g.store.Add(obj); err != nil {
-			return storeError("Add", "", err)
+			return report.OfStore("Add", "", err)
 		}
 	}
 	return nil
@@ -239,7 +240,7 @@ func (g *streamed) show(_ context.Context, it object.Item) error {
 		return err
 	}
 	g.shown[it.Key] = it.Version.UID
-	return storeError("Add", it.Key, g.store.Add(it.Object))
+	return report.OfStore("Add", it.Key, g.store.Add(it.Object))
 }
 
 func (g *streamed) keep(key string) { g.shown[key] = "" }
@@ -260,24 +261,16 @@ func (g *streamed) sweep() error {
 	for _, obj := range g.store.List() {
 		key, version, err := object.KeyAndVersion(obj)
 		if err != nil {
-			return storeError("List", "", err)
+			return report.OfStore("List", "", err)
 		}
 		if uid, ok := g.shown[key]; ok && version.SameObject(keytable.Version{UID: uid}) {
 			continue
 		}
 		if err := g.store.Delete(obj); err != nil {
-			return storeError("Delete", key, err)
+			return report.OfStore("Delete", key, err)
 		}
 	}
 	return nil
 }
 
 func (g *streamed) abandon() {}
-
-// storeError wraps what a store's method returned; nil stays nil.
-func storeError(op, key string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &StoreError{Op: op, Key: key, Err: err}
-}

@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/internal/budget"
-	"github.com/rvinformer/informer/internal/redact"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -84,7 +83,7 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	}
 	if b.format, err = wire.FormatOf(head.contentType); err != nil {
 		defer b.close()
-		return nil, b.unknown(head.contentType, opts.Watch)
+		return nil, b.unknown(err, opts.Watch)
 	}
 	return b, nil
 }
@@ -97,11 +96,11 @@ func (b *stream) waits()  { b.timer.Reset(time.Duration(b.patience.Load())) }
 func (b *stream) waited() { b.timer.Stop() }
 
 // giveUp ends a wait that is too long.
-func (b *stream) giveUp() { b.cancel(&StallError{Silence: time.Duration(b.patience.Load())}) }
+func (b *stream) giveUp() { b.cancel(&report.StallError{Silence: time.Duration(b.patience.Load())}) }
 
 // reason is why reading failed: that it was given up, if so.
 func (b *stream) reason(err error) error {
-	var stalled *StallError
+	var stalled *report.StallError
 	if cause := context.Cause(b.ctx); cause == errUnread || errors.As(cause, &stalled) {
 		return cause
 	}
@@ -145,15 +144,15 @@ func (b *stream) close() {
 }
 
 // unknown says what an answer of an unknown content type is.
-func (b *stream) unknown(contentType string, watch bool) error {
+func (b *stream) unknown(reason error, watch bool) error {
 	const most, patience = 256, time.Second
 	b.expect(patience)
 	late := time.AfterFunc(errorBodyPatience, b.giveUp)
 	defer late.Stop()
 	head, err := io.ReadAll(io.LimitReader(b, most))
-	var stalled *StallError
+	var stalled *report.StallError
 	if len(head) == 0 && err != nil && !errors.As(err, &stalled) {
 		return err
 	}
-	return &BodyError{Watch: watch, Head: wire.Quote(head), Err: fmt.Errorf("%w: %q", ErrContentType, redact.Short(contentType, most))}
+	return &wire.BodyError{Watch: watch, Head: wire.Quote(head), Err: reason}
 }

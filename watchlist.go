@@ -15,6 +15,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -62,7 +63,7 @@ func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwat
 	timeout := s.watchTimeout()
 	s.watchDue = time.Now().Add(timeout)
 	changes, err := s.openFeed(ctx, s.policy.WatchListOptions(state, timeout), s.listPatience())
-	var stalled *StallError
+	var stalled *report.StallError
 	switch {
 	case errors.As(err, &stalled):
 		// What stands between may hold the head back until there is more.
@@ -136,7 +137,7 @@ func (s *session) changeBetween(ctx context.Context, c change) error {
 }
 
 func classifyInitialEvents(err error) (listwatch.Outcome, error) {
-	var stalled *StallError
+	var stalled *report.StallError
 	switch {
 	case errors.As(err, &stalled):
 		return listwatch.Outcome{Kind: listwatch.NoWatchList}, err

@@ -25,7 +25,9 @@ var (
 	// ErrStatus: the body is a Status. BodyError.Head shows its beginning, unless it is protobuf.
 	ErrStatus = errors.New("a Status object instead")
 	// ErrEmptyBody: no byte but white space. Such a body also counts as cut: it is io.ErrUnexpectedEOF too.
-	ErrEmptyBody = errors.New("empty body")
+	ErrEmptyBody = fmt.Errorf("empty body: %w", io.ErrUnexpectedEOF)
+	// ErrContentType: the Content-Type is neither JSON nor the protobuf of Kubernetes.
+	ErrContentType = errors.New("unknown content type")
 )
 
 // ItemError is one item that could not be handed over. Next may be called again and returns the item after it.
@@ -69,31 +71,36 @@ func (e *ItemError) Unwrap() error { return e.Reason }
 // A body that was cut, anywhere, is io.ErrUnexpectedEOF; an error of the underlying reader (a canceled context, a
 // reset connection) is that error; both by errors.Is. The others have one of the reasons above.
 type BodyError struct {
-	Reason error
-	Detail string // what was expected, for people; may be empty
+	Watch  bool   // the body is a watch, not a list
 	Offset int64  // where
 	Items  int    // items seen before, lost ones counted
 	Head   []byte // the first bytes of a body that is no list or watch, as Quote returns them
+	Err    error  // the reason, and what was expected
 }
 
 func (e *BodyError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "wire: %v", e.Reason)
-	if e.Detail != "" {
-		fmt.Fprintf(&b, ": %s", e.Detail)
+	kind := "list"
+	if e.Watch {
+		kind = "watch"
 	}
-	fmt.Fprintf(&b, " at byte %d, after %d items", e.Offset, e.Items)
+	text := fmt.Sprintf("%s: %v at byte %d, after %d items", kind, e.Err, e.Offset, e.Items)
 	if len(e.Head) > 0 {
-		fmt.Fprintf(&b, "; the body begins %q", e.Head)
+		text += fmt.Sprintf("; it begins %q", e.Head)
 	}
-	return b.String()
+	return text
 }
 
-func (e *BodyError) Unwrap() []error {
-	if e.Reason == ErrEmptyBody {
-		return []error{ErrEmptyBody, io.ErrUnexpectedEOF}
+// Unwrap returns what is wrong.
+func (e *BodyError) Unwrap() error { return e.Err }
+
+// Malformed reports whether a body is wrong, and not only cut short: the same request may well have the same answer.
+func Malformed(err error) bool {
+	for _, reason := range []error{ErrMalformed, ErrTooLarge, ErrEndless, ErrNotList, ErrNotWatch, ErrContentType, ErrStatus} {
+		if errors.Is(err, reason) {
+			return true
+		}
 	}
-	return []error{e.Reason}
+	return false
 }
 
 // Recoverable says whether Next may be called again after err.

@@ -5,6 +5,8 @@ import (
 	"mime"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rvinformer/informer/internal/redact"
 )
 
 // Format says how objects are written on the wire.
@@ -23,8 +25,11 @@ func (f Format) String() string {
 	return "json"
 }
 
+// shownBytes of an unknown Content-Type are shown.
+const shownBytes = 256
+
 // FormatOf reads a Content-Type header. Parameters (charset, stream=watch, as=…) do not matter here. Whatever is neither
-// JSON nor protobuf, an HTML page of a proxy for instance, is an *UnknownFormatError.
+// JSON nor protobuf, an HTML page of a proxy for instance, is an ErrContentType.
 func FormatOf(contentType string) (Format, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	switch {
@@ -33,12 +38,5 @@ func FormatOf(contentType string) (Format, error) {
 	case err == nil && media == runtime.ContentTypeProtobuf:
 		return Protobuf, nil
 	}
-	return JSON, &UnknownFormatError{ContentType: contentType}
-}
-
-// UnknownFormatError is a Content-Type that no reader exists for.
-type UnknownFormatError struct{ ContentType string }
-
-func (e *UnknownFormatError) Error() string {
-	return fmt.Sprintf("wire: Content-Type %q is neither %s nor %s", e.ContentType, runtime.ContentTypeJSON, runtime.ContentTypeProtobuf)
+	return JSON, fmt.Errorf("%w: %q", ErrContentType, redact.Short(contentType, shownBytes))
 }

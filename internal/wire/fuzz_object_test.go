@@ -211,7 +211,7 @@ func FuzzFormatOf(f *testing.F) {
 			require.False(t, ok, "%q", contentType)
 		}
 		if err != nil {
-			require.Equal(t, &UnknownFormatError{ContentType: contentType}, err)
+			require.ErrorIs(t, err, ErrContentType)
 		}
 	})
 }

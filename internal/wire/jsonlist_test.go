@@ -289,8 +289,7 @@ func TestFormatOf(t *testing.T) {
 	}
 	for _, contentType := range []string{"", "text/html", "application/cbor", "nonsense;;"} {
 		_, err := FormatOf(contentType)
-		var unknown *UnknownFormatError
-		require.ErrorAs(t, err, &unknown)
+		require.ErrorIs(t, err, ErrContentType)
 	}
 }
 
@@ -316,7 +315,7 @@ func TestNothingIsAllocated(t *testing.T) {
 
 func TestRecoverable(t *testing.T) {
 	require.True(t, Recoverable(fmt.Errorf("x: %w", &ItemError{Reason: ErrNoName})))
-	require.False(t, Recoverable(&BodyError{Reason: ErrMalformed}))
+	require.False(t, Recoverable(&BodyError{Err: ErrMalformed}))
 	require.False(t, Recoverable(io.EOF))
 	require.False(t, Recoverable(errors.New("x")))
 }

@@ -19,6 +19,7 @@ type jsonWatch struct {
 
 func newJSONWatch(body io.Reader, o Options) *jsonWatch {
 	w := &jsonWatch{options: o}
+	w.watch = true
 	w.Reset(body)
 	return w
 }

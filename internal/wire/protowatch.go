@@ -28,6 +28,7 @@ const (
 
 func newProtoWatch(body io.Reader, o Options) *protoWatch {
 	w := &protoWatch{options: o}
+	w.watch = true
 	w.Reset(body)
 	return w
 }

@@ -76,13 +76,13 @@ func TestErrorsShowWhatIsNoKubernetesAnswer(t *testing.T) {
 			var fault *BodyError
 			if errors.As(err, &fault) && fault.Head != nil {
 				require.Equal(t, want, string(fault.Head))
-				require.Contains(t, err.Error(), fmt.Sprintf("the body begins %q", want))
+				require.Contains(t, err.Error(), fmt.Sprintf("it begins %q", want))
 				quoted++
 			}
 		}
 		require.NotZero(t, quoted, body)
 	}
 	for _, err := range failWith(`{"kind":"Status","code":500,"message":"no"}`)[:1] {
-		require.ErrorContains(t, err, "the body begins")
+		require.ErrorContains(t, err, "it begins")
 	}
 }

@@ -1,6 +1,9 @@
 package wire
 
-import "io"
+import (
+	"fmt"
+	"io"
+)
 
 const (
 	headBytes = 256
@@ -45,12 +48,14 @@ type window struct {
 	// The bytes lent to the caller, for poisoning. No fill happens between lending and releasing.
 	lentFrom, lentTo int
 	poison           bool
+
+	watch bool // the body is a watch, for errors
 }
 
 func (w *window) reset(src io.Reader, o Options) {
 	size := o.BufferBytes
 	most := max(o.MaxItemBytes, size) + defaultBufferBytes
-	*w = window{src: src, buf: w.buf, keep: -1, lent: w.lent, head: w.head[:0], floor: size, most: most, calm: w.calm, poison: w.poison || poisonLent}
+	*w = window{src: src, buf: w.buf, keep: -1, lent: w.lent, head: w.head[:0], floor: size, most: most, calm: w.calm, poison: w.poison || poisonLent, watch: w.watch}
 	if len(w.buf) == 0 {
 		w.buf = make([]byte, size)
 	}
@@ -214,7 +219,10 @@ func (w *window) cut(items int) *BodyError {
 }
 
 func (w *window) bodyError(reason error, detail string, items int) *BodyError {
-	e := &BodyError{Reason: reason, Detail: detail, Offset: w.at(), Items: items}
+	e := &BodyError{Watch: w.watch, Offset: w.at(), Items: items, Err: reason}
+	if detail != "" {
+		e.Err = fmt.Errorf("%w: %s", reason, detail)
+	}
 	switch reason {
 	case ErrNotList, ErrNotWatch:
 		e.Head = Quote(w.head)

@@ -1,0 +1,2 @@
+// Package report has the errors that an informer reports.
+package report
