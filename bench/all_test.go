@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -100,6 +101,7 @@ func TestEveryContestantEndsEveryScenario(t *testing.T) {
 	second, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(first), string(second))
+	require.Contains(t, string(first), "<!-- bench-summary: written by make bench -->\n### Memory of a start\n")
 	for _, c := range charts {
 		require.FileExists(t, filepath.Join(docs, c.name+".svg"))
 	}
@@ -127,6 +129,40 @@ func TestRatiosAreOfOneRun(t *testing.T) {
 	}}
 	require.Equal(t, 2.0, h.ratio("ours", "floor", func(r race.Result) float64 { return float64(r.CPU) }))
 	require.Zero(t, h.ratio("ours", "nobody", cpu))
+}
+
+// A summary has the medians of the tables, and is left out where a scenario was.
+func TestSummary(t *testing.T) {
+	mib, kib := int64(1<<20), float64(1<<10)
+	heatOf := func(s race.Scenario, size int, all map[string]race.Result) *results {
+		h := &results{heat: heat{scenario: s, size: size}, runs: map[string][]race.Result{}}
+		for name, result := range all {
+			h.entries = append(h.entries, entry{Entry: race.Entry{Name: name, Floor: "floor"}})
+			h.runs[name] = []race.Result{result}
+		}
+		return h
+	}
+	r := &report{plan: defaultPlan(), heats: []*results{
+		heatOf(race.ColdStart, 2000, map[string]race.Result{
+			"floor": {CPU: 1}, "ours-raw": {CPU: 2, PeakRSS: 30 * mib}, "ours-typed": {CPU: 3, PeakRSS: 50 * mib},
+			"client-go-typed": {CPU: 20, PeakRSS: 1000 * mib}, "client-go-dynamic": {CPU: 30, PeakRSS: 3000 * mib},
+		}),
+		heatOf(race.Restart, 2000, map[string]race.Result{"ours-raw-resume": {CPU: 70 * time.Millisecond}, "client-go-typed": {CPU: 6 * time.Second}}),
+		heatOf(race.Storage, 5000, map[string]race.Result{"ours-storage": {Objects: 10, Store: &race.StoreCosts{Live: 400}}}),
+		heatOf(race.Idle, 10, map[string]race.Result{"ours-raw": {Goroutines: 2, InUseBytes: 32 * kib}}),
+	}}
+	var text bytes.Buffer
+	r.summary(&text)
+	for _, part := range []string{
+		"reads 2,000 pods peaks at **30 to 50 MiB**", "1000 MiB\ntyped and 3000 MiB dynamic", "**2.00 times**", "20.00 and 30.00 times",
+		"**70 ms** of CPU", "takes 6.0 s", "**40.0 B**", "**2 goroutines and 32.0 KiB**", "![An idle informer](bench-idle.svg)",
+	} {
+		require.Contains(t, text.String(), part)
+	}
+	r.heats = r.heats[1:]
+	text.Reset()
+	r.summary(&text)
+	require.Empty(t, text.String())
 }
 
 func TestThousands(t *testing.T) {

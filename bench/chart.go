@@ -38,7 +38,7 @@ var charts = []chart{
 		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
 	{"bench-rss", "Most memory in a cold start", "peak RSS in MiB", "%.0f", race.ColdStart, true, medianOf(peakMB)},
 	{"bench-slow", "Most memory with a slow handler", "peak RSS in MiB", "%.0f", race.SlowHandler, true, medianOf(peakMB)},
-	{"bench-relist", "CPU of a list in which nothing has changed", "CPU time, × that of a GET of the same pods in JSON whose body is thrown away", "%.2f", race.Relist, true,
+	{"bench-relist", "CPU of a list without changes", "CPU time, × that of a GET of the same pods in JSON whose body is thrown away", "%.2f", race.Relist, true,
 		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
 	{"bench-watch", "Changes read", "changes per second of CPU time", "%.0f", race.WatchBurst, false, medianOf(perCPUSecond)},
 	{"bench-storage", "Memory of what is remembered", "bytes per key", "%.0f", race.Storage, true, medianOf(liveOf)},

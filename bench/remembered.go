@@ -39,13 +39,13 @@ their namespaces and nothing else.
 A restart is in a new process, without what an earlier one knew, or with it: '-relist'
 has a 'Storage' that 'ReadFrom' fills from a checkpoint, which the earlier process left
 with 'WriteTo' before some pods changed; the time that this takes is counted. '-resume'
-has the 'Checkpoint' that the earlier process kept, and watches on. client-go can not be
+has the 'Checkpoint' that the earlier process kept, and watches on. client-go cannot be
 told what was known. All others read watch-lists. What is received are the bytes
 of bodies.
 `)
 )
 
-// quoted is Markdown with ' for what a raw string can not have.
+// quoted is Markdown with ' for what a raw string cannot have.
 func quoted(text string) string { return strings.ReplaceAll(text, "'", "`") }
 
 var storeRates = []struct {
@@ -86,7 +86,7 @@ func (h *results) storageTables(b *bytes.Buffer) {
 }
 
 func (h *results) restartTable(b *bytes.Buffer, once string) {
-	header(b, fmt.Sprintf("Starting again, %s pods of which 1 in %d has changed%s", thousands(h.size), oneChangedIn, once),
+	header(b, fmt.Sprintf("Starting again, %s pods, 1 in %d has changed%s", thousands(h.size), oneChangedIn, once),
 		"synced after", "all told after", "handler calls", "CPU", "CPU, × own floor", "received", "requests", "peak RSS")
 	for _, e := range h.entries {
 		told, calls := duration(h.of(e.Name, wall)), thousands(int(h.of(e.Name, delivered)))

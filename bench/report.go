@@ -20,7 +20,7 @@ type report struct {
 	load     load
 }
 
-// write writes the tables into docs/performance.md, between two lines that say
+// write writes the tables and the summary into docs/performance.md, each between two lines that say
 // so, and draws the charts beside it.
 func (r *report) write(docs string) error {
 	var tables bytes.Buffer
@@ -42,6 +42,12 @@ func (r *report) write(docs string) error {
 	document, err = replaceSection(document, section, tables.Bytes())
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	var summary bytes.Buffer
+	if r.summary(&summary); summary.Len() > 0 {
+		if document, err = replaceSection(document, "bench-summary", summary.Bytes()); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	return os.WriteFile(path, document, 0o644)
 }
