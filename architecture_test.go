@@ -26,6 +26,7 @@ var layers = [][]string{
 	},
 	{"internal/checkpoint", "internal/deltaqueue", "internal/wire"},
 	{"internal/object"},
+	{"internal/server"},
 	{"."},
 	{"factory", "controller", "informertest/oracle"},
 	{"factory/typed", "informertest/script"},

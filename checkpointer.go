@@ -17,8 +17,10 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/server"
 )
 
 const (
@@ -284,7 +286,7 @@ func (c *checkpointer) lock() error {
 func (c *checkpointer) identify(ctx context.Context) (known bool) {
 	waits := backoff.OrDefault(c.reflector.Backoff)
 	for answers := 0; ; {
-		source, err := sourceOf(ctx, c.reflector.source)
+		source, err := c.reflector.identify(ctx)
 		if !c.identified {
 			c.source = source
 		}
@@ -295,7 +297,7 @@ func (c *checkpointer) identify(ctx context.Context) (known bool) {
 		if errors.As(err, &answer) {
 			answers++
 		}
-		if err == nil || answers >= mostAnswers || answer == nil && responds(ctx, c.reflector.source) {
+		if err == nil || answers >= mostAnswers || answer == nil && c.reflector.responds(ctx) {
 			c.source, c.identified, c.unanswered = source, true, err != nil
 			return true
 		}
@@ -355,21 +357,21 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 // vouch checks by its objects that a checkpoint is of the cluster of the server, where that
 // does not say which it is of. What it does not tell now, it is asked again when a watch is
 // open.
-func (c *checkpointer) vouch(ctx context.Context, metadata map[string]string, objects []knownObject, empty bool) error {
+func (c *checkpointer) vouch(ctx context.Context, metadata map[string]string, objects []object.Known, empty bool) error {
 	resume, saved := metadata[checkpoint.MetadataResourceVersion], checkpoint.SourceFrom(metadata).Cluster
 	if resume == "" || resume == "0" || saved != "" && saved == c.source.Cluster {
 		return nil
 	}
-	a, _ := recognize(ctx, c.reflector.source, inquiry{
-		resourceVersion: resume,
-		objects:         func() []knownObject { return objects },
-		resourceOnly:    saved != "" || c.unanswered,
-		empty:           empty,
+	a, _ := c.reflector.inquire(ctx, server.Inquiry{
+		ResourceVersion: resume,
+		Objects:         func() []object.Known { return objects },
+		ResourceOnly:    saved != "" || c.unanswered,
+		Empty:           empty,
 	})
-	if a.identity != another {
+	if a.Identity != server.Another {
 		return nil
 	}
-	return &CheckpointSourceError{Differences: []CheckpointSourceDifference{{Field: "cluster", Saved: a.expected, Wanted: a.found}}}
+	return &CheckpointSourceError{Differences: []CheckpointSourceDifference{{Field: "cluster", Saved: a.Expected, Wanted: a.Found}}}
 }
 
 // close reports what a store fails with when all was read.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/redact"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -69,7 +70,7 @@ func (s *session) openFeed(ctx context.Context, opts metav1.ListOptions, patienc
 
 // openOwn opens a watch of the session's own.
 func (s *session) openOwn(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed, error) {
-	if s.wire == nil {
+	if s.resource == nil {
 		return s.openChannel(ctx, opts, patience)
 	}
 	opts.Watch = true
@@ -145,7 +146,7 @@ func (f *wireFeed) tell(event *wire.Event, to *change) error {
 		if err != nil {
 			return err
 		}
-		return answerError(apierrors.FromObject(status))
+		return redact.Error(apierrors.FromObject(status))
 	case watch.Bookmark:
 		to.bookmark, to.initialEnd = string(event.ResourceVersion), event.InitialEventsEnd
 		if to.initialEnd {
@@ -209,7 +210,7 @@ func (f *channelFeed) read(event watch.Event, to *change) error {
 	*to = change{event: event.Type}
 	switch event.Type {
 	case watch.Error:
-		return answerError(apierrors.FromObject(event.Object))
+		return redact.Error(apierrors.FromObject(event.Object))
 	case watch.Bookmark:
 		to.bookmark, to.unreadable = bookmarkVersion(event.Object)
 	case watch.Added, watch.Modified, watch.Deleted:

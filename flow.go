@@ -120,7 +120,7 @@ func (r *flowRun) follow() {
 
 // knownObjects returns some objects that the server had, by what was read of it last. Those
 // that wait in the queue have changed since.
-func (r *flowRun) knownObjects() []knownObject {
+func (r *flowRun) knownObjects() []object.Known {
 	return r.storage.sample(r.queue.Holds)
 }
 
@@ -241,7 +241,7 @@ func (r *flowRun) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue 
 		Limit:         max(deltaqueue.DefaultLimit, 2*f.delivery.most()), // a batch waits while one is handled
 		SkipUnchanged: f.skipUnchanged,
 		EveryChange:   f.ordinary,
-		Tombstones:    lendsWire(f.reflector.source),
+		Tombstones:    f.reflector.resource != nil,
 		Budget:        f.budget.orDefault().shared,
 		Synced:        f.synced,
 		Resume:        acknowledged,

@@ -14,6 +14,7 @@ import (
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/server"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -183,13 +184,13 @@ func (f *following) verify(ctx context.Context) (standing, error) {
 	switch {
 	case ctx.Err() != nil:
 		return unproven, nil
-	case a.identity == another || a.identity == doubtful || listwatch.Classify(err) == listwatch.TooLarge:
+	case a.Identity == server.Another || a.Identity == server.Doubtful || listwatch.Classify(err) == listwatch.TooLarge:
 		return hasNot, err
 	case err != nil:
 		f.fail(err)
 		f.changes.expect(min(unprovenPatience, f.watchPatience(unprovenPatience)))
 		return unproven, nil
-	case a.hasVersion:
+	case a.HasVersion:
 		return hasVersion, nil
 	}
 	return unproven, nil
@@ -197,19 +198,19 @@ func (f *following) verify(ctx context.Context) (standing, error) {
 
 // ask asks the server which cluster it is of, and whether it has the version that the watch
 // begins from, and notes what is learnt of the cluster. That it is another one is an error.
-func (f *following) ask(ctx context.Context) (answer, error) {
+func (f *following) ask(ctx context.Context) (server.Answer, error) {
 	known := f.knownCluster()
-	a, err := recognize(ctx, f.source, inquiry{cluster: known, resourceVersion: f.at.ResourceVersion, objects: f.objects})
+	a, err := f.inquire(ctx, server.Inquiry{Cluster: known, ResourceVersion: f.at.ResourceVersion, Objects: f.objects})
 	switch {
-	case known == "" || a.cluster == known:
-		f.learnCluster(a.cluster)
-	case a.cluster != "":
-		f.clusterReplaced(a.cluster)
-		return a, fmt.Errorf("%w: the UID of its namespace kube-system is %q, not %q", ErrClusterReplaced, a.cluster, known)
+	case known == "" || a.Cluster == known:
+		f.learnCluster(a.Cluster)
+	case a.Cluster != "":
+		f.clusterReplaced(a.Cluster)
+		return a, fmt.Errorf("%w: the UID of its namespace kube-system is %q, not %q", ErrClusterReplaced, a.Cluster, known)
 	}
-	if a.identity == doubtful || a.identity == another {
+	if a.Identity == server.Doubtful || a.Identity == server.Another {
 		// What it is the list will show; until then, no known UID is its own.
-		f.clusterReplaced(a.cluster)
+		f.clusterReplaced(a.Cluster)
 	}
 	if err != nil {
 		err = fmt.Errorf("whether the server was restored: %w", err)

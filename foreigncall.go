@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/rvinformer/informer/internal/redact"
 	"github.com/rvinformer/informer/internal/report"
 )
 
@@ -106,7 +107,7 @@ func (c foreignCall[T]) finish(r result[T], cancel context.CancelCauseFunc) (T, 
 	}
 	if r.err != nil {
 		cancel(nil)
-		return r.value, nil, answerError(r.err)
+		return r.value, nil, redact.Error(r.err)
 	}
 	return r.value, func() { cancel(nil) }, nil
 }

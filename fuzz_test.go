@@ -16,8 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -273,71 +271,6 @@ func repeatsKeys(text []byte) bool {
 		case json.Delim('['):
 			levels = append(levels, level{})
 		}
-	}
-}
-
-// FuzzCluster reads the UID of the namespace kube-system out of whatever comes instead, as the decoder of namespaces
-// does.
-func FuzzCluster(f *testing.F) {
-	for _, seed := range []string{`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"u-1"}}`, `<html>`, ``, `{"metadata":null}`, `{"metadata":{"uid":7}}`, `{"metadata":{"UID":"upper"}}`, `[]`} {
-		f.Add([]byte(seed))
-	}
-	server := &answers{}
-	factory, err := NewDynamicListerWatcherFactory(&rest.Config{Host: "http://server", Transport: server, QPS: -1})
-	require.NoError(f, err)
-	lw := factory.ForResource("", podsResource)
-	f.Fuzz(func(t *testing.T, text []byte) {
-		*server = answers{list: text, over: t.FailNow}
-		source, err := sourceOf(t.Context(), lw)
-		require.NoError(t, err)
-		require.Equal(t, "v1/pods", source.Resource)
-		var namespace metav1.PartialObjectMetadata
-		if json.Unmarshal(text, &namespace) == nil {
-			require.Equal(t, string(namespace.UID), source.Cluster)
-		}
-		if !json.Valid(text) {
-			require.Empty(t, source.Cluster)
-		}
-	})
-}
-
-// FuzzSelectors normalizes selectors: they select the same objects then, and stay as they are.
-func FuzzSelectors(f *testing.F) {
-	f.Add("b=1,a=2", "metadata.name=x")
-	f.Add("", "")
-	f.Add("a in (x,y),!b", "a=\\,b")
-	f.Fuzz(func(t *testing.T, labelSelector, fieldSelector string) {
-		source := selected(metav1.ListOptions{LabelSelector: labelSelector, FieldSelector: fieldSelector})
-		again := selected(metav1.ListOptions{LabelSelector: source.LabelSelector, FieldSelector: source.FieldSelector})
-		require.Equal(t, source, again)
-		requireSameLabels(t, labelSelector, source.LabelSelector)
-		requireSameFields(t, fieldSelector, source.FieldSelector)
-	})
-}
-
-func requireSameLabels(t *testing.T, given, normal string) {
-	selector, err := labels.Parse(given)
-	if err != nil {
-		require.Equal(t, given, normal)
-		return
-	}
-	same, err := labels.Parse(normal)
-	require.NoError(t, err)
-	for _, set := range []labels.Set{nil, {"a": "1"}, {"a": "2", "b": "1"}, {"b": ""}, {"x": "y"}} {
-		require.Equal(t, selector.Matches(set), same.Matches(set), "%q and %q", given, normal)
-	}
-}
-
-func requireSameFields(t *testing.T, given, normal string) {
-	selector, err := fields.ParseSelector(given)
-	if err != nil {
-		require.Equal(t, given, normal)
-		return
-	}
-	same, err := fields.ParseSelector(normal)
-	require.NoError(t, err)
-	for _, set := range []fields.Set{nil, {"a": "1"}, {"metadata.name": "x"}, {"a": ",b"}} {
-		require.Equal(t, selector.Matches(set), same.Matches(set), "%q and %q", given, normal)
 	}
 }
 

@@ -247,7 +247,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		panic(fmt.Sprintf("informer %q: %v", name, err))
 	case mistyped != nil:
 		panic(fmt.Sprintf("informer %q: %v", name, mistyped))
-	case wantsRaw(config) && !lendsWire(config.ListerWatcher):
+	case wantsRaw(config) && resourceOf(config.ListerWatcher) == nil:
 		panic(fmt.Sprintf("informer %q: a RawObject needs a ListerWatcher of a DynamicListerWatcherFactory, not a %T", name, config.ListerWatcher))
 	}
 	if config.Storage == nil {
@@ -300,11 +300,6 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 func wantsRaw(config InformerConfig) bool {
 	_, raw := config.ExampleObject.(*RawObject)
 	return raw
-}
-
-func lendsWire(lw interface{}) bool {
-	_, lends := lw.(wireSource)
-	return lends
 }
 
 func maxBatch(config InformerConfig) int {

@@ -23,13 +23,13 @@ const retriesOfClientGo = 10
 
 // Items implements items.Source.
 func (lw resourceListerWatcher) Items(example runtime.Object, protobuf bool) items.Reader {
-	lw.retries = retriesOfClientGo
+	lw = resourceListerWatcher{lw.Retrying(retriesOfClientGo)}
 	f := object.Expect(example, "", object.Public{}).Form(protobuf, nil)
 	if !protobuf {
 		f.OnlyJSON()
 	}
 	return itemReader{
-		session: &session{Reflector: NewNamedReflector("items", lw, example, nil, 0), wire: lw, form: f, prompt: true},
+		session: &session{Reflector: NewNamedReflector("items", lw, example, nil, 0), form: f, prompt: true},
 		goType:  reflect.TypeOf(example),
 	}
 }

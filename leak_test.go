@@ -24,9 +24,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/internal/server"
 )
 
 // TestInformersLeaveNothing starts and stops 2,000 informers of all kinds, many of them side by side: while they list,
@@ -107,8 +109,8 @@ var fates = []fate{watched, watched, hung, refused, unreachable}
 type yard struct {
 	t      *testing.T
 	server *informertest.Server
-	// factory is for the server, and nowhere for a port on which nobody listens.
-	factory, nowhere *dynamicListerWatcherFactory
+	// factory makes ListerWatchers of the server, and nowhere those of a port without a listener.
+	factory, nowhere *server.Server
 	budget           *Budget
 	random           *rand.Rand
 	// made and collected count the objects that informers are made of.
@@ -119,13 +121,22 @@ type yard struct {
 	directory string // of checkpoints
 }
 
+var podsResource = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+func serverAt(t *testing.T, config *rest.Config) *server.Server {
+	t.Helper()
+	s, err := server.New(config)
+	require.NoError(t, err)
+	return s
+}
+
 func newYard(t *testing.T, opts informertest.Options) *yard {
 	opts.Wrap = fateful
 	y := &yard{t: t, server: informertest.NewServer(opts), budget: NewBudget(1 << 20), random: rand.New(rand.NewPCG(1, 2)), directory: t.TempDir()}
-	y.factory = factoryFor(t, y.server.Config()).(*dynamicListerWatcherFactory)
+	y.factory = serverAt(t, y.server.Config())
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	y.nowhere = factoryFor(t, &rest.Config{Host: "http://" + listener.Addr().String()}).(*dynamicListerWatcherFactory)
+	y.nowhere = serverAt(t, &rest.Config{Host: "http://" + listener.Addr().String()})
 	require.NoError(t, listener.Close())
 	y.idle = steady()
 	for i := range 5 {
@@ -145,8 +156,8 @@ func (y *yard) close() {
 }
 
 func (y *yard) closeIdle() {
-	y.factory.httpClient.CloseIdleConnections()
-	y.nowhere.httpClient.CloseIdleConnections()
+	y.factory.CloseIdleConnections()
+	y.nowhere.CloseIdleConnections()
 }
 
 // fateful has the requests in a namespace meet the fate of its name.
@@ -218,7 +229,7 @@ func (y *yard) config(of fate, told *atomic.Int64) InformerConfig {
 	modes := []ListMode{ListModeAuto, ListModePaged, ListModeFull, ListModeWatchList}
 	examples := []apiruntime.Object{nil, &RawObject{}, &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}, &corev1.Pod{}}
 	c := InformerConfig{
-		ListerWatcher:     factory.ForResource(string(of), podsResource),
+		ListerWatcher:     resourceListerWatcher{factory.Resource(string(of), podsResource)},
 		ListMode:          modes[y.random.IntN(len(modes))],
 		ExampleObject:     examples[y.random.IntN(len(examples))],
 		WatchListPageSize: y.random.Int64N(3),

@@ -19,10 +19,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/rvinformer/informer/internal/budget"
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/prune"
+	"github.com/rvinformer/informer/internal/server"
 )
 
 // Reflector lists and watches a set of objects and keeps a store in step with
@@ -78,8 +80,10 @@ type Reflector struct {
 
 	name string
 	// logger is that of the options, nil for klog.Background.
-	logger       *klog.Logger
-	source       cache.ListerWatcherWithContext
+	logger *klog.Logger
+	source cache.ListerWatcherWithContext
+	// resource is what source reads, if that reads it off the wire, else nil.
+	resource     *server.Resource
 	store        cache.ReflectorStore
 	expected     object.Expected
 	resyncPeriod time.Duration
@@ -191,6 +195,7 @@ func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, s
 		name:            options.Name,
 		logger:          options.Logger,
 		source:          cache.ToListerWatcherWithContext(lw),
+		resource:        resourceOf(lw),
 		store:           store,
 		expected:        object.Expect(expectedType, options.TypeDescription, publicRaw),
 		resyncPeriod:    options.ResyncPeriod,
@@ -287,7 +292,7 @@ type origin struct {
 	resumed func()
 	// objects returns some objects that the server is known to have had; nil if there are
 	// none.
-	objects func() []knownObject
+	objects func() []object.Known
 }
 
 func (r *Reflector) run(ctx context.Context, into sink, from *origin) {
@@ -339,8 +344,8 @@ func (r *Reflector) watchTimeout() time.Duration {
 // longestWatch is the longest time for which a watch is asked for.
 func (r *Reflector) longestWatch() time.Duration {
 	least := max(r.MinWatchTimeout, minWatchTimeout)
-	if lw, ok := r.source.(longWatcher); ok {
-		least = max(least, lw.minWatchTimeout())
+	if r.resource != nil {
+		least = max(least, server.MinWatchTimeout)
 	}
 	return 2 * least
 }
@@ -348,19 +353,43 @@ func (r *Reflector) longestWatch() time.Duration {
 // server is what the lists share their turns with: those of the same server, or, where
 // it is not known, those of the reflector.
 func (r *Reflector) server() any {
-	if server := serverOf(r.source); server != nil {
-		return server
+	if r.resource != nil {
+		return r.resource.Turns()
 	}
 	return r
 }
 
-// wireForm is how objects are to be read off the wire, if the source lends it.
+// wireForm is how objects are to be read off the wire, if they are.
 func (r *Reflector) wireForm() object.Form {
-	source, ok := r.source.(wireSource)
-	if !ok {
+	if r.resource == nil {
 		return r.expected.Given()
 	}
-	return r.expected.Form(source.asksProtobuf(), r.prune)
+	return r.expected.Form(r.resource.AsksProtobuf(), r.prune)
+}
+
+// identify returns what a checkpoint of the reflector is of, as far as the source says.
+func (r *Reflector) identify(ctx context.Context) (checkpoint.Source, error) {
+	if r.resource != nil {
+		return r.resource.Identify(ctx)
+	}
+	if filtered, ok := r.source.(server.Filtered); ok {
+		return filtered.Selection(), nil
+	}
+	return checkpoint.Source{}, nil
+}
+
+// inquire asks the server whether it still is the one that is known. A source of others says
+// nothing.
+func (r *Reflector) inquire(ctx context.Context, q server.Inquiry) (server.Answer, error) {
+	if r.resource == nil {
+		return server.Answer{}, nil
+	}
+	return r.resource.Ask(ctx, q)
+}
+
+// responds reports whether the server answers a list, as far as the source can tell.
+func (r *Reflector) responds(ctx context.Context) bool {
+	return r.resource != nil && r.resource.Responds(ctx)
 }
 
 // skip counts and reports an item that could not be read.

@@ -25,8 +25,7 @@ type session struct {
 	next  listwatch.Step
 	// pace is nil until something has to wait.
 	pace *listwatch.Pace
-	// wire is the source if objects are read off the wire, else nil; and form is how.
-	wire wireSource
+	// form is how objects are read off the wire.
 	form object.Form
 	// current is the generation under way, nil between generations; partial tells
 	// that it has an object of which not even the key is known.
@@ -57,14 +56,11 @@ type session struct {
 	// version that the session resumes from.
 	confirmed func()
 	// objects are those of the origin.
-	objects func() []knownObject
+	objects func() []object.Known
 }
 
 func (r *Reflector) newSession(into sink) *session {
-	s := &session{Reflector: r, into: into, policy: r.policy()}
-	if source, ok := r.source.(wireSource); ok {
-		s.wire, s.form = source, r.wireForm()
-	}
+	s := &session{Reflector: r, into: into, policy: r.policy(), form: r.wireForm()}
 	if r.resyncPeriod > 0 {
 		s.resync = time.NewTimer(r.resyncPeriod)
 	}

@@ -138,7 +138,7 @@ func (s *SharedResourceVersionInformer) configFor(name string, config HandlerCon
 	}
 	own := s.config
 	example := objectType.example
-	if lendsWire(own.ListerWatcher) {
+	if resourceOf(own.ListerWatcher) != nil {
 		example = objectType.sharedExample
 	}
 	var err error

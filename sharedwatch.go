@@ -45,7 +45,7 @@ func (s *session) openSharedWatch(ctx context.Context, opts metav1.ListOptions, 
 	w := &sharedWatch{}
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	w.detach = context.AfterFunc(ctx, w.cancel)
-	own := &session{Reflector: s.Reflector, wire: s.wire, form: s.form, slow: s.slow}
+	own := &session{Reflector: s.Reflector, form: s.form, slow: s.slow}
 	var err error
 	if w.feed, err = own.openOwn(w.ctx, opts, patience); err != nil {
 		w.detach()

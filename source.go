@@ -44,7 +44,7 @@ type read func(it object.Item, unreadable error) error
 
 // listPage does one list request and hands each object on.
 func (s *session) listPage(ctx context.Context, opts metav1.ListOptions, each read) (page, error) {
-	if s.wire != nil {
+	if s.resource != nil {
 		return s.streamPage(ctx, opts, each)
 	}
 	list, err := s.listForeign(ctx, opts)

@@ -11,24 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/internal/budget"
+	"github.com/rvinformer/informer/internal/redact"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/server"
 	"github.com/rvinformer/informer/internal/wire"
 )
-
-// wireSource is a ListerWatcher that lends the body of a list or a watch while
-// it arrives.
-type wireSource interface {
-	// open asks for a list or, if opts say so, for a watch, in one of the content
-	// types of accept. It returns the body, which is to be closed, and fills in its
-	// head. The error of an answer that is none is an apierrors.APIStatus.
-	open(ctx context.Context, opts metav1.ListOptions, accept string, head *heading) (body io.ReadCloser, err error)
-	// asksProtobuf tells whether the client's configuration asks for protobuf.
-	asksProtobuf() bool
-	// watchListFailure is why a watch-list did not work here lately, nil if none has
-	// failed; and watchListFailed notes that one did not.
-	watchListFailure() error
-	watchListFailed(why error)
-}
 
 // stream is a body while it arrives. Reading fails with a *StallError when
 // nothing comes for longer than its patience; the time between two reads does
@@ -59,29 +46,29 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(patience, b.giveUp)
 	b.timer.Stop()
-	head := &heading{sent: b.waits, answered: b.waited, mayWiden: s.mayWiden(opts)}
-	var body io.ReadCloser
+	how := server.Request{Accept: s.form.Accept(!opts.Watch), MayWiden: s.mayWiden(opts), Sent: b.waits, Answered: b.waited}
+	var body *server.Body
 	err := errRequestEnded
 	// A request takes a deep stack, and a stack does not shrink below four times what
 	// is in use. This one will wait for hours.
 	var opening sync.WaitGroup
 	opening.Go(func() {
 		err = guard(b.ctx, s.fail, func() (err error) {
-			body, err = s.wire.open(b.ctx, opts, s.form.Accept(!opts.Watch), head)
+			body, err = s.resource.Open(b.ctx, opts, how)
 			return err
 		})
 	})
 	opening.Wait()
 	if err != nil {
 		b.cancel(nil)
-		return nil, answerError(b.reason(err))
+		return nil, redact.Error(b.reason(err))
 	}
 	s.contact()
-	b.ReadCloser = body
-	if head.wide && !s.prompt {
+	b.ReadCloser = body.ReadCloser
+	if body.Wide && !s.prompt {
 		b.window.open(b.drop)
 	}
-	if b.format, err = wire.FormatOf(head.contentType); err != nil {
+	if b.format, err = wire.FormatOf(body.ContentType); err != nil {
 		defer b.close()
 		return nil, b.unknown(err, opts.Watch)
 	}
@@ -147,7 +134,7 @@ func (b *stream) close() {
 func (b *stream) unknown(reason error, watch bool) error {
 	const most, patience = 256, time.Second
 	b.expect(patience)
-	late := time.AfterFunc(errorBodyPatience, b.giveUp)
+	late := time.AfterFunc(server.ErrorBodyPatience, b.giveUp)
 	defer late.Stop()
 	head, err := io.ReadAll(io.LimitReader(b, most))
 	var stalled *report.StallError

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/internal/listwatch"
@@ -26,10 +24,10 @@ func (s *session) chooseMode(state listwatch.Start) {
 	switch {
 	case s.mode != ListModeAuto && s.mode != ListModeWatchList:
 		return
-	case s.wire == nil:
+	case s.resource == nil:
 		why = errNoWire
 	case s.mode == ListModeAuto:
-		why = s.wire.watchListFailure()
+		why = s.resource.WatchListFailure()
 	}
 	s.policy.WatchList = why == nil
 	switch {
@@ -49,7 +47,7 @@ var errNoWire = errors.New("the ListerWatcher is not one of a DynamicListerWatch
 // asks, or of what was asked for, than of the resource is not remembered for others.
 func (s *session) fallBack(why error) {
 	if !apierrors.IsForbidden(why) && !apierrors.IsBadRequest(why) {
-		s.wire.watchListFailed(why)
+		s.resource.WatchListFailed(why)
 	}
 	s.use(ListModePaged, why)
 }
@@ -146,41 +144,4 @@ func classifyInitialEvents(err error) (listwatch.Outcome, error) {
 	default:
 		return listwatch.Outcome{Kind: listwatch.ClassifyInitialEvents(err)}, err
 	}
-}
-
-// watchListMemory remembers for which resources of a server a watch-list did not
-// work, and why. It forgets after an hour: servers are upgraded.
-type watchListMemory struct {
-	mu       sync.Mutex
-	failures map[schema.GroupVersionResource]watchListFailure
-}
-
-type watchListFailure struct {
-	why  error
-	when time.Time
-}
-
-const watchListMemoryLasts = time.Hour
-
-func newWatchListMemory() *watchListMemory {
-	return &watchListMemory{failures: map[schema.GroupVersionResource]watchListFailure{}}
-}
-
-// failed notes that a watch-list did not work.
-func (m *watchListMemory) failed(gvr schema.GroupVersionResource, why error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.failures[gvr] = watchListFailure{why, time.Now()}
-}
-
-// failure is why a watch-list did not work within the last hour; nil if none failed.
-func (m *watchListMemory) failure(gvr schema.GroupVersionResource) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f, ok := m.failures[gvr]
-	if ok && time.Since(f.when) >= watchListMemoryLasts {
-		delete(m.failures, gvr)
-		return nil
-	}
-	return f.why
 }

@@ -1,4 +1,4 @@
-package informer
+package server
 
 import (
 	"net/http"
@@ -9,16 +9,16 @@ import (
 )
 
 // narrowWindow is how much an HTTP/2 connection holds of an answer that is not read. With the
-// buffer of its reader, an answer costs less than 256 KiB.
+// buffer of its reader, an unread answer costs less than 256 KiB.
 const narrowWindow = 160 << 10
 
-// connections are those of a factory to its server, as an http.RoundTripper.
+// connections are those of a Server, as an http.RoundTripper.
 //
-// With HTTP/2, a server sends as much ahead of a reader as the window of its stream lets it:
-// that is what an answer costs that is not read, and, once in each round trip, all that one
-// can bring. So a server has two connections. An answer comes through the wide window of the
-// one if it has leave to, and else through the narrow window of the other. The size of its
-// window is all that the narrow one has of its own; it is client-go's otherwise.
+// With HTTP/2, a server sends as much ahead of a reader as the window of its stream allows. An
+// answer that is not read costs as much as its window, and a window is also the most that one
+// round trip can bring. Therefore a Server has two connections. An answer that may use it comes
+// through the wide window of the one, and all others through the narrow window of the other. The
+// narrow connection differs from client-go's in the size of its window only.
 type connections struct {
 	narrow, wide *connection
 }
@@ -29,8 +29,8 @@ type connection struct {
 	first *firstConnection
 }
 
-// clientFor returns a client with connections of its own. Its answers fill in their headings,
-// and their error bodies are bounded.
+// clientFor returns a client with connections of its own. It fills in the exchange of each
+// request, and bounds the bodies of errors.
 func clientFor(config *rest.Config) (*http.Client, error) {
 	wide, err := rest.TransportFor(config)
 	if err != nil {
@@ -75,28 +75,28 @@ func narrowed(config *rest.Config) *rest.Config {
 }
 
 func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
-	h, _ := request.Context().Value(headingKey{}).(*heading)
+	e, _ := request.Context().Value(exchangeKey{}).(*exchange)
 	over := c.narrow
-	if h != nil && h.mayWiden && request.URL.Scheme == "https" {
+	if e != nil && e.MayWiden && request.URL.Scheme == "https" {
 		over = c.wide
 	}
 	request = over.first.await(request)
 	defer over.first.over()
-	if h != nil {
-		h.sent()
+	if e != nil {
+		e.Sent()
 	}
 	response, err := over.next.RoundTrip(request)
-	if h != nil {
-		h.answered()
+	if e != nil {
+		e.Answered()
 	}
 	if err != nil || response == nil {
 		return response, err
 	}
 	if isError(response) {
 		readErrorBody(response)
-	} else if h != nil {
-		h.contentType = response.Header.Get("Content-Type")
-		h.wide = over != c.narrow && response.ProtoMajor == 2
+	} else if e != nil {
+		e.contentType = response.Header.Get("Content-Type")
+		e.wide = over != c.narrow && response.ProtoMajor == 2
 	}
 	return response, nil
 }

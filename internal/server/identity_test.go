@@ -1,4 +1,4 @@
-package informer
+package server_test
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/server"
 )
 
 var (
@@ -28,104 +29,97 @@ var (
 )
 
 // inCluster runs test with a server in memory that has a namespace kube-system.
-func inCluster(t *testing.T, wrap func(http.Handler) http.Handler, test func(t *testing.T, server *informertest.Server, uid string)) {
+func inCluster(t *testing.T, wrap func(http.Handler) http.Handler, test func(t *testing.T, api *informertest.Server, uid string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		server := informertest.NewServer(informertest.Options{InMemory: true, Wrap: wrap})
-		defer server.Close()
+		api := informertest.NewServer(informertest.Options{InMemory: true, Wrap: wrap})
+		defer api.Close()
 		namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-		created, err := server.Create(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
+		created, err := api.Create(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
 		require.NoError(t, err)
-		test(t, server, string(created.GetUID()))
+		test(t, api, string(created.GetUID()))
 	})
 }
 
-func factoryFor(t *testing.T, config *rest.Config) DynamicListerWatcherFactory {
+func serverAt(t testing.TB, config *rest.Config) *server.Server {
 	t.Helper()
-	factory, err := NewDynamicListerWatcherFactory(config)
+	s, err := server.New(config)
 	require.NoError(t, err)
-	return factory
+	return s
 }
 
-func selecting(labelSelector, fieldSelector string) TweakListOptionsFunc {
+func selecting(labelSelector, fieldSelector string) server.Tweak {
 	return func(opts *metav1.ListOptions) {
 		opts.LabelSelector, opts.FieldSelector, opts.Limit = labelSelector, fieldSelector, 7
 	}
 }
 
-// alsoLabelled adds to what others ask for.
-func alsoLabelled(label string) TweakListOptionsFunc {
+// alsoLabelled adds to the label selector of other tweaks.
+func alsoLabelled(label string) server.Tweak {
 	return func(opts *metav1.ListOptions) {
 		opts.LabelSelector = strings.TrimPrefix(opts.LabelSelector+","+label, ",")
 	}
 }
 
-// plainListerWatcher is a ListerWatcher of a user's.
-type plainListerWatcher struct{ cache.ListerWatcher }
-
-func TestCheckpointSourceOfAListerWatcher(t *testing.T) {
-	inCluster(t, nil, func(t *testing.T, server *informertest.Server, uid string) {
-		factory := factoryFor(t, server.Config())
-		plain := plainListerWatcher{factory.ForResource("", podsResource)}
+func TestIdentifyNamesServerResourceSelectorsAndCluster(t *testing.T) {
+	inCluster(t, nil, func(t *testing.T, api *informertest.Server, uid string) {
+		s := serverAt(t, api.Config())
 		const url = "http://localhost"
 		for name, test := range map[string]struct {
-			lw   cache.ListerWatcher
-			want checkpoint.Source
+			resource *server.Resource
+			want     checkpoint.Source
 		}{
 			"all pods": {
-				factory.ForResource("", podsResource),
+				s.Resource("", podsResource),
 				checkpoint.Source{Server: url, Resource: "v1/pods", Cluster: uid},
 			},
 			"deployments of a namespace": {
-				factory.ForResource("a", deploymentsResource),
+				s.Resource("a", deploymentsResource).Tweaked(nil),
 				checkpoint.Source{Server: url, Resource: "apps/v1/deployments", Namespace: "a", Cluster: uid},
 			},
 			"with selectors": {
-				factory.ForResourceWithOptions("", podsResource, selecting("b=2,a=1", "spec.nodeName=n,metadata.name=m")),
+				s.Resource("", podsResource).Tweaked(selecting("b=2,a=1", "spec.nodeName=n,metadata.name=m")),
 				checkpoint.Source{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b=2", FieldSelector: "metadata.name=m,spec.nodeName=n", Cluster: uid},
 			},
 			"with selectors in another order": {
-				factory.ForResourceWithOptions("", podsResource, selecting("a=1,b=2", "metadata.name=m,spec.nodeName=n")),
+				s.Resource("", podsResource).Tweaked(selecting("a=1,b=2", "metadata.name=m,spec.nodeName=n")),
 				checkpoint.Source{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b=2", FieldSelector: "metadata.name=m,spec.nodeName=n", Cluster: uid},
 			},
 			"with a selector that is none": {
-				factory.ForResourceWithOptions("", podsResource, selecting("((", "((")),
+				s.Resource("", podsResource).Tweaked(selecting("((", "((")),
 				checkpoint.Source{Server: url, Resource: "v1/pods", LabelSelector: "((", FieldSelector: "((", Cluster: uid},
 			},
-			"filtered": {
-				NewFilteredListerWatcher(factory.ForResourceWithOptions("a", podsResource, alsoLabelled("b")), selecting("a=1", "")),
+			"tweaked twice": {
+				s.Resource("a", podsResource).Tweaked(alsoLabelled("b")).Tweaked(selecting("a=1", "")),
 				checkpoint.Source{Server: url, Resource: "v1/pods", Namespace: "a", LabelSelector: "a=1,b", Cluster: uid},
 			},
-			"a user's": {plain, checkpoint.Source{}},
-			"a user's, filtered twice": {
-				NewFilteredListerWatcher(NewFilteredListerWatcher(plain, alsoLabelled("b")), selecting("a=1", "x=1")),
-				checkpoint.Source{LabelSelector: "a=1,b", FieldSelector: "x=1"},
-			},
-			"the factory's, filtered as a user's is": {
-				filtered{factory.ForResourceWithOptions("", podsResource, alsoLabelled("b")).(cache.ListerWatcherWithContext), selecting("a=1", "")},
-				checkpoint.Source{Server: url, Resource: "v1/pods", LabelSelector: "a=1,b", Cluster: uid},
-			},
 		} {
-			server.ResetRequests()
-			got, err := sourceOf(t.Context(), test.lw)
+			api.ResetRequests()
+			got, err := test.resource.Identify(t.Context())
 			require.NoError(t, err, name)
 			require.Equal(t, test.want, got, name)
 			require.Equal(t, got, checkpoint.SourceFrom(got.Metadata()), name)
-			require.LessOrEqual(t, len(server.Requests()), 1, name)
+			require.LessOrEqual(t, len(api.Requests()), 1, name)
 		}
 	})
 }
 
-// What is of no matter to a client is not in the URL of its server, above all no
-// password.
-func TestCheckpointSourceServer(t *testing.T) {
+func TestSelectionOfAFilteredListerWatcher(t *testing.T) {
+	user := &cache.ListWatch{}
+	require.Equal(t, checkpoint.Source{}, server.Filter(user, nil).Selection())
+	twice := server.Filter(server.Filter(user, alsoLabelled("b")), selecting("a=1", "x=1"))
+	require.Equal(t, checkpoint.Source{LabelSelector: "a=1,b", FieldSelector: "x=1"}, twice.Selection())
+}
+
+// The URL of the server has no more than a client needs, above all no password.
+func TestIdentifyLeavesOutCredentialsAndQuery(t *testing.T) {
 	prefix := func(next http.Handler) http.Handler {
 		mux := http.NewServeMux()
 		mux.Handle("/clusters/a/", http.StripPrefix("/clusters/a", next))
 		mux.Handle("/", next)
 		return mux
 	}
-	inCluster(t, prefix, func(t *testing.T, server *informertest.Server, uid string) {
+	inCluster(t, prefix, func(t *testing.T, api *informertest.Server, uid string) {
 		for host, want := range map[string]string{
 			"http://localhost":                  "http://localhost",
 			"http://localhost/":                 "http://localhost",
@@ -134,9 +128,9 @@ func TestCheckpointSourceServer(t *testing.T) {
 			"http://localhost/clusters/a":       "http://localhost/clusters/a",
 			"http://localhost/clusters/a/?x=1#": "http://localhost/clusters/a",
 		} {
-			config := server.Config()
+			config := api.Config()
 			config.Host = host
-			got, err := sourceOf(t.Context(), factoryFor(t, config).ForResource("", podsResource))
+			got, err := serverAt(t, config).Resource("", podsResource).Identify(t.Context())
 			require.NoError(t, err, host)
 			require.Equal(t, want, got.Server, host)
 			require.Equal(t, uid, got.Cluster, host)
@@ -144,7 +138,7 @@ func TestCheckpointSourceServer(t *testing.T) {
 	})
 }
 
-func TestCheckpointSourceWithoutACluster(t *testing.T) {
+func TestIdentifyWithoutACluster(t *testing.T) {
 	status := func(code int) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) {
 			w.Header().Set("Retry-After", "1")
@@ -194,9 +188,9 @@ func TestCheckpointSourceWithoutACluster(t *testing.T) {
 					asked.Add(1)
 					test.answer(w)
 				})
-			}, func(t *testing.T, server *informertest.Server, _ string) {
+			}, func(t *testing.T, api *informertest.Server, _ string) {
 				began := time.Now()
-				got, err := sourceOf(t.Context(), factoryFor(t, server.Config()).ForResource("a", podsResource))
+				got, err := serverAt(t, api.Config()).Resource("a", podsResource).Identify(t.Context())
 				require.Zero(t, time.Since(began), "who asks waits, not this")
 				require.EqualValues(t, 1, asked.Load())
 				if test.again {
@@ -210,22 +204,22 @@ func TestCheckpointSourceWithoutACluster(t *testing.T) {
 	}
 }
 
-// A delay that the server has asked for reaches who will ask again.
-func TestCheckpointSourceKeepsRetryAfter(t *testing.T) {
+// A delay that the server has asked for reaches the caller, who asks again.
+func TestIdentifyKeepsRetryAfter(t *testing.T) {
 	inCluster(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "17")
 			http.Error(w, "busy", http.StatusTooManyRequests)
 		})
-	}, func(t *testing.T, server *informertest.Server, _ string) {
-		_, err := sourceOf(t.Context(), factoryFor(t, server.Config()).ForResource("", podsResource))
+	}, func(t *testing.T, api *informertest.Server, _ string) {
+		_, err := serverAt(t, api.Config()).Resource("", podsResource).Identify(t.Context())
 		seconds, ok := apierrors.SuggestsClientDelay(err)
 		require.True(t, ok, err)
 		require.Equal(t, 17, seconds)
 	})
 }
 
-func TestCheckpointSourceOfASilentServer(t *testing.T) {
+func TestIdentifyEndsAtASilentServer(t *testing.T) {
 	for name, begin := range map[string]func(http.ResponseWriter){
 		"at once": func(http.ResponseWriter) {},
 		"amid its answer": func(w http.ResponseWriter) {
@@ -239,17 +233,17 @@ func TestCheckpointSourceOfASilentServer(t *testing.T) {
 					begin(w)
 					<-r.Context().Done()
 				})
-			}, func(t *testing.T, server *informertest.Server, _ string) {
-				lw := factoryFor(t, server.Config()).ForResource("", podsResource)
+			}, func(t *testing.T, api *informertest.Server, _ string) {
+				resource := serverAt(t, api.Config()).Resource("", podsResource)
 				began := time.Now()
-				_, err := sourceOf(t.Context(), lw)
+				_, err := resource.Identify(t.Context())
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.Equal(t, 10*time.Second, time.Since(began))
 
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
 				began = time.Now()
-				_, err = sourceOf(ctx, lw)
+				_, err = resource.Identify(ctx)
 				require.ErrorIs(t, err, context.Canceled)
 				require.Equal(t, time.Second, time.Since(began))
 			})
@@ -257,25 +251,25 @@ func TestCheckpointSourceOfASilentServer(t *testing.T) {
 	}
 }
 
-func TestCheckpointSourceOfAServerThatIsGone(t *testing.T) {
+func TestIdentifyFailsWithoutAServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
-	_, err := sourceOf(t.Context(), factoryFor(t, &rest.Config{Host: server.URL}).ForResource("", podsResource))
+	_, err := serverAt(t, &rest.Config{Host: server.URL}).Resource("", podsResource).Identify(t.Context())
 	require.ErrorContains(t, err, "UID of the namespace kube-system of "+server.URL)
 }
 
 // No more than the metadata is asked for, in JSON, whatever the client asks for.
-func TestCheckpointSourceRequest(t *testing.T) {
+func TestIdentifyAsksForMetadataInJSON(t *testing.T) {
 	var accept, path string
 	inCluster(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			accept, path = r.Header.Get("Accept"), r.URL.String()
 			next.ServeHTTP(w, r)
 		})
-	}, func(t *testing.T, server *informertest.Server, uid string) {
-		config := server.Config()
+	}, func(t *testing.T, api *informertest.Server, uid string) {
+		config := api.Config()
 		config.ContentType = "application/vnd.kubernetes.protobuf"
-		got, err := sourceOf(t.Context(), factoryFor(t, config).ForResource("", podsResource))
+		got, err := serverAt(t, config).Resource("", podsResource).Identify(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, uid, got.Cluster)
 		require.Equal(t, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json", accept)

@@ -1,4 +1,4 @@
-package informer
+package server
 
 import (
 	"net/http"
@@ -9,8 +9,8 @@ import (
 )
 
 // firstConnection lets one request of a client connect before the others. The informers of a
-// server start together: each would open a connection, and close it when it turns out that
-// they can share one, as they can with HTTP/2.
+// server start together. Without it, each would open a connection, and with HTTP/2 all but one
+// would be closed again, because the informers can share it.
 type firstConnection struct {
 	begun atomic.Bool
 	made  <-chan struct{}
@@ -18,7 +18,7 @@ type firstConnection struct {
 	over func()
 }
 
-// firstConnectionMost is how long others wait for it: they may have more luck.
+// firstConnectionMost is how long others wait for it. Then they try themselves.
 const firstConnectionMost = time.Second
 
 func newFirstConnection() *firstConnection {

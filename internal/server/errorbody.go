@@ -1,0 +1,38 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"time"
+)
+
+// maxErrorBody is how much is read of an answer that is an error, decompressed.
+const maxErrorBody = 64 << 10
+
+// ErrorBodyPatience is how long it may take in all to read an answer that is an error. It is
+// shorter than the patience of an Inquiry, so that a stalled refusal still counts as a refusal
+// there.
+const ErrorBodyPatience = 5 * time.Second
+
+func isError(response *http.Response) bool {
+	return response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices
+}
+
+// readErrorBody replaces the body of an answer that is an error with what can be read of
+// it in time. The status code says most of what a caller needs, so a body that is cut, or
+// breaks, is no failure.
+func readErrorBody(response *http.Response) {
+	body, closed := response.Body, make(chan struct{})
+	late := time.AfterFunc(ErrorBodyPatience, func() {
+		defer close(closed)
+		body.Close()
+	})
+	text, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
+	if late.Stop() {
+		body.Close()
+	} else {
+		<-closed
+	}
+	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+}

@@ -1,0 +1,41 @@
+package server
+
+import (
+	"context"
+	"io"
+)
+
+// Request says how a list or a watch is read, beside its options.
+type Request struct {
+	// Accept has the content types that the caller can read.
+	Accept string
+	// MayWiden allows the answer to come through a wide window: see connections.
+	MayWiden bool
+	// Sent is called when the server is asked, and Answered when it has answered, or the
+	// connection has failed. Between the two, the caller waits for the server. Before, it may
+	// wait for its rate limiter, and after, for as long as the server has asked it to.
+	Sent, Answered func()
+}
+
+// Body is the answer to a Request, while it arrives. It is to be closed.
+type Body struct {
+	io.ReadCloser
+	ContentType string
+	// Wide tells that the answer comes through a wide window: the connection may hold much of
+	// it while it is not read.
+	Wide bool
+}
+
+// exchange is a request that is made with withExchange, and the head of its answer. The body of
+// a rest.Request.Stream comes without its head.
+type exchange struct {
+	Request
+	contentType string
+	wide        bool
+}
+
+type exchangeKey struct{}
+
+func withExchange(ctx context.Context, e *exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, e)
+}

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/ptr"
+
+	"github.com/rvinformer/informer/internal/redact"
+)
+
+// MinWatchTimeout is the least time that a watch of a Resource lasts. A Resource is meant for
+// many resources of many servers, where the 5 minutes of client-go cost much.
+const MinWatchTimeout = 15 * time.Minute
+
+// Resource lists and watches one resource of a server, and asks the server about itself.
+type Resource struct {
+	server *Server
+	// limiter is nil if the configuration has none.
+	limiter   flowcontrol.RateLimiter
+	namespace string
+	resource  schema.GroupVersionResource
+	tweaks    tweaks
+	// retries is how often Open makes a request again if the server says when.
+	retries int
+}
+
+var _ cache.ListerWatcherWithContext = &Resource{}
+
+// Tweaked returns a copy with another tweak, which sees the options before the others do. It
+// shares the rate limiter.
+func (r *Resource) Tweaked(tweak Tweak) *Resource {
+	copied := *r
+	copied.tweaks = r.tweaks.with(tweak)
+	return &copied
+}
+
+// Retrying returns a copy whose Open makes a request again, as often as that, if the server
+// says when. Without it, callers do so at their own pace.
+func (r *Resource) Retrying(times int) *Resource {
+	copied := *r
+	copied.retries = times
+	return &copied
+}
+
+// Turns is equal for the resources of one server, so that lists can take turns server by server.
+func (r *Resource) Turns() any {
+	if r.server.config.Dial != nil { // a name may mean another server to others
+		return r.server
+	}
+	return r.server.config.Host
+}
+
+// AsksProtobuf reports whether the client's configuration asks for protobuf.
+func (r *Resource) AsksProtobuf() bool { return r.server.asksProtobuf }
+
+// WatchListFailure returns why a watch-list of the resource did not work lately, or nil.
+func (r *Resource) WatchListFailure() error { return r.server.watchLists.failure(r.resource) }
+
+// WatchListFailed notes that a watch-list did not work.
+func (r *Resource) WatchListFailed(why error) { r.server.watchLists.note(r.resource, why) }
+
+// Open asks for a list or, if opts say so, for a watch, and lends the body of the answer. If the
+// server answers with an error, that is an apierrors.APIStatus.
+func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Request) (*Body, error) {
+	if complaints := content.IsPathSegmentName(r.namespace); len(complaints) > 0 {
+		return nil, fmt.Errorf("namespace %q of a list of %v: %s", r.namespace, r.resource.GroupResource(), strings.Join(complaints, ", "))
+	}
+	opts = r.tweaks.apply(opts)
+	params, err := queryparams.Convert(&opts)
+	if err != nil {
+		return nil, fmt.Errorf("options of a list of %v: %w", r.resource.GroupResource(), err)
+	}
+	request := r.get().AbsPath(r.path()...).SetHeader("Accept", how.Accept).MaxRetries(r.retries)
+	if r.server.config.DisableCompression {
+		// client-go's transport for plain HTTP asks for gzip all the same.
+		request.SetHeader("Accept-Encoding", "identity")
+	}
+	for name, values := range params {
+		for _, value := range values {
+			request.Param(name, value)
+		}
+	}
+	e := &exchange{Request: how}
+	body, err := request.Stream(withExchange(ctx, e))
+	if err != nil {
+		return nil, err
+	}
+	return &Body{ReadCloser: body, ContentType: e.contentType, Wide: e.wide}, nil
+}
+
+// get begins a request.
+func (r *Resource) get() *rest.Request {
+	return r.server.client.Get().Throttle(r.limiter)
+}
+
+// path has the segments of the resource's URL, as a dynamic client has them.
+func (r *Resource) path() (segments []string) {
+	if r.resource.Group == "" {
+		segments = append(segments, "api")
+	} else {
+		segments = append(segments, "apis", r.resource.Group)
+	}
+	segments = append(segments, r.resource.Version)
+	if r.namespace != "" {
+		segments = append(segments, "namespaces", r.namespace)
+	}
+	return append(segments, r.resource.Resource)
+}
+
+// List implements cache.ListerWatcher.
+func (r *Resource) List(opts metav1.ListOptions) (runtime.Object, error) {
+	return r.ListWithContext(context.Background(), opts)
+}
+
+// Watch implements cache.ListerWatcher.
+func (r *Resource) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+	return r.WatchWithContext(context.Background(), opts)
+}
+
+// ListWithContext returns a list of unstructured objects.
+func (r *Resource) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	// The client reads the body at once, whatever becomes of the list.
+	e := &exchange{Request: Request{MayWiden: true, Sent: func() {}, Answered: func() {}}}
+	list, err := r.dynamic().List(withExchange(ctx, e), r.tweaks.apply(opts))
+	if err != nil {
+		return nil, redact.Error(err) // not a typed nil
+	}
+	return list, nil
+}
+
+// WatchWithContext opens a watch of unstructured objects. It lasts at least MinWatchTimeout.
+func (r *Resource) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	if asked := time.Duration(ptr.Deref(opts.TimeoutSeconds, 0)) * time.Second; asked < MinWatchTimeout {
+		opts.TimeoutSeconds = ptr.To(int64((MinWatchTimeout + rand.N(MinWatchTimeout)) / time.Second))
+	}
+	opened, err := r.dynamic().Watch(ctx, r.tweaks.apply(opts))
+	return opened, redact.Error(err)
+}
+
+func (r *Resource) dynamic() dynamic.ResourceInterface {
+	return dynamic.New(r.server.decodingClient(r.limiter)).Resource(r.resource).Namespace(r.namespace)
+}

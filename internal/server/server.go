@@ -1,0 +1,100 @@
+// Package server is one API server and how it is asked. A Server has the connections and the
+// client, and remembers what the server refuses. A Resource is one resource of it in one
+// namespace, with selectors. A Resource lends the body of a list or a watch to a reader that
+// takes objects off the wire, decodes lists and watches for other readers, and tells which
+// cluster the server is of.
+//
+// The root package makes a Server for each DynamicListerWatcherFactory.
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Server is one API server, as one configuration reaches it. It is safe for concurrent use.
+type Server struct {
+	config     *rest.Config
+	httpClient *http.Client
+	// client is for what is read off the wire. Its requests are given a rate limiter.
+	client       rest.Interface
+	asksProtobuf bool
+	watchLists   *watchListMemory
+}
+
+// New returns the server of config, which is copied. The error says what is wrong with config.
+func New(config *rest.Config) (*Server, error) {
+	if config == nil {
+		return nil, errors.New("the rest.Config is nil")
+	}
+	asked := config.ContentType + "," + config.AcceptContentTypes
+	config = dynamic.ConfigFor(config) // a copy
+	httpClient, err := clientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := restClient(config, httpClient, statusCodecs())
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		config:       config,
+		httpClient:   httpClient,
+		client:       client,
+		asksProtobuf: strings.Contains(asked, runtime.ContentTypeProtobuf),
+		watchLists:   newWatchListMemory(),
+	}, nil
+}
+
+// Resource returns a resource in a namespace, or in all of them if namespace is empty. It has a
+// rate limiter of its own, unless the configuration brings one.
+func (s *Server) Resource(namespace string, gvr schema.GroupVersionResource) *Resource {
+	limiter := s.decodingClient(nil).GetRateLimiter() // as client-go makes them
+	return &Resource{server: s, limiter: limiter, namespace: namespace, resource: gvr}
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (s *Server) CloseIdleConnections() { s.httpClient.CloseIdleConnections() }
+
+// decodingClient is a client for callers that want lists and watches decoded. Limiter is its
+// rate limiter, nil for the one that config asks for.
+func (s *Server) decodingClient(limiter flowcontrol.RateLimiter) rest.Interface {
+	config := s.config
+	if limiter != nil {
+		config = rest.CopyConfig(config)
+		config.RateLimiter = limiter
+	}
+	client, err := restClient(config, s.httpClient, config.NegotiatedSerializer)
+	if err != nil { // not possible: New has made one from them
+		panic(fmt.Sprintf("client for decoded lists and watches: %v", err))
+	}
+	return client
+}
+
+// restClient is a client whose answers, where they are decoded, codecs decode.
+func restClient(config *rest.Config, httpClient *http.Client, codecs runtime.NegotiatedSerializer) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &schema.GroupVersion{} // required, and not used
+	config.APIPath = "/"                         // each request has its own
+	config.NegotiatedSerializer = codecs
+	return rest.RESTClientForConfigAndClient(config, httpClient)
+}
+
+// statusCodecs decode what a server says instead of a list or a watch: a Status,
+// in the content type that was asked for.
+var statusCodecs = sync.OnceValue(func() runtime.NegotiatedSerializer {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	return serializer.NewCodecFactory(scheme).WithoutConversion()
+})

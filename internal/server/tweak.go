@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+)
+
+// Tweak changes the options of a list or a watch before they are sent.
+type Tweak func(*metav1.ListOptions)
+
+// tweaks are applied one after the other.
+type tweaks []Tweak
+
+// with returns a copy with another tweak, which is applied first. It may be nil.
+func (t tweaks) with(first Tweak) tweaks {
+	if first == nil {
+		return t
+	}
+	return append(tweaks{first}, t...)
+}
+
+// apply returns opts as the tweaks have changed them, but for Limit and Continue, because pages
+// belong to the reader.
+func (t tweaks) apply(opts metav1.ListOptions) metav1.ListOptions {
+	limit, token := opts.Limit, opts.Continue
+	for _, tweak := range t {
+		tweak(&opts)
+	}
+	opts.Limit, opts.Continue = limit, token
+	return opts
+}
+
+// Filtered is a ListerWatcher of the user's, with tweaks.
+type Filtered struct {
+	lw     cache.ListerWatcherWithContext
+	tweaks tweaks
+}
+
+var _ cache.ListerWatcherWithContext = Filtered{}
+
+// Filter returns lw with a tweak, which may be nil.
+func Filter(lw cache.ListerWatcher, tweak Tweak) Filtered {
+	if f, ok := lw.(Filtered); ok {
+		return Filtered{f.lw, f.tweaks.with(tweak)}
+	}
+	return Filtered{cache.ToListerWatcherWithContext(lw), tweaks{}.with(tweak)}
+}
+
+// Selection returns the selectors of a list. The rest of the source is not known.
+func (f Filtered) Selection() checkpoint.Source {
+	return selection(f.tweaks.apply(metav1.ListOptions{}))
+}
+
+// List implements cache.ListerWatcher.
+func (f Filtered) List(opts metav1.ListOptions) (runtime.Object, error) {
+	return f.ListWithContext(context.Background(), opts)
+}
+
+// Watch implements cache.ListerWatcher.
+func (f Filtered) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+	return f.WatchWithContext(context.Background(), opts)
+}
+
+// ListWithContext implements cache.ListerWithContext.
+func (f Filtered) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+	return f.lw.ListWithContext(ctx, f.tweaks.apply(opts))
+}
+
+// WatchWithContext implements cache.WatcherWithContext.
+func (f Filtered) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+	return f.lw.WatchWithContext(ctx, f.tweaks.apply(opts))
+}
