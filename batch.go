@@ -129,7 +129,7 @@ func (d batchDelivery) tell(ctx context.Context, batch batch) error {
 		}
 	}()
 	fail := func(err error) { d.report(batch.sent, err) }
-	err := guard(ctx, fail, func() error { return d.handler.OnBatch(ctx, batch.events) })
+	err := report.Guard(ctx, fail, func() error { return d.handler.OnBatch(ctx, batch.events) })
 	taken = err == nil
 	return err
 }
@@ -209,7 +209,7 @@ func (d batchDelivery) failed(ctx context.Context, queue *deltaqueue.Queue, sent
 		entries[i] = a.entry
 	}
 	attempts := entries[0].Attempts // all have failed together
-	panicked := isPanic(err)
+	panicked := report.IsPanic(err)
 	last := panicked && len(entries) == 1 && entries[0].Panics >= mostRetries
 	if last {
 		err = passedOver(err)

@@ -231,7 +231,7 @@ func (c *queueController) popAll(ctx context.Context) {
 // call processes one pop.
 func (c *queueController) call(ctx context.Context, obj interface{}, isInInitialList bool) error {
 	fail := func(err error) { c.reflector.failHandling(&report.ProcessError{Key: popKey(obj), Err: err}) }
-	err := guard(ctx, fail, func() error { return c.config.Process(obj, isInInitialList) })
+	err := report.Guard(ctx, fail, func() error { return c.config.Process(obj, isInInitialList) })
 	if err != nil {
 		fail(err)
 		return err

@@ -2,10 +2,7 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/deltaqueue"
@@ -88,7 +85,7 @@ func (d keyDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entri
 	if len(deltas) > 0 {
 		d.announce(ctx, queue, entries)
 	}
-	err := guard(ctx, fail, func() error { return d.process(e, deltas) })
+	err := report.Guard(ctx, fail, func() error { return d.process(e, deltas) })
 	if err != nil {
 		d.failed(queue, e, err, fail)
 		return
@@ -119,23 +116,6 @@ func (d keyDelivery) failed(queue *deltaqueue.Queue, e *deltaqueue.Entry, err er
 	default:
 		queue.Retry(e, backoff.RetryDelay(e.Attempts))
 	}
-}
-
-// guard calls f. A panic is a *PanicError where utilruntime lets the process survive
-// it; where it does not, fail is called with it before the process ends.
-func guard(ctx context.Context, fail func(error), f func() error) (err error) {
-	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
-		err = &report.PanicError{Value: value}
-		if utilruntime.ReallyCrash {
-			fail(err)
-		}
-	})
-	return f()
-}
-
-func isPanic(err error) bool {
-	var panicked *report.PanicError
-	return errors.As(err, &panicked)
 }
 
 // passedOver is the last failure of what is not tried again.

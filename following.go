@@ -247,7 +247,7 @@ func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 	f.events++
 	if c.unreadable != nil {
 		f.lose(c.unreadable)
-		f.skip(itemError(c.it, c.unreadable))
+		f.skip(c.it.Unreadable(c.unreadable))
 		return listwatch.Outcome{}, nil
 	}
 	if c.event == watch.Bookmark {

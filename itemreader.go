@@ -44,7 +44,7 @@ func (r itemReader) Page(ctx context.Context, opts metav1.ListOptions, each func
 	handed := &lentItem{}
 	p, err := r.streamPage(ctx, opts, func(it object.Item, unreadable error) error {
 		if unreadable != nil {
-			return itemError(it, unreadable)
+			return it.Unreadable(unreadable)
 		}
 		handed.it = it
 		return each(handed)
@@ -59,19 +59,7 @@ func (l *lentItem) Key() string             { return l.it.Key }
 func (l *lentItem) UID() types.UID          { return l.it.Version.UID }
 func (l *lentItem) ResourceVersion() string { return l.it.Version.ResourceVersion }
 
-// Decode decodes from memory of the pool: a decoder keeps none of it.
-func (l *lentItem) Decode() (runtime.Object, error) {
-	raw, err := l.it.Copy(&object.Shared)
-	if err != nil {
-		return nil, itemError(l.it, err)
-	}
-	defer object.Shared.Put(raw)
-	obj, err := l.it.Lent.Form.Decode(raw)
-	if err != nil {
-		return nil, itemError(l.it, err)
-	}
-	return obj, nil
-}
+func (l *lentItem) Decode() (runtime.Object, error) { return l.it.Decode() }
 
 func (r itemReader) Watch(ctx context.Context, opts metav1.ListOptions) (items.Watch, error) {
 	asked := time.Duration(ptr.Deref(opts.TimeoutSeconds, 0)) * time.Second
@@ -101,7 +89,7 @@ func (w *itemWatch) Next(ctx context.Context) (watch.Event, error) {
 	w.events++
 	switch {
 	case w.told.unreadable != nil:
-		return watch.Event{}, itemError(w.told.it, w.told.unreadable)
+		return watch.Event{}, w.told.it.Unreadable(w.told.unreadable)
 	case w.told.event == watch.Bookmark:
 		w.feed.expect(w.bookmarkPatience())
 		return w.bookmark()

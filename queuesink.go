@@ -91,14 +91,14 @@ func (s queueSink) put(ctx context.Context, event watch.EventType, it object.Ite
 func (i *intake) fill(d *deltaqueue.Delta, it object.Item) error {
 	if err := checkLengths(it.Key, it.Version); err != nil {
 		d.Key, d.Version = it.Identity()
-		return itemError(object.Item{Place: it.Place}, err)
+		return object.Item{Place: it.Place}.Unreadable(err)
 	}
 	read := interface{}(it.Object)
 	if it.Lent != nil {
 		raw, err := it.Copy(i.pool)
 		if err != nil {
 			d.Key, d.Version = it.Identity()
-			return itemError(it, err)
+			return it.Unreadable(err)
 		}
 		d.Key, d.Version, d.Object, d.Bytes = raw.Key(), raw.Version(), raw, raw.Size()
 		if i.extra == nil && it.Lent.Form.Decodes() {
@@ -108,7 +108,7 @@ func (i *intake) fill(d *deltaqueue.Delta, it object.Item) error {
 	}
 	obj, err := i.refine(read)
 	if err != nil {
-		return itemError(it, err)
+		return it.Unreadable(err)
 	}
 	d.Object = obj
 	if raw, ok := i.form.Raw(obj); ok {

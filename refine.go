@@ -68,10 +68,10 @@ func (f *flow) refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 		if raw, ok := d.Object.(*object.Raw); ok {
 			obj, err := f.intake.refine(raw)
 			if err != nil && d.Type != cache.Deleted {
-				return deltas, itemError(object.Item{Key: d.Key, Place: raw.Place()}, err)
+				return deltas, object.Item{Key: d.Key, Place: raw.Place()}.Unreadable(err)
 			}
 			if err != nil { // a deletion counts, whatever becomes of its object
-				f.reflector.skip(itemError(object.Item{Key: d.Key, Place: raw.Place()}, err))
+				f.reflector.skip(object.Item{Key: d.Key, Place: raw.Place()}.Unreadable(err))
 				obj = nil
 			}
 			d.Object = obj

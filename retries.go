@@ -158,7 +158,7 @@ type retriedSink struct {
 }
 
 func (s retriedSink) put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
-	own, unreadable := owned(it)
+	own, unreadable := it.Owned()
 	if unreadable == nil {
 		it = own
 	} else {

@@ -262,7 +262,7 @@ func (s *session) endList() {
 // show hands an object on to the generation under way, or what is wrong with it.
 func (s *session) show(ctx context.Context, it object.Item, unreadable error) {
 	if unreadable != nil {
-		s.skip(itemError(it, unreadable))
+		s.skip(it.Unreadable(unreadable))
 		s.keep(it.Key)
 	} else if err := s.current.show(ctx, it); err != nil && s.refused(ctx, err) {
 		s.keep(it.Key)

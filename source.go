@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,23 +14,8 @@ import (
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/wire"
 )
-
-// owned returns it decoded, and with memory of its own. The error is an *ItemError.
-func owned(it object.Item) (object.Item, error) {
-	own, err := it.Owned()
-	if err != nil {
-		return own, itemError(own, err)
-	}
-	return own, nil
-}
-
-// itemError says what is wrong with an item.
-func itemError(it object.Item, err error) *report.ItemError {
-	return &report.ItemError{Index: it.Place.Index, Watch: it.Place.Watch, Key: strings.Clone(it.Key), Err: err}
-}
 
 // page is what a list request brought beside its objects.
 type page struct {

@@ -88,7 +88,7 @@ func (s storeSink) begin(ctx context.Context) (generation, error) {
 }
 
 func (s storeSink) put(_ context.Context, event watch.EventType, it object.Item) (bool, error) {
-	it, err := owned(it)
+	it, err := it.Owned()
 	if err != nil {
 		return false, err
 	}
@@ -126,7 +126,7 @@ func (s storeSink) resync(context.Context) error {
 type arriving struct{ Generation }
 
 func (g arriving) show(ctx context.Context, it object.Item) error {
-	it, err := owned(it)
+	it, err := it.Owned()
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ type gathered struct {
 }
 
 func (g *gathered) show(_ context.Context, it object.Item) error {
-	it, err := owned(it)
+	it, err := it.Owned()
 	if err != nil {
 		return err
 	}
@@ -235,7 +235,7 @@ type streamed struct {
 }
 
 func (g *streamed) show(_ context.Context, it object.Item) error {
-	it, err := owned(it)
+	it, err := it.Owned()
 	if err != nil {
 		return err
 	}

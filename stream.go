@@ -53,7 +53,7 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	// is in use. This one will wait for hours.
 	var opening sync.WaitGroup
 	opening.Go(func() {
-		err = guard(b.ctx, s.fail, func() (err error) {
+		err = report.Guard(b.ctx, s.fail, func() (err error) {
 			body, err = s.resource.Open(b.ctx, opts, how)
 			return err
 		})

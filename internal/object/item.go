@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // Place is where an object was read: its index in its page or its watch.
@@ -44,16 +45,39 @@ func (it Item) Identity() (key string, version keytable.Version) {
 // Copy returns the lent object with memory of its own, or of the pool, and without the fields that are pruned.
 func (it Item) Copy(pool *Pool) (*Raw, error) { return it.Lent.copy(it, pool) }
 
-// Owned returns the item decoded, and with memory of its own. With an error it has the key all the same.
+// Unreadable returns an error that says what is wrong with the item.
+func (it Item) Unreadable(err error) *report.ItemError {
+	return &report.ItemError{Index: it.Place.Index, Watch: it.Place.Watch, Key: strings.Clone(it.Key), Err: err}
+}
+
+// Owned returns the item decoded, and with memory of its own. The error is a *report.ItemError; the item has its key
+// all the same.
 func (it Item) Owned() (Item, error) {
 	if it.Lent == nil {
 		return it, nil
 	}
 	raw, err := it.Copy(nil)
 	if err != nil {
-		return Item{Key: strings.Clone(it.Key), Place: it.Place}, err
+		return Item{Key: strings.Clone(it.Key), Place: it.Place}, it.Unreadable(err)
 	}
 	own := Item{Key: raw.key, Version: raw.version, Place: raw.place}
-	own.Object, err = it.Lent.Form.Decode(raw)
-	return own, err
+	if own.Object, err = it.Lent.Form.Decode(raw); err != nil {
+		return own, own.Unreadable(err)
+	}
+	return own, nil
+}
+
+// Decode returns a lent object decoded. It borrows memory of the pool, because a decoder keeps none of it. The error
+// is a *report.ItemError.
+func (it Item) Decode() (runtime.Object, error) {
+	raw, err := it.Copy(&Shared)
+	if err != nil {
+		return nil, it.Unreadable(err)
+	}
+	defer Shared.Put(raw)
+	obj, err := it.Lent.Form.Decode(raw)
+	if err != nil {
+		return nil, it.Unreadable(err)
+	}
+	return obj, nil
 }
