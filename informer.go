@@ -1,30 +1,49 @@
 // Package informer follows sets of Kubernetes objects in little memory.
 //
-// An ordinary informer keeps every object. A ResourceVersionInformer keeps, for
-// every object, its key and its resource version, and hands each change to a
-// handler once, as it comes off the wire: it is for programs that mirror very
-// large or very many sets into something else, a database, an index, another
-// cluster. NewInformer is an ordinary informer over the same machine.
+// An ordinary informer keeps every object. A ResourceVersionInformer keeps the key
+// and the resource version of each object, and hands each change to a handler as it
+// comes off the wire. It is for programs that mirror very large or very many sets into
+// something else: a database, an index, another cluster.
+//
+// # Which one do I want?
+//
+//   - [NewResourceVersionInformer]: a handler gets the newest state of every object,
+//     and no object is kept. Start here.
+//   - [NewSharedResourceVersionInformer]: the same for any number of handlers, which
+//     come and go, on one watch.
+//   - Package factory: the same for many resources and clusters, with informers that
+//     are shared by their users and end with the last one.
+//   - Package controller: a function is called for each object that is there or gone,
+//     again until it succeeds.
+//   - [NewInformer]: an ordinary informer. It keeps a store of the caller's, and
+//     delivers every change in order, with the old and the new object.
+//   - Package factory/typed, a module of its own: client-go's SharedInformerFactory
+//     with its listers, in less memory.
+//
+// Older code finds the names of client-go and clusterpedia here: [NewNamedController]
+// with its [Config], [Reflector] and its constructors, [ExtraStore], and the fields
+// ForcePaginatedList and StreamHandleForPaginatedList. New code does not need them.
+//
+// The page docs/which-informer.md compares the cost of each.
 //
 // # Words
 //
-// A generation is one complete pass over the server's set: all pages of one
-// list, or the initial events of one watch-list. A sweep, at the end of a complete
-// generation, deletes what the generation did not show. A delta is one observed change of one key, waiting for
-// its handler. A delta is acknowledged when the handler has returned, and only
-// then does the Storage move. Sync, as in OnSync, means that a generation showed
-// an object in the version that is stored already; synced, as in HasSynced, that
-// the first complete generation was delivered.
+// A generation is one complete pass over the server's set: all pages of one list, or the
+// initial events of one watch-list. A sweep, at the end of a complete generation, deletes
+// what the generation did not show. A delta is one observed change of one key that waits
+// for its handler. A delta is acknowledged when the handler has returned, and only then
+// does the Storage move. Sync, as in OnSync, means that a generation showed an object in
+// the version that is stored already. Synced, as in HasSynced, means that the first
+// complete generation was delivered.
 //
 // # What is promised
 //
-// Nothing that the server has is ever deleted, nothing that it lost stays. For
-// one key, calls come in order and no deletion is lost. A ResourceVersionInformer
-// merges the changes of one key that wait for its handler; NewInformer and
-// NewNamedController deliver each of them. What waits is bounded. A Run that
-// follows another, or that begins with a Storage filled from elsewhere, tells
-// only what differs. See docs/guarantees.md for each promise and the test that
-// holds it.
+// Nothing that the server has is ever deleted, nothing that it lost stays. For one key,
+// calls come in order and no deletion is lost. A ResourceVersionInformer merges the
+// changes of one key that wait for its handler; NewInformer and NewNamedController
+// deliver each of them. What waits is bounded. A Run that follows another, or that begins
+// with a Storage filled from elsewhere, delivers only what differs. The page
+// docs/guarantees.md has each promise and the tests that hold it.
 package informer
 
 import (
