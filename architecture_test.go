@@ -25,7 +25,7 @@ var layers = [][]string{
 		"internal/objectsize", "internal/prune", "internal/redact", "informertest",
 	},
 	{"internal/checkpoint", "internal/deltaqueue", "internal/wire"},
-	{"internal/object"},
+	{"internal/known", "internal/object"},
 	{"internal/server"},
 	{"."},
 	{"factory", "controller", "informertest/oracle"},

@@ -109,7 +109,7 @@ func (d batchDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, ent
 		if err := d.tell(ctx, batch); err != nil {
 			d.failed(ctx, queue, batch.sent, err)
 		} else {
-			d.reflector.handled()
+			d.reflector.report.Handled()
 			for _, a := range batch.sent {
 				d.acknowledge(queue, a)
 			}
@@ -169,7 +169,7 @@ func (d batchDelivery) batchOf(entries []*deltaqueue.Entry) batch {
 		a := acknowledgement{entry: e}
 		deltas, err := d.refined(e)
 		if err != nil {
-			d.reflector.skip(err)
+			d.reflector.report.Skip(err)
 			a.means, a.why = unreadable, err
 		}
 		var room [mostNotices]notice
@@ -232,7 +232,7 @@ func (d batchDelivery) report(sent []acknowledgement, err error) {
 	for _, a := range sent {
 		failed.Keys = append(failed.Keys, a.entry.Key)
 	}
-	d.reflector.failHandling(failed)
+	d.reflector.report.FailHandling(failed)
 }
 
 // objectsOnly is transform, and an error where that returns what is no object: an

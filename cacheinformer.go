@@ -59,7 +59,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		seed:      c.seed,
 		ordinary:  true,
 		synced:    make(chan struct{}),
-		intake:    intake{refining: refining{transform: transfor, taken: taken}, report: r.fail, stored: store.List},
+		intake:    intake{refining: refining{transform: transfor, taken: taken}, report: r.report.Fail, stored: store.List},
 	}
 	f.delivery = keyDelivery{flow: f, process: c.process, failing: passOver}
 	return flowController{f}
@@ -86,7 +86,7 @@ func (c cacheInformer) claim(informer *Reflector) (release func(), err error) {
 func (c cacheInformer) seed() {
 	for _, obj := range c.store.List() {
 		if err := c.storage.Add(obj); err != nil {
-			c.reflector.fail(fmt.Errorf("object in the store: %w", err))
+			c.reflector.report.Fail(fmt.Errorf("object in the store: %w", err))
 		}
 	}
 }

@@ -119,7 +119,7 @@ func newCheckpointer(config InformerConfig, r *Reflector, storage *ResourceVersi
 		c.manyChanges = defaultCheckpointChanges
 	}
 	c.coverage.Store(uncovered)
-	r.progress.checkpoint = nameOf(config.Checkpoint)
+	r.report.NameCheckpoint(nameOf(config.Checkpoint))
 	if store, ok := c.store.(CheckpointAppender); ok {
 		c.journal = newJournal(store, c.journalFailed)
 	}
@@ -137,7 +137,7 @@ func nameOf(store CheckpointStore) string {
 // unused notes why the checkpoint is not in use, and returns err as it is to be reported.
 func (c *checkpointer) unused(err error) error {
 	err = &report.UnusedCheckpointError{Checkpoint: nameOf(c.store), NeverSaved: isForeign(err), Err: err}
-	c.reflector.checkpointUnused(err)
+	c.reflector.report.CheckpointUnused(err)
 	return err
 }
 
@@ -150,9 +150,9 @@ func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume s
 	resume = c.open(ctx, acknowledged)
 	if c.phase == ownsStore && c.journal != nil && c.journal.full() {
 		// Before the handler is called, so that what it is told can be written down.
-		c.failure = c.saveAll(ctx, func() savePoint { return savePoint{resume, c.reflector.knownCluster()} })
+		c.failure = c.saveAll(ctx, func() savePoint { return savePoint{resume, c.reflector.cluster.UID()} })
 		if c.failure != nil && ctx.Err() == nil {
-			c.reflector.fail(c.failure)
+			c.reflector.report.Fail(c.failure)
 		}
 	}
 	return resume
@@ -168,7 +168,7 @@ func (c *checkpointer) open(ctx context.Context, acknowledged string) (resume st
 		c.phase = holdsStore
 	}
 	before := c.source
-	before.Cluster = c.reflector.knownCluster()
+	before.Cluster = c.reflector.cluster.UID()
 	if !c.identify(ctx) {
 		return ""
 	}
@@ -190,7 +190,7 @@ func (c *checkpointer) open(ctx context.Context, acknowledged string) (resume st
 	}
 	c.loaded, c.phase = true, ownsStore
 	c.refuse(err)
-	c.reflector.learnCluster(c.source.Cluster)
+	c.reflector.cluster.Learn(c.source.Cluster)
 	return resume
 }
 
@@ -225,18 +225,18 @@ func (c *checkpointer) retryUntil(ctx context.Context, do func() error, passes f
 			return context.Cause(ctx)
 		case err == nil:
 			if failed {
-				c.reflector.forget(reported)
-				c.reflector.checkpointUnused(nil)
+				c.reflector.report.Forget(reported)
+				c.reflector.report.CheckpointUnused(nil)
 			}
 			return nil
 		case !passes(err):
-			c.reflector.fail(c.unused(err))
+			c.reflector.report.Fail(c.unused(err))
 			return err
 		}
 		err, failed = c.unused(err), true
 		if now := time.Now(); !now.Before(next) {
-			c.reflector.fail(err)
-			c.reflector.enter(PhaseBackoff)
+			c.reflector.report.Fail(err)
+			c.reflector.report.Enter(PhaseBackoff)
 			reported, next = err, now.Add(waits.Step())
 		}
 		if err := backoff.Sleep(ctx, min(time.Until(next), poll)); err != nil {
@@ -260,10 +260,10 @@ func ofStore(err error) bool {
 // goOn is the resource version from which a later run of the informer can go on.
 func (c *checkpointer) goOn(before checkpoint.Source, acknowledged string) (resume string) {
 	if err := c.source.Check(before); err != nil { // there is another cluster at the same address
-		c.reflector.clusterReplaced(c.source.Cluster) // a gap
-		c.reflector.fail(err)
+		c.reflector.cluster.Replace(c.source.Cluster, &c.reflector.report.Gaps)
+		c.reflector.report.Fail(err)
 	}
-	c.reflector.learnCluster(c.source.Cluster)
+	c.reflector.cluster.Learn(c.source.Cluster)
 	return c.covered(acknowledged)
 }
 
@@ -301,8 +301,8 @@ func (c *checkpointer) identify(ctx context.Context) (known bool) {
 			c.source, c.identified, c.unanswered = source, true, err != nil
 			return true
 		}
-		c.reflector.fail(fmt.Errorf("what the checkpoint is of: %w", err))
-		c.reflector.enter(PhaseBackoff)
+		c.reflector.report.Fail(fmt.Errorf("what the checkpoint is of: %w", err))
+		c.reflector.report.Enter(PhaseBackoff)
 		if backoff.Sleep(ctx, max(waits.Step(), listwatch.RetryAfter(err))) != nil {
 			return false
 		}
@@ -328,7 +328,7 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 	}
 	metadata := state.metadata
 	if errors.Is(state.torn, ErrCheckpointDamaged) {
-		c.reflector.fail(state.torn)
+		c.reflector.report.Fail(state.torn)
 	}
 	if c.storage.Len() > 0 {
 		if err := c.accept(metadata); err != nil || !c.storage.includes(state) {
@@ -377,7 +377,7 @@ func (c *checkpointer) vouch(ctx context.Context, metadata map[string]string, ob
 // close reports what a store fails with when all was read.
 func (c *checkpointer) close(from io.Closer) {
 	if err := from.Close(); err != nil {
-		c.reflector.fail(report.OfStore("CheckpointStore.Load", "", err))
+		c.reflector.report.Fail(report.OfStore("CheckpointStore.Load", "", err))
 	}
 }
 
@@ -387,7 +387,7 @@ func (c *checkpointer) accept(metadata map[string]string) error {
 	if err := c.source.Check(source); err != nil {
 		return err
 	}
-	c.reflector.learnCluster(source.Cluster)
+	c.reflector.cluster.Learn(source.Cluster)
 	return nil
 }
 
@@ -408,7 +408,7 @@ func (c *checkpointer) loadedVersion(metadata map[string]string, gaps int64) (re
 // is found, and again when nothing waits for it any more: a generation that begins in
 // between may show it without reading it again.
 func (c *checkpointer) gaps() int64 {
-	return c.reflector.snapshot().Skipped + c.reflector.left.Load() + c.reflector.replaced.Load() + c.storage.editCount()
+	return c.reflector.report.Gaps.Count() + c.storage.editCount()
 }
 
 // covered is resourceVersion, if there is no gap up to it: if everything that it
@@ -444,12 +444,12 @@ func (c *checkpointer) run(ctx context.Context, queue *deltaqueue.Queue) {
 		err := c.save(ctx, queue, false)
 		pause := (checkpointShare - 1) * time.Since(began)
 		if err == nil {
-			c.reflector.forget(c.failure)
+			c.reflector.report.Forget(c.failure)
 			c.failure = nil
 			waits = c.retries()
 		} else if ctx.Err() == nil {
 			err = c.unused(err)
-			c.reflector.fail(err)
+			c.reflector.report.Fail(err)
 			c.failure = err
 			pause = max(pause, waits.Step())
 		}
@@ -513,10 +513,10 @@ func (c *checkpointer) end(ctx context.Context, queue *deltaqueue.Queue) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
 	defer cancel()
 	if err := c.claimEmpty(ctx); err != nil {
-		c.reflector.fail(c.unused(err))
+		c.reflector.report.Fail(c.unused(err))
 	}
 	if err := c.save(ctx, queue, true); err != nil {
-		c.reflector.fail(c.unused(err))
+		c.reflector.report.Fail(c.unused(err))
 	}
 }
 
@@ -544,7 +544,7 @@ func (c *checkpointer) release() {
 		return
 	}
 	if err := c.unlock(); err != nil {
-		c.reflector.fail(report.OfStore("CheckpointStore.Unlock", "", err))
+		c.reflector.report.Fail(report.OfStore("CheckpointStore.Unlock", "", err))
 	}
 	c.unlock = nil
 }
@@ -558,7 +558,7 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue, ended 
 	// And before the gaps are counted: a gap after it does not matter.
 	point := func() savePoint {
 		resume := safePoint(queue, queue.SafeResumePoint(), ended)
-		cluster := c.reflector.knownCluster() // read before the gaps: a new one is one
+		cluster := c.reflector.cluster.UID() // read before the gaps: a new one is one
 		return savePoint{c.covered(resume), cluster}
 	}
 	if ended && c.journal != nil {
@@ -646,12 +646,12 @@ func (c *checkpointer) takeChanges() (revert func()) {
 
 func (c *checkpointer) noteSaved(resume string) {
 	c.saved, c.savedAt = resume, time.Now()
-	c.reflector.checkpointed(c.savedAt)
+	c.reflector.report.Checkpointed(c.savedAt)
 }
 
 // journalFailed reports why the journal cannot be used, and has all saved soon.
 func (c *checkpointer) journalFailed(err error) {
-	c.reflector.fail(err)
+	c.reflector.report.Fail(err)
 	c.listed.Store(true)
 	c.unsaved.Add(1)
 	c.wake()

@@ -86,7 +86,7 @@ func (c *Config) reflector(name string, store cache.ReflectorStore) *Reflector {
 	r.StallTimeout = c.StallTimeout
 	r.Backoff = c.Backoff
 	if c.WatchErrorHandler != nil {
-		r.onError = c.WatchErrorHandler
+		r.reportTo(c.WatchErrorHandler)
 	}
 	return r
 }
@@ -172,7 +172,7 @@ func (c *queueController) Run(stopCh <-chan struct{}) {
 // processes what is left in it. It can run once: the queue stays closed.
 func (c *queueController) RunWithContext(ctx context.Context) {
 	if !c.started.CompareAndSwap(false, true) {
-		c.reflector.onError(c.reflector, fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, report.ErrAlreadyRunning))
+		c.reflector.report.Handler(fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, report.ErrAlreadyRunning))
 		return
 	}
 	into := sink(storeSink{store: c.config.Queue, streamed: c.config.StreamHandleForPaginatedList})
@@ -230,13 +230,13 @@ func (c *queueController) popAll(ctx context.Context) {
 
 // call processes one pop.
 func (c *queueController) call(ctx context.Context, obj interface{}, isInInitialList bool) error {
-	fail := func(err error) { c.reflector.failHandling(&report.ProcessError{Key: popKey(obj), Err: err}) }
+	fail := func(err error) { c.reflector.report.FailHandling(&report.ProcessError{Key: popKey(obj), Err: err}) }
 	err := report.Guard(ctx, fail, func() error { return c.config.Process(obj, isInInitialList) })
 	if err != nil {
 		fail(err)
 		return err
 	}
-	c.reflector.handled()
+	c.reflector.report.Handled()
 	return nil
 }
 

@@ -79,9 +79,9 @@ func (d keyDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entri
 	e := entries[0]
 	deltas, unreadable := d.refined(e)
 	if unreadable != nil {
-		d.reflector.skip(unreadable)
+		d.reflector.report.Skip(unreadable)
 	}
-	fail := func(err error) { d.reflector.failHandling(&report.ProcessError{Key: e.Key, Err: err}) }
+	fail := func(err error) { d.reflector.report.FailHandling(&report.ProcessError{Key: e.Key, Err: err}) }
 	if len(deltas) > 0 {
 		d.announce(ctx, queue, entries)
 	}
@@ -94,7 +94,7 @@ func (d keyDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entri
 	if len(deltas) < len(taken) {
 		d.leave(queue, e, unreadable)
 	} else {
-		d.reflector.handled()
+		d.reflector.report.Handled()
 		queue.Done(e)
 	}
 	d.takeBack(taken)

@@ -176,7 +176,7 @@ func (s *session) openChannel(ctx context.Context, opts metav1.ListOptions, pati
 		cancel()
 		return nil, errors.New("the watch is nil")
 	}
-	s.contact()
+	s.report.Contact()
 	return &channelFeed{session: s, watch: w, cancel: cancel, quiet: newSilence(patience)}, nil
 }
 
@@ -193,7 +193,7 @@ func (f *channelFeed) next(ctx context.Context, to *change) error {
 			if !ok {
 				return io.EOF
 			}
-			f.contact()
+			f.report.Contact()
 			return f.read(event, to)
 		case now := <-f.quiet.timer.C:
 			if lasted, stalled := f.quiet.over(now); stalled {
@@ -247,7 +247,7 @@ func (f *channelFeed) close() {
 				return
 			}
 		case <-late.C:
-			f.fail(fmt.Errorf("a %T did not close its channel within %v of Stop", f.watch, stopMost))
+			f.report.Fail(fmt.Errorf("a %T did not close its channel within %v of Stop", f.watch, stopMost))
 			return
 		}
 	}

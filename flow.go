@@ -93,7 +93,7 @@ type flowRun struct {
 
 // start makes what the run needs, and what runs beside the reflector.
 func (r *flowRun) start() {
-	r.reflector.runBegins()
+	r.reflector.report.BeginRun()
 	if r.seed != nil {
 		r.seed()
 	}
@@ -114,7 +114,7 @@ func (r *flowRun) start() {
 
 // follow notes that the server has accepted the version that the run goes on from.
 func (r *flowRun) follow() {
-	r.reflector.resumed(r.from.resume)
+	r.reflector.report.Resumed(r.from.resume)
 	r.queue.Follow()
 }
 
@@ -151,7 +151,7 @@ func (r *flowRun) wait() {
 func (r *flowRun) end() {
 	defer r.ended()
 	if r.queue == nil { // it did not start
-		r.reflector.enter(PhaseStopped)
+		r.reflector.report.Enter(PhaseStopped)
 		if r.checkpointer != nil {
 			r.checkpointer.release()
 		}
@@ -221,11 +221,11 @@ func (f *flow) begin(ctx context.Context) (*flowRun, error) {
 func (f *flow) refuse(err error) {
 	err = fmt.Errorf("%s: %w", f.reflector.name, err)
 	if errors.Is(err, report.ErrAlreadyRunning) {
-		f.reflector.onError(f.reflector, err)
+		f.reflector.report.Handler(err)
 		return
 	}
-	f.reflector.fail(err)
-	f.reflector.enter(PhaseStopped)
+	f.reflector.report.Fail(err)
+	f.reflector.report.Enter(PhaseStopped)
 }
 
 // newQueue makes the queue of the run, which goes on from the resource version up to
@@ -267,7 +267,7 @@ func (f *flow) ended() {
 }
 
 func (f *flow) status() Status {
-	s := f.reflector.snapshot()
+	s := statusOf(f.reflector.report.Snapshot())
 	s.Synced = cache.IsDone(f.syncedChecker())
 	s.Objects = f.storage.Len()
 	f.mu.Lock()

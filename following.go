@@ -57,7 +57,7 @@ func (s *session) newFollowing() *following {
 	if !watching {
 		return nil
 	}
-	s.enter(PhaseWatching)
+	s.report.Enter(PhaseWatching)
 	return &following{session: s, at: at}
 }
 
@@ -91,7 +91,7 @@ func (f *following) open(ctx context.Context) (over bool, err error) {
 		kind := listwatch.Classify(err)
 		if kind == listwatch.Expired && f.at.Unsure { // perhaps by another cluster
 			if _, err := f.ask(ctx); errors.Is(err, ErrClusterReplaced) {
-				f.fail(err)
+				f.report.Fail(err)
 			}
 		}
 		return f.over(listwatch.Outcome{Kind: kind, Refused: true}, err)
@@ -106,8 +106,8 @@ func (f *following) open(ctx context.Context) (over bool, err error) {
 			patience = confirmSaid
 		}
 	}
-	f.succeeded()
-	f.onError(f.Reflector, nil)
+	f.report.Succeed()
+	f.report.Handler(nil)
 
 	if f.confirmed != nil {
 		// A server that refuses the version says so at once, in an event.
@@ -187,7 +187,7 @@ func (f *following) verify(ctx context.Context) (standing, error) {
 	case a.Identity == server.Another || a.Identity == server.Doubtful || listwatch.Classify(err) == listwatch.TooLarge:
 		return hasNot, err
 	case err != nil:
-		f.fail(err)
+		f.report.Fail(err)
 		f.changes.expect(min(unprovenPatience, f.watchPatience(unprovenPatience)))
 		return unproven, nil
 	case a.HasVersion:
@@ -199,18 +199,18 @@ func (f *following) verify(ctx context.Context) (standing, error) {
 // ask asks the server which cluster it is of, and whether it has the version that the watch
 // begins from, and notes what is learnt of the cluster. That it is another one is an error.
 func (f *following) ask(ctx context.Context) (server.Answer, error) {
-	known := f.knownCluster()
+	known := f.cluster.UID()
 	a, err := f.inquire(ctx, server.Inquiry{Cluster: known, ResourceVersion: f.at.ResourceVersion, Objects: f.objects})
 	switch {
 	case known == "" || a.Cluster == known:
-		f.learnCluster(a.Cluster)
+		f.cluster.Learn(a.Cluster)
 	case a.Cluster != "":
-		f.clusterReplaced(a.Cluster)
+		f.cluster.Replace(a.Cluster, &f.report.Gaps)
 		return a, fmt.Errorf("%w: the UID of its namespace kube-system is %q, not %q", ErrClusterReplaced, a.Cluster, known)
 	}
 	if a.Identity == server.Doubtful || a.Identity == server.Another {
 		// What it is the list will show; until then, no known UID is its own.
-		f.clusterReplaced(a.Cluster)
+		f.cluster.Replace(a.Cluster, &f.report.Gaps)
 	}
 	if err != nil {
 		err = fmt.Errorf("whether the server was restored: %w", err)
@@ -247,7 +247,7 @@ func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 	f.events++
 	if c.unreadable != nil {
 		f.lose(c.unreadable)
-		f.skip(c.it.Unreadable(c.unreadable))
+		f.report.Skip(c.it.Unreadable(c.unreadable))
 		return listwatch.Outcome{}, nil
 	}
 	if c.event == watch.Bookmark {
@@ -266,7 +266,7 @@ func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 		}
 		f.refused(ctx, err)
 	case stale:
-		f.stale()
+		f.report.Stale()
 		return listwatch.Outcome{}, nil
 	}
 	f.advance(resourceVersion, c.event)
@@ -293,9 +293,9 @@ func (f *following) advance(resourceVersion string, event watch.EventType) {
 		return // out of order: what the watch told before stays told
 	}
 	f.at.ResourceVersion = resourceVersion
-	f.reached(resourceVersion)
+	f.report.Reach(resourceVersion)
 	if err := f.into.observed(resourceVersion, event == watch.Bookmark); err != nil {
-		f.fail(err)
+		f.report.Fail(err)
 	}
 }
 

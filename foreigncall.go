@@ -69,7 +69,7 @@ func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err err
 	close(left)
 	err = fmt.Errorf("%s of a %T did not return within %v of the end of its context, and is left behind: %w", c.method, c.source, stopMost, context.Cause(callCtx))
 	if ctx.Err() != nil { // the caller does not report the error of a call that was stopped
-		c.fail(err)
+		c.report.Fail(err)
 	}
 	return value, nil, err
 }
@@ -94,7 +94,7 @@ func (c foreignCall[T]) run(ctx context.Context, returned chan<- result[T], left
 func (c foreignCall[T]) drop(r result[T]) {
 	switch {
 	case r.panicked != nil:
-		c.fail(&report.PanicError{Value: r.panicked})
+		c.report.Fail(&report.PanicError{Value: r.panicked})
 	case r.err == nil:
 		c.discard(r.value)
 	}

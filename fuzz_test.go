@@ -61,7 +61,7 @@ func FuzzReflector(f *testing.F) {
 		r := NewNamedReflector("fuzz", lw, examples[kind], told, 0)
 		r.Backoff = &wait.Backoff{Duration: time.Nanosecond}
 		failed := false
-		r.onError = func(_ *Reflector, err error) {
+		r.report.Handler = func(err error) {
 			var it *ItemError
 			failed = failed || err != nil && !server.watched
 			if err != nil && !errors.As(err, &it) {

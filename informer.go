@@ -280,9 +280,9 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	r.StallTimeout = config.StallTimeout
 	r.Backoff = config.Backoff
 	r.mode, r.prune = listMode(config), paths
-	r.use(r.mode, nil)
+	r.report.UseListMode(r.mode, nil)
 	if config.ErrorHandler != nil {
-		r.onError = config.ErrorHandler
+		r.reportTo(config.ErrorHandler)
 	}
 
 	i := &resourceVersionInformer{handler: config.Handler}
@@ -299,7 +299,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		workers:       config.Workers,
 		budget:        config.Budget,
 		synced:        make(chan struct{}),
-		intake:        intake{refining: refining{prune: paths, transform: transform, taken: taken}, extra: config.ExtraStore, report: r.fail},
+		intake:        intake{refining: refining{prune: paths, transform: transform, taken: taken}, extra: config.ExtraStore, report: r.report.Fail},
 	}
 	if config.Checkpoint != nil {
 		i.checkpointer = newCheckpointer(config, r, config.Storage)

@@ -71,7 +71,7 @@ func (f *flow) refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 				return deltas, object.Item{Key: d.Key, Place: raw.Place()}.Unreadable(err)
 			}
 			if err != nil { // a deletion counts, whatever becomes of its object
-				f.reflector.skip(object.Item{Key: d.Key, Place: raw.Place()}.Unreadable(err))
+				f.reflector.report.Skip(object.Item{Key: d.Key, Place: raw.Place()}.Unreadable(err))
 				obj = nil
 			}
 			d.Object = obj
@@ -86,7 +86,7 @@ func (f *flow) refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 func (f *flow) leave(queue *deltaqueue.Queue, e *deltaqueue.Entry, why error) {
 	listed := e.Deltas[len(e.Deltas)-1].Type == cache.Replaced
 	queue.Skip(e)
-	f.reflector.left.Add(1)
+	f.reflector.report.Gaps.Add()
 	if !listed && object.IsUndecodable(why) {
 		f.reflector.missed.Store(true)
 	}

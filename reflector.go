@@ -21,9 +21,11 @@ import (
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/fanout"
+	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/prune"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
 )
 
@@ -87,7 +89,6 @@ type Reflector struct {
 	store        cache.ReflectorStore
 	expected     object.Expected
 	resyncPeriod time.Duration
-	onError      WatchErrorHandler
 	// mode overrides the list fields above, unless it is fieldsDecide.
 	mode ListMode
 	// prune are the fields to drop while reading off the wire.
@@ -103,7 +104,12 @@ type Reflector struct {
 	// cachePaged tells that the server was seen to page a list from "0".
 	cachePaged atomic.Bool
 	identity   listIdentity
-	progress
+	// missed tells that the object of an event could not be decoded since the last list
+	// began: nothing else tells of it again, if it does not change.
+	missed atomic.Bool
+	// cluster is that of the known objects.
+	cluster known.Cluster
+	report  report.Report
 }
 
 // WatchErrorHandler is told of everything that goes wrong: a list or a watch
@@ -189,7 +195,7 @@ func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, s
 	default:
 		panic(fmt.Sprintf("informer: reflector %q: a %T is not supported as Clock; use testing/synctest in tests", options.Name, options.Clock))
 	}
-	return &Reflector{
+	r := &Reflector{
 		MinWatchTimeout: options.MinWatchTimeout,
 		Backoff:         options.Backoff,
 		name:            options.Name,
@@ -199,9 +205,15 @@ func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, s
 		store:           store,
 		expected:        object.Expect(expectedType, options.TypeDescription, publicRaw),
 		resyncPeriod:    options.ResyncPeriod,
-		onError:         DefaultWatchErrorHandler,
 		mode:            fieldsDecide,
 	}
+	r.reportTo(DefaultWatchErrorHandler)
+	return r
+}
+
+// reportTo has handler called with what is reported. It is called before Run.
+func (r *Reflector) reportTo(handler WatchErrorHandler) {
+	r.report.Handler = func(err error) { handler(r, err) }
 }
 
 // logging is the logger of the reflector.
@@ -254,11 +266,11 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 		_, watched := s.state.(listwatch.Watching)
 		_, again := s.next.State.(listwatch.Start)
 		if err != nil && !watched && s.next.Again() {
-			r.failed(err)
+			r.report.NoteFailure(err)
 			return fmt.Errorf("failed to list %v: %w", r.expected, err)
 		}
 		if err != nil {
-			r.fail(err)
+			r.report.Fail(err)
 		}
 		if watched && again {
 			return nil
@@ -270,16 +282,12 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 // LastSyncResourceVersion is the newest resource version that the store was
 // told of; empty before the first complete list.
 func (r *Reflector) LastSyncResourceVersion() string {
-	r.progress.mu.Lock()
-	defer r.progress.mu.Unlock()
-	return r.lastResourceVersion
+	return r.report.LastResourceVersion()
 }
 
 // HasInitializedSynced reports whether a complete list has been stored.
 func (r *Reflector) HasInitializedSynced() bool {
-	r.progress.mu.Lock()
-	defer r.progress.mu.Unlock()
-	return r.listed
+	return r.report.Stored()
 }
 
 // origin is what a run begins from.
@@ -296,7 +304,7 @@ type origin struct {
 }
 
 func (r *Reflector) run(ctx context.Context, into sink, from *origin) {
-	defer r.enter(PhaseStopped)
+	defer r.report.Enter(PhaseStopped)
 	s := r.newSession(into)
 	defer s.close()
 	s.begin(from)
@@ -305,18 +313,6 @@ func (r *Reflector) run(ctx context.Context, into sink, from *origin) {
 			s.reportAndGoOn(ctx, err)
 		}
 	}
-}
-
-// fail notes and reports a failure.
-func (r *Reflector) fail(err error) {
-	r.failed(err)
-	r.onError(r, err)
-}
-
-// failHandling notes and reports a failure of the consumer.
-func (r *Reflector) failHandling(err error) {
-	r.handlingFailed(err)
-	r.onError(r, err)
 }
 
 func (r *Reflector) policy() listwatch.Policy {
@@ -390,10 +386,4 @@ func (r *Reflector) inquire(ctx context.Context, q server.Inquiry) (server.Answe
 // responds reports whether the server answers a list, as far as the source can tell.
 func (r *Reflector) responds(ctx context.Context) bool {
 	return r.resource != nil && r.resource.Responds(ctx)
-}
-
-// skip counts and reports an item that could not be read.
-func (r *Reflector) skip(err error) {
-	r.skipped(err)
-	r.fail(err)
 }

@@ -116,8 +116,8 @@ func (s *session) begin(from *origin) {
 		s.state = listwatch.Start{Known: from.known}
 		return
 	}
-	s.reached(from.resume)
-	s.listRead()
+	s.report.Reach(from.resume)
+	s.report.ListRead()
 	s.floor, s.confirmed = from.known, from.resumed
 	s.state = listwatch.Watching{ResourceVersion: from.resume, Unsure: true}
 }
@@ -125,7 +125,7 @@ func (s *session) begin(from *origin) {
 // reportAndGoOn reports what a step has met with, and goes on.
 func (s *session) reportAndGoOn(ctx context.Context, err error) {
 	if err != nil {
-		s.fail(err)
+		s.report.Fail(err)
 	}
 	s.goOn(ctx)
 }
@@ -141,7 +141,7 @@ func (s *session) listStep(ctx context.Context) error {
 		}
 		s.state = start
 	}
-	s.enter(PhaseListing)
+	s.report.Enter(PhaseListing)
 	outcome, err := s.list(ctx, s.state)
 	s.next = s.policy.Next(s.state, outcome)
 	if s.next.Fallback {
@@ -163,7 +163,7 @@ func (s *session) listStep(ctx context.Context) error {
 // goOn moves to what is next, after the pause before it.
 func (s *session) goOn(ctx context.Context) {
 	if wait := s.pause(); wait > 0 {
-		s.enter(PhaseBackoff)
+		s.report.Enter(PhaseBackoff)
 		_ = backoff.Sleep(ctx, wait) // who goes on sees that ctx has ended
 	}
 	s.state = s.next.State
@@ -191,7 +191,7 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 			return listwatch.Outcome{Kind: listwatch.Failed}, err
 		}
 		s.current, s.partial = g, false
-		s.generationBegins()
+		s.report.BeginGeneration()
 		s.missed.Store(false)
 	}
 	if err := s.beginList(ctx); err != nil {
@@ -262,7 +262,7 @@ func (s *session) endList() {
 // show hands an object on to the generation under way, or what is wrong with it.
 func (s *session) show(ctx context.Context, it object.Item, unreadable error) {
 	if unreadable != nil {
-		s.skip(it.Unreadable(unreadable))
+		s.report.Skip(it.Unreadable(unreadable))
 		s.keep(it.Key)
 	} else if err := s.current.show(ctx, it); err != nil && s.refused(ctx, err) {
 		s.keep(it.Key)
@@ -285,19 +285,18 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	s.forgetLent()
 	// Who waits for the end may ask for the version then.
 	before := s.LastSyncResourceVersion()
-	s.reached(resourceVersion)
-	s.listRead()
+	s.report.Reach(resourceVersion)
+	s.report.ListRead()
 	if err := current.end(ctx, resourceVersion, !s.partial); err != nil {
-		s.reached(before)
+		s.report.Reach(before)
 		return err
 	}
 	s.floor, s.slow = "", false
 	if s.shared != nil {
 		s.compareToShown(resourceVersion)
 	}
-	s.listCompleted()
-	s.generationEnds()
-	s.succeeded()
+	s.report.EndGeneration()
+	s.report.Succeed()
 	return s.into.observed(resourceVersion, false)
 }
 
@@ -332,10 +331,10 @@ func (s *session) refused(ctx context.Context, err error) (unreadable bool) {
 	case ctx.Err() != nil:
 		return false
 	case errors.As(err, &skipped):
-		s.skip(skipped)
+		s.report.Skip(skipped)
 		return true
 	default:
-		s.fail(err)
+		s.report.Fail(err)
 		return false
 	}
 }

@@ -206,7 +206,7 @@ func (s *SharedResourceVersionInformer) Run(stopCh <-chan struct{}) {
 // Run beside a running one reports ErrAlreadyRunning and returns.
 func (s *SharedResourceVersionInformer) RunWithContext(ctx context.Context) {
 	if err := s.begin(ctx); err != nil {
-		s.reflector.onError(s.reflector, fmt.Errorf("%s: %w", s.name, err))
+		s.reflector.report.Handler(fmt.Errorf("%s: %w", s.name, err))
 		return
 	}
 	<-ctx.Done()

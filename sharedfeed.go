@@ -122,7 +122,7 @@ func (f *sharedFeed) take(to *change) error {
 	if err != nil {
 		return err
 	}
-	f.contact()
+	f.report.Contact()
 	return f.read(e.Value, to)
 }
 

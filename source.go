@@ -35,7 +35,7 @@ func (s *session) listPage(ctx context.Context, opts metav1.ListOptions, each re
 	if err != nil {
 		return page{}, err
 	}
-	s.contact()
+	s.report.Contact()
 	if err := s.under.GoesOn(ctx); err != nil {
 		return page{}, err
 	}

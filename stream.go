@@ -41,7 +41,7 @@ var errRequestEnded = errors.New("a tweak or a transport ended its goroutine")
 
 // open opens a list or a watch.
 func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*stream, error) {
-	b := &stream{arrived: s.contact, list: s.under}
+	b := &stream{arrived: s.report.Contact, list: s.under}
 	b.expect(patience)
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(patience, b.giveUp)
@@ -53,7 +53,7 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 	// is in use. This one will wait for hours.
 	var opening sync.WaitGroup
 	opening.Go(func() {
-		err = report.Guard(b.ctx, s.fail, func() (err error) {
+		err = report.Guard(b.ctx, s.report.Fail, func() (err error) {
 			body, err = s.resource.Open(b.ctx, opts, how)
 			return err
 		})
@@ -63,7 +63,7 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 		b.cancel(nil)
 		return nil, redact.Error(b.reason(err))
 	}
-	s.contact()
+	s.report.Contact()
 	b.ReadCloser = body.ReadCloser
 	if body.Wide && !s.prompt {
 		b.window.open(b.drop)

@@ -32,11 +32,11 @@ func (s *session) chooseMode(state listwatch.Start) {
 	s.policy.WatchList = why == nil
 	switch {
 	case why != nil:
-		s.use(ListModePaged, why)
+		s.report.UseListMode(ListModePaged, why)
 	case s.policy.Streams(state):
-		s.use(ListModeWatchList, nil)
+		s.report.UseListMode(ListModeWatchList, nil)
 	case !state.Lists:
-		s.use(ListModePaged, nil)
+		s.report.UseListMode(ListModePaged, nil)
 	}
 }
 
@@ -49,7 +49,7 @@ func (s *session) fallBack(why error) {
 	if !apierrors.IsForbidden(why) && !apierrors.IsBadRequest(why) {
 		s.resource.WatchListFailed(why)
 	}
-	s.use(ListModePaged, why)
+	s.report.UseListMode(ListModePaged, why)
 }
 
 // errNoEndBookmark says that a watch-list does not end its initial events.
@@ -123,7 +123,7 @@ func (s *session) initialEvents(ctx context.Context, changes feed, known string)
 func (s *session) changeBetween(ctx context.Context, c change) error {
 	stale, err := s.into.put(ctx, c.event, c.it)
 	if stale {
-		s.stale()
+		s.report.Stale()
 	}
 	if err != nil && s.refused(ctx, err) {
 		s.keep(c.it.Key)

@@ -1,0 +1,17 @@
+package report
+
+import "sync/atomic"
+
+// Gaps counts what only a complete list can repair: an object that could not be read, or a server
+// that took the place of another.
+//
+// Invariant: a gap is counted before the queue can have a safe resume point that covers it. So a
+// safe resume point is whole if no gap was counted between the beginning of the list that it rests
+// on and its own reading.
+type Gaps struct{ n atomic.Int64 }
+
+// Add counts a gap.
+func (g *Gaps) Add() { g.n.Add(1) }
+
+// Count returns the number of gaps so far.
+func (g *Gaps) Count() int64 { return g.n.Load() }

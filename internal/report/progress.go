@@ -1,0 +1,232 @@
+package report
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Snapshot is the part of Status that a Progress knows.
+type Snapshot struct {
+	Phase          Phase
+	ListMode       ListMode
+	Fallback       error
+	Listed         bool
+	Skipped, Stale int64
+	LastContact    time.Time
+
+	LastError                   error
+	LastErrorTime, FailingSince time.Time
+
+	SkippedError    error
+	Checkpoint      string
+	CheckpointTime  time.Time
+	CheckpointError error
+	ResumedFrom     string
+	ResumedTime     time.Time
+}
+
+// Progress is how far an informer has come, for people. The informer decides nothing by it, except
+// by LastResourceVersion.
+type Progress struct {
+	mu sync.Mutex
+	// now is the snapshot but for the errors, which are in reading and handling.
+	now Snapshot
+	// lastResourceVersion is the newest that the store was told.
+	lastResourceVersion string
+	// stored is true once a complete list was stored.
+	stored bool
+	// handling is how the handler fails, and failing tells that it does: a handler is
+	// called too often for a lock.
+	failing  atomic.Bool
+	handling trouble
+	// reading is how everything else does.
+	reading trouble
+	// skippedBefore is the number of items that were skipped before the generation under way.
+	skippedBefore int64
+}
+
+// trouble is a row of failures, none if err is nil.
+type trouble struct {
+	err         error // the newest
+	since, last time.Time
+}
+
+func (t *trouble) add(err error) {
+	now := time.Now()
+	if t.err == nil {
+		t.since = now
+	}
+	t.err, t.last = err, now
+}
+
+// UseListMode notes how complete sets are read, and why not with a watch-list.
+func (p *Progress) UseListMode(mode ListMode, fallback error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.ListMode, p.now.Fallback = mode, fallback
+}
+
+// Enter notes what the informer does from now on.
+func (p *Progress) Enter(phase Phase) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.Phase = phase
+}
+
+// Contact notes that the server answered.
+func (p *Progress) Contact() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.LastContact = time.Now()
+}
+
+// Succeed ends a row of failures of anything but the handler.
+func (p *Progress) Succeed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reading = trouble{}
+}
+
+// NoteFailure notes a failure of anything but the handler.
+func (p *Progress) NoteFailure(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.reading.add(err)
+}
+
+// Forget forgets a failure, nil for none, if it is the newest one.
+func (p *Progress) Forget(failure error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if failure != nil && p.reading.err == failure {
+		p.reading = trouble{}
+	}
+}
+
+// Handled notes that the handler took something in.
+func (p *Progress) Handled() {
+	if p.failing.Load() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.failing.Store(false)
+		p.handling = trouble{}
+	}
+}
+
+// handlingFailed notes that the handler did not take something in.
+func (p *Progress) handlingFailed(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failing.Store(true)
+	p.handling.add(err)
+}
+
+// skipped notes that an item was skipped.
+func (p *Progress) skipped(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.Skipped++
+	p.now.SkippedError = why
+}
+
+// BeginGeneration notes that a list begins, and EndGeneration that it is complete: if no item of
+// the list was skipped, SkippedError is over.
+func (p *Progress) BeginGeneration() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.skippedBefore = p.now.Skipped
+}
+
+// EndGeneration notes that the list that began last is complete and stored.
+func (p *Progress) EndGeneration() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stored = true
+	if p.now.Skipped == p.skippedBefore {
+		p.now.SkippedError = nil
+	}
+}
+
+// BeginRun notes that a run begins, which has not resumed.
+func (p *Progress) BeginRun() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.ResumedFrom, p.now.ResumedTime = "", time.Time{}
+}
+
+// Resumed notes that the server has accepted the version that the run goes on from.
+func (p *Progress) Resumed(resourceVersion string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.ResumedFrom, p.now.ResumedTime = resourceVersion, time.Now()
+}
+
+// NameCheckpoint notes that there is a checkpoint, and its name.
+func (p *Progress) NameCheckpoint(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.Checkpoint = name
+}
+
+// CheckpointUnused notes why the checkpoint is not in use, nil if it is.
+func (p *Progress) CheckpointUnused(why error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.CheckpointError = why
+}
+
+// Checkpointed notes that the checkpoint was saved.
+func (p *Progress) Checkpointed(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.CheckpointTime, p.now.CheckpointError = at, nil
+}
+
+// Stale counts a watch event that was not newer than what was known.
+func (p *Progress) Stale() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.Stale++
+}
+
+// Reach notes the newest resource version that the store was told.
+func (p *Progress) Reach(resourceVersion string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastResourceVersion = resourceVersion
+}
+
+// LastResourceVersion returns the version that Reach was called with last.
+func (p *Progress) LastResourceVersion() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lastResourceVersion
+}
+
+// ListRead notes that a complete list was read to its end.
+func (p *Progress) ListRead() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.Listed = true
+}
+
+// Stored reports whether a complete list was read and stored.
+func (p *Progress) Stored() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stored
+}
+
+// Snapshot returns how far the informer has come.
+func (p *Progress) Snapshot() Snapshot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	newest := p.reading
+	if p.handling.err != nil && !p.handling.last.Before(newest.last) {
+		newest = p.handling
+	}
+	now := p.now
+	now.LastError, now.LastErrorTime, now.FailingSince = newest.err, newest.last, newest.since
+	return now
+}

@@ -1,0 +1,30 @@
+package report
+
+// Report is where one informer reports. The zero value needs a Handler.
+type Report struct {
+	Progress
+	// Gaps are counted for the checkpoint.
+	Gaps Gaps
+	// Handler is called with each error, and with nil when a watch has started. It is set before
+	// the first call of a method, and may be called from several goroutines.
+	Handler func(err error)
+}
+
+// Fail notes and reports a failure.
+func (r *Report) Fail(err error) {
+	r.NoteFailure(err)
+	r.Handler(err)
+}
+
+// FailHandling notes and reports a failure of the consumer.
+func (r *Report) FailHandling(err error) {
+	r.handlingFailed(err)
+	r.Handler(err)
+}
+
+// Skip counts and reports an item that could not be read. It is a gap.
+func (r *Report) Skip(err error) {
+	r.Gaps.Add()
+	r.skipped(err)
+	r.Fail(err)
+}
