@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,8 @@ import (
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/journal"
+	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -52,7 +55,7 @@ type checkpointer struct {
 	reflector   *Reflector
 	storage     *ResourceVersionStorage
 	// journal is that of the store, nil if it takes none.
-	journal *journal
+	journal *journal.Journal
 
 	// source is what the checkpoint is of, once that is identified.
 	source     checkpoint.Source
@@ -121,7 +124,7 @@ func newCheckpointer(config InformerConfig, r *Reflector, storage *ResourceVersi
 	c.coverage.Store(uncovered)
 	r.report.NameCheckpoint(nameOf(config.Checkpoint))
 	if store, ok := c.store.(CheckpointAppender); ok {
-		c.journal = newJournal(store, c.journalFailed)
+		c.journal = journal.New(store, c.journalFailed)
 	}
 	return c
 }
@@ -148,7 +151,7 @@ func (c *checkpointer) unused(err error) error {
 // and a save would forget them for good.
 func (c *checkpointer) begin(ctx context.Context, acknowledged string) (resume string) {
 	resume = c.open(ctx, acknowledged)
-	if c.phase == ownsStore && c.journal != nil && c.journal.full() {
+	if c.phase == ownsStore && c.journal != nil && c.journal.Full() {
 		// Before the handler is called, so that what it is told can be written down.
 		c.failure = c.saveAll(ctx, func() savePoint { return savePoint{resume, c.reflector.cluster.UID()} })
 		if c.failure != nil && ctx.Err() == nil {
@@ -177,7 +180,7 @@ func (c *checkpointer) open(ctx context.Context, acknowledged string) (resume st
 			c.phase = ownsStore
 		}
 		if c.journal != nil {
-			c.journal.stop() // another process may have used the store meanwhile
+			c.journal.Stop() // another process may have used the store meanwhile
 		}
 		return c.goOn(before, acknowledged)
 	}
@@ -349,7 +352,7 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 	c.savedEdits = c.storage.editCount()
 	c.savedCluster = checkpoint.SourceFrom(metadata).Cluster
 	if c.journal != nil && state.appendable {
-		c.journal.goOn(state)
+		c.journal.Continue(maps.Keys(state.begun), state.journal, state.whole-state.journal)
 	}
 	return c.loadedVersion(metadata, c.gaps()), nil
 }
@@ -507,7 +510,7 @@ func safePoint(queue *deltaqueue.Queue, resume string, ended bool) string {
 // end saves what is not saved and unlocks the store. Ctx has ended.
 func (c *checkpointer) end(ctx context.Context, queue *deltaqueue.Queue) {
 	defer c.release()
-	if c.changes() == 0 && !c.moved(queue, true) && len(c.storage.unsettledKeys()) == 0 && !c.journal.pending() {
+	if c.changes() == 0 && !c.moved(queue, true) && len(c.storage.unsettledKeys()) == 0 && !c.begun() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
@@ -562,10 +565,10 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue, ended 
 		return savePoint{c.covered(resume), cluster}
 	}
 	if ended && c.journal != nil {
-		c.journal.conclude(c.storage)
+		c.conclude()
 	}
-	if c.journal != nil && c.storage.editCount() == c.savedEdits && !c.journal.full() {
-		if err := c.saveNews(ctx, point); !errors.Is(err, errNoJournal) {
+	if c.journal != nil && c.storage.editCount() == c.savedEdits && !c.journal.Full() {
+		if err := c.saveNews(ctx, point); !errors.Is(err, journal.ErrUnusable) {
 			return err
 		}
 	}
@@ -578,12 +581,12 @@ type savePoint struct {
 	resume, cluster string
 }
 
-// saveNews appends what is new to the journal. The error is errNoJournal where it cannot.
+// saveNews appends what is new to the journal. The error is journal.ErrUnusable if it cannot.
 func (c *checkpointer) saveNews(ctx context.Context, point func() savePoint) error {
 	revert := c.takeChanges()
-	p, err := point(), errNoJournal
+	p, err := point(), journal.ErrUnusable
 	if p.cluster == c.savedCluster {
-		err = c.journal.commit(ctx, p.resume)
+		err = c.journal.Commit(ctx, p.resume)
 	}
 	if err != nil {
 		revert()
@@ -598,7 +601,7 @@ func (c *checkpointer) saveAll(ctx context.Context, point func() savePoint) erro
 	revert, edits := c.takeChanges(), c.storage.editCount()
 	var p savePoint
 	var size int64
-	var restarted journalRestart
+	var restarted journal.Restart
 	err := c.store.Save(ctx, func(w io.Writer) (err error) {
 		p = point()
 		source := c.source
@@ -610,19 +613,19 @@ func (c *checkpointer) saveAll(ctx context.Context, point func() savePoint) erro
 		cw, begun := checkpoint.NewWriter(w), c.storage.unsettledKeys()
 		if c.journal != nil {
 			cw, begun = checkpoint.NewJournaledWriter(w), nil // the journal has them
-			if restarted, err = c.journal.restart(ctx, c.storage.allUnsettled()); err != nil {
+			if restarted, err = c.journal.Restart(ctx, c.storage.allUnsettled()); err != nil {
 				return err
 			}
 		}
 		err = c.storage.writeCheckpoint(cw, metadata, begun)
 		size = cw.Written()
-		if err == nil && len(restarted.tail) > 0 {
-			_, err = w.Write(restarted.tail)
+		if err == nil && len(restarted.Tail) > 0 {
+			_, err = w.Write(restarted.Tail)
 		}
 		return err
 	})
 	if c.journal != nil {
-		c.journal.saved(ctx, restarted, size, err)
+		c.journal.Saved(ctx, restarted, size, err)
 	}
 	if err != nil {
 		revert()
@@ -647,6 +650,26 @@ func (c *checkpointer) takeChanges() (revert func()) {
 func (c *checkpointer) noteSaved(resume string) {
 	c.saved, c.savedAt = resume, time.Now()
 	c.reflector.report.Checkpointed(c.savedAt)
+}
+
+// begun reports whether there are keys that the handler may have begun to take in.
+func (c *checkpointer) begun() bool {
+	return c.journal != nil && len(c.journal.Begun()) > 0
+}
+
+// conclude withdraws the keys for which no handler was called, at the end of a run: what was
+// written down ahead and is not delivered any more.
+func (c *checkpointer) conclude() {
+	for _, key := range c.journal.Begun() {
+		version, exists, unsettled := c.storage.told(key)
+		switch {
+		case unsettled:
+		case exists:
+			c.journal.Acknowledge(key, version, keytable.Comparison{})
+		default:
+			c.journal.Forget(key)
+		}
+	}
 }
 
 // journalFailed reports why the journal cannot be used, and has all saved soon.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/journal"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -283,7 +284,7 @@ type knownVersions struct {
 	// changed, if set, is called after each change.
 	changed func()
 	// journal, if set, writes down each change.
-	journal *journal
+	journal *journal.Journal
 }
 
 func (k knownVersions) noteChange() {
@@ -306,7 +307,7 @@ func (k knownVersions) Set(key string, version keytable.Version, generation uint
 	defer k.mu.Unlock()
 	table := k.writing()
 	if k.journal != nil {
-		k.journal.acknowledge(key, version, table.Compare(key, version))
+		k.journal.Acknowledge(key, version, table.Compare(key, version))
 	}
 	table.Set(key, version, generation)
 }
@@ -316,7 +317,7 @@ func (k knownVersions) Delete(key string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.journal != nil {
-		k.journal.forget(key)
+		k.journal.Forget(key)
 	}
 	return k.writing().Delete(key)
 }

@@ -1,0 +1,212 @@
+// Package journal writes down what changes between two saves of a checkpoint: a key before the
+// handler is called for it, and what the handler has acknowledged. With it, a process that is
+// killed at any moment leaves everything that its handler may know.
+//
+// A Journal belongs to the keeper of a checkpoint. The delivery calls Begin, and the known
+// versions call Acknowledge and Forget. A key is begun from Begin until one of the two.
+package journal
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+const (
+	// minFull is the size up to which a journal grows beside however small a checkpoint.
+	minFull = 256 << 10
+	// maxSpare is the most memory that a journal keeps for what is added next.
+	maxSpare = 64 << 10
+)
+
+// ErrUnusable says that a journal takes nothing until the whole checkpoint is saved.
+var ErrUnusable = errors.New("checkpoint journal cannot be used before a save")
+
+// Store takes what is appended to a checkpoint. It is the CheckpointAppender of the root package,
+// which says what the methods promise.
+type Store interface {
+	Append(ctx context.Context, b []byte) error
+	Sync(ctx context.Context) error
+}
+
+// Journal is the journal behind a checkpoint. It is safe for concurrent use.
+//
+// Its mutex is taken within those of the queue and of the known versions, and is never held while
+// the store is at work.
+type Journal struct {
+	store Store
+	// failed is called with the reason when the journal cannot be used any more.
+	failed func(error)
+	// turn holds a value while the store is appended to.
+	turn chan struct{}
+
+	mu      sync.Mutex
+	state   state
+	records checkpoint.Journal
+	spare   []byte
+	// begun are the keys for which the handler was perhaps called, and has not acknowledged.
+	// True are those that the store has. Unwritten are those in records.
+	begun     map[string]bool
+	unwritten []string
+	// size is what was appended since the last save, and base the size of that save.
+	size, base int64
+}
+
+// state is what happens to records.
+type state int
+
+const (
+	// off: nothing is recorded until the whole checkpoint is saved, because there is none yet, or
+	// because an append has failed.
+	off state = iota
+	// waits: what is recorded waits for a save under way.
+	waits
+	// on: what is recorded is appended.
+	on
+)
+
+// New returns the journal of a store. It takes nothing before Continue or a save.
+func New(store Store, failed func(error)) *Journal {
+	return &Journal{store: store, failed: failed, turn: make(chan struct{}, 1), begun: map[string]bool{}}
+}
+
+// Begin writes down keys before the handler is called for them. If that fails, the handler is
+// called all the same, and a save follows.
+func (j *Journal) Begin(ctx context.Context, keys []string) {
+	if !j.add(keys) {
+		return
+	}
+	if !j.take(ctx) {
+		return
+	}
+	defer j.give()
+	if !j.add(keys) { // another worker has written them meanwhile
+		return
+	}
+	if err := j.appendRecords(ctx); err != nil {
+		j.fail(err)
+	}
+}
+
+// Has reports whether the store has key, so that its handler may be called.
+func (j *Journal) Has(key string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.begun[key]
+}
+
+// add adds keys that are not written down, and reports whether the store lacks any.
+func (j *Journal) add(keys []string) (missing bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, key := range keys {
+		written, begun := j.begun[key]
+		if !begun {
+			j.begun[key] = false
+			j.addLocked(key)
+		}
+		missing = missing || !written
+	}
+	return missing && j.state == on
+}
+
+func (j *Journal) addLocked(key string) {
+	if j.state != off {
+		j.records.Add(checkpoint.Begun, key, &keytable.Binary{})
+		j.unwritten = append(j.unwritten, key)
+	}
+}
+
+// Acknowledge notes that the handler has acknowledged a version of key. Known is how the version
+// compares to the one that was acknowledged before.
+func (j *Journal) Acknowledge(key string, version keytable.Version, known keytable.Comparison) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, begun := j.begun[key]
+	delete(j.begun, key)
+	unchanged := known.SameVersion && known.SameObject && (known.Identified || version.UID == "")
+	if j.state != off && (begun || !unchanged) {
+		b := version.Binary()
+		j.records.Add(checkpoint.Acknowledged, key, &b)
+	}
+}
+
+// Forget notes that the handler has acknowledged that key is gone.
+func (j *Journal) Forget(key string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.begun, key)
+	if j.state != off {
+		j.records.Add(checkpoint.Gone, key, &keytable.Binary{})
+	}
+}
+
+// Begun returns the keys that are begun.
+func (j *Journal) Begun() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Collect(maps.Keys(j.begun))
+}
+
+// take waits for the turn to append, and give gives it back.
+func (j *Journal) take(ctx context.Context) bool {
+	select {
+	case j.turn <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (j *Journal) give() { <-j.turn }
+
+// appendRecords appends what was added. The caller has the turn.
+func (j *Journal) appendRecords(ctx context.Context) error {
+	j.mu.Lock()
+	frames, keys := j.records.Take(j.spare), j.unwritten
+	j.spare, j.unwritten = nil, nil
+	j.mu.Unlock()
+	if len(frames) == 0 {
+		return nil
+	}
+	if err := j.store.Append(ctx, frames); err != nil {
+		return report.OfStore("CheckpointStore.Append", "", err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.size += int64(len(frames))
+	j.writtenLocked(keys)
+	if cap(frames) <= maxSpare {
+		j.spare, j.unwritten = frames[:0], keys[:0]
+	}
+	return nil
+}
+
+// writtenLocked notes that the store has keys.
+func (j *Journal) writtenLocked(keys []string) {
+	for _, key := range keys {
+		if _, begun := j.begun[key]; begun {
+			j.begun[key] = true
+		}
+	}
+}
+
+// fail ends the use of the journal until the next save, and says why.
+func (j *Journal) fail(err error) {
+	j.Stop()
+	j.failed(err)
+}
+
+// Stop ends the use of the journal until the next save.
+func (j *Journal) Stop() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.state = off
+	j.records, j.spare, j.unwritten = checkpoint.Journal{}, nil, nil
+}

@@ -1,0 +1,129 @@
+package journal
+
+import (
+	"context"
+	"iter"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// Continue goes on with a journal that was read: with the keys that are begun in it, its size,
+// and the size of the checkpoint before it.
+func (j *Journal) Continue(begun iter.Seq[string], size, base int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.state, j.size, j.base = on, size, base
+	for key := range begun {
+		j.begun[key] = true
+	}
+}
+
+// Full reports whether the whole checkpoint should be saved, because the journal cannot be used,
+// or has become larger than the checkpoint.
+func (j *Journal) Full() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state == off || j.size > max(j.base, minFull)
+}
+
+// Commit appends what was added, and a resource version up to which all is acknowledged. Once it
+// returns nil, they survive a crash of the machine. The error is ErrUnusable if the journal cannot
+// be used.
+func (j *Journal) Commit(ctx context.Context, resume string) error {
+	if err := j.appendResume(ctx, resume); err != nil {
+		return err
+	}
+	return report.OfStore("CheckpointStore.Sync", "", j.store.Sync(ctx))
+}
+
+func (j *Journal) appendResume(ctx context.Context, resume string) error {
+	if !j.take(ctx) {
+		return context.Cause(ctx)
+	}
+	defer j.give()
+	version := keytable.Version{ResourceVersion: resume}.Binary()
+	j.mu.Lock()
+	usable := j.state == on
+	if usable {
+		j.records.Add(checkpoint.Resume, "", &version)
+	}
+	j.mu.Unlock()
+	if !usable {
+		return ErrUnusable
+	}
+	err := j.appendRecords(ctx)
+	if err != nil {
+		j.Stop()
+	}
+	return err
+}
+
+// Restart is the state of a journal when a save has begun.
+type Restart struct {
+	off  bool
+	size int64
+	// Tail has the keys that are begun, if nothing could be appended before. The save must write
+	// it itself: a process that ends after the save, and before anything is appended, would leave
+	// a checkpoint without those keys.
+	Tail []byte
+	keys []string
+}
+
+// Restart is called within a save, before the known versions are read for it. The journal behind
+// the saved checkpoint begins with the keys that are begun, to which it adds unsettled ones, and
+// with what was acknowledged up to now.
+func (j *Journal) Restart(ctx context.Context, unsettled []string) (r Restart, err error) {
+	if !j.take(ctx) {
+		return r, context.Cause(ctx)
+	}
+	defer j.give()
+	j.mu.Lock()
+	r = Restart{off: j.state == off, size: j.size}
+	if r.off {
+		j.state = waits
+	}
+	for _, key := range unsettled {
+		if _, begun := j.begun[key]; !begun {
+			j.begun[key] = false
+		}
+	}
+	for key := range j.begun {
+		j.addLocked(key)
+	}
+	if r.off {
+		r.Tail, r.keys = j.records.Take(nil), j.unwritten
+		j.unwritten = nil
+	}
+	j.mu.Unlock()
+	if r.off {
+		return r, nil
+	}
+	return r, j.appendRecords(ctx)
+}
+
+// Saved notes that the save of r has saved the whole checkpoint, in base bytes, or why it has not.
+// It appends what was recorded meanwhile.
+func (j *Journal) Saved(ctx context.Context, r Restart, base int64, err error) {
+	if err != nil {
+		if r.off {
+			j.Stop()
+		}
+		return
+	}
+	j.mu.Lock()
+	j.size, j.base = j.size-r.size+int64(len(r.Tail)), base
+	if r.off {
+		j.state = on
+		j.writtenLocked(r.keys)
+	}
+	j.mu.Unlock()
+	if !j.take(ctx) {
+		return
+	}
+	defer j.give()
+	if err := j.appendRecords(ctx); err != nil {
+		j.fail(err)
+	}
+}
