@@ -41,7 +41,7 @@ var charts = []chart{
 	{"bench-relist", "CPU of a list without changes", "CPU time, × that of a GET of the same pods in JSON whose body is thrown away", "%.2f", race.Relist, true,
 		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
 	{"bench-watch", "Changes read", "changes per second of CPU time", "%.0f", race.WatchBurst, false, medianOf(perCPUSecond)},
-	{"bench-storage", "Memory of what is remembered", "bytes per key", "%.0f", race.Storage, true, medianOf(liveOf)},
+	{"bench-storage", "Memory of a storage", "bytes per key", "%.0f", race.Storage, true, medianOf(liveOf)},
 	{"bench-restart", "CPU of starting again", "CPU time in seconds, where 1 pod in 100 has changed", "%.2f", race.Restart, false, medianOf(cpu)},
 	{"bench-idle", "An idle informer", "heap and stacks in KiB", "%.0f", race.Idle, true, medianOf(idleKiB)},
 }

@@ -65,7 +65,7 @@ type Controller struct {
 	running bool
 	// source is that of the run under way, or of the last one; nil before.
 	source source
-	// synced is closed when the source of the run under way is; nil until somebody asks.
+	// synced is closed when the source of the run under way is; nil until it is asked for.
 	synced chan struct{}
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // delayed is a work queue with keys that come to it later. Client-go's own has a
-// goroutine that nobody waits for, and brings a key that has come otherwise since once
-// more.
+// goroutine without an owner that waits for it, and brings a key once more that has come
+// otherwise since.
 type delayed struct {
 	workqueue.TypedInterface[string]
 

@@ -1,7 +1,7 @@
 // Package controller calls a Resource for what happens to Kubernetes objects: Upsert
 // where one is there, Delete where it is gone, again where that failed. It is for
 // programs that bring something else in line with a cluster, and for those that were
-// written for the controller package of consul-k8s, the names of which it has.
+// written for the controller package of consul-k8s, whose names it has.
 //
 //	c := &controller.Controller{
 //		Log:      slog.Default(), // or an hclog.Logger

@@ -53,7 +53,7 @@ func TestAnInformerOfAFactory(t *testing.T) {
 	})
 }
 
-// Controllers come and go over an informer that somebody else runs: none of them takes it for stopped because another
+// Controllers come and go over an informer that a factory runs: none of them takes it for stopped because another
 // one has just left.
 func TestControllersComeAndGoOverAnInformerOfAFactory(t *testing.T) {
 	bubble(t, func(w *world) {
@@ -156,7 +156,7 @@ func TestAnInformerIsStoppedUnderItsController(t *testing.T) {
 	}
 }
 
-// stoppedAtOnce is an informer that ends between being looked at, by who would run it, and being waited for.
+// stoppedAtOnce is an informer that ends between being looked at, by the one that would run it, and being waited for.
 type stoppedAtOnce struct {
 	cache.SharedIndexInformer
 	stop   func()

@@ -18,7 +18,7 @@ import (
 // All that is different for a StorelessResource is so for it, and this:
 //
 //   - The Controller adds its handler when it runs, and removes it when it ends. It does not
-//     run the informer: who has made it does, or the factory that has given it out.
+//     run the informer: its maker does, or the factory that has given it out.
 //   - A later Run of the Controller goes on from the same Storage, with a list.
 type HandlerResource interface {
 	// Resource has an Informer that is not called.
@@ -101,7 +101,7 @@ func (h *handler) run(ctx context.Context, synced func()) error {
 	return nil
 }
 
-// add adds the handler, which is not called before it knows who calls.
+// add adds the handler, which is not called before it knows its caller.
 func (h *handler) add() (*informer.HandlerRegistration, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -27,7 +27,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go has much to say of what tests do to it
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go logs much that tests do to it
 	goleak.VerifyTestMain(m)
 }
 

@@ -20,7 +20,7 @@ var (
 	_ Logger = klogLogger{}
 )
 
-// klogLogger is klog, for who names no Logger. It has no warnings: they are informations.
+// klogLogger is klog, the default Logger. It has no warnings: they are informations.
 type klogLogger struct{ klog.Logger }
 
 func (l klogLogger) Debug(msg string, args ...interface{}) { l.V(4).Info(msg, args...) }

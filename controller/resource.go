@@ -17,10 +17,10 @@ type Event struct {
 // time. One that is a Backgrounder too has its Run called.
 type Resource interface {
 	// Informer returns the informer to follow. Each Run of a Controller calls it once. It
-	// may be one that others use, or run, as well: the Controller starts it if nobody has,
+	// may be one that others use, or run, as well: the Controller starts it if it does not run,
 	// and stops it if it was started by a Controller, when the last of those that use it
 	// ends. One of a factory (package factory) should be started there before Run is called,
-	// or the Controller stops it for all who have it.
+	// or the Controller stops it for all its users.
 	// One that has stopped can not be started again: a Resource that is to run more
 	// than once returns a new one each time.
 	Informer() cache.SharedIndexInformer

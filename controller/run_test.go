@@ -191,7 +191,7 @@ func TestABackgrounderWaitsForTheSync(t *testing.T) {
 	})
 }
 
-// S4-07: nothing is processed before the source is synced; who stops it before is told so,
+// S4-07: nothing is processed before the source is synced; a stop before that is reported,
 // once the informer has stopped (bug g of S4).
 func TestNothingIsProcessedBeforeTheSync(t *testing.T) {
 	bubble(t, func(w *world) {
@@ -360,9 +360,9 @@ func TestARunAfterAnother(t *testing.T) {
 	})
 }
 
-// Bug e of S4: its handler stayed on a shared informer. One that somebody else runs is not
+// Bug e of S4: its handler stayed on a shared informer. One that is run by others is not
 // stopped.
-func TestAnInformerThatSomebodyElseRuns(t *testing.T) {
+func TestInformerRunByOthersIsNotStopped(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/1")
 		i := &tapped{SharedIndexInformer: w.shared()}
@@ -450,7 +450,7 @@ func TestControllersShareAnInformerInWrappers(t *testing.T) {
 	})
 }
 
-// Who comes while the last one stops the informer is told that it has stopped.
+// A controller that comes while the last one stops the informer is told that it has stopped.
 func TestAControllerComesWhenTheInformerStops(t *testing.T) {
 	bubble(t, func(w *world) {
 		for range 50 {

@@ -14,7 +14,7 @@ import (
 // does not bear to be started by two of them at once.
 var underWay = runs{of: map[claims.Identity]*run{}}
 
-// runs are informers that run for as long as somebody uses them.
+// runs are informers that run for as long as they have users.
 type runs struct {
 	mu sync.Mutex
 	of map[claims.Identity]*run
@@ -27,8 +27,8 @@ type run struct {
 	done  chan struct{}
 }
 
-// use has the informer run until release, which returns when it has stopped if there is
-// nobody else who uses it. An informer that somebody else has started is left alone. Ok is
+// use has the informer run until release, which returns when it has stopped if it has
+// no other user. An informer that others have started is left alone. Ok is
 // false if it has stopped, or is about to.
 func (r *runs) use(ctx context.Context, informer cache.SharedIndexInformer) (release func(), ok bool) {
 	id := claims.IdentityOf(informer)
@@ -56,7 +56,7 @@ func (r *runs) startLocked(ctx context.Context, id claims.Identity, informer cac
 		if !startedElsewhere(id, informer) {
 			informer.RunWithContext(ctx)
 		}
-		<-ctx.Done() // somebody else may run it
+		<-ctx.Done() // others may run it
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		delete(r.of, id)

@@ -25,7 +25,7 @@ type shared struct {
 	gone map[string]*gone
 }
 
-// gone is the last state of an object, nil if nobody knows it. It is told from another one
+// gone is the last state of an object, nil if it is not known. It is told from another one
 // of its key by its address.
 type gone struct{ last interface{} }
 

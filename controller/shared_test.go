@@ -69,7 +69,7 @@ func TestEventsOfAKeyAreOneItem(t *testing.T) {
 }
 
 // Bug b of S4: an object that was added and deleted at once was deleted twice. It is
-// deleted, for who knows whether an earlier process has known it, but once.
+// deleted once, because an earlier process may have known it.
 func TestAddedAndDeletedAtOnceIsDeletedOnce(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/busy")
@@ -228,7 +228,7 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// The store is ahead of what the handler is told: an object that is not there any more is
+// The store is ahead of the handler: an object that is not there any more is
 // deleted once that is told, with the state that was told.
 func TestTheStoreIsAhead(t *testing.T) {
 	bubble(t, func(w *world) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// StorelessResource is a Resource whose objects nobody keeps: the Controller makes a
+// StorelessResource is a Resource whose objects are not kept: the Controller makes a
 // ResourceVersionInformer for it. NewStorelessResource returns one; a struct with that
 // embedded may be a Backgrounder too.
 //
@@ -28,12 +28,12 @@ import (
 //     created again under its name is a Delete and an Upsert.
 //   - What failed is tried again after 100 ms at first and 30 s at most, and not by
 //     RateLimiter. It keeps its place in the informer's queue and its bytes of the Budget
-//     meanwhile: when these are full of what fails, nothing more is read.
+//     meanwhile: when failures fill these, nothing more is read.
 //   - What waits when Run ends is not processed, but told by the next Run.
 //   - What was given up counts as acknowledged: it is not told again before the object
 //     changes, neither by a resync nor by a restart. With the default of MaxRetries that is
-//     after some seconds. Who must not miss anything writes down what OnGiveUp is told, or
-//     sets MaxRetries to be negative.
+//     after some seconds. A program that must not miss anything writes down what OnGiveUp is told,
+//     or sets MaxRetries to be negative.
 //   - HasSynced says that every item of the first list was processed or given up.
 //   - Between the objects of a first list that is read as a watch-list
 //     (ListModeWatchList), a server tells what changes meanwhile. A Delete of these is held

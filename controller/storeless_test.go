@@ -361,7 +361,7 @@ func eventOf(change, name, rv, value string) string {
 
 const endBookmark = `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`
 
-// No Delete is called before the first list was read to its end, also not of what the
+// No Delete is called before the first list was read to its end, also not for what the
 // server tells to be deleted in the middle of it.
 func TestStorelessDeleteIsHeldUntilTheListWasRead(t *testing.T) {
 	initial := &initialEvents{}

@@ -10,7 +10,7 @@ import (
 	"github.com/rvinformer/informer/internal/claims"
 )
 
-// ask is what somebody asks a factory for.
+// ask is a request to a factory for an informer.
 type ask struct {
 	key       Key
 	transform Transform
@@ -87,7 +87,7 @@ func (f *Factory) answer(a ask) (*life, Informer, error) {
 	}
 }
 
-// noteStopped ends the life of a key if somebody else ran its informer, and has stopped it.
+// noteStopped ends the life of a key if others ran its informer, and have stopped it.
 func (f *Factory) noteStopped(key Key) {
 	f.mu.Lock()
 	l := f.lives[key]

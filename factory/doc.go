@@ -10,8 +10,8 @@
 //
 // The key of an informer is its resource, its selectors, its namespace, its
 // cluster, its variant and its type. A lease is one user's share of an informer. To stop an
-// informer ends its goroutines, and to forget it lets who asks for its key
-// have another one.
+// informer ends its goroutines. After it is forgotten, the next request for its key
+// creates a new informer.
 //
 // # Leases
 //
@@ -28,13 +28,13 @@
 // once, however dead it is. Where an end can be waited for, that is a channel.
 //
 // An informer runs once. Stop, StopCluster, the last Release and a closed stop channel
-// end it for good, and who asks for its key afterwards gets another one, by his own
+// end it for good, and the next request for its key gets another one, by its own
 // newFunc. It may be asked for at once. What should survive, the Storage of a
 // resource-version informer for instance, newFunc brings along, or returns the very
 // informer again: resource-version informers of one key run one after the other.
 //
 // ResourceVersionInformerFor gives out informers that keep no objects and have any number
-// of handlers, which all who ask add and remove as they like.
+// of handlers, which all users add and remove as they like.
 //
 // A resource that the server does not have, or not any more, is no error: the informer
 // asks again, after a minute at most, until the resource is there, and its Status says

@@ -20,9 +20,9 @@ const (
 	NoError ErrorClass = ""
 	// ErrorNotFound: the server does not have the resource, 404.
 	ErrorNotFound ErrorClass = "not found"
-	// ErrorUnauthorized: the server does not know who asks, 401.
+	// ErrorUnauthorized: the server does not accept the credentials, 401.
 	ErrorUnauthorized ErrorClass = "unauthorized"
-	// ErrorForbidden: who asks may not, 403.
+	// ErrorForbidden: the permission is missing, 403.
 	ErrorForbidden ErrorClass = "forbidden"
 	// ErrorExpired: the resource version is too old, 410. A list follows.
 	ErrorExpired ErrorClass = "expired"

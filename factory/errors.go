@@ -8,8 +8,8 @@ import (
 var (
 	// ErrShutDown says that a factory starts nothing any more.
 	ErrShutDown = errors.New("the factory is shut down")
-	// ErrStopped says that an informer was stopped. It is not started again: who asks for
-	// its key again gets another one.
+	// ErrStopped says that an informer was stopped. It is not started again: the next
+	// request for its key gets another one.
 	ErrStopped = errors.New("the informer was stopped")
 	// ErrUnknown says that the factory has no informer of a key.
 	ErrUnknown = errors.New("no such informer")

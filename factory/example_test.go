@@ -152,7 +152,7 @@ func ExampleFactory_ResourceVersionInformerFor() {
 	// the mirror sees web
 }
 
-// Who asks in other words for the same is given the same informer.
+// Two requests for the same, in other words, get the same informer.
 func ExampleNewKey() {
 	one, err := factory.NewKey(pods, factory.InformerOptions{Cluster: "east", LabelSelector: "tier in (web),app=shop"})
 	if err != nil {

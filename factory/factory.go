@@ -24,14 +24,14 @@ type InformerFactory interface {
 	WaitForCacheSync(stopCh <-chan struct{}) bool
 
 	// Shutdown keeps informers from being started: from then on, Start does
-	// nothing. It returns when all goroutines have ended, those of informers for
-	// which somebody has to close a stop channel included. It may be called any number of
+	// nothing. It returns when all goroutines have ended, those of informers included
+	// that end with a stop channel of the caller's. It may be called any number of
 	// times, also at the same time; each call waits.
 	Shutdown()
 }
 
 // NewSharedInformerFactory returns a factory for all namespaces and clusters. It
-// is New, for who needs no more than an InformerFactory.
+// is New, as an InformerFactory.
 func NewSharedInformerFactory() InformerFactory { return New() }
 
 // Factory is a registry of shared informers of any kind. It is safe for
@@ -39,7 +39,7 @@ func NewSharedInformerFactory() InformerFactory { return New() }
 // with a lock held. New makes one; the zero value is none.
 type Factory struct {
 	mu sync.Mutex
-	// lives has the informers by key. What has ended stays, if nobody has told the
+	// lives has the informers by key. What has ended stays, unless something has told the
 	// factory to let go of it, for WaitForCacheSync to say that it is not synced.
 	lives map[Key]*life
 	// turns and leashes have only what is in use.

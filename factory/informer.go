@@ -29,9 +29,9 @@ var (
 // It must not ask for the one that it is making, not even through another
 // newFunc: that would wait for itself.
 //
-// If it panics, the panic is that of the InformerFor or Acquire that was given it. Who
-// asks for the same informer meanwhile waits, and then tries with a newFunc of his
-// own.
+// If it panics, the panic is that of the InformerFor or Acquire that was given it. A caller
+// that asks for the same informer meanwhile waits, and then tries with its own
+// newFunc.
 type NewInformerFunc func() cache.SharedIndexInformer
 
 // NewResourceVersionInformerFunc is a NewInformerFunc for an

@@ -215,7 +215,7 @@ func TestBugA_StoppedInformerIsNotGivenOutAgain(t *testing.T) {
 	})
 }
 
-// So it is of one that somebody else ran, and the factory has not started.
+// So it is with one that others ran, and the factory has not started.
 func TestInformerThatOthersRanIsNotGivenOutAgain(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		f := factory.New()

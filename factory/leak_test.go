@@ -133,7 +133,7 @@ func liveHeap() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// The factory adds one goroutine to each informer, in which it runs, and one to each stop channel.
+// The factory adds one goroutine to each informer, to run it, and one to each stop channel.
 func TestGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := runtime.NumGoroutine()

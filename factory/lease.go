@@ -42,7 +42,7 @@ func (f *Factory) Acquire(resource schema.GroupVersionResource, opts InformerOpt
 
 // AcquireResourceVersion is Acquire for an informer that keeps resource versions only.
 // The InformerType of opts is ResourceVersionInformer, whatever it says. The informer
-// has the one handler of its configuration, that of the first who asked.
+// has the one handler of its configuration, that of the first request.
 func (f *Factory) AcquireResourceVersion(resource schema.GroupVersionResource, opts InformerOptions, newFunc NewResourceVersionInformerFunc) (*Lease[informer.ResourceVersionInformer], error) {
 	a, err := askForResourceVersion(resource, opts, newFunc)
 	if err != nil {
@@ -124,7 +124,7 @@ func (l *Lease[I]) Release() (ended <-chan struct{}) {
 }
 
 // Done is closed when the informer has ended, for whatever reason: its goroutines
-// have. Who goes on without it releases the lease, and acquires another one.
+// have. A user that goes on without it releases the lease, and acquires another one.
 func (l *Lease[I]) Done() <-chan struct{} { return l.life.done }
 
 // Status is how the informer is.

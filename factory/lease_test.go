@@ -64,7 +64,7 @@ func TestReleaseOfWhatWasNeverStarted(t *testing.T) {
 	require.Zero(t, s.began.Load())
 }
 
-// An informer that hangs in its end keeps nobody but those who wait for that: the next informer of its key is there at
+// An informer that hangs in its end holds up only those who wait for that: the next informer of its key is there at
 // once. If it keeps versions, it runs when the former has ended.
 func TestNextResourceVersionInformerRunsAfterTheFormer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -152,13 +152,13 @@ func TestStopEndsAnInformerWhoeverUsesIt(t *testing.T) {
 		require.EqualValues(t, 1, other.under.Load())
 		_, exists := f.Status(a.Key())
 		require.False(t, exists)
-		ends(t, f.Stop(a.Key()), "the stop of what is not there")
+		ends(t, f.Stop(a.Key()), "the stop of no informer")
 
 		again := newStub()
 		c := acquire(t, f, again)
 		require.NoError(t, c.Start())
-		ends(t, a.Release(), "the release of what was stopped")
-		ends(t, b.Release(), "the release of what was stopped")
+		ends(t, a.Release(), "the release after the stop")
+		ends(t, b.Release(), "the release after the stop")
 		synctest.Wait()
 		require.EqualValues(t, 1, again.under.Load(), "leases of the former are none of the next")
 		ends(t, c.Release(), "the release")
@@ -256,7 +256,7 @@ func TestStopChannelThatIsNeverClosedLeavesNothing(t *testing.T) {
 	}) // panics if a goroutine is left
 }
 
-// An informer that ended by its stop channel is remembered while somebody has it, and no longer.
+// An informer that ended by its stop channel is remembered while it is leased, and no longer.
 func TestEndedInformerIsForgottenWithItsLastLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.New()
@@ -274,7 +274,7 @@ func TestEndedInformerIsForgottenWithItsLastLease(t *testing.T) {
 	})
 }
 
-// One that nobody leases is remembered until somebody asks for its key again, or says that it is not wanted any more.
+// One without leases is remembered until its key is asked for again, or it is stopped.
 func TestEndedInformerIsForgottenWhenToldTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.New()

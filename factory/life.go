@@ -26,7 +26,7 @@ type life struct {
 	transform Transform
 	// done is closed when the life is ended.
 	done chan struct{}
-	// claim is what its informer is claimed by while it runs; nil where nobody else can run
+	// claim is what its informer is claimed by while it runs; nil where no others can run
 	// it. It is set while the stage is building.
 	claim claims.Identity
 	// trouble is what the informer's watch error handler was told.
@@ -43,12 +43,12 @@ type life struct {
 	synced <-chan struct{}
 	// users counts the leases that are not released.
 	users int
-	// pinned tells that somebody has it who never gives it back (InformerFor).
+	// pinned tells that it was given to a user that never gives it back (InformerFor).
 	pinned bool
-	// removed tells that the factory was told to let go of it: nobody waits for it to
-	// sync.
+	// removed tells that the factory was told to let go of it: no wait for a sync includes
+	// it.
 	removed bool
-	// stopped tells that somebody else ran the informer, and has stopped it.
+	// stopped tells that others ran the informer, and have stopped it.
 	stopped bool
 	// started is when it was started, zero before.
 	started time.Time
@@ -68,7 +68,7 @@ func newLife(key Key, t Transform) *life {
 }
 
 // over reports whether the informer has ended, or was told to by its stop channel, or by
-// who else ran it: it is of no use any more to who asks.
+// others that ran it: it is of no use to the next request.
 func (l *life) over() bool {
 	return l.stage == ended || l.active() && (isClosed(l.stop) || l.stopped)
 }

@@ -49,7 +49,7 @@ func TestNewFuncRunsOnceForAllWhoAskAtOnce(t *testing.T) {
 	})
 }
 
-// Who gave the newFunc that fails sees its failure; the next one tries his own.
+// The caller whose newFunc fails sees its failure; the next one tries another.
 func TestFailedNewFuncIsTriedByTheNext(t *testing.T) {
 	for name, fail := range map[string]func() cache.SharedIndexInformer{
 		"panic":  func() cache.SharedIndexInformer { panic("no client") },

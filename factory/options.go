@@ -62,7 +62,7 @@ type InformerOptions struct {
 	// same as no other. It has no meaning without ObjectTransform.
 	TransformName string
 	// Variant tells informers apart that nothing else here tells apart: any text that
-	// the users of one agree on. Empty is a variant as well, that of who needs none.
+	// the users of one agree on. Empty is a variant as well, the default.
 	Variant string
 	// InformerType is the kind of informer.
 	InformerType InformerType

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// normalLabels writes a label selector in one way of the many in which the same
-// one can be written.
+// normalLabels writes a label selector in one way, although the same one can be
+// written in many.
 func normalLabels(text string) (string, error) {
 	parsed, err := labels.Parse(text)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// A server that does not answer holds nobody up: neither who asks and gives back, nor informers of other servers.
-func TestDeadServerHoldsNobodyUp(t *testing.T) {
+// A server that does not answer does not block requests, releases, or informers of other servers.
+func TestDeadServerBlocksNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dead := informertest.NewServer(informertest.Options{InMemory: true})
 		defer dead.Close()

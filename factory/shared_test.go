@@ -68,7 +68,7 @@ func TestUsersShareAResourceVersionInformer(t *testing.T) {
 	})
 }
 
-// The last release ends the informer, its handlers and its watch; who asks again gets another one, without handlers.
+// The last release ends the informer, its handlers and its watch; the next request gets another one, without handlers.
 func TestTheLastReleaseEndsASharedInformer(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, pods, "one")

@@ -7,8 +7,8 @@ func (f *Factory) Shutdown() { _ = f.ShutdownWithContext(context.Background()) }
 
 // ShutdownWithContext keeps informers from being started, and stops those that have no
 // stop channel or context, as those of leases. It returns when all goroutines have
-// ended: those of informers that were started with a channel, when somebody has closed
-// it. The error is context.Cause of ctx, if that has ended before.
+// ended: those of informers that were started with a channel, when that is
+// closed. The error is context.Cause of ctx, if that has ended before.
 //
 // Informers can still be asked for, and never run.
 func (f *Factory) ShutdownWithContext(ctx context.Context) error {

@@ -108,7 +108,7 @@ func (r *run) run() {
 	}
 }
 
-// leaveToOthers waits for ctx if somebody else runs the informer, a controller for
+// leaveToOthers waits for ctx if others run the informer, a controller for
 // instance: client-go's second Run returns at once.
 func leaveToOthers(ctx context.Context, i Informer) {
 	if _, shared := i.(cache.SharedIndexInformer); shared && !isStopped(i) {

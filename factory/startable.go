@@ -10,7 +10,7 @@ import (
 // whoever asked for it first, or else that of newFunc. Where the one that there is
 // has been stopped, or its stop channel closed, it is another one, of newFunc again.
 //
-// Until somebody asks again, one that ended by its stop channel stays in Statuses, and
+// Until it is asked for again, one that ended by its stop channel stays in Statuses, and
 // WaitForCacheSync is false if it had not synced; Stop and StopCluster forget it.
 //
 // If the informer that there is has another ObjectTransform, it is returned all the

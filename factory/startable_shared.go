@@ -11,9 +11,9 @@ import (
 // the one that there is has been stopped, it is a new one. The InformerType of opts is
 // SharedResourceVersionInformer, whatever it says.
 //
-// All who ask add their handlers to it, before or after it was started: there is one watch
-// for all of them. Config is what it has in common, and so without handlers; of who asks
-// later it has no effect. As of every informer of a factory, a selector or a namespace of
+// All users add their handlers to it, before or after it was started: there is one watch
+// for all of them. Config is what it has in common, and so without handlers; that of a
+// later request has no effect. As of every informer of a factory, a selector or a namespace of
 // opts is up to the ListerWatcher of config; its ObjectTransform is the Transform, unless config
 // has one.
 //

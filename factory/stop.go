@@ -1,7 +1,7 @@
 package factory
 
-// Stop stops the informer of a key, whoever uses it, and forgets it: who asks for the
-// key again gets another one. Its leases are still to be released. The channel is
+// Stop stops the informer of a key, whoever uses it, and forgets it: the next request for
+// the key gets another one. Its leases are still to be released. The channel is
 // closed when its goroutines have ended, at once if there is none. That may take a
 // minute where a client-go informer's server refuses connections; handlers of the
 // informer may not wait for it.

@@ -19,7 +19,7 @@ func (e *TransformConflictError) Error() string {
 	return text
 }
 
-// certain reports whether the transforms differ; otherwise nobody can know.
+// certain reports whether the transforms differ; otherwise that cannot be known.
 func (e *TransformConflictError) certain() bool {
 	return e.Have.Present != e.Asked.Present || e.Have.Name != "" && e.Asked.Name != ""
 }

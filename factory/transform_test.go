@@ -45,6 +45,6 @@ func TestTransformsAreComparedByName(t *testing.T) {
 		require.ErrorAs(t, err, &conflict)
 		require.EqualError(t, err, "informer of v1/pods, standard: "+c.says)
 		require.Equal(t, pods, conflict.Key.Resource)
-		require.Zero(t, f.Statuses()[0].Leases, "who is refused is no user")
+		require.Zero(t, f.Statuses()[0].Leases, "a refused request is no user")
 	}
 }

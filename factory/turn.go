@@ -2,8 +2,8 @@ package factory
 
 import "context"
 
-// turn lets the resource-version informers of one key run one after the other: who
-// asks again after a stop gets another informer at once, and that one runs when the
+// turn lets the resource-version informers of one key run one after the other: the
+// next request after a stop gets another informer at once, and that one runs when the
 // former has ended. They may share what only one can use, a storage or a checkpoint.
 //
 // Others share nothing, and take no turns. A nil turn is always there for the taking.
@@ -11,7 +11,7 @@ import "context"
 // connections, would make others wait for it.
 type turn struct {
 	taken chan struct{} // holds one
-	users int           // who has it or waits for it; of the factory's lock
+	users int           // those that have it or wait for it; of the factory's lock
 }
 
 func newTurn() *turn { return &turn{taken: make(chan struct{}, 1)} }

@@ -44,7 +44,7 @@ func (f *Factory) accessed(example runtime.Object, generated internalinterfaces.
 	return a
 }
 
-// custom is the ask of who brings a newFunc.
+// custom is the ask with a newFunc of the caller's.
 func (f *Factory) custom(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) ask {
 	a := f.ask(obj, true)
 	if newFunc != nil {
@@ -94,7 +94,7 @@ func (f *Factory) transforming(a ask, made cache.SharedIndexInformer) cache.Shar
 	return made
 }
 
-// acquire returns a lease of what was asked for. Where the registry has it with another
+// acquire returns a lease of the informer that was asked for. Where the registry has it with another
 // transform, it is another variant, and so is the member from then on: join.
 func (f *Factory) acquire(a ask) (*factory.Lease[cache.SharedIndexInformer], error) {
 	lease, err := f.registry.Acquire(a.resource, a.opts, a.newFunc)
@@ -141,7 +141,7 @@ func (f *Factory) settled(a ask) ask {
 	return a
 }
 
-// forgetUnmade lets the next who asks decide, if there is no informer of a member.
+// forgetUnmade lets the next request decide, if there is no informer of a member.
 func (f *Factory) forgetUnmade(m *member) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,7 +157,7 @@ func (f *Factory) join(m *member, lease *factory.Lease[cache.SharedIndexInformer
 	defer f.mu.Unlock()
 	if others := f.members[m.kind]; others != nil {
 		m = others
-	} else { // forgotten by who asked at the same time, in vain
+	} else { // forgotten by a request at the same time that failed
 		f.members[m.kind] = m
 	}
 	former := m.share

@@ -13,7 +13,7 @@
 // # Sharing
 //
 // With WithFactory, factories share informers among each other and with the users of
-// that registry: who asks for the same key (factory.Key) has the same informer, with
+// that registry: requests for the same key (factory.Key) get the same informer, with
 // one watch. Each factory has a share of it, with handlers and a context of its own.
 // When the context of its Start ends, its handlers are removed, and the informer goes
 // on for the others.
@@ -21,19 +21,19 @@
 // In the key are the resource, the namespace of WithNamespace, the cluster of
 // WithCluster and the selectors of WithTweakListOptions; a resync period that is not
 // zero and a transform keep informers apart as well. The names of indexers, the store
-// and the watch error handler are common to all who share: AddIndexers refuses a name
+// and the watch error handler are common to all users: AddIndexers refuses a name
 // that another has used, and the newest watch error handler set before the start
 // counts.
 //
 // # Tweaks
 //
-// A tweak is a function, and what it does nobody can read. So it is tried, when the
+// A tweak is a function, whose effect cannot be read. So it is tried, when the
 // factory is made, on several options, of lists and of watches: if it sets selectors,
 // to all the same, and nothing else, these are in the key. Informers of a factory with
 // WithFactory then send what the key says, and call the tweak no more, so that it is
-// true for as long as somebody shares it. A tweak that does anything else, or not
-// always the same, is called for each request, and its informers are shared with
-// nobody. Without WithFactory every tweak is called for each request, as client-go
+// true for as long as it is shared. A tweak that does anything else, or not
+// always the same, is called for each request, and its informers are not
+// shared. Without WithFactory every tweak is called for each request, as client-go
 // does.
 //
 // # Lists
@@ -46,7 +46,7 @@
 // (WatchListClient) are not used, since client-go would collect them beside the store.
 // Lists take nothing of an informer.Budget: what is read is stored at once.
 //
-// A list that breaks off, or of which one object can not be read, fails as a whole, as
+// A list that breaks off, or has an object that cannot be read, fails as a whole, as
 // in client-go: nothing is deleted that was not seen to be missing.
 //
 // A transform is called for each object that was decoded, in lists and watches, and
@@ -56,8 +56,8 @@
 //
 // # Differences from client-go
 //
-//   - An informer that was stopped is not given out again: who asks the factory for
-//     it, gets a new one, which the next Start starts. Until then, its store, its
+//   - An informer that was stopped is not given out again: the next request
+//     gets a new one, which the next Start starts. Until then, its store, its
 //     indexer and its listers answer from the objects that the stopped one had. Listers
 //     that were taken before the stop keep these.
 //   - newFunc is called with no lock held, and may ask the factory for others.

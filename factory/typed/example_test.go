@@ -68,7 +68,7 @@ func ExampleNewFilteredSharedInformerFactory() {
 	// web <nil>
 }
 
-// Less memory: lists are read off the wire, and nobody needs managed fields.
+// Less memory: lists are read off the wire, and managed fields are dropped.
 func ExampleNewSharedInformerFactoryWithOptions() {
 	server := informertest.NewServer(informertest.Options{}) // for a cluster
 	defer server.Close()

@@ -27,7 +27,7 @@ type SharedInformerFactory = informers.SharedInformerFactory
 type GenericInformer = informers.GenericInformer
 
 // NewSharedInformerFactory returns a factory for all namespaces. Its informers resync in
-// the period defaultResync, with zero never. It is New, for who needs no more than a
+// the period defaultResync, with zero never. It is New, as a
 // SharedInformerFactory.
 func NewSharedInformerFactory(client kubernetes.Interface, defaultResync time.Duration) SharedInformerFactory {
 	return New(client, defaultResync)
@@ -39,7 +39,7 @@ func NewFilteredSharedInformerFactory(client kubernetes.Interface, defaultResync
 	return New(client, defaultResync, WithNamespace(namespace), WithTweakListOptions(tweakListOptions))
 }
 
-// NewSharedInformerFactoryWithOptions is New, for who needs no more than a
+// NewSharedInformerFactoryWithOptions is New, as a
 // SharedInformerFactory.
 func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultResync time.Duration, options ...SharedInformerOption) SharedInformerFactory {
 	return New(client, defaultResync, options...)
@@ -60,7 +60,7 @@ type Factory struct {
 	shares bool
 	// releaseServer ends the use of the server in the registry.
 	releaseServer func()
-	// private is the variant of what nobody else can have.
+	// private is the variant of informers that others cannot have.
 	private string
 	// quit is closed by Shutdown.
 	quit chan struct{}
@@ -85,7 +85,7 @@ type member struct {
 	share *share
 }
 
-// factories counts the factories of the process, for the names of what is private.
+// factories counts the factories of the process, for the names of private variants.
 var factories atomic.Int64
 
 // New returns a factory. The client may be nil if it is never needed: see
@@ -160,7 +160,7 @@ var errNoClient = errors.New("the client is nil")
 // for the next informer too when one was stopped. It is called with no lock held, and
 // may ask the factory for others.
 //
-// What newFunc makes is not shared with other factories: nobody knows what it lists.
+// What newFunc makes is not shared with other factories, because it is not known what it lists.
 // The transform of the factory is set.
 //
 // It panics with a *factory.RequestError, which names the resource, if newFunc is nil

@@ -79,8 +79,8 @@ func (f *Factory) KeyFor(resource schema.GroupVersionResource) (factory.Key, err
 	return factory.NewKey(a.resource, a.opts)
 }
 
-// Acquire returns a lease of the informer that ForResource returns, for who comes and
-// goes while the factory stays: it is started by its own Start, or by anybody's, and
+// Acquire returns a lease of the informer that ForResource returns, for users that come and
+// go while the factory stays: it is started by its own Start, or by any other, and
 // runs until the last lease is released, the factory's included, which it has from
 // ForResource until the context of its Start ends. The error is that of ForResource,
 // or that of factory.Factory.Acquire.

@@ -134,7 +134,7 @@ func TestOneInformerIsStoppedAndRestarted(t *testing.T) {
 		require.Len(t, keys(again), 2)
 		require.Len(t, keys(first), 1)
 
-		// The same by leases: what nobody has any more ends, and who asks has another one.
+		// The same by leases: what is no longer leased ends, and the next request gets another one.
 		lease, err := f.Acquire(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
 		require.NoError(t, err)
 		require.NoError(t, lease.Start())
@@ -235,7 +235,7 @@ func TestStoppedInformerIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// One that was stopped before the Start can not be started: who waits is told.
+// One that was stopped before the Start cannot be started: a wait for its sync ends.
 func TestInformerThatWasStoppedBeforeTheStart(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		registry := factory.New()
@@ -297,7 +297,7 @@ type (
 	thing  struct{ corev1.Pod }
 )
 
-// variantOf is the variant of what is the factory's alone.
+// variantOf is the variant of informers that are the factory's alone.
 func variantOf(t *testing.T, f *typed.Factory) string {
 	f.InformerFor(&corev1.Secret{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
 		return coreinformers.NewSecretInformer(c, "", resync, nil)
@@ -331,7 +331,7 @@ func TestShutdown(t *testing.T) {
 			down.Go(f.Shutdown)
 		}
 		time.Sleep(time.Minute)
-		require.NotEmpty(t, registry.Statuses()) // somebody has to cancel
+		require.NotEmpty(t, registry.Statuses()) // one of them has to cancel
 		cancel()
 		down.Wait()
 		require.Empty(t, registry.Statuses())
@@ -350,7 +350,7 @@ func TestShutdown(t *testing.T) {
 }
 
 // Start does not wait for a server that does not answer, and neither does the end.
-func TestDeadServerHoldsNobodyUp(t *testing.T) {
+func TestDeadServerBlocksNoOther(t *testing.T) {
 	for name, options := range map[string]func(s *informertest.Server) []typed.SharedInformerOption{
 		"streamed": func(s *informertest.Server) []typed.SharedInformerOption {
 			return []typed.SharedInformerOption{typed.WithRESTConfig(s.Config())}
@@ -375,8 +375,8 @@ func TestDeadServerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// Who asks for what takes the place of an informer that is slow to end does not wait for its end.
-func TestSlowEndHoldsNobodyUp(t *testing.T) {
+// A request for the successor of an informer that is slow to end does not wait for that end.
+func TestSlowEndBlocksNoRequest(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "one")
 		registry := factory.New()

@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go has much to say of what fails
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go logs every failure
 	utilruntime.ErrorHandlers = nil                   // one sleeps by the time since the last error, which in a bubble is decades
 	goleak.VerifyTestMain(m)
 }

@@ -43,7 +43,7 @@ func TestRandomDays(t *testing.T) {
 					o, unobserve := judged(s, oracle.Options{UpdatesReplace: true, Late: time.Microsecond})
 					defer unobserve()
 					f := typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithFactory(registry), typed.WithTweakListOptions(pages))
-					if seed%4 < 2 { // what pages is nobody else's
+					if seed%4 < 2 { // a tweak that pages is not shared
 						f = typed.New(nil, 0, typed.WithRESTConfig(config), typed.WithFactory(registry))
 					}
 					_, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))

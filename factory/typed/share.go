@@ -15,7 +15,7 @@ import (
 )
 
 // share is an informer as one factory has it. It ends when the context ends that the
-// factory has started it with; the informer behind it, when nobody has it any more.
+// factory has started it with; the informer behind it, with its last share.
 type share struct {
 	// SharedIndexInformer is the one that is shared.
 	cache.SharedIndexInformer
@@ -26,7 +26,7 @@ type share struct {
 	lease     *factory.Lease[cache.SharedIndexInformer]
 	// started is guarded by the factory's lock.
 	started bool
-	// ended is closed when the handlers have returned and, if nobody else has the
+	// ended is closed when the handlers have returned and, if this is the last share of the
 	// informer, that has ended.
 	ended chan struct{}
 
@@ -99,7 +99,7 @@ func (s *share) SetTransform(transform cache.TransformFunc) error {
 	return s.SharedIndexInformer.SetTransform(transform)
 }
 
-// SetWatchErrorHandler sets the handler of all who share the informer.
+// SetWatchErrorHandler sets the handler of all users of the informer.
 func (s *share) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
 	return s.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
 }
@@ -137,7 +137,7 @@ func (s *share) over() bool {
 }
 
 // end takes the handlers away and gives the lease back. It returns when the handlers
-// have returned and, if nobody else has it, the informer has ended.
+// have returned and, if this is its last share, the informer has ended.
 func (s *share) end() {
 	s.mu.Lock()
 	if s.closing {

@@ -126,7 +126,7 @@ func TestWhatKeepsInformersApart(t *testing.T) {
 	require.Same(t, nodes, typed.New(client, 0, typed.WithFactory(registry), typed.WithNamespace("default")).Core().V1().Nodes().Informer().GetStore())
 }
 
-// A transform that a user of the registry has brought keeps its informer from who has none.
+// A transform that a user of the registry has brought keeps its informer from users without one.
 func TestTransformOfTheRegistryIsNotShared(t *testing.T) {
 	registry := factory.New()
 	client := fake.NewClientset()
@@ -141,7 +141,7 @@ func TestTransformOfTheRegistryIsNotShared(t *testing.T) {
 	require.Equal(t, "v1/pods, variant no transform, standard", own.Key().String())
 }
 
-// A tweak that does more than to select, or not always the same, is nobody else's.
+// A tweak that does more than to select, or not always the same, is not shared.
 func TestTweaksThatAreNotShared(t *testing.T) {
 	n := 0
 	for name, tweak := range map[string]func(*metav1.ListOptions){
@@ -248,7 +248,7 @@ func TestSetTransform(t *testing.T) {
 	})
 }
 
-// Many who ask at the same time have one informer.
+// Many requests at the same time get one informer.
 func TestAllAtOnce(t *testing.T) {
 	registry := factory.New()
 	f := typed.New(fake.NewClientset(), 0, typed.WithFactory(registry))

@@ -11,7 +11,7 @@ func (f *Factory) Start(stopCh <-chan struct{}) { f.StartWithContext(wait.Contex
 
 // StartWithContext starts all informers that were asked for by now, through this
 // factory, and are not started yet. They are this factory's until ctx ends: then their
-// handlers are removed, and those that nobody else uses end. It does not wait. They run
+// handlers are removed, and those without another user end. It does not wait. They run
 // with the values of ctx, a logger for instance, unless others have started them before.
 // One that its registry was told to stop meanwhile has ended. After Shutdown it does nothing.
 func (f *Factory) StartWithContext(ctx context.Context) {
@@ -36,8 +36,8 @@ func (f *Factory) startLocked(ctx context.Context, s *share) bool {
 		return false
 	}
 	s.started = true
-	// The error is that the registry was told to stop it, or to shut down. Who waits for it to
-	// sync is to know.
+	// The error is that the registry was told to stop it, or to shut down. A wait for its sync
+	// has to end.
 	if err := s.lease.StartWithContext(ctx); err != nil {
 		f.ending.Go(s.end)
 		return false
@@ -47,7 +47,7 @@ func (f *Factory) startLocked(ctx context.Context, s *share) bool {
 	}
 	quit := f.quit
 	if ctx.Done() != nil {
-		quit = nil // who gave ctx ends it
+		quit = nil // its caller ends ctx
 	}
 	f.ending.Go(func() {
 		select {
@@ -61,8 +61,8 @@ func (f *Factory) startLocked(ctx context.Context, s *share) bool {
 }
 
 // Shutdown keeps informers from being started through this factory, and returns when
-// those that were have ended for it: those for which somebody has to close a channel or
-// end a context, when that has happened. Then the name of WithInformerName is released.
+// those that were have ended for it: those that end with a channel or
+// a context of the caller's, when that has happened. Then the name of WithInformerName is released.
 // It may be called any number of times, also at the same time; each call waits.
 //
 // Informers can still be asked for, and never run, unless others run them.

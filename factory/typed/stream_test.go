@@ -11,7 +11,7 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// relist makes informers list again, after what happens meanwhile, of which no watch tells.
+// relist makes informers list again, after meanwhile has made changes that no watch shows.
 func relist(s *informertest.Server, meanwhile func()) {
 	heal := s.Inject(informertest.Fault{Effect: informertest.Refuse()})
 	meanwhile()
@@ -46,7 +46,7 @@ func TestStreamedInformerFollowsTheServer(t *testing.T) {
 	})
 }
 
-// A list in which an object has not changed gives the informer the object that it has.
+// A list that shows an object unchanged gives the informer the object that it has.
 func TestRelistKeepsWhatHasNotChanged(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		for _, name := range []string{"same", "changed", "recreated", "deleted"} {

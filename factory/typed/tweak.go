@@ -12,7 +12,7 @@ import (
 type selectors struct {
 	labels, fields string
 	// opaque tells that the tweak does more than to set these, or not always the
-	// same: then nobody else has the same tweak.
+	// same: then no other tweak is the same.
 	opaque bool
 }
 
