@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,16 +63,16 @@ func (f *fleet) close() {
 func (f *fleet) sync(t *testing.T, without ...string) map[string]time.Duration {
 	t.Helper()
 	began := time.Now()
-	var running sync.WaitGroup
+	ctx, end := context.WithCancel(t.Context())
+	var running, syncing sync.WaitGroup
 	var mu sync.Mutex
 	took := map[string]time.Duration{}
-	var stops []func()
 	for name, s := range f.clusters {
 		if slices.Contains(without, name) {
 			continue
 		}
 		config := s.Config()
-		config.QPS = -1
+		config.QPS, config.DisableCompression = -1, true
 		factory, err := informer.NewDynamicListerWatcherFactory(config)
 		require.NoError(t, err)
 		for range perCluster {
@@ -85,9 +86,9 @@ func (f *fleet) sync(t *testing.T, without ...string) map[string]time.Duration {
 				}},
 				ErrorHandler: func(*informer.Reflector, error) {},
 			})
-			stops = append(stops, start(i.RunWithContext))
+			running.Go(func() { i.RunWithContext(ctx) })
 			if strings.HasPrefix(name, "small") {
-				running.Go(func() {
+				syncing.Go(func() {
 					<-i.HasSyncedChecker().Done()
 					mu.Lock()
 					defer mu.Unlock()
@@ -96,11 +97,11 @@ func (f *fleet) sync(t *testing.T, without ...string) map[string]time.Duration {
 			}
 		}
 	}
-	running.Wait()
+	syncing.Wait()
+	end() // all of them, before the first handler goes on: else its informer reads its whole list
+	synctest.Wait()
 	close(f.blocked)
-	for _, stop := range stops {
-		stop()
-	}
+	running.Wait()
 	f.blocked = make(chan struct{})
 	synctest.Wait()
 	require.Zero(t, f.budget.InUse())

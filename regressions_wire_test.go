@@ -513,12 +513,12 @@ func TestATransportThatReturnsNothing(t *testing.T) {
 // process for what it tries again.
 func TestAFailingControllerDoesNotHoldTheBudgetOfOthers(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		for _, key := range keys(20) {
+		for _, key := range keys(18) { // more than the budget that is the default
 			_, err := w.Create(pods, object(pods, key, strings.Repeat("x", 1<<20)))
 			require.NoError(t, err)
 		}
 		failing := informer.NewNamedController("failing", &informer.Config{
-			ListerWatcher: w.lister(), RetryOnError: true, WatchErrorHandler: (&failures{}).handle,
+			ListerWatcher: w.lister(), ObjectType: &informer.RawObject{}, RetryOnError: true, WatchErrorHandler: (&failures{}).handle,
 			Process: func(interface{}, bool) error { return errors.New("failed") },
 		})
 		defer start(failing.RunWithContext)()

@@ -150,7 +150,7 @@ func TestUnreadWatchGoesOnWhereItWas(t *testing.T) {
 		<-i.HasSyncedChecker().Done()
 		w.create("a/1")
 		synctest.Wait()
-		for n := range 20 {
+		for n := range 14 {
 			_, err := w.Create(pods, object(pods, fmt.Sprintf("a/large-%d", n), strings.Repeat("x", 1<<20)))
 			require.NoError(t, err)
 		}
@@ -180,7 +180,7 @@ func TestUnreadListIsReadAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
-				for n := range 20 {
+				for n := range 10 {
 					_, err := w.Create(pods, object(pods, fmt.Sprintf("a/large-%02d", n), strings.Repeat("x", 1<<20)))
 					require.NoError(t, err)
 				}
@@ -191,7 +191,7 @@ func TestUnreadListIsReadAgain(t *testing.T) {
 				require.NoError(t, err)
 				r, f := recorder{before: func(string) { <-blocked.Done() }}, failures{}
 				i := follow(w, informer.InformerConfig{ListMode: test.mode, ListerWatcher: factory.ForResource("", pods), Handler: &r,
-					ErrorHandler: f.handle, Budget: informer.NewBudget(2 << 20)})
+					ExampleObject: &informer.RawObject{}, ErrorHandler: f.handle, Budget: informer.NewBudget(2 << 20)})
 				defer start(i.RunWithContext)()
 				defer unblock()
 				time.Sleep(time.Minute)
@@ -211,7 +211,7 @@ func TestUnreadListIsReadAgain(t *testing.T) {
 
 // Lists over a long link take no longer than one with a connection of client-go.
 func TestListOverALongLinkIsNotSlowed(t *testing.T) {
-	const delay, objects = 50 * time.Millisecond, 768 // one way; 12 MiB
+	const delay, objects = 50 * time.Millisecond, 512 // one way; 8 MiB
 	for name, mode := range map[string]informer.ListMode{"list": informer.ListModeFull, "watch-list": informer.ListModeWatchList} {
 		t.Run(name, func(t *testing.T) {
 			f := &flood{listed: objects}
@@ -237,7 +237,8 @@ func TestListOverALongLinkIsNotSlowed(t *testing.T) {
 				budget := informer.NewBudget(16 << 20)
 				var all []informer.ResourceVersionInformer
 				for range 4 {
-					i := follow(w, informer.InformerConfig{ListMode: mode, ListerWatcher: factory.ForResource("", pods), Budget: budget, Handler: &recorder{}})
+					i := follow(w, informer.InformerConfig{ListMode: mode, ListerWatcher: factory.ForResource("", pods), ExampleObject: &informer.RawObject{},
+						Budget: budget, Handler: &recorder{}})
 					defer start(i.RunWithContext)()
 					all = append(all, i)
 				}

@@ -1,10 +1,10 @@
 package informertest
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -58,7 +58,7 @@ func (x *exchange) taint() taint {
 }
 
 // padded is the same state with so many bytes in an annotation more.
-func (o *object) padded(r Resource, bytes int) (*object, error) {
+func (o *object) padded(r Resource, size int) (*object, error) {
 	u, err := o.decode(r)
 	if err != nil {
 		return nil, err
@@ -67,12 +67,17 @@ func (o *object) padded(r Resource, bytes int) (*object, error) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[paddingAnnotation] = strings.Repeat("x", bytes)
+	// The padding replaces a placeholder in the text, so that the encoder does not copy it several times.
+	placeholder := "padding-of-" + string(o.uid)
+	annotations[paddingAnnotation] = placeholder
 	u.SetAnnotations(annotations)
 	out, err := encode(r, u, o.identity)
 	if err != nil {
 		return nil, fmt.Errorf("padding %s/%s: %w", o.namespace, o.name, err)
 	}
+	padding := bytes.Repeat([]byte("x"), size)
+	out.head = bytes.ReplaceAll(out.head, []byte(placeholder), padding)
+	out.tail = bytes.ReplaceAll(out.tail, []byte(placeholder), padding)
 	return out.at(o.rv), nil
 }
 

@@ -17,10 +17,10 @@ start
 expect synced
 fault refuse
 delete a/1
-wait 1s
+wait 100ms
 heal
 expect told deleted a/1
-settle 5s
+settle 1s
 `))
 	if err != nil {
 		panic(err)

@@ -14,26 +14,35 @@ const mask = "xxxxx"
 // secret is the part of a name by which a value is known to be a credential.
 const secret = `(?:token|secret|passw(?:or)?d|passphrase|credential|signature|api[_-]?key|assertion|jwt|cookie)`
 
-// credentials are the forms in which credentials stand in text. The groups of each stay.
-var credentials = []*regexp.Regexp{
+// form is one way in which a credential stands in text.
+type form struct {
+	// sign is part of each text that has the form. It is cheap to look for, and most texts do not have it.
+	sign string
+	// pattern has two groups, which stay: what precedes the credential, and what follows it.
+	pattern *regexp.Regexp
+}
+
+var forms = []form{
 	// https://user:password@host
-	regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#@"'<>\\]*(@)`),
+	{"://", regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#@"'<>\\]*(@)`)},
 	// ?access_token=…
-	regexp.MustCompile(`(?i)([?&;](?:[\w.%-]*` + secret + `[\w.%-]*|code|sig|key|auth)=)[^&;\s"'<>#\\]+`),
+	{"=", regexp.MustCompile(`(?i)([?&;](?:[\w.%-]*` + secret + `[\w.%-]*|code|sig|key|auth)=)[^&;\s"'<>#\\]+`)},
 	// Authorization: Bearer …
-	regexp.MustCompile(`(?i)((?:authorization|cookie)\\*["']?\s*[:=]\s*\\*["']?)[^\r\n"'<>\\]+`),
+	{"", regexp.MustCompile(`(?i)((?:authorization|cookie)\\*["']?\s*[:=]\s*\\*["']?)[^\r\n"'<>\\]+`)},
 	// Bearer …
-	regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[\w+/.~=-]{16,}`),
+	{"", regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[\w+/.~=-]{16,}`)},
 	// "password": "…"
-	regexp.MustCompile(`(?i)(\\*["'][\w.-]*` + secret + `[\w.-]*\\*["']\s*:\s*\\*["'])[^"'\\]+`),
+	{":", regexp.MustCompile(`(?i)(\\*["'][\w.-]*` + secret + `[\w.-]*\\*["']\s*:\s*\\*["'])[^"'\\]+`)},
 	// A JSON web token, as service accounts have them.
-	regexp.MustCompile(`()\beyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?`),
+	{"eyJ", regexp.MustCompile(`()\beyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?`)},
 }
 
 // Text returns text with a mask in the place of each credential: in a URL, a header, a JSON member, or a token by its form.
 func Text(text string) string {
-	for _, form := range credentials {
-		text = form.ReplaceAllString(text, "${1}"+mask+"${2}")
+	for _, f := range forms {
+		if strings.Contains(text, f.sign) {
+			text = f.pattern.ReplaceAllString(text, "${1}"+mask+"${2}")
+		}
 	}
 	return text
 }
