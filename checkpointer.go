@@ -406,10 +406,10 @@ func (c *checkpointer) loadedVersion(metadata map[string]string, gaps int64) (re
 	return resume
 }
 
-// gaps counts what only a list can repair: objects that could not be read, changes of the
-// storage that others have made, and clusters that took the place of another. What could not be read counts when that
-// is found, and again when nothing waits for it any more: a generation that begins in
-// between may show it without reading it again.
+// gaps counts what only a list can repair: those of the report, and changes of the storage that
+// others have made. An object that the handler cannot be shown counts when that is found, and
+// again when the queue gives it up: a generation that begins in between may show it without
+// reading it again.
 func (c *checkpointer) gaps() int64 {
 	return c.reflector.report.Gaps.Count() + c.storage.editCount()
 }

@@ -85,8 +85,7 @@ func (f *flow) refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 // not be decoded is missed from then on: a list that began before takes it for told.
 func (f *flow) leave(queue *deltaqueue.Queue, e *deltaqueue.Entry, why error) {
 	listed := e.Deltas[len(e.Deltas)-1].Type == cache.Replaced
-	queue.Skip(e)
-	f.reflector.report.Gaps.Add()
+	queue.Skip(e, f.reflector.report.Gaps.Add)
 	if !listed && object.IsUndecodable(why) {
 		f.reflector.missed.Store(true)
 	}

@@ -265,7 +265,7 @@ func (m *listModel) skip(t *rapid.T) {
 	if len(e.Deltas) > 1 {
 		delete(m.store, e.Key)
 	}
-	m.q.Skip(e)
+	m.q.Skip(e, func() {})
 	m.missed[e.Key] = true
 }
 

@@ -26,13 +26,17 @@ func (q *Queue) Drop(e *Entry) {
 	q.finishLocked(e)
 }
 
-// Skip gives the newest delta of an entry up for good, because its object can not
+// Skip gives the newest delta of an entry up for good, because its object cannot
 // be read: the table of known versions stays, so that a generation shows the key as
 // changed, but the resume point does not wait for it. What came before that delta is
 // acknowledged.
-func (q *Queue) Skip(e *Entry) {
+//
+// Skip calls lost under the queue's lock: no resume point that covers the delta, and no
+// generation that takes it for delivered, can be seen before lost has returned.
+func (q *Queue) Skip(e *Entry, lost func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	lost()
 	if len(e.Deltas) > 1 { // a deletion, and what came after it
 		q.known.Delete(e.Key)
 	}

@@ -572,7 +572,7 @@ func (m *model) skip(t *rapid.T) {
 	if len(e.Deltas) > 1 {
 		m.forget(e.Key)
 	}
-	m.q.Skip(e)
+	m.q.Skip(e, func() {})
 	delete(m.taken, e.Key)
 	m.missed[e.Key] = true
 	m.lost = m.lost || w.resumed

@@ -207,9 +207,11 @@ func TestSkip(t *testing.T) {
 	known.Set("updated", version("1"), 0)
 	put(t, q, delta(cache.Deleted, "replaced", "2"), delta(cache.Added, "replaced", "3"), delta(cache.Updated, "updated", "4"))
 	q.Observed("4")
+	var lost []string
 	for _, e := range takeBatch(t, q, 2) {
-		q.Skip(e)
+		q.Skip(e, func() { lost = append(lost, e.Key) })
 	}
+	require.Equal(t, []string{"replaced", "updated"}, lost)
 	_, exists := known.Get("replaced")
 	require.False(t, exists)
 	stays, _ := known.Get("updated")
