@@ -700,45 +700,17 @@ func (c *checkpointer) wake() {
 	}
 }
 
-// sink is into, with an eye on what it covers.
-func (c *checkpointer) sink(into queueSink) sink { return checkpointSink{into, c} }
-
-type checkpointSink struct {
-	queueSink
-	checkpointer *checkpointer
-}
-
-// begin notes that a checkpoint has no version from now on, which is saved at once: why there
-// is a list may be that a watch from the saved one does not tell everything.
-func (s checkpointSink) begin(ctx context.Context) (generation, error) {
-	c := s.checkpointer
+// beginList notes that a checkpoint has no version from now on, which is saved at once: the reason
+// for the list may be that a watch from the saved version does not show everything. Once the list
+// has ended, and was acknowledged, it is saved.
+func (c *checkpointer) beginList(queue *deltaqueue.Queue) (ended func(complete bool)) {
 	gaps := c.gaps()
 	c.coverage.Store(uncovered)
 	c.noteList()
-	g, err := s.queueSink.begin(ctx)
-	if err != nil {
-		return nil, err
+	return func(complete bool) {
+		if complete {
+			c.coverage.Store(gaps)
+		}
+		queue.WhenGivenBack(c.noteList)
 	}
-	return checkpointGeneration{g, s, gaps}, nil
-}
-
-// checkpointGeneration is a generation that is saved when it is acknowledged.
-type checkpointGeneration struct {
-	generation
-	into checkpointSink
-	// gaps is how many there were before it began.
-	gaps int64
-}
-
-func (g checkpointGeneration) end(ctx context.Context, resourceVersion string, complete bool) error {
-	err := g.generation.end(ctx, resourceVersion, complete)
-	if err != nil {
-		return err
-	}
-	c := g.into.checkpointer
-	if complete {
-		c.coverage.Store(g.gaps)
-	}
-	g.into.queue.WhenGivenBack(c.noteList)
-	return nil
 }

@@ -186,9 +186,9 @@ func (f *flow) newestKnown() string {
 
 // sink is where the reflector puts what it reads.
 func (f *flow) sink(queue *deltaqueue.Queue) sink {
-	into := queueSink{queue, &f.intake}
+	into := queueSink{queue: queue, intake: &f.intake}
 	if f.checkpointer != nil {
-		return f.checkpointer.sink(into)
+		into.began = func() func(bool) { return f.checkpointer.beginList(queue) }
 	}
 	return into
 }

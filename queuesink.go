@@ -37,6 +37,9 @@ type ExtraStore interface {
 type queueSink struct {
 	queue *deltaqueue.Queue
 	*intake
+	// began, if set, is called when a generation begins, and the func that it returns when that
+	// generation has ended.
+	began func() (ended func(complete bool))
 }
 
 // intake is what becomes of what is read, on its way into the queue.
@@ -55,8 +58,12 @@ type intake struct {
 }
 
 func (s queueSink) begin(context.Context) (generation, error) {
+	g := queueGeneration{queueSink: s}
+	if s.began != nil {
+		g.ended = s.began()
+	}
 	s.queue.BeginGeneration()
-	return queueGeneration{s}, nil
+	return g, nil
 }
 
 // deltaTypes are those of watch events.
@@ -165,7 +172,10 @@ func (i *intake) tombstone(key string, last keytable.Version) cache.DeletedFinal
 }
 
 // queueGeneration is a generation that goes into the queue as it arrives.
-type queueGeneration struct{ queueSink }
+type queueGeneration struct {
+	queueSink
+	ended func(complete bool)
+}
 
 func (g queueGeneration) show(ctx context.Context, it object.Item) error {
 	shown := g.queue.Shown(it.Key, it.Version)
@@ -204,6 +214,9 @@ func (g queueGeneration) end(ctx context.Context, resourceVersion string, comple
 		g.queue.EndGeneration()
 	} else {
 		g.queue.EndUnswept()
+	}
+	if g.ended != nil {
+		g.ended(complete)
 	}
 	return nil
 }
