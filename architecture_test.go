@@ -21,12 +21,13 @@ const module = "github.com/rvinformer/informer"
 var layers = [][]string{
 	{"internal/backoff", "internal/report", "internal/rv"},
 	{
-		"internal/budget", "internal/claims", "internal/fanout", "internal/items", "internal/keytable", "internal/listwatch",
+		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
 		"internal/objectsize", "internal/prune", "internal/redact", "informertest",
 	},
 	{"internal/checkpoint", "internal/deltaqueue", "internal/wire"},
 	{"internal/journal", "internal/object"},
 	{"internal/known", "internal/server"},
+	{"internal/source"},
 	{"."},
 	{"factory", "controller", "informertest/oracle"},
 	{"factory/typed", "informertest/script"},
@@ -83,23 +84,23 @@ var goroutines = map[string]string{
 	"factory/typed/ask.go Factory.join":                   "an informer may take long to end at a server that is dead: Factory.Shutdown",
 	"factory/typed/following.go newFollowing":             "a watch.Interface sends its events over a channel: following.Stop",
 	"factory/typed/start.go Factory.startLocked":          "a share ends with its context, its lease or its factory: Factory.Shutdown",
-	"foreigncall.go foreignCall.do":                       "a call may ignore its context, and is left behind then: do",
-	"feed.go pump":                                        "a resync must not wait for the next event: pumpedFeed.close",
 	"flow.go flowRun.hire":                                "a worker calls the handler while something waits: flowRun.wait",
 	"flow.go flowRun.deliverHere":                         "the reflector runs beside an ordinary handler, which has Run's goroutine: flowRun.wait",
 	"flow.go flowRun.help":                                "checkpoints are saved beside the reflector: flowRun.wait",
 	"internal/fanout/hub.go Hub.adopt":                    "a shared watch is read once for all its taps: Hub.Wait",
 	"shared.go SharedResourceVersionInformer.begin":       "the informer is synced when its first handlers are: RunWithContext",
 	"shared.go SharedResourceVersionInformer.startLocked": "each handler has an informer: RunWithContext",
-	"stream.go session.open":                              "a request takes a deep stack, which a watch would keep for hours: open",
+	"internal/source/foreign.go foreignCall.do":           "a call may ignore its context, and is left behind then: do",
+	"internal/source/stream.go Source.open":               "a request takes a deep stack, which a watch would keep for hours: open",
+	"resync.go resync.start":                              "a resync must not wait for the next event: resync.close",
 }
 
 // inlined are the functions that the compiler must not inline, and why.
 var inlined = map[string]string{
-	"feed.go wireFeed.forget":                "its variables would stay on the stack of an idle watch",
-	"internal/keytable/load.go Loader.touch": "its loop brings memory that is used later; inlined, its result is unused and it goes",
-	"internal/keytable/visit.go Table.touch": "its loop brings memory that is used later; inlined, its result is unused and it goes",
-	"internal/wire/window.go window.took":    "its variables would stay on the stack of an idle watch",
+	"internal/source/wirefeed.go wireFeed.forget": "its variables would stay on the stack of an idle watch",
+	"internal/keytable/load.go Loader.touch":      "its loop brings memory that is used later; inlined, its result is unused and it goes",
+	"internal/keytable/visit.go Table.touch":      "its loop brings memory that is used later; inlined, its result is unused and it goes",
+	"internal/wire/window.go window.took":         "its variables would stay on the stack of an idle watch",
 }
 
 func TestGoroutinesAndInliningHaveReasons(t *testing.T) {

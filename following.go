@@ -8,13 +8,16 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/source"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -36,8 +39,8 @@ const unprovenPatience = 75 * time.Second
 type following struct {
 	*session
 	// at is where it is. The state of the session is where it began.
-	at      listwatch.Watching
-	changes feed
+	at listwatch.Watching
+	opening
 	// unconfirm ends what confirms the watch after a while; nil if there is nothing.
 	unconfirm func()
 	began     time.Time
@@ -46,7 +49,7 @@ type following struct {
 	// moved tells that an event could be read.
 	moved bool
 	// told is the newest change.
-	told change
+	told source.Change
 	// outcome is what ended the watch.
 	outcome listwatch.Outcome
 }
@@ -79,7 +82,9 @@ func (f *following) watch(ctx context.Context) error {
 	defer f.close()
 	over, err := f.open(ctx)
 	for !over {
-		over, err = f.handle(ctx, f.changes.next(ctx, &f.told))
+		f.resync.lend()
+		err = f.feed.Next(f.ctx, &f.told)
+		over, err = f.handle(ctx, err)
 	}
 	return err
 }
@@ -87,7 +92,7 @@ func (f *following) watch(ctx context.Context) error {
 // open opens the watch.
 func (f *following) open(ctx context.Context) (over bool, err error) {
 	f.began = time.Now()
-	if f.changes, err = f.openWatch(ctx, f.at); err != nil {
+	if f.opening, err = f.openWatch(ctx, f.at); err != nil {
 		kind := listwatch.Classify(err)
 		if kind == listwatch.Expired && f.at.Unsure { // perhaps by another cluster
 			if _, err := f.ask(ctx); errors.Is(err, ErrClusterReplaced) {
@@ -132,8 +137,9 @@ func (f *following) close() {
 	if f.unconfirm != nil {
 		f.unconfirm()
 	}
-	if f.changes != nil {
-		f.changes.close()
+	if f.feed != nil {
+		f.feed.Close()
+		f.resync.closeWatch()
 	}
 }
 
@@ -145,24 +151,27 @@ func (f *following) over(outcome listwatch.Outcome, err error) (bool, error) {
 
 // handle handles the change that was told, or err, which was instead.
 func (f *following) handle(ctx context.Context, err error) (over bool, _ error) {
+	resyncing := f.resync.take()
 	switch {
 	case ctx.Err() != nil:
 		return f.over(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
-	case errors.Is(err, errResyncDue):
-		if err := f.doResync(ctx); err != nil {
-			return f.over(listwatch.Outcome{Kind: listwatch.Failed}, err)
-		}
+	case resyncing && isStall(err): // a slow store is not the server's silence
 		return false, nil
 	case err != nil:
 		return f.over(f.ended(err))
 	}
-	if f.told.event == watch.Bookmark {
-		f.changes.expect(f.bookmarkPatience())
+	if f.told.Event == watch.Bookmark {
+		f.feed.Expect(f.source.Patience.Bookmarked())
 	}
 	if outcome, err := f.change(ctx); err != nil {
 		return f.over(outcome, err)
 	}
 	return false, nil
+}
+
+func isStall(err error) bool {
+	var stalled *report.StallError
+	return errors.As(err, &stalled)
 }
 
 // standing is what a server has of the version that a watch goes on from.
@@ -188,7 +197,7 @@ func (f *following) verify(ctx context.Context) (standing, error) {
 		return hasNot, err
 	case err != nil:
 		f.report.Fail(err)
-		f.changes.expect(min(unprovenPatience, f.watchPatience(unprovenPatience)))
+		f.feed.Expect(min(unprovenPatience, f.source.Patience.Watch(unprovenPatience)))
 		return unproven, nil
 	case a.HasVersion:
 		return hasVersion, nil
@@ -220,14 +229,17 @@ func (f *following) ask(ctx context.Context) (server.Answer, error) {
 
 // ended tells what the end of a watch means, and what to report.
 func (f *following) ended(err error) (listwatch.Outcome, error) {
+	if failed, ok := errors.AsType[*resyncError](err); ok {
+		return listwatch.Outcome{Kind: listwatch.Failed}, failed.reason()
+	}
 	outcome := listwatch.Outcome{Kind: listwatch.WatchEnded}
-	if errors.Is(err, errUnread) {
+	if errors.Is(err, source.ErrUnread) {
 		return outcome, nil
 	}
 	if err == io.EOF {
 		err = nil
 	} else {
-		outcome = classifyFeed(err, time.Now())
+		outcome = source.ClassifyEnd(err, time.Now())
 	}
 	if outcome.Kind != listwatch.WatchEnded || f.moved || time.Since(f.began) >= time.Second {
 		return outcome, err
@@ -243,25 +255,25 @@ func (f *following) ended(err error) (listwatch.Outcome, error) {
 func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 	f.confirm()
 	c := &f.told
-	c.it.Place = object.Place{Watch: true, Index: f.events}
+	c.Item.Place = object.Place{Watch: true, Index: f.events}
 	f.events++
-	if c.unreadable != nil {
-		f.lose(c.unreadable)
-		f.report.Skip(c.it.Unreadable(c.unreadable))
+	if c.Unreadable != nil {
+		f.lose(c.Unreadable)
+		f.report.Skip(c.Item.Unreadable(c.Unreadable))
 		return listwatch.Outcome{}, nil
 	}
-	if c.event == watch.Bookmark {
-		f.advance(c.bookmark, c.event)
+	if c.Event == watch.Bookmark {
+		f.advance(c.Bookmark, c.Event)
 		return listwatch.Outcome{}, nil
 	}
-	resourceVersion := strings.Clone(c.it.Version.ResourceVersion)
-	stale, err := f.into.put(ctx, c.event, c.it)
+	resourceVersion := strings.Clone(c.Item.Version.ResourceVersion)
+	stale, err := f.into.put(ctx, c.Event, c.Item)
 	switch {
 	case ctx.Err() != nil:
 		// What was not put must not move the resource version on.
 		return listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err()
 	case err != nil:
-		if c.event != watch.Deleted && object.IsUndecodable(err) { // a deletion counts
+		if c.Event != watch.Deleted && object.IsUndecodable(err) { // a deletion counts
 			f.at.Lost = true
 		}
 		f.refused(ctx, err)
@@ -269,7 +281,7 @@ func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 		f.report.Stale()
 		return listwatch.Outcome{}, nil
 	}
-	f.advance(resourceVersion, c.event)
+	f.advance(resourceVersion, c.Event)
 	return listwatch.Outcome{}, nil
 }
 
@@ -299,15 +311,34 @@ func (f *following) advance(resourceVersion string, event watch.EventType) {
 	}
 }
 
+// opening is a watch that was opened, and is to be followed.
+type opening struct {
+	feed source.Feed
+	// ctx is the context of the feed.
+	ctx context.Context
+	// due is when the watch is to end.
+	due time.Time
+}
+
 // openWatch opens a watch, or returns the one that a watch-list has opened.
-func (s *session) openWatch(ctx context.Context, state listwatch.Watching) (feed, error) {
-	if opened := s.opened; opened != nil {
-		s.opened = nil
+func (s *session) openWatch(ctx context.Context, state listwatch.Watching) (opening, error) {
+	if opened := s.opened; opened.feed != nil {
+		s.opened = opening{}
 		return opened, nil
 	}
-	timeout := s.watchTimeout()
-	s.watchDue = time.Now().Add(timeout)
-	return s.openFeed(ctx, s.policy.WatchOptions(state, timeout), s.watchPatience(timeout))
+	timeout := s.source.WatchTimeout()
+	return s.openFeed(ctx, s.policy.WatchOptions(state, timeout), timeout)
+}
+
+// openFeed opens a watch that is to last for timeout.
+func (s *session) openFeed(ctx context.Context, opts metav1.ListOptions, timeout time.Duration) (opening, error) {
+	due := time.Now().Add(timeout)
+	ctx = s.resync.beginWatch(ctx)
+	feed, err := s.source.Watch(ctx, opts)
+	if err != nil {
+		s.resync.closeWatch()
+	}
+	return opening{feed: feed, ctx: ctx, due: due}, err
 }
 
 // doubtful reports whether the server may have been restored since the watch, which has
@@ -315,5 +346,5 @@ func (s *session) openWatch(ctx context.Context, state listwatch.Watching) (feed
 // as one from a version does that the server does not have any more, or ended before it
 // was due, as at a server that stops.
 func (f *following) doubtful(err error) bool {
-	return err != nil && listwatch.Down(err) || !f.moved || time.Now().Before(f.watchDue.Add(-dueMargin))
+	return err != nil && listwatch.Down(err) || !f.moved || time.Now().Before(f.due.Add(-dueMargin))
 }

@@ -58,6 +58,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/prune"
+	"github.com/rvinformer/informer/internal/server"
 )
 
 // InformerConfig configures a ResourceVersionInformer. ListerWatcher and one of
@@ -266,7 +267,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		panic(fmt.Sprintf("informer %q: %v", name, err))
 	case mistyped != nil:
 		panic(fmt.Sprintf("informer %q: %v", name, mistyped))
-	case wantsRaw(config) && resourceOf(config.ListerWatcher) == nil:
+	case wantsRaw(config) && server.Of(config.ListerWatcher) == nil:
 		panic(fmt.Sprintf("informer %q: a RawObject needs a ListerWatcher of a DynamicListerWatcherFactory, not a %T", name, config.ListerWatcher))
 	}
 	if config.Storage == nil {

@@ -71,18 +71,11 @@ func (f listerWatcherFactory) ForResourceWithOptions(namespace string, gvr schem
 // resourceListerWatcher is a ListerWatcher of a DynamicListerWatcherFactory.
 type resourceListerWatcher struct{ *server.Resource }
 
-// resourceOf returns the resource that lw reads, or nil if no DynamicListerWatcherFactory has
-// made lw.
-func resourceOf(lw cache.ListerWatcher) *server.Resource {
-	own, _ := lw.(resourceListerWatcher)
-	return own.Resource
-}
-
 // NewFilteredListerWatcher returns lw with options that optionsFunc has changed,
 // for lists and watches alike. It may be nil. What it does to Limit and Continue
 // is undone: pages belong to who reads them.
 func NewFilteredListerWatcher(lw cache.ListerWatcher, optionsFunc TweakListOptionsFunc) cache.ListerWatcher {
-	if resource := resourceOf(lw); resource != nil {
+	if resource := server.Of(lw); resource != nil {
 		return resourceListerWatcher{resource.Tweaked(server.Tweak(optionsFunc))}
 	}
 	return server.Filter(lw, server.Tweak(optionsFunc))

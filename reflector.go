@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"path/filepath"
 	goruntime "runtime"
 	"sync/atomic"
@@ -20,13 +19,13 @@ import (
 
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/source"
 )
 
 // Reflector lists and watches a set of objects and keeps a store in step with
@@ -83,7 +82,7 @@ type Reflector struct {
 	name string
 	// logger is that of the options, nil for klog.Background.
 	logger *klog.Logger
-	source cache.ListerWatcherWithContext
+	lw     cache.ListerWatcherWithContext
 	// resource is what source reads, if that reads it off the wire, else nil.
 	resource     *server.Resource
 	store        cache.ReflectorStore
@@ -94,16 +93,14 @@ type Reflector struct {
 	// prune are the fields to drop while reading off the wire.
 	prune prune.Paths
 	// shared, if set, are the watches that the reflector has in common with others.
-	shared *fanout.Hub[sharedEvent]
+	shared *source.Shared
 	// budget, if there is one, limits the lists that are under way at a time. Under is the one of
 	// the session; nil between two, and without a budget.
 	budget *budget.Budget
 	under  *budget.List
-	// leftBehind counts the calls of source that hang, and are not waited for any more.
-	leftBehind atomic.Int32
 	// cachePaged tells that the server was seen to page a list from "0".
 	cachePaged atomic.Bool
-	identity   listIdentity
+	memory     source.Memory
 	// missed tells that the object of an event could not be decoded since the last list
 	// began: nothing else tells of it again, if it does not change.
 	missed atomic.Bool
@@ -200,8 +197,8 @@ func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, s
 		Backoff:         options.Backoff,
 		name:            options.Name,
 		logger:          options.Logger,
-		source:          cache.ToListerWatcherWithContext(lw),
-		resource:        resourceOf(lw),
+		lw:              cache.ToListerWatcherWithContext(lw),
+		resource:        server.Of(lw),
 		store:           store,
 		expected:        object.Expect(expectedType, options.TypeDescription, publicRaw),
 		resyncPeriod:    options.ResyncPeriod,
@@ -257,6 +254,7 @@ func (r *Reflector) ListAndWatch(stopCh <-chan struct{}) error {
 func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	s := r.newSession(storeSink{store: r.store, streamed: r.StreamHandleForPaginatedList})
 	defer s.close()
+	s.resync.start(ctx)
 	s.state = listwatch.Start{Known: r.LastSyncResourceVersion()}
 	for {
 		err := s.step(ctx)
@@ -307,6 +305,7 @@ func (r *Reflector) run(ctx context.Context, into sink, from *origin) {
 	defer r.report.Enter(PhaseStopped)
 	s := r.newSession(into)
 	defer s.close()
+	s.resync.start(ctx)
 	s.begin(from)
 	for ctx.Err() == nil {
 		if err := s.step(ctx); ctx.Err() == nil {
@@ -328,22 +327,19 @@ func (r *Reflector) policy() listwatch.Policy {
 	return p
 }
 
-// minWatchTimeout is as long as client-go's: shorter watches cost the server.
-const minWatchTimeout = 5 * time.Minute
-
-// watchTimeout is random, so that many watches do not end at one time.
-func (r *Reflector) watchTimeout() time.Duration {
-	longest := r.longestWatch()
-	return longest/2 + rand.N(longest/2)
-}
-
-// longestWatch is the longest time for which a watch is asked for.
-func (r *Reflector) longestWatch() time.Duration {
-	least := max(r.MinWatchTimeout, minWatchTimeout)
-	if r.resource != nil {
-		least = max(least, server.MinWatchTimeout)
-	}
-	return 2 * least
+// newSource returns the source of a run.
+func (r *Reflector) newSource() *source.Source {
+	return source.New(source.Options{
+		ListerWatcher:   r.lw,
+		Memory:          &r.memory,
+		Expected:        r.expected,
+		Form:            r.wireForm(),
+		Patience:        source.Patience(r.StallTimeout),
+		MinWatchTimeout: r.MinWatchTimeout,
+		Shared:          r.shared,
+		Budget:          r.budget,
+		Report:          &r.report,
+	})
 }
 
 // server is what the lists share their turns with: those of the same server, or, where
@@ -368,7 +364,7 @@ func (r *Reflector) identify(ctx context.Context) (checkpoint.Source, error) {
 	if r.resource != nil {
 		return r.resource.Identify(ctx)
 	}
-	if filtered, ok := r.source.(server.Filtered); ok {
+	if filtered, ok := r.lw.(server.Filtered); ok {
 		return filtered.Selection(), nil
 	}
 	return checkpoint.Source{}, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
-	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/internal/source"
 )
 
 // session is one Run of a reflector: the shell around the decisions of
@@ -24,29 +24,16 @@ type session struct {
 	state listwatch.State
 	next  listwatch.Step
 	// pace is nil until something has to wait.
-	pace *listwatch.Pace
-	// form is how objects are read off the wire.
-	form object.Form
+	pace   *listwatch.Pace
+	source *source.Source
 	// current is the generation under way, nil between generations; partial tells
 	// that it has an object of which not even the key is known.
 	current generation
 	partial bool
-	// slow tells that an answer of the generation under way was left unread for too long.
-	slow bool
-	// prompt tells that what is read is taken at once, so that no answer is left unread.
-	prompt bool
-	// lists are the readers of list bodies, by format. They keep their buffers from
-	// page to page, and are dropped at the end of a generation, for a watch may last.
-	lists [wire.Formats]wire.ListReader
 	// opened is the watch that follows the initial events of a watch-list, until it
 	// is followed.
-	opened feed
-	// watchDue is when the watch under way is to end.
-	watchDue time.Time
-	// lent and key are what the item under way lends; nil before the first.
-	lent   *object.Lent
-	key    []byte
-	resync *time.Timer
+	opened opening
+	resync *resync
 	// floor is the newest resource version known before the session, until it has
 	// read a complete set: what it lists must not be older.
 	floor string
@@ -60,40 +47,33 @@ type session struct {
 }
 
 func (r *Reflector) newSession(into sink) *session {
-	s := &session{Reflector: r, into: into, policy: r.policy(), form: r.wireForm()}
-	if r.resyncPeriod > 0 {
-		s.resync = time.NewTimer(r.resyncPeriod)
-	}
-	return s
+	return &session{Reflector: r, source: r.newSource(), into: into, policy: r.policy(), resync: newResync(r.resyncPeriod, func(ctx context.Context) error {
+		if r.ShouldResync != nil && !r.ShouldResync() {
+			return nil
+		}
+		return into.resync(ctx)
+	})}
 }
 
 func (s *session) close() {
+	s.resync.close()
 	s.abandon()
 	s.closeOpened()
-	if s.resync != nil {
-		s.resync.Stop()
-	}
 }
 
 func (s *session) abandon() {
-	s.forgetLent()
+	s.source.Rest()
 	if s.current != nil {
 		s.current.abandon()
 		s.current = nil
 	}
 }
 
-// forgetLent lets go of the readers and their buffers, which an informer that waits
-// has no use for.
-func (s *session) forgetLent() {
-	clear(s.lists[:])
-	s.key, s.lent = nil, nil
-}
-
 func (s *session) closeOpened() {
-	if s.opened != nil {
-		s.opened.close()
-		s.opened = nil
+	if s.opened.feed != nil {
+		s.opened.feed.Close()
+		s.resync.closeWatch()
+		s.opened = opening{}
 	}
 }
 
@@ -199,8 +179,8 @@ func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Ou
 	}
 	defer s.endList()
 	outcome, err := s.request(ctx, state)
-	if errors.Is(err, errUnread) {
-		s.slow, err = true, nil
+	if errors.Is(err, source.ErrUnread) {
+		s.source.Narrow, err = true, nil
 	}
 	return outcome, err
 }
@@ -211,7 +191,7 @@ func (s *session) request(ctx context.Context, state listwatch.State) (listwatch
 	}
 	opts := s.policy.ListOptions(state)
 	shown, first := false, ""
-	page, err := s.listPage(ctx, opts, func(it object.Item, unreadable error) error {
+	page, err := s.source.Page(ctx, opts, func(it object.Item, unreadable error) error {
 		if !shown {
 			shown, first = true, strings.Clone(it.Key)
 		}
@@ -221,19 +201,14 @@ func (s *session) request(ctx context.Context, state listwatch.State) (listwatch
 	if err != nil {
 		return failedList(err, shown), err
 	}
-	if page.next == "" {
-		if err := s.identity.completed(page.resourceVersion); err != nil {
-			return failedList(err, shown), err
-		}
-	}
-	if at, ok := state.(listwatch.Listing); ok && page.next != "" && at.Circular(page.next, first) {
+	if at, ok := state.(listwatch.Listing); ok && page.Continue != "" && at.Circular(page.Continue, first) {
 		return listwatch.Outcome{Kind: listwatch.Circular, Shown: shown}, errCircularPages
 	}
-	if opts.ResourceVersion == "0" && page.next != "" {
+	if opts.ResourceVersion == "0" && page.Continue != "" {
 		s.cachePaged.Store(true)
 		s.policy.CachePaged = true
 	}
-	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.resourceVersion, Continue: page.next, First: first, Shown: shown}, nil
+	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.ResourceVersion, Continue: page.Continue, First: first, Shown: shown}, nil
 }
 
 // errCircularPages says that the pages of a list have no end.
@@ -250,13 +225,14 @@ func failedList(err error, shown bool) listwatch.Outcome {
 func (s *session) beginList(ctx context.Context) (err error) {
 	if s.budget != nil {
 		s.under, err = s.budget.Begin(ctx, s.server())
+		s.source.Turn = s.under
 	}
 	return err
 }
 
 func (s *session) endList() {
 	s.under.End()
-	s.under = nil
+	s.under, s.source.Turn = nil, nil
 }
 
 // show hands an object on to the generation under way, or what is wrong with it.
@@ -282,7 +258,7 @@ func (s *session) keep(key string) {
 func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	current := s.current
 	s.current = nil
-	s.forgetLent()
+	s.source.Rest()
 	// Who waits for the end may ask for the version then.
 	before := s.LastSyncResourceVersion()
 	s.report.Reach(resourceVersion)
@@ -291,9 +267,10 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 		s.report.Reach(before)
 		return err
 	}
-	s.floor, s.slow = "", false
-	if s.shared != nil {
-		s.compareToShown(resourceVersion)
+	s.floor, s.source.Narrow = "", false
+	if s.shared != nil && rv.Compare(resourceVersion, s.shown) == rv.Older {
+		// The shared watch tells of what was before the server was restored.
+		s.shared.WentBack(resourceVersion)
 	}
 	s.report.EndGeneration()
 	s.report.Succeed()
@@ -306,21 +283,6 @@ func (s *session) confirm() {
 		s.confirmed()
 		s.confirmed = nil
 	}
-}
-
-func (s *session) resyncDue() <-chan time.Time {
-	if s.resync == nil {
-		return nil
-	}
-	return s.resync.C
-}
-
-func (s *session) doResync(ctx context.Context) error {
-	s.resync.Reset(s.resyncPeriod)
-	if s.ShouldResync != nil && !s.ShouldResync() {
-		return nil
-	}
-	return s.into.resync(ctx)
 }
 
 // refused reports what the store, or what stands before it, said to an item, and

@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/source"
 )
 
 // SharedResourceVersionInformer is a ResourceVersionInformer with any number of handlers,
@@ -35,7 +36,7 @@ import (
 type SharedResourceVersionInformer struct {
 	name    string
 	config  InformerConfig
-	watches *fanout.Hub[sharedEvent]
+	watches *source.Shared
 	// reflector is for reports that are no handler's.
 	reflector *Reflector
 	synced    chan struct{}
@@ -77,7 +78,7 @@ func NewSharedResourceVersionInformer(name string, config InformerConfig) *Share
 	return &SharedResourceVersionInformer{
 		name:      name,
 		config:    config,
-		watches:   fanout.New[sharedEvent](fanout.Options{}),
+		watches:   source.NewShared(),
 		reflector: newResourceVersionInformer(name, checked).reflector,
 		synced:    make(chan struct{}),
 	}
@@ -138,7 +139,7 @@ func (s *SharedResourceVersionInformer) configFor(name string, config HandlerCon
 	}
 	own := s.config
 	example := objectType.example
-	if resourceOf(own.ListerWatcher) != nil {
+	if server.Of(own.ListerWatcher) != nil {
 		example = objectType.sharedExample
 	}
 	var err error

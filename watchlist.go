@@ -15,6 +15,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/source"
 )
 
 // chooseMode decides, before a generation begins, whether to read it with a
@@ -52,15 +53,17 @@ func (s *session) fallBack(why error) {
 	s.report.UseListMode(ListModePaged, why)
 }
 
+// stallInInitialEvents is how long the initial events of a watch-list may pause.
+const stallInInitialEvents = 10 * time.Second
+
 // errNoEndBookmark says that a watch-list does not end its initial events.
 var errNoEndBookmark = errors.New("a bookmark came that does not end the initial events")
 
 // watchList reads the initial events of a watch-list into the generation under
 // way. The watch that follows them stays open.
 func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwatch.Outcome, error) {
-	timeout := s.watchTimeout()
-	s.watchDue = time.Now().Add(timeout)
-	changes, err := s.openFeed(ctx, s.policy.WatchListOptions(state, timeout), s.listPatience())
+	timeout := s.source.WatchTimeout()
+	opened, err := s.openFeed(ctx, s.policy.WatchListOptions(state, timeout), timeout)
 	var stalled *report.StallError
 	switch {
 	case errors.As(err, &stalled):
@@ -69,47 +72,46 @@ func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwat
 	case err != nil:
 		return listwatch.Outcome{Kind: listwatch.ClassifyWatchList(err)}, watchListError(err)
 	}
-	changes.expect(stallInInitialEvents)
+	changes := opened.feed
+	changes.Expect(stallInInitialEvents)
 	outcome, err := s.initialEvents(ctx, changes, state.Known)
 	if err != nil {
-		changes.close()
+		changes.Close()
+		s.resync.closeWatch()
 		return outcome, watchListError(err)
 	}
-	changes.expect(s.bookmarkPatience())
-	s.opened = changes
+	changes.Expect(s.source.Patience.Bookmarked())
+	s.opened = opened
 	return outcome, nil
 }
 
 func watchListError(err error) error { return fmt.Errorf("watch-list: %w", err) }
 
-func (s *session) initialEvents(ctx context.Context, changes feed, known string) (listwatch.Outcome, error) {
-	var c change
+func (s *session) initialEvents(ctx context.Context, changes source.Feed, known string) (listwatch.Outcome, error) {
+	var c source.Change
 	newest := known
 	for index := 0; ; index++ {
-		err := changes.next(ctx, &c)
+		err := changes.Next(ctx, &c)
 		switch {
 		case ctx.Err() != nil:
 			return listwatch.Outcome{Kind: listwatch.Failed}, ctx.Err()
-		case errors.Is(err, errResyncDue): // what is shown must not be mixed with what is repeated
-			s.resync.Reset(s.resyncPeriod)
-			continue
 		case err != nil:
 			outcome, err := classifyInitialEvents(err)
 			outcome.ResourceVersion, outcome.Shown = newest, index > 0
 			return outcome, err
 		}
-		switch rv.Compare(c.it.Version.ResourceVersion, newest) {
+		switch rv.Compare(c.Item.Version.ResourceVersion, newest) {
 		case rv.Newer, rv.Unordered:
-			newest = rv.Newest(newest, strings.Clone(c.it.Version.ResourceVersion))
+			newest = rv.Newest(newest, strings.Clone(c.Item.Version.ResourceVersion))
 		}
-		c.it.Place = object.Place{Watch: true, Index: index}
+		c.Item.Place = object.Place{Watch: true, Index: index}
 		switch {
-		case c.event == watch.Bookmark && c.initialEnd:
-			return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: c.bookmark}, nil
-		case c.event == watch.Bookmark:
+		case c.Event == watch.Bookmark && c.InitialEnd:
+			return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: c.Bookmark}, nil
+		case c.Event == watch.Bookmark:
 			return listwatch.Outcome{Kind: listwatch.NoWatchList}, errNoEndBookmark
-		case c.event == watch.Added || c.unreadable != nil:
-			s.show(ctx, c.it, c.unreadable)
+		case c.Event == watch.Added || c.Unreadable != nil:
+			s.show(ctx, c.Item, c.Unreadable)
 		default:
 			// What changes while the set is read comes between it.
 			if err := s.changeBetween(ctx, c); err != nil {
@@ -120,14 +122,14 @@ func (s *session) initialEvents(ctx context.Context, changes feed, known string)
 }
 
 // changeBetween hands on a change of an object that was shown before.
-func (s *session) changeBetween(ctx context.Context, c change) error {
-	stale, err := s.into.put(ctx, c.event, c.it)
+func (s *session) changeBetween(ctx context.Context, c source.Change) error {
+	stale, err := s.into.put(ctx, c.Event, c.Item)
 	if stale {
 		s.report.Stale()
 	}
 	if err != nil && s.refused(ctx, err) {
-		s.keep(c.it.Key)
-		if c.event != watch.Deleted && object.IsUndecodable(err) { // nothing shows it again
+		s.keep(c.Item.Key)
+		if c.Event != watch.Deleted && object.IsUndecodable(err) { // nothing shows it again
 			s.missed.Store(true)
 		}
 	}

@@ -5,33 +5,44 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/items"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/source"
 )
 
-// following is an items.Watch as a watch.Interface, in a goroutine that Stop waits for.
+// following is a source.Feed as a watch.Interface, in a goroutine that Stop waits for.
 type following struct {
-	items     items.Watch
+	lw        *listerWatcher
+	feed      source.Feed
 	transform cache.TransformFunc
-	// reached is told the version of each event.
-	reached func(version string)
-	events  chan watch.Event
-	ctx     context.Context
-	cancel  context.CancelFunc
-	reading sync.WaitGroup
+	events    chan watch.Event
+	// change is the newest.
+	change source.Change
+	// count is the number of events so far, and bookmarked how long the feed may be silent after a bookmark.
+	count      int
+	bookmarked time.Duration
+	ctx        context.Context
+	cancel     context.CancelFunc
+	reading    sync.WaitGroup
 }
 
-// newFollowing follows opened, which ends with ctx.
-func newFollowing(ctx context.Context, cancel context.CancelFunc, opened items.Watch, transform cache.TransformFunc, reached func(version string)) *following {
-	f := &following{items: opened, transform: transform, reached: reached, events: make(chan watch.Event), ctx: ctx, cancel: cancel}
+// newFollowing follows feed, which was opened with ctx. Bookmarked is how long it may be silent after a bookmark.
+func newFollowing(ctx context.Context, cancel context.CancelFunc, lw *listerWatcher, feed source.Feed, bookmarked time.Duration) *following {
+	f := &following{
+		lw: lw, feed: feed, transform: lw.transformer(), events: make(chan watch.Event),
+		bookmarked: bookmarked, ctx: ctx, cancel: cancel,
+	}
 	f.reading.Go(f.read)
 	return f
 }
@@ -45,11 +56,11 @@ func (f *following) Stop() {
 
 func (f *following) read() {
 	defer close(f.events)
+	defer f.feed.Close()
 	defer f.cancel()
-	defer f.items.Close()
 	defer utilruntime.HandleCrashWithContext(f.ctx) // of a transform
 	for {
-		event, err := f.items.Next(f.ctx)
+		event, err := f.next()
 		switch {
 		case f.ctx.Err() != nil:
 			return
@@ -58,12 +69,41 @@ func (f *following) read() {
 			return
 		}
 		if accessor, err := meta.Accessor(event.Object); err == nil {
-			f.reached(accessor.GetResourceVersion())
+			f.lw.reached(accessor.GetResourceVersion())
 		}
 		if event, ok := f.transformed(event); ok && !f.tell(event) {
 			return
 		}
 	}
+}
+
+// next waits for an event and decodes its object. A bookmark has an object with nothing but a resource version.
+func (f *following) next() (watch.Event, error) {
+	c := &f.change
+	if err := f.feed.Next(f.ctx, c); err != nil {
+		return watch.Event{}, err
+	}
+	c.Item.Place = object.Place{Watch: true, Index: f.count}
+	f.count++
+	switch {
+	case c.Unreadable != nil:
+		return watch.Event{}, c.Item.Unreadable(c.Unreadable)
+	case c.Event == watch.Bookmark:
+		f.feed.Expect(f.bookmarked)
+		return f.bookmark(c.Bookmark)
+	}
+	obj, err := c.Item.Decode()
+	return watch.Event{Type: c.Event, Object: obj}, err
+}
+
+func (f *following) bookmark(resourceVersion string) (watch.Event, error) {
+	obj := reflect.New(reflect.TypeOf(f.lw.example).Elem()).Interface().(runtime.Object)
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return watch.Event{}, err
+	}
+	accessor.SetResourceVersion(resourceVersion)
+	return watch.Event{Type: watch.Bookmark, Object: obj}, nil
 }
 
 func (f *following) tell(event watch.Event) bool {

@@ -13,22 +13,26 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/backoff"
-	"github.com/rvinformer/informer/internal/items"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/source"
 )
 
-// source is a ListerWatcher that lists for one informer. It reads lists off the wire,
+// listerWatcher lists and watches for one informer. It reads lists off the wire,
 // object by object, and what the informer has in the same version it has again. What it
 // returns is transformed.
-type source struct {
-	items    items.Source
+type listerWatcher struct {
+	resource *server.Resource
 	example  runtime.Object
 	protobuf bool
 	tweak    internalinterfaces.TweakListOptionsFunc
@@ -48,28 +52,49 @@ type source struct {
 	closed  bool
 }
 
-func newSource(from items.Source, example runtime.Object) *source {
-	s := &source{items: from, example: example}
+// newListerWatcher reads what lw reads, a ListerWatcher of a DynamicListerWatcherFactory.
+func newListerWatcher(lw cache.ListerWatcher, example runtime.Object) *listerWatcher {
+	s := &listerWatcher{resource: server.Of(lw).Retrying(retriesOfClientGo), example: example}
 	s.idle.L = &s.mu
 	return s
 }
 
-var _ cache.ListerWatcherWithContext = &source{}
+var _ cache.ListerWatcherWithContext = &listerWatcher{}
+
+// retriesOfClientGo is how often a request of client-go is made again if the server says when.
+const retriesOfClientGo = 10
+
+// newSource returns a source of one list, or one watch.
+func (s *listerWatcher) newSource() *source.Source {
+	expected := object.Expect(s.example, "", object.Public{})
+	form := expected.Form(s.protobuf, nil)
+	if !s.protobuf {
+		form.OnlyJSON()
+	}
+	return source.New(source.Options{
+		ListerWatcher: s.resource,
+		Memory:        &source.Memory{},
+		Expected:      expected,
+		Form:          form,
+		Prompt:        true,
+		Report:        &report.Report{Handler: utilruntime.HandleError},
+	})
+}
 
 // IsWatchListSemanticsUnSupported has reflectors list: they would collect a watch-list
 // in a store of its own, decoded anew.
-func (s *source) IsWatchListSemanticsUnSupported() bool { return true }
+func (s *listerWatcher) IsWatchListSemanticsUnSupported() bool { return true }
 
-func (s *source) List(opts metav1.ListOptions) (runtime.Object, error) {
+func (s *listerWatcher) List(opts metav1.ListOptions) (runtime.Object, error) {
 	return s.ListWithContext(context.Background(), opts)
 }
 
-func (s *source) Watch(opts metav1.ListOptions) (watch.Interface, error) {
+func (s *listerWatcher) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), opts)
 }
 
 // close waits for the lists under way, whose context has ended.
-func (s *source) close() {
+func (s *listerWatcher) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -79,7 +104,7 @@ func (s *source) close() {
 }
 
 // begin begins a list, unless it is too late.
-func (s *source) begin() bool {
+func (s *listerWatcher) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -89,7 +114,7 @@ func (s *source) begin() bool {
 	return true
 }
 
-func (s *source) end() {
+func (s *listerWatcher) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listing--
@@ -99,7 +124,7 @@ func (s *source) end() {
 // ListWithContext returns all objects: it reads the pages itself, as large as opts ask
 // for. An error is that of the whole list, so that nothing counts as deleted that
 // could not be read.
-func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+func (s *listerWatcher) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	if !s.begin() {
 		return nil, context.Canceled
 	}
@@ -123,7 +148,7 @@ func (s *source) ListWithContext(ctx context.Context, opts metav1.ListOptions) (
 }
 
 // reached notes what a watch has told.
-func (s *source) reached(version string) {
+func (s *listerWatcher) reached(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if rv.Compare(s.newest, version) == rv.Older {
@@ -133,9 +158,9 @@ func (s *source) reached(version string) {
 
 // listing is one list.
 type listing struct {
-	*source
+	*listerWatcher
 	transform cache.TransformFunc
-	reader    items.Reader
+	reader    *source.Source
 	// room is about how many objects there will be.
 	room int
 	// continued tells that more than the first page was asked for.
@@ -148,11 +173,11 @@ type listing struct {
 	decodeAll bool
 }
 
-func (s *source) newListing() *listing {
+func (s *listerWatcher) newListing() *listing {
 	const some = 16
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &listing{source: s, transform: s.transform, reader: s.items.Items(s.example, s.protobuf), room: s.listed + s.listed/some, told: s.newest}
+	return &listing{listerWatcher: s, transform: s.transform, reader: s.newSource(), room: s.listed + s.listed/some, told: s.newest}
 }
 
 // read reads the whole list.
@@ -176,9 +201,12 @@ func (l *listing) pages(ctx context.Context, opts metav1.ListOptions) (*internal
 	list := &internalversion.List{Items: make([]runtime.Object, 0, l.room)}
 	for read := (listwatch.Listing{}); ; {
 		first := ""
-		head, err := l.reader.Page(ctx, l.tweaked(opts), func(it items.Item) error {
+		head, err := l.reader.Page(ctx, l.tweaked(opts), func(it object.Item, unreadable error) error {
+			if unreadable != nil {
+				return it.Unreadable(unreadable)
+			}
 			if first == "" {
-				first = strings.Clone(it.Key())
+				first = strings.Clone(it.Key)
 			}
 			obj, err := l.object(it)
 			list.Items = append(list.Items, obj)
@@ -211,12 +239,12 @@ func (l *listing) pages(ctx context.Context, opts metav1.ListOptions) (*internal
 }
 
 // object returns the informer's own object, if it is the same.
-func (l *listing) object(it items.Item) (runtime.Object, error) {
+func (l *listing) object(it object.Item) (runtime.Object, error) {
 	stored, is := l.compare(it)
 	if is == same && !l.decodeAll {
 		return stored, nil
 	}
-	l.restored = l.restored || is == other && rv.NotNewer(it.ResourceVersion(), l.told)
+	l.restored = l.restored || is == other && rv.NotNewer(it.Version.ResourceVersion, l.told)
 	obj, err := it.Decode()
 	if err != nil {
 		return nil, err
@@ -237,8 +265,8 @@ const (
 )
 
 // compare compares an object with the informer's own of that key.
-func (l *listing) compare(it items.Item) (runtime.Object, likeness) {
-	stored, exists, err := l.stored.GetByKey(it.Key())
+func (l *listing) compare(it object.Item) (runtime.Object, likeness) {
+	stored, exists, err := l.stored.GetByKey(it.Key)
 	if err != nil || !exists {
 		return nil, other
 	}
@@ -248,21 +276,21 @@ func (l *listing) compare(it items.Item) (runtime.Object, likeness) {
 	}
 	accessor, err := meta.Accessor(obj)
 	switch {
-	case err != nil || accessor.GetResourceVersion() == "" || accessor.GetUID() == "" && it.UID() != "":
+	case err != nil || accessor.GetResourceVersion() == "" || accessor.GetUID() == "" && it.Version.UID != "":
 		return nil, unknown
-	case accessor.GetResourceVersion() != it.ResourceVersion() || accessor.GetUID() != it.UID():
+	case accessor.GetResourceVersion() != it.Version.ResourceVersion || accessor.GetUID() != it.Version.UID:
 		return nil, other
 	}
 	return obj, same
 }
 
-func (s *source) transformer() cache.TransformFunc {
+func (s *listerWatcher) transformer() cache.TransformFunc {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.transform
 }
 
-func (s *source) tweaked(opts metav1.ListOptions) metav1.ListOptions {
+func (s *listerWatcher) tweaked(opts metav1.ListOptions) metav1.ListOptions {
 	if s.tweak != nil {
 		s.tweak(&opts)
 	}
@@ -285,12 +313,13 @@ func transformed(obj runtime.Object, transform cache.TransformFunc) (runtime.Obj
 }
 
 // WatchWithContext watches on the same connections.
-func (s *source) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+func (s *listerWatcher) WatchWithContext(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	opened, err := s.items.Items(s.example, s.protobuf).Watch(ctx, s.tweaked(opts))
+	reader := s.newSource()
+	opened, err := reader.Watch(ctx, s.tweaked(opts))
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	return newFollowing(ctx, cancel, opened, s.transformer(), s.reached), nil
+	return newFollowing(ctx, cancel, s, opened, reader.Patience.Bookmarked()), nil
 }

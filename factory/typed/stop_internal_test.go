@@ -12,7 +12,6 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
-	"github.com/rvinformer/informer/internal/items"
 )
 
 // Stop of a watch that brings nothing does not wait for its context.
@@ -23,7 +22,7 @@ func TestStopOfAQuietWatch(t *testing.T) {
 		lists, err := informer.NewDynamicListerWatcherFactory(s.Config())
 		require.NoError(t, err)
 		pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-		w, err := newSource(lists.ForResource("", pods).(items.Source), &corev1.Pod{}).Watch(metav1.ListOptions{ResourceVersion: "1"})
+		w, err := newListerWatcher(lists.ForResource("", pods), &corev1.Pod{}).Watch(metav1.ListOptions{ResourceVersion: "1"})
 		require.NoError(t, err)
 		begin := time.Now()
 		synctest.Wait()

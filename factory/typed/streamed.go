@@ -9,19 +9,18 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/factory"
-	"github.com/rvinformer/informer/internal/items"
 )
 
-// streamed is a client-go informer over a source.
+// streamed is a client-go informer over a listerWatcher.
 type streamed struct {
 	cache.SharedIndexInformer
-	source *source
+	source *listerWatcher
 }
 
 // streamed makes an informer that lists and watches over the connections of the
 // factory's rest.Config.
 func (f *Factory) streamed(a ask, example runtime.Object) cache.SharedIndexInformer {
-	lw := newSource(f.lists.ForResource(a.opts.Namespace, a.resource).(items.Source), example)
+	lw := newListerWatcher(f.lists.ForResource(a.opts.Namespace, a.resource), example)
 	lw.protobuf, lw.tweak, lw.transform = f.protobuf, f.requests, f.transform
 	// With no example the reflector takes what a transform has made of the objects. Those
 	// of the server are of its type: the source sees to that.

@@ -40,6 +40,16 @@ type Resource struct {
 
 var _ cache.ListerWatcherWithContext = &Resource{}
 
+// Of returns the Resource that lw, a ListerWatcher, is or embeds; nil if it has none.
+func Of(lw any) *Resource {
+	if own, ok := lw.(interface{ itself() *Resource }); ok {
+		return own.itself()
+	}
+	return nil
+}
+
+func (r *Resource) itself() *Resource { return r }
+
 // Tweaked returns a copy with another tweak, which sees the options before the others do. It
 // shares the rate limiter.
 func (r *Resource) Tweaked(tweak Tweak) *Resource {

@@ -1,4 +1,4 @@
-package informer
+package source
 
 import (
 	"context"
@@ -14,9 +14,15 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// sharedEvent is an event of a watch that several read, with memory of its own. None of
+// Shared are watches that several Sources have in common.
+type Shared = fanout.Hub[SharedEvent]
+
+// NewShared returns a Shared without a watch. Its Wait returns when the watches that were opened have ended.
+func NewShared() *Shared { return fanout.New[SharedEvent](fanout.Options{}) }
+
+// SharedEvent is an event of a watch that several read, with memory of its own. None of
 // them may change it.
-type sharedEvent struct {
+type SharedEvent struct {
 	event watch.EventType
 	// One of item, object and unreadable says what came, but for a bookmark.
 	item       wire.Item
@@ -31,23 +37,22 @@ type sharedEvent struct {
 // sharedWatch is a watch for several readers. It ends with the context that it was opened
 // with until it outlives that.
 type sharedWatch struct {
-	feed   feed
+	feed   Feed
 	ctx    context.Context
 	cancel context.CancelFunc
 	detach func() bool
-	told   change
+	told   Change
 }
 
-var _ fanout.Watch[sharedEvent] = &sharedWatch{}
+var _ fanout.Watch[SharedEvent] = &sharedWatch{}
 
-// openSharedWatch opens a watch that does not use the session.
-func (s *session) openSharedWatch(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*sharedWatch, error) {
+// openSharedWatch opens a watch that does not use the Source.
+func (s *Source) openSharedWatch(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*sharedWatch, error) {
 	w := &sharedWatch{}
 	w.ctx, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	w.detach = context.AfterFunc(ctx, w.cancel)
-	own := &session{Reflector: s.Reflector, form: s.form, slow: s.slow}
 	var err error
-	if w.feed, err = own.openOwn(w.ctx, opts, patience); err != nil {
+	if w.feed, err = s.sibling().openOwn(w.ctx, opts, patience); err != nil {
 		w.detach()
 		w.cancel()
 		if ctx.Err() != nil {
@@ -72,10 +77,10 @@ func (w *sharedWatch) outlive(ctx context.Context) error {
 const forever = time.Duration(math.MaxInt64)
 
 // Next implements fanout.Watch.
-func (w *sharedWatch) Next() (fanout.Event[sharedEvent], error) {
-	w.feed.expect(forever)
-	if err := w.feed.next(w.ctx, &w.told); err != nil {
-		return fanout.Event[sharedEvent]{}, err
+func (w *sharedWatch) Next() (fanout.Event[SharedEvent], error) {
+	w.feed.Expect(forever)
+	if err := w.feed.Next(w.ctx, &w.told); err != nil {
+		return fanout.Event[SharedEvent]{}, err
 	}
 	return shareable(&w.told), nil
 }
@@ -86,35 +91,35 @@ func (w *sharedWatch) Stop() { w.cancel() }
 // Close implements fanout.Watch.
 func (w *sharedWatch) Close() {
 	w.detach()
-	w.feed.close()
+	w.feed.Close()
 	w.cancel()
 }
 
-// eventOverhead is about what a sharedEvent takes beside its item.
+// eventOverhead is about what a SharedEvent takes beside its item.
 const eventOverhead = 512
 
 // shareable makes an event with memory of its own.
-func shareable(c *change) fanout.Event[sharedEvent] {
-	e := fanout.Event[sharedEvent]{
-		Value:           sharedEvent{event: c.event, bookmark: c.bookmark, initialEnd: c.initialEnd},
+func shareable(c *Change) fanout.Event[SharedEvent] {
+	e := fanout.Event[SharedEvent]{
+		Value:           SharedEvent{event: c.Event, bookmark: c.Bookmark, initialEnd: c.InitialEnd},
 		Bytes:           eventOverhead,
-		ResourceVersion: c.bookmark,
+		ResourceVersion: c.Bookmark,
 	}
-	if c.event == watch.Bookmark && c.unreadable == nil {
+	if c.Event == watch.Bookmark && c.Unreadable == nil {
 		e.Bookmark = true
 		return e
 	}
-	_, version := c.it.Identity()
+	_, version := c.Item.Identity()
 	e.ResourceVersion = version.ResourceVersion
 	switch {
-	case c.it.Lent != nil:
-		e.Value.item = c.it.Lent.Item.Clone()
+	case c.Item.Lent != nil:
+		e.Value.item = c.Item.Lent.Item.Clone()
 		e.Bytes += len(e.Value.item.Bytes)
-	case c.it.Object != nil:
-		e.Value.object = c.it.Object
-		e.Bytes += int(objectsize.Of(c.it.Object))
+	case c.Item.Object != nil:
+		e.Value.object = c.Item.Object
+		e.Bytes += int(objectsize.Of(c.Item.Object))
 	default:
-		e.Value.key, e.Value.unreadable = c.it.Key, c.unreadable
+		e.Value.key, e.Value.unreadable = c.Item.Key, c.Unreadable
 	}
 	return e
 }

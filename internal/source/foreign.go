@@ -1,4 +1,4 @@
-package informer
+package source
 
 import (
 	"context"
@@ -24,7 +24,7 @@ const (
 // foreignCall calls List or Watch of a ListerWatcher of others, which may not obey its
 // context.
 type foreignCall[T any] struct {
-	*session
+	*Source
 	method string
 	call   func(ctx context.Context) (T, error)
 	// discard takes a result that comes too late.
@@ -42,8 +42,8 @@ type result[T any] struct {
 // context of the call ends; a call that goes on all the same is left behind, and reported.
 // Cancel ends the context of what was returned.
 func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err error) {
-	if n := c.leftBehind.Load(); n >= maxLeftBehind {
-		return value, nil, fmt.Errorf("%d calls of a %T have not returned: no other is made", n, c.source)
+	if n := c.Memory.leftBehind.Load(); n >= maxLeftBehind {
+		return value, nil, fmt.Errorf("%d calls of a %T have not returned: no other is made", n, c.ListerWatcher)
 	}
 	callCtx, cancelCall := context.WithCancelCause(ctx)
 	patience := time.AfterFunc(callPatience, func() { cancelCall(&report.StallError{Silence: callPatience}) })
@@ -55,7 +55,7 @@ func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err err
 		return c.finish(r, cancelCall)
 	case <-callCtx.Done():
 	}
-	late := time.NewTimer(stopMost)
+	late := time.NewTimer(maxStop)
 	defer late.Stop()
 	select {
 	case r := <-returned:
@@ -65,11 +65,11 @@ func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err err
 		return c.finish(r, cancelCall)
 	case <-late.C:
 	}
-	c.leftBehind.Add(1)
+	c.Memory.leftBehind.Add(1)
 	close(left)
-	err = fmt.Errorf("%s of a %T did not return within %v of the end of its context, and is left behind: %w", c.method, c.source, stopMost, context.Cause(callCtx))
+	err = fmt.Errorf("%s of a %T did not return within %v of the end of its context, and is left behind: %w", c.method, c.ListerWatcher, maxStop, context.Cause(callCtx))
 	if ctx.Err() != nil { // the caller does not report the error of a call that was stopped
-		c.report.Fail(err)
+		c.Report.Fail(err)
 	}
 	return value, nil, err
 }
@@ -77,13 +77,13 @@ func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err err
 // run makes the call and hands over what it returns, or, once the call was left behind,
 // drops it. A panic is the caller's, as with client-go.
 func (c foreignCall[T]) run(ctx context.Context, returned chan<- result[T], left <-chan struct{}) {
-	r := result[T]{err: fmt.Errorf("%s of a %T ended its goroutine", c.method, c.source)}
+	r := result[T]{err: fmt.Errorf("%s of a %T ended its goroutine", c.method, c.ListerWatcher)}
 	defer func() {
 		r.panicked = recover()
 		select {
 		case returned <- r:
 		case <-left:
-			c.leftBehind.Add(-1)
+			c.Memory.leftBehind.Add(-1)
 			c.drop(r)
 		}
 	}()
@@ -94,7 +94,7 @@ func (c foreignCall[T]) run(ctx context.Context, returned chan<- result[T], left
 func (c foreignCall[T]) drop(r result[T]) {
 	switch {
 	case r.panicked != nil:
-		c.report.Fail(&report.PanicError{Value: r.panicked})
+		c.Report.Fail(&report.PanicError{Value: r.panicked})
 	case r.err == nil:
 		c.discard(r.value)
 	}
@@ -113,10 +113,10 @@ func (c foreignCall[T]) finish(r result[T], cancel context.CancelCauseFunc) (T, 
 }
 
 // listForeign lists with a ListerWatcher of others.
-func (s *session) listForeign(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+func (s *Source) listForeign(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	list, cancel, err := foreignCall[runtime.Object]{
-		session: s, method: "List",
-		call:    func(ctx context.Context) (runtime.Object, error) { return s.source.ListWithContext(ctx, opts) },
+		Source: s, method: "List",
+		call:    func(ctx context.Context) (runtime.Object, error) { return s.ListerWatcher.ListWithContext(ctx, opts) },
 		discard: func(runtime.Object) {},
 	}.do(ctx)
 	if err != nil {
@@ -127,10 +127,10 @@ func (s *session) listForeign(ctx context.Context, opts metav1.ListOptions) (run
 }
 
 // watchForeign watches with a ListerWatcher of others, until cancel is called.
-func (s *session) watchForeign(ctx context.Context, opts metav1.ListOptions) (w watch.Interface, cancel func(), err error) {
+func (s *Source) watchForeign(ctx context.Context, opts metav1.ListOptions) (w watch.Interface, cancel func(), err error) {
 	return foreignCall[watch.Interface]{
-		session: s, method: "Watch",
-		call: func(ctx context.Context) (watch.Interface, error) { return s.source.WatchWithContext(ctx, opts) },
+		Source: s, method: "Watch",
+		call: func(ctx context.Context) (watch.Interface, error) { return s.ListerWatcher.WatchWithContext(ctx, opts) },
 		discard: func(w watch.Interface) {
 			if w != nil {
 				w.Stop()

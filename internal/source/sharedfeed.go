@@ -1,4 +1,4 @@
-package informer
+package source
 
 import (
 	"context"
@@ -8,12 +8,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/rv"
 )
 
 // sharedFeed is one reader of a watch that it has in common with others.
@@ -21,30 +19,31 @@ import (
 // The initial events of a watch-list are its own: they are read off the wire as ever. What
 // follows them is shared.
 type sharedFeed struct {
-	*session
+	source *Source
 	// opts are those of a watch, but for the resource version.
 	opts metav1.ListOptions
 	// initial is the reader's watch-list; nil when that is shared.
 	initial *sharedWatch
 	// begins is where the initial events end, empty until they do.
 	begins string
-	tap    *fanout.Tap[sharedEvent]
+	tap    *fanout.Tap[SharedEvent]
 	quiet  *silence
 }
 
 // openShared opens a watch that others may share, or shares that of others.
-func (s *session) openShared(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (feed, error) {
-	f := &sharedFeed{session: s, opts: opts, quiet: newSilence(patience)}
+func (s *Source) openShared(ctx context.Context, opts metav1.ListOptions) (Feed, error) {
+	patience := s.Patience.opening(opts)
+	f := &sharedFeed{source: s, opts: opts, quiet: newSilence(patience)}
 	f.opts.SendInitialEvents, f.opts.ResourceVersionMatch = nil, ""
 	var err error
-	if ptr.Deref(opts.SendInitialEvents, false) {
+	if startsWithObjects(opts) {
 		f.initial, err = s.openSharedWatch(ctx, opts, patience)
 	} else {
 		// The watch may be one that others have asked for, for longer.
-		f.quiet.expect(max(patience, s.watchPatience(s.longestWatch())))
+		f.quiet.expect(max(patience, s.Patience.Watch(s.longestWatch())))
 		err = f.follow(ctx, opts.ResourceVersion)
 		if err == nil && f.tap.Bookmarks() {
-			f.quiet.expect(f.bookmarkPatience())
+			f.quiet.expect(s.Patience.Bookmarked())
 		}
 	}
 	if err != nil {
@@ -54,41 +53,33 @@ func (s *session) openShared(ctx context.Context, opts metav1.ListOptions, patie
 	return f, nil
 }
 
-// compareToShown notes it if what was listed is older than what a shared watch had shown when the
-// list began: that watch tells of what was before the server was restored.
-func (s *session) compareToShown(listed string) {
-	if rv.Compare(listed, s.shown) == rv.Older {
-		s.shared.WentBack(listed)
-	}
-}
-
 // follow shares what follows a resource version.
 func (f *sharedFeed) follow(ctx context.Context, resourceVersion string) (err error) {
-	f.tap, err = f.shared.Follow(ctx, resourceVersion, func() (fanout.Watch[sharedEvent], error) {
+	f.tap, err = f.source.Shared.Follow(ctx, resourceVersion, func() (fanout.Watch[SharedEvent], error) {
 		return f.openFrom(ctx, resourceVersion)
 	})
 	return err
 }
 
 // openFrom opens a watch for others as well.
-func (f *sharedFeed) openFrom(ctx context.Context, resourceVersion string) (fanout.Watch[sharedEvent], error) {
+func (f *sharedFeed) openFrom(ctx context.Context, resourceVersion string) (fanout.Watch[SharedEvent], error) {
 	opts := f.opts
 	opts.ResourceVersion = resourceVersion
-	w, err := f.openSharedWatch(ctx, opts, f.quiet.limit)
+	w, err := f.source.openSharedWatch(ctx, opts, f.quiet.limit)
 	if err != nil {
 		return nil, err
 	}
 	return w, w.outlive(ctx)
 }
 
-func (f *sharedFeed) expect(patience time.Duration) {
+func (f *sharedFeed) Expect(patience time.Duration) {
 	f.quiet.expect(patience)
 	if f.initial != nil {
-		f.initial.feed.expect(patience)
+		f.initial.feed.Expect(patience)
 	}
 }
 
-func (f *sharedFeed) next(ctx context.Context, to *change) error {
+func (f *sharedFeed) Next(ctx context.Context, to *Change) error {
 	switch {
 	case f.initial != nil && f.begins == "":
 		return f.nextInitial(ctx, to)
@@ -115,14 +106,14 @@ func (f *sharedFeed) next(ctx context.Context, to *change) error {
 	}
 }
 
-// take reads what there is. It stands apart since an event is large, and next may wait for
+// take reads what there is. It stands apart since an event is large, and Next may wait for
 // hours.
-func (f *sharedFeed) take(to *change) error {
+func (f *sharedFeed) take(to *Change) error {
 	e, err := f.tap.Take()
 	if err != nil {
 		return err
 	}
-	f.report.Contact()
+	f.source.Report.Contact()
 	return f.read(e.Value, to)
 }
 
@@ -133,23 +124,23 @@ func (f *sharedFeed) share(ctx context.Context) error {
 	if err := w.outlive(ctx); err != nil {
 		return err
 	}
-	f.tap = f.shared.Adopt(w, f.begins)
+	f.tap = f.source.Shared.Adopt(w, f.begins)
 	return nil
 }
 
 // nextInitial reads an initial event.
-func (f *sharedFeed) nextInitial(ctx context.Context, to *change) error {
-	err := f.initial.feed.next(ctx, to)
-	if err == nil && to.event == watch.Bookmark && to.initialEnd {
-		f.begins = to.bookmark
+func (f *sharedFeed) nextInitial(ctx context.Context, to *Change) error {
+	err := f.initial.feed.Next(ctx, to)
+	if err == nil && to.Event == watch.Bookmark && to.InitialEnd {
+		f.begins = to.Bookmark
 	}
 	return err
 }
 
-// catchUp goes on with a watch from where the reader is, who was too slow for the others.
+// catchUp goes on with a watch from where the reader is, which was too slow for the others.
 func (f *sharedFeed) catchUp(ctx context.Context) (err error) {
 	lapsed := f.tap
-	f.tap, err = f.shared.GoOn(ctx, lapsed, func(resourceVersion string) (fanout.Watch[sharedEvent], error) {
+	f.tap, err = f.source.Shared.GoOn(ctx, lapsed, func(resourceVersion string) (fanout.Watch[SharedEvent], error) {
 		return f.openFrom(ctx, resourceVersion)
 	})
 	if err != nil {
@@ -171,28 +162,26 @@ func (f *sharedFeed) wait(ctx context.Context) error {
 				f.tap.Doubt()
 				return &report.StallError{Silence: lasted}
 			}
-		case <-f.resyncDue():
-			return errResyncDue
 		}
 	}
 }
 
 // read makes a change of an event.
-func (f *sharedFeed) read(e sharedEvent, to *change) error {
-	*to = change{event: e.event, bookmark: e.bookmark, initialEnd: e.initialEnd}
+func (f *sharedFeed) read(e SharedEvent, to *Change) error {
+	*to = Change{Event: e.event, Bookmark: e.bookmark, InitialEnd: e.initialEnd}
 	switch {
 	case e.unreadable != nil:
-		to.it, to.unreadable = object.Item{Key: e.key}, e.unreadable
+		to.Item, to.Unreadable = object.Item{Key: e.key}, e.unreadable
 	case e.event == watch.Bookmark:
 	case e.object != nil:
-		to.it, to.unreadable = f.session.read(e.object.DeepCopyObject(), object.Place{})
+		to.Item, to.Unreadable = f.source.readDecoded(e.object.DeepCopyObject(), object.Place{})
 	default:
-		to.it, to.unreadable = f.readLent(e.item, metav1.TypeMeta{}, object.Place{})
+		to.Item, to.Unreadable = f.source.readLent(e.item, metav1.TypeMeta{}, object.Place{})
 	}
 	return nil
 }
 
-func (f *sharedFeed) close() {
+func (f *sharedFeed) Close() {
 	f.quiet.stop()
 	if f.initial != nil {
 		f.initial.Close()

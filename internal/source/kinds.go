@@ -1,4 +1,4 @@
-package informer
+package source
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 const (
@@ -20,10 +22,10 @@ const (
 	partialList = "PartialObjectMetadataList"
 )
 
-// listIdentity is what the lists of a reflector have said of themselves. An answer that says
+// listMemory is what the lists of a resource have said of themselves. An answer that says
 // something else is none of its lists, and must not count as complete: an empty one would delete
 // everything.
-type listIdentity struct {
+type listMemory struct {
 	mu sync.Mutex
 	// kind is that of the last list with objects, empty before the first, and where it was
 	// anyList.
@@ -33,37 +35,48 @@ type listIdentity struct {
 }
 
 // learn notes the kind of a list with objects.
-func (i *listIdentity) learn(kind string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+func (m *listMemory) learn(kind string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if kind != "" && kind != anyList {
-		i.kind = kind
+		m.kind = kind
 	}
 }
 
-func (i *listIdentity) known() (kind string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.kind
+func (m *listMemory) known() (kind string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kind
 }
 
 // completed checks the resource version of a complete set: it is not empty where one was known.
-func (i *listIdentity) completed(resourceVersion string) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if resourceVersion == "" && i.versioned {
-		return fmt.Errorf("%w: it has no resource version, and one before had", ErrNotList)
+func (m *listMemory) completed(resourceVersion string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if resourceVersion == "" && m.versioned {
+		return fmt.Errorf("%w: it has no resource version, and one before had", wire.ErrNotList)
 	}
-	i.versioned = i.versioned || resourceVersion != ""
+	m.versioned = m.versioned || resourceVersion != ""
 	return nil
 }
 
-// checkListKind checks the kind of a list. Where the kind of the objects is not known, it is that of
+// kindCheck checks the kind of a list while its items are read, which may come before it.
+type kindCheck struct {
+	*Source
+	// items tells that there were some, and proven that one said itself that it is as expected.
+	items, proven bool
+}
+
+func (s *Source) newKindCheck() kindCheck {
+	return kindCheck{Source: s}
+}
+
+// check checks the kind of a list. Where the kind of the objects is not known, it is that of
 // earlier lists, and at first that of any list.
-func (r *Reflector) checkListKind(kind string) error {
-	want := r.identity.known()
-	item := r.expected.ItemKind()
-	partial := r.expected.Partial()
+func (c *kindCheck) check(kind string) error {
+	want := c.Memory.lists.known()
+	item := c.Expected.ItemKind()
+	partial := c.Expected.Partial()
 	switch {
 	case kind == anyList, kind == partialList && partial, kind == want && want != "":
 		return nil
@@ -76,14 +89,7 @@ func (r *Reflector) checkListKind(kind string) error {
 	case want == "":
 		want = "list"
 	}
-	return fmt.Errorf("%w: it is a %q, expected a %s", ErrNotList, kind, want)
-}
-
-// kindCheck checks the kind of a list while its items are read, which may come before it.
-type kindCheck struct {
-	*Reflector
-	// items tells that there were some, and proven that one said itself that it is as expected.
-	items, proven bool
+	return fmt.Errorf("%w: it is a %q, expected a %s", wire.ErrNotList, kind, want)
 }
 
 // item is called before each item, with the kind of the list if that is known, and whether the item
@@ -91,8 +97,8 @@ type kindCheck struct {
 func (c *kindCheck) item(kind string, says bool) error {
 	first := !c.items
 	c.items = true
-	if first && kind != "" && !says && c.expected.ItemKind() == "" {
-		return c.checkListKind(kind)
+	if first && kind != "" && !says && c.Expected.ItemKind() == "" {
+		return c.check(kind)
 	}
 	return nil
 }
@@ -100,34 +106,34 @@ func (c *kindCheck) item(kind string, says bool) error {
 // end checks the kind of a list that was read. The definition of a custom resource may name its list
 // as it likes; the items tell then.
 func (c *kindCheck) end(kind string) error {
-	trusted := c.proven && (c.expected.ItemKind() != "" || c.identity.known() == "")
-	if err := c.checkListKind(kind); err != nil && !trusted {
+	trusted := c.proven && (c.Expected.ItemKind() != "" || c.Memory.lists.known() == "")
+	if err := c.check(kind); err != nil && !trusted {
 		return err
 	}
 	if c.items {
-		c.identity.learn(kind)
+		c.Memory.lists.learn(kind)
 	}
 	return nil
 }
 
 // endInitialEvents checks the bookmark that ends the initial events of a watch-list. One that does not
 // say its kind counts.
-func (f *wireFeed) endInitialEvents(kind, resourceVersion string) error {
+func (c *kindCheck) endInitialEvents(kind, resourceVersion string) error {
 	if kind != "" {
-		if f.checkListKind(kind+listSuffix) != nil {
-			return fmt.Errorf("%w: the bookmark that ends its initial events is of a %s", ErrNotWatch, kind)
+		if c.check(kind+listSuffix) != nil {
+			return fmt.Errorf("%w: the bookmark that ends its initial events is of a %s", wire.ErrNotWatch, kind)
 		}
-		if f.objects {
-			f.identity.learn(kind + listSuffix)
+		if c.items {
+			c.Memory.lists.learn(kind + listSuffix)
 		}
 	}
-	return f.identity.completed(resourceVersion)
+	return c.Memory.lists.completed(resourceVersion)
 }
 
 // checkListType checks the Go type of a list.
-func (r *Reflector) checkListType(list runtime.Object) error {
-	if items, want := itemType(list), r.expected.Type(); items != nil && want != nil && items != want {
-		return fmt.Errorf("%w: it is a %T, whose items are no %v", ErrNotList, list, want)
+func (s *Source) checkListType(list runtime.Object) error {
+	if items, want := itemType(list), s.Expected.Type(); items != nil && want != nil && items != want {
+		return fmt.Errorf("%w: it is a %T, whose items are no %v", wire.ErrNotList, list, want)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package informer
+package source
 
 import (
 	"errors"
@@ -6,22 +6,21 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // maxUnread is how long an answer may be left unread that comes through a wide window.
 const maxUnread = 2 * time.Second
 
-// errUnread says that an answer was left unread for too long, and was dropped. What is
+// ErrUnread says that an answer was left unread for too long, and was dropped. What is
 // missing is asked for again, through a narrow window.
-var errUnread = errors.New("left unread")
+var ErrUnread = errors.New("left unread")
 
 // mayWiden reports whether the answer to a request may come through a wide window: that of a
 // list or a watch-list, if its reader keeps up. Where many lists wait for their turn, together
 // they are fast enough, and each would hold what it has received meanwhile.
-func (s *session) mayWiden(opts metav1.ListOptions) bool {
-	lists := !opts.Watch || ptr.Deref(opts.SendInitialEvents, false)
-	return lists && !s.slow && (s.budget == nil || !s.budget.Crowded())
+func (s *Source) mayWiden(opts metav1.ListOptions) bool {
+	lists := !opts.Watch || startsWithObjects(opts)
+	return lists && !s.Narrow && (s.Budget == nil || !s.Budget.Crowded())
 }
 
 // wideWindow is that of an answer, if it has one: the connection may hold much of the answer
@@ -42,7 +41,7 @@ const (
 	byClose
 )
 
-// open begins with an answer that is read. Drop is called when it is not, for too long.
+// open begins with an answer that is read. Drop is called when it is left unread for too long.
 func (w *wideWindow) open(drop func()) {
 	w.dropped = make(chan struct{})
 	w.unread = time.AfterFunc(maxUnread, func() {

@@ -1,4 +1,4 @@
-package informer
+package source
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// stream is a body while it arrives. Reading fails with a *StallError when
+// stream is a body while it arrives. Reading fails with a *report.StallError when
 // nothing comes for longer than its patience; the time between two reads does
 // not count, so that a slow handler is not taken for a silent server.
 type stream struct {
@@ -40,20 +40,20 @@ type stream struct {
 var errRequestEnded = errors.New("a tweak or a transport ended its goroutine")
 
 // open opens a list or a watch.
-func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*stream, error) {
-	b := &stream{arrived: s.report.Contact, list: s.under}
+func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*stream, error) {
+	b := &stream{arrived: s.Report.Contact, list: s.Turn}
 	b.expect(patience)
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(patience, b.giveUp)
 	b.timer.Stop()
-	how := server.Request{Accept: s.form.Accept(!opts.Watch), MayWiden: s.mayWiden(opts), Sent: b.waits, Answered: b.waited}
+	how := server.Request{Accept: s.Form.Accept(!opts.Watch), MayWiden: s.mayWiden(opts), Sent: b.waits, Answered: b.waited}
 	var body *server.Body
 	err := errRequestEnded
 	// A request takes a deep stack, and a stack does not shrink below four times what
 	// is in use. This one will wait for hours.
 	var opening sync.WaitGroup
 	opening.Go(func() {
-		err = report.Guard(b.ctx, s.report.Fail, func() (err error) {
+		err = report.Guard(b.ctx, s.Report.Fail, func() (err error) {
 			body, err = s.resource.Open(b.ctx, opts, how)
 			return err
 		})
@@ -63,9 +63,9 @@ func (s *session) open(ctx context.Context, opts metav1.ListOptions, patience ti
 		b.cancel(nil)
 		return nil, redact.Error(b.reason(err))
 	}
-	s.report.Contact()
+	s.Report.Contact()
 	b.ReadCloser = body.ReadCloser
-	if body.Wide && !s.prompt {
+	if body.Wide && !s.Prompt {
 		b.window.open(b.drop)
 	}
 	if b.format, err = wire.FormatOf(body.ContentType); err != nil {
@@ -88,7 +88,7 @@ func (b *stream) giveUp() { b.cancel(&report.StallError{Silence: time.Duration(b
 // reason is why reading failed: that it was given up, if so.
 func (b *stream) reason(err error) error {
 	var stalled *report.StallError
-	if cause := context.Cause(b.ctx); cause == errUnread || errors.As(cause, &stalled) {
+	if cause := context.Cause(b.ctx); cause == ErrUnread || errors.As(cause, &stalled) {
 		return cause
 	}
 	return err
@@ -96,7 +96,7 @@ func (b *stream) reason(err error) error {
 
 // drop gives up an answer that is left unread. Only a closed body frees what the connection holds of it.
 func (b *stream) drop() {
-	b.cancel(errUnread)
+	b.cancel(ErrUnread)
 	b.ReadCloser.Close()
 }
 

@@ -1,0 +1,53 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// Change is what a watch told: an object that was added, modified or deleted, a
+// bookmark, or that something cannot be read.
+type Change struct {
+	Event watch.EventType
+	Item  object.Item
+	// Unreadable is what is wrong with the event; it may have a key all the same.
+	Unreadable error
+	// Bookmark is the resource version of a bookmark, and InitialEnd tells the one
+	// that ends the initial events.
+	Bookmark   string
+	InitialEnd bool
+}
+
+// Feed is a watch that is open. It is to be closed.
+type Feed interface {
+	// Next waits for the next change, which is lent until the next call, and stores it
+	// in to. The error is io.EOF for the ordinary end; a *report.StallError; an apierrors.APIStatus
+	// that the server sent; a *wire.BodyError; ErrUnread; or the cause of the end of ctx, which is
+	// the context that the watch was opened with, or one that ends before.
+	Next(ctx context.Context, to *Change) error
+	// Expect sets for how long it may be silent.
+	Expect(patience time.Duration)
+	Close()
+}
+
+// ClassifyEnd returns what err, with which a Feed has ended at a time, says of the watch.
+func ClassifyEnd(err error, at time.Time) listwatch.Outcome {
+	var stalled *report.StallError
+	var body *wire.BodyError
+	switch {
+	case errors.As(err, &stalled):
+		return listwatch.Outcome{Kind: listwatch.Stalled}
+	case errors.As(err, &body) && !wire.Malformed(body):
+		return listwatch.Outcome{Kind: listwatch.WatchEnded}
+	default:
+		return listwatch.ClassifyStream(err, at)
+	}
+}

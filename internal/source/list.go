@@ -1,0 +1,113 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// streamPage reads a page off its body, object by object.
+func (s *Source) streamPage(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
+	body, err := s.open(ctx, opts, s.Patience.List())
+	if err != nil {
+		return Page{}, err
+	}
+	defer body.close()
+	if s.lists[body.format] == nil {
+		s.lists[body.format] = wire.NewListReader(body, body.format, wire.Options{})
+	} else {
+		s.lists[body.format].Reset(body)
+	}
+	return s.readStream(s.lists[body.format], each)
+}
+
+func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {
+	kind := s.newKindCheck()
+	for {
+		encoded, err := reader.Next()
+		if err == io.EOF {
+			return endOfStream(reader.Meta(), &kind)
+		}
+		if err != nil {
+			if err := lose(err, each); err != nil {
+				return Page{}, err
+			}
+			continue
+		}
+		m := reader.Meta()
+		says := len(encoded.Kind) > 0
+		if err := kind.item(m.Kind, says); err != nil {
+			return Page{}, err
+		}
+		it, unreadable := s.readLent(encoded, metav1.TypeMeta{APIVersion: m.APIVersion, Kind: m.ItemKind()}, object.Place{Index: encoded.Index})
+		kind.proven = kind.proven || says && unreadable == nil
+		if err := each(it, unreadable); err != nil {
+			return Page{}, err
+		}
+	}
+}
+
+// endOfStream checks that what was read to its end was a list.
+func endOfStream(m wire.ListMeta, kind *kindCheck) (Page, error) {
+	if m.Kind == "" {
+		return Page{}, errors.New("the answer has items but no kind")
+	}
+	return Page{m.ResourceVersion, m.Continue}, kind.end(m.Kind)
+}
+
+// lose calls each for an object that the reader has lost, if err says that. The key is uncertain, because the object
+// was not read to its end.
+func lose(err error, each Each) error {
+	var lost *wire.ItemError
+	if !errors.As(err, &lost) {
+		return err
+	}
+	return each(object.Item{Place: object.Place{Index: lost.Index}}, lost)
+}
+
+// readList hands the objects of a list on, one by one and each with memory of
+// its own, so that none keeps the list.
+func (s *Source) readList(list runtime.Object, each Each) (Page, error) {
+	if list == nil {
+		return Page{}, fmt.Errorf("a list of %v is nil", s.Expected)
+	}
+	if isTable(list) {
+		return Page{}, fmt.Errorf("a list of %v is a Table, which holds no objects", s.Expected)
+	}
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return Page{}, fmt.Errorf("a list of %v is a %T: %w", s.Expected, list, err)
+	}
+	if err := s.checkListType(list); err != nil {
+		return Page{}, err
+	}
+	kind, check, index := list.GetObjectKind().GroupVersionKind().Kind, s.newKindCheck(), 0
+	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
+		says := obj != nil && obj.GetObjectKind().GroupVersionKind().Kind != ""
+		if err := check.item(kind, says); err != nil {
+			return err
+		}
+		it, unreadable := s.readDecoded(obj, object.Place{Index: index})
+		check.proven = check.proven || says && unreadable == nil
+		index++
+		return each(it, unreadable)
+	})
+	if err == nil && kind != "" {
+		err = check.end(kind)
+	}
+	return Page{accessor.GetResourceVersion(), accessor.GetContinue()}, err
+}
+
+// isTable reports whether a list is in the form that is made for people to read.
+func isTable(list runtime.Object) bool {
+	kind := list.GetObjectKind().GroupVersionKind()
+	return kind.Group == metav1.GroupName && kind.Kind == "Table"
+}

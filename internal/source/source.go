@@ -1,0 +1,159 @@
+// Package source reads the objects of one resource: the pages of a list, and the changes of a watch.
+//
+// A Source reads off the wire what a Resource of package server lends, object by object, and takes from the
+// ListerWatchers of others what they have decoded. A Feed is one of its watches. Source and Feed check that what came
+// is what was asked for, and notice when nothing comes any more; what follows from that is decided by their caller.
+//
+// The machine of an informer has a Source for each Run. The typed factory reads its lists and watches with one too.
+package source
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/budget"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// Options are what a Source reads, and how.
+type Options struct {
+	// ListerWatcher has a *server.Resource, or is one of others.
+	ListerWatcher cache.ListerWatcherWithContext
+	// Memory is what earlier Sources of the ListerWatcher have learnt.
+	Memory *Memory
+	// Expected are the objects, and Form is how they are asked for on the wire.
+	Expected object.Expected
+	Form     object.Form
+	Patience Patience
+	// MinWatchTimeout is the least time for which a watch is asked for, if that is more than the default.
+	MinWatchTimeout time.Duration
+	// Shared, if set, are the watches that the Source has in common with others.
+	Shared *Shared
+	// Budget, if set, tells when answers may not come through a wide window.
+	Budget *budget.Budget
+	// Prompt tells that the caller takes what is read at once, so that no answer is left unread.
+	Prompt bool
+	// Report is told when the server has answered, and of errors that no call returns.
+	Report *report.Report
+}
+
+// Memory is what the answers of a ListerWatcher have taught. It outlives a Source. The zero value knows nothing.
+type Memory struct {
+	lists listMemory
+	// leftBehind counts the calls that hang, and that no Source waits for any more.
+	leftBehind atomic.Int32
+}
+
+// Source reads one resource. It belongs to one goroutine.
+type Source struct {
+	Options
+	// Turn is the list under way, which takes its turn with others; nil without a budget, and between two lists.
+	Turn *budget.List
+	// Narrow has answers come through a narrow window, since one was left unread for too long.
+	Narrow bool
+	// resource is the ListerWatcher if objects are read off the wire, else nil.
+	resource *server.Resource
+	reader   reader
+	// lists are the readers of list bodies, by format. They keep their buffers from page to page.
+	lists [wire.Formats]wire.ListReader
+}
+
+// New returns a Source.
+func New(o Options) *Source {
+	return &Source{Options: o, resource: server.Of(o.ListerWatcher)}
+}
+
+// sibling returns a Source that reads the same on its own, in another goroutine.
+func (s *Source) sibling() *Source {
+	other := New(s.Options)
+	other.Turn, other.Narrow = s.Turn, s.Narrow
+	return other
+}
+
+// Rest lets go of the readers and their buffers, since a follower that only waits has no use for them.
+func (s *Source) Rest() {
+	clear(s.lists[:])
+	s.reader = reader{}
+}
+
+// Page is what a list request brought beside its objects.
+type Page struct {
+	ResourceVersion, Continue string
+}
+
+// Each is called for an object of a list, or for what is wrong with it. The item has the key if that could be read.
+type Each func(it object.Item, unreadable error) error
+
+// Page does one list request and hands each object on. An error of each ends it.
+func (s *Source) Page(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
+	p, err := s.page(ctx, opts, each)
+	if err == nil && p.Continue == "" {
+		err = s.Memory.lists.completed(p.ResourceVersion)
+	}
+	return p, err
+}
+
+func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
+	if s.resource != nil {
+		return s.streamPage(ctx, opts, each)
+	}
+	list, err := s.listForeign(ctx, opts)
+	if err != nil {
+		return Page{}, err
+	}
+	s.Report.Contact()
+	if err := s.Turn.GoesOn(ctx); err != nil {
+		return Page{}, err
+	}
+	return s.readList(list, each)
+}
+
+// Watch opens a watch or, if opts say so, a watch-list. The Feed is to be closed.
+func (s *Source) Watch(ctx context.Context, opts metav1.ListOptions) (Feed, error) {
+	if s.Shared != nil {
+		return s.openShared(ctx, opts)
+	}
+	return s.openOwn(ctx, opts, s.Patience.opening(opts))
+}
+
+// openOwn opens a watch of the Source's own.
+func (s *Source) openOwn(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (Feed, error) {
+	if s.resource == nil {
+		return s.openChannel(ctx, opts, patience)
+	}
+	return s.openWire(ctx, opts, patience)
+}
+
+// Shown returns the resource version that the shared watches have come to, empty without any.
+func (s *Source) Shown() string {
+	if s.Shared == nil {
+		return ""
+	}
+	return s.Shared.ResourceVersion()
+}
+
+// minWatchTimeout is as long as client-go's: shorter watches cost the server.
+const minWatchTimeout = 5 * time.Minute
+
+// WatchTimeout returns for how long to ask for a watch. It is random, so that many watches do not end at one time.
+func (s *Source) WatchTimeout() time.Duration {
+	longest := s.longestWatch()
+	return longest/2 + rand.N(longest/2)
+}
+
+// longestWatch is the longest time for which a watch is asked for.
+func (s *Source) longestWatch() time.Duration {
+	least := max(s.MinWatchTimeout, minWatchTimeout)
+	if s.resource != nil {
+		least = max(least, server.MinWatchTimeout)
+	}
+	return 2 * least
+}

@@ -1,0 +1,107 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/redact"
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// wireFeed reads a watch off its body.
+type wireFeed struct {
+	source *Source
+	body   *stream
+	reader wire.WatchReader
+	// objects tells that it has shown some.
+	objects bool
+}
+
+// watchBuffer is what a watch holds while it waits. It grows with what comes.
+const watchBuffer = 128
+
+func (s *Source) openWire(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (Feed, error) {
+	opts.Watch = true
+	body, err := s.open(ctx, opts, patience)
+	if err != nil {
+		return nil, err
+	}
+	return &wireFeed{source: s, body: body, reader: wire.NewWatchReader(body, body.format, wire.Options{BufferBytes: watchBuffer})}, nil
+}
+
+func (f *wireFeed) Expect(patience time.Duration) { f.body.expect(patience) }
+
+func (f *wireFeed) Close() { f.body.close() }
+
+// Next is on the stack while a watch is idle, and so is what calls it. Functions with more on
+// their stack have returned by then.
+func (f *wireFeed) Next(ctx context.Context, to *Change) error {
+	f.forget(to)
+	f.reader.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return f.read(ctx, to)
+}
+
+// forget lets go of what was lent before: it must not keep a buffer that the reader gives
+// back. It is not to be on the stack of Next.
+//
+//go:noinline
+func (f *wireFeed) forget(to *Change) {
+	*to = Change{}
+	f.source.reader.forget()
+}
+
+// read reads an event, the beginning of which has come.
+func (f *wireFeed) read(ctx context.Context, to *Change) error {
+	event, err := f.reader.Next()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return f.failed(err, to)
+	default:
+		return f.take(&event, to)
+	}
+}
+
+// failed handles an event that the reader could not read.
+func (f *wireFeed) failed(err error, to *Change) error {
+	var lost *wire.ItemError
+	if errors.As(err, &lost) {
+		*to = Change{Unreadable: lost}
+		return nil
+	}
+	return err
+}
+
+// take makes a change of the event that the reader lends.
+func (f *wireFeed) take(event *wire.Event, to *Change) error {
+	*to = Change{Event: event.Type}
+	switch event.Type {
+	case watch.Error:
+		status, err := event.Status()
+		if err != nil {
+			return err
+		}
+		return redact.Error(apierrors.FromObject(status))
+	case watch.Bookmark:
+		to.Bookmark, to.InitialEnd = string(event.ResourceVersion), event.InitialEventsEnd
+		if to.InitialEnd {
+			check := f.source.newKindCheck()
+			check.items = f.objects
+			return check.endInitialEvents(string(event.Kind), to.Bookmark)
+		}
+	default:
+		f.objects = true
+		to.Item, to.Unreadable = f.source.readLent(event.Item, metav1.TypeMeta{}, object.Place{})
+	}
+	return nil
+}
