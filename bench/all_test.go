@@ -128,7 +128,7 @@ func TestRatiosAreOfOneRun(t *testing.T) {
 		"ours":  {{CPU: 3}, {CPU: 4}, {CPU: 100}},
 	}}
 	require.Equal(t, 2.0, h.ratio("ours", "floor", func(r race.Result) float64 { return float64(r.CPU) }))
-	require.Zero(t, h.ratio("ours", "nobody", cpu))
+	require.Zero(t, h.ratio("ours", "absent", cpu))
 }
 
 // A summary has the medians of the tables, and is left out where a scenario was.

@@ -167,7 +167,7 @@ func (c chart) draw(h *results, path string) error {
 	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	// The same widths under other names, for who does not have that font.
+	// The same widths under other names, for readers without that font.
 	const family = "font-family:Liberation Sans"
 	return os.WriteFile(path, bytes.ReplaceAll(svg.Bytes(), []byte(family), []byte(family+",Arial,Helvetica,sans-serif")), 0o644)
 }

@@ -43,7 +43,7 @@ func (p *clustersPlan) flags(f *flag.FlagSet) {
 // clusterResources are what is followed of each.
 var clusterResources = []string{"pods", "services", "secrets", "configmaps", "endpoints"}
 
-// start is one way in which they start.
+// start is one way that they start.
 type clustersStart struct {
 	name     string
 	budget   int64
@@ -69,7 +69,7 @@ var clustersStarts = []clustersStart{
 	{name: "handlers that sleep 1 ms, no limit", budget: hugeBudget, handling: time.Millisecond},
 }
 
-// clustersIdle is one way in which they are idle.
+// clustersIdle is one way that they are idle.
 type clustersIdle struct {
 	name               string
 	plain, http1, bare bool

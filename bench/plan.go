@@ -87,7 +87,7 @@ func (p *plan) chosen(scenario race.Scenario, size int) bool {
 	case race.Relist:
 		return size <= p.peersMost
 	case race.WatchBurst:
-		// Where each change is written by somebody, the server would be measured.
+		// Where each change is written by a client, the server would be measured.
 		return !p.real && size == p.pods[0]
 	default:
 		return size == p.pods[0]

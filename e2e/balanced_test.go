@@ -58,7 +58,7 @@ func (b *balancer) set(down bool) {
 }
 
 // Etcd is restored behind a load balancer, which answers (503) that there is no server,
-// instead of nobody answering. However many answers there were, the first of the server
+// instead of no answer at all. However many answers there were, the first of the server
 // itself must not be a watch from a version that it does not have yet: it accepts that
 // one, and says nothing.
 func TestTrialOfARestoredEtcdBehindABalancer(t *testing.T) {

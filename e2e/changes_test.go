@@ -17,7 +17,7 @@ import (
 // someChanges is how many objects changeSome updates, deletes and creates.
 const someChanges = 10
 
-// firstCreated begins the numbers of what changeSome creates, beyond those of
+// firstCreated begins the numbers of the objects that changeSome creates, beyond those of
 // all that tests fill.
 const firstCreated = 900_000
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Etcd forgets all history every second, the tokens of lists included, and the API
-// server, which is killed once, forgets the rest: who goes on from an old version
+// server, which is killed once, forgets the rest: an informer that goes on from an old version
 // then has to list.
 func TestTrialOfCompaction(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/rvinformer/informer/e2e/cluster"
 )
 
-// settings are the ways in which an informer can be asked to list.
+// settings are the ways that an informer can be asked to list.
 var settings = []struct {
 	name   string
 	config informer.InformerConfig

@@ -19,7 +19,7 @@ import (
 )
 
 // TestExampleMirror runs examples/mirror as its users do, against the real
-// server. What it says of a second start, in which it compares the versions in
+// server. What it says of a second start, which compares the versions in
 // its database with the server's, proves that the database equals the server.
 func TestExampleMirror(t *testing.T) {
 	ctx := testContext(t)

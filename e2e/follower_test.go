@@ -106,7 +106,7 @@ type follower struct {
 
 	told atomic.Int64 // events
 	runs atomic.Int64
-	dead atomic.Bool // the run under way plays dead: nobody hears of it any more
+	dead atomic.Bool // the run under way plays dead: nothing of it is recorded any more
 
 	mu       sync.Mutex
 	informer informer.ResourceVersionInformer
@@ -114,7 +114,7 @@ type follower struct {
 	errors   []string
 }
 
-// errKilled is what the handler of a run that plays dead returns, to nobody's ears.
+// errKilled is what the handler of a run that plays dead returns, and is not recorded.
 var errKilled = errors.New("killed")
 
 // errRefused is what a handler returns for no reason.
@@ -381,7 +381,7 @@ func (f *follower) quiet(versions map[string]string) error {
 	return nil
 }
 
-// difference names some of the keys in which two sets of versions differ.
+// difference names some of the keys whose versions differ in two sets.
 func difference(want, got map[string]string) string {
 	const most = 5
 	var text bytes.Buffer

@@ -35,7 +35,7 @@ type event struct {
 	key       string
 	version   cluster.Version
 	initial   bool // OnAdd only
-	tombstone bool // OnDelete only: nobody saw the last state
+	tombstone bool // OnDelete only: the last state was not seen
 }
 
 type kind int
@@ -69,7 +69,7 @@ func (m *mirror) OnAdd(obj any, isInInitialList bool) {
 
 func (m *mirror) OnUpdate(oldObj, newObj any) {
 	if oldObj != nil {
-		m.complain("OnUpdate with an old object, which nobody keeps: %T", oldObj)
+		m.complain("OnUpdate with an old object, which is not kept: %T", oldObj)
 	}
 	m.tell(event{kind: updated}, newObj)
 }

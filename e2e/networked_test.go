@@ -24,7 +24,7 @@ func TestTrialOfABadNetwork(t *testing.T) {
 	network := startProxy(t, c)
 	ways := ways()
 	for i := range ways {
-		// Of a connection that is half open nobody says so.
+		// A connection that is half open reports nothing.
 		ways[i].config.StallTimeout = 5 * time.Second
 	}
 	tr := newTrial(ctx, t, c, newPods(ctx, t, c, trialNames/2), ways, func() *rest.Config { return through(network, c) })

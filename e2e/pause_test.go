@@ -35,7 +35,7 @@ func (p *pause) here(ctx context.Context) {
 // goOn lets whoever stopped at the pause go on, now or later.
 func (p *pause) goOn() { p.release.Do(func() { close(p.released) }) }
 
-// await returns when somebody stopped at the pause.
+// await returns when a goroutine has stopped at the pause.
 func (p *pause) await(ctx context.Context, t *testing.T) {
 	t.Helper()
 	select {

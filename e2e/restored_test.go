@@ -42,7 +42,7 @@ func TestTrialOfARestoredEtcd(t *testing.T) {
 func (tr *trial) restore(ctx context.Context, t *testing.T, c *cluster.Cluster, backup *cluster.Backup) {
 	t.Helper()
 	require.NoError(t, c.KillAPIServer())
-	// Nobody can write any more, or be told of anything that is not recorded.
+	// There are no more writes, and nothing is told that is not recorded.
 	_, err := tr.truth.Reach(ctx)
 	require.NoError(t, err)
 	require.NoError(t, tr.truth.Restore(ctx, func() error {

@@ -83,7 +83,7 @@ func (tr *trial) awaitMore(ctx context.Context, t *testing.T, before []int, is f
 	}
 }
 
-// awaitSynced returns when each follower, none of which is restless, is synced.
+// awaitSynced returns when each follower is synced. None of them is restless.
 func (tr *trial) awaitSynced(ctx context.Context, t *testing.T) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(ctx, quietPoll, quietTimeout, true, func(context.Context) (bool, error) {

@@ -130,7 +130,7 @@ func (s *session) waitSynced(ctx context.Context, t *testing.T) {
 
 // requireEqual waits until what the mirror was told is what the server has,
 // stops the informer, and looks once more: nothing may come after it, and
-// nothing on the way may have been wrong. Nobody may write meanwhile.
+// nothing on the way may have been wrong. There may be no writes meanwhile.
 func (s *session) requireEqual(ctx context.Context, t *testing.T, objects *cluster.Objects) {
 	t.Helper()
 	want := versions(ctx, t, objects)

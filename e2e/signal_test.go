@@ -10,10 +10,10 @@ import (
 // one wants it.
 type signal struct {
 	sync.Mutex
-	changed chan struct{} // closed and replaced at every change; nil until somebody waits
+	changed chan struct{} // closed and replaced at every change; nil until it is waited for
 }
 
-// changedLocked tells all who wait to look again.
+// changedLocked tells all waiters to look again.
 func (s *signal) changedLocked() {
 	if s.changed != nil {
 		close(s.changed)

@@ -21,7 +21,7 @@ type tap struct {
 	after func(e exchange)
 
 	// reading is called whenever the informer is about to read from the body of
-	// an answer, of which it has read n bytes. Blocking it, until the request's
+	// an answer, after n bytes. Blocking it, until the request's
 	// context ends, stops the reading.
 	reading func(ctx context.Context, e exchange, n int64)
 

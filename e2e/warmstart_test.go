@@ -11,7 +11,7 @@ import (
 	"github.com/rvinformer/informer/e2e/cluster"
 )
 
-// storages are the ways in which what one informer knew comes to the next.
+// storages are the ways that the knowledge of one informer comes to the next.
 var storages = []struct {
 	name     string
 	knowsUID bool
@@ -84,7 +84,7 @@ func TestWarmStartWithSomethingChanged(t *testing.T) {
 	})
 }
 
-// A handler that does not listen to OnSync hears only of what changed, and the
+// A handler that does not listen to OnSync gets only changed objects, and the
 // rest is not taken for gone.
 func TestWarmStartWithoutOnSync(t *testing.T) {
 	forEachRestart(t, 150, func(ctx context.Context, t *testing.T, pods *cluster.Objects, m *mirror, next informer.InformerConfig, _ bool) {

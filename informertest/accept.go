@@ -30,7 +30,7 @@ type clause struct {
 	target schema.GroupVersionKind // what the objects are to become; empty: they stay what they are
 }
 
-// clauses yields the alternatives whose media type is spoken here, in the order in which the client wrote them.
+// clauses yields the alternatives whose media type is spoken here, in the client's order.
 func clauses(accept string) iter.Seq[clause] {
 	return func(yield func(clause) bool) {
 		if strings.TrimSpace(accept) == "" {

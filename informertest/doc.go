@@ -21,7 +21,7 @@
 //	server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
 //	client, err := dynamic.NewForConfig(server.Config())
 //
-// It reads and writes JSON, and with who asks for it protobuf: of the kinds that client-go/kubernetes/scheme knows, and
+// It reads and writes JSON, and with clients that ask for it protobuf: of the kinds that client-go/kubernetes/scheme knows, and
 // of the metadata of all, custom resources included. A list or object of more than 128 KiB is compressed for clients
 // that accept gzip, as Go's do on their own. What is stored is JSON, and nothing holds it against a schema; in protobuf an
 // object of a built-in kind loses the fields that its Go type does not have, and one that does not fit the type at all

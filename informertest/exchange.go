@@ -24,7 +24,7 @@ type exchange struct {
 
 	mu       sync.Mutex
 	meetings []*meeting
-	changed  chan struct{} // closed when meetings change; nil while nobody waits for that
+	changed  chan struct{} // closed when meetings change; nil while that is not waited for
 }
 
 // meeting is what one fault does to one request.

@@ -8,9 +8,9 @@ import (
 )
 
 // Inject makes a fault happen to requests from now on, until it is healed: by the function returned, which may be called
-// more than once, or by [Server.Heal]. Effects on what a response consists of also meet what is under way, in the order
+// more than once, or by [Server.Heal]. Effects on the content of a response also meet responses under way, in the order
 // of its arrival: hang, cut, slow, and on watches garbage, mistyped, oversize, error-event, close, lag, repeat, swap and
-// those about bookmarks. Inject panics when the fault is invalid, in which case [ParseFault] of its text gives an error.
+// those about bookmarks. Inject panics when the fault is invalid; [ParseFault] of its text then gives an error.
 //
 // Several faults may be there at once. A request counts with every one that it matches, in the order of their injection,
 // whatever the others do to it. What is done then, in this order: it hangs; its connection is reset; it is answered with

@@ -75,7 +75,7 @@ func (a *api) serveFaulty(w http.ResponseWriter, req *http.Request, t target, q 
 	}
 }
 
-// refusal is the error that faults answer instead of what was asked for, nil when they do not.
+// refusal is the error that faults answer in place of the response, nil when they do not.
 func (x *exchange) refusal(t target, opts *metav1.ListOptions) error {
 	e, ok := x.find(effectStatus, effectRefuseWatchList)
 	watching := x.verb == verbWatch || x.verb == verbWatchList

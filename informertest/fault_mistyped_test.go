@@ -118,7 +118,7 @@ func onlyMetadata(t *testing.T, message []byte) []byte {
 	return message[:1+width+n]
 }
 
-// widgetType is the Go type of somebody's custom resource.
+// widgetType is the Go type of a custom resource.
 type widgetType struct {
 	corev1.ConfigMap
 	Spec struct {

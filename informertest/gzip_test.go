@@ -18,7 +18,7 @@ import (
 // threshold is the size of the largest response that is not compressed.
 const threshold = 128 << 10
 
-// fetch sends a GET whose Accept-Encoding is nobody's but the test's; the body is as it came.
+// fetch sends a GET whose Accept-Encoding is the test's alone; the body is as it came.
 func fetch(t *testing.T, s *informertest.Server, path, accept, encoding string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+path, nil)

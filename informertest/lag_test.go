@@ -11,7 +11,7 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// lagging has five objects up to resource version 6, of which a replica knows; and since then, at 7 to 9, a/1 is gone,
+// lagging has five objects up to resource version 6, which a replica has; and since then, at 7 to 9, a/1 is gone,
 // a/2 has changed and c/1 is new. It compacts, if compact says so.
 func lagging(t *testing.T, compact bool, test func(t *testing.T, s *informertest.Server, heal func())) {
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestFaultLagOfLists(t *testing.T) {
 				require.Equal(t, want, resp.StatusCode, path)
 			}
 
-			// It catches up while somebody waits for it.
+			// It catches up while a request waits for it.
 			time.AfterFunc(2*time.Second, heal)
 			got, status = list(t, s, "resourceVersion", "9")
 			require.Nil(t, status)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// media is a language in which the server and its clients speak.
+// media is a language of the server and its clients.
 type media int
 
 const (

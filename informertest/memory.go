@@ -37,7 +37,7 @@ func (l *memoryListener) Close() error {
 
 func (l *memoryListener) Addr() net.Addr { return memoryAddr{} }
 
-// dial is the client's side. After Close it fails as a port does on which nobody listens.
+// dial is the client's side. After Close it fails as a port without a listener does.
 func (l *memoryListener) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	if l.refuses() {
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: memoryAddr{}, Err: refused()}
@@ -57,7 +57,7 @@ func (l *memoryListener) dial(ctx context.Context, network, _ string) (net.Conn,
 	return nil, &net.OpError{Op: "dial", Net: network, Addr: memoryAddr{}, Err: err}
 }
 
-// refused is the error of a port on which nobody listens.
+// refused is the error of a port without a listener.
 func refused() error { return os.NewSyscallError("connect", syscall.ECONNREFUSED) }
 
 type memoryAddr struct{}

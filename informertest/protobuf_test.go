@@ -38,7 +38,7 @@ func inProtobuf(s *informertest.Server) *rest.Config {
 	return config
 }
 
-// clients returns typed clients of one server, of which the second speaks protobuf only.
+// clients returns typed clients of one server. The second speaks protobuf only.
 func clients(t *testing.T, s *informertest.Server) (inJSON, inProto kubernetes.Interface) {
 	t.Helper()
 	inJSON, err := kubernetes.NewForConfig(s.Config())

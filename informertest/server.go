@@ -31,7 +31,7 @@ type Options struct {
 	// bubble can hold the server and its clients. The configuration then has its own Dial function. NewServer must be
 	// called inside the bubble, and Close as well.
 	InMemory bool
-	// TLS serves HTTPS with a certificate of the server's own, and HTTP/2 to who asks for it, as a kube-apiserver does.
+	// TLS serves HTTPS with a certificate of the server's own, and HTTP/2 to clients that ask for it, as a kube-apiserver does.
 	// The configuration then trusts that certificate. Without, the server speaks HTTP/1.1 only.
 	TLS bool
 	// Wrap, if set, is given the server's handler and returns the one that is served. It sees every request first: to
@@ -145,8 +145,8 @@ func (s *Server) listen(opts Options) net.Listener {
 	return l
 }
 
-// Config returns a new client configuration for this server: JSON, and no throttling in the client. Who wants protobuf
-// sets its ContentType and AcceptContentTypes.
+// Config returns a new client configuration for this server: JSON, and no throttling in the client. For protobuf, set
+// its ContentType and AcceptContentTypes.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{
 		Host:            s.url,
@@ -244,8 +244,8 @@ func (s *Server) Get(gvr schema.GroupVersionResource, namespace, name string) (*
 	return o.decode(r)
 }
 
-// List returns copies of the objects of a namespace, or of all namespaces when it is empty, in the order in which a
-// list request shows them. The error is NotFound for a resource that is not served.
+// List returns copies of the objects of a namespace, or of all namespaces when it is empty, in the order of a
+// list request. The error is NotFound for a resource that is not served.
 func (s *Server) List(gvr schema.GroupVersionResource, namespace string) ([]*unstructured.Unstructured, error) {
 	r, objects, err := s.store.all(gvr, namespace)
 	if err != nil {

@@ -34,7 +34,7 @@ type store struct {
 	// Called for each write.
 	observers map[*byte]func(Write)
 	versions  versions
-	// Closed when the sequence moves; nil while nobody waits for that.
+	// Closed when the sequence moves; nil while that is not waited for.
 	moved chan struct{}
 }
 
@@ -89,7 +89,7 @@ func (s *store) addLocked(r Resource) {
 // oldestLocked is the oldest resource version at which the state of a table is still known.
 func (s *store) oldestLocked(t *table) uint64 { return max(s.compacted, t.born) }
 
-// regroupLocked forgets a group version in which nothing is served any more.
+// regroupLocked forgets a group version without resources.
 func (s *store) regroupLocked(gv schema.GroupVersion) {
 	for gvr := range s.tables {
 		if gvr.GroupVersion() == gv {

@@ -166,7 +166,7 @@ func TestBadBodies(t *testing.T) {
 	}
 }
 
-func TestNobodyListensAfterClose(t *testing.T) {
+func TestNoListenerAfterClose(t *testing.T) {
 	for _, inMemory := range []bool{false, true} {
 		s := informertest.NewServer(informertest.Options{InMemory: inMemory})
 		config := s.Config()

@@ -27,7 +27,7 @@ type table struct {
 	// The resource version since which it is served: nothing older is known of it, even if its name was served before.
 	born uint64
 
-	// Closed at the next write, nil while nobody waits for one.
+	// Closed at the next write, nil while none is waited for.
 	changed chan struct{}
 }
 

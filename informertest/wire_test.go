@@ -131,7 +131,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// kindOf is the kind of a document, and in which language it is when not in JSON.
+// kindOf is the kind of a document, and its language when that is not JSON.
 func kindOf(t *testing.T, body string) string {
 	if message, ok := strings.CutPrefix(body, "k8s\x00"); ok {
 		var u runtime.Unknown

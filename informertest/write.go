@@ -35,7 +35,7 @@ func (t WriteType) String() string {
 	return fmt.Sprintf("WriteType(%d)", int(t))
 }
 
-// Write is one change of what a [Server] holds.
+// Write is one change to the objects of a [Server].
 type Write struct {
 	Resource schema.GroupVersionResource // empty for Restored
 	Type     WriteType

@@ -52,7 +52,7 @@ type source struct {
 	errors  atomic.Int64
 }
 
-// report shows the first of what goes wrong: nothing should.
+// report shows the first failure: there should be none.
 func (s *source) report(_ *informer.Reflector, err error) {
 	if err != nil && s.errors.Add(1) <= 3 {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", s.name, err)

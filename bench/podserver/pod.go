@@ -96,7 +96,7 @@ func fieldsV1(top string, n int) *metav1.FieldsV1 {
 	return &metav1.FieldsV1{Raw: []byte(b.String())}
 }
 
-// metadataOf is the pod as a server sends it to who asks for its metadata.
+// metadataOf is the pod as a server sends it where its metadata is asked for.
 func metadataOf(pod *corev1.Pod) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},

@@ -5,7 +5,7 @@
 // lists of /api/v1/pods, whole or in pages, watches from a resource version, and
 // watch-lists (sendInitialEvents), each as pods or as their metadata, in JSON or
 // in protobuf, as Accept demands. It holds no text per pod: a pod's encoding is
-// that of a template in which the parts that differ, all of fixed width, are
+// that of a template whose differing parts, all of fixed width, are
 // overwritten.
 //
 // What it does not have: selectors, history (any resource version and any
@@ -116,7 +116,7 @@ func (s *Server) Config() *rest.Config {
 	}
 }
 
-// Close breaks what is under way and waits until nobody is served.
+// Close breaks what is under way and waits until no request is served.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
@@ -128,7 +128,7 @@ func (s *Server) Close() error {
 func (s *Server) serveUsage(w http.ResponseWriter, _ *http.Request) {
 	var usage syscall.Rusage
 	must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
-	// Who does not hear the answer has gone.
+	// A client that does not get the answer has gone.
 	_ = json.NewEncoder(w).Encode(extra.Usage{
 		CPU:      time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
 		Requests: s.requests.Load(),

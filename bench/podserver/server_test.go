@@ -194,7 +194,7 @@ func TestAWatchFromAVersionGoesOn(t *testing.T) {
 func afterChanges(n int) string { return strconv.Itoa(listVersion + n) }
 
 // TestAPastIsListedAndWatched holds a server with a past against one without, and
-// against what it tells who knows the latter.
+// against what it tells a client that knows the latter.
 func TestAPastIsListedAndWatched(t *testing.T) {
 	const changed = 23
 	set := Options{Pods: testPods, Changed: changed, Events: 2}

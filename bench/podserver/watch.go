@@ -17,7 +17,7 @@ import (
 // bookmarkPeriod is a kube-apiserver's.
 const bookmarkPeriod = time.Minute
 
-// burstPause is before the burst, so that who handles the initial events has done
+// burstPause is before the burst, so that the handler of the initial events has done
 // so: otherwise changes are told with them.
 const burstPause = 500 * time.Millisecond
 

@@ -26,7 +26,7 @@ import (
 // Cluster is one of many servers that a process follows.
 type Cluster struct {
 	Target
-	// Troubled tells that nobody waits for it.
+	// Troubled tells that it is not waited for.
 	Troubled bool
 }
 

@@ -47,7 +47,7 @@ type Source interface {
 	Follow(ctx context.Context, f Follow) *Following
 }
 
-// Follow says what to follow, and who is told.
+// Follow says what to follow, and which handler is told.
 type Follow struct {
 	Namespace string // empty for all
 	// Added and Updated are called for each object, one call at a time. A floor,
@@ -74,7 +74,7 @@ type Target struct {
 	CA    []byte
 	Token string
 	// Objects is the number of pods, Changed how many of them have changed already,
-	// and Events that of changes in the burst of each watch, the last of which makes
+	// and Events that of changes in the burst of each watch. The last of these makes
 	// LastVersion.
 	Objects     int
 	Changed     int

@@ -74,7 +74,7 @@ func (c *crowd) watched(ctx context.Context) error {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	// The clients have to hear of it, and to let go of what they listed with. A
+	// The clients have to hear of it, and to let go of the buffers of their lists. A
 	// real server says nothing of its watches; this is long enough there.
 	time.Sleep(time.Second)
 	return ctx.Err()

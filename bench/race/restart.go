@@ -70,7 +70,7 @@ func (t *trial) recall() (known Follow, err error) {
 	return known, err
 }
 
-// restart measures from the start of what remembers, or does not, until the
+// restart measures from the start of a contestant, with a memory or without, until the
 // handler was told what it has to be.
 func (t *trial) restart(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)

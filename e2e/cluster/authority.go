@@ -85,7 +85,7 @@ func (c *Cluster) IssueClientCertificate(name string, lifetime time.Duration) (c
 	return certFile, keyFile, nil
 }
 
-// replaceFile replaces a file as a whole, so that nobody reads half of it.
+// replaceFile replaces a file as a whole, so that no reader sees half of it.
 func replaceFile(path string, content []byte) error {
 	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
 	if err := os.WriteFile(aside, content, 0o600); err != nil {

@@ -13,7 +13,7 @@ import (
 // that each write is legal and names are used again.
 type Churn struct {
 	objects *Objects
-	parts   [][]churned // one for each writer, who alone uses it
+	parts   [][]churned // one for each writer, which alone uses it
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 

@@ -80,7 +80,7 @@ func TestDataOutlivesAKilledServer(t *testing.T) {
 
 	require.NoError(t, shared.KillAPIServer())
 	_, err = pods.Versions(ctx)
-	require.Error(t, err, "nobody should answer while the server is down")
+	require.Error(t, err, "no answer should come while the server is down")
 	require.Error(t, shared.KillAPIServer(), "there is nothing left to kill")
 
 	require.NoError(t, shared.StartAPIServer(ctx))

@@ -8,15 +8,15 @@ import (
 )
 
 // Ports are taken from below the range that outgoing connections use. A port
-// inside that range could go to somebody else's connection while a server is
-// down, and a client that dials such a port with nobody listening may even
+// inside that range could go to a connection of another process while a server is
+// down, and a client that dials such a port without a listener may even
 // connect to itself.
 const (
 	lowestPort  = 20000
 	highestPort = 32000
 )
 
-// freePort returns a loopback port on which nobody listens.
+// freePort returns a loopback port without a listener.
 func freePort() (int, error) {
 	const tries = 100
 	var last error

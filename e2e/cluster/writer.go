@@ -14,8 +14,8 @@ import (
 const patience = 3 * time.Second
 
 // Writer creates, updates and deletes objects by chance, whatever becomes of
-// the server: a write that fails, or of which nobody knows whether it took
-// effect, is followed by the next. What was really written only etcd knows.
+// the server: a write that fails, or whose effect is not known,
+// is followed by the next. What was really written only etcd knows.
 type Writer struct {
 	objects *Objects
 	exists  []bool // by the number of its name; as far as is known

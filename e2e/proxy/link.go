@@ -30,8 +30,8 @@ func (l *link) cut() {
 	reset(l.server)
 }
 
-// reset closes a connection in the way in which the other side fails to read what
-// it has not read yet. There is nobody to tell that it was closed already.
+// reset closes a connection so that the other side fails to read what
+// it has not read yet. An error that it was closed already has no reader.
 func reset(conn *net.TCPConn) {
 	_ = conn.SetLinger(0)
 	_ = conn.Close()
@@ -64,7 +64,7 @@ func (l *link) hand(p *Proxy, from Side, source, sink *net.TCPConn) {
 		}
 		switch {
 		case err == io.EOF:
-			_ = sink.CloseWrite() // who can not be told has gone
+			_ = sink.CloseWrite() // an end that cannot be told has gone
 			return
 		case err != nil:
 			l.cut()

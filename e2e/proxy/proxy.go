@@ -65,7 +65,7 @@ func (p *Proxy) Drop() {
 func (p *Proxy) Delay(d time.Duration) { p.change(delayed{d}) }
 
 // Halve leaves connections half open: nothing more is taken from the given side,
-// or handed on to the other, and nobody is told. The other direction goes on.
+// or handed on to the other, and neither end is told. The other direction goes on.
 // When that is healed, what has waited arrives.
 func (p *Proxy) Halve(from Side) { p.change(halved{from}) }
 
@@ -108,7 +108,7 @@ func (p *Proxy) accept() {
 		conn, err := p.listener.Accept()
 		if p.ctx.Err() != nil {
 			if err == nil {
-				_ = conn.Close() // nobody was promised anything on it
+				_ = conn.Close() // nothing was promised on it
 			}
 			return
 		}

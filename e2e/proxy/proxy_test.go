@@ -180,7 +180,7 @@ func TestCloseEndsWhatWaits(t *testing.T) {
 	c.hearEnd(t)
 }
 
-func TestNobodyBehindTheProxy(t *testing.T) {
+func TestProxyWithoutServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())

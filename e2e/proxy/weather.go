@@ -9,7 +9,7 @@ import (
 type Side int
 
 const (
-	// Client is who has connected to the proxy.
+	// Client is the end that has connected to the proxy.
 	Client Side = iota
 	// Server is whom the proxy has connected to.
 	Server

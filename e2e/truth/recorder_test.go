@@ -15,7 +15,7 @@ import (
 	"github.com/rvinformer/informer/informertest/oracle"
 )
 
-// shared is the cluster of all tests, none of which runs in parallel.
+// shared is the cluster of all tests. They do not run in parallel.
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

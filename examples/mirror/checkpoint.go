@@ -15,7 +15,7 @@ import (
 // It says up to which resource version the rows are complete, and so it must not be newer than they are. A transaction of
 // the same connection, after theirs, can not: whoever deletes the file, or restores it from a backup, does so with both, and a
 // power failure takes the newest transactions first. With a file beside the database, each of these would leave rows whose
-// deletion nobody would ever hear of.
+// deletion would never be delivered.
 type checkpoint struct {
 	place    place
 	server   string // its address; a checkpoint of another one is none
@@ -34,7 +34,7 @@ func (c *checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	return c.database.LoadCheckpoint(ctx, c.place, c.server)
 }
 
-// Save takes its turn among the batches, in the order in which they came.
+// Save takes its turn among the batches, in the order of their arrival.
 func (c *checkpoint) Save(ctx context.Context, write func(io.Writer) error) error {
 	return c.writer.SaveCheckpoint(ctx, c.place, c.server, write)
 }
@@ -87,8 +87,8 @@ func (d *database) SaveCheckpoint(ctx context.Context, of place, server string, 
 
 // LoadCheckpoint reads the checkpoint of a place. It is fs.ErrNotExist where there is none, or none that goes with the rows:
 //   - if there are rows of another API version, which a run that was cut off has left, the checkpoint may be older than they are;
-//   - if there are no rows, somebody may have deleted them so that they are fetched again, and a list of what is presumably
-//     nothing costs no more than a watch.
+//   - if there are no rows, a user may have deleted them so that they are fetched again, and a list of a set that is presumably
+//     empty costs no more than a watch.
 func (d *database) LoadCheckpoint(ctx context.Context, of place, server string) (io.ReadCloser, error) {
 	r := of.resource
 	var own, others bool

@@ -30,7 +30,7 @@ type display struct {
 	last      map[place]row // at the step before
 	lastStep  time.Time
 	announced map[place]bool // told to be synced
-	progress  time.Time      // when the last line of progress, or of what it waits for, was due
+	progress  time.Time      // when the last line of progress, or of the resources it waits for, was due
 
 	// Where the screen is not live, events are summed up from here to their next line. Zero while anything still syncs.
 	eventsSince time.Time

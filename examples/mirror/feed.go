@@ -244,7 +244,7 @@ func isOwn(err error) bool {
 	return err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, &unwritten)
 }
 
-// encode is the one form in which an object is stored: JSON with sorted keys, so that equal objects are equal texts.
+// encode is the one form of a stored object: JSON with sorted keys, so that equal objects are equal texts.
 func encode(object *unstructured.Unstructured) (string, error) {
 	text, err := object.MarshalJSON()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// everySecond is a store of which every second transaction fails, in the midst.
+// everySecond is a store whose every second transaction fails, in the midst.
 type everySecond struct {
 	store
 	tries int

@@ -77,7 +77,7 @@ func TestDemoRemovesItsDatabaseAtHangup(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// allSynced matches the output of a demo of which everything is synced.
+// allSynced matches the output of a demo whose resources are all synced.
 func allSynced(all string) bool {
 	return strings.Count(all, ": synced in ") == len(demoNames())*len(demoKinds())
 }

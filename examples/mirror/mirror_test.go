@@ -310,7 +310,7 @@ func TestOnceGivesUpAFullDisk(t *testing.T) {
 // A crash in the midst of the first sync leaves rows that are right, if not all of them. The next start adds the others.
 func TestCutOffInTheMidst(t *testing.T) {
 	t.Parallel()
-	c := newTestCluster(t, "here", 1500, informertest.Options{}) // of which about half are pods, more than a batch
+	c := newTestCluster(t, "here", 1500, informertest.Options{}) // about half are pods, more than a batch
 	db := openTestDatabase(t)
 	config := mirrorConfig{endpoints: []endpoint{c.endpoint()}, database: db, resources: []string{"pods"}}
 	config.store = &cutStore{store: db, batches: 1}

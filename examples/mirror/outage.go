@@ -28,7 +28,7 @@ func (o *outage) failed(what []target, reason error) bool {
 	return !known
 }
 
-// written notes what is written, and reports whether that was the last of what is missing.
+// written notes what is written, and reports whether nothing is missing any more.
 func (o *outage) written(what []target) bool {
 	o.missing.Delete(what...)
 	return o.missing.Len() == 0

@@ -88,7 +88,7 @@ func TestResume(t *testing.T) {
 	require.Empty(t, listed(c.server))
 }
 
-// With --once everything is looked at, or nobody could tell when the database is up to date. The next start without it goes on
+// With --once everything is looked at, because otherwise it is not known when the database is up to date. The next start without it goes on
 // from there.
 func TestOnceLists(t *testing.T) {
 	t.Parallel()

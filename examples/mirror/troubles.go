@@ -92,14 +92,14 @@ func (g *groups) lines() []string {
 	const named = 4
 	var lines []string
 	for _, o := range g.order {
-		who := o.cluster
+		where := o.cluster
 		switch n := len(o.resources); {
 		case n > named+1:
-			who = fmt.Sprintf("%s %s and %d more", who, strings.Join(o.resources[:named], ", "), n-named)
+			where = fmt.Sprintf("%s %s and %d more", where, strings.Join(o.resources[:named], ", "), n-named)
 		case n > 0:
-			who = fmt.Sprintf("%s %s", who, strings.Join(o.resources, ", "))
+			where = fmt.Sprintf("%s %s", where, strings.Join(o.resources, ", "))
 		}
-		lines = append(lines, who+": "+o.text)
+		lines = append(lines, where+": "+o.text)
 	}
 	return lines
 }

@@ -19,7 +19,7 @@ type store interface {
 // its transaction, and what waits for its turn behind it.
 const lastWrite = 10 * time.Second
 
-// writer writes to the store for all feeds: one transaction at a time, in the order in which they came. It tells that this
+// writer writes to the store for all feeds: one transaction at a time, in the order of their arrival. It tells that this
 // fails, and that it works again, once per outage, however many batches of however many feeds meet it.
 type writer struct {
 	name    string // of the store, for messages
@@ -27,9 +27,9 @@ type writer struct {
 	backoff wait.Backoff // of Insist
 	say     func(line string)
 
-	// turn is held by who writes. Those who wait for it get it in their order.
+	// turn is held by the feed that writes. Those that wait for it get it in their order.
 	turn   chan struct{}
-	outage *outage // nil while all is well; belongs to who has the turn
+	outage *outage // nil while all is well; belongs to the holder of the turn
 }
 
 func newWriter(name string, to store, say func(line string)) *writer {
@@ -88,7 +88,7 @@ func (w *writer) do(ctx context.Context, what []target, transaction func(context
 	return nil
 }
 
-// unwrittenError says that the store can not be written. The writer has told it already, for all who get one.
+// unwrittenError says that the store cannot be written. The writer has reported it already, for all that get one.
 type unwrittenError struct {
 	name string
 	err  error
@@ -97,7 +97,7 @@ type unwrittenError struct {
 func (e *unwrittenError) Error() string { return fmt.Sprintf("%s: %v", e.name, e.err) }
 func (e *unwrittenError) Unwrap() error { return e.err }
 
-// Insist is Write for who is not called again, as the handler of an informer is: it tries until it succeeds or the context ends.
+// Insist is Write for callers that are not called again, as the handler of an informer is: it tries until it succeeds or the context ends.
 func (w *writer) Insist(ctx context.Context, changes ...change) error {
 	for backoff := w.backoff; ; {
 		err := w.Write(ctx, changes...)
@@ -112,8 +112,8 @@ func (w *writer) Insist(ctx context.Context, changes ...change) error {
 	}
 }
 
-// Unwritten says how many changes have failed and were not written since, and why. It is for the end, when nobody writes any
-// more.
+// Unwritten says how many changes have failed and were not written since, and why. It is for the end, when there are no more
+// writes.
 func (w *writer) Unwritten() error {
 	if w.outage == nil || w.outage.changes() == 0 {
 		return nil

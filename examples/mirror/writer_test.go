@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// memoryStore keeps the names of what was written, by transaction.
+// memoryStore keeps the names of the rows that were written, by transaction.
 type memoryStore struct {
 	batches [][]string
 	fail    func(name string) error // asked for each change, if set
@@ -61,7 +61,7 @@ func named(names ...string) (changes []change) {
 	return changes
 }
 
-// Those who write side by side get their turn in the order in which they came, and all of them.
+// Feeds that write side by side get their turn in the order of their arrival, and all of them.
 func TestWriterKeepsTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &memoryStore{takes: time.Second}

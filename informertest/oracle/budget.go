@@ -6,7 +6,7 @@ func memoryBound() Validator {
 	return Validator{
 		Name: "memory",
 		Doc: "What is queued is within its budget, but for one object of each informer that shares it. " +
-			"A run that has stopped, and shares it with nobody, has given back all. " +
+			"A run that has stopped, and does not share it, has given back all. " +
 			"The keys that are said to wait are no fewer than those that the handler is called with, and none when all has settled.",
 		Check: func(h *History) []*Violation { return append(checkMemory(h), checkWaiting(h)...) },
 	}

@@ -46,8 +46,8 @@ func checkClaims(guarantee string, h *History, claimed func(what any) (version s
 }
 
 // judged returns the record up to which a claim says that all is acknowledged. It is
-// false for a version that this epoch does not have yet, or an earlier one had too: who
-// has not noticed the restore means that. Without a list, nobody can notice.
+// false for a version that this epoch does not have yet, or an earlier one had too: an informer that
+// has not noticed the restore means that. Without a list, the restore cannot be noticed.
 func (m *memory) judged(version string, n int) (to int, ok bool) {
 	if m.unnoticed {
 		return 0, false
@@ -120,7 +120,7 @@ func (d *debts) update(key, n int) {
 	case last <= k.newest || k.present && k.newest == never || d.wentBack(k, line.states[last]):
 	case k.present && !k.lost:
 		owed = k.newest + 1
-	case !line.states[last].gone: // of what came and went, nobody has to be told
+	case !line.states[last].gone: // an object that came and went need not be told
 		owed = max(line.states[last].start, k.newest+1)
 	}
 	if owed != d.owed[key] && owed != never {
@@ -129,7 +129,7 @@ func (d *debts) update(key, n int) {
 	d.owed[key] = owed
 }
 
-// due yields the keys of which something is owed that was written until a record. It
+// due yields the keys that are owed something that was written until a record. It
 // does so once for each debt.
 func (d *debts) due(to int) func(yield func(key int) bool) {
 	return func(yield func(key int) bool) {

@@ -2,13 +2,13 @@
 // told of it, and says what was wrong, and why. It is for tests of informers of this
 // module, of client-go and of one's own, against any server.
 //
-// It knows nothing of how the two are made. Somebody calls Wrote for every write, and
+// It knows nothing of how the two are made. The test calls Wrote for every write, and
 // Handler or BatchHandler for every event:
 //
 //	o := oracle.New(oracle.Options{})
 //	handler := o.Handler(nil)       // for the informer
 //	o.Started(oracle.Run{})         // before the informer runs
-//	o.Wrote(oracle.Write{...})      // for each write, before anybody can see it
+//	o.Wrote(oracle.Write{...})      // for each write, before it can be seen
 //	o.Synced()                      // when HasSynced was seen to be true
 //	o.Settled(stored)               // when all is quiet
 //	err := o.Check()
@@ -28,8 +28,8 @@
 //
 // Resource versions are opaque. They are compared for equality, and the order of the
 // writes says which is newer; Options.Compare is asked only where that does not tell.
-// After a restore, the same version may be of something else: what was told is taken to
-// be of the epoch in which it is right.
+// After a restore, the same version may be of something else: an event is taken to
+// be of the epoch that makes it right.
 //
 // # What it can not see
 //

@@ -19,8 +19,8 @@ import (
 	"github.com/rvinformer/informer/informertest/oracle"
 )
 
-// shelf is a ListerWatcher over objects in memory. It tells an Oracle of what is
-// written, before anybody else can know.
+// shelf is a ListerWatcher over objects in memory. It tells an Oracle of every
+// write, before others can know.
 type shelf struct {
 	oracle *oracle.Oracle
 

@@ -13,7 +13,7 @@ import (
 // is not nil. It is for informers of this module and of client-go: there, an update
 // with an equal version is taken as Synced.
 //
-// It wants to be told of what has not changed, unless next is a
+// It listens to unchanged objects, unless next is a
 // ResourceEventHandlerFuncs or ResourceEventHandlerDetailedFuncs with no SyncFunc.
 func (o *Oracle) Handler(next informer.ResourceEventHandler) informer.ResourceEventHandler {
 	if next == nil {
@@ -84,7 +84,7 @@ func eventOf(t informer.EventType, obj interface{}) Event {
 }
 
 // BatchHandler is a handler that records what it is told, and hands it on to next, if
-// that is not nil. Where next is not to be told of what has not changed, that is said
+// that is not nil. Where next is not to be told of unchanged objects, that is said
 // of both: informer.IgnoreSynced(o.BatchHandler(next)).
 func (o *Oracle) BatchHandler(next informer.BatchHandler) informer.BatchHandler {
 	if next == nil {

@@ -83,7 +83,7 @@ func TestAHandlerHandsOn(t *testing.T) {
 	tell(o.Handler(next))
 	tell(o.Handler(informer.ResourceEventHandlerFuncs{DeleteFunc: next.DeleteFunc}))
 	require.Equal(t, []string{"add", "update", "delete", "delete"}, told[4:])
-	require.NotContains(t, o.History().String(), "Synced", "nobody wants to be told")
+	require.NotContains(t, o.History().String(), "Synced", "no handler listens to it")
 }
 
 func TestACallThatDoesNotReturn(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 // History is what an Oracle has recorded, for Validators to judge. It does not change.
 //
-// Records are known by their numbers, in the order in which they happened. An epoch is
+// Records are known by their numbers, in their order. An epoch is
 // the time between two restores of the server.
 type History struct {
 	options Options
@@ -33,7 +33,7 @@ type timeline struct {
 	key     string
 	records []int
 	states  []state
-	// versions are the states in which there is an object, by its version; ends are the
+	// versions are the states with an object, by its version; ends are the
 	// others. Both are in order.
 	versions map[string][]int
 	ends     []int

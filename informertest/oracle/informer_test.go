@@ -74,7 +74,7 @@ type follower struct {
 	life  *life
 }
 
-// life is a process, until it is killed: nothing of what it does after that counts.
+// life is a process, until it is killed: nothing that it does after that counts.
 type life struct {
 	*follower
 	dead bool

@@ -55,7 +55,7 @@ type knowledge struct {
 	// excused is how many states the key had when the informer was released from
 	// telling of them.
 	excused int
-	// released is the run in which that was.
+	// released is the run of that time.
 	released int
 	// initial: an event of the first list is under way, or has failed.
 	initial bool
@@ -202,7 +202,7 @@ func (m *memory) start(n int, r Run) {
 }
 
 // lose notes that the informer asks for a list, which does not tell that something is
-// gone of which the informer does not know.
+// gone that the informer does not know.
 func (m *memory) lose() {
 	for i := range m.keys {
 		k := &m.keys[i]
@@ -220,7 +220,7 @@ func (m *memory) expect() {
 	}
 }
 
-// filled is what the handler knows of what a storage was filled with.
+// filled is what the handler knows because a storage was filled with it.
 func (m *memory) filled(line *timeline, version string, known bool, n int) knowledge {
 	k := nothing()
 	if known && version == "" {
@@ -251,8 +251,8 @@ func (m *memory) compare(k *knowledge, line *timeline, version string, known boo
 	}
 }
 
-// replay notes that a watch from a version shows again what came after it: of what is
-// gone, there is nothing to compare that with, nor where versions have no order.
+// replay notes that a watch from a version shows again what came after it: there is nothing to
+// compare that with for an object that is gone, nor where versions have no order.
 func (m *memory) replay(k *knowledge, line *timeline, from string) {
 	if k.same == never {
 		return
@@ -285,7 +285,7 @@ func (m *memory) newestKnown(n int) int {
 
 // relist notes that after a crash, a list which is not of now may show again what there was
 // before that which the handler has acknowledged, though nothing older than the newest
-// state that the run knows. Of a key of which it knows a version, compare has noted more.
+// state that the run knows. For a key with a known version, compare has noted more.
 func (m *memory) relist(newest int) {
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
@@ -314,7 +314,7 @@ func (m *memory) stop(h halt) {
 			m.keys[t.key].unsure = true
 		}
 	}
-	clear(m.under) // who is dead acknowledges nothing
+	clear(m.under) // a dead process acknowledges nothing
 }
 
 // batch is the tellings of one call, from its first one on.

@@ -32,10 +32,10 @@ type Options struct {
 	// anything of the order of versions that Compare has an error for: an old state is
 	// no violation there.
 	Disorder bool
-	// Overtaken says that an event may come after a newer one, through a broken proxy. Who
-	// has the newer one can not know of the older, which the end of the connection may
+	// Overtaken says that an event may come after a newer one, through a broken proxy. An informer that
+	// has the newer one cannot know of the older, which the end of the connection may
 	// lose, and so neither its status, nor where it goes on from, nor a checkpoint says
-	// anything of what is acknowledged.
+	// what is acknowledged.
 	Overtaken bool
 	// StaleLists says that a list may be older than the request for it, as that of a
 	// replica that lags behind. The first list need not show all that existed when the
@@ -43,15 +43,15 @@ type Options struct {
 	StaleLists bool
 	// SeesLists says that Listed is called. Without, a run that goes on from a version
 	// is taken to have listed as well, which excuses it from a deletion that only the
-	// handler of a killed run can know of; and of what is claimed after a restore, only
-	// that of runs which began after it, with a list, is judged.
+	// handler of a killed run can know of; and claims after a restore are
+	// judged only of runs that began after it, with a list.
 	SeesLists bool
 	// Resyncs says that what has not changed may be told as Updated now and then, as
 	// informers with a resync period do.
 	Resyncs bool
 	// Unreadable says that there are objects which the informer can not read. It is told
 	// of them by something later, and so neither its status, nor where it goes on from,
-	// nor that it is synced says anything of what is acknowledged.
+	// nor that it is synced says what is acknowledged.
 	Unreadable bool
 	// Panics is how many calls with a key have to panic in a run before the informer may
 	// give it up: 6 for those of this module. Default 0: that is not judged.
@@ -64,7 +64,7 @@ type Options struct {
 
 // Oracle records what a server did and what a program was told of it, and judges
 // whether that was right. It may be used by several goroutines at once; the order of
-// the calls of its methods is the order in which it takes things to have happened.
+// the calls of its methods is taken for the order of events.
 //
 // One Oracle is for one followed set of objects and one informer.
 type Oracle struct {
@@ -118,7 +118,7 @@ type Write struct {
 	ResourceVersion string
 }
 
-// Wrote records a write. Writes are recorded in the order in which the server made
+// Wrote records a write. Writes are recorded in the order that the server made
 // them, those of other resources too if it is known when (as Other): the order is what
 // tells which version is newer. Options.Late says how soon.
 func (o *Oracle) Wrote(w Write) { o.record(w) }
@@ -156,7 +156,7 @@ type Run struct {
 	// process that was killed. Else only such a process may have known a key, and its deletion is
 	// not told by a list.
 	Journaled bool
-	// IgnoresSynced says that the informer was asked not to tell of what has not changed.
+	// IgnoresSynced says that the informer was asked not to tell of unchanged objects.
 	IgnoresSynced bool
 	// Followers is how many lists and watches of its own it may have at a time: one for each
 	// handler of a shared informer. Default: 1. That many times, Requests may be asked.
@@ -172,11 +172,11 @@ func (o *Oracle) Started(r Run) {
 	o.recordLocked(r)
 }
 
-// Stopped records that the run is over: it has returned, and nobody is told of
-// anything any more; or killed, its process has died, and what was told since its last
+// Stopped records that the run is over: it has returned, and nothing is told
+// any more; or killed, its process has died, and what was told since its last
 // checkpoint may be told again. One whose last checkpoint could not be saved is as good
 // as killed. What a killed run goes on to tell, ask, claim, store and queue, in a test that
-// only plays a death, is not recorded: nobody is there to do so, until the next Started.
+// only plays a death, is not recorded until the next Started.
 func (o *Oracle) Stopped(killed bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -208,8 +208,8 @@ type Event struct {
 var (
 	// ErrPanic says that the handler has panicked.
 	ErrPanic = errors.New("the handler panicked")
-	// ErrExit says that the handler has ended its goroutine (runtime.Goexit). Nobody
-	// owes it those events again, before a list shows those objects.
+	// ErrExit says that the handler has ended its goroutine (runtime.Goexit). It is
+	// not owed those events again, before a list shows those objects.
 	ErrExit = errors.New("the handler ended its goroutine")
 )
 
@@ -249,7 +249,7 @@ func (o *Oracle) Told(events ...Event) (done func(err error)) {
 	}
 }
 
-// Kept looks again at an object of which a handler was told and which it has kept after
+// Kept looks again at an object that a handler was told of and has kept after
 // the call: the Event says what it was then. Not for a RawObject, which is only lent.
 func (o *Oracle) Kept(e Event) {
 	for _, wrong := range appendChange(nil, e, e.Object, "after the call") {
@@ -311,7 +311,7 @@ func (o *Oracle) Waiting(ask func() int) {
 // Settled records that there are no faults and all is quiet: the handler was told of
 // everything that it will be told of. After a restore that takes a list: a watch may go
 // on as if nothing had happened. Stored is what the informer's store holds then,
-// versions by key; nil: it has none, or nobody looked. It is the Oracle's to keep.
+// versions by key; nil: it has none, or it was not read. It is the Oracle's to keep.
 func (o *Oracle) Settled(stored map[string]string) { o.record(rest{stored}) }
 
 // GaveUp records that the informer has reported that it does not try again to tell of

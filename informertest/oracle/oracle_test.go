@@ -12,7 +12,7 @@ import (
 	"github.com/rvinformer/informer/informertest/oracle"
 )
 
-// cases are histories of which each Validator has to find something, beside ones that
+// cases are histories that each Validator has to find something in, beside ones that
 // differ in no more than it takes to be right.
 var cases = []struct {
 	name string
@@ -55,7 +55,7 @@ var cases = []struct {
 	wrong:  "update a A 2 \n end first",
 	broken: "ordered", shown: "while another call of this key is under way",
 }, {
-	name:   "an update of what is not known",
+	name:   "an update of an unknown object",
 	both:   "start \n created a A 1 \n",
 	right:  "add a A 1",
 	wrong:  "update a A 1",
@@ -155,14 +155,14 @@ var cases = []struct {
 	wrong:  "start known=a/,b/5 \n delete a - - initial unknown",
 	broken: "no-false-delete", shown: "it has been there all the time since version 4",
 }, {
-	name:   "a deletion after a kill of what was acknowledged as deleted, and has failed since",
+	name:   "a deletion after a kill that was acknowledged before, and has failed since",
 	opts:   oracle.Options{StaleLists: true},
 	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 \n add b B 2 \n deleted a A 3 \n delete a A 3 \n created a C 4 \n add a C 4 : error \n deleted a C 5 \n updated b B 6 \n update b B 6 \n kill \n",
 	right:  "start known=b/6 \n delete a - - initial unknown \n settled",
 	wrong:  "start known=b/6 \n add a A 1 initial",
 	broken: "ordered", shown: "back in time, acknowledged is version 3",
 }, {
-	name: "a deletion after a kill of what has failed since a watch went on from before another deletion",
+	name: "a deletion after a kill that has failed since a watch went on from before another deletion",
 	opts: oracle.Options{StaleLists: true},
 	both: "start \n created a A 1 \n created b B 2 \n add a A 1 \n add b B 2 \n deleted a A 3 \n delete a A 3 \n kill \n " +
 		"start resumed=2 known=b/2 \n created a C 4 \n add a C 4 : error \n updated b B 5 \n update b B 5 \n kill \n",
@@ -200,7 +200,7 @@ var cases = []struct {
 	wrong:  "add a A 1 : error \n settled",
 	broken: "reliable", shown: "call 0 failed: full",
 }, {
-	name:   "a deletion is lost while nobody runs",
+	name:   "a deletion is lost while no informer runs",
 	both:   "start \n created a A 1 \n add a A 1 \n stop \n deleted a A 2 \n start known=a/1 \n",
 	right:  "delete a A 1 unknown \n settled",
 	wrong:  "settled",
@@ -293,7 +293,7 @@ var cases = []struct {
 	wrong:  "add a X 1",
 	broken: "authentic", shown: "on the server, that version has UID A",
 }, {
-	name:   "a deletion of what never was",
+	name:   "a deletion of an object that never was",
 	both:   "start \n created a A 1 \n deleted a A 2 \n created b B 3 \n add a A 1 \n",
 	right:  "delete a A 2",
 	wrong:  "delete a A 3",
@@ -341,7 +341,7 @@ var cases = []struct {
 	wrong:  "status 4",
 	broken: "bookmarkable", shown: "the deletion in version 3",
 }, {
-	name:   "a status in a version that nobody has written",
+	name:   "a status in a version that was never written",
 	both:   "start \n created a A 10 \n created b B 20 \n created c C 30 \n add a A 10 \n",
 	right:  "status 15",
 	wrong:  "status 25",
@@ -546,7 +546,7 @@ func TestValidators(t *testing.T) {
 }
 
 // Where an event may come after a newer one, no version says that it was acknowledged.
-func TestOvertakenEventsAreClaimedByNobody(t *testing.T) {
+func TestOvertakenEventsAreNotClaimed(t *testing.T) {
 	const text = "start \n created a A 1 \n created b B 2 \n add b B 2 \n status 2 \n checkpoint 2 \n stop \n start resumed=2 known=b/2 \n add a A 1 \n settled a/1 b/2"
 	require.Equal(t, []string{"resumable", "bookmarkable"}, guarantees(play(t, oracle.Options{}, text).Check()))
 	require.NoError(t, play(t, oracle.Options{Overtaken: true}, text).Check())
@@ -564,7 +564,7 @@ func TestTheDeadSayNothing(t *testing.T) {
 	require.Equal(t, play(t, opts, life).History().String(), dead.History().String())
 	require.NoError(t, dead.Check())
 
-	// The next one does, and a call of the one before returns to nobody.
+	// The next one does, and a call of the one before is not recorded.
 	const next = life + "start known= \n"
 	silence := play(t, opts, next).History().String()
 	for _, late := range []string{"end call", "end call error"} {

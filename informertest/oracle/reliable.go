@@ -26,8 +26,8 @@ func checkReliable(h *History) []*Violation {
 	return found
 }
 
-// told is the record of what was last acknowledged of a key, or of the write that it
-// tells of if that is known.
+// told is the record of the last acknowledgement of a key, or of the write behind it
+// if that is known.
 func (m *memory) told(key int) int {
 	k, from := &m.keys[key], 0
 	if k.record != never {

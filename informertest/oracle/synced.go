@@ -6,7 +6,7 @@ func syncedDone() Validator {
 	return Validator{
 		Name: "synced",
 		Doc: "When the informer is synced, the handler has acknowledged what the first list brought: " +
-			"everything that was there when the run began and has not changed since, and the deletion of what was gone.",
+			"everything that was there when the run began and has not changed since, and the deletion of everything that was gone.",
 		Check: checkSynced,
 	}
 }

@@ -116,7 +116,7 @@ const (
 	claimsEarly  bug = "claims what waits"
 	savesEarly   bug = "saves what waits"
 	jumps        bug = "goes on too late after a restart"
-	mislabels    bug = "says of what came later that it is in the first list"
+	mislabels    bug = "says that a later object is in the first list"
 	forgetsLabel bug = "says of nothing that it is in the first list"
 	syncsEarly   bug = "is synced while the first list waits"
 	forgetsSweep bug = "does not delete what a list does not show"
@@ -136,9 +136,9 @@ type toyInformer struct {
 	bug    bug
 	listed bool // tells of its lists
 	// troubled: a call has failed, a run has followed another, or versions went back, so
-	// that it may be unsure of what the handler knows.
+	// that it may be unsure what the handler knows.
 	troubled bool
-	// shown: the bug had an effect that somebody has to see. Lost are the keys of what it
+	// shown: the bug had an effect that a Validator has to see. Lost are the keys that it
 	// has kept from the handler, which is seen when all has settled.
 	shown bool
 	lost  map[string]bool
@@ -352,7 +352,7 @@ func (i *toyInformer) put(item *toyItem) {
 	i.pending = append(i.pending, item)
 }
 
-// take calls the handler with at most that many of what waits.
+// take calls the handler with at most that many waiting items.
 func (i *toyInformer) take(most int) {
 	if len(i.failed) > 0 {
 		batch := i.failed[0]
@@ -379,7 +379,7 @@ func (i *toyInformer) take(most int) {
 	i.call(batch)
 }
 
-// call calls the handler with the items of which there is something to tell.
+// call calls the handler with the items that have something to tell.
 func (i *toyInformer) call(batch []*toyItem) {
 	c := &toyCall{}
 	for _, item := range batch {
@@ -596,8 +596,8 @@ func (i *toyInformer) save() {
 		resume = i.early()
 	}
 	if i.server.opaque && resume != i.position {
-		// A watch from there would show old states of what is stored in a newer one, and
-		// nobody could tell.
+		// A watch from there would show old states of objects that are stored in a newer one,
+		// without a sign of it.
 		resume = -1
 	}
 	i.saved = &toyCheckpoint{storage: maps.Clone(i.storage), epoch: i.epoch, resume: resume}
@@ -646,7 +646,7 @@ func (i *toyInformer) settle() {
 			i.status()
 			stored := i.stored()
 			for key := range i.lost {
-				// What only a run that was killed knew, and is gone, nobody misses. After a restore
+				// What only a run that was killed knew, and is gone, is not missed. After a restore
 				// another object can get the same version, by which a storage knows it.
 				_, known := i.storage[key]
 				now, there := i.server.state[key]

@@ -10,7 +10,7 @@ func unique() Validator {
 	return Validator{
 		Name: "unique",
 		Doc: "What was acknowledged is not told again, unless a call failed, or the run goes on from before it. " +
-			"Who was asked not to tell of what has not changed does not.",
+			"An informer that was asked not to tell of unchanged objects does not.",
 		Check: checkUnique,
 	}
 }
@@ -54,7 +54,7 @@ func (t *telling) repeats(h *History) bool {
 }
 
 // rewritten reports whether one of the states from one on, and before another, is a write that got the version of an event.
-// After a restore a version can be of something else, of which to tell is right.
+// After a restore a version can be of something else, which may be told.
 func (h *History) rewritten(line *timeline, e Event, from, before int) bool {
 	for at, ok := line.find(e.ResourceVersion, e.UID, from, before); ok; at, ok = line.find(e.ResourceVersion, e.UID, at+1, before) {
 		if _, written := h.records[line.states[at].record].what.(Write); written {

@@ -41,7 +41,7 @@ func (a *args) fail(err error) {
 	}
 }
 
-// end is the first error, or that of what was not taken.
+// end is the first error, or that of arguments that were not taken.
 func (a *args) end() error {
 	switch {
 	case a.err != nil:

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ClientGo makes client-go's dynamic informer. Of what [Config] asks for it can do nothing: it has its own ways.
+// ClientGo makes client-go's dynamic informer. It ignores [Config], because it has its own ways.
 func ClientGo(s Setup) (*Subject, error) {
 	client, err := dynamic.NewForConfig(s.Client)
 	if err != nil {

@@ -18,7 +18,7 @@ type Config struct {
 	Workers int
 	// Batch is the most events in a batch: batch=N. 0: no batches, but a handler.
 	Batch int
-	// IgnoreSynced is that the handler is not to hear of what has not changed: synced=ignored.
+	// IgnoreSynced is that the handler does not listen to unchanged objects: synced=ignored.
 	IgnoreSynced bool
 	// Checkpoint is that what was acknowledged is kept across restarts: checkpoint=on. Journal is that a journal is kept
 	// beside it: checkpoint=journal.

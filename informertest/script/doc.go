@@ -1,4 +1,4 @@
-// Package script plays scripts of what happens to an informer, its server and the way between them, and has an
+// Package script plays scripts of the fate of an informer, its server and the way between them, and has an
 // oracle judge what the informer made of it.
 //
 // A script is a text of one action a line. A line that begins with # is a comment.
@@ -11,7 +11,7 @@
 //	settle
 //
 // Play puts an informer of any make to it: [Ours] is that of this module, [Shared] and [SharedLate] one handler among
-// others of one that is shared, [ClientGo] the one of client-go, and whoever has another writes a [Maker]. [Random] writes scripts. In a testing/synctest bubble, a script of a day plays in a
+// others of one that is shared, [ClientGo] the one of client-go, and another one needs a [Maker]. [Random] writes scripts. In a testing/synctest bubble, a script of a day plays in a
 // moment; outside of one, a day takes a day.
 //
 // # The server

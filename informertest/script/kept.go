@@ -13,7 +13,7 @@ import (
 	"github.com/rvinformer/informer/informertest/oracle"
 )
 
-// kept is what handlers have kept of what they were told, and what it was then.
+// kept is the objects that handlers have kept, and what they were then.
 type kept struct {
 	mu     sync.Mutex
 	events []oracle.Event
@@ -47,7 +47,7 @@ func (k *kept) keep(d *dice, obj interface{}) {
 	k.events = append(k.events, e)
 }
 
-// show lets an oracle see what has become of what was kept, and keeps it no longer.
+// show lets an oracle see what has become of the kept objects, and keeps them no longer.
 func (k *kept) show(o *oracle.Oracle) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

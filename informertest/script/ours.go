@@ -35,7 +35,7 @@ func example(decode string) runtime.Object {
 	return &unstructured.Unstructured{}
 }
 
-// Ours makes a ResourceVersionInformer. A script in which handlers panic needs utilruntime.ReallyCrash to be false.
+// Ours makes a ResourceVersionInformer. A script with handlers that panic needs utilruntime.ReallyCrash to be false.
 func Ours(s Setup) (*Subject, error) {
 	config, err := s.config()
 	if err != nil {

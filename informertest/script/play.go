@@ -29,7 +29,7 @@ var (
 // Options are how a script is played.
 type Options struct {
 	// Seed is that of the random decisions which the script leaves open: which handler calls fail, which requests a
-	// fault meets. The order in which goroutines take their turns is not ruled by it.
+	// fault meets. The order of the goroutines' turns is not ruled by it.
 	Seed uint64
 	// Loopback uses real connections, outside of a testing/synctest bubble.
 	Loopback bool
@@ -37,7 +37,7 @@ type Options struct {
 
 // Result is what a script came to.
 type Result struct {
-	// Writes is the number of changes that the server made, Calls that of events of which handlers were told.
+	// Writes is the number of changes that the server made, Calls that of events that handlers were told of.
 	Writes, Calls int
 	// Missed are the lines of the script that expected something else than what came.
 	Missed []*Missed

@@ -11,7 +11,7 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// errDead is what a dead process gets; nobody sees it.
+// errDead is what a dead process gets; it is never shown.
 var errDead = errors.New("the process is dead")
 
 // process is what a program that is killed loses.

@@ -20,7 +20,7 @@ type RandomOptions struct {
 
 // Random writes a script: a random history of objects, random faults, handlers, restarts, and a random configuration
 // of the informer. In the end it lets all of that go, so that an informer is to have what the server has. What is in
-// it, an informer has to survive without losing anything; but there are faults of which only a list can tell, so a
+// it, an informer has to survive without losing anything; but there are faults that only a list can show, so a
 // list is made in the end.
 func Random(d Dice, opts RandomOptions) *Script {
 	if opts.Duration == 0 {
@@ -181,7 +181,7 @@ func (w *writer) fault() string {
 		words = append(words, w.effect("500", "503", "429 retry-after=2", "401", "403", "404", "410", "reset", "hang", "cut=%d", "cut=%d,clean", "slow=%d"))
 	case 3: // of a list
 		words = append(words, w.pick("list repeat-token", "list foreign", "list page=later 500"))
-	case 1: // of what a stream shows
+	case 1: // of the content of a stream
 		words = append(words, w.effect(
 			"no-bookmarks", "drop-bookmarks=2", "ignore-watch-list", "refuse-watch-list", "endless-watch-list",
 			"close", "error-event=410", "error-event=410,late", "error-event=500", "error-event=500,late", "garbage=%d", "mistyped=%d", w.ordered("repeat=3")))
@@ -252,7 +252,7 @@ func (w *writer) vanish() {
 	w.vanished = !w.vanished
 }
 
-// travel is into the past of the server. Nobody can notice it once the server has come back to where it was, so the
+// travel is into the past of the server. It cannot be noticed once the server has come back to where it was, so the
 // informer is left in peace until it has; a resource that has vanished would keep it from listing.
 func (w *writer) travel() {
 	switch {
@@ -270,7 +270,7 @@ func (w *writer) travel() {
 
 func (w *writer) back(line string) {
 	w.line("heal")
-	w.line("wait 1s") // nobody can know of a change that went back unseen
+	w.line("wait 1s") // a change that went back unseen cannot be known
 	w.line("%s", line)
 	w.line("wait 10m")
 	w.faulty = false

@@ -136,7 +136,7 @@ func (s *Script) parseServer(a *args) error {
 	return a.end()
 }
 
-// GoString is the text too, for who prints values.
+// GoString is the text too, for printed values.
 func (s *Script) GoString() string { return "\n\n" + s.String() }
 
 // String is the text of the script, without its comments.

@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go has much to say of what scripts do to it
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go logs much that scripts do to it
 	goleak.VerifyTestMain(m)
 }
 
@@ -173,7 +173,7 @@ stop within=1s
 	require.EqualValues(t, 1, result.Calls)
 }
 
-// forgetful is a handler of which one event in five never hears.
+// forgetful is a handler that never gets one event in five.
 type forgetful struct {
 	informer.ResourceEventHandler
 	n int
@@ -232,7 +232,7 @@ settle`
 	require.ErrorContains(t, result.Err(), "resumable")
 }
 
-// What could not be saved is known all the same to who goes on in the same process.
+// What could not be saved is known all the same to the next run of the same process.
 func TestStartedAgainAfterAFullDisk(t *testing.T) {
 	for _, again := range []string{"start again", "start"} {
 		s := parse(t, "server versions=opaque\ninformer checkpoint=on interval=30s\nfill 3\nstart\nwait 1m\nfull 1\ndelete ns0/pod-0\nwait 5s\nstop\n"+
@@ -416,7 +416,7 @@ func TestStartedAgainWithAnEmptyStorage(t *testing.T) {
 	}
 }
 
-// Who is dead does not wait for what is held.
+// A dead process does not wait for what is held.
 func TestHeldCallsOfADeadProcess(t *testing.T) {
 	for _, text := range []string{
 		"fill 3\nhold\nstart\nwait 1m\nkill\nstart\nsettle",

@@ -155,7 +155,7 @@ func visit(ctx context.Context, i *informer.SharedResourceVersionInformer) {
 	}
 }
 
-// slowly is a handler of which each call takes so long.
+// slowly is a handler whose calls take so long.
 func slowly(each time.Duration) informer.ResourceEventHandler {
 	pause := func(interface{}) { time.Sleep(each) }
 	return informer.ResourceEventHandlerFuncs{

@@ -30,7 +30,7 @@ type Setup struct {
 	NewProcess bool
 	// Checkpoint is nil where Config.Checkpoint is false. It fails as the script says.
 	Checkpoint informer.CheckpointStore
-	// Failed is to be told of each error that the informer reports, GaveUp of each key of which it says that it will
+	// Failed is to be told of each error that the informer reports, GaveUp of each key that it says it will
 	// not try again.
 	Failed func(error)
 	GaveUp func(key string)

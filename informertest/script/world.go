@@ -131,7 +131,7 @@ func (p *player) touchOther() error {
 	return err
 }
 
-// usualDowntime is how long a server is away that is restored: nobody can do that while it serves.
+// usualDowntime is how long a server is away that is restored: that cannot be done while it serves.
 const usualDowntime = 10 * time.Second
 
 // restart has the server away, and something done to it meanwhile.

@@ -1,4 +1,4 @@
-// Command floor is what nobody can go below: GETs with client-go's HTTP client,
+// Command floor is the least that any client takes: GETs with client-go's HTTP client,
 // whose bodies are thrown away.
 package main
 
@@ -84,7 +84,7 @@ func (s floorSource) list(ctx context.Context, namespace string) (string, error)
 			return "", err
 		}
 		if s.target.Simulated {
-			return "", discard(body) // nobody watches on
+			return "", discard(body) // the watch is not followed
 		}
 		return "", discardUntil(body, metav1.InitialEventsAnnotationKey)
 	}

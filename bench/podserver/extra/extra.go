@@ -1,5 +1,5 @@
 // Package extra is what a podserver has and an API server has not. It is apart,
-// so that who asks for it has none of the server in memory.
+// so that a client of it has none of the server in memory.
 package extra
 
 import (
@@ -12,8 +12,8 @@ import (
 )
 
 // EndParameter of a watch request says when it ends: EndInitial, after the
-// initial events, or EndBurst, after the changes. It is for who reads without
-// understanding, and so could not know.
+// initial events, or EndBurst, after the changes. It is for readers that do
+// not decode, and so could not know.
 const (
 	EndParameter = "end"
 	EndInitial   = "initial"
