@@ -26,7 +26,7 @@ var layers = [][]string{
 	},
 	{"internal/checkpoint", "internal/deltaqueue", "internal/wire"},
 	{"internal/journal", "internal/object"},
-	{"internal/known", "internal/server"},
+	{"internal/known", "internal/server", "internal/sink"},
 	{"internal/source"},
 	{"."},
 	{"factory", "controller", "informertest/oracle"},

@@ -15,6 +15,7 @@ import (
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/sink"
 )
 
 // Config configures a controller: one reflector feeding one queue feeding
@@ -175,7 +176,7 @@ func (c *queueController) RunWithContext(ctx context.Context) {
 		c.reflector.report.Handler(fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, report.ErrAlreadyRunning))
 		return
 	}
-	into := sink(storeSink{store: c.config.Queue, streamed: c.config.StreamHandleForPaginatedList})
+	into := sink.Sink(storeSink{store: c.config.Queue, streamed: c.config.StreamHandleForPaginatedList})
 	var goroutines sync.WaitGroup
 	defer goroutines.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -261,13 +262,13 @@ func (c *queueController) LastSyncResourceVersion() string {
 
 // progressSink tells when a reflector has got further.
 type progressSink struct {
-	sink
+	sink.Sink
 	progressed func()
 }
 
-func (s progressSink) observed(resourceVersion string, bookmark bool) error {
+func (s progressSink) Observed(resourceVersion string, bookmark bool) error {
 	defer s.progressed()
-	return s.sink.observed(resourceVersion, bookmark)
+	return s.Sink.Observed(resourceVersion, bookmark)
 }
 
 // popKey is the key of what a queue pops, empty for what is not of one key.

@@ -12,6 +12,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/sink"
 )
 
 // flow is one reflector feeding one delta queue feeding a consumer: what all the
@@ -86,7 +87,7 @@ type flowRun struct {
 	ctx              context.Context
 	stop             context.CancelFunc
 	queue            *deltaqueue.Queue
-	into             sink
+	into             sink.Sink
 	from             origin
 	helpers, workers sync.WaitGroup
 }
@@ -185,7 +186,7 @@ func (f *flow) newestKnown() string {
 }
 
 // sink is where the reflector puts what it reads.
-func (f *flow) sink(queue *deltaqueue.Queue) sink {
+func (f *flow) sink(queue *deltaqueue.Queue) sink.Sink {
 	into := queueSink{queue: queue, intake: &f.intake}
 	if f.checkpointer != nil {
 		into.began = func() func(bool) { return f.checkpointer.beginList(queue) }

@@ -267,7 +267,7 @@ func (f *following) change(ctx context.Context) (listwatch.Outcome, error) {
 		return listwatch.Outcome{}, nil
 	}
 	resourceVersion := strings.Clone(c.Item.Version.ResourceVersion)
-	stale, err := f.into.put(ctx, c.Event, c.Item)
+	stale, err := f.into.Put(ctx, c.Event, c.Item)
 	switch {
 	case ctx.Err() != nil:
 		// What was not put must not move the resource version on.
@@ -306,7 +306,7 @@ func (f *following) advance(resourceVersion string, event watch.EventType) {
 	}
 	f.at.ResourceVersion = resourceVersion
 	f.report.Reach(resourceVersion)
-	if err := f.into.observed(resourceVersion, event == watch.Bookmark); err != nil {
+	if err := f.into.Observed(resourceVersion, event == watch.Bookmark); err != nil {
 		f.report.Fail(err)
 	}
 }

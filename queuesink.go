@@ -12,6 +12,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/objectsize"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/sink"
 )
 
 // ExtraStore is told of every object that an informer reads, before the
@@ -57,7 +58,7 @@ type intake struct {
 	stored func() []interface{}
 }
 
-func (s queueSink) begin(context.Context) (generation, error) {
+func (s queueSink) Begin(context.Context) (sink.Generation, error) {
 	g := queueGeneration{queueSink: s}
 	if s.began != nil {
 		g.ended = s.began()
@@ -73,7 +74,7 @@ var deltaTypes = map[watch.EventType]cache.DeltaType{
 	watch.Deleted:  cache.Deleted,
 }
 
-func (s queueSink) put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
+func (s queueSink) Put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
 	d := deltaqueue.Delta{Type: deltaTypes[event], Key: it.Key, Version: it.Version}
 	if s.queue.Stale(d) {
 		return true, nil
@@ -145,12 +146,12 @@ func (i *intake) tell(change cache.DeltaType, key string, obj interface{}) {
 	}
 }
 
-func (s queueSink) observed(resourceVersion string, _ bool) error {
+func (s queueSink) Observed(resourceVersion string, _ bool) error {
 	s.queue.Observed(resourceVersion)
 	return nil
 }
 
-func (s queueSink) resync(ctx context.Context) error {
+func (s queueSink) Resync(ctx context.Context) error {
 	if s.stored == nil {
 		return nil
 	}
@@ -177,7 +178,7 @@ type queueGeneration struct {
 	ended func(complete bool)
 }
 
-func (g queueGeneration) show(ctx context.Context, it object.Item) error {
+func (g queueGeneration) Show(ctx context.Context, it object.Item) error {
 	shown := g.queue.Shown(it.Key, it.Version)
 	if shown && g.extra == nil { // who is told of unchanged objects too
 		return nil
@@ -197,9 +198,9 @@ func (g queueGeneration) show(ctx context.Context, it object.Item) error {
 	return g.queue.Put(ctx, d)
 }
 
-func (g queueGeneration) keep(key string) { g.queue.Keep(key) }
+func (g queueGeneration) Keep(key string) { g.queue.Keep(key) }
 
-func (g queueGeneration) end(ctx context.Context, resourceVersion string, complete bool) error {
+func (g queueGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
 	if complete {
 		deleting := func(key string, last keytable.Version) {
 			g.tell(cache.Deleted, key, g.tombstone(key, last))
@@ -223,4 +224,4 @@ func (g queueGeneration) end(ctx context.Context, resourceVersion string, comple
 
 // abandon has nothing to undo: marks of a generation that did not end mean
 // nothing to the next.
-func (g queueGeneration) abandon() {}
+func (g queueGeneration) Abandon() {}

@@ -25,6 +25,7 @@ import (
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
 )
 
@@ -301,7 +302,7 @@ type origin struct {
 	objects func() []object.Known
 }
 
-func (r *Reflector) run(ctx context.Context, into sink, from *origin) {
+func (r *Reflector) run(ctx context.Context, into sink.Sink, from *origin) {
 	defer r.report.Enter(PhaseStopped)
 	s := r.newSession(into)
 	defer s.close()

@@ -14,6 +14,7 @@ import (
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/sink"
 )
 
 // retries keeps the deltas that a queue of the user's has popped and Process has
@@ -153,18 +154,18 @@ func poppedAgain(e *deltaqueue.Entry) cache.Deltas {
 // retriedSink tells the retries of deletions. The queue may not queue one: for
 // it, an object that was popped and that Process has not stored does not exist.
 type retriedSink struct {
-	sink
+	sink.Sink
 	retries *retries
 }
 
-func (s retriedSink) put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
+func (s retriedSink) Put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
 	own, unreadable := it.Owned()
 	if unreadable == nil {
 		it = own
 	} else {
 		own.Object = nil // a deletion counts, whatever becomes of its object
 	}
-	stale, err := s.sink.put(ctx, event, it)
+	stale, err := s.Sink.Put(ctx, event, it)
 	// Asked only now, for the queue may have waited for a call that then failed.
 	if event == watch.Deleted && s.retries.failed.Holds(own.Key) {
 		s.retries.keep(ctx, own.Key, cache.Deltas{{Type: cache.Deleted, Object: own.Object}})
@@ -172,32 +173,32 @@ func (s retriedSink) put(ctx context.Context, event watch.EventType, it object.I
 	return stale, err
 }
 
-func (s retriedSink) begin(ctx context.Context) (generation, error) {
-	g, err := s.sink.begin(ctx)
+func (s retriedSink) Begin(ctx context.Context) (sink.Generation, error) {
+	g, err := s.Sink.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &retriedGeneration{generation: g, retries: s.retries, shown: map[string]struct{}{}}, nil
+	return &retriedGeneration{Generation: g, retries: s.retries, shown: map[string]struct{}{}}, nil
 }
 
 type retriedGeneration struct {
-	generation
+	sink.Generation
 	retries *retries
 	shown   map[string]struct{}
 }
 
-func (g *retriedGeneration) show(ctx context.Context, it object.Item) error {
+func (g *retriedGeneration) Show(ctx context.Context, it object.Item) error {
 	g.shown[strings.Clone(it.Key)] = struct{}{}
-	return g.generation.show(ctx, it)
+	return g.Generation.Show(ctx, it)
 }
 
-func (g *retriedGeneration) keep(key string) {
+func (g *retriedGeneration) Keep(key string) {
 	g.shown[key] = struct{}{}
-	g.generation.keep(key)
+	g.Generation.Keep(key)
 }
 
-func (g *retriedGeneration) end(ctx context.Context, resourceVersion string, complete bool) error {
-	if err := g.generation.end(ctx, resourceVersion, complete); err != nil || !complete {
+func (g *retriedGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
+	if err := g.Generation.End(ctx, resourceVersion, complete); err != nil || !complete {
 		return err
 	}
 	select { // a call under way may fail for what the list did not show

@@ -11,6 +11,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
 )
 
@@ -18,7 +19,7 @@ import (
 // internal/listwatch. It belongs to one goroutine.
 type session struct {
 	*Reflector
-	into   sink
+	into   sink.Sink
 	policy listwatch.Policy
 	// state is what is requested, and next what follows it, once the request is done.
 	state listwatch.State
@@ -28,7 +29,7 @@ type session struct {
 	source *source.Source
 	// current is the generation under way, nil between generations; partial tells
 	// that it has an object of which not even the key is known.
-	current generation
+	current sink.Generation
 	partial bool
 	// opened is the watch that follows the initial events of a watch-list, until it
 	// is followed.
@@ -46,12 +47,12 @@ type session struct {
 	objects func() []object.Known
 }
 
-func (r *Reflector) newSession(into sink) *session {
+func (r *Reflector) newSession(into sink.Sink) *session {
 	return &session{Reflector: r, source: r.newSource(), into: into, policy: r.policy(), resync: newResync(r.resyncPeriod, func(ctx context.Context) error {
 		if r.ShouldResync != nil && !r.ShouldResync() {
 			return nil
 		}
-		return into.resync(ctx)
+		return into.Resync(ctx)
 	})}
 }
 
@@ -64,7 +65,7 @@ func (s *session) close() {
 func (s *session) abandon() {
 	s.source.Rest()
 	if s.current != nil {
-		s.current.abandon()
+		s.current.Abandon()
 		s.current = nil
 	}
 }
@@ -166,7 +167,7 @@ func (s *session) pause() time.Duration {
 // list does one request for the generation under way: a page, or a watch-list.
 func (s *session) list(ctx context.Context, state listwatch.State) (listwatch.Outcome, error) {
 	if s.current == nil {
-		g, err := s.into.begin(ctx)
+		g, err := s.into.Begin(ctx)
 		if err != nil {
 			return listwatch.Outcome{Kind: listwatch.Failed}, err
 		}
@@ -240,7 +241,7 @@ func (s *session) show(ctx context.Context, it object.Item, unreadable error) {
 	if unreadable != nil {
 		s.report.Skip(it.Unreadable(unreadable))
 		s.keep(it.Key)
-	} else if err := s.current.show(ctx, it); err != nil && s.refused(ctx, err) {
+	} else if err := s.current.Show(ctx, it); err != nil && s.refused(ctx, err) {
 		s.keep(it.Key)
 	}
 }
@@ -250,7 +251,7 @@ func (s *session) keep(key string) {
 	if key == "" {
 		s.partial = true
 	} else {
-		s.current.keep(strings.Clone(key))
+		s.current.Keep(strings.Clone(key))
 	}
 }
 
@@ -263,7 +264,7 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	before := s.LastSyncResourceVersion()
 	s.report.Reach(resourceVersion)
 	s.report.ListRead()
-	if err := current.end(ctx, resourceVersion, !s.partial); err != nil {
+	if err := current.End(ctx, resourceVersion, !s.partial); err != nil {
 		s.report.Reach(before)
 		return err
 	}
@@ -274,7 +275,7 @@ func (s *session) complete(ctx context.Context, resourceVersion string) error {
 	}
 	s.report.EndGeneration()
 	s.report.Succeed()
-	return s.into.observed(resourceVersion, false)
+	return s.into.Observed(resourceVersion, false)
 }
 
 // confirm notes that the server has accepted the version that a watch began from.

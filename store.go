@@ -10,6 +10,7 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/sink"
 )
 
 // GenerationStore is a cache.ReflectorStore that takes a list as it arrives,
@@ -44,27 +45,6 @@ type Generation interface {
 	Abandon()
 }
 
-// sink is where a reflector puts what it reads: a store, or the delta queue.
-type sink interface {
-	begin(ctx context.Context) (generation, error)
-	// put takes a watch event; stale tells that it was older than what is known.
-	put(ctx context.Context, event watch.EventType, it object.Item) (stale bool, err error)
-	// observed follows each put, and each bookmark, with its resource version.
-	observed(resourceVersion string, bookmark bool) error
-	resync(ctx context.Context) error
-}
-
-// generation is Generation for items.
-type generation interface {
-	show(ctx context.Context, it object.Item) error
-	// keep is told of an object that the list has but that could not be read.
-	keep(key string)
-	// end deletes what was not shown, if the list was seen completely: if there was
-	// no object in it of which not even the key is known.
-	end(ctx context.Context, resourceVersion string, complete bool) error
-	abandon()
-}
-
 // storeSink is a cache.ReflectorStore as a sink.
 type storeSink struct {
 	store cache.ReflectorStore
@@ -73,7 +53,7 @@ type storeSink struct {
 	streamed bool
 }
 
-func (s storeSink) begin(ctx context.Context) (generation, error) {
+func (s storeSink) Begin(ctx context.Context) (sink.Generation, error) {
 	if store, ok := s.store.(GenerationStore); ok {
 		g, err := store.BeginGeneration(ctx)
 		if err != nil {
@@ -87,7 +67,7 @@ func (s storeSink) begin(ctx context.Context) (generation, error) {
 	return &gathered{store: s.store, places: map[string]int{}}, nil
 }
 
-func (s storeSink) put(_ context.Context, event watch.EventType, it object.Item) (bool, error) {
+func (s storeSink) Put(_ context.Context, event watch.EventType, it object.Item) (bool, error) {
 	it, err := it.Owned()
 	if err != nil {
 		return false, err
@@ -102,7 +82,7 @@ func (s storeSink) put(_ context.Context, event watch.EventType, it object.Item)
 	}
 }
 
-func (s storeSink) observed(resourceVersion string, bookmark bool) error {
+func (s storeSink) Observed(resourceVersion string, bookmark bool) error {
 	if updater, ok := s.store.(ResourceVersionUpdater); ok {
 		updater.UpdateResourceVersion(resourceVersion)
 	}
@@ -118,31 +98,31 @@ func (s storeSink) observed(resourceVersion string, bookmark bool) error {
 	return nil
 }
 
-func (s storeSink) resync(context.Context) error {
+func (s storeSink) Resync(context.Context) error {
 	return report.OfStore("Resync", "", s.store.Resync())
 }
 
 // arriving hands a generation on to a store that takes it as it arrives.
-type arriving struct{ Generation }
+type arriving struct{ store Generation }
 
-func (g arriving) show(ctx context.Context, it object.Item) error {
+func (g arriving) Show(ctx context.Context, it object.Item) error {
 	it, err := it.Owned()
 	if err != nil {
 		return err
 	}
-	return report.OfStore("Item", it.Key, g.Item(ctx, it.Object))
+	return report.OfStore("Item", it.Key, g.store.Item(ctx, it.Object))
 }
 
-func (g arriving) keep(key string) { g.Skipped(key) }
+func (g arriving) Keep(key string) { g.store.Skipped(key) }
 
-func (g arriving) end(ctx context.Context, resourceVersion string, complete bool) error {
+func (g arriving) End(ctx context.Context, resourceVersion string, complete bool) error {
 	if !complete {
-		g.Skipped("")
+		g.store.Skipped("")
 	}
-	return report.OfStore("End", "", g.End(ctx, resourceVersion))
+	return report.OfStore("End", "", g.store.End(ctx, resourceVersion))
 }
 
-func (g arriving) abandon() { g.Abandon() }
+func (g arriving) Abandon() { g.store.Abandon() }
 
 // gathered collects a generation for Replace. It holds the whole list.
 type gathered struct {
@@ -154,7 +134,7 @@ type gathered struct {
 	unread []string
 }
 
-func (g *gathered) show(_ context.Context, it object.Item) error {
+func (g *gathered) Show(_ context.Context, it object.Item) error {
 	it, err := it.Owned()
 	if err != nil {
 		return err
@@ -168,12 +148,12 @@ func (g *gathered) show(_ context.Context, it object.Item) error {
 	return nil
 }
 
-func (g *gathered) keep(key string) { g.unread = append(g.unread, key) }
+func (g *gathered) Keep(key string) { g.unread = append(g.unread, key) }
 
 // end replaces what the store has. What could not be read stays as the store has
 // it; a store that can not be asked for that, such as a queue, is given what was
 // read by Add, so that it deletes nothing.
-func (g *gathered) end(_ context.Context, resourceVersion string, complete bool) error {
+func (g *gathered) End(_ context.Context, resourceVersion string, complete bool) error {
 	getter, canGet := g.store.(cache.KeyGetter)
 	holder, canList := g.store.(holder)
 	switch {
@@ -217,7 +197,7 @@ func (g *gathered) addAll() error {
 	return nil
 }
 
-func (g *gathered) abandon() { g.objects = nil }
+func (g *gathered) Abandon() { g.objects = nil }
 
 // holder is a store that can say which objects it holds.
 type holder interface {
@@ -234,7 +214,7 @@ type streamed struct {
 	shown map[string]types.UID
 }
 
-func (g *streamed) show(_ context.Context, it object.Item) error {
+func (g *streamed) Show(_ context.Context, it object.Item) error {
 	it, err := it.Owned()
 	if err != nil {
 		return err
@@ -243,9 +223,9 @@ func (g *streamed) show(_ context.Context, it object.Item) error {
 	return report.OfStore("Add", it.Key, g.store.Add(it.Object))
 }
 
-func (g *streamed) keep(key string) { g.shown[key] = "" }
+func (g *streamed) Keep(key string) { g.shown[key] = "" }
 
-func (g *streamed) end(_ context.Context, resourceVersion string, complete bool) error {
+func (g *streamed) End(_ context.Context, resourceVersion string, complete bool) error {
 	if complete {
 		if err := g.sweep(); err != nil {
 			return err
@@ -273,4 +253,4 @@ func (g *streamed) sweep() error {
 	return nil
 }
 
-func (g *streamed) abandon() {}
+func (g *streamed) Abandon() {}

@@ -123,7 +123,7 @@ func (s *session) initialEvents(ctx context.Context, changes source.Feed, known 
 
 // changeBetween hands on a change of an object that was shown before.
 func (s *session) changeBetween(ctx context.Context, c source.Change) error {
-	stale, err := s.into.put(ctx, c.Event, c.Item)
+	stale, err := s.into.Put(ctx, c.Event, c.Item)
 	if stale {
 		s.report.Stale()
 	}

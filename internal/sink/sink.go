@@ -1,0 +1,34 @@
+// Package sink says where a follower puts what it reads: into a store, or into the delta queue.
+package sink
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/internal/object"
+)
+
+// Sink takes what a follower reads. It has one caller at a time.
+type Sink interface {
+	// Begin begins a generation, which is to be ended or abandoned.
+	Begin(ctx context.Context) (Generation, error)
+	// Put takes a watch event; stale tells that it was older than what is known.
+	Put(ctx context.Context, event watch.EventType, it object.Item) (stale bool, err error)
+	// Observed follows each Put, and each bookmark, with its resource version.
+	Observed(resourceVersion string, bookmark bool) error
+	// Resync repeats what the sink has.
+	Resync(ctx context.Context) error
+}
+
+// Generation takes the objects of one complete pass over the server's set. A *report.ItemError says that an object
+// could not be read.
+type Generation interface {
+	Show(ctx context.Context, it object.Item) error
+	// Keep is called for an object that the list has but that could not be read.
+	Keep(key string)
+	// End deletes what was not shown, if the list was seen completely: if there was
+	// no object in it of which not even the key is known.
+	End(ctx context.Context, resourceVersion string, complete bool) error
+	Abandon()
+}
