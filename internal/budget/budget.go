@@ -1,11 +1,11 @@
 // Package budget is an account of bytes that several informers share.
 //
-// What is taken counts until it is given back. Who finds the account spent makes a
-// claim and waits for it: claims are granted in their order, so that a small one
+// What is taken counts until it is given back. A caller that finds the account spent
+// makes a claim and waits for it: claims are granted in their order, so that a small one
 // does not pass a large one for ever. Each queue has one at a time.
 //
-// Lists take a part of it, whatever else is taken: the server goes on sending to who
-// does not read. They wait for each other in groups, which take turns.
+// Lists take a part of it, whatever else is taken: the server goes on sending to a
+// client that does not read. They wait for each other in groups, which take turns.
 package budget
 
 import (
@@ -38,7 +38,7 @@ type Claim struct {
 	place   *list.Element // nil once it was granted or withdrawn
 }
 
-// TryTake takes bytes if they are within the limit and nobody waits for others.
+// TryTake takes bytes if they are within the limit and no claim waits for others.
 func (b *Budget) TryTake(bytes int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

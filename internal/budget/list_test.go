@@ -30,7 +30,7 @@ type listed struct {
 	err         error
 }
 
-// crowd are lists of a budget. All is read and written while nothing else runs, or one at a time by who has just begun.
+// crowd are lists of a budget. All is read and written while nothing else runs, or one at a time by the list that has just begun.
 type crowd struct {
 	budget  *budget.Budget
 	all     []*listed
@@ -53,7 +53,7 @@ func (c *crowd) wait(l *listed, call func(ctx context.Context) error) {
 	c.settle()
 }
 
-// settle notes who has begun, in no certain order.
+// settle notes the lists that have begun, in no certain order.
 func (c *crowd) settle() {
 	synctest.Wait()
 	for len(c.begun) > 0 {
@@ -89,7 +89,7 @@ func (c *crowd) sleep(d time.Duration) {
 	c.settle()
 }
 
-// some are the lists of which a thing is true.
+// some are the lists that satisfy a condition.
 func (c *crowd) some(which func(*listed) bool) (all []*listed) {
 	for _, l := range c.all {
 		if which(l) {
@@ -148,7 +148,7 @@ func TestLists(t *testing.T) {
 					}
 				},
 			})
-			// Though nobody ends one, each begins.
+			// Though none ends, each begins.
 			c.sleep(time.Duration(len(c.some(waiting))+1) * 1100 * time.Millisecond)
 			require.Empty(rt, c.some(waiting))
 			for _, l := range c.some(idle) {
@@ -226,7 +226,7 @@ func TestGroupsHaveEqualTime(t *testing.T) {
 	})
 }
 
-// Lists that wait for their servers hold nobody up, and those that do not let one go before them each second.
+// Lists that wait for their servers hold up no other, and those that do not let one go before them each second.
 func TestListsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
@@ -331,7 +331,7 @@ func TestListsAndObjects(t *testing.T) {
 	require.Zero(t, b.InUse())
 }
 
-// A list costs next to nothing while nobody waits.
+// A list costs next to nothing while no other waits.
 func BenchmarkList(b *testing.B) {
 	shared := budget.New(16 << 20)
 	for b.Loop() {

@@ -7,7 +7,7 @@ import (
 
 const (
 	// listBytes is what a list under way counts for. It holds its reader's buffer, a
-	// quarter of that, and what the connection has received of it and nobody has read.
+	// quarter of that, and what the connection has received of it and was not read.
 	// That may be up to 4 MiB with HTTP/2, and the whole of a small list where more come
 	// than can be read.
 	listBytes = 256 << 10
@@ -272,7 +272,7 @@ func (s *lists) contend() {
 	}
 }
 
-// next is the list whose turn it is, nil if nobody's is: of the group that has used the
+// next is the list whose turn it is, nil if there is none: of the group that has used the
 // least time, but one that waits for an answer comes last. As many as there is room for
 // may wait to go on before others are asked for; unless asked is true, for then it
 // is a fresh one's turn.
@@ -331,7 +331,7 @@ func (s *lists) remove(l *List) {
 	close(l.granted)
 }
 
-// forget drops a group without lists when nobody waits.
+// forget drops a group without lists when no list waits.
 func (s *lists) forget(g *group) {
 	if g.lists == 0 && s.line.Len() == 0 {
 		delete(s.groups, g.key)

@@ -18,8 +18,8 @@ func began(t *testing.T, b *Budget, key any) *List {
 	return l
 }
 
-// The time that a group has used while nobody waited is not held against it.
-func TestTimeThatNobodyWantedIsFree(t *testing.T) {
+// The time that a group has used while no other waited is not held against it.
+func TestTimeWithoutWaitersIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(2 * listShare)
 		over := began(t, b, "alone")
@@ -59,7 +59,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Nothing is kept of groups whose lists are over, when nobody waits any more: also where the last one that waited had its turn since another let it go
+// Nothing is kept of groups whose lists are over, when no list waits any more: also where the last one that waited had its turn since another let it go
 // before.
 func TestGroupsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (j *Journal) Add(record Record, key string, version *keytable.Binary) {
 	}
 }
 
-// Take returns the frames of what was added, and begins anew in the memory of next.
+// Take returns the frames of the records that were added, and begins anew in the memory of next.
 func (j *Journal) Take(next []byte) []byte {
 	j.finish()
 	frames := j.buffer

@@ -38,7 +38,7 @@ type Reader struct {
 	metadata map[string]string
 	// metadataSize is the size of the blocks of metadata that were read.
 	metadataSize int
-	// sum is the checksum of what was read, and read its size.
+	// sum is the checksum of the bytes that were read, and read their number.
 	sum  uint32
 	read int64
 	err  error
@@ -68,7 +68,7 @@ func (r *Reader) Next() (key string, version *keytable.Binary, err error) {
 
 // NextRecord returns the next record of the journal behind the checkpoint, once Next has
 // returned io.EOF. Key and version are lent, as by Next. At the end it returns io.EOF: that is
-// the end of what can be read, or what comes before a frame that was cut or damaged, of which
+// the end of the file, or comes before a frame that was cut or damaged, which
 // Torn tells. A checkpoint without a journal must have nothing behind it.
 func (r *Reader) NextRecord() (record Record, key string, version *keytable.Binary, err error) {
 	if !r.ended {
@@ -93,7 +93,7 @@ func (r *Reader) NextRecord() (record Record, key string, version *keytable.Bina
 // that cannot be read.
 func (r *Reader) Torn() error { return r.torn }
 
-// Whole is the size of what could be read: the checkpoint, and the frames up to Torn.
+// Whole is the size of the part that could be read: the checkpoint, and the frames up to Torn.
 func (r *Reader) Whole() int64 { return r.whole }
 
 // Journaled reports whether the checkpoint may have a journal. It is known once Next has
@@ -297,7 +297,7 @@ func (r *Reader) end() error {
 // count adds b to the checksum.
 func (r *Reader) count(b []byte) { r.sum = crc32.Update(r.sum, castagnoli, b) }
 
-// fill reads size bytes to r.block, all of which is done then. If there are fewer,
+// fill reads size bytes to r.block, which must be done. If there are fewer,
 // it has those.
 func (r *Reader) fill(size int) error {
 	r.block = r.block[:0]

@@ -19,7 +19,7 @@ type SourceError struct {
 	Differences []SourceDifference
 }
 
-// SourceDifference is one field in which two sources differ.
+// SourceDifference is one field that differs between two sources.
 type SourceDifference struct {
 	// Field is the name of the field in the metadata of a checkpoint.
 	Field string

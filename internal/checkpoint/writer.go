@@ -24,7 +24,7 @@ type Writer struct {
 	entries int
 	// metadata is the size of the blocks of metadata.
 	metadata int
-	// sum is the checksum of what was written.
+	// sum is the checksum of the bytes that were written.
 	sum     uint32
 	written int64
 	err     error

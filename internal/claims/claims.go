@@ -1,8 +1,8 @@
-// Package claims says which informers are somebody's to run.
+// Package claims says which informers have an owner that runs them.
 //
 // A cache.SharedIndexInformer does not bear to be run twice, and tells that it runs only
-// once the goroutine that runs it has begun. So who is about to run one, and may be
-// overtaken by somebody else, claims it before; and who would run one only if nobody does
+// once the goroutine that runs it has begun. So a caller that is about to run one, and may
+// be overtaken by another, claims it before. A caller that would run one only if no other does
 // looks whether it is claimed.
 package claims
 
@@ -26,8 +26,8 @@ func IdentityOf(informer cache.SharedIndexInformer) Identity {
 	return store
 }
 
-// claimed counts the claims of each informer. There is one table for all, because those
-// who share an informer may know nothing of each other.
+// claimed counts the claims of each informer. There is one table for all, because the
+// users of an informer may know nothing of each other.
 var claimed = table{of: map[Identity]int{}}
 
 type table struct {
@@ -51,7 +51,7 @@ func Drop(id Identity) {
 	}
 }
 
-// Claimed reports whether somebody has claimed the informer.
+// Claimed reports whether the informer is claimed.
 func Claimed(id Identity) bool {
 	claimed.mu.Lock()
 	defer claimed.mu.Unlock()

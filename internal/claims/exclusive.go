@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// taken has who has taken what. There is one for all, because those who share a store may know
+// taken has the owner of each thing. There is one for all, because the users of a store may know
 // nothing of each other.
 var taken sync.Map
 

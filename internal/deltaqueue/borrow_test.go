@@ -10,7 +10,7 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// forgetful is a table from which somebody else deletes a key as soon as the queue
+// forgetful is a table that loses a key to another user as soon as the queue
 // has looked at it, as users of a ResourceVersionStorage may.
 type forgetful struct{ *keytable.Table }
 

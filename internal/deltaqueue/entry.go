@@ -32,7 +32,7 @@ type Entry struct {
 	// stage says where the entry is; it is in the ready line, the parked heap,
 	// or neither, accordingly.
 	stage stage
-	// generation is the newest one that showed the key, or in which a watch did.
+	// generation is the newest one that showed the key, or that was under way when a watch did.
 	generation uint64
 	// resume is the resource version from which a watch would bring the entry
 	// again: the newest that was known before it came.

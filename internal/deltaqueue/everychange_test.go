@@ -43,12 +43,12 @@ func TestEveryChangeModel(t *testing.T) {
 	})
 }
 
-// listModel is a queue with EveryChange as a list of what waits. Of the model of other
-// queues it has the server, the reflector, and what was acknowledged.
+// listModel is a queue with EveryChange as a list of waiting deltas. It shares the server, the
+// reflector and the acknowledged versions with the model of other queues.
 type listModel struct {
 	model
 	ready []*listed
-	// parked have failed, in the order in which they did, and nothing newer came.
+	// parked have failed, in the order of their failures, and nothing newer came.
 	parked []*listed
 	with   *listed // with the consumer, as entry
 	entry  *deltaqueue.Entry
@@ -333,7 +333,7 @@ func (m *listModel) settle(t *rapid.T) {
 	}
 }
 
-// A list shows a key of which two changes wait. The first is acknowledged and the second
+// A list shows a key with two waiting changes. The first is acknowledged and the second
 // given up before the sweep.
 func TestSweepKeepsAKeyWhoseNewestChangeWasDropped(t *testing.T) {
 	q, known := newQueue(deltaqueue.Options{EveryChange: true})

@@ -57,7 +57,7 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 	if !c.Identified && version.UID != "" { // loaded without its UID, which is adopted
 		version.ResourceVersion = strings.Clone(version.ResourceVersion)
 		version.UID = types.UID(strings.Clone(string(version.UID)))
-		q.known.Set(strings.Clone(key), version, q.generation) // who else writes may have deleted it
+		q.known.Set(strings.Clone(key), version, q.generation) // another writer may have deleted it
 	}
 	return true
 }
@@ -170,7 +170,7 @@ func (q *Queue) unshownEntries() (keys []string) {
 const sweptAtOnce = 1000
 
 // unshownFrom are those of the next keys that are known, do not wait, and that the
-// generation did not show. They stay so until they are swept: it is the producer who
+// generation did not show. They stay so until they are swept: it is the producer that
 // shows and puts, and it sweeps now.
 func (q *Queue) unshownFrom(cursor keytable.Cursor) (keys []string, next keytable.Cursor) {
 	q.mu.Lock()

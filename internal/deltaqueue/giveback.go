@@ -86,8 +86,8 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 
 // Postpone lets entries be taken again after delay, and not before, whatever
 // arrives for their keys: that replaces what they have. They are then taken together,
-// in the order that they have here; after a panic, one by one, for nobody knows
-// which was to blame. They do not count as returned before they are acknowledged, or
+// in the order that they have here; after a panic, one by one, because it is not
+// known which was to blame. They do not count as returned before they are acknowledged, or
 // given up.
 func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 	q.mu.Lock()
@@ -143,7 +143,7 @@ func (q *Queue) nextOfKeyLocked(e *Entry) *Entry {
 }
 
 // PutParked adds what a consumer without this queue has failed for, to be taken after
-// delay. The deltas are of one key, of which nothing may wait or be taken. It ignores the
+// delay. The deltas are of one key, which may have no other entry. It ignores the
 // limit and the budget.
 func (q *Queue) PutParked(deltas []Delta, delay time.Duration) {
 	q.mu.Lock()

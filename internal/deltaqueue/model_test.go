@@ -80,7 +80,7 @@ type work struct {
 	// consumer may know the key though Known does not.
 	attempts, panics int
 	resumed          bool
-	// generation is the newest one that showed it, or in which a watch told it.
+	// generation is the newest one that showed it, or that was under way when a watch told it.
 	generation int
 }
 
@@ -162,7 +162,7 @@ func newModel(t *rapid.T) *model {
 }
 
 // resume has the queue go on from a checkpoint: all up to a version was acknowledged,
-// of what came then some, and of that some is in the checkpoint.
+// some later changes were too, and some of these are in the checkpoint.
 func (m *model) resume(t *rapid.T, opts *deltaqueue.Options) {
 	for range rapid.IntRange(1, 20).Draw(t, "changes before") {
 		m.change(t)
@@ -246,7 +246,7 @@ func (m *model) list(t *rapid.T) {
 }
 
 func (m *model) startList() {
-	// Of what the consumers were told since the checkpoint a list can not know.
+	// A list cannot know what the consumers were told since the checkpoint.
 	m.lost = m.lost || m.resumed && m.position < m.crash
 	m.listing, m.watching, m.droppedNow = true, false, false
 	m.snapshot, m.listed, m.unread = maps.Clone(m.server), len(m.log), map[string]bool{}
@@ -408,7 +408,7 @@ func (m *model) replayed(d deltaqueue.Delta) bool {
 // again has the watch tell an old event again.
 func (m *model) again(t *rapid.T) {
 	if !m.watching || m.dropped || m.position == 0 {
-		t.Skip("not sure of what is known")
+		t.Skip("not sure which versions are known")
 	}
 	e := rapid.SampledFrom(m.log[:m.position]).Draw(t, "event")
 	if e.change == cache.Deleted || m.missed[e.key] || !m.q.Knows(e.key) {
@@ -547,7 +547,7 @@ func (m *model) acknowledge(e *deltaqueue.Entry) {
 	}
 }
 
-// tell has the consumers told of deltas: of the end only of what they may know.
+// tell has the consumers told of deltas: of the end only of objects that they may know.
 func (m *model) tell(e *deltaqueue.Entry, deltas []deltaqueue.Delta) {
 	_, known := m.store[e.Key]
 	for _, d := range deltas {
@@ -618,7 +618,7 @@ func (m *model) giveBack(key string, w *work) (newer bool) {
 	return true
 }
 
-// postpone has some of what is taken tried again, together or, after a panic, one by
+// postpone has some taken entries tried again, together or, after a panic, one by
 // one.
 func (m *model) postpone(t *rapid.T) {
 	if len(m.taken) == 0 {

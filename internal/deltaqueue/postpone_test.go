@@ -301,7 +301,7 @@ func TestResumedByAGeneration(t *testing.T) {
 	require.True(t, isClosed(q.Synced()))
 }
 
-// Somebody waits for what is parked, also where the last consumer went without a word.
+// A consumer waits for parked entries, also where the last one ended its goroutine.
 func TestLeaveWhileSomethingIsParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -4,11 +4,11 @@
 // A delta is one observed change of one key. Deltas of one key wait together,
 // as one entry: a newer delta replaces an older one in place, so that a slow
 // consumer costs at most one object per key, and a deletion is never lost. The
-// consumer takes entries in the order in which their keys came, and never two
+// consumer takes entries in the order of their keys' arrival, and never two
 // of one key at a time; what arrives for a key that is taken waits behind it.
 //
 // A queue with EveryChange keeps each delta as an entry of its own instead, in the
-// order in which they came. Put waits for the consumer where that becomes too much.
+// order of their arrival. Put waits for the consumer where that becomes too much.
 //
 // An entry is acknowledged with Done, and only then does the table of known
 // versions move. A sweep compares that table, and the entries that wait, with
@@ -56,7 +56,7 @@ type Options struct {
 	// the consumer has acknowledged out of the queue.
 	SkipUnchanged bool
 	// EveryChange keeps the deltas of a key apart, so that the consumer gets each of them,
-	// and all in the order in which they were put. Only an entry that failed, and waits to
+	// and all in the order of Put. Only an entry that failed, and waits to
 	// be tried again, is replaced by the next delta of its key. There is one consumer, which
 	// takes one entry at a time and gives it back with Done, Drop, Skip or Retry.
 	EveryChange bool
@@ -79,7 +79,7 @@ type Options struct {
 	// before this queue.
 	Resume string
 	// Resumed tells that the queue goes on from Resume without a generation: Known has
-	// all that was acknowledged up to there, and perhaps some, but not all, of what was
+	// all that was acknowledged up to there, and perhaps some, but not all, that was
 	// acknowledged since. The generation before Resume was complete, so that the queue is
 	// synced when Follow is called.
 	Resumed bool
@@ -137,7 +137,7 @@ type Queue struct {
 	observed string
 	// ahead tells that something was put since.
 	ahead bool
-	// tombstones are of what was put since the last generation began.
+	// tombstones are of deltas that were put since the last generation began.
 	tombstones tombstones
 	// passed is set while entries that were dropped without acknowledgement may
 	// not have been put again; it holds the resume point.
@@ -378,7 +378,7 @@ func (q *Queue) mergingLocked(key string) *Entry {
 func (q *Queue) newEntryLocked(key string) *Entry {
 	q.seq++
 	e := &Entry{Key: key, Initial: q.initial, Resumed: q.resumed, resume: q.observed, seq: q.seq}
-	// A sweep knows no version: the entry has that of what it deletes.
+	// A sweep knows no version: the entry has that of the deleted object.
 	e.Version, _ = q.versionLocked(key)
 	e.Deltas = e.room[:0]
 	q.order.pushBack(e)

@@ -350,7 +350,7 @@ func isClosed(done <-chan struct{}) bool {
 	}
 }
 
-// Three consumers, of which each fails at times, keep up with one watch.
+// Three consumers that fail at times keep up with one watch.
 func TestConsumersSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const changes = 3000
@@ -501,7 +501,7 @@ func TestDrained(t *testing.T) {
 	e := take(t, q)
 	require.False(t, q.Drained())
 	q.Done(e)
-	require.False(t, q.Drained(), "the version of what was put is not observed")
+	require.False(t, q.Drained(), "the version of the delta that was put is not observed")
 	q.Observed("2")
 	require.True(t, q.Drained())
 

@@ -6,7 +6,7 @@ type passedOver struct {
 	// seq and resume are those of the oldest entry dropped.
 	seq    uint64
 	resume string
-	// generation is the one in which the last of them was dropped. One that
+	// generation is the one that was under way when the last of them was dropped. One that
 	// begins later puts them all again.
 	generation uint64
 	// until is the last entry of the generation that repairs the loss; zero

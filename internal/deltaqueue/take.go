@@ -10,8 +10,8 @@ import (
 var ErrIdle = errors.New("nothing to take")
 
 // idleConsumer is how long a consumer that was hired waits for something to take.
-// An informer has none while nothing happens: a goroutine's stack is much of what
-// it needs then.
+// An informer has none while nothing happens: a goroutine's stack is a large part
+// of its memory then.
 const idleConsumer = time.Second
 
 // Take is TakeBatch for a single entry.
@@ -86,7 +86,7 @@ func (q *Queue) takeLocked(into []*Entry, most int) []*Entry {
 }
 
 // hireLocked starts a consumer if there is something to take and none waits, or if
-// there is nobody who waits for what is parked.
+// there is none that waits for parked entries.
 func (q *Queue) hireLocked() {
 	needed := q.ready.first != nil && q.idle == 0 || len(q.parked) > 0 && q.hired == 0
 	if q.hire != nil && needed && q.hired < q.workers {

@@ -109,7 +109,7 @@ func (q *Queue) waitForLocked(ctx context.Context, granted <-chan struct{}) bool
 }
 
 // grownLocked notes that the objects in the queue have grown, or shrunk, by so many
-// bytes, some of which were taken of the budget before.
+// bytes. Reserved bytes were taken of the budget before.
 func (q *Queue) grownLocked(bytes, reserved int64) {
 	q.bytes += bytes
 	switch more := bytes - reserved; {

@@ -96,7 +96,7 @@ func TestOneWatch(t *testing.T) {
 				require.Equal(t, sequence(0, 5), b.told)
 				require.Equal(t, sequence(3, 5), c.told)
 
-				a.tap.Close() // who has opened it
+				a.tap.Close() // the reader that has opened it
 				s.write(1)
 				synctest.Wait()
 				require.NoError(t, b.read(all))
@@ -113,7 +113,7 @@ func TestOneWatch(t *testing.T) {
 	}
 }
 
-// Who begins where no watch is any more has his own until it has come to where the others are.
+// A reader that begins where no watch is any more has its own until that has come to where the others are.
 func TestWatchesJoin(t *testing.T) {
 	for name, version := range map[string]func(int) string{"ordered": numbers, "opaque": opaque} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestWatchesJoin(t *testing.T) {
 	}
 }
 
-// Who joins where a broken proxy has let events change places misses none, wherever that is.
+// A reader that joins where a broken proxy has let events change places misses none, wherever that is.
 func TestWatchesJoinWhereEventsChangePlaces(t *testing.T) {
 	for name, version := range map[string]func(int) string{"ordered": numbers, "opaque": opaque} {
 		for written := 60; written < 80; written++ {
@@ -230,7 +230,7 @@ func TestASlowReaderWhereEventsChangePlaces(t *testing.T) {
 					}
 					require.Equal(t, 1, slow.lapses)
 					slices.Sort(slow.told)
-					if name == "opaque" { // what is told twice is dropped by who reads
+					if name == "opaque" { // a repeated event is dropped by its reader
 						slow.told = slices.Compact(slow.told)
 					}
 					require.Equal(t, sequence(0, 51), slow.told)
@@ -243,7 +243,7 @@ func TestASlowReaderWhereEventsChangePlaces(t *testing.T) {
 	}
 }
 
-// While nobody waits for more, a watch is read no faster than its readers read, and none lapses.
+// While no reader waits for more, a watch is read no faster than its readers read, and none lapses.
 func TestBackpressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, hub := newServer(numbers, 100), fanout.New[int](fanout.Options{Most: 1000})
@@ -393,7 +393,7 @@ func TestSlowReadersLapseOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// Of what a reader has from elsewhere, it is told only the bookmark of where it is: the watch is alive.
+// A reader gets only a bookmark for events that it has from elsewhere: the watch is alive.
 func TestBookmarksOfWhatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, hub := newServer(numbers, 10), fanout.New[int](fanout.Options{})
@@ -416,7 +416,7 @@ func TestBookmarksOfWhatIsKnown(t *testing.T) {
 	})
 }
 
-// A watch of the objects that there are is nobody else's.
+// A watch that begins with the objects is not shared.
 func TestAWatchWithoutAVersionIsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, hub := newServer(numbers, 10), fanout.New[int](fanout.Options{})
@@ -463,7 +463,7 @@ func TestWhatCanNotBeOpened(t *testing.T) {
 }
 
 // Whatever the readers, the watches and the time do, each reader is told all that follows where it began, in order and once.
-func TestNobodyMissesAnything(t *testing.T) {
+func TestReadersMissNoEvent(t *testing.T) {
 	for seed := range uint64(120) {
 		for _, version := range []func(int) string{numbers, opaque} {
 			synctest.Test(t, func(t *testing.T) { require.NoError(t, anyDay(seed, version), "seed %d", seed) })

@@ -36,15 +36,15 @@ type Options struct {
 	// Most is how many bytes of events a trunk holds for readers that are behind. One
 	// event passes whatever its size. Default: 256 KiB.
 	Most int
-	// Kept is how many bytes of events that everybody has read a trunk holds for those
-	// who come: no more than 16 events, and half of Most. Default: 16 KiB.
+	// Kept is how many bytes of events that all have read a trunk holds for readers
+	// to come: no more than 16 events, and half of Most. Default: 16 KiB.
 	Kept int
 	// Patience is for how long a reader that is behind may hold up others, each time. Default:
 	// 100 ms.
 	Patience time.Duration
 }
 
-// keptEvents is the most events that are held for those who come.
+// keptEvents is the most events that are held for readers to come.
 const keptEvents = 16
 
 func (o Options) withDefaults() Options {
@@ -71,7 +71,7 @@ type Hub[T any] struct {
 	trunks []*trunk[T]
 	// reading is the number of all that are read.
 	reading int
-	// opening is closed when a watch was opened, or could not be; nil while nobody opens one.
+	// opening is closed when a watch was opened, or could not be; nil while none is being opened.
 	opening chan struct{}
 	// pumps has a goroutine for each trunk that is read.
 	pumps sync.WaitGroup
@@ -80,14 +80,14 @@ type Hub[T any] struct {
 // New returns a hub without watches.
 func New[T any](o Options) *Hub[T] { return &Hub[T]{options: o.withDefaults()} }
 
-// Follow returns a reader of what follows resourceVersion: of a watch that has it, or else
-// of the one that open opens, from there. Who comes while another opens one waits for that, for
+// Follow returns a reader of the events after resourceVersion: of a watch that has it, or else
+// of the one that open opens, from there. A call while another opens one waits for that, for
 // a second, and then opens one as well. The error is that of open, or context.Cause of ctx.
 func (h *Hub[T]) Follow(ctx context.Context, resourceVersion string, open func() (Watch[T], error)) (*Tap[T], error) {
 	return h.follow(ctx, place{passed: resourceVersion, at: resourceVersion}, open)
 }
 
-// GoOn closes r, who has lapsed, and returns another reader of what follows what r has taken.
+// GoOn closes r, which has lapsed, and returns another reader that goes on after r's last event.
 // Open is given the resource version to begin from. Otherwise it is as Follow.
 func (h *Hub[T]) GoOn(ctx context.Context, r *Tap[T], open func(resourceVersion string) (Watch[T], error)) (*Tap[T], error) {
 	r.Close()
@@ -120,7 +120,7 @@ func (h *Hub[T]) follow(ctx context.Context, from place, open func() (Watch[T], 
 	}
 }
 
-// openingPatience is how long somebody waits for a watch that another opens.
+// openingPatience is how long a reader waits for a watch that another opens.
 const openingPatience = time.Second
 
 // joinOrOpen returns a reader of a watch that has what follows from, or else what to wait
@@ -183,7 +183,7 @@ func (h *Hub[T]) ResourceVersion() (newest string) {
 }
 
 // WentBack tells that the server is at resourceVersion, after watches were further: it
-// was restored from a backup, and they tell of what was before. They end, with ErrWentBack.
+// was restored from a backup, and they tell the state before. They end, with ErrWentBack.
 func (h *Hub[T]) WentBack(resourceVersion string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -51,7 +51,7 @@ func inUse() int {
 func TestWhatWasReadIsForgotten(t *testing.T) {
 	const events = 4000 // 16 MB
 	last := strconv.Itoa(events)
-	for name, leave := range map[string]bool{"by the watch": false, "by the reader, who has left the watch": true} {
+	for name, leave := range map[string]bool{"by the watch": false, "by the reader, which has left the watch": true} {
 		t.Run(name, func(t *testing.T) {
 			before := inUse()
 			hub := fanout.New[large](fanout.Options{})

@@ -12,7 +12,7 @@ var (
 	// ErrLapsed says that a reader was too slow for the others: he goes on with a watch
 	// of his own, from his ResourceVersion.
 	ErrLapsed = errors.New("too slow for the others")
-	// ErrWentBack says that a watch tells of what was before the server went back.
+	// ErrWentBack says that a watch tells the state before the server went back.
 	ErrWentBack = errors.New("another list shows that the server has gone back to an older version")
 )
 
@@ -25,17 +25,17 @@ type Tap[T any] struct {
 
 	// The rest belongs to the hub's lock.
 
-	// trunk is nil for who has left it, and left is why.
+	// trunk is nil once the reader has left it, and left is why.
 	trunk *trunk[T]
 	left  error
 	// next is the number of the next event of trunk, after the backlog.
 	next int64
 	// backlog are events of a trunk that was left.
 	backlog []Event[T]
-	// after, if set, is from where on the reader is on trunk: what is not newer he has
+	// after, if set, is from where on the reader is on trunk: what is not newer it has
 	// from elsewhere, and newest, if set, too.
 	after, newest string
-	// again, if set, is the newest event of a reader who goes on, which comes once more.
+	// again, if set, is the newest event of a reader that goes on, which comes once more.
 	again string
 }
 
@@ -140,7 +140,7 @@ func (r *Tap[T]) Doubt() {
 	}
 }
 
-// Close ends the reading, and the watch if nobody else reads it: it is closed then.
+// Close ends the reading, and the watch if no other reads it: it is closed then.
 func (r *Tap[T]) Close() {
 	r.hub.mu.Lock()
 	t := r.trunk
@@ -156,7 +156,7 @@ func (r *Tap[T]) Close() {
 	}
 }
 
-// leaveLocked has the reader go, who is told why.
+// leaveLocked has the reader go, and tells it why.
 func (r *Tap[T]) leaveLocked(why error) {
 	r.trunk.detachLocked(r)
 	r.trunk, r.left = nil, why

@@ -12,7 +12,7 @@ type trunk[T any] struct {
 	hub   *Hub[T]
 	watch Watch[T]
 
-	// events are those that are held, of which the first has the number first; before
+	// events are those that are held. The first has the number first, and before
 	// is the resource version before it.
 	events []Event[T]
 	first  int64
@@ -27,7 +27,7 @@ type trunk[T any] struct {
 
 	// bookmarks tells that the watch has brought one.
 	bookmarks bool
-	// doubted tells that somebody takes the watch for broken. It is not, once it brings
+	// doubted tells that a reader takes the watch for broken. It is not, once it brings
 	// something.
 	doubted bool
 
@@ -54,7 +54,7 @@ func newTrunk[T any](h *Hub[T], w Watch[T], resourceVersion string) *trunk[T] {
 	}
 }
 
-// pump reads the watch until it ends, or nobody wants it any more.
+// pump reads the watch until it ends, or has no more readers.
 func (t *trunk[T]) pump() {
 	defer close(t.done)
 	defer t.watch.Close()
@@ -129,7 +129,7 @@ func (t *trunk[T]) makeRoomLocked() {
 }
 
 // waitLocked waits until a reader has read, come or gone, or reports that there is no
-// more patience with those who are behind.
+// more patience with those that are behind.
 func (t *trunk[T]) waitLocked(patience <-chan time.Time) (late bool) {
 	t.hub.mu.Unlock()
 	defer t.hub.mu.Lock()
@@ -142,7 +142,7 @@ func (t *trunk[T]) waitLocked(patience <-chan time.Time) (late bool) {
 }
 
 // anyWaitsLocked reports whether a reader waits for more, and so is held up by those
-// who are behind.
+// that are behind.
 func (t *trunk[T]) anyWaitsLocked() bool {
 	for tap := range t.taps {
 		if tap.next == t.last() {
@@ -190,7 +190,7 @@ func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
 				tap.backlog = append(tap.backlog, e)
 			}
 		}
-		tap.after, tap.newest = later(tap.after, t.passed), t.at // who has joined may be further on
+		tap.after, tap.newest = later(tap.after, t.passed), t.at // a reader that has joined may be further on
 		other.attachLocked(tap, next)
 	}
 	clear(t.taps)
@@ -199,8 +199,8 @@ func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
 	t.movedLocked()
 }
 
-// follows reports whether a trunk has what follows on what another has passed, and has come
-// to where that is: who goes on there does not wait for what he has. One that is doubted has
+// follows reports whether a trunk has the events after those that another has passed, and has come
+// to where that is: a reader that goes on there does not wait for what it has. One that is doubted has
 // been silent for long: there nothing is yet to come.
 func (t *trunk[T]) follows(other *trunk[T]) (next int64, ok bool) {
 	if rv.Compare(t.at, other.changed) == rv.Older {
@@ -236,7 +236,7 @@ func (t *trunk[T]) seek(resourceVersion string) (next int64, ok bool) {
 	return t.first + int64(i) + 1, i >= 0
 }
 
-// isBehind reports whether the watch has not come to a resource version because somebody
+// isBehind reports whether the watch has not come to a resource version because a reader
 // has not read what came before.
 func (t *trunk[T]) isBehind(resourceVersion string) bool {
 	return rv.Compare(t.at, resourceVersion) == rv.Older && t.unread()

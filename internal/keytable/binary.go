@@ -44,7 +44,7 @@ func (b *Binary) SetUID(s string) {
 	b.UID = s
 }
 
-// Version is b in strings, of which those are lent that b has.
+// Version is b in strings. Those that b has are lent.
 func (b *Binary) Version() (v Version) {
 	var buffer [20 + 36]byte
 	written := buffer[:0]

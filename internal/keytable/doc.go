@@ -23,7 +23,7 @@
 // second on: all up to the last dash of the name, or else a namespace with its slash.
 //
 // An entry is the bytes that stand for one key, a segment a small hash table of
-// entries, a page the unit in which segments take memory, a slab the piece of
+// entries, a page the unit of memory of a segment, a slab the piece of
 // memory from which pages are cut.
 //
 // # Layout

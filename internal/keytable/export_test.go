@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// NewColliding returns a table in which only the bits of mask tell hashes apart.
+// NewColliding returns a table that tells hashes apart only by the bits of mask.
 func NewColliding(mask uint64) *Table {
 	t := New()
 	t.hasher.mask = mask

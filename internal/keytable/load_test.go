@@ -12,7 +12,7 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// TestLoader loads keys of every kind, some of them twice, of which the later version
+// TestLoader loads keys of every kind, some of them twice. The later version
 // counts. They are lent, and so are the texts of their versions.
 func TestLoader(t *testing.T) {
 	for _, mask := range masks {

@@ -12,8 +12,8 @@ const (
 	slabPages = slabWords * 64
 )
 
-// pages hands out pages by number. It cuts them from slabs, of which the garbage
-// collector sees only that they have no pointers. A slab that nothing uses goes
+// pages hands out pages by number. It cuts them from slabs, and the garbage
+// collector sees only that these have no pointers. A slab that nothing uses goes
 // back to it, but for one, so that to give and take a page at the border does not
 // allocate each time.
 type pages struct {

@@ -169,7 +169,7 @@ func (t *Table) search(s *segment, hash uint64, key string) (i uint32, e entry, 
 	}
 }
 
-// insertSlot puts a tag and a ref into the slots, of which one is empty.
+// insertSlot puts a tag and a ref into the slots. One of them is empty.
 func (t *Table) insertSlot(s *segment, tag, ref uint16) {
 	for g := s.home(tag); ; g = s.after(g) {
 		group := t.group(s, g)
@@ -297,7 +297,7 @@ func (t *Table) room(s *segment, size int) bool {
 }
 
 // compactable reports whether the entries of s surely fit its pages in another
-// order, in which more may be left at the end of each page.
+// order, which may leave more at the end of each page.
 func (s *segment) compactable() bool {
 	return (s.tail-s.dead)/(pageSize-uint32(s.longest)) < entryPages-1
 }

@@ -26,10 +26,10 @@ type Table struct {
 	// counts. If it is 0, the table holds nothing.
 	count int
 	*held
-	// key is scratch, for those who change the table.
+	// key is scratch, for writers.
 	key []byte
-	// last is the key that was added last. If the next one makes a stem of what the
-	// two have in common, it is given that: lists come in the order of their names.
+	// last is the key that was added last. If the next one makes a stem of the beginning that
+	// the two share, it is given that: lists come in the order of their names.
 	last []byte
 }
 
@@ -48,7 +48,7 @@ type held struct {
 	large   large
 }
 
-// nothing is held by all tables without keys, of which there may be many. It is read only.
+// nothing is held by all tables without keys, and there may be many. It is read only.
 var nothing = &held{}
 
 // New returns an empty table.

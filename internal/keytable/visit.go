@@ -51,11 +51,11 @@ func (t *Table) flush(a *ahead) {
 	a.n = 0
 }
 
-// touch reads a byte of each entry and of its stem, none of which has to wait for
+// touch reads a byte of each entry and of its stem. None of them has to wait for
 // another: the memory brings them all at once, where one after the other would take
 // most of the time of a walk.
 //
-//go:noinline // else nothing would be read that nobody asks for
+//go:noinline // else nothing would be read, because the result is unused
 func (t *Table) touch(entries []entry) (sum byte) {
 	for _, e := range entries {
 		if stem := e.stem(); stem != 0 {

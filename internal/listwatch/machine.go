@@ -165,7 +165,7 @@ const wholeExpiries = 2
 //   - the one after a watch that lasted for Steady, or after the end of another one that
 //     followed it. No list was read between the two.
 //
-// Invariant: where a watch, or a generation of which a page was read to its end, is followed by a
+// Invariant: where a watch, or a generation with a page that was read to its end, is followed by a
 // list after a pause, that is ListPause.
 func (p Policy) Next(s State, o Outcome) Step {
 	next := p.next(s, o)
@@ -336,7 +336,7 @@ func (s Listing) expired(pause Pause) Step {
 func (s Listing) failed(o Outcome) Step {
 	if s.Continue == "" {
 		// The first page may have been cut after some of its items. Asked for again,
-		// it shows a newer state, in which they may be gone; and it must not show an
+		// it shows a newer state, and they may be gone from that; and it must not show an
 		// older one, though what it has shown may be newer than what is known.
 		again := s.Start
 		again.Consistent = again.Consistent || o.Shown

@@ -37,8 +37,8 @@ const (
 	WatchBroken
 	// Stalled is a watch that was silent for longer than it may be.
 	Stalled
-	// NoWatchList is a watch-list that the server refuses, or of which it does not
-	// know that its initial events must end.
+	// NoWatchList is a watch-list that the server refuses, or whose initial
+	// events it does not know to end.
 	NoWatchList
 	// EndedEarly is a watch-list that ended before its initial events did, or of
 	// which not even the head has come.
@@ -117,7 +117,7 @@ func ClassifyStream(err error, at time.Time) Outcome {
 func ClassifyWatchList(err error) Kind {
 	switch {
 	case apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err), apierrors.IsUnsupportedMediaType(err), apierrors.IsForbidden(err):
-		// Who may not watch may still list.
+		// A client that may not watch may still list.
 		return NoWatchList
 	default:
 		return Classify(err)

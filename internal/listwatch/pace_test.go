@@ -173,7 +173,7 @@ func busiest(at []time.Duration) (most int) {
 }
 
 // The worst that a search of ten minutes found were 109 requests a minute, from a server that
-// ends each watch after an event and a second, and 43 lists, of which some were given up.
+// ends each watch after an event and a second, and 43 lists, some of them given up.
 const (
 	mostRequests = 120 // as oracle.Requests has it
 	mostLists    = 60

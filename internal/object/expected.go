@@ -72,7 +72,7 @@ func (e Expected) Check(obj interface{}) error {
 	return nil
 }
 
-// CheckKind is Check for an object off the wire, of which only the kind is known. A Go type has the name of its
+// CheckKind is Check for an object off the wire, when only its kind is known. A Go type has the name of its
 // kind.
 func (e Expected) CheckKind(kind metav1.TypeMeta) error {
 	if e.anyKind() {

@@ -14,7 +14,7 @@ const mask = "xxxxx"
 // secret is the part of a name by which a value is known to be a credential.
 const secret = `(?:token|secret|passw(?:or)?d|passphrase|credential|signature|api[_-]?key|assertion|jwt|cookie)`
 
-// form is one way in which a credential stands in text.
+// form is one way that a credential stands in text.
 type form struct {
 	// sign is part of each text that has the form. It is cheap to look for, and most texts do not have it.
 	sign string

@@ -20,7 +20,7 @@ func isError(response *http.Response) bool {
 }
 
 // readErrorBody replaces the body of an answer that is an error with what can be read of
-// it in time. The status code says most of what a caller needs, so a body that is cut, or
+// it in time. The status code says most that a caller needs, so a body that is cut, or
 // breaks, is no failure.
 func readErrorBody(response *http.Response) {
 	body, closed := response.Body, make(chan struct{})

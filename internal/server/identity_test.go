@@ -191,7 +191,7 @@ func TestIdentifyWithoutACluster(t *testing.T) {
 			}, func(t *testing.T, api *informertest.Server, _ string) {
 				began := time.Now()
 				got, err := serverAt(t, api.Config()).Resource("a", podsResource).Identify(t.Context())
-				require.Zero(t, time.Since(began), "who asks waits, not this")
+				require.Zero(t, time.Since(began), "the caller waits, not this")
 				require.EqualValues(t, 1, asked.Load())
 				if test.again {
 					require.ErrorContains(t, err, "UID of the namespace kube-system of http://localhost: ")
@@ -204,7 +204,7 @@ func TestIdentifyWithoutACluster(t *testing.T) {
 	}
 }
 
-// A delay that the server has asked for reaches the caller, who asks again.
+// A delay that the server has asked for reaches the caller, which asks again.
 func TestIdentifyKeepsRetryAfter(t *testing.T) {
 	inCluster(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

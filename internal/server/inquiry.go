@@ -64,7 +64,7 @@ const (
 //
 // A kube-apiserver does not refuse a watch from a version that it will have in the future, as
 // after a restore of its etcd from a backup. The watch shows nothing until the server has come
-// to that version, and nothing of what was before.
+// to that version, and nothing before it.
 //
 // The namespace kube-system is asked for first, which costs little; a server that never had one
 // is not asked for more. If something is left open, objects of the resource are asked for, one at

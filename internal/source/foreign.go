@@ -40,7 +40,7 @@ type result[T any] struct {
 
 // do returns what the call returns. When the call has taken too long, or ctx has ended, the
 // context of the call ends; a call that goes on all the same is left behind, and reported.
-// Cancel ends the context of what was returned.
+// Cancel ends the context of the returned value.
 func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err error) {
 	if n := c.Memory.leftBehind.Load(); n >= maxLeftBehind {
 		return value, nil, fmt.Errorf("%d calls of a %T have not returned: no other is made", n, c.ListerWatcher)

@@ -21,7 +21,7 @@ type reader struct {
 	key  []byte
 }
 
-// forget lets go of what was lent. The reader of the body may give that buffer back.
+// forget lets go of lent bytes. The reader of the body may give that buffer back.
 func (r *reader) forget() {
 	if r.lent != nil {
 		r.lent.Item = wire.Item{}

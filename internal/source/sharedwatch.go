@@ -28,7 +28,7 @@ type SharedEvent struct {
 	item       wire.Item
 	object     runtime.Object
 	unreadable error
-	key        string // of what is unreadable, if that is known
+	key        string // of the unreadable event, if that is known
 
 	bookmark   string
 	initialEnd bool

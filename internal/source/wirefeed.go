@@ -50,7 +50,7 @@ func (f *wireFeed) Next(ctx context.Context, to *Change) error {
 	return f.read(ctx, to)
 }
 
-// forget lets go of what was lent before: it must not keep a buffer that the reader gives
+// forget lets go of bytes that were lent before: it must not keep a buffer that the reader gives
 // back. It is not to be on the stack of Next.
 //
 //go:noinline
@@ -59,7 +59,7 @@ func (f *wireFeed) forget(to *Change) {
 	f.source.reader.forget()
 }
 
-// read reads an event, the beginning of which has come.
+// read reads an event whose beginning has come.
 func (f *wireFeed) read(ctx context.Context, to *Change) error {
 	event, err := f.reader.Next()
 	switch {

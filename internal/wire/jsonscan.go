@@ -56,7 +56,7 @@ func (s *jsonScan) restart(src io.Reader, o Options) {
 	s.begin(false)
 }
 
-// forget ends the loan of what Next returned last.
+// forget ends the loan of the bytes that Next returned last.
 func (s *jsonScan) forget() {
 	s.release()
 	if s.poison {

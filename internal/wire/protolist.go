@@ -319,7 +319,7 @@ func (l *protoList) uvarint(end int64) (v uint64, ok bool) {
 	return 0, l.malformed(errProtoVarint.Error())
 }
 
-// skipField passes a field that nobody asks for, groups included, without holding it.
+// skipField passes a field that is not asked for, groups included, without holding it.
 func (l *protoList) skipField(typ wireType, end int64) {
 	for depth := 0; ; {
 		ok := true

@@ -29,7 +29,7 @@ type window struct {
 	src  io.Reader
 	buf  []byte
 	pos  int   // next byte to look at
-	end  int   // end of what was read
+	end  int   // end of the bytes that were read
 	keep int   // first byte that fill must not drop, besides pos; -1: none
 	base int64 // offset of buf[0] in the body
 
@@ -241,8 +241,8 @@ func poisonBytes(b []byte) {
 	}
 }
 
-// Poison overwrites bytes whose loan is over, where the build tag wirepoison asks for it, so that who still reads
-// them notices.
+// Poison overwrites bytes whose loan is over, where the build tag wirepoison asks for it, so that a caller that still
+// reads them notices.
 func Poison(b []byte) {
 	if poisonLent {
 		poisonBytes(b)
