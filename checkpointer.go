@@ -289,7 +289,7 @@ func (c *checkpointer) lock() error {
 func (c *checkpointer) identify(ctx context.Context) (known bool) {
 	waits := backoff.OrDefault(c.reflector.Backoff)
 	for answers := 0; ; {
-		source, err := c.reflector.identify(ctx)
+		source, err := c.reflector.identifier.Identify(ctx)
 		if !c.identified {
 			c.source = source
 		}
@@ -300,7 +300,7 @@ func (c *checkpointer) identify(ctx context.Context) (known bool) {
 		if errors.As(err, &answer) {
 			answers++
 		}
-		if err == nil || answers >= mostAnswers || answer == nil && c.reflector.responds(ctx) {
+		if err == nil || answers >= mostAnswers || answer == nil && c.reflector.identifier.Responds(ctx) {
 			c.source, c.identified, c.unanswered = source, true, err != nil
 			return true
 		}
@@ -365,7 +365,7 @@ func (c *checkpointer) vouch(ctx context.Context, metadata map[string]string, ob
 	if resume == "" || resume == "0" || saved != "" && saved == c.source.Cluster {
 		return nil
 	}
-	a, _ := c.reflector.inquire(ctx, server.Inquiry{
+	a, _ := c.reflector.identifier.Ask(ctx, server.Inquiry{
 		ResourceVersion: resume,
 		Objects:         func() []object.Known { return objects },
 		ResourceOnly:    saved != "" || c.unanswered,

@@ -209,7 +209,7 @@ func (f *following) verify(ctx context.Context) (standing, error) {
 // begins from, and notes what is learnt of the cluster. That it is another one is an error.
 func (f *following) ask(ctx context.Context) (server.Answer, error) {
 	known := f.cluster.UID()
-	a, err := f.inquire(ctx, server.Inquiry{Cluster: known, ResourceVersion: f.at.ResourceVersion, Objects: f.objects})
+	a, err := f.identifier.Ask(ctx, server.Inquiry{Cluster: known, ResourceVersion: f.at.ResourceVersion, Objects: f.objects})
 	switch {
 	case known == "" || a.Cluster == known:
 		f.cluster.Learn(a.Cluster)

@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/rvinformer/informer/internal/budget"
-	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
@@ -85,7 +84,9 @@ type Reflector struct {
 	logger *klog.Logger
 	lw     cache.ListerWatcherWithContext
 	// resource is what source reads, if that reads it off the wire, else nil.
-	resource     *server.Resource
+	resource *server.Resource
+	// identifier tells which objects are followed, and at which server.
+	identifier   server.Identifier
 	store        cache.ReflectorStore
 	expected     object.Expected
 	resyncPeriod time.Duration
@@ -200,6 +201,7 @@ func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, s
 		logger:          options.Logger,
 		lw:              cache.ToListerWatcherWithContext(lw),
 		resource:        server.Of(lw),
+		identifier:      server.IdentifierOf(lw),
 		store:           store,
 		expected:        object.Expect(expectedType, options.TypeDescription, publicRaw),
 		resyncPeriod:    options.ResyncPeriod,
@@ -358,29 +360,4 @@ func (r *Reflector) wireForm() object.Form {
 		return r.expected.Given()
 	}
 	return r.expected.Form(r.resource.AsksProtobuf(), r.prune)
-}
-
-// identify returns what a checkpoint of the reflector is of, as far as the source says.
-func (r *Reflector) identify(ctx context.Context) (checkpoint.Source, error) {
-	if r.resource != nil {
-		return r.resource.Identify(ctx)
-	}
-	if filtered, ok := r.lw.(server.Filtered); ok {
-		return filtered.Selection(), nil
-	}
-	return checkpoint.Source{}, nil
-}
-
-// inquire asks the server whether it still is the one that is known. A source of others says
-// nothing.
-func (r *Reflector) inquire(ctx context.Context, q server.Inquiry) (server.Answer, error) {
-	if r.resource == nil {
-		return server.Answer{}, nil
-	}
-	return r.resource.Ask(ctx, q)
-}
-
-// responds reports whether the server answers a list, as far as the source can tell.
-func (r *Reflector) responds(ctx context.Context) bool {
-	return r.resource != nil && r.resource.Responds(ctx)
 }

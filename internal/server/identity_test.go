@@ -106,9 +106,16 @@ func TestIdentifyNamesServerResourceSelectorsAndCluster(t *testing.T) {
 
 func TestSelectionOfAFilteredListerWatcher(t *testing.T) {
 	user := &cache.ListWatch{}
+	unknown, err := server.IdentifierOf(user).Identify(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, unknown)
+	require.False(t, server.IdentifierOf(user).Responds(t.Context()))
 	require.Equal(t, checkpoint.Source{}, server.Filter(user, nil).Selection())
 	twice := server.Filter(server.Filter(user, alsoLabelled("b")), selecting("a=1", "x=1"))
 	require.Equal(t, checkpoint.Source{LabelSelector: "a=1,b", FieldSelector: "x=1"}, twice.Selection())
+	identified, err := server.IdentifierOf(twice).Identify(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, twice.Selection(), identified)
 }
 
 // The URL of the server has no more than a client needs, above all no password.

@@ -1,0 +1,41 @@
+package server
+
+import (
+	"context"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+)
+
+// Identifier tells which set of objects is followed, and at which server. A *Resource is one.
+type Identifier interface {
+	// Identify returns the source of a checkpoint, as far as it is known. If it fails, it
+	// should be called again later.
+	Identify(ctx context.Context) (checkpoint.Source, error)
+	// Ask asks the server whether it still is the one that is known.
+	Ask(ctx context.Context, q Inquiry) (Answer, error)
+	// Responds reports whether the server answers a list, as far as that can be told.
+	Responds(ctx context.Context) bool
+}
+
+var _ Identifier = &Resource{}
+
+// IdentifierOf returns the Identifier of the server that lw reads. If lw is not a Resource, it knows
+// nothing but the selectors of a Filtered one.
+func IdentifierOf(lw cache.ListerWatcher) Identifier {
+	if r := Of(lw); r != nil {
+		return r
+	}
+	if f, ok := lw.(Filtered); ok {
+		return foreign{f.Selection()}
+	}
+	return foreign{}
+}
+
+// foreign is the Identifier of a server that cannot be asked.
+type foreign struct{ source checkpoint.Source }
+
+func (f foreign) Identify(context.Context) (checkpoint.Source, error) { return f.source, nil }
+func (foreign) Ask(context.Context, Inquiry) (Answer, error)          { return Answer{}, nil }
+func (foreign) Responds(context.Context) bool                         { return false }
