@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer/internal/selfsigned"
 )
 
 // maxStreams is how many requests one connection of HTTP/2 carries at once, as to a kube-apiserver.
@@ -111,7 +113,7 @@ func NewServer(opts Options) *Server {
 
 // secure prepares the server for TLS.
 func (s *Server) secure() {
-	certificate, ca, err := newCertificate()
+	certificate, ca, err := selfsigned.Certificate()
 	if err != nil {
 		panic(fmt.Sprintf("informertest: no certificate for TLS: %v", err))
 	}

@@ -34,6 +34,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
+	"github.com/rvinformer/informer/internal/selfsigned"
 )
 
 // Options of a server.
@@ -72,7 +73,7 @@ func Start(o Options) (*Server, error) {
 		return nil, err
 	}
 	forms() // not in the first request
-	certificate, ca, err := newCertificate()
+	certificate, ca, err := selfsigned.Certificate()
 	if err != nil {
 		return nil, fmt.Errorf("certificate of the server: %w", err)
 	}

@@ -1,4 +1,5 @@
-package informertest
+// Package selfsigned makes certificates for servers of tests and benchmarks.
+package selfsigned
 
 import (
 	"crypto/ecdsa"
@@ -14,16 +15,16 @@ import (
 	"time"
 )
 
-// newCertificate makes a certificate for a loopback address, and its PEM form for clients, whom it serves as the
-// authority too. It is valid at all times, since the clock of a testing/synctest bubble stands far from the real one.
-func newCertificate() (tls.Certificate, []byte, error) {
+// Certificate makes a certificate for the loopback addresses, and its PEM form, which clients take as the authority.
+// It is valid at all times, because the clock of a testing/synctest bubble stands far from the real one.
+func Certificate() (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, nil, fmt.Errorf("making a key: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "informertest"},
+		Subject:               pkix.Name{CommonName: "localhost"},
 		DNSNames:              []string{"localhost"},
 		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		NotBefore:             time.Unix(0, 0),
