@@ -1,0 +1,177 @@
+package journal_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/journal"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// store is a journal.Store in memory, behind an empty checkpoint.
+type store struct {
+	appended []byte
+	fails    error
+	synced   int
+}
+
+func (s *store) Append(_ context.Context, b []byte) error {
+	if s.fails != nil {
+		return s.fails
+	}
+	s.appended = append(s.appended, b...)
+	return nil
+}
+
+func (s *store) Sync(context.Context) error {
+	s.synced++
+	return nil
+}
+
+// records are those that were appended, as "kind key".
+func (s *store) records(t *testing.T) (records []string) {
+	t.Helper()
+	var b bytes.Buffer
+	w := checkpoint.NewJournaledWriter(&b)
+	require.NoError(t, w.Close())
+	b.Write(s.appended)
+	r := checkpoint.NewReader(&b)
+	_, _, err := r.Next()
+	require.Equal(t, io.EOF, err)
+	names := map[checkpoint.Record]string{
+		checkpoint.Begun: "begun", checkpoint.Acknowledged: "acknowledged", checkpoint.Gone: "gone", checkpoint.Resume: "resume",
+	}
+	for {
+		kind, key, version, err := r.NextRecord()
+		if err == io.EOF {
+			return records
+		}
+		require.NoError(t, err)
+		records = append(records, strings.TrimSpace(names[kind]+" "+key+" "+version.Version().ResourceVersion))
+	}
+}
+
+func version(resourceVersion string) keytable.Version {
+	return keytable.Version{ResourceVersion: resourceVersion}
+}
+
+// usable is a journal that goes on with one that was read.
+func usable(s *store, begun ...string) *journal.Journal {
+	j := journal.New(s, func(error) {})
+	j.Continue(slices.Values(begun), 0, 0)
+	return j
+}
+
+func TestKeysAreWrittenBeforeTheyAreDelivered(t *testing.T) {
+	s := &store{}
+	j := usable(s)
+	j.Begin(t.Context(), []string{"a", "b"})
+	require.Equal(t, []string{"begun a", "begun b"}, s.records(t))
+	require.True(t, j.Has("a"))
+	j.Begin(t.Context(), []string{"a"})
+	require.Len(t, s.records(t), 2, "it has a already")
+
+	j.Acknowledge("a", version("7"), keytable.Comparison{})
+	j.Forget("b")
+	require.False(t, j.Has("a"))
+	require.Empty(t, j.Begun())
+	require.Len(t, s.records(t), 2, "they are written with what comes next")
+	require.NoError(t, j.Commit(t.Context(), "8"))
+	require.Equal(t, []string{"begun a", "begun b", "acknowledged a 7", "gone b", "resume  8"}, s.records(t))
+	require.Equal(t, 1, s.synced)
+}
+
+func TestAnUnchangedObjectIsNotWrittenUnlessItWasBegun(t *testing.T) {
+	same := keytable.Comparison{Known: true, SameVersion: true, SameObject: true, Identified: true}
+	s := &store{}
+	j := usable(s, "begun")
+	j.Acknowledge("listed", version("7"), same)
+	j.Acknowledge("begun", version("7"), same)
+	require.NoError(t, j.Commit(t.Context(), ""))
+	require.Equal(t, []string{"acknowledged begun 7", "resume"}, s.records(t))
+}
+
+func TestAJournalTakesNothingBeforeASave(t *testing.T) {
+	s := &store{}
+	j := journal.New(s, func(error) {})
+	j.Begin(t.Context(), []string{"a"})
+	j.Acknowledge("b", version("7"), keytable.Comparison{})
+	require.ErrorIs(t, j.Commit(t.Context(), "8"), journal.ErrUnusable)
+	require.True(t, j.Full())
+	require.Empty(t, s.appended)
+	require.Equal(t, []string{"a"}, j.Begun())
+}
+
+// The save writes the keys that are begun itself, and what is recorded meanwhile follows it.
+func TestTheFirstSaveWritesTheKeysThatAreBegun(t *testing.T) {
+	s := &store{}
+	j := journal.New(s, func(error) {})
+	j.Begin(t.Context(), []string{"a"})
+	r, err := j.Restart(t.Context(), []string{"unsettled"})
+	require.NoError(t, err)
+	require.Empty(t, s.appended)
+	s.appended = r.Tail
+	require.ElementsMatch(t, []string{"begun a", "begun unsettled"}, s.records(t))
+	require.False(t, j.Has("a"), "it is not saved yet")
+
+	j.Acknowledge("a", version("7"), keytable.Comparison{})
+	j.Saved(t.Context(), r, 100, nil)
+	require.Equal(t, "acknowledged a 7", s.records(t)[2])
+	require.True(t, j.Has("unsettled"))
+	require.False(t, j.Full())
+}
+
+func TestASaveThatFailedLeavesTheJournalAsItWas(t *testing.T) {
+	failed := errors.New("failed")
+	s := &store{}
+	j := journal.New(s, func(error) {})
+	r, err := j.Restart(t.Context(), nil)
+	require.NoError(t, err)
+	j.Saved(t.Context(), r, 100, failed)
+	require.ErrorIs(t, j.Commit(t.Context(), ""), journal.ErrUnusable)
+
+	j = usable(s)
+	r, err = j.Restart(t.Context(), nil)
+	require.NoError(t, err)
+	j.Saved(t.Context(), r, 100, failed)
+	require.NoError(t, j.Commit(t.Context(), ""))
+}
+
+func TestAnAppendThatFailedEndsTheJournalUntilASave(t *testing.T) {
+	s := &store{fails: errors.New("full")}
+	var reported []error
+	j := journal.New(s, func(err error) { reported = append(reported, err) })
+	j.Continue(maps.Keys(map[string]bool{}), 0, 0)
+	j.Begin(t.Context(), []string{"a"})
+	require.Len(t, reported, 1)
+	require.ErrorIs(t, reported[0], s.fails)
+	require.False(t, j.Has("a"))
+	require.True(t, j.Full())
+
+	s.fails = nil
+	r, err := j.Restart(t.Context(), nil)
+	require.NoError(t, err)
+	j.Saved(t.Context(), r, int64(len(r.Tail)), nil)
+	require.True(t, j.Has("a"))
+	require.False(t, j.Full())
+}
+
+func TestAJournalIsFullWhenItIsLargerThanTheCheckpoint(t *testing.T) {
+	const limit = 256 << 10
+	j := journal.New(&store{}, func(error) {})
+	j.Continue(maps.Keys(map[string]bool{}), limit, 0)
+	require.False(t, j.Full())
+	j.Begin(t.Context(), []string{"a"})
+	require.True(t, j.Full())
+	j.Continue(maps.Keys(map[string]bool{}), limit+1, limit+1)
+	require.False(t, j.Full())
+}
