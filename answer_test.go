@@ -231,7 +231,7 @@ func TestErrorsOfOthersShowNoCredentials(t *testing.T) {
 	}
 }
 
-// The lists and watches that a factory decodes, for who uses client-go's machinery, have the same deadlines.
+// The lists and watches that a factory decodes, for users of client-go's machinery, have the same deadlines.
 func TestDecodedRequestsHaveTheSameDeadlines(t *testing.T) {
 	bubble(t, informertest.Options{Wrap: before(func(w http.ResponseWriter, r *http.Request) bool {
 		stalling(http.StatusForbidden)(w, r)

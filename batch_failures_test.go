@@ -23,8 +23,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// A batch comes again in the order in which it came first, which is not always that
-// in which its keys began to wait.
+// A batch comes again in its first order, which is not always the order of its keys'
+// arrival.
 func TestABatchThatFailsKeepsItsOrder(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		var tried [][]string
@@ -272,7 +272,7 @@ func TestTheResumePointWaitsForABatchThatFails(t *testing.T) {
 }
 
 // While the first list is not acknowledged, an informer is not synced, whatever is
-// acknowledged of what came after, and what is told of it is still of that list.
+// acknowledged after it, and its events are still marked as of that list.
 func TestHasSyncedWaitsForABatchThatFails(t *testing.T) {
 	inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
 		w.create(keys(20)...)
@@ -462,7 +462,7 @@ func TestABatchThatPanics(t *testing.T) {
 	})
 }
 
-// A queue that is full of what fails reads nothing more, loses nothing, and goes on
+// A queue that is full of failures reads nothing more, loses nothing, and goes on
 // where it was when the failures end.
 func TestAQueueFullOfFailures(t *testing.T) {
 	for name, budget := range map[string]int64{"by number": 16 << 20, "by bytes": 20_000} {
@@ -566,7 +566,7 @@ func TestWorkersSideBySide(t *testing.T) {
 }
 
 // A server whose versions went back may show the one that is acknowledged while a
-// later one waits. Who ignores what has not changed is not told, unless it has failed
+// later one waits. A handler that ignores unchanged objects is not told, unless it has failed
 // to take the later one in.
 func TestAVersionThatComesBack(t *testing.T) {
 	for name, failures := range map[string]int{"while the handler is busy": 0, "after a failure": 1} {

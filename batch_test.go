@@ -169,7 +169,7 @@ func TestMaxBatch(t *testing.T) {
 					in = append(in, strings.TrimPrefix(call, "add "))
 				}
 				return in
-			}(), "in the order in which they came")
+			}(), "in the order of their arrival")
 		})
 	}
 }
@@ -219,7 +219,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// Who ignores what has not changed is not told, and nothing of it is decoded.
+// A handler that ignores unchanged objects is not told of them, and they are not decoded.
 func TestIgnoreSynced(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2")

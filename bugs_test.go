@@ -177,7 +177,7 @@ func TestB11AnExtraStoreIsToldOnce(t *testing.T) {
 		var f failures
 		i := follow(w, informer.InformerConfig{
 			Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { r.OnAdd(obj, false) }},
-			// Nobody listens to OnSync; the store is told of unchanged objects all the same.
+			// No handler listens to OnSync; the store is told of unchanged objects all the same.
 			ExtraStore: &e, ErrorHandler: f.handle, WatchListPageSize: 1, StreamHandleForPaginatedList: true,
 		})
 		stop := start(i.RunWithContext)

@@ -71,7 +71,7 @@ func lock(path string) (unlock func() error, err error) {
 	return informer.FileCheckpoint(path).(informer.CheckpointLocker).Lock()
 }
 
-// requireFree checks that nobody holds a file, and that nobody has left anything.
+// requireFree checks that a file is not held, and that nothing was left beside it.
 func requireFree(t require.TestingT, path string) {
 	unlock, err := lock(path)
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestFileCheckpoint(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		b, err := io.ReadAll(first)
 		require.NoError(t, err)
-		require.Equal(t, "the first, which is longer", string(b), "who loads is not disturbed")
+		require.Equal(t, "the first, which is longer", string(b), "a Load under way is not disturbed")
 	}
 	require.NoError(t, first.Close())
 
@@ -346,7 +346,7 @@ func TestFileCheckpointLock(t *testing.T) {
 	require.ErrorIs(t, save(store, "not held"), informer.ErrCheckpointInUse)
 	require.NoError(t, save(other, "held by the other"))
 	require.NoError(t, unlockOther())
-	require.NoError(t, save(store, "held by nobody"))
+	require.NoError(t, save(store, "not held"))
 	require.FileExists(t, path+".lock")
 }
 
@@ -377,7 +377,7 @@ func TestFileCheckpointLocksWhileItSaves(t *testing.T) {
 	require.Equal(t, "text", kept(t, store))
 }
 
-// Who locks it removes what a killed process has left, and nothing else.
+// A Lock removes what a killed process has left, and nothing else.
 func TestFileCheckpointLeftovers(t *testing.T) {
 	directory := t.TempDir()
 	for _, name := range []string{"pods.tmp-123", "pods.tmp-9", "pods.tmp", "pods-2.tmp-1", "my-pods.tmp-1"} {

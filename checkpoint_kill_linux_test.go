@@ -101,7 +101,7 @@ func showGhost(t *testing.T, w *world, path, key string) {
 	w.remove(key)
 }
 
-// foldJournal is what the handler has made of what it was told.
+// foldJournal is the state that the handler has made of its calls.
 func foldJournal(t *testing.T, path string) map[string]string {
 	content, err := os.ReadFile(path + ".journal")
 	require.NoError(t, err)

@@ -129,7 +129,7 @@ func TestAClusterRebuiltWhileDown(t *testing.T) {
 	})
 }
 
-// Who has refused a checkpoint does not keep its owner from it.
+// An informer that has refused a checkpoint does not keep its owner from it.
 func TestARefusedCheckpointIsNotLocked(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)

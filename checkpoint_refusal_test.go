@@ -60,9 +60,9 @@ func TestACheckpointOfAnotherSourceIsRefused(t *testing.T) {
 			return informer.NewFilteredListerWatcher(w.lister(), selecting("a!=b", ""))
 		},
 		"fieldSelector": func(w *world) cache.ListerWatcher {
-			return informer.NewFilteredListerWatcher(w.lister(), selecting("", "metadata.name!=nobody"))
+			return informer.NewFilteredListerWatcher(w.lister(), selecting("", "metadata.name!=none"))
 		},
-		"server": func(w *world) cache.ListerWatcher { return tapOn(w.lister()) }, // of which nothing is known
+		"server": func(w *world) cache.ListerWatcher { return tapOn(w.lister()) }, // nothing is known of it
 		"cluster": func(w *world) cache.ListerWatcher {
 			require.NoError(w.t, w.Delete(namespaces, "", "kube-system"))
 			w.createKubeSystem()
@@ -89,7 +89,7 @@ func TestACheckpointOfAnotherSourceIsRefused(t *testing.T) {
 					require.True(t, i.HasSynced())
 					w.requireState(r)
 					stop()
-					require.Equal(t, before, s.bytes(), "it is somebody else's")
+					require.Equal(t, before, s.bytes(), "it belongs to others")
 				}
 				require.Contains(t, r.events(), "add a/0001 initial")
 				errs, _ := f.all()
@@ -110,7 +110,7 @@ func (w *world) createKubeSystem() {
 	require.NoError(w.t, err)
 }
 
-// Who may read kube-system only at times resumes all the same.
+// An informer that may read kube-system only at times resumes all the same.
 func TestACheckpointOfAClusterThatIsUnknownForAWhile(t *testing.T) {
 	var forbidden atomic.Bool
 	wrap := before(func(w http.ResponseWriter, r *http.Request) bool {

@@ -133,7 +133,7 @@ func TestQuietResumeIsSyncedByAnAnswer(t *testing.T) {
 	}
 }
 
-// The forms in which a server says that it has forgotten a version.
+// The forms of an answer that says that a version is forgotten.
 func TestResumeFromAVersionThatIsGone(t *testing.T) {
 	var armed atomic.Bool
 	goneByStatus := before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -213,7 +213,7 @@ func TestResumeAfterTheServerWasRestored(t *testing.T) {
 	}
 }
 
-// ahead leaves a checkpoint in which an object is newer than the version to go on from,
+// ahead leaves a checkpoint with an object that is newer than the version to go on from,
 // as it is where one handler call takes long, and what the handler was told. The object
 // is a/0001, in versions of two updates.
 func (w *world) ahead(r *recorder) *shelf {
@@ -246,7 +246,7 @@ func (w *world) ahead(r *recorder) *shelf {
 	return left
 }
 
-// Never back in time: of what a watch brings again, the handler is not told what is older
+// Never back in time: when a watch repeats events, the handler is not told those that are older
 // than the checkpoint.
 func TestResumeNeverGoesBack(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -279,7 +279,7 @@ func TestResumeDoesNotBelieveALaggingReplica(t *testing.T) {
 	})
 }
 
-// An object that was deleted and created again while nobody looked is another object.
+// An object that was deleted and created again while no watch was open is another object.
 func TestResumeWhereAnObjectWasReplaced(t *testing.T) {
 	for _, compacted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("compacted=%v", compacted), func(t *testing.T) {
@@ -345,8 +345,8 @@ func TestResumeWithAdoptedUIDs(t *testing.T) {
 	})
 }
 
-// After a crash, what was told since the checkpoint comes again, and a deletion of what
-// only the process knew that is gone is told.
+// After a crash, what was told since the checkpoint comes again, and so is the deletion of
+// an object that only that process knew.
 func TestResumeAfterACrash(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
@@ -514,7 +514,7 @@ func TestResumeWithAFilledStorage(t *testing.T) {
 	}
 }
 
-// Opaque versions, of which nobody knows the order, are resumed from as they are.
+// Opaque versions, whose order is not known, are resumed from as they are.
 func TestResumeFromOpaqueVersions(t *testing.T) {
 	for name, versions := range map[string][3]string{
 		"opaque":     {"v-one", "v-two", "v-three"},

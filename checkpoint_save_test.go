@@ -248,8 +248,8 @@ func TestASlowSaveIsRare(t *testing.T) {
 	})
 }
 
-// noVersion checks that a checkpoint has no resource version, and that who goes on from
-// it lists, and ends with what the server has.
+// noVersion checks that a checkpoint has no resource version, and that an informer that goes on
+// from it lists, and ends with what the server has.
 func (w *world) noVersion(s *shelf, r *recorder) {
 	w.t.Helper()
 	require.NotNil(w.t, s.bytes())
@@ -361,7 +361,7 @@ func TestNoVersionAfterAnUnreadableEvent(t *testing.T) {
 	})
 }
 
-// A list with an object of which not even the key is known is never complete: what is
+// A list with an object whose key is not known is never complete: what is
 // acknowledged is saved all the same, without a version.
 func TestACheckpointOfAnIncompleteList(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -391,8 +391,8 @@ func TestACheckpointOfAnIncompleteList(t *testing.T) {
 	})
 }
 
-// What others have done to the Storage is a gap too: nobody knows which version it is
-// of.
+// What others have done to the Storage is a gap too: it is not known which version it
+// is of.
 func TestNoVersionAfterOthersEditedTheStorage(t *testing.T) {
 	for name, edit := range map[string]func(t *testing.T, s *informer.ResourceVersionStorage){
 		"Delete": func(t *testing.T, s *informer.ResourceVersionStorage) {

@@ -73,7 +73,7 @@ func (s *shelf) Save(ctx context.Context, write func(io.Writer) error) error {
 	return nil
 }
 
-// attempts is the number of Saves that began, of which saves succeeded.
+// attempts is the number of Saves that began, and saves that of those that succeeded.
 func (s *shelf) attempts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +94,7 @@ func (s *shelf) bytes() []byte {
 	return bytes.Clone(s.content)
 }
 
-// killed is a shelf with what is in s now, for who goes on after a process that used s
+// killed is a shelf with what is in s now, for a process that goes on after one that used s
 // was killed.
 func (s *shelf) killed() *shelf { return &shelf{content: s.bytes()} }
 
@@ -181,7 +181,7 @@ func (s saved) state() map[string]string {
 	return state
 }
 
-// requireSaved checks that a checkpoint is of what the server has now, all of it.
+// requireSaved checks that a checkpoint has everything that the server has now.
 func (w *world) requireSaved(s *shelf) {
 	w.t.Helper()
 	versions, err := w.ResourceVersions(pods, "")

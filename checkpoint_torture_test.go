@@ -75,7 +75,7 @@ type ordeal struct {
 	*world
 	dice
 	faults *faults
-	chance dice // of what happens inside of handlers and stores
+	chance dice // for events inside of handlers and stores
 
 	config  informer.InformerConfig
 	batches bool
@@ -90,8 +90,8 @@ type ordeal struct {
 	mu      sync.Mutex
 	content []byte
 	hand    map[string]keytable.Version
-	// unsure are the keys whose last call failed. Dirty are those of which the life under
-	// way, when it began, knew something else than the handler.
+	// unsure are the keys whose last call failed. Dirty are those that the life under
+	// way knew otherwise than the handler when it began.
 	unsure, dirty map[string]bool
 	// journaled: the store takes a journal. Written: it has each key before the handler is called
 	// for it. Where a store fails, the handler is called all the same.
@@ -116,7 +116,7 @@ type life struct {
 	fuse int
 	dead bool
 	died chan struct{}
-	// resumed: it went on from a version, so that it may tell of deletions of what it
+	// resumed: it went on from a version, so that it may tell of deletions of objects that it
 	// does not know.
 	resumed bool
 	blind   int // how many Loads fail

@@ -143,7 +143,7 @@ func TestMaxInternalErrorRetryDurationOfTheConfig(t *testing.T) {
 }
 
 // Versions that were loaded without UIDs adopt them when the objects are first
-// seen, also where unchanged objects are told to nobody.
+// seen, also where no handler is told of unchanged objects.
 func TestRule7UIDsAreAdopted(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")

@@ -50,7 +50,7 @@ func forQueues(t *testing.T, test func(t *testing.T, known cache.Store, queue ca
 	}
 }
 
-// keysOf are the keys of what a queue popped.
+// keysOf are the keys of deltas that a queue popped.
 func keysOf(popped interface{}) (keys []string) {
 	for _, d := range popped.(cache.Deltas) {
 		switch obj := d.Object.(type) {
@@ -169,8 +169,8 @@ func TestControllerHasSyncedAfterTheLastInitialObjectWasProcessed(t *testing.T) 
 		})
 		stop := start(c.RunWithContext)
 		defer stop()
-		// The queues hold their lock in Process: who waits for that, a bubble does
-		// not take for waiting.
+		// The queues hold their lock in Process: a bubble does not take a goroutine
+		// that waits for that for blocked.
 		<-entered
 		require.False(t, c.HasSynced())
 		close(release)

@@ -67,7 +67,7 @@ func ExampleNewDynamicListerWatcherFactory() {
 	// Output: [db web] [web]
 }
 
-// A ListerWatcher of whatever kind can be restricted.
+// Any ListerWatcher can be restricted.
 func ExampleNewFilteredListerWatcher() {
 	server, all := simulated("db", "web")
 	defer server.Close()
@@ -103,7 +103,7 @@ func ExampleNewResourceVersionStorage() {
 	// default/web 12
 }
 
-// Many informers of a process share the bytes of what waits for their handlers.
+// Many informers of a process share the bytes that wait for their handlers.
 func ExampleNewBudget() {
 	server, lw := simulated("db", "web")
 	defer server.Close()
@@ -129,7 +129,7 @@ func ExampleNewBudget() {
 }
 
 // A process that has a checkpoint goes on where the last one has ended. It is not told
-// again of what that one has taken in, and need not list.
+// again what that one has taken in, and need not list.
 func ExampleFileCheckpoint() {
 	server, lw := simulated("db", "web")
 	defer server.Close()
@@ -158,7 +158,7 @@ func ExampleFileCheckpoint() {
 	// told of 0
 }
 
-// Who has no use for what a list shows unchanged says so, and it is not even decoded.
+// A handler without a use for unchanged objects says so, and they are not even decoded.
 func ExampleIgnoreSynced() {
 	server, lw := simulated("db", "web")
 	defer server.Close()

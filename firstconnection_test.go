@@ -20,7 +20,7 @@ import (
 )
 
 // Informers of one server that start together open one connection over HTTP/2 for lists, and one
-// for watches, and not one each of which all but one are closed.
+// for watches, and not one each, to close all but one.
 func TestInformersThatStartTogetherShareTheirFirstConnection(t *testing.T) {
 	bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
 		config, dials := countingDials(w.Config())
@@ -38,7 +38,7 @@ func TestInformersThatStartTogetherShareTheirFirstConnection(t *testing.T) {
 
 // A first request that gets no connection holds the others up for a second at most, and one
 // that fails not at all.
-func TestAFirstConnectionThatIsNotMadeHoldsNobodyUpForLong(t *testing.T) {
+func TestFirstConnectionThatIsNotMadeBlocksNoOtherForLong(t *testing.T) {
 	for name, most := range map[string]time.Duration{"fails": 0, "hangs": time.Second} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -72,7 +72,7 @@ func TestAFirstConnectionThatIsNotMadeHoldsNobodyUpForLong(t *testing.T) {
 
 // A transport that tells nothing of its connections holds the others up for a second at
 // most, however long it takes to answer.
-func TestATransportWithoutConnectionsHoldsNobodyUpForLong(t *testing.T) {
+func TestTransportWithoutConnectionsBlocksNoOtherForLong(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		config, asked := w.Config(), atomic.Int32{}
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper {

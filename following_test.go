@@ -81,7 +81,7 @@ func TestUndecodableEventIsDeliveredByTheListAfterTheWatch(t *testing.T) {
 	})
 }
 
-// A watch of which the server would not say that it has its version is broken after 75 s
+// A watch whose version the server would not confirm is broken after 75 s
 // of silence, sooner than any other.
 func TestUnprovenWatchIsBrokenAfter75Seconds(t *testing.T) {
 	var unanswered atomic.Bool

@@ -28,7 +28,7 @@ import (
 )
 
 // FuzzReflector lists and watches what a server sends, as objects of each kind: those that the store is told are those
-// that an ordinary decoder finds, in their order, and of a list of which nothing is reported it is told all.
+// that an ordinary decoder finds, in their order, and of a list without a reported error it is told all.
 func FuzzReflector(f *testing.F) {
 	const podA = `{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"5","labels":{"x":"y"}},"spec":{"nodeName":"\u00e9"},"status":{"phase":"Running"}}`
 	const list = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[` + podA + `,{"metadata":{"name":"b"}}]}`
@@ -71,7 +71,7 @@ func FuzzReflector(f *testing.F) {
 		err := r.ListAndWatchWithContext(ctx)
 		require.NotErrorIs(t, context.Cause(ctx), context.DeadlineExceeded)
 		if repeatsKeys(list) || repeatsKeys(events) {
-			return // of which decoders into structs and into maps make different objects
+			return // decoders into structs and into maps make different objects of these
 		}
 		all, ok := plainList(list, kind)
 		if ok {

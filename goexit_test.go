@@ -20,7 +20,7 @@ import (
 
 // A bubble does not end while a goroutine is left in it.
 
-// Process, as an assertion that fails, may end the goroutine in which it is tried again.
+// Process, as an assertion that fails, may end the goroutine that tries it again.
 func TestGoexitInARetriedProcess(t *testing.T) {
 	for name, queue := range map[string]func() cache.Queue{
 		"a queue of the controller's": func() cache.Queue { return nil },

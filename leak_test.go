@@ -33,7 +33,7 @@ import (
 
 // TestInformersLeaveNothing starts and stops 2,000 informers of all kinds, many of them side by side: while they list,
 // while they watch, and while they wait to ask again. They leave no goroutine, no memory, nothing of their budget, and
-// once nobody holds them they are collected.
+// once they are not referenced they are collected.
 func TestInformersLeaveNothing(t *testing.T) {
 	t.Run("loopback", func(t *testing.T) { leaveNothing(t, informertest.Options{}) })
 	t.Run("in memory", func(t *testing.T) { leaveNothing(t, informertest.Options{InMemory: true}) })
@@ -80,7 +80,7 @@ func steady() int {
 	return n
 }
 
-// slope is by how much the values grow from one to the next: the median of what any two of them say, so that one that
+// slope is by how much the values grow from one to the next: the median over all pairs, so that one that
 // is far off does not matter.
 func slope(values []int64) int64 {
 	var slopes []int64

@@ -157,7 +157,7 @@ func TestOneClusterHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// Two hundred servers that never answer hold up the lists of one that does for less than a second, with the budget that is the default; and those who have
+// Two hundred servers that never answer hold up the lists of one that does for less than a second, with the budget that is the default; and those that have
 // refused are asked again no sooner than without.
 func TestDeadClustersHoldUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -407,7 +407,7 @@ func (l *slowLimiter) Wait(ctx context.Context) error {
 	}
 }
 
-// An informer that waits holds nothing of what it has read: no reader's buffer either.
+// An informer that waits holds nothing that it has read: no reader's buffer either.
 func TestAnIdleInformerHoldsNoBuffer(t *testing.T) {
 	const informers, size = 20, 1 << 20
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
@@ -449,7 +449,7 @@ func TestAnIdleInformerHoldsNoBuffer(t *testing.T) {
 	}
 }
 
-// Who may list and not watch gets the set, as from other informers.
+// An informer that may list and not watch gets the set, as with other libraries.
 func TestWhoMayNotWatchGetsAList(t *testing.T) {
 	forbid := before(func(w http.ResponseWriter, r *http.Request) bool {
 		if isWatch(r) {

@@ -135,7 +135,7 @@ func TestRetryOnErrorLosesNoDeletion(t *testing.T) {
 		then []watch.Event
 		want map[string]string
 	}{
-		"of what never succeeded": {
+		"after no success": {
 			then: []watch.Event{{Type: watch.Deleted, Object: withUID(pod("a/1", "7"), "x")}},
 			want: map[string]string{},
 		},
@@ -326,7 +326,7 @@ func TestRetryOnErrorTriesNothingOlderThanAList(t *testing.T) {
 	})
 }
 
-// A list that shows an object, but not readably, deletes nothing of what failed before.
+// A list that shows an object, but not readably, deletes nothing that failed before.
 func TestRetryOnErrorKeepsWhatAListShowsUnreadably(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
 		var f failures

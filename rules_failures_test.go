@@ -51,12 +51,12 @@ func TestRule12AnUnreadableItemIsSkipped(t *testing.T) {
 		badKey  string
 		deletes bool
 	}{
-		{"of which the key is known", func() *unstructured.Unstructured {
+		{"with a known key", func() *unstructured.Unstructured {
 			obj := versioned("a/2", "8")
 			obj.SetKind("Service")
 			return obj
 		}(), "a/2", true},
-		{"of which nothing is known", example("v1", "Pod"), "", false},
+		{"with nothing known", example("v1", "Pod"), "", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

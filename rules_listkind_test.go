@@ -57,7 +57,7 @@ func TestRule2WrongListDeletesNothing(t *testing.T) {
 	} {
 		for form, as := range forms {
 			if form == "metadata" && name != "without a resource version" && name != "a table" && name != "of no kind of list" {
-				continue // of which kind metadata are, their list does not say
+				continue // a list does not say the kind of its metadata
 			}
 			for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 				t.Run(fmt.Sprint(name, "/", form, "/", mode), func(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"github.com/rvinformer/informer/informertest/oracle"
 )
 
-// lid keeps a test in which an informer asks without end from never ending: after 500
+// lid ends a test whose informer asks without end: after 500
 // requests, time passes with each.
 type lid struct {
 	mu    sync.Mutex

@@ -123,7 +123,7 @@ func TestRule11WatchFailures(t *testing.T) {
 		{"503 watches again", apierrors.NewServiceUnavailable("starting"), "watch rv=10", 0},
 		{"no connection watches again", errors.New("dial tcp: connection refused"), "watch rv=10", 0},
 		{"too large lists", tooLarge, "list rv= watch rv=10", 0},
-		{"401 watches again", apierrors.NewUnauthorized("who?"), "watch rv=10", 0},
+		{"401 watches again", apierrors.NewUnauthorized("unknown"), "watch rv=10", 0},
 		{"403 watches again", apierrors.NewForbidden(gr, "", errors.New("no")), "watch rv=10", 0},
 		{"404 watches again", apierrors.NewNotFound(gr, ""), "watch rv=10", 0},
 		{"400 lists", apierrors.NewBadRequest("what?"), "list rv= watch rv=10", 0},

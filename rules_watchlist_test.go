@@ -137,7 +137,7 @@ func (b *bookmarkless) Write(p []byte) (int, error) {
 
 func (b *bookmarkless) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
-// Every way in which a watch-list does not work ends with pages, in time, and with
+// Every way that a watch-list can fail ends with pages, in time, and with
 // nothing lost or deleted. It is remembered.
 func TestRule9Fallback(t *testing.T) {
 	onWatchLists := func(change func(w http.ResponseWriter, r *http.Request, server http.Handler)) func(http.Handler) http.Handler {
@@ -464,7 +464,7 @@ func TestRule9AnUnreadableInitialEvent(t *testing.T) {
 	})
 }
 
-// What the server refuses because of who asks, or what for, says nothing of the
+// A refusal because of the caller, or of its request, says nothing of the
 // watch-lists of others.
 func TestRule9WhatConcernsOthersIsNotRemembered(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {

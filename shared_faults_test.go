@@ -72,8 +72,8 @@ func (f *freezing) Write(p []byte) (int, error) {
 
 func (f *freezing) Flush() { f.ResponseWriter.(http.Flusher).Flush() }
 
-// Who has joined a watch that is dead leaves it when others do, or as soon as they would have: he has not heard himself how
-// often it brings something.
+// A handler that has joined a watch that is dead leaves it when others do, or as soon as they would have: it has not
+// seen how often that brings something.
 func TestAHandlerThatJoinsADeadWatch(t *testing.T) {
 	for name, alone := range map[string]bool{"with others": false, "alone": true} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func heldUp(t *testing.T, w *world, s *informer.SharedResourceVersionInformer) (
 	return hangs, backup, func() { close(held) }
 }
 
-// What a watch still holds from before the server was restored is nothing for who has listed since.
+// What a watch still holds from before the server was restored is not delivered to a handler that has listed since.
 func TestAHandlerAddedAfterARestore(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestARestoreThatOneHandlerNotices(t *testing.T) {
 }
 
 // A watch that a handler opens to catch up, and that comes to a halt, holds up no other.
-func TestNobodyJoinsWhoIsBehind(t *testing.T) {
+func TestHandlersDoNotJoinAWatchThatIsBehind(t *testing.T) {
 	var cold ice
 	bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)

@@ -22,7 +22,7 @@ import (
 
 // While one handler hangs, the other is told of all, at once; the one that hangs is told when it goes on, and the watch is
 // one again.
-func TestAHandlerThatHangsHoldsNobodyUp(t *testing.T) {
+func TestHandlerThatHangsBlocksNoOther(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
 		s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
@@ -120,7 +120,7 @@ func TestRemovingAHandlerLeavesTheOthersAlone(t *testing.T) {
 
 		<-s.RemoveHandler(other)
 		synctest.Wait()
-		require.Zero(t, w.watching.Load(), "nobody needs it")
+		require.Zero(t, w.watching.Load(), "it is not needed")
 		last := &recorder{}
 		adds(t, s, last)
 		synctest.Wait()
@@ -151,7 +151,7 @@ func TestHandlersThatAddAndRemoveHandlers(t *testing.T) {
 		<-own.Done()
 		time.Sleep(time.Minute)
 		w.requireState(added)
-		require.True(t, s.HasSynced(), "who was removed is not waited for")
+		require.True(t, s.HasSynced(), "a removed handler is not waited for")
 	})
 }
 

@@ -224,7 +224,7 @@ func TestAPageReadAgainIsReplacedOnce(t *testing.T) {
 	})
 }
 
-// The factory's requests say who asks, as a dynamic client's do, and take JSON.
+// The factory's requests have a user agent, as a dynamic client's do, and take JSON.
 func TestRequestsOfTheFactory(t *testing.T) {
 	var mu sync.Mutex
 	var agents, accepted []string

@@ -153,7 +153,7 @@ func TestAWatchWithAnUnreadableEvent(t *testing.T) {
 	}
 }
 
-// A list of which nothing more comes is given up, and its page asked for again.
+// A list that sends nothing more is given up, and its page asked for again.
 func TestAListThatHangs(t *testing.T) {
 	for name, test := range map[string]struct {
 		stallTimeout, patience time.Duration
@@ -283,7 +283,7 @@ func TestOverHTTP2(t *testing.T) {
 	require.Len(t, remotes, 2)
 }
 
-// A connection of which the other end has vanished without a word is noticed by
+// A connection whose other end has vanished without a word is noticed by
 // the health checks of HTTP/2, long before the watch has been silent for too long.
 func TestHealthChecksOfHTTP2(t *testing.T) {
 	t.Setenv("HTTP2_READ_IDLE_TIMEOUT_SECONDS", "1")
@@ -311,7 +311,7 @@ func TestHealthChecksOfHTTP2(t *testing.T) {
 	require.NotEmpty(t, errs)
 }
 
-// cable makes connections, all of which can be cut so that neither end notices.
+// cable makes connections that can be cut so that neither end notices.
 type cable struct {
 	mu    sync.Mutex
 	conns []*wiredConn

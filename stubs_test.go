@@ -345,5 +345,5 @@ func apply(store cache.Store, popped interface{}) error {
 	return nil
 }
 
-// newStore is a store in which the deltas of a queue can be folded.
+// newStore is a store for the deltas of a queue.
 func newStore() cache.Store { return cache.NewStore(cache.DeletionHandlingMetaNamespaceKeyFunc) }

@@ -59,7 +59,7 @@ type life struct {
 	stop <-chan struct{}
 	// failed is how the informer failed when it ended.
 	failed failing
-	// awaiting are those who wait for the end of several lives.
+	// awaiting are the callers that wait for the end of several lives.
 	awaiting []*countdown
 }
 

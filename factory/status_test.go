@@ -302,7 +302,7 @@ func TestErrorClasses(t *testing.T) {
 	for want, errs := range map[factory.ErrorClass][]error{
 		factory.NoError:           {nil},
 		factory.ErrorNotFound:     {apierrors.NewNotFound(resource, "x"), fmt.Errorf("listing: %w", apierrors.NewNotFound(resource, ""))},
-		factory.ErrorUnauthorized: {apierrors.NewUnauthorized("who?")},
+		factory.ErrorUnauthorized: {apierrors.NewUnauthorized("unknown")},
 		factory.ErrorForbidden:    {apierrors.NewForbidden(resource, "", io.EOF)},
 		factory.ErrorExpired:      {apierrors.NewResourceExpired("old"), apierrors.NewGone("old")},
 		factory.ErrorThrottled:    {apierrors.NewTooManyRequests("slow down", 1)},

@@ -27,8 +27,8 @@ type Generation interface {
 	Show(ctx context.Context, it object.Item) error
 	// Keep is called for an object that the list has but that could not be read.
 	Keep(key string)
-	// End deletes what was not shown, if the list was seen completely: if there was
-	// no object in it of which not even the key is known.
+	// End deletes what was not shown, if the list was seen completely: if the key of each
+	// of its objects is known.
 	End(ctx context.Context, resourceVersion string, complete bool) error
 	Abandon()
 }
