@@ -41,5 +41,5 @@ func (f *flow) announce(ctx context.Context, queue *deltaqueue.Queue, entries []
 
 // repeats reports whether an entry shows no more than what the handler has.
 func (f *flow) repeats(e *deltaqueue.Entry) bool {
-	return len(e.Deltas) == 1 && e.Deltas[0].Type == cache.Replaced && f.storage.shows(e.Key, e.Version)
+	return len(e.Deltas) == 1 && e.Deltas[0].Type == cache.Replaced && f.storage.Matches(e.Key, e.Version)
 }

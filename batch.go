@@ -125,7 +125,7 @@ func (d batchDelivery) tell(ctx context.Context, batch batch) error {
 	taken := false
 	defer func() { // also where the handler ends the goroutine
 		for i, a := range batch.sent {
-			d.storage.settle(a.entry.Key, taken || batch.events[i].Type == Synced)
+			d.storage.Settle(a.entry.Key, taken || batch.events[i].Type == Synced)
 		}
 	}()
 	fail := func(err error) { d.report(batch.sent, err) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/claims"
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/report"
 )
 
@@ -50,7 +51,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		panic(fmt.Sprintf("informer: %v", err))
 	}
 	r := NewNamedReflector(callerName(), lw, objType, nil, resyncPeriod)
-	storage := NewResourceVersionStorage()
+	storage := &known.Versions{}
 	c := cacheInformer{reflector: r, storage: storage, store: store, handler: h}
 	f := &flow{
 		reflector: r,
@@ -68,16 +69,16 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 // cacheInformer is what a flow into a store of whole objects does with them.
 type cacheInformer struct {
 	reflector *Reflector
-	storage   *ResourceVersionStorage
+	storage   *known.Versions
 	store     cache.Store
 	handler   cache.ResourceEventHandler
 }
 
 // claim makes the informer the only one of NewInformer that runs with its store.
-func (c cacheInformer) claim(informer *Reflector) (release func(), err error) {
+func (c cacheInformer) claim(informer known.User) (release func(), err error) {
 	release, other, ok := claims.Take(c.store, informer)
 	if !ok {
-		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, other.(*Reflector).name)
+		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, other.(known.User).Name())
 	}
 	return release, nil
 }

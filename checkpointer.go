@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"math"
 	"sync/atomic"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/journal"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -53,7 +53,7 @@ type checkpointer struct {
 	// manyChanges are saved before the interval is over.
 	manyChanges int64
 	reflector   *Reflector
-	storage     *ResourceVersionStorage
+	storage     *known.Versions
 	// journal is that of the store, nil if it takes none.
 	journal *journal.Journal
 
@@ -106,7 +106,7 @@ const (
 // uncovered is the coverage without a complete generation.
 const uncovered = -1
 
-func newCheckpointer(config InformerConfig, r *Reflector, storage *ResourceVersionStorage) *checkpointer {
+func newCheckpointer(config InformerConfig, r *Reflector, storage *known.Versions) *checkpointer {
 	c := &checkpointer{
 		store:       config.Checkpoint,
 		interval:    config.CheckpointInterval,
@@ -325,19 +325,19 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 	}
 	defer c.close(from)
 	gaps := c.gaps()
-	state, err := c.storage.readState(from)
+	state, err := c.storage.ReadSaved(from)
 	if err != nil {
 		return "", err
 	}
-	metadata := state.metadata
-	if errors.Is(state.torn, ErrCheckpointDamaged) {
-		c.reflector.report.Fail(state.torn)
+	metadata := state.Metadata
+	if errors.Is(state.Torn, ErrCheckpointDamaged) {
+		c.reflector.report.Fail(state.Torn)
 	}
 	if c.storage.Len() > 0 {
-		if err := c.accept(metadata); err != nil || !c.storage.includes(state) {
+		if err := c.accept(metadata); err != nil || !c.storage.Includes(state) {
 			return "", err
 		}
-		if err := c.vouch(ctx, metadata, c.storage.sample(func(string) bool { return false }), false); err != nil {
+		if err := c.vouch(ctx, metadata, c.storage.Sample(func(string) bool { return false }), false); err != nil {
 			return "", err
 		}
 		return c.loadedVersion(metadata, gaps), nil
@@ -345,14 +345,14 @@ func (c *checkpointer) load(ctx context.Context) (resume string, err error) {
 	if err := c.accept(metadata); err != nil {
 		return "", err
 	}
-	if err := c.vouch(ctx, metadata, oldest(someOf(state.table)), state.table.Len() == 0); err != nil {
+	if err := c.vouch(ctx, metadata, state.Sample(), state.Len() == 0); err != nil {
 		return "", err
 	}
-	c.storage.adopt(state)
-	c.savedEdits = c.storage.editCount()
+	c.storage.Adopt(state)
+	c.savedEdits = c.storage.Edits()
 	c.savedCluster = checkpoint.SourceFrom(metadata).Cluster
-	if c.journal != nil && state.appendable {
-		c.journal.Continue(maps.Keys(state.begun), state.journal, state.whole-state.journal)
+	if c.journal != nil && state.Appendable {
+		c.journal.Continue(state.Begun(), state.Journal, state.Base)
 	}
 	return c.loadedVersion(metadata, c.gaps()), nil
 }
@@ -411,7 +411,7 @@ func (c *checkpointer) loadedVersion(metadata map[string]string, gaps int64) (re
 // again when the queue gives it up: a generation that begins in between may show it without
 // reading it again.
 func (c *checkpointer) gaps() int64 {
-	return c.reflector.report.Gaps.Count() + c.storage.editCount()
+	return c.reflector.report.Gaps.Count() + c.storage.Edits()
 }
 
 // covered is resourceVersion, if there is no gap up to it: if everything that it
@@ -488,7 +488,7 @@ func (c *checkpointer) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
 // changes is the number of changes of the storage that are not saved. What others have put
 // into it counts too: a run that lists nothing must save a storage that was filled before.
 func (c *checkpointer) changes() int64 {
-	return c.unsaved.Load() + c.storage.editCount() - c.savedEdits
+	return c.unsaved.Load() + c.storage.Edits() - c.savedEdits
 }
 
 // moved tells whether the run could go on from another version than the saved one.
@@ -510,7 +510,7 @@ func safePoint(queue *deltaqueue.Queue, resume string, ended bool) string {
 // end saves what is not saved and unlocks the store. Ctx has ended.
 func (c *checkpointer) end(ctx context.Context, queue *deltaqueue.Queue) {
 	defer c.release()
-	if c.changes() == 0 && !c.moved(queue, true) && len(c.storage.unsettledKeys()) == 0 && !c.begun() {
+	if c.changes() == 0 && !c.moved(queue, true) && len(c.storage.UnsettledUnknown()) == 0 && !c.begun() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
@@ -567,7 +567,7 @@ func (c *checkpointer) save(ctx context.Context, queue *deltaqueue.Queue, ended 
 	if ended && c.journal != nil {
 		c.conclude()
 	}
-	if c.journal != nil && c.storage.editCount() == c.savedEdits && !c.journal.Full() {
+	if c.journal != nil && c.storage.Edits() == c.savedEdits && !c.journal.Full() {
 		if err := c.saveNews(ctx, point); !errors.Is(err, journal.ErrUnusable) {
 			return err
 		}
@@ -598,7 +598,7 @@ func (c *checkpointer) saveNews(ctx context.Context, point func() savePoint) err
 
 // saveAll saves the whole storage.
 func (c *checkpointer) saveAll(ctx context.Context, point func() savePoint) error {
-	revert, edits := c.takeChanges(), c.storage.editCount()
+	revert, edits := c.takeChanges(), c.storage.Edits()
 	var p savePoint
 	var size int64
 	var restarted journal.Restart
@@ -610,14 +610,14 @@ func (c *checkpointer) saveAll(ctx context.Context, point func() savePoint) erro
 		if p.resume != "" {
 			metadata[checkpoint.MetadataResourceVersion] = p.resume
 		}
-		cw, begun := checkpoint.NewWriter(w), c.storage.unsettledKeys()
+		cw, begun := checkpoint.NewWriter(w), c.storage.UnsettledUnknown()
 		if c.journal != nil {
 			cw, begun = checkpoint.NewJournaledWriter(w), nil // the journal has them
-			if restarted, err = c.journal.Restart(ctx, c.storage.allUnsettled()); err != nil {
+			if restarted, err = c.journal.Restart(ctx, c.storage.Unsettled()); err != nil {
 				return err
 			}
 		}
-		err = c.storage.writeCheckpoint(cw, metadata, begun)
+		err = c.storage.WriteCheckpoint(cw, metadata, begun)
 		size = cw.Written()
 		if err == nil && len(restarted.Tail) > 0 {
 			_, err = w.Write(restarted.Tail)
@@ -661,7 +661,7 @@ func (c *checkpointer) begun() bool {
 // written down ahead and is not delivered any more.
 func (c *checkpointer) conclude() {
 	for _, key := range c.journal.Begun() {
-		version, exists, unsettled := c.storage.told(key)
+		version, exists, unsettled := c.storage.Delivered(key)
 		switch {
 		case unsettled:
 		case exists:

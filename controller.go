@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/sink"
@@ -108,11 +109,11 @@ func NewNamedController(name string, config *Config) cache.Controller {
 	if config.Queue != nil {
 		return newQueueController(name, *config)
 	}
-	storage := NewResourceVersionStorage()
+	storage := &known.Versions{}
 	f := &flow{
 		reflector: config.reflector(name, nil),
 		storage:   storage,
-		claim:     storage.claim,
+		claim:     storage.Claim,
 		ordinary:  true,
 		synced:    make(chan struct{}),
 	}

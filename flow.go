@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
@@ -19,7 +20,7 @@ import (
 // informers and controllers without a queue of the user's own are made of.
 type flow struct {
 	reflector *Reflector
-	storage   *ResourceVersionStorage
+	storage   *known.Versions
 	// delivery hands what waits to the consumer.
 	delivery delivery
 	// skipUnchanged keeps objects from the consumer that a list shows unchanged.
@@ -34,7 +35,7 @@ type flow struct {
 	// seed, if set, fills the storage at the beginning of each run.
 	seed func()
 	// claim makes what the runs write the informer's own until release.
-	claim func(informer *Reflector) (release func(), err error)
+	claim func(informer known.User) (release func(), err error)
 	// checkpointer, if set, keeps what is acknowledged across restarts.
 	checkpointer *checkpointer
 	intake       intake
@@ -122,7 +123,7 @@ func (r *flowRun) follow() {
 // knownObjects returns some objects that the server had, by what was read of it last. Those
 // that wait in the queue have changed since.
 func (r *flowRun) knownObjects() []object.Known {
-	return r.storage.sample(r.queue.Holds)
+	return r.storage.Sample(r.queue.Holds)
 }
 
 // help runs f beside the reflector, and again if a callback in it has ended its goroutine.
@@ -178,7 +179,7 @@ func (f *flow) acknowledged() string {
 // newestKnown is the newest resource version that the storage has or that was read.
 func (f *flow) newestKnown() string {
 	last := f.reflector.LastSyncResourceVersion()
-	known := rv.Newest(f.storage.newest(), last)
+	known := rv.Newest(f.storage.Newest(), last)
 	if known == "" { // no order in them: what was seen last was the newest
 		return last
 	}
@@ -233,12 +234,13 @@ func (f *flow) refuse(err error) {
 // which everything is acknowledged, with a list or, resumed, without.
 func (r *flowRun) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
 	f := r.flow
-	known := knownVersions{ResourceVersionStorage: f.storage}
 	if f.checkpointer != nil {
-		known.changed, known.journal = f.checkpointer.changed, f.checkpointer.journal
+		f.storage.Attach(f.checkpointer.journal, f.checkpointer.changed)
+	} else {
+		f.storage.Attach(nil, nil)
 	}
 	opts := deltaqueue.Options{
-		Known:         known,
+		Known:         f.storage,
 		Limit:         max(deltaqueue.DefaultLimit, 2*f.delivery.most()), // a batch waits while one is handled
 		SkipUnchanged: f.skipUnchanged,
 		EveryChange:   f.ordinary,
@@ -289,7 +291,7 @@ func (f *flow) syncedChecker() cache.DoneChecker {
 // a tombstone where the final state is not known, and before an object that took the
 // place of another of its name.
 func (f *flow) deltas(key string, seen []deltaqueue.Delta) (deltas cache.Deltas) {
-	last, exists := f.storage.version(key)
+	last, exists := f.storage.Get(key)
 	for _, d := range seen {
 		unseen := d.FinalStateUnknown()
 		replaced := exists && d.Type != cache.Deleted && !last.SameObject(d.Version)

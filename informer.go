@@ -293,8 +293,8 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	}
 	i.flow = &flow{
 		reflector:     r,
-		storage:       config.Storage,
-		claim:         config.Storage.claim,
+		storage:       &config.Storage.versions,
+		claim:         config.Storage.versions.Claim,
 		skipUnchanged: !wantsSync(config),
 		lends:         true,
 		workers:       config.Workers,
@@ -303,7 +303,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		intake:        intake{refining: refining{prune: paths, transform: transform, taken: taken}, extra: config.ExtraStore, report: r.report.Fail},
 	}
 	if config.Checkpoint != nil {
-		i.checkpointer = newCheckpointer(config, r, config.Storage)
+		i.checkpointer = newCheckpointer(config, r, &config.Storage.versions)
 	}
 	if config.BatchHandler != nil {
 		i.delivery = batchDelivery{i, config.BatchHandler, maxBatch(config)}
@@ -359,7 +359,7 @@ func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueu
 		return nil
 	}
 	settled := false
-	defer func() { i.storage.settle(e.Key, settled) }()
+	defer func() { i.storage.Settle(e.Key, settled) }()
 	var room [mostNotices]notice
 	for _, n := range i.notices(room[:0], e, deltas) {
 		settled = n.change == Synced

@@ -23,7 +23,7 @@ const mostNotices = 2
 // notices adds to to what the handler is to be told of an entry, whose deltas it is
 // to see as given, when these are compared with what it has acknowledged.
 func (i *resourceVersionInformer) notices(to []notice, e *deltaqueue.Entry, deltas []deltaqueue.Delta) []notice {
-	known, exists, unsettled := i.storage.told(e.Key)
+	known, exists, unsettled := i.storage.Delivered(e.Key)
 	for _, d := range deltas {
 		replaced := d.Type != cache.Deleted && exists && !known.SameObject(d.Version)
 		switch {

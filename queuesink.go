@@ -9,6 +9,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/objectsize"
 	"github.com/rvinformer/informer/internal/report"
@@ -97,7 +98,7 @@ func (s queueSink) Put(ctx context.Context, event watch.EventType, it object.Ite
 // fill gives a delta memory of its own, and its object: as the consumer is to see
 // it, or, where nobody sees it before, as it came off the wire.
 func (i *intake) fill(d *deltaqueue.Delta, it object.Item) error {
-	if err := checkLengths(it.Key, it.Version); err != nil {
+	if err := known.CheckLengths(it.Key, it.Version); err != nil {
 		d.Key, d.Version = it.Identity()
 		return object.Item{Place: it.Place}.Unreadable(err)
 	}

@@ -118,7 +118,10 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 
 // usesLocked is the handler with a Storage; nil if there is none.
 func (s *SharedResourceVersionInformer) usesLocked(storage *ResourceVersionStorage) *HandlerRegistration {
-	i := slices.IndexFunc(s.handlers, func(h *HandlerRegistration) bool { return h.informer.storage == storage })
+	if storage == nil {
+		return nil
+	}
+	i := slices.IndexFunc(s.handlers, func(h *HandlerRegistration) bool { return h.informer.storage == &storage.versions })
 	if i < 0 {
 		return nil
 	}

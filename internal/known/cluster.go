@@ -1,4 +1,3 @@
-// Package known is what an informer knows of the objects that its handler has acknowledged.
 package known
 
 import (

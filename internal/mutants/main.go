@@ -28,7 +28,7 @@ import (
 // core are the packages that are mutated by default.
 var core = []string{
 	".", "internal/backoff", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout",
-	"internal/keytable", "internal/listwatch", "internal/prune", "internal/report", "internal/rv", "internal/wire",
+	"internal/keytable", "internal/known", "internal/listwatch", "internal/prune", "internal/report", "internal/rv", "internal/wire",
 }
 
 // spared is not mutated: it checks the key table, under a build tag that is not set here.

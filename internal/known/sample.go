@@ -1,4 +1,4 @@
-package informer
+package known
 
 import (
 	"slices"
@@ -14,12 +14,12 @@ const (
 	sampled, mostAsked = 64, 3
 )
 
-// sample returns some objects with the oldest versions, because these are the least likely to
+// Sample returns some objects with the oldest versions, because these are the least likely to
 // be gone. It leaves out the keys for which leaveOut, which is called without a lock, is true.
-func (c *ResourceVersionStorage) sample(leaveOut func(key string) bool) []object.Known {
-	c.mu.RLock()
-	objects := someOf(c.reading())
-	c.mu.RUnlock()
+func (v *Versions) Sample(leaveOut func(key string) bool) []object.Known {
+	v.mu.RLock()
+	objects := someOf(v.reading())
+	v.mu.RUnlock()
 	return oldest(slices.DeleteFunc(objects, func(o object.Known) bool { return leaveOut(o.Key) }))
 }
 

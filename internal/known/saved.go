@@ -1,0 +1,134 @@
+package known
+
+import (
+	"io"
+	"iter"
+	"maps"
+	"strings"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/rv"
+)
+
+// Saved is what a checkpoint and its journal say.
+type Saved struct {
+	// Metadata says what the checkpoint is of, and its resource version.
+	Metadata map[string]string
+	// Journal is how much of the checkpoint is a journal, and Base the size of the rest.
+	Journal, Base int64
+	// Appendable tells that a journal can go on where this one ends. Torn is why one cannot, nil
+	// also for a checkpoint without a journal.
+	Appendable bool
+	Torn       error
+
+	table *keytable.Table
+	// begun are the keys that the handler may have begun to take in since.
+	begun map[string]uint64
+}
+
+// ReadSaved reads a checkpoint that nothing follows, for Adopt.
+func (v *Versions) ReadSaved(r io.Reader) (s Saved, err error) {
+	cr := checkpoint.NewReader(r)
+	if s.table, err = v.readTable(cr); err != nil {
+		return s, err
+	}
+	size := cr.Read()
+	if err := s.replay(cr); err != nil {
+		return s, err
+	}
+	s.Base, s.Journal = size, cr.Whole()-size
+	s.Torn = cr.Torn()
+	s.Appendable = cr.Journaled() && s.Torn == nil
+	return s, nil
+}
+
+// replay applies the journal behind a checkpoint to what the checkpoint says.
+func (s *Saved) replay(r *checkpoint.Reader) error {
+	s.Metadata = r.Metadata()
+	for {
+		record, key, version, err := r.NextRecord()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch record {
+		case checkpoint.Acknowledged:
+			s.table.SetBinary(key, version, 0)
+			delete(s.begun, key)
+		case checkpoint.Gone:
+			s.table.Delete(key)
+			delete(s.begun, key)
+		case checkpoint.Begun:
+			if s.begun == nil {
+				s.begun = map[string]uint64{}
+			}
+			s.begun[strings.Clone(key)] = 0
+		case checkpoint.Resume:
+			s.Metadata[checkpoint.MetadataResourceVersion] = strings.Clone(version.Version().ResourceVersion)
+		}
+	}
+}
+
+// Len is the number of keys.
+func (s *Saved) Len() int { return s.table.Len() }
+
+// Begun yields the keys that the handler may have begun to take in.
+func (s *Saved) Begun() iter.Seq[string] { return maps.Keys(s.begun) }
+
+// Sample returns some objects of the checkpoint, as Versions.Sample does.
+func (s *Saved) Sample() []object.Known { return oldest(someOf(s.table)) }
+
+// Adopt makes what was read the known versions. It is an edit.
+func (v *Versions) Adopt(s Saved) {
+	table := s.table
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for table.Generation() < v.reading().Generation() { // others began meanwhile
+		table.Begin()
+	}
+	v.edits++
+	v.table, v.unsettled = table, s.begun
+}
+
+// Includes reports whether the versions can be what an informer had made of a checkpoint
+// later: whether it has all of its entries, in the same version or a newer one, and besides
+// only what is newer than the resource version of the checkpoint. What is older, and not in
+// the checkpoint, was deleted before: it has come back with a backup.
+func (v *Versions) Includes(s Saved) bool {
+	shared, resume := 0, s.Metadata[checkpoint.MetadataResourceVersion] // of what is not newer than resume
+	for key, saved := range s.table.All() {
+		version, exists := v.Get(key)
+		if !exists || !notOlder(version, saved) {
+			return false
+		}
+		if rv.Compare(version.ResourceVersion, resume) != rv.Newer {
+			shared++
+		}
+	}
+	return shared == v.countOld(resume)
+}
+
+// countOld is the number of keys that are not newer than a resource version.
+func (v *Versions) countOld(resourceVersion string) (n int) {
+	for _, version := range v.All() {
+		if rv.Compare(version.ResourceVersion, resourceVersion) != rv.Newer {
+			n++
+		}
+	}
+	return n
+}
+
+// notOlder reports whether now is saved, or surely newer.
+func notOlder(now, saved keytable.Version) bool {
+	if saved.ResourceVersion == "" {
+		return false
+	}
+	if now.ResourceVersion == saved.ResourceVersion {
+		return now.SameObject(saved)
+	}
+	return rv.Compare(now.ResourceVersion, saved.ResourceVersion) == rv.Newer
+}

@@ -1,0 +1,216 @@
+package known
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"sync"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/journal"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/rv"
+)
+
+// Versions has the key and the version of each object that the handler has acknowledged. The zero
+// value is empty and ready for use. It is safe for concurrent use.
+type Versions struct {
+	mu sync.RWMutex
+	// table is nil in one that is empty from the beginning: see reading and writing.
+	table *keytable.Table
+	// unsettled are the keys whose last handler call panicked or failed, each with the newest
+	// generation that may have shown it. The handler may have begun to take in an
+	// object that the table does not have: when a generation does not show it, it is
+	// deleted like the known ones.
+	unsettled map[string]uint64
+	// edits counts the changes that were made by others than an informer.
+	edits int64
+	// user is the informer that runs with it, nil if there is none, and reached is the newest
+	// version that one has read. It may be of a deletion, of which the table knows nothing.
+	user    User
+	reached string
+	// journal, if set, writes down each change of the queue, and changed is called after it.
+	journal *journal.Journal
+	changed func()
+}
+
+// User is an informer that runs with Versions.
+type User interface {
+	Name() string
+	LastSyncResourceVersion() string
+}
+
+// noKeys is the table of all Versions that have none of their own. It is read only.
+var noKeys = keytable.New()
+
+// reading is the table for a caller that holds the lock.
+func (v *Versions) reading() *keytable.Table {
+	if v.table == nil {
+		return noKeys
+	}
+	return v.table
+}
+
+// writing is the table for a caller that holds the lock for writing.
+func (v *Versions) writing() *keytable.Table {
+	if v.table == nil {
+		v.table = keytable.New()
+	}
+	return v.table
+}
+
+// CheckLengths returns an error for a key, a resource version or a UID that no checkpoint can
+// hold. Those of Kubernetes are far shorter.
+func CheckLengths(key string, version keytable.Version) error {
+	if most := max(len(key), len(version.ResourceVersion), len(version.UID)); most > checkpoint.MaxString {
+		return fmt.Errorf("key, resource version or UID of %d bytes, %d is the most", most, checkpoint.MaxString)
+	}
+	return nil
+}
+
+// Claim makes an informer the only one that runs with the versions, until release.
+func (v *Versions) Claim(user User) (release func(), err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.user != nil {
+		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, v.user.Name())
+	}
+	v.user = user
+	return v.release, nil
+}
+
+func (v *Versions) release() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.reached = rv.Newest(v.reached, v.user.LastSyncResourceVersion())
+	v.user = nil
+}
+
+// Add stores the version of obj, an object or a cache.DeletedFinalStateUnknown that holds one. It
+// is an edit. The error is a cache.KeyError if obj has no key.
+func (v *Versions) Add(obj interface{}) error {
+	key, version, err := object.KeyAndVersion(obj)
+	if err == nil {
+		err = CheckLengths(key, version)
+	}
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.edits++
+	v.writing().Set(key, version, 0)
+	return nil
+}
+
+// Remove forgets obj, an object or a cache.DeletedFinalStateUnknown. It is an edit. The error is
+// a cache.KeyError if obj has no key.
+func (v *Versions) Remove(obj interface{}) error {
+	key, err := object.Key(obj)
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.edits++
+	v.writing().Delete(key)
+	return nil
+}
+
+// Replace forgets everything and stores versions instead: a resource version,
+// a string, for every key. It is an edit. After an error nothing has changed.
+func (v *Versions) Replace(versions map[string]interface{}) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	table := v.reading().NewAfter()
+	for key, value := range versions {
+		resourceVersion, ok := value.(string)
+		if !ok {
+			return fmt.Errorf("resource version of %q is a %T, not a string", key, value)
+		}
+		if key == "" {
+			return fmt.Errorf("resource version %q has an empty key", resourceVersion)
+		}
+		version := keytable.Version{ResourceVersion: resourceVersion}
+		if err := CheckLengths(key, version); err != nil {
+			return err
+		}
+		table.Set(key, version, 0)
+	}
+	v.edits++
+	v.table, v.reached = table, ""
+	clear(v.unsettled)
+	return nil
+}
+
+// Edits is the number of changes that were made by others than an informer.
+func (v *Versions) Edits() int64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.edits
+}
+
+// Get returns the version of a key.
+func (v *Versions) Get(key string) (keytable.Version, bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.reading().Get(key)
+}
+
+// Keys returns all keys, in no order.
+func (v *Versions) Keys() []string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	keys, _ := v.reading().KeysFrom(0, math.MaxInt)
+	return keys
+}
+
+// Len is the number of keys.
+func (v *Versions) Len() int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.reading().Len()
+}
+
+// SizeBytes estimates the memory that the versions hold, in bytes.
+func (v *Versions) SizeBytes() int64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.reading().SizeBytes()
+}
+
+// All yields every key and its version, in no order. The versions may change meanwhile: a key
+// that is deleted before its turn is left out, one that is added may be. Replace during the loop
+// makes it meaningless.
+func (v *Versions) All() iter.Seq2[string, keytable.Version] {
+	return func(yield func(string, keytable.Version) bool) {
+		for cursor := keytable.Cursor(0); ; {
+			keys, next := v.keysFrom(cursor)
+			for _, key := range keys {
+				if version, ok := v.Get(key); ok && !yield(key, version) {
+					return
+				}
+			}
+			if cursor = next; cursor == 0 {
+				return
+			}
+		}
+	}
+}
+
+func (v *Versions) keysFrom(cursor keytable.Cursor) ([]string, keytable.Cursor) {
+	const atOnce = 1000
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.reading().KeysFrom(cursor, atOnce)
+}
+
+// Newest returns the greatest resource version that is stored, or that an informer has read while
+// it ran with the versions. It is empty if there is none, or if they have no order.
+func (v *Versions) Newest() string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return rv.Newest(v.reading().Newest(rv.Newest), v.reached)
+}
