@@ -181,10 +181,8 @@ func (c *clusters) start() error {
 			wait = append(wait, members...)
 		}
 	}
-	for _, m := range wait {
-		if err := done(c.ctx, m.Informer.HasSyncedChecker().Done()); err != nil {
-			return err
-		}
+	if err := c.synced(wait); err != nil {
+		return err
 	}
 	var r Result
 	clock.stop(&r)
@@ -238,15 +236,23 @@ func (c *clusters) watch(some []Cluster) error {
 		if err != nil {
 			return err
 		}
-		for _, m := range members {
-			if err := done(c.ctx, m.Informer.HasSyncedChecker().Done()); err != nil {
-				return err
-			}
+		if err := c.synced(members); err != nil {
+			return err
 		}
 	}
 	// For what they listed with to be let go, and for idle connections to end.
 	time.Sleep(time.Second)
 	return c.ctx.Err()
+}
+
+// synced waits until the informers of all members have synced.
+func (c *clusters) synced(members []member) error {
+	for _, m := range members {
+		if err := done(c.ctx, m.Informer.HasSyncedChecker().Done()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // watchBare opens watches, and reads them with next to nothing.
@@ -317,10 +323,8 @@ func (c *clusters) churn() error {
 			if err != nil {
 				return err
 			}
-			for _, m := range members {
-				if err := done(c.ctx, m.Informer.HasSyncedChecker().Done()); err != nil {
-					return err
-				}
+			if err := c.synced(members); err != nil {
+				return err
 			}
 		}
 		time.Sleep(time.Second)

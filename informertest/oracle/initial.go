@@ -16,20 +16,7 @@ func initialList() Validator {
 }
 
 func checkInitialList(h *History) []*Violation {
-	var found []*Violation
-	m := newMemory(h)
-	for n := range h.records {
-		if _, told := h.records[n].what.(call); told {
-			for i := m.next; i < len(h.tellings) && h.tellings[i].record == n; i++ {
-				t := &h.tellings[i]
-				if reason := m.mislabelled(t); reason != "" {
-					found = append(found, h.violation("initial-list", t.Key, reason, m.began, n))
-				}
-			}
-		}
-		m.step(n)
-	}
-	return found
+	return checkTellings(h, "initial-list", (*memory).mislabelled, func(m *memory, _ *telling) int { return m.began })
 }
 
 // mislabelled is why t is wrong to say that it is in the first list, or that it is not.

@@ -17,20 +17,7 @@ func ordered() Validator {
 }
 
 func checkOrdered(h *History) []*Violation {
-	var found []*Violation
-	m := newMemory(h)
-	for n := range h.records {
-		if _, told := h.records[n].what.(call); told {
-			for i := m.next; i < len(h.tellings) && h.tellings[i].record == n; i++ {
-				t := &h.tellings[i]
-				if reason := m.misplaced(t); reason != "" {
-					found = append(found, h.violation("ordered", t.Key, reason, h.from(t), n))
-				}
-			}
-		}
-		m.step(n)
-	}
-	return found
+	return checkTellings(h, "ordered", (*memory).misplaced, func(_ *memory, t *telling) int { return h.from(t) })
 }
 
 // misplaced is why t can not come now, if so.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/rvinformer/informer/internal/backoff"
 )
 
 // action is what a line does. Its error is that of a script that can not go on.
@@ -77,18 +79,7 @@ func onKeys(play func(p *player, key string) error) func(a *args) action {
 
 func parseWait(a *args) action {
 	d := a.duration(0)
-	return func(ctx context.Context, _ *player) error { return sleep(ctx, d) }
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return func(ctx context.Context, _ *player) error { return backoff.Sleep(ctx, d) }
 }
 
 func parseSettle(a *args) action {
@@ -109,7 +100,7 @@ func (p *player) settle(ctx context.Context, d time.Duration) error {
 	if p.process.isDead() {
 		return errors.New("the process is dead")
 	}
-	if err := sleep(ctx, d); err != nil {
+	if err := backoff.Sleep(ctx, d); err != nil {
 		return err
 	}
 	p.travelled.Store(false)

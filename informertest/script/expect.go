@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/internal/backoff"
 )
 
 // patience is how long an expectation may take to come true.
@@ -191,7 +192,7 @@ func expectation(check func(p *player) error) action {
 				p.miss(err)
 				return nil
 			}
-			if err := sleep(ctx, patience/20); err != nil {
+			if err := backoff.Sleep(ctx, patience/20); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/internal/backoff"
 )
 
 // object is the next state of an object. It differs from all others in its metadata, so that every form shows it.
@@ -74,7 +75,7 @@ func parseChurn(a *args) action {
 		d := newDice(uint64(seed))
 		for range n {
 			if every > 0 {
-				if err := sleep(ctx, d.duration(every)); err != nil {
+				if err := backoff.Sleep(ctx, d.duration(every)); err != nil {
 					return err
 				}
 			}
@@ -140,13 +141,13 @@ func (p *player) restart(ctx context.Context, downtime time.Duration, do func())
 		up := p.server.Inject(informertest.Fault{Effect: informertest.Refuse()})
 		defer up()
 	}
-	if err := sleep(ctx, downtime/2); err != nil {
+	if err := backoff.Sleep(ctx, downtime/2); err != nil {
 		return err
 	}
 	p.travelled.Store(true)
 	do()
 	p.endRestoring()
-	return sleep(ctx, downtime/2)
+	return backoff.Sleep(ctx, downtime/2)
 }
 
 func parseRestore(a *args) action {
