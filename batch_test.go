@@ -305,7 +305,7 @@ func TestABatchThatFailsWhileRunIsStopped(t *testing.T) {
 	})
 }
 
-// An object that can not be told is skipped; those beside it are told.
+// An object that cannot be told is skipped; those beside it are told.
 func TestABatchWithoutWhatCanNotBeTransformed(t *testing.T) {
 	survivePanics(t)
 	for name, transform := range map[string]cache.TransformFunc{
@@ -384,7 +384,7 @@ func TestABatchOfWhatWasTransformed(t *testing.T) {
 	})
 }
 
-// Objects that can not be decoded are skipped one by one, with a batch that fails too.
+// Objects that cannot be decoded are skipped one by one, with a batch that fails too.
 func TestABatchWithoutWhatCanNotBeDecoded(t *testing.T) {
 	wrong := `{"metadata":{"namespace":"a","name":"2","resourceVersion":"5","uid":"u"},"spec":{"containers":"none"}}`
 	bubble(t, informertest.Options{Wrap: answering("application/json", listJSON(podJSON("1", ""), wrong, podJSON("3", "")))}, func(t *testing.T, w *world) {

@@ -202,7 +202,7 @@ func TestNewInformerTransforms(t *testing.T) {
 	})
 }
 
-// A deletion is not lost because its last state can not be transformed.
+// A deletion is not lost because its last state cannot be transformed.
 func TestNewInformerLosesNoDeletionThatCanNotBeTransformed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		errs := reported(t)

@@ -61,7 +61,7 @@ func TestNoVersionWhileWhatAListFoundIsNotAcknowledged(t *testing.T) {
 	})
 }
 
-// An object that can not be read while a batch with it is under way, and that the next
+// An object that cannot be read while a batch with it is under way, and that the next
 // list shows unread for that reason, is a gap after that list too.
 func TestNoVersionAfterAnUnreadableObjectInASlowBatch(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -95,7 +95,7 @@ func TestNoVersionAfterAnUnreadableObjectInASlowBatch(t *testing.T) {
 	})
 }
 
-// A server that was down, and then can not say which cluster it is of for a moment, is
+// A server that was down, and then cannot say which cluster it is of for a moment, is
 // asked again: connections that failed do not count as answers.
 func TestAClusterRebuiltWhileDown(t *testing.T) {
 	var down, once atomic.Bool

@@ -553,7 +553,7 @@ func TestTwoInformersOfOneFile(t *testing.T) {
 	})
 }
 
-// A server that is down when an informer starts can not say which cluster it is of: that
+// A server that is down when an informer starts cannot say which cluster it is of: that
 // is reported, and the checkpoint is used when it is up.
 func TestAServerThatIsDownAtTheStart(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {

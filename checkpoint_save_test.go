@@ -340,7 +340,7 @@ func TestNoVersionAfterAnUnreadableEvent(t *testing.T) {
 		stop()
 		require.Empty(t, readSaved(t, s.bytes()).resume)
 
-		// It stays so while a list can not read it either.
+		// It stays so while a list cannot read it either.
 		stop = w.run(i)
 		time.Sleep(time.Minute)
 		stop()
@@ -536,7 +536,7 @@ func TestWhatAHandlerBeganWithIsSavedAtTheEnd(t *testing.T) {
 	})
 }
 
-// Where the server can not be reached, nothing moves and nothing is saved.
+// Where the server cannot be reached, nothing moves and nothing is saved.
 func TestNothingIsSavedWhileTheServerIsDown(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)

@@ -366,7 +366,7 @@ func (s slowResync) Resync() error {
 	return nil
 }
 
-// A queue can not be asked for what it has: when a list has an object that can
+// A queue cannot be asked for what it has: when a list has an object that can
 // not be read, it is told of nothing that may be deleted.
 func TestRule12AQueueIsNotToldThatALiveObjectIsGone(t *testing.T) {
 	nameless := versioned("a/2", "8")

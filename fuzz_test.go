@@ -169,7 +169,7 @@ func plainList(text []byte, kind int) (all []interface{}, ok bool) {
 	return all, true
 }
 
-// plainEvents is false where there is more that is no JSON: a reader that goes on behind it can not be followed.
+// plainEvents is false where there is more that is no JSON: a reader that goes on behind it cannot be followed.
 func plainEvents(text []byte, kind int) (all []interface{}, ok bool) {
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var frame json.RawMessage

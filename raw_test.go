@@ -312,7 +312,7 @@ func TestPruneInEveryForm(t *testing.T) {
 	})
 }
 
-// An object that can not be decoded is skipped and reported, and nothing is
+// An object that cannot be decoded is skipped and reported, and nothing is
 // deleted for it.
 func TestAnObjectThatCanNotBeDecoded(t *testing.T) {
 	wrong := `{"metadata":{"namespace":"a","name":"2","resourceVersion":"5","uid":"u"},"spec":{"containers":"none"}}`

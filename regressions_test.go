@@ -69,7 +69,7 @@ func TestRewoundVersionsAreNotStaleAfterAnUnreadableItem(t *testing.T) {
 
 // retriedDeltaFIFO lets the first call of Process fail, after meanwhile, and
 // requires that nothing is stored in the end. Time is real: a DeltaFIFO blocks its
-// writers on a mutex, which a bubble can not see.
+// writers on a mutex, which a bubble cannot see.
 func retriedDeltaFIFO(t *testing.T, lw cache.ListerWatcher, meanwhile func()) {
 	store := newStore()
 	queue := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: store})

@@ -341,7 +341,7 @@ func TestASilentAnswerOfAnUnknownType(t *testing.T) {
 	})
 }
 
-// A deletion whose object can not be transformed is reported, and the handler is not
+// A deletion whose object cannot be transformed is reported, and the handler is not
 // given what the Transform returned beside its error.
 func TestADeletionThatCanNotBeTransformed(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {

@@ -219,7 +219,7 @@ func TestHandlersDoNotJoinAWatchThatIsBehind(t *testing.T) {
 	})
 }
 
-// What can not be read off the common watch, each handler skips, counts, and lists for.
+// What cannot be read off the common watch, each handler skips, counts, and lists for.
 func TestSharedEventsThatCanNotBeRead(t *testing.T) {
 	for name, effect := range map[string]informertest.Effect{"garbage": informertest.Garbage(1), "too large": informertest.Oversize(1, 64<<20)} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func podJSON(name, rest string) string {
 	return fmt.Sprintf(`{"metadata":{"namespace":"a","name":%q,"resourceVersion":"5","uid":"u-%s"}%s}`, name, name, rest)
 }
 
-// An item that can not be read is reported with its place, the rest of the list
+// An item that cannot be read is reported with its place, the rest of the list
 // goes on, and nothing that may be that item is deleted.
 func TestAListWithAnUnreadableItem(t *testing.T) {
 	huge := `,"data":"` + strings.Repeat("x", 17<<20) + `"`
@@ -190,7 +190,7 @@ func TestAFirstPageCutShortHasShownNothing(t *testing.T) {
 	})
 }
 
-// What is not known while an item is read can not be made up for: an item that
+// What is not known while an item is read cannot be made up for: an item that
 // says no kind, before the list says one.
 func TestItemsBeforeTheirKind(t *testing.T) {
 	body := `{"items":[` + podJSON("1", "") + `],"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"}}`

@@ -110,7 +110,7 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// One event of a watch that can not be read is skipped; the others go on.
+// One event of a watch that cannot be read is skipped; the others go on.
 func TestAWatchWithAnUnreadableEvent(t *testing.T) {
 	event := func(object string) string { return `{"type":"ADDED","object":` + object + `}` + "\n" }
 	pod := func(name, rest string) string {
@@ -386,7 +386,7 @@ func closeIdle(t *testing.T, config *rest.Config) {
 	client.CloseIdleConnections()
 }
 
-// A deletion that can not be read is found by the list that follows the watch.
+// A deletion that cannot be read is found by the list that follows the watch.
 func TestAnUnreadableDeletion(t *testing.T) {
 	spoil := func(server http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestEveryContestantEndsEveryScenario runs a plan with 1,000 pods, and holds
-// what came out against what can not be otherwise.
+// what came out against what cannot be otherwise.
 func TestEveryContestantEndsEveryScenario(t *testing.T) {
 	p := defaultPlan()
 	p.pods, p.runs, p.keys, p.burstPods, p.events = sizes{1000}, 1, 5000, 100, 1000

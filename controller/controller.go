@@ -111,7 +111,7 @@ func (c *Controller) Run(stopCh <-chan struct{}) {
 // and Run still waits for ctx.
 //
 // A Run beside a running one reports informer.ErrAlreadyRunning and returns. So does one
-// that can not begin, because the informer of the Resource has stopped before for
+// that cannot begin, because the informer of the Resource has stopped before for
 // instance: to utilruntime.HandleError, and Log.
 //
 // It panics if the Resource or its informer is nil, or Workers negative.

@@ -41,6 +41,6 @@
 // An item is a key there too, but with the object of the event: n events of an object are
 // n calls, and an object that is added and deleted at once is deleted twice. A failure is
 // forgotten when the object has changed since. Workers can be several. Run returns after
-// what it started, takes its handler off a shared informer, and says why where it can not
+// what it started, takes its handler off a shared informer, and says why where it cannot
 // run at all: see docs/coming-from-consul-k8s.md.
 package controller

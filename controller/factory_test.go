@@ -116,7 +116,7 @@ func TestAnInformerOfAFactoryThatAControllerRuns(t *testing.T) {
 // tellsItsEnd is a registration of client-go from 0.37 on.
 type tellsItsEnd interface{ ShutdownChan() <-chan struct{} }
 
-// An informer that its factory stops under a controller can not be started again. The controller says so, where
+// An informer that its factory stops under a controller cannot be started again. The controller says so, where
 // client-go tells it, and waits to be stopped.
 func TestAnInformerIsStoppedUnderItsController(t *testing.T) {
 	const said = "the informer was stopped: its controller is told nothing more"

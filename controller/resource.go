@@ -21,7 +21,7 @@ type Resource interface {
 	// and stops it if it was started by a Controller, when the last of those that use it
 	// ends. One of a factory (package factory) should be started there before Run is called,
 	// or the Controller stops it for all its users.
-	// One that has stopped can not be started again: a Resource that is to run more
+	// One that has stopped cannot be started again: a Resource that is to run more
 	// than once returns a new one each time.
 	Informer() cache.SharedIndexInformer
 

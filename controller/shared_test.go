@@ -196,7 +196,7 @@ func (s brokenStore) GetByKey(key string) (interface{}, bool, error) {
 	return s.Indexer.GetByKey(key)
 }
 
-// A store that can not be read is a failure, not a deletion.
+// A store that cannot be read is a failure, not a deletion.
 func TestAStoreThatFails(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/1")

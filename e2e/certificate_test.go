@@ -23,7 +23,7 @@ func TestTrialOfARenewedCertificate(t *testing.T) {
 	c := usual.get(t)
 	network := startProxy(t, c)
 	issue := func(lifetime time.Duration) (certFile, keyFile string) {
-		// Client-go never stops to look for them: they can not be in a directory that
+		// Client-go never stops to look for them: they cannot be in a directory that
 		// goes with the test.
 		certFile, keyFile, err := c.IssueClientCertificate("renewed", lifetime)
 		require.NoError(t, err)

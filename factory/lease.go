@@ -54,7 +54,7 @@ func (f *Factory) AcquireResourceVersion(resource schema.GroupVersionResource, o
 // AcquireSharedResourceVersion is Acquire for an informer that keeps resource versions only,
 // and has any number of handlers: see ResourceVersionInformerFor. Handlers are removed before
 // Release, with RemoveHandler: others may go on with the informer. It panics as
-// informer.NewSharedResourceVersionInformer does if config can not work.
+// informer.NewSharedResourceVersionInformer does if config cannot work.
 func (f *Factory) AcquireSharedResourceVersion(resource schema.GroupVersionResource, opts InformerOptions, config informer.InformerConfig) (*Lease[*informer.SharedResourceVersionInformer], error) {
 	a, err := askForSharedResourceVersion(resource, opts, config)
 	if err != nil {

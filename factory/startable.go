@@ -67,6 +67,6 @@ type StartableInformer struct {
 // that is not a factory's has nothing to start.
 func (s StartableInformer) Start(stopCh <-chan struct{}) {
 	if s.factory != nil {
-		_ = s.factory.startLife(s.life, channelScope(stopCh)) // why it is not started, the caller can not be told
+		_ = s.factory.startLife(s.life, channelScope(stopCh)) // why it is not started, the caller cannot be told
 	}
 }

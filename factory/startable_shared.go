@@ -22,7 +22,7 @@ import (
 //
 // It panics with a *RequestError, which names the resource, if config has no ListerWatcher,
 // or has a handler, and if there can be no such informer (NewKey), and as
-// informer.NewSharedResourceVersionInformer does if config can not work.
+// informer.NewSharedResourceVersionInformer does if config cannot work.
 func (f *Factory) ResourceVersionInformerFor(resource schema.GroupVersionResource, opts InformerOptions, config informer.InformerConfig) StartableResourceVersionInformer {
 	a, err := askForSharedResourceVersion(resource, opts, config)
 	if err != nil {

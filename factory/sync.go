@@ -44,7 +44,7 @@ func (f *Factory) WaitForCacheSync(stopCh <-chan struct{}) bool {
 }
 
 // WaitForCacheSyncWithContext is WaitForCacheSync for a context, and says which
-// informers have not synced. It waits for all others even if one can not sync any more.
+// informers have not synced. It waits for all others even if one cannot sync any more.
 func (f *Factory) WaitForCacheSyncWithContext(ctx context.Context) SyncResult {
 	var unsynced []*life
 	for _, w := range f.waits() {

@@ -25,7 +25,7 @@ func (e *TransformConflictError) certain() bool {
 }
 
 // Transform is what a factory knows of an ObjectTransform: not the function,
-// since functions can not be compared.
+// since functions cannot be compared.
 type Transform struct {
 	// Present tells that there is one.
 	Present bool

@@ -14,7 +14,7 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// What a server can not do it refuses at once, and goes on as it was.
+// What a server cannot do it refuses at once, and goes on as it was.
 func TestMisuseChangesNothing(t *testing.T) {
 	s, other := five(t), five(t)
 	before, err := s.List(configMaps, "")

@@ -13,7 +13,7 @@ import (
 // checkpoint is where the informer of a place keeps its checkpoint: in the database.
 //
 // It says up to which resource version the rows are complete, and so it must not be newer than they are. A transaction of
-// the same connection, after theirs, can not: whoever deletes the file, or restores it from a backup, does so with both, and a
+// the same connection, after theirs, cannot: whoever deletes the file, or restores it from a backup, does so with both, and a
 // power failure takes the newest transactions first. With a file beside the database, each of these would leave rows whose
 // deletion would never be delivered.
 type checkpoint struct {

@@ -237,7 +237,7 @@ func (f *feed) Row() row {
 	return r
 }
 
-// isOwn tells a problem of the feed from the end of the run, which is none, and from a database that can not be written:
+// isOwn tells a problem of the feed from the end of the run, which is none, and from a database that cannot be written:
 // that is a problem of all feeds, and the writer tells it.
 func isOwn(err error) bool {
 	unwritten := (*unwrittenError)(nil)

@@ -197,7 +197,7 @@ func TestAnotherCluster(t *testing.T) {
 	}
 }
 
-// noCheckpoints is a store that can not save any.
+// noCheckpoints is a store that cannot save any.
 type noCheckpoints struct{ store }
 
 func (noCheckpoints) SaveCheckpoint(context.Context, place, string, func(io.Writer) error) error {

@@ -60,7 +60,7 @@ func (f *Factory) ask(obj runtime.Object, private bool) ask {
 	a := ask{kind: kindOf(obj), resource: resourceOf(obj)}
 	a.opts = factory.InformerOptions{Cluster: f.cluster, InformerType: typeOf(obj)}
 	var variants []string
-	// Client-go's informers can not resync for one handler if they were not made to.
+	// Client-go's informers cannot resync for one handler if they were not made to.
 	if resync := f.resync(a.kind.goType); resync != 0 {
 		variants = append(variants, "resync "+resync.String())
 	}

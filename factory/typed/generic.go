@@ -34,7 +34,7 @@ func (f *Factory) ForResource(resource schema.GroupVersionResource) (GenericInfo
 func builtIn(resource schema.GroupVersionResource) (runtime.Object, error) {
 	example := exampleOf(resource)
 	if example != nil {
-		// The scheme has kinds as well that can not be listed.
+		// The scheme has kinds as well that cannot be listed.
 		if _, err := informers.NewSharedInformerFactory(nil, 0).ForResource(resource); err == nil {
 			return example, nil
 		}
@@ -68,7 +68,7 @@ func (g genericInformer) Lister() cache.GenericLister {
 
 // KeyFor returns the key under which the registry has the informer that ForResource
 // returns: for the Status, StartOne and Stop of factory.Factory. Before it was asked for, it
-// can not be known whether it has to be another variant, since the registry has it with
+// cannot be known whether it has to be another variant, since the registry has it with
 // another transform. The error is that of ForResource, or says that a selector does not parse.
 func (f *Factory) KeyFor(resource schema.GroupVersionResource) (factory.Key, error) {
 	example, err := builtIn(resource)

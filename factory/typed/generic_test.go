@@ -123,7 +123,7 @@ func TestScopes(t *testing.T) {
 			require.NoError(t, err)
 			resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
 			key, err := f.KeyFor(resource)
-			if err != nil { // it can not be listed
+			if err != nil { // it cannot be listed
 				continue
 			}
 			namespaced := method.Type.NumIn() == 1

@@ -81,7 +81,7 @@ func TestCircularPagesMakeTheListWhole(t *testing.T) {
 	})
 }
 
-// An event that can not be read, however often, is made up for by a list.
+// An event that cannot be read, however often, is made up for by a list.
 func TestUnreadableEventIsListed(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Garbage(1)})
@@ -178,7 +178,7 @@ func TestStatusOfWhatFails(t *testing.T) {
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
-// An object that can not be decoded fails the lists, as in client-go, and takes nothing away; when it has gone, all is well.
+// An object that cannot be decoded fails the lists, as in client-go, and takes nothing away; when it has gone, all is well.
 func TestObjectThatIsNotOfItsType(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "good")

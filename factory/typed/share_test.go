@@ -221,7 +221,7 @@ func TestResyncOfTheFactory(t *testing.T) {
 	})
 }
 
-// The transform of an informer that may be shared is not its user's to set; that of one that can not be, is.
+// The transform of an informer that may be shared is not its user's to set; that of one that cannot be, is.
 func TestSetTransform(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "one")

@@ -32,7 +32,7 @@ func (f *Factory) streamed(a ask, example runtime.Object) cache.SharedIndexInfor
 	})
 	lw.stored = made.GetIndexer()
 	s := &streamed{SharedIndexInformer: made, source: lw}
-	// The registry sets it for client-go's own informers only. It can not fail yet.
+	// The registry sets it for client-go's own informers only. It cannot fail yet.
 	_ = s.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		factory.NoteWatchError(ctx, r, err)
 		cache.DefaultWatchErrorHandler(ctx, r, err)

@@ -17,7 +17,7 @@ func (f *Factory) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool
 }
 
 // WaitForCacheSyncWithContext waits, without looking again and again, until all informers
-// that were started by now through this factory have synced, or can not any more since
+// that were started by now through this factory have synced, or cannot any more since
 // they were stopped, or until ctx ends. The types of all of them are in the result; of
 // several kinds of one type, unstructured ones, all must have synced. The error is nil if all have synced, else
 // context.Cause of ctx, or factory.ErrStopped. Why one has not synced, its

@@ -88,7 +88,7 @@ func (m *memory) underWay() map[int]call {
 	return calls
 }
 
-// miscounted is why so many keys can not wait, if so, and the record since when.
+// miscounted is why so many keys cannot wait, if so, and the record since when.
 func (h *History) miscounted(w waiting, with map[int]call, settled, n int) (reason string, from int) {
 	keys := map[string]struct{}{}
 	from = n

@@ -31,7 +31,7 @@
 // After a restore, the same version may be of something else: an event is taken to
 // be of the epoch that makes it right.
 //
-// # What it can not see
+// # What it cannot see
 //
 // It does not know what an informer has asked for or been answered, but for Listed and
 // Requested.

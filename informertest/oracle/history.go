@@ -23,7 +23,7 @@ type History struct {
 	// tellings are the events of all calls, in order.
 	tellings []telling
 	calls    []call
-	// first is, for a write, the number of the record before which it can not have
+	// first is, for a write, the number of the record before which it cannot have
 	// happened; nil where that is its own.
 	first []int
 }

@@ -33,7 +33,7 @@ func (m *memory) mislabelled(t *telling) string {
 }
 
 // listed reports whether it must have been the first list that brought t: the handler knew
-// nothing of the key when the run began, and it has not changed since. What can not be read
+// nothing of the key when the run began, and it has not changed since. What cannot be read
 // in the first list may come with a later one.
 func (m *memory) listed(t *telling) bool {
 	k, line := &t.before, &m.h.keys[t.key]

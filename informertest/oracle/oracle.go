@@ -28,7 +28,7 @@ type Options struct {
 	// before anybody can hear of it.
 	Late time.Duration
 	// Disorder says that events reach the informer repeated or out of order, through a
-	// broken proxy. It can not know then that an event is older than a deletion, nor
+	// broken proxy. It cannot know then that an event is older than a deletion, nor
 	// anything of the order of versions that Compare has an error for: an old state is
 	// no violation there.
 	Disorder bool
@@ -49,7 +49,7 @@ type Options struct {
 	// Resyncs says that what has not changed may be told as Updated now and then, as
 	// informers with a resync period do.
 	Resyncs bool
-	// Unreadable says that there are objects which the informer can not read. It is told
+	// Unreadable says that there are objects which the informer cannot read. It is told
 	// of them by something later, and so neither its status, nor where it goes on from,
 	// nor that it is synced says what is acknowledged.
 	Unreadable bool

@@ -20,7 +20,7 @@ func checkOrdered(h *History) []*Violation {
 	return checkTellings(h, "ordered", (*memory).misplaced, func(_ *memory, t *telling) int { return h.from(t) })
 }
 
-// misplaced is why t can not come now, if so.
+// misplaced is why t cannot come now, if so.
 func (m *memory) misplaced(t *telling) string {
 	k := &m.keys[t.key]
 	switch {
@@ -50,7 +50,7 @@ func (h *History) companions(t *telling) []string {
 	return keys
 }
 
-// disordered reports whether an informer behind a broken proxy can not know that t is
+// disordered reports whether an informer behind a broken proxy cannot know that t is
 // back in time.
 func (m *memory) disordered(t *telling) bool {
 	if !m.h.options.Disorder {

@@ -3,7 +3,7 @@ package oracle
 import "sort"
 
 // position is the newest record of the writes of an epoch that are at or before a
-// version; false where that can not be told.
+// version; false where that cannot be told.
 func (h *History) position(epoch int, version string) (int, bool) {
 	e := &h.epochs[epoch]
 	if n, ok := e.versions[version]; ok {

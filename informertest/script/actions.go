@@ -8,7 +8,7 @@ import (
 	"github.com/rvinformer/informer/internal/backoff"
 )
 
-// action is what a line does. Its error is that of a script that can not go on.
+// action is what a line does. Its error is that of a script that cannot go on.
 type action func(ctx context.Context, p *player) error
 
 // settling is longer than a watch that has gone silent may last.
@@ -49,7 +49,7 @@ var verbs = map[string]func(a *args) action{
 	"relist": simple((*player).relist),
 }
 
-// do is an action without arguments that can not fail, simple one that can.
+// do is an action without arguments that cannot fail, simple one that can.
 func do(play func(p *player)) func(a *args) action {
 	return simple(func(p *player) error {
 		play(p)

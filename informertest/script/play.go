@@ -64,7 +64,7 @@ func (r *Result) Err() error {
 	return errors.Join(errs...)
 }
 
-// Play plays a script against a server of its own. The error is that of a script that can not be played; what the
+// Play plays a script against a server of its own. The error is that of a script that cannot be played; what the
 // informer did wrong is in the result. It waits for all that it started. Ctx ends it early, with its error.
 func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, error) {
 	if maker == nil {

@@ -81,7 +81,7 @@ func TestParseWhiteSpace(t *testing.T) {
 	require.NoError(t, result.Err())
 }
 
-// What can not be played says at which line.
+// What cannot be played says at which line.
 func TestPlayErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"stop":                                   `s:1: "stop": no informer runs`,

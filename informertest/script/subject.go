@@ -40,7 +40,7 @@ type Setup struct {
 }
 
 // Subject is an informer that is put to a script. Run and HasSynced are required. A function that is nil is for what
-// the informer can not tell, and the oracle does not judge it.
+// the informer cannot tell, and the oracle does not judge it.
 type Subject struct {
 	// Run follows the resource until ctx ends. With "start again" it is called again, unless Once is set: then another
 	// informer is made.

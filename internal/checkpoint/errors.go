@@ -21,7 +21,7 @@ var (
 	ErrTooLong = errors.New("too long")
 )
 
-// Error says where a checkpoint can not be read, or what can not be written.
+// Error says where a checkpoint cannot be read, or what cannot be written.
 type Error struct {
 	// Offset is the place in bytes, from the beginning of the checkpoint.
 	Offset int64

@@ -51,7 +51,7 @@ const (
 	// MaxMetadata is the most bytes that all blocks of metadata together may have.
 	MaxMetadata = 64 << 10
 	// sharedMost is the most that a key may share with the one before, so that few
-	// bytes of a file can not stand for many of a table.
+	// bytes of a file cannot stand for many of a table.
 	sharedMost = math.MaxUint8
 )
 

@@ -34,7 +34,7 @@ func TestClaims(t *testing.T) {
 // wrapper is an informer around another one.
 type wrapper struct{ cache.SharedIndexInformer }
 
-// strange is an informer whose store can not be compared.
+// strange is an informer whose store cannot be compared.
 type strange struct{ cache.SharedIndexInformer }
 
 type uncomparable struct {

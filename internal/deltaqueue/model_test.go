@@ -562,7 +562,7 @@ func (m *model) tell(e *deltaqueue.Entry, deltas []deltaqueue.Delta) {
 	}
 }
 
-// skip gives up the newest delta, whose object can not be read.
+// skip gives up the newest delta, whose object cannot be read.
 func (m *model) skip(t *rapid.T) {
 	e, w := m.drawTaken(t)
 	if e.Deleted() {

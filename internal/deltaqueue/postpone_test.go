@@ -199,7 +199,7 @@ func TestPostponeMakesRoom(t *testing.T) {
 	})
 }
 
-// What came before an object that can not be read is acknowledged, and nothing waits
+// What came before an object that cannot be read is acknowledged, and nothing waits
 // for that object.
 func TestSkip(t *testing.T) {
 	q, known := newQueue(deltaqueue.Options{Resume: "1"})
@@ -287,7 +287,7 @@ func TestResumed(t *testing.T) {
 	require.False(t, take(t, q).Resumed, "a complete generation knows all")
 }
 
-// A queue that was to go on from a checkpoint, and can not, is synced by a generation.
+// A queue that was to go on from a checkpoint, and cannot, is synced by a generation.
 func TestResumedByAGeneration(t *testing.T) {
 	q, _ := newQueue(deltaqueue.Options{Resume: "5", Resumed: true})
 	q.BeginGeneration()

@@ -133,7 +133,7 @@ type Step struct {
 // maxStrikes is the number of watches in a row that may break without an event
 // before the set is listed again. One break is mended by a watch from the same
 // resource version; when that breaks too, what is in the way (an event that
-// can not be decoded, a version that the server silently refuses) is still there.
+// cannot be decoded, a version that the server silently refuses) is still there.
 const maxStrikes = 2
 
 // strikeReset is the quiet time after which a broken watch counts as the first.

@@ -88,7 +88,7 @@ func Classify(err error) Kind {
 }
 
 // Down reports whether err, with which a request has failed or a watch has broken, is
-// of the connection or of a server that can not serve.
+// of the connection or of a server that cannot serve.
 func Down(err error) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {

@@ -2,7 +2,7 @@ package prune
 
 import "fmt"
 
-// MalformedError says where an encoded object can not be read.
+// MalformedError says where an encoded object cannot be read.
 type MalformedError struct {
 	Offset int // in the object, of the byte that was not expected
 	Detail string

@@ -12,7 +12,7 @@ const (
 
 // protoFields walks a protobuf message, from pos to the end of b. It takes what
 // the generated Unmarshal methods take, as its sibling in package wire does,
-// which can not be had from here.
+// which cannot be had from here.
 type protoFields struct {
 	b   []byte
 	pos int // behind the field

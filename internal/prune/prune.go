@@ -43,7 +43,7 @@ import (
 // the shortest first. under relies on it.
 type Paths [][]string
 
-// needed are the fields without which an object can not be told from others.
+// needed are the fields without which an object cannot be told from others.
 var needed = []string{"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
 
 // Parse reads paths of field names, as in JSON, with dots between them; a dot
@@ -144,7 +144,7 @@ func dropFromMap(m, key reflect.Value, rest []string) {
 	case len(rest) == 0:
 		m.SetMapIndex(key, reflect.Value{})
 	default:
-		// What a map holds can not be changed in place.
+		// What a map holds cannot be changed in place.
 		changed := reflect.New(element.Type()).Elem()
 		changed.Set(element)
 		drop(changed, rest)

@@ -142,7 +142,7 @@ func keyOf(obj *metav1.PartialObjectMetadata) string {
 	return key
 }
 
-// must is for what an object with a name and a version can not cause.
+// must is for what an object with a name and a version cannot cause.
 func must(err error) {
 	if err != nil {
 		panic(err)
