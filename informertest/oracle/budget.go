@@ -46,29 +46,30 @@ func (h *History) overdrawn(s sample) string {
 }
 
 // checkWaiting checks how many keys are said to wait. Several questions may be asked at
-// the same time: what counts is what was there since the first of them.
+// the same time, and a process may die before one of them is answered.
 func checkWaiting(h *History) []*Violation {
 	var found []*Violation
 	m := newMemory(h)
-	settled, questions := never, 0
-	var with map[int]call // under way since the question
+	settled := never
+	with := map[int]map[int]call{} // by question: the calls under way since it was asked
 	for n, r := range h.records {
 		switch w := r.what.(type) {
 		case rest:
 			settled = n
 		case asked:
-			if questions++; questions == 1 {
-				with = m.underWay()
-			}
+			with[w.question] = m.underWay()
 		case answer:
-			delete(with, w.number)
+			for _, calls := range with {
+				delete(calls, w.number)
+			}
 			settled = never
 		case halt:
 			clear(with)
 			settled = never
 		case waiting:
-			questions--
-			if reason, from := h.miscounted(w, with, settled, n); reason != "" && m.running {
+			reason, from := h.miscounted(w, with[w.question], settled, n)
+			delete(with, w.question)
+			if reason != "" && m.running {
 				found = append(found, h.violation("memory", "", reason, from, n))
 			}
 		case Write, restoration, Run, listed, call:

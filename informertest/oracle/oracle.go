@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -70,6 +71,8 @@ type Options struct {
 type Oracle struct {
 	options Options
 	began   time.Time
+	// questions counts those how many keys wait.
+	questions atomic.Int64
 
 	mu      sync.Mutex
 	records []record // only ever appended to
@@ -303,9 +306,10 @@ func (o *Oracle) Queued(bytes, limit, largest int64) { o.recordAlive(sample{byte
 // informer: those that wait for the handler, and those that are with it. Calls may begin and
 // return meanwhile.
 func (o *Oracle) Waiting(ask func() int) {
-	o.recordAlive(asked{})
+	question := int(o.questions.Add(1))
+	o.recordAlive(asked{question})
 	keys := ask()
-	o.recordAlive(waiting{keys})
+	o.recordAlive(waiting{question, keys})
 }
 
 // Settled records that there are no faults and all is quiet: the handler was told of

@@ -86,6 +86,13 @@ var cases = []struct {
 	wrong:  "add a A 1",
 	broken: "ordered", shown: "not together with [a b]",
 }, {
+	name:   "a failed event that an unreadable state has replaced",
+	opts:   oracle.Options{Unreadable: true},
+	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 : error \n updated a A 3 \n updated a A 4 \n",
+	right:  "add a A 4 & add b B 2",
+	wrong:  "add a A 4 & add b B 2 \n update a A 3",
+	broken: "ordered", shown: "back in time",
+}, {
 	name:   "a batch that has panicked is tried one by one",
 	both:   "start \n created a A 1 \n created b B 2 \n add a A 1 & add b B 2 : panic\n",
 	right:  "add a A 1 \n add b B 2",
@@ -573,6 +580,22 @@ func TestTheDeadSayNothing(t *testing.T) {
 	for _, alive := range []string{"add a A 1", "listed", "synced", "status 1", "checkpoint 1", "queued 1 1 1", "stored a", "gave-up a"} {
 		require.NotEqual(t, silence, play(t, opts, next+alive).History().String(), alive)
 	}
+}
+
+// A question how many keys wait that the death of a process interrupts says nothing of the questions of the next one.
+func TestAQuestionThatADeathInterrupts(t *testing.T) {
+	o := play(t, oracle.Options{Panics: 6}, "created a A 1 \n start \n kill \n")
+	o.Waiting(func() int {
+		o.Started(oracle.Run{Known: map[string]string{}})
+		return 0
+	})
+	o.Waiting(func() int {
+		returned := o.Told(oracle.Event{Type: changes["add"], Key: "a", ResourceVersion: "1", UID: "A", IsInInitialList: true})
+		o.Waiting(func() int { return 1 })
+		defer returned(nil)
+		return 0 // as it was before the call
+	})
+	require.NoError(t, o.Check())
 }
 
 func TestALongHistoryIsCut(t *testing.T) {

@@ -28,7 +28,9 @@ func (m *memory) misplaced(t *telling) string {
 		return fmt.Sprintf("%s, and no run is on", t.text())
 	case k.calls > 0:
 		return fmt.Sprintf("%s, while another call of this key is under way", t.text())
-	case k.together != nil && !slices.Equal(k.together, m.h.companions(t)):
+	// Where a failed event was replaced by a state that cannot be read, there is nothing to try
+	// again, and a later state comes by itself.
+	case k.together != nil && !m.h.options.Unreadable && !slices.Equal(k.together, m.h.companions(t)):
 		return fmt.Sprintf("%s, and not together with %v, as when it failed", t.text(), k.together)
 	case t.repeats(m.h):
 		return "" // not in the wrong order, but twice

@@ -29,8 +29,9 @@ type (
 	claim  struct{ source, version string }
 	sample struct{ bytes, limit, largest int64 }
 	// asked is the question how many keys wait, and waiting its answer.
-	asked   struct{}
-	waiting struct{ keys int }
+	// asked is a question how many keys wait, and waiting its answer.
+	asked   struct{ question int }
+	waiting struct{ question, keys int }
 	rest    struct{ stored map[string]string }
 	// surrender is an event that is not tried again.
 	surrender struct{ key string }
