@@ -14,10 +14,10 @@ const announceAhead = 256
 // announce writes down the keys of entries before the handler is called for them, and those of
 // what waits behind them too, so that few keys are written down one by one.
 func (f *flow) announce(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
-	if f.checkpointer == nil || f.checkpointer.journal == nil {
+	if f.keeper == nil || f.keeper.Journal() == nil {
 		return
 	}
-	j := f.checkpointer.journal
+	j := f.keeper.Journal()
 	if len(entries) == 1 && j.Has(entries[0].Key) {
 		return
 	}

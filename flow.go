@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -36,9 +37,9 @@ type flow struct {
 	seed func()
 	// claim makes what the runs write the informer's own until release.
 	claim func(informer known.User) (release func(), err error)
-	// checkpointer, if set, keeps what is acknowledged across restarts.
-	checkpointer *checkpointer
-	intake       intake
+	// keeper, if set, keeps what is acknowledged across restarts.
+	keeper *keeper.Keeper
+	intake intake
 
 	synced chan struct{}
 
@@ -100,15 +101,15 @@ func (r *flowRun) start() {
 		r.seed()
 	}
 	acknowledged, resume := r.acknowledged(), ""
-	if r.checkpointer != nil {
-		resume = r.checkpointer.begin(r.ctx, acknowledged)
+	if r.keeper != nil {
+		resume = r.keeper.Begin(r.ctx, acknowledged)
 	}
 	if resume != "" {
 		acknowledged = resume
 	}
 	r.queue = r.newQueue(acknowledged, resume != "")
-	if r.checkpointer != nil {
-		r.help(func() { r.checkpointer.run(r.ctx, r.queue) })
+	if r.keeper != nil {
+		r.help(func() { r.keeper.Run(r.ctx, r.queue) })
 	}
 	r.into = r.sink(r.queue)
 	r.from = origin{known: r.newestKnown(), resume: resume, resumed: r.follow, objects: r.knownObjects}
@@ -154,14 +155,14 @@ func (r *flowRun) end() {
 	defer r.ended()
 	if r.queue == nil { // it did not start
 		r.reflector.report.Enter(PhaseStopped)
-		if r.checkpointer != nil {
-			r.checkpointer.release()
+		if r.keeper != nil {
+			r.keeper.Release()
 		}
 		return
 	}
 	defer r.queue.Close()
-	if r.checkpointer != nil {
-		r.checkpointer.end(r.ctx, r.queue)
+	if r.keeper != nil {
+		r.keeper.End(r.ctx, r.queue)
 	}
 }
 
@@ -173,7 +174,7 @@ func (f *flow) acknowledged() string {
 	if f.queue == nil {
 		return ""
 	}
-	return safePoint(f.queue, f.queue.SafeResumePoint(), true)
+	return keeper.SafePoint(f.queue, true)
 }
 
 // newestKnown is the newest resource version that the storage has or that was read.
@@ -189,8 +190,8 @@ func (f *flow) newestKnown() string {
 // sink is where the reflector puts what it reads.
 func (f *flow) sink(queue *deltaqueue.Queue) sink.Sink {
 	into := queueSink{queue: queue, intake: &f.intake}
-	if f.checkpointer != nil {
-		into.began = func() func(bool) { return f.checkpointer.beginList(queue) }
+	if f.keeper != nil {
+		into.began = func() func(bool) { return f.keeper.BeginList(queue) }
 	}
 	return into
 }
@@ -234,8 +235,8 @@ func (f *flow) refuse(err error) {
 // which everything is acknowledged, with a list or, resumed, without.
 func (r *flowRun) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
 	f := r.flow
-	if f.checkpointer != nil {
-		f.storage.Attach(f.checkpointer.journal, f.checkpointer.changed)
+	if f.keeper != nil {
+		f.storage.Attach(f.keeper.Journal(), f.keeper.Changed)
 	} else {
 		f.storage.Attach(nil, nil)
 	}

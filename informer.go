@@ -57,6 +57,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/server"
 )
@@ -303,7 +304,16 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		intake:        intake{refining: refining{prune: paths, transform: transform, taken: taken}, extra: config.ExtraStore, report: r.report.Fail},
 	}
 	if config.Checkpoint != nil {
-		i.checkpointer = newCheckpointer(config, r, &config.Storage.versions)
+		i.keeper = keeper.New(keeper.Options{
+			Store:    config.Checkpoint,
+			Interval: config.CheckpointInterval,
+			Changes:  config.CheckpointChanges,
+			Backoff:  config.Backoff,
+			Server:   r.identifier,
+			Versions: &config.Storage.versions,
+			Cluster:  &r.cluster,
+			Report:   &r.report,
+		})
 	}
 	if config.BatchHandler != nil {
 		i.delivery = batchDelivery{i, config.BatchHandler, maxBatch(config)}

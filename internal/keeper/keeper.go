@@ -1,0 +1,191 @@
+// Package keeper keeps the checkpoint of an informer. When a run begins, a Keeper locks the store,
+// finds out which set of objects is followed, and loads what is known of it. While the run goes on,
+// it decides when to save and which resource version may be claimed. At the end it saves once more.
+//
+// A Keeper belongs to a flow, which calls Begin, then Run beside the follower, then End. The follower
+// reports each list to it by way of the intake, and the known versions each change.
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/journal"
+	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/server"
+)
+
+const (
+	// defaultInterval and defaultChanges are those of InformerConfig.
+	defaultInterval = time.Minute
+	defaultChanges  = 10_000
+	// lastSaveLimit is how long the save at the end of a run may take.
+	lastSaveLimit = 30 * time.Second
+)
+
+// Store keeps a checkpoint. It is the CheckpointStore of the root package, which says what the
+// methods promise. A Store may also be a Locker and a journal.Store.
+type Store interface {
+	Load(ctx context.Context) (io.ReadCloser, error)
+	Save(ctx context.Context, write func(io.Writer) error) error
+}
+
+// Locker is a Store that only one may use at a time: the CheckpointLocker of the root package.
+type Locker interface {
+	Lock() (unlock func() error, err error)
+}
+
+// Options are what a Keeper needs. All are required but for Interval, Changes and Backoff.
+type Options struct {
+	Store Store
+	// Interval is how often it is saved if something has changed, and Changes how many changes
+	// are saved before that. Their zero values are the defaults.
+	Interval time.Duration
+	Changes  int
+	// Backoff is how long to wait after failures, nil for the default.
+	Backoff *wait.Backoff
+	// Server is asked which set of objects is followed.
+	Server   server.Identifier
+	Versions *known.Versions
+	Cluster  *known.Cluster
+	Report   *report.Report
+}
+
+// Keeper loads the checkpoint when a run begins, and saves it. Begin, Run and End are called one
+// after the other, and the other methods by any goroutine.
+type Keeper struct {
+	Options
+	// journal is that of the store, nil if it takes none.
+	journal *journal.Journal
+	hold    hold
+	subject subject
+	covers  coverage
+	pending pending
+	saved   saved
+	// failure is that of the last save, nil if it did not fail.
+	failure error
+}
+
+// New returns a Keeper, which has not begun.
+func New(o Options) *Keeper {
+	if o.Interval == 0 {
+		o.Interval = defaultInterval
+	}
+	if o.Changes == 0 {
+		o.Changes = defaultChanges
+	}
+	k := &Keeper{Options: o, pending: newPending()}
+	o.Report.NameCheckpoint(nameOf(o.Store))
+	if store, ok := o.Store.(journal.Store); ok {
+		k.journal = journal.New(store, k.journalFailed)
+	}
+	return k
+}
+
+// Journal returns the journal of the store, nil if it takes none.
+func (k *Keeper) Journal() *journal.Journal { return k.journal }
+
+// nameOf is the name of a store in Status.
+func nameOf(store Store) string {
+	if named, ok := store.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprintf("%T", store)
+}
+
+// Begin locks the store and returns the resource version from which a run can go on, or nothing.
+// Acknowledged is that of the run before, if there was one.
+//
+// It waits until the store is free, the server has said which cluster it is of, and the store can
+// be read, or ctx ends. A run that does not know what is in the store could not find the deletions
+// that it has missed, and a save would forget them for good.
+func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string) {
+	resume = k.open(ctx, acknowledged)
+	if k.hold.phase == owns && k.journal != nil && k.journal.Full() {
+		// Before the handler is called, so that what it is shown can be written down.
+		k.failure = k.saveAll(ctx, func() point { return point{resume, k.Cluster.UID()} })
+		if k.failure != nil && ctx.Err() == nil {
+			k.Report.Fail(k.failure)
+		}
+	}
+	return resume
+}
+
+// End saves what is not saved and unlocks the store. Ctx has ended.
+func (k *Keeper) End(ctx context.Context, queue *deltaqueue.Queue) {
+	defer k.Release()
+	if k.changes() == 0 && !k.moved(queue, true) && len(k.Versions.UnsettledUnknown()) == 0 && !k.hasBegun() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
+	defer cancel()
+	if err := k.claimEmpty(ctx); err != nil {
+		k.Report.Fail(k.unused(err))
+	}
+	if err := k.save(ctx, queue, true); err != nil {
+		k.Report.Fail(k.unused(err))
+	}
+}
+
+// Release unlocks the store, for a run that did not start.
+func (k *Keeper) Release() {
+	if err := k.hold.release(); err != nil {
+		k.Report.Fail(err)
+	}
+}
+
+// claimEmpty takes a store that has nothing yet, so that a run which never reached its server
+// can save what its versions were filled with. A store that has something stays as it is.
+func (k *Keeper) claimEmpty(ctx context.Context) error {
+	if k.hold.phase != locked || k.hold.loaded {
+		return nil
+	}
+	from, err := k.Store.Load(ctx)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		k.hold.loaded, k.hold.phase = true, owns
+		return nil
+	case err != nil:
+		return report.OfStore("CheckpointStore.Load", "", err)
+	}
+	k.close(from)
+	return nil
+}
+
+// close reports the error of a store after everything was read.
+func (k *Keeper) close(from io.Closer) {
+	if err := from.Close(); err != nil {
+		k.Report.Fail(report.OfStore("CheckpointStore.Load", "", err))
+	}
+}
+
+// unused notes why the checkpoint is not in use, and returns err as it is to be reported.
+func (k *Keeper) unused(err error) error {
+	err = &report.UnusedCheckpointError{Checkpoint: nameOf(k.Store), NeverSaved: isForeign(err), Err: err}
+	k.Report.CheckpointUnused(err)
+	return err
+}
+
+// foreign are the reasons to leave a checkpoint alone: it is not this informer's to replace.
+var foreign = []error{checkpoint.ErrSource, checkpoint.ErrFormat, checkpoint.ErrVersion}
+
+// isForeign reports whether err is of a checkpoint that is not this informer's to replace.
+func isForeign(err error) bool { return isAny(err, foreign...) }
+
+func isAny(err error, reasons ...error) bool {
+	for _, reason := range reasons {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,101 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/server"
+)
+
+// load reads the content of the store. If there are no known versions, they are loaded, and else
+// it only looks whether they include all that was saved. It returns the resource version to go on
+// from.
+func (k *Keeper) load(ctx context.Context) (resume string, err error) {
+	from, err := k.Store.Load(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", report.OfStore("CheckpointStore.Load", "", err)
+	}
+	defer k.close(from)
+	gaps := k.gaps()
+	content, err := k.Versions.ReadSaved(from)
+	if err != nil {
+		return "", err
+	}
+	if errors.Is(content.Torn, checkpoint.ErrDamaged) {
+		k.Report.Fail(content.Torn)
+	}
+	if k.Versions.Len() > 0 {
+		if err := k.accept(content.Metadata); err != nil || !k.Versions.Includes(content) {
+			return "", err
+		}
+		if err := k.vouch(ctx, content.Metadata, k.Versions.Sample(func(string) bool { return false }), false); err != nil {
+			return "", err
+		}
+		return k.loadedVersion(content.Metadata, gaps), nil
+	}
+	if err := k.accept(content.Metadata); err != nil {
+		return "", err
+	}
+	if err := k.vouch(ctx, content.Metadata, content.Sample(), content.Len() == 0); err != nil {
+		return "", err
+	}
+	k.Versions.Adopt(content)
+	k.saved.edits = k.Versions.Edits()
+	k.saved.cluster = checkpoint.SourceFrom(content.Metadata).Cluster
+	if k.journal != nil && content.Appendable {
+		k.journal.Continue(content.Begun(), content.Journal, content.Base)
+	}
+	return k.loadedVersion(content.Metadata, k.gaps()), nil
+}
+
+// accept checks that a checkpoint is of the objects that are followed.
+func (k *Keeper) accept(metadata map[string]string) error {
+	source := checkpoint.SourceFrom(metadata)
+	if err := k.subject.source.Check(source); err != nil {
+		return err
+	}
+	k.Cluster.Learn(source.Cluster)
+	return nil
+}
+
+// vouch checks by its objects that a checkpoint is of the cluster of the server, if that does not
+// say which cluster it is of. If the answer leaves it open, the follower asks again when a watch is
+// open.
+func (k *Keeper) vouch(ctx context.Context, metadata map[string]string, objects []object.Known, empty bool) error {
+	resume, cluster := metadata[checkpoint.MetadataResourceVersion], checkpoint.SourceFrom(metadata).Cluster
+	if resume == "" || resume == "0" || cluster != "" && cluster == k.subject.source.Cluster {
+		return nil
+	}
+	a, _ := k.Server.Ask(ctx, server.Inquiry{
+		ResourceVersion: resume,
+		Objects:         func() []object.Known { return objects },
+		ResourceOnly:    cluster != "" || k.subject.unanswered,
+		Empty:           empty,
+	})
+	if a.Identity != server.Another {
+		return nil
+	}
+	return &checkpoint.SourceError{Differences: []checkpoint.SourceDifference{{Field: "cluster", Saved: a.Expected, Wanted: a.Found}}}
+}
+
+// loadedVersion returns the resource version of a checkpoint, and notes that everything up to it
+// is known, but for the gaps.
+func (k *Keeper) loadedVersion(metadata map[string]string, gaps int64) (resume string) {
+	resume = metadata[checkpoint.MetadataResourceVersion]
+	if resume == "0" { // which a server takes for any version
+		resume = ""
+	}
+	k.saved.resume, k.saved.at = resume, time.Now()
+	if resume != "" {
+		k.covers.complete(gaps)
+	}
+	return resume
+}

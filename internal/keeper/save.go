@@ -1,0 +1,130 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/journal"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// saved is what the last save had.
+type saved struct {
+	point
+	// edits is the number of changes of the known versions by others.
+	edits int64
+	at    time.Time
+}
+
+// point is what a save says beside the known versions.
+type point struct {
+	// resume is the resource version up to which all is acknowledged, empty if none is.
+	resume string
+	// cluster is the UID of the cluster.
+	cluster string
+}
+
+// save saves what is acknowledged. Ended tells that nothing more will be.
+func (k *Keeper) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) error {
+	if k.hold.phase != owns {
+		return nil
+	}
+	// It is read before the first entry, so that no entry is older than it was at this version.
+	// And it is read before the gaps are counted, because a gap after it does not matter.
+	now := func() point {
+		resume := SafePoint(queue, ended)
+		cluster := k.Cluster.UID() // read before the gaps: a new one is one
+		return point{k.covered(resume), cluster}
+	}
+	if ended && k.journal != nil {
+		k.conclude()
+	}
+	if k.journal != nil && k.Versions.Edits() == k.saved.edits && !k.journal.Full() {
+		if err := k.saveNews(ctx, now); !errors.Is(err, journal.ErrUnusable) {
+			return err
+		}
+	}
+	return k.saveAll(ctx, now)
+}
+
+// saveNews appends what is new to the journal. The error is journal.ErrUnusable if it cannot.
+func (k *Keeper) saveNews(ctx context.Context, now func() point) error {
+	revert := k.pending.take()
+	p, err := now(), journal.ErrUnusable
+	if p.cluster == k.saved.cluster {
+		err = k.journal.Commit(ctx, p.resume)
+	}
+	if err != nil {
+		revert()
+		return err
+	}
+	k.noteSaved(p, k.saved.edits)
+	return nil
+}
+
+// saveAll saves all known versions.
+func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
+	revert, edits := k.pending.take(), k.Versions.Edits()
+	var p point
+	var size int64
+	var restart journal.Restart
+	err := k.Store.Save(ctx, func(w io.Writer) (err error) {
+		p = now()
+		source := k.subject.source
+		source.Cluster = p.cluster
+		metadata := source.Metadata()
+		if p.resume != "" {
+			metadata[checkpoint.MetadataResourceVersion] = p.resume
+		}
+		cw, begun := checkpoint.NewWriter(w), k.Versions.UnsettledUnknown()
+		if k.journal != nil {
+			cw, begun = checkpoint.NewJournaledWriter(w), nil // the journal has them
+			if restart, err = k.journal.Restart(ctx, k.Versions.Unsettled()); err != nil {
+				return err
+			}
+		}
+		err = k.Versions.WriteCheckpoint(cw, metadata, begun)
+		size = cw.Written()
+		if err == nil && len(restart.Tail) > 0 {
+			_, err = w.Write(restart.Tail)
+		}
+		return err
+	})
+	if k.journal != nil {
+		k.journal.Saved(ctx, restart, size, err)
+	}
+	if err != nil {
+		revert()
+		return report.OfStore("CheckpointStore.Save", "", err)
+	}
+	k.noteSaved(p, edits)
+	return nil
+}
+
+func (k *Keeper) noteSaved(p point, edits int64) {
+	k.saved = saved{point: p, edits: edits, at: time.Now()}
+	k.Report.Checkpointed(k.saved.at)
+}
+
+// hasBegun reports whether there are keys that the handler may have begun to take in.
+func (k *Keeper) hasBegun() bool { return k.journal != nil && len(k.journal.Begun()) > 0 }
+
+// conclude withdraws the keys for which no handler was called, at the end of a run: those that
+// were written down ahead, and are not delivered any more.
+func (k *Keeper) conclude() {
+	for _, key := range k.journal.Begun() {
+		version, exists, unsettled := k.Versions.Delivered(key)
+		switch {
+		case unsettled:
+		case exists:
+			k.journal.Acknowledge(key, version, keytable.Comparison{})
+		default:
+			k.journal.Forget(key)
+		}
+	}
+}
