@@ -589,12 +589,13 @@ func TestAQuestionThatADeathInterrupts(t *testing.T) {
 		o.Started(oracle.Run{Known: map[string]string{}})
 		return 0
 	})
+	var returned func(error)
 	o.Waiting(func() int {
-		returned := o.Told(oracle.Event{Type: changes["add"], Key: "a", ResourceVersion: "1", UID: "A", IsInInitialList: true})
+		returned = o.Told(oracle.Event{Type: changes["add"], Key: "a", ResourceVersion: "1", UID: "A", IsInInitialList: true})
 		o.Waiting(func() int { return 1 })
-		defer returned(nil)
 		return 0 // as it was before the call
 	})
+	returned(nil)
 	require.NoError(t, o.Check())
 }
 
