@@ -87,6 +87,20 @@ func snippetOfTheREADME(ctx context.Context, restConfig *rest.Config, db databas
 	return nil
 }
 
+func snippetOfASharedInformer(ctx context.Context, lw cache.ListerWatcher, index, mirror informer.ResourceEventHandler) error {
+	shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw})
+	go shared.RunWithContext(ctx)
+	if _, err := shared.AddEventHandler(index); err != nil {
+		return err
+	}
+	late, err := shared.AddEventHandler(mirror) // at any time: it gets every object too
+	if err != nil {
+		return err
+	}
+	<-shared.RemoveHandler(late) // its last call has returned
+	return nil
+}
+
 func snippetOfNewInformer(ctx context.Context, lw cache.ListerWatcher, handler cache.ResourceEventHandler) {
 	store := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{})
 	i := informer.NewInformer(lw, &corev1.Pod{}, store, 10*time.Minute, handler, nil)
@@ -127,6 +141,7 @@ var (
 	_ = snippetOfACluster
 	_ = snippetOfProbes
 	_ = snippetOfTheREADME
+	_ = snippetOfASharedInformer
 	_ = snippetOfNewInformer
 	_ = snippetOfConfig
 	_ = snippetOfReflector

@@ -9,6 +9,13 @@
 //	}
 //	go c.Run(stop)
 //
+// # Which one do I want?
+//
+//   - [NewStorelessResource]: nothing is kept, a call that fails is tried again, and the
+//     next process goes on from a Checkpoint. For large sets.
+//   - [NewHandlerResource]: the same, over an informer that others use as well.
+//   - [NewResource]: over a cache.SharedIndexInformer, with a store to ask.
+//
 // # Words
 //
 // A source says what happens: the SharedIndexInformer of a Resource, which has a store,

@@ -6,6 +6,16 @@
 // resource-version informers, with selectors or without, are all in one registry,
 // and come and go while the program runs.
 //
+// # Which one do I want?
+//
+//   - [Factory.AcquireSharedResourceVersion]: an informer that keeps no objects, with any
+//     number of handlers on one watch. It ends with its last lease.
+//   - [Factory.Acquire]: a cache.SharedIndexInformer, with a store to ask. It ends with its
+//     last lease, too.
+//   - [Factory.ResourceVersionInformerFor] and [Factory.InformerFor]: the same without
+//     leases. They run until their stop channel is closed, or the factory stops them.
+//   - Package factory/typed: client-go's SharedInformerFactory over the same registry.
+//
 // # Words
 //
 // The key of an informer is its resource, its selectors, its namespace, its
