@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"internal/checkpoint", "internal/deltaqueue", "internal/wire"},
 	{"internal/journal", "internal/object"},
 	{"internal/known", "internal/server", "internal/sink"},
-	{"internal/keeper", "internal/source"},
+	{"internal/intake", "internal/keeper", "internal/source"},
 	{"."},
 	{"factory", "controller", "informertest/oracle"},
 	{"factory/typed", "informertest/script"},

@@ -167,7 +167,7 @@ func (d batchDelivery) batchOf(entries []*deltaqueue.Entry) batch {
 	b := batch{events: make([]Event, 0, len(entries)), sent: make([]acknowledgement, 0, len(entries))}
 	for _, e := range entries {
 		a := acknowledgement{entry: e}
-		deltas, err := d.refined(e)
+		deltas, err := d.intake.Refined(e)
 		if err != nil {
 			d.reflector.report.Skip(err)
 			a.means, a.why = unreadable, err
@@ -198,7 +198,7 @@ func (d batchDelivery) acknowledge(queue *deltaqueue.Queue, a acknowledgement) {
 	case ended:
 		taken = queue.Advance(a.entry)
 	}
-	d.takeBack(taken)
+	d.intake.TakeBack(taken)
 }
 
 // failed has a batch tried again, or passes over its only event if that has
@@ -223,7 +223,7 @@ func (d batchDelivery) failed(ctx context.Context, queue *deltaqueue.Queue, sent
 	}
 	taken := entries[0].Deltas
 	queue.Drop(entries[0])
-	d.takeBack(taken)
+	d.intake.TakeBack(taken)
 }
 
 // report reports a failure of the handler.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/claims"
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/report"
 )
@@ -60,7 +61,9 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		seed:      c.seed,
 		ordinary:  true,
 		synced:    make(chan struct{}),
-		intake:    intake{refining: refining{transform: transfor, taken: taken}, report: r.report.Fail, stored: store.List},
+		intake: intake.New(intake.Options{
+			Report: &r.report, Form: r.wireForm(), Transform: transfor, Accepts: taken.accepts, Taken: taken.goType, Stored: store.List,
+		}),
 	}
 	f.delivery = keyDelivery{flow: f, process: c.process, failing: passOver}
 	return flowController{f}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -110,12 +111,14 @@ func NewNamedController(name string, config *Config) cache.Controller {
 		return newQueueController(name, *config)
 	}
 	storage := &known.Versions{}
+	r := config.reflector(name, nil)
 	f := &flow{
-		reflector: config.reflector(name, nil),
+		reflector: r,
 		storage:   storage,
 		claim:     storage.Claim,
 		ordinary:  true,
 		synced:    make(chan struct{}),
+		intake:    intake.New(intake.Options{Report: &r.report, Form: r.wireForm()}),
 	}
 	d := keyDelivery{flow: f, failing: passOver}
 	if config.RetryOnError { // what fails for ever must not hold what others need
@@ -177,7 +180,7 @@ func (c *queueController) RunWithContext(ctx context.Context) {
 		c.reflector.report.Handler(fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, report.ErrAlreadyRunning))
 		return
 	}
-	into := sink.Sink(storeSink{store: c.config.Queue, streamed: c.config.StreamHandleForPaginatedList})
+	into := sink.Sink(storeSink(c.config.Queue, c.config.StreamHandleForPaginatedList))
 	var goroutines sync.WaitGroup
 	defer goroutines.Wait()
 	ctx, cancel := context.WithCancel(ctx)

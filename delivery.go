@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 )
 
@@ -77,7 +80,7 @@ func (d keyDelivery) most() int { return 1 }
 
 func (d keyDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
 	e := entries[0]
-	deltas, unreadable := d.refined(e)
+	deltas, unreadable := d.intake.Refined(e)
 	if unreadable != nil {
 		d.reflector.report.Skip(unreadable)
 	}
@@ -97,7 +100,7 @@ func (d keyDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entri
 		d.reflector.report.Handled()
 		queue.Done(e)
 	}
-	d.takeBack(taken)
+	d.intake.TakeBack(taken)
 }
 
 // failed reports what process failed with, and gives the entry back.
@@ -110,7 +113,7 @@ func (d keyDelivery) failed(queue *deltaqueue.Queue, e *deltaqueue.Entry, err er
 	switch taken := e.Deltas; {
 	case !again:
 		queue.Drop(e)
-		d.takeBack(taken)
+		d.intake.TakeBack(taken)
 	case d.failing == retryFew:
 		queue.Postpone([]*deltaqueue.Entry{e}, backoff.RetryDelay(e.Attempts), true)
 	default:
@@ -121,14 +124,12 @@ func (d keyDelivery) failed(queue *deltaqueue.Queue, e *deltaqueue.Entry, err er
 // passedOver is the last failure of what is not tried again.
 func passedOver(err error) error { return fmt.Errorf("%w; %w", err, report.ErrPassedOver) }
 
-// takeBack ends the loan of the objects off the wire in deltas.
-func (f *flow) takeBack(deltas []deltaqueue.Delta) {
-	if f.intake.pool == nil {
-		return
-	}
-	for _, d := range deltas {
-		if raw, ok := f.intake.form.Raw(d.Object); ok {
-			f.intake.pool.Put(raw)
-		}
+// leave gives back an entry whose newest delta cannot be read, for the reason why. An object that
+// cannot be decoded is missed from then on: a list that began before takes it for delivered.
+func (f *flow) leave(queue *deltaqueue.Queue, e *deltaqueue.Entry, why error) {
+	listed := e.Deltas[len(e.Deltas)-1].Type == cache.Replaced
+	queue.Skip(e, f.reflector.report.Gaps.Add)
+	if !listed && object.IsUndecodable(why) {
+		f.reflector.missed.Store(true)
 	}
 }

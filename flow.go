@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
@@ -29,17 +30,15 @@ type flow struct {
 	// ordinary delivers as an ordinary informer does: every change, in order, in the
 	// goroutine of run, so that a panic of the consumer reaches the caller.
 	ordinary bool
-	// lends takes objects back from the consumer when it has returned.
-	lends   bool
-	workers int
-	budget  *Budget
+	workers  int
+	budget   *Budget
 	// seed, if set, fills the storage at the beginning of each run.
 	seed func()
 	// claim makes what the runs write the informer's own until release.
 	claim func(informer known.User) (release func(), err error)
 	// keeper, if set, keeps what is acknowledged across restarts.
 	keeper *keeper.Keeper
-	intake intake
+	intake intake.Intake
 
 	synced chan struct{}
 
@@ -189,11 +188,10 @@ func (f *flow) newestKnown() string {
 
 // sink is where the reflector puts what it reads.
 func (f *flow) sink(queue *deltaqueue.Queue) sink.Sink {
-	into := queueSink{queue: queue, intake: &f.intake}
-	if f.keeper != nil {
-		into.began = func() func(bool) { return f.keeper.BeginList(queue) }
+	if f.keeper == nil {
+		return f.intake.Into(queue, nil)
 	}
-	return into
+	return f.intake.Into(queue, func() func(bool) { return f.keeper.BeginList(queue) })
 }
 
 // begin notes that a run is under way. It is to be ended.
@@ -208,12 +206,7 @@ func (f *flow) begin(ctx context.Context) (*flowRun, error) {
 		return nil, err
 	}
 	f.running, f.release = true, release
-	f.intake.form = f.reflector.wireForm()
 	f.reflector.budget = f.budget.orDefault().shared
-	f.intake.pool = nil
-	if f.intake.extra == nil && (f.lends || f.intake.form.Decodes()) {
-		f.intake.pool = &object.Shared
-	}
 	r := &flowRun{flow: f}
 	r.ctx, r.stop = context.WithCancel(ctx)
 	return r, nil
@@ -297,7 +290,7 @@ func (f *flow) deltas(key string, seen []deltaqueue.Delta) (deltas cache.Deltas)
 		unseen := d.FinalStateUnknown()
 		replaced := exists && d.Type != cache.Deleted && !last.SameObject(d.Version)
 		if unseen || replaced {
-			deltas = append(deltas, cache.Delta{Type: cache.Deleted, Object: f.intake.tombstone(key, last)})
+			deltas = append(deltas, cache.Delta{Type: cache.Deleted, Object: f.intake.Tombstone(key, last)})
 		}
 		if !unseen {
 			deltas = append(deltas, cache.Delta{Type: d.Type, Object: d.Object})

@@ -61,11 +61,3 @@ func (t objectType) sharedExample(given runtime.Object, transforms bool) (runtim
 	}
 	return given, nil
 }
-
-// check says what is wrong with an object that is not of the type.
-func (t objectType) check(obj interface{}) error {
-	if t.accepts == nil || t.accepts(obj) {
-		return nil
-	}
-	return fmt.Errorf("is a %T, the handler takes a %v", obj, t.goType)
-}

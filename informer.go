@@ -57,6 +57,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/server"
@@ -297,11 +298,13 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		storage:       &config.Storage.versions,
 		claim:         config.Storage.versions.Claim,
 		skipUnchanged: !wantsSync(config),
-		lends:         true,
 		workers:       config.Workers,
 		budget:        config.Budget,
 		synced:        make(chan struct{}),
-		intake:        intake{refining: refining{prune: paths, transform: transform, taken: taken}, extra: config.ExtraStore, report: r.report.Fail},
+		intake: intake.New(intake.Options{
+			Report: &r.report, Form: r.wireForm(), Kind: kindOf(config.ExampleObject), Prune: paths, Transform: transform,
+			Accepts: taken.accepts, Taken: taken.goType, Extra: config.ExtraStore, Lent: true,
+		}),
 	}
 	if config.Checkpoint != nil {
 		i.keeper = keeper.New(keeper.Options{
@@ -320,11 +323,15 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	} else {
 		i.delivery = keyDelivery{flow: i.flow, process: i.handle, failing: retryFew}
 	}
-	if config.ExampleObject != nil {
-		apiVersion, kind := config.ExampleObject.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
-		i.intake.kind = metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
-	}
 	return i
+}
+
+// kindOf is the kind that an example object says that it is of.
+func kindOf(example runtime.Object) (kind metav1.TypeMeta) {
+	if example != nil {
+		kind.APIVersion, kind.Kind = example.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	}
+	return kind
 }
 
 func wantsRaw(config InformerConfig) bool {

@@ -28,7 +28,7 @@ func (i *resourceVersionInformer) notices(to []notice, e *deltaqueue.Entry, delt
 		replaced := d.Type != cache.Deleted && exists && !known.SameObject(d.Version)
 		switch {
 		case replaced:
-			to = append(to, notice{Deleted, i.intake.tombstone(d.Key, known), known.ResourceVersion})
+			to = append(to, notice{Deleted, i.intake.Tombstone(d.Key, known), known.ResourceVersion})
 			exists = false
 		case d.Type == cache.Deleted && (exists || unsettled || e.Resumed):
 			to = append(to, i.deletion(d, known))
@@ -54,7 +54,7 @@ func (i *resourceVersionInformer) notices(to []notice, e *deltaqueue.Entry, delt
 // than the handler knows.
 func (i *resourceVersionInformer) deletion(d deltaqueue.Delta, known keytable.Version) notice {
 	if d.FinalStateUnknown() || !known.SameObject(d.Version) {
-		return notice{Deleted, i.intake.tombstone(d.Key, known), known.ResourceVersion}
+		return notice{Deleted, i.intake.Tombstone(d.Key, known), known.ResourceVersion}
 	}
 	return notice{Deleted, d.Object, d.Version.ResourceVersion}
 }

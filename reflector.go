@@ -133,6 +133,49 @@ type ResourceVersionUpdater interface {
 	UpdateResourceVersion(resourceVersion string)
 }
 
+// GenerationStore is a cache.ReflectorStore that takes a list as it arrives,
+// object by object, instead of whole in Replace. A Reflector uses it where its
+// store has it.
+type GenerationStore interface {
+	cache.ReflectorStore
+	// BeginGeneration is called before the first object of a list. The Generation
+	// is given every object of the list and then either End or Abandon, all from
+	// one goroutine, and nothing else is called on the store meanwhile.
+	BeginGeneration(ctx context.Context) (Generation, error)
+}
+
+// Generation is one complete pass over the server's set. Its waits must end
+// with their context.
+type Generation interface {
+	// Item is given one object, which is the store's from then on. One object may
+	// come more than once. An error is reported, and the generation goes on: the
+	// store must not delete what it had of the object.
+	Item(ctx context.Context, obj interface{}) error
+	// Skipped is called for an object of the list that could not be read: what
+	// the store has of it must stay. If there was one of which not even the key is
+	// known, it is called once more with an empty key, and End must not delete
+	// anything.
+	Skipped(key string)
+	// End is called after the last object: what the generation did not show is
+	// gone from the server and must be deleted. An error abandons the generation,
+	// which is then read again.
+	End(ctx context.Context, resourceVersion string) error
+	// Abandon is called instead of End where the list could not be read to its
+	// end. Nothing may be deleted.
+	Abandon()
+}
+
+// storeSink returns store as the sink of a Reflector.
+func storeSink(store cache.ReflectorStore, streamed bool) sink.Store {
+	into := sink.Store{Into: store, Streamed: streamed}
+	if store, ok := store.(GenerationStore); ok {
+		into.BeginGeneration = func(ctx context.Context) (sink.StoreGeneration, error) {
+			return store.BeginGeneration(ctx)
+		}
+	}
+	return into
+}
+
 // DefaultWatchErrorHandler logs err: a resource version that expired, or a
 // connection that ended, only at a higher verbosity, for these are everyday.
 func DefaultWatchErrorHandler(r *Reflector, err error) {
@@ -241,7 +284,7 @@ func (r *Reflector) Run(stopCh <-chan struct{}) {
 // RunWithContext lists and watches until ctx ends. Whatever fails is reported,
 // and tried again after a backoff.
 func (r *Reflector) RunWithContext(ctx context.Context) {
-	r.run(ctx, storeSink{store: r.store, streamed: r.StreamHandleForPaginatedList}, &origin{known: r.LastSyncResourceVersion()})
+	r.run(ctx, storeSink(r.store, r.StreamHandleForPaginatedList), &origin{known: r.LastSyncResourceVersion()})
 }
 
 // ListAndWatch lists once and then watches until stopCh is closed: see
@@ -255,7 +298,7 @@ func (r *Reflector) ListAndWatch(stopCh <-chan struct{}) error {
 // can not be read. What goes wrong with the watch is reported, and tried again
 // after a backoff.
 func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
-	s := r.newSession(storeSink{store: r.store, streamed: r.StreamHandleForPaginatedList})
+	s := r.newSession(storeSink(r.store, r.StreamHandleForPaginatedList))
 	defer s.close()
 	s.resync.start(ctx)
 	s.state = listwatch.Start{Known: r.LastSyncResourceVersion()}

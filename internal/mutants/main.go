@@ -27,8 +27,9 @@ import (
 
 // core are the packages that are mutated by default.
 var core = []string{
-	".", "internal/backoff", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout",
-	"internal/keytable", "internal/known", "internal/listwatch", "internal/prune", "internal/report", "internal/rv", "internal/wire",
+	".", "internal/backoff", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout", "internal/intake",
+	"internal/journal", "internal/keeper", "internal/keytable", "internal/known", "internal/listwatch", "internal/object", "internal/prune",
+	"internal/report", "internal/rv", "internal/server", "internal/sink", "internal/source", "internal/wire",
 }
 
 // spared is not mutated: it checks the key table, under a build tag that is not set here.

@@ -1,0 +1,141 @@
+package intake
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/sink"
+)
+
+// queueSink is the delta queue as a sink.
+type queueSink struct {
+	queue *deltaqueue.Queue
+	*Intake
+	// began, if set, is called when a generation begins, and the func that it returns when that
+	// generation has ended.
+	began func() (ended func(complete bool))
+}
+
+func (s queueSink) Begin(context.Context) (sink.Generation, error) {
+	g := queueGeneration{queueSink: s}
+	if s.began != nil {
+		g.ended = s.began()
+	}
+	s.queue.BeginGeneration()
+	return g, nil
+}
+
+// Into returns queue as a sink. Began, if it is not nil, is called when a generation begins, and the
+// func that it returns when that generation has ended.
+func (i *Intake) Into(queue *deltaqueue.Queue, began func() (ended func(complete bool))) sink.Sink {
+	return queueSink{queue, i, began}
+}
+
+// deltaTypes are those of watch events.
+var deltaTypes = map[watch.EventType]cache.DeltaType{
+	watch.Added:    cache.Added,
+	watch.Modified: cache.Updated,
+	watch.Deleted:  cache.Deleted,
+}
+
+func (s queueSink) Put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
+	d := deltaqueue.Delta{Type: deltaTypes[event], Key: it.Key, Version: it.Version}
+	if s.queue.Stale(d) {
+		return true, nil
+	}
+	unreadable := s.fill(&d, it)
+	informed := d.Object
+	switch {
+	case unreadable != nil && d.Type != cache.Deleted:
+		return false, unreadable
+	case unreadable != nil: // a deletion counts, whatever becomes of its object
+		d.Object, informed = nil, s.Tombstone(d.Key, d.Version)
+	}
+	s.inform(d.Type, d.Key, informed)
+	if err := s.queue.Put(ctx, d); err != nil {
+		return false, err
+	}
+	return false, unreadable
+}
+
+func (s queueSink) Observed(resourceVersion string, _ bool) error {
+	s.queue.Observed(resourceVersion)
+	return nil
+}
+
+func (s queueSink) Resync(ctx context.Context) error {
+	if s.Stored == nil {
+		return nil
+	}
+	for _, obj := range s.Stored() {
+		key, version, err := object.KeyAndVersion(obj)
+		if err != nil {
+			s.Report.Fail(report.OfStore("List", "", err))
+			continue
+		}
+		if err := s.queue.Resync(ctx, deltaqueue.Delta{Type: cache.Sync, Key: key, Version: version, Object: obj}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// queueGeneration is a generation that goes into the queue as it arrives.
+type queueGeneration struct {
+	queueSink
+	ended func(complete bool)
+}
+
+func (g queueGeneration) Show(ctx context.Context, it object.Item) error {
+	shown := g.queue.Shown(it.Key, it.Version)
+	if shown && g.Extra == nil { // the ExtraStore has unchanged objects too
+		return nil
+	}
+	d := deltaqueue.Delta{Type: cache.Replaced, Key: it.Key, Version: it.Version}
+	if err := g.fill(&d, it); err != nil {
+		return err
+	}
+	change := cache.Added
+	if g.queue.Knows(it.Key) {
+		change = cache.Updated
+	}
+	g.inform(change, d.Key, d.Object)
+	if shown {
+		return nil
+	}
+	return g.queue.Put(ctx, d)
+}
+
+func (g queueGeneration) Keep(key string) { g.queue.Keep(key) }
+
+func (g queueGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
+	if complete {
+		deleting := func(key string, last keytable.Version) {
+			g.inform(cache.Deleted, key, g.Tombstone(key, last))
+		}
+		if err := g.queue.Sweep(ctx, deleting); err != nil {
+			return err
+		}
+	}
+	// Publish the version first: a caller woken by HasSynced may read it.
+	g.queue.Observed(resourceVersion)
+	if complete {
+		g.queue.EndGeneration()
+	} else {
+		g.queue.EndUnswept()
+	}
+	if g.ended != nil {
+		g.ended(complete)
+	}
+	return nil
+}
+
+// Abandon has nothing to undo: marks of a generation that did not end mean
+// nothing to the next.
+func (g queueGeneration) Abandon() {}

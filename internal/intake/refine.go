@@ -1,0 +1,74 @@
+package intake
+
+import (
+	"errors"
+	"fmt"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// refine returns obj, an object as it was read, as the consumer is to see it.
+func (i *Intake) refine(obj interface{}) (interface{}, error) {
+	if raw, ok := i.Form.Raw(obj); ok {
+		decoded, err := i.Form.Decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		obj = decoded
+	} else {
+		i.Prune.Apply(obj)
+	}
+	if i.Transform != nil {
+		transformed, err := i.transformed(obj)
+		if err != nil {
+			return nil, err
+		}
+		obj = transformed
+	}
+	if i.Accepts != nil && !i.Accepts(obj) {
+		return obj, fmt.Errorf("is a %T, the handler takes a %v", obj, i.Taken)
+	}
+	return obj, nil
+}
+
+// transformed calls Transform. Where utilruntime lets the process survive a
+// panic, so does the informer.
+func (i *Intake) transformed(obj interface{}) (result interface{}, err error) {
+	defer utilruntime.HandleCrash(func(value interface{}) {
+		err = fmt.Errorf("transform: %w", &report.PanicError{Value: value})
+	})
+	result, err = i.Transform(obj)
+	if err == nil && result == nil {
+		err = errors.New("transform returned nil")
+	}
+	return result, err
+}
+
+// Refined returns the deltas of an entry as the consumer is to see them. If an object cannot be
+// decoded, that is the error, and the deltas before it are returned all the same.
+func (i *Intake) Refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
+	if !i.late {
+		return e.Deltas, nil
+	}
+	deltas := make([]deltaqueue.Delta, 0, len(e.Deltas))
+	for _, d := range e.Deltas {
+		if raw, ok := d.Object.(*object.Raw); ok {
+			obj, err := i.refine(raw)
+			if err != nil && d.Type != cache.Deleted {
+				return deltas, object.Item{Key: d.Key, Place: raw.Place()}.Unreadable(err)
+			}
+			if err != nil { // a deletion counts, whatever becomes of its object
+				i.Report.Skip(object.Item{Key: d.Key, Place: raw.Place()}.Unreadable(err))
+				obj = nil
+			}
+			d.Object = obj
+		}
+		deltas = append(deltas, d)
+	}
+	return deltas, nil
+}

@@ -1,0 +1,143 @@
+package sink
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// gathered collects a generation for Replace. It holds the whole list.
+type gathered struct {
+	store   cache.ReflectorStore
+	objects []interface{}
+	// places are those of the objects: a page may be read twice.
+	places map[string]int
+	// unread are the keys of objects that could not be read.
+	unread []string
+}
+
+func (g *gathered) Show(_ context.Context, it object.Item) error {
+	it, err := it.Owned()
+	if err != nil {
+		return err
+	}
+	if place, again := g.places[it.Key]; again {
+		g.objects[place] = it.Object
+		return nil
+	}
+	g.places[it.Key] = len(g.objects)
+	g.objects = append(g.objects, it.Object)
+	return nil
+}
+
+func (g *gathered) Keep(key string) { g.unread = append(g.unread, key) }
+
+// End replaces what the store has. An object that could not be read stays as the store has
+// it; a store that cannot be asked for that, such as a queue, is given what was
+// read by Add, so that it deletes nothing.
+func (g *gathered) End(_ context.Context, resourceVersion string, complete bool) error {
+	getter, canGet := g.store.(cache.KeyGetter)
+	holder, canList := g.store.(holder)
+	switch {
+	case complete && len(g.unread) == 0:
+	case complete && canGet:
+		g.keepStored(getter)
+	case canList:
+		g.keepUnshown(holder)
+	default:
+		return g.addAll()
+	}
+	return report.OfStore("Replace", "", g.store.Replace(g.objects, resourceVersion))
+}
+
+func (g *gathered) keepStored(store cache.KeyGetter) {
+	for _, key := range g.unread {
+		if obj, exists, err := store.GetByKey(key); exists && err == nil {
+			g.objects = append(g.objects, obj)
+		}
+	}
+}
+
+func (g *gathered) keepUnshown(store holder) {
+	for _, obj := range store.List() {
+		key, err := object.Key(obj)
+		if err != nil {
+			continue
+		}
+		if _, shown := g.places[key]; !shown {
+			g.objects = append(g.objects, obj)
+		}
+	}
+}
+
+func (g *gathered) addAll() error {
+	for _, obj := range g.objects {
+		if err := g.store.Add(obj); err != nil {
+			return report.OfStore("Add", "", err)
+		}
+	}
+	return nil
+}
+
+func (g *gathered) Abandon() { g.objects = nil }
+
+// holder is a store that can say which objects it holds.
+type holder interface {
+	cache.ReflectorStore
+	List() []interface{}
+}
+
+// streamed adds a generation to a store object by object, and then deletes what
+// it did not show. Objects are compared by namespace and name, because the
+// store's own keys may be made in another way.
+type streamed struct {
+	store holder
+	// shown has the UID of the object, empty for one that could not be read.
+	shown map[string]types.UID
+}
+
+func (g *streamed) Show(_ context.Context, it object.Item) error {
+	it, err := it.Owned()
+	if err != nil {
+		return err
+	}
+	g.shown[it.Key] = it.Version.UID
+	return report.OfStore("Add", it.Key, g.store.Add(it.Object))
+}
+
+func (g *streamed) Keep(key string) { g.shown[key] = "" }
+
+func (g *streamed) End(_ context.Context, resourceVersion string, complete bool) error {
+	if complete {
+		if err := g.sweep(); err != nil {
+			return err
+		}
+	}
+	if store, ok := g.store.(cache.Store); ok {
+		store.Bookmark(resourceVersion)
+	}
+	return nil
+}
+
+func (g *streamed) sweep() error {
+	for _, obj := range g.store.List() {
+		key, version, err := object.KeyAndVersion(obj)
+		if err != nil {
+			return report.OfStore("List", "", err)
+		}
+		if uid, ok := g.shown[key]; ok && version.SameObject(keytable.Version{UID: uid}) {
+			continue
+		}
+		if err := g.store.Delete(obj); err != nil {
+			return report.OfStore("Delete", key, err)
+		}
+	}
+	return nil
+}
+
+func (g *streamed) Abandon() {}
