@@ -28,6 +28,7 @@ var layers = [][]string{
 	{"internal/journal", "internal/object"},
 	{"internal/known", "internal/server", "internal/sink"},
 	{"internal/intake", "internal/keeper", "internal/source"},
+	{"internal/follower"},
 	{"."},
 	{"factory", "controller", "informertest/oracle"},
 	{"factory/typed", "informertest/script"},
@@ -92,7 +93,7 @@ var goroutines = map[string]string{
 	"shared.go SharedResourceVersionInformer.startLocked": "each handler has an informer: RunWithContext",
 	"internal/source/foreign.go foreignCall.do":           "a call may ignore its context, and is left behind then: do",
 	"internal/source/stream.go Source.open":               "a request takes a deep stack, which a watch would keep for hours: open",
-	"resync.go resync.start":                              "a resync must not wait for the next event: resync.close",
+	"internal/follower/resync.go resync.start":            "a resync must not wait for the next event: resync.close",
 }
 
 // inlined are the functions that the compiler must not inline, and why.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
@@ -195,7 +196,8 @@ func (c *queueController) RunWithContext(ctx context.Context) {
 	})
 	goroutines.Go(func() {
 		defer cancel()
-		c.reflector.run(ctx, progressSink{into, c.checkSynced}, &origin{known: c.reflector.LastSyncResourceVersion()})
+		into = progressSink{into, c.checkSynced}
+		c.reflector.newFollower(into).Run(ctx, &follower.Origin{Known: c.reflector.LastSyncResourceVersion()})
 	})
 	c.popAll(ctx)
 }

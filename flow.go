@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/known"
@@ -69,7 +70,7 @@ func (f *flow) run(ctx context.Context) {
 		r.deliverHere()
 		return
 	}
-	f.reflector.run(r.ctx, r.into, &r.from)
+	r.follower.Run(r.ctx, &r.from)
 }
 
 // deliverHere delivers, and has the reflector run beside it, which ends before a panic
@@ -77,7 +78,7 @@ func (f *flow) run(ctx context.Context) {
 func (r *flowRun) deliverHere() {
 	r.helpers.Go(func() {
 		defer r.stop()
-		r.reflector.run(r.ctx, r.into, &r.from)
+		r.follower.Run(r.ctx, &r.from)
 	})
 	deliverAll(r.ctx, r.queue, r.delivery)
 }
@@ -88,8 +89,8 @@ type flowRun struct {
 	ctx              context.Context
 	stop             context.CancelFunc
 	queue            *deltaqueue.Queue
-	into             sink.Sink
-	from             origin
+	follower         *follower.Follower
+	from             follower.Origin
 	helpers, workers sync.WaitGroup
 }
 
@@ -110,13 +111,13 @@ func (r *flowRun) start() {
 	if r.keeper != nil {
 		r.help(func() { r.keeper.Run(r.ctx, r.queue) })
 	}
-	r.into = r.sink(r.queue)
-	r.from = origin{known: r.newestKnown(), resume: resume, resumed: r.follow, objects: r.knownObjects}
+	r.follower = r.reflector.newFollower(r.sink(r.queue))
+	r.from = follower.Origin{Known: r.newestKnown(), Resume: resume, Resumed: r.follow, Objects: r.knownObjects}
 }
 
 // follow notes that the server has accepted the version that the run goes on from.
 func (r *flowRun) follow() {
-	r.reflector.report.Resumed(r.from.resume)
+	r.reflector.report.Resumed(r.from.Resume)
 	r.queue.Follow()
 }
 
@@ -243,7 +244,7 @@ func (r *flowRun) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue 
 		Synced:        f.synced,
 		Resume:        acknowledged,
 		Resumed:       resumed,
-		Stuck:         func(is bool) { f.reflector.under.Stuck(is) },
+		Stuck:         func(is bool) { r.follower.Stuck(is) },
 	}
 	if !f.ordinary {
 		opts.Workers, opts.Hire = f.workers, r.hire

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/rvinformer/informer/internal/budget"
+	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
@@ -96,13 +97,9 @@ type Reflector struct {
 	prune prune.Paths
 	// shared, if set, are the watches that the reflector has in common with others.
 	shared *source.Shared
-	// budget, if there is one, limits the lists that are under way at a time. Under is the one of
-	// the session; nil between two, and without a budget.
+	// budget, if there is one, limits the lists that are under way at a time.
 	budget *budget.Budget
-	under  *budget.List
-	// cachePaged tells that the server was seen to page a list from "0".
-	cachePaged atomic.Bool
-	memory     source.Memory
+	memory source.Memory
 	// missed tells that the object of an event could not be decoded since the last list
 	// began: nothing else tells of it again, if it does not change.
 	missed atomic.Bool
@@ -284,7 +281,7 @@ func (r *Reflector) Run(stopCh <-chan struct{}) {
 // RunWithContext lists and watches until ctx ends. Whatever fails is reported,
 // and tried again after a backoff.
 func (r *Reflector) RunWithContext(ctx context.Context) {
-	r.run(ctx, storeSink(r.store, r.StreamHandleForPaginatedList), &origin{known: r.LastSyncResourceVersion()})
+	r.newStoreFollower().Run(ctx, &follower.Origin{Known: r.LastSyncResourceVersion()})
 }
 
 // ListAndWatch lists once and then watches until stopCh is closed: see
@@ -298,29 +295,10 @@ func (r *Reflector) ListAndWatch(stopCh <-chan struct{}) error {
 // can not be read. What goes wrong with the watch is reported, and tried again
 // after a backoff.
 func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
-	s := r.newSession(storeSink(r.store, r.StreamHandleForPaginatedList))
-	defer s.close()
-	s.resync.start(ctx)
-	s.state = listwatch.Start{Known: r.LastSyncResourceVersion()}
-	for {
-		err := s.step(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		_, watched := s.state.(listwatch.Watching)
-		_, again := s.next.State.(listwatch.Start)
-		if err != nil && !watched && s.next.Again() {
-			r.report.NoteFailure(err)
-			return fmt.Errorf("failed to list %v: %w", r.expected, err)
-		}
-		if err != nil {
-			r.report.Fail(err)
-		}
-		if watched && again {
-			return nil
-		}
-		s.goOn(ctx)
+	if err := r.newStoreFollower().ListAndWatch(ctx, r.LastSyncResourceVersion()); err != nil {
+		return fmt.Errorf("failed to list %v: %w", r.expected, err)
 	}
+	return nil
 }
 
 // LastSyncResourceVersion is the newest resource version that the store was
@@ -334,34 +312,31 @@ func (r *Reflector) HasInitializedSynced() bool {
 	return r.report.Stored()
 }
 
-// origin is what a run begins from.
-type origin struct {
-	// known is the newest resource version known: a list must not be older.
-	known string
-	// resume is the resource version to watch from, without a list; empty to list.
-	resume string
-	// resumed is called when the server has accepted resume.
-	resumed func()
-	// objects returns some objects that the server is known to have had; nil if there are
-	// none.
-	objects func() []object.Known
+// newFollower returns a follower for a run that puts what it reads into a sink.
+func (r *Reflector) newFollower(into sink.Sink) *follower.Follower {
+	return follower.New(follower.Options{
+		Name:         r.name,
+		Source:       r.newSource(),
+		Sink:         into,
+		Policy:       r.policy(),
+		WatchLists:   r.watchLists(),
+		Report:       &r.report,
+		Server:       r.identifier,
+		Cluster:      &r.cluster,
+		Missed:       &r.missed,
+		Backoff:      r.Backoff,
+		ResyncPeriod: r.resyncPeriod,
+		ShouldResync: r.ShouldResync,
+	})
 }
 
-func (r *Reflector) run(ctx context.Context, into sink.Sink, from *origin) {
-	defer r.report.Enter(PhaseStopped)
-	s := r.newSession(into)
-	defer s.close()
-	s.resync.start(ctx)
-	s.begin(from)
-	for ctx.Err() == nil {
-		if err := s.step(ctx); ctx.Err() == nil {
-			s.reportAndGoOn(ctx, err)
-		}
-	}
+// newStoreFollower returns a follower that fills the reflector's store.
+func (r *Reflector) newStoreFollower() *follower.Follower {
+	return r.newFollower(storeSink(r.store, r.StreamHandleForPaginatedList))
 }
 
 func (r *Reflector) policy() listwatch.Policy {
-	p := listwatch.Policy{PageSize: r.WatchListPageSize, InternalErrorRetry: r.MaxInternalErrorRetryDuration, CachePaged: r.cachePaged.Load()}
+	p := listwatch.Policy{PageSize: r.WatchListPageSize, InternalErrorRetry: r.MaxInternalErrorRetryDuration}
 	switch {
 	case r.mode == ListModeFull:
 		p.Style = listwatch.Full
@@ -371,6 +346,17 @@ func (r *Reflector) policy() listwatch.Policy {
 		p.Style = listwatch.CacheFirst
 	}
 	return p
+}
+
+func (r *Reflector) watchLists() follower.WatchLists {
+	switch r.mode {
+	case ListModeAuto:
+		return follower.WatchListsIfTheyWork
+	case ListModeWatchList:
+		return follower.TryWatchLists
+	default:
+		return follower.NoWatchLists
+	}
 }
 
 // newSource returns the source of a run.
@@ -386,15 +372,6 @@ func (r *Reflector) newSource() *source.Source {
 		Budget:          r.budget,
 		Report:          &r.report,
 	})
-}
-
-// server is what the lists share their turns with: those of the same server, or, where
-// it is not known, those of the reflector.
-func (r *Reflector) server() any {
-	if r.resource != nil {
-		return r.resource.Turns()
-	}
-	return r
 }
 
 // wireForm is how objects are to be read off the wire, if they are.

@@ -19,6 +19,7 @@ import (
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/server"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -50,6 +51,8 @@ type Memory struct {
 	lists listMemory
 	// leftBehind counts the calls that hang, and that no Source waits for any more.
 	leftBehind atomic.Int32
+	// cachePaged tells that the server was seen to page a list from "0".
+	cachePaged atomic.Bool
 }
 
 // Source reads one resource. It belongs to one goroutine.
@@ -95,11 +98,18 @@ type Each func(it object.Item, unreadable error) error
 // Page does one list request and hands each object on. An error of each ends it.
 func (s *Source) Page(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
 	p, err := s.page(ctx, opts, each)
-	if err == nil && p.Continue == "" {
+	switch {
+	case err != nil:
+	case p.Continue == "":
 		err = s.Memory.lists.completed(p.ResourceVersion)
+	case opts.ResourceVersion == "0":
+		s.Memory.cachePaged.Store(true)
 	}
 	return p, err
 }
+
+// CachePaged reports whether the server was seen to page a list from "0", which its cache would have given whole.
+func (s *Source) CachePaged() bool { return s.Memory.cachePaged.Load() }
 
 func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
 	if s.resource != nil {
@@ -132,12 +142,36 @@ func (s *Source) openOwn(ctx context.Context, opts metav1.ListOptions, patience 
 	return s.openWire(ctx, opts, patience)
 }
 
+// Key returns what lists share their turns by: it is equal for all resources of one server, where that is known.
+func (s *Source) Key() any {
+	if s.resource == nil {
+		return s.Memory
+	}
+	return s.resource.Turns()
+}
+
+// HasWatchLists reports whether sets can be read with a watch-list, as far as the ListerWatcher goes. WatchListFailure
+// returns why one did not work lately, and WatchListFailed notes why one did not.
+func (s *Source) HasWatchLists() bool { return s.resource != nil }
+
+func (s *Source) WatchListFailure() error { return s.resource.WatchListFailure() }
+
+func (s *Source) WatchListFailed(why error) { s.resource.WatchListFailed(why) }
+
 // Shown returns the resource version that the shared watches have come to, empty without any.
 func (s *Source) Shown() string {
 	if s.Shared == nil {
 		return ""
 	}
 	return s.Shared.ResourceVersion()
+}
+
+// CompareToShown compares the resource version of a complete list with what Shown returned when the list began. If the
+// list is older, the shared watches tell of what was before the server was restored, and are given up.
+func (s *Source) CompareToShown(listed, shown string) {
+	if s.Shared != nil && rv.Compare(listed, shown) == rv.Older {
+		s.Shared.WentBack(listed)
+	}
 }
 
 // minWatchTimeout is as long as client-go's: shorter watches cost the server.

@@ -1,4 +1,4 @@
-package informer
+package follower
 
 import (
 	"context"
@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// resync has the store repeat, once in each period, what it has.
+// resync has the sink repeat, once in each period, what it has.
 //
-// Its goroutine and the session take turns. The session lends the turn while it waits for a change of a watch, and at
-// no other time: so what is repeated is never mixed with a list, and the store has one caller at a time. All of a nil
+// Its goroutine and the follower take turns. The follower lends the turn while it waits for a change of a watch, and at
+// no other time: so what is repeated is never mixed with a list, and the sink has one caller at a time. All of a nil
 // resync does nothing.
 type resync struct {
 	period time.Duration
 	repeat func(ctx context.Context) error
-	// turn has the turn while the session lends it.
+	// turn has the turn while the follower lends it.
 	turn chan struct{}
 	// endWatch ends the watch under way; nil without one. It belongs to the one that has the turn.
 	endWatch context.CancelCauseFunc
@@ -22,7 +22,7 @@ type resync struct {
 	running  sync.WaitGroup
 }
 
-// resyncError is why a resync has failed, as the cause of the end of a watch. A panic is the session's.
+// resyncError is why a resync has failed, as the cause of the end of a watch. A panic is the follower's.
 type resyncError struct {
 	error
 	panicked any
@@ -37,9 +37,6 @@ func (e *resyncError) reason() error {
 }
 
 func newResync(period time.Duration, repeat func(ctx context.Context) error) *resync {
-	if period <= 0 {
-		return nil
-	}
 	return &resync{period: period, repeat: repeat, turn: make(chan struct{}, 1), stop: func() {}}
 }
 
@@ -79,7 +76,7 @@ func (r *resync) run(ctx context.Context) {
 	}
 }
 
-// do has the store repeat what it has. A failure ends the watch. The turn is given back however the store returns.
+// do has the sink repeat what it has. A failure ends the watch. The turn is given back however the sink returns.
 func (r *resync) do(ctx context.Context) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

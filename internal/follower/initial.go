@@ -1,4 +1,4 @@
-package informer
+package follower
 
 import (
 	"context"
@@ -18,26 +18,37 @@ import (
 	"github.com/rvinformer/informer/internal/source"
 )
 
+// WatchLists says when sets are read with a watch-list.
+type WatchLists int
+
+const (
+	NoWatchLists WatchLists = iota
+	// WatchListsIfTheyWork leaves them where one did not work lately.
+	WatchListsIfTheyWork
+	// TryWatchLists tries one for each set.
+	TryWatchLists
+)
+
 // chooseMode decides, before a generation begins, whether to read it with a
 // watch-list, and says so in the status.
-func (s *session) chooseMode(state listwatch.Start) {
+func (f *Follower) chooseMode(state listwatch.Start) {
 	var why error
 	switch {
-	case s.mode != ListModeAuto && s.mode != ListModeWatchList:
+	case f.WatchLists == NoWatchLists:
 		return
-	case s.resource == nil:
+	case !f.Source.HasWatchLists():
 		why = errNoWire
-	case s.mode == ListModeAuto:
-		why = s.resource.WatchListFailure()
+	case f.WatchLists == WatchListsIfTheyWork:
+		why = f.Source.WatchListFailure()
 	}
-	s.policy.WatchList = why == nil
+	f.Policy.WatchList = why == nil
 	switch {
 	case why != nil:
-		s.report.UseListMode(ListModePaged, why)
-	case s.policy.Streams(state):
-		s.report.UseListMode(ListModeWatchList, nil)
+		f.Report.UseListMode(report.Paged, why)
+	case f.Policy.Streams(state):
+		f.Report.UseListMode(report.WatchList, nil)
 	case !state.Lists:
-		s.report.UseListMode(ListModePaged, nil)
+		f.Report.UseListMode(report.Paged, nil)
 	}
 }
 
@@ -46,11 +57,11 @@ var errNoWire = errors.New("the ListerWatcher is not one of a DynamicListerWatch
 
 // fallBack has pages listed where a watch-list did not work. What says more of who
 // asks, or of what was asked for, than of the resource is not remembered for others.
-func (s *session) fallBack(why error) {
+func (f *Follower) fallBack(why error) {
 	if !apierrors.IsForbidden(why) && !apierrors.IsBadRequest(why) {
-		s.resource.WatchListFailed(why)
+		f.Source.WatchListFailed(why)
 	}
-	s.report.UseListMode(ListModePaged, why)
+	f.Report.UseListMode(report.Paged, why)
 }
 
 // stallInInitialEvents is how long the initial events of a watch-list may pause.
@@ -61,9 +72,9 @@ var errNoEndBookmark = errors.New("a bookmark came that does not end the initial
 
 // watchList reads the initial events of a watch-list into the generation under
 // way. The watch that follows them stays open.
-func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwatch.Outcome, error) {
-	timeout := s.source.WatchTimeout()
-	opened, err := s.openFeed(ctx, s.policy.WatchListOptions(state, timeout), timeout)
+func (f *Follower) watchList(ctx context.Context, state listwatch.Start) (listwatch.Outcome, error) {
+	timeout := f.Source.WatchTimeout()
+	opened, err := f.openFeed(ctx, f.Policy.WatchListOptions(state, timeout), timeout)
 	var stalled *report.StallError
 	switch {
 	case errors.As(err, &stalled):
@@ -74,20 +85,19 @@ func (s *session) watchList(ctx context.Context, state listwatch.Start) (listwat
 	}
 	changes := opened.feed
 	changes.Expect(stallInInitialEvents)
-	outcome, err := s.initialEvents(ctx, changes, state.Known)
+	outcome, err := f.initialEvents(ctx, changes, state.Known)
 	if err != nil {
-		changes.Close()
-		s.resync.closeWatch()
+		f.closeFeed(&opened)
 		return outcome, watchListError(err)
 	}
-	changes.Expect(s.source.Patience.Bookmarked())
-	s.opened = opened
+	changes.Expect(f.Source.Patience.Bookmarked())
+	f.opened = opened
 	return outcome, nil
 }
 
 func watchListError(err error) error { return fmt.Errorf("watch-list: %w", err) }
 
-func (s *session) initialEvents(ctx context.Context, changes source.Feed, known string) (listwatch.Outcome, error) {
+func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known string) (listwatch.Outcome, error) {
 	var c source.Change
 	newest := known
 	for index := 0; ; index++ {
@@ -111,29 +121,16 @@ func (s *session) initialEvents(ctx context.Context, changes source.Feed, known 
 		case c.Event == watch.Bookmark:
 			return listwatch.Outcome{Kind: listwatch.NoWatchList}, errNoEndBookmark
 		case c.Event == watch.Added || c.Unreadable != nil:
-			s.show(ctx, c.Item, c.Unreadable)
-		default:
-			// What changes while the set is read comes between it.
-			if err := s.changeBetween(ctx, c); err != nil {
-				return listwatch.Outcome{Kind: listwatch.Failed}, err
+			f.show(ctx, c.Item, c.Unreadable)
+		default: // a change while the set is read comes between its objects
+			if _, unreadable := f.put(ctx, &c); unreadable {
+				f.pass.keep(c.Item.Key)
+			}
+			if ctx.Err() != nil {
+				return listwatch.Outcome{Kind: listwatch.Failed}, ctx.Err()
 			}
 		}
 	}
-}
-
-// changeBetween hands on a change of an object that was shown before.
-func (s *session) changeBetween(ctx context.Context, c source.Change) error {
-	stale, err := s.into.Put(ctx, c.Event, c.Item)
-	if stale {
-		s.report.Stale()
-	}
-	if err != nil && s.refused(ctx, err) {
-		s.keep(c.Item.Key)
-		if c.Event != watch.Deleted && object.IsUndecodable(err) { // nothing shows it again
-			s.missed.Store(true)
-		}
-	}
-	return ctx.Err()
 }
 
 func classifyInitialEvents(err error) (listwatch.Outcome, error) {

@@ -1,0 +1,239 @@
+// Package follower keeps a sink in step with a resource: it lists the resource, follows its changes, and lists again
+// where it must.
+//
+// A Follower is the shell around the decisions of package listwatch. It does what a state asks for: a request of a list
+// (listing.go), a watch-list (initial.go), or a watch (watching.go). A pass is one generation while it is read. What
+// it reads goes from a source.Source into a sink.Sink.
+package follower
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/sink"
+	"github.com/rvinformer/informer/internal/source"
+)
+
+// Options are what a Follower follows, and how.
+type Options struct {
+	// Name is for errors.
+	Name   string
+	Source *source.Source
+	Sink   sink.Sink
+	Policy listwatch.Policy
+	// WatchLists reads sets with a watch-list: always, only where that works, or never.
+	WatchLists WatchLists
+	Report     *report.Report
+	// Server is asked whether it still is the one that is known.
+	Server server.Identifier
+	// Cluster is that of the known objects.
+	Cluster *known.Cluster
+	// Missed tells that the object of an event could not be decoded since the last list
+	// began. Nothing else tells of it again, if it does not change.
+	Missed *atomic.Bool
+	// Backoff is how long to wait after a failed request; nil for the default.
+	Backoff *wait.Backoff
+	// ResyncPeriod, if set, is the period in which the sink repeats what it has, unless ShouldResync says no.
+	ResyncPeriod time.Duration
+	ShouldResync func() bool
+}
+
+// Follower is one run. It belongs to one goroutine, and lives no longer than that.
+type Follower struct {
+	Options
+	// state is what is requested, and next what follows it, once the request is done.
+	state listwatch.State
+	next  listwatch.Step
+	// pace is nil until something has to wait.
+	pace *listwatch.Pace
+	pass pass
+	// opened is the watch that follows the initial events of a watch-list, until it
+	// is followed.
+	opened opening
+	resync *resync
+	// resuming is nil unless the run goes on from a resource version, and has not read a complete set yet.
+	resuming *resuming
+	// objects are those of the Origin.
+	objects func() []object.Known
+}
+
+// Origin is what a run begins from.
+type Origin struct {
+	// Known is the newest resource version known: a list must not be older.
+	Known string
+	// Resume is the resource version to watch from, without a list; empty to list.
+	Resume string
+	// Resumed is called when the server has accepted Resume.
+	Resumed func()
+	// Objects returns some objects that the server is known to have had; nil if there are
+	// none.
+	Objects func() []object.Known
+}
+
+// resuming is what a run needs to know that goes on from a resource version.
+type resuming struct {
+	// floor is the newest resource version known before the run: what it lists must not be older.
+	floor string
+	// confirmed, if set, is to be called when the server has accepted the resource
+	// version that the run resumes from.
+	confirmed func()
+}
+
+// New returns a Follower.
+func New(o Options) *Follower {
+	f := &Follower{Options: o}
+	f.Policy.CachePaged = o.Source.CachePaged()
+	if o.ResyncPeriod > 0 {
+		f.resync = newResync(o.ResyncPeriod, f.repeat)
+	}
+	return f
+}
+
+// Run lists and watches until ctx ends. Failures are reported, and tried again after a backoff.
+func (f *Follower) Run(ctx context.Context, from *Origin) {
+	defer f.Report.Enter(report.Stopped)
+	defer f.close()
+	f.begin(ctx, from)
+	for ctx.Err() == nil {
+		if err := f.step(ctx); ctx.Err() == nil {
+			f.reportAndGoOn(ctx, err)
+		}
+	}
+}
+
+// ListAndWatch lists once and then watches, until ctx ends or the set has to be listed again, and returns nil. The
+// error is that of a list that cannot be read.
+func (f *Follower) ListAndWatch(ctx context.Context, known string) error {
+	defer f.close()
+	f.begin(ctx, &Origin{Known: known})
+	for {
+		err := f.step(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		_, watched := f.state.(listwatch.Watching)
+		_, again := f.next.State.(listwatch.Start)
+		if err != nil && !watched && f.next.Again() {
+			f.Report.NoteFailure(err)
+			return err
+		}
+		if watched && again {
+			if err != nil {
+				f.Report.Fail(err)
+			}
+			return nil
+		}
+		f.reportAndGoOn(ctx, err)
+	}
+}
+
+// begin begins with the first state of a run.
+func (f *Follower) begin(ctx context.Context, from *Origin) {
+	f.resync.start(ctx)
+	f.objects = from.Objects
+	if from.Resume == "" {
+		f.state = listwatch.Start{Known: from.Known}
+		return
+	}
+	f.Report.Reach(from.Resume)
+	f.Report.ListRead()
+	f.resuming = &resuming{floor: from.Known, confirmed: from.Resumed}
+	f.state = listwatch.Watching{ResourceVersion: from.Resume, Unsure: true}
+}
+
+func (f *Follower) close() {
+	f.resync.close()
+	f.abandon()
+	f.closeOpened()
+}
+
+// step does the request of the state and decides what is next. It returns the error to
+// report, if there was one.
+//
+// It, what calls it, and what it calls for a watch, is on the stack while a watch is
+// idle: what is large stands in functions that have returned by then.
+func (f *Follower) step(ctx context.Context) error {
+	if w := f.newWatching(); w != nil {
+		return w.conclude(w.follow(ctx))
+	}
+	return f.list(ctx)
+}
+
+// reportAndGoOn reports the error of a step, and goes on.
+func (f *Follower) reportAndGoOn(ctx context.Context, err error) {
+	if err != nil {
+		f.Report.Fail(err)
+	}
+	if wait := f.pause(); wait > 0 {
+		f.Report.Enter(report.Backoff)
+		_ = backoff.Sleep(ctx, wait) // the caller sees that ctx has ended
+	}
+	f.state = f.next.State
+}
+
+// pause is how long to wait before what is next.
+func (f *Follower) pause() time.Duration {
+	if f.next.Progress == listwatch.WatchProgress { // all backoffs start again
+		f.pace = nil
+	}
+	if f.pace == nil {
+		if f.next.Pause == listwatch.NoPause {
+			return 0
+		}
+		f.pace = listwatch.NewPace(backoff.OrDefault(f.Backoff))
+	}
+	return f.pace.After(f.next)
+}
+
+// repeat has the sink repeat what it has, unless ShouldResync says no.
+func (f *Follower) repeat(ctx context.Context) error {
+	if f.ShouldResync != nil && !f.ShouldResync() {
+		return nil
+	}
+	return f.Sink.Resync(ctx)
+}
+
+// Stuck notes whether the sink has no room for what was read. The caller is the sink.
+func (f *Follower) Stuck(is bool) { f.Source.Turn.Stuck(is) }
+
+// put hands a change of an object on to the sink. A change that the sink did not take, although it was not stale, is
+// reported; unreadable tells that the object was at fault.
+func (f *Follower) put(ctx context.Context, c *source.Change) (stale, unreadable bool) {
+	stale, err := f.Sink.Put(ctx, c.Event, c.Item)
+	switch {
+	case err != nil:
+		unreadable = f.refused(ctx, err)
+		if unreadable && c.Event != watch.Deleted && object.IsUndecodable(err) { // a deletion counts all the same
+			f.Missed.Store(true)
+		}
+	case stale:
+		f.Report.Stale()
+	}
+	return stale, unreadable
+}
+
+// refused reports why the sink did not take an object, and returns whether the object was at fault.
+func (f *Follower) refused(ctx context.Context, err error) (unreadable bool) {
+	var skipped *report.ItemError
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case errors.As(err, &skipped):
+		f.Report.Skip(skipped)
+		return true
+	default:
+		f.Report.Fail(err)
+		return false
+	}
+}

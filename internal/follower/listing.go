@@ -1,0 +1,103 @@
+package follower
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/source"
+)
+
+// list does one request of a generation and decides what is next.
+func (f *Follower) list(ctx context.Context) error {
+	if start, ok := f.state.(listwatch.Start); ok {
+		f.state = f.prepare(start)
+	}
+	f.Report.Enter(report.Listing)
+	outcome, err := f.read(ctx)
+	f.next = f.Policy.Next(f.state, outcome)
+	if f.next.Fallback {
+		f.fallBack(err)
+	}
+	switch f.next.Effect {
+	case listwatch.AbandonGeneration:
+		f.abandon()
+	case listwatch.CompleteGeneration:
+		if err := f.complete(ctx, outcome.ResourceVersion); err != nil {
+			f.closeOpened()
+			f.next = listwatch.Step{State: listwatch.Start{Known: f.Report.LastResourceVersion()}, Pause: listwatch.ListPause}
+			return err
+		}
+	}
+	return err
+}
+
+// prepare returns the state that a generation begins with. It must not be older than what is known, or was shown by
+// a shared watch.
+func (f *Follower) prepare(start listwatch.Start) listwatch.Start {
+	f.chooseMode(start)
+	if f.resuming != nil {
+		f.resuming.confirmed = nil
+		start.Known = rv.AtLeast(start.Known, f.resuming.floor)
+	}
+	f.pass.shown = f.Source.Shown()
+	start.Known = rv.AtLeast(start.Known, f.pass.shown)
+	return start
+}
+
+// read does one request: a page, or a watch-list. It waits until the budget has room for it.
+func (f *Follower) read(ctx context.Context) (outcome listwatch.Outcome, err error) {
+	if err = f.beginGeneration(ctx); err != nil {
+		return listwatch.Outcome{Kind: listwatch.Failed}, err
+	}
+	if f.Source.Budget != nil {
+		if f.Source.Turn, err = f.Source.Budget.Begin(ctx, f.Source.Key()); err != nil {
+			return listwatch.Outcome{Kind: listwatch.Failed}, err
+		}
+	}
+	defer f.endTurn()
+	if f.Policy.Streams(f.state) {
+		outcome, err = f.watchList(ctx, f.state.(listwatch.Start))
+	} else {
+		outcome, err = f.page(ctx)
+	}
+	if errors.Is(err, source.ErrUnread) {
+		f.Source.Narrow, err = true, nil
+	}
+	return outcome, err
+}
+
+func (f *Follower) endTurn() {
+	f.Source.Turn.End()
+	f.Source.Turn = nil
+}
+
+// page reads a page into the generation.
+func (f *Follower) page(ctx context.Context) (listwatch.Outcome, error) {
+	shown, first := false, ""
+	page, err := f.Source.Page(ctx, f.Policy.ListOptions(f.state), func(it object.Item, unreadable error) error {
+		if !shown {
+			shown, first = true, strings.Clone(it.Key)
+		}
+		f.show(ctx, it, unreadable)
+		return ctx.Err()
+	})
+	if err != nil {
+		return listwatch.Outcome{
+			Kind: listwatch.Classify(err), Shown: shown, Refused: !shown, RetryAfter: listwatch.RetryAfter(err), At: time.Now(),
+		}, err
+	}
+	if at, ok := f.state.(listwatch.Listing); ok && page.Continue != "" && at.Circular(page.Continue, first) {
+		return listwatch.Outcome{Kind: listwatch.Circular, Shown: shown}, errCircularPages
+	}
+	f.Policy.CachePaged = f.Source.CachePaged()
+	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.ResourceVersion, Continue: page.Continue, First: first, Shown: shown}, nil
+}
+
+// errCircularPages says that the pages of a list have no end.
+var errCircularPages = errors.New("a page has the continue token or the first object of an earlier page")

@@ -1,0 +1,80 @@
+package follower
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/sink"
+)
+
+// pass is what is true only while one generation is read. The zero value is that between two.
+type pass struct {
+	// generation is nil until the first request.
+	generation sink.Generation
+	// partial tells that the generation has an object of which not even the key is known.
+	partial bool
+	// shown is the resource version that the shared watches had come to when the generation began.
+	shown string
+}
+
+// beginGeneration begins a generation, unless one is under way.
+func (f *Follower) beginGeneration(ctx context.Context) (err error) {
+	if f.pass.generation != nil {
+		return nil
+	}
+	if f.pass.generation, err = f.Sink.Begin(ctx); err != nil {
+		return err
+	}
+	f.Report.BeginGeneration()
+	f.Missed.Store(false)
+	return nil
+}
+
+// show hands an object on to the generation, or what is wrong with it.
+func (f *Follower) show(ctx context.Context, it object.Item, unreadable error) {
+	if unreadable != nil {
+		f.Report.Skip(it.Unreadable(unreadable))
+		f.pass.keep(it.Key)
+	} else if err := f.pass.generation.Show(ctx, it); err != nil && f.refused(ctx, err) {
+		f.pass.keep(it.Key)
+	}
+}
+
+// keep notes that the generation has an object that could not be read. Its key is empty where it is not known.
+func (p *pass) keep(key string) {
+	if key == "" {
+		p.partial = true
+	} else {
+		p.generation.Keep(strings.Clone(key))
+	}
+}
+
+// complete ends the generation, which was read to its end.
+func (f *Follower) complete(ctx context.Context, resourceVersion string) error {
+	ended := f.pass
+	f.pass = pass{}
+	f.Source.Rest()
+	// A caller that waits for the end may ask for the version then.
+	before := f.Report.LastResourceVersion()
+	f.Report.Reach(resourceVersion)
+	f.Report.ListRead()
+	if err := ended.generation.End(ctx, resourceVersion, !ended.partial); err != nil {
+		f.Report.Reach(before)
+		return err
+	}
+	f.resuming, f.Source.Narrow = nil, false
+	f.Source.CompareToShown(resourceVersion, ended.shown)
+	f.Report.EndGeneration()
+	f.Report.Succeed()
+	return f.Sink.Observed(resourceVersion, false)
+}
+
+// abandon gives the generation up, if one is under way.
+func (f *Follower) abandon() {
+	f.Source.Rest()
+	if f.pass.generation != nil {
+		f.pass.generation.Abandon()
+	}
+	f.pass = pass{}
+}

@@ -1,0 +1,107 @@
+package follower
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/server"
+)
+
+// confirmAfter is how long a server may take to refuse, within a watch that it has
+// opened, the version that it is to begin from. One that has said meanwhile that it has the
+// version may have forgotten the changes since: the refusal has come by then, and confirmSaid
+// is the time to read it.
+const confirmAfter, confirmSaid = 2 * time.Second, 50 * time.Millisecond
+
+// unprovenPatience is how long a watch may stay silent when the server did not say that it has
+// the version. Bookmarks come each minute.
+const unprovenPatience = 75 * time.Second
+
+// confirm notes that the server has accepted the version that the run resumes from.
+func (r *resuming) confirm() {
+	if r != nil && r.confirmed != nil {
+		r.confirmed()
+		r.confirmed = nil
+	}
+}
+
+// confirmLater takes the version for accepted when the watch has lasted for a time. A server that refuses the version
+// says so at once, in an event.
+func (w *watching) confirmLater(patience time.Duration) {
+	if w.resuming == nil || w.resuming.confirmed == nil {
+		return
+	}
+	done, confirmed := make(chan struct{}), w.resuming.confirmed
+	timer := time.AfterFunc(patience, func() {
+		defer close(done)
+		confirmed()
+	})
+	w.unconfirm = func() {
+		if !timer.Stop() {
+			<-done
+		}
+	}
+}
+
+// standing is what a server has of the version that a watch goes on from.
+type standing int
+
+const (
+	// unproven: the server did not say.
+	unproven standing = iota
+	hasVersion
+	hasNot
+)
+
+// verify asks whether the server still is the one, in the state, that the watch goes on from.
+// It is asked once the watch is open, which ends if the server is restored or replaced later.
+// Where it does not answer, the watch has to prove itself.
+func (w *watching) verify(ctx context.Context) (standing, error) {
+	w.at.Unsure = false
+	a, err := w.ask(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return unproven, nil
+	case a.Identity == server.Another || a.Identity == server.Doubtful || listwatch.Classify(err) == listwatch.TooLarge:
+		return hasNot, err
+	case err != nil:
+		w.Report.Fail(err)
+		w.feed.Expect(min(unprovenPatience, w.Source.Patience.Watch(unprovenPatience)))
+		return unproven, nil
+	case a.HasVersion:
+		return hasVersion, nil
+	}
+	return unproven, nil
+}
+
+// reportReplacement asks whether the version has expired because the server is of another cluster, and reports it.
+func (w *watching) reportReplacement(ctx context.Context) {
+	if _, err := w.ask(ctx); errors.Is(err, server.ErrClusterReplaced) {
+		w.Report.Fail(err)
+	}
+}
+
+// ask asks the server which cluster it is of, and whether it has the version that the watch
+// begins from, and notes what is learnt of the cluster. That it is another one is an error.
+func (w *watching) ask(ctx context.Context) (server.Answer, error) {
+	known := w.Cluster.UID()
+	a, err := w.Server.Ask(ctx, server.Inquiry{Cluster: known, ResourceVersion: w.at.ResourceVersion, Objects: w.objects})
+	switch {
+	case known == "" || a.Cluster == known:
+		w.Cluster.Learn(a.Cluster)
+	case a.Cluster != "":
+		w.Cluster.Replace(a.Cluster, &w.Report.Gaps)
+		return a, fmt.Errorf("%w: the UID of its namespace kube-system is %q, not %q", server.ErrClusterReplaced, a.Cluster, known)
+	}
+	if a.Identity == server.Doubtful || a.Identity == server.Another {
+		// What it is the list will show; until then, no known UID is its own.
+		w.Cluster.Replace(a.Cluster, &w.Report.Gaps)
+	}
+	if err != nil {
+		err = fmt.Errorf("whether the server was restored: %w", err)
+	}
+	return a, err
+}

@@ -1,0 +1,265 @@
+package follower
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/source"
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// dueMargin is how much before its time a watch may end and still have lasted for it: it
+// is asked for whole seconds.
+const dueMargin = 2 * time.Second
+
+// watching is a watch under way.
+type watching struct {
+	*Follower
+	// at is where it is. The state of the Follower is where it began.
+	at listwatch.Watching
+	opening
+	// unconfirm ends what confirms the watch after a while; nil if there is nothing.
+	unconfirm func()
+	began     time.Time
+	ordered   bool
+	events    int
+	// moved tells that an event could be read.
+	moved bool
+	// change is the newest.
+	change source.Change
+	// outcome is what ended the watch.
+	outcome listwatch.Outcome
+}
+
+// opening is a watch that was opened, and is to be followed.
+type opening struct {
+	feed source.Feed
+	// ctx is the context of the feed.
+	ctx context.Context
+	// due is when the watch is to end.
+	due time.Time
+}
+
+// newWatching is for the watch of the state; nil where that lists.
+func (f *Follower) newWatching() *watching {
+	at, ok := f.state.(listwatch.Watching)
+	if !ok {
+		return nil
+	}
+	f.Report.Enter(report.Watching)
+	return &watching{Follower: f, at: at}
+}
+
+// follow follows the changes since the state, and moves it. It notes what ended
+// the watch, and returns the error to report.
+func (w *watching) follow(ctx context.Context) error {
+	defer w.close()
+	over, err := w.open(ctx)
+	for !over {
+		w.resync.lend()
+		err = w.feed.Next(w.ctx, &w.change)
+		over, err = w.handle(ctx, err)
+	}
+	return err
+}
+
+// conclude decides what follows the watch, which has ended with err, and returns err.
+func (w *watching) conclude(err error) error {
+	w.at.Lost = w.at.Lost || w.Missed.Load()
+	w.outcome.Doubtful, w.outcome.Moved = w.doubtful(err), w.moved
+	w.outcome.RetryAfter = listwatch.RetryAfter(err)
+	if !w.outcome.Refused {
+		w.outcome.Lasted = time.Since(w.began)
+	}
+	w.next = w.Policy.Next(w.at, w.outcome)
+	return err
+}
+
+// doubtful reports whether the server may have been restored since the watch, which has
+// ended with err, told its last: if something went wrong, and also if it showed nothing,
+// as one from a version does that the server does not have any more, or ended before it
+// was due, as at a server that stops.
+func (w *watching) doubtful(err error) bool {
+	return err != nil && listwatch.Down(err) || !w.moved || time.Now().Before(w.due.Add(-dueMargin))
+}
+
+// open opens the watch.
+func (w *watching) open(ctx context.Context) (over bool, err error) {
+	w.began = time.Now()
+	if w.opening, err = w.openWatch(ctx, w.at); err != nil {
+		kind := listwatch.Classify(err)
+		if kind == listwatch.Expired && w.at.Unsure {
+			w.reportReplacement(ctx)
+		}
+		return w.end(listwatch.Outcome{Kind: kind, Refused: true}, err)
+	}
+	patience := confirmAfter
+	if w.at.Unsure {
+		has, err := w.verify(ctx)
+		switch has {
+		case hasNot:
+			return w.end(listwatch.Outcome{Kind: listwatch.TooLarge}, err)
+		case hasVersion:
+			patience = confirmSaid
+		}
+	}
+	w.Report.Succeed()
+	w.Report.Handler(nil)
+	w.confirmLater(patience)
+	// A watch from no version, or from any, begins with the objects that there
+	// are, in no order of their versions.
+	w.ordered = w.at.ResourceVersion != "" && w.at.ResourceVersion != "0"
+	return false, nil
+}
+
+func (w *watching) close() {
+	if w.unconfirm != nil {
+		w.unconfirm()
+	}
+	w.closeFeed(&w.opening)
+}
+
+// end notes what ended the watch.
+func (w *watching) end(outcome listwatch.Outcome, err error) (over bool, _ error) {
+	w.outcome = outcome
+	return true, err
+}
+
+// handle handles the newest change, or err, which came instead.
+func (w *watching) handle(ctx context.Context, err error) (over bool, _ error) {
+	resyncing := w.resync.take()
+	switch {
+	case ctx.Err() != nil:
+		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
+	case resyncing && isStall(err): // a slow store is not the server's silence
+		return false, nil
+	case err != nil:
+		return w.end(w.ended(err))
+	}
+	w.take(ctx)
+	if ctx.Err() != nil {
+		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err())
+	}
+	return false, nil
+}
+
+func isStall(err error) bool {
+	var stalled *report.StallError
+	return errors.As(err, &stalled)
+}
+
+// ended returns what the end of a watch means, and what to report.
+func (w *watching) ended(err error) (listwatch.Outcome, error) {
+	if failed, ok := errors.AsType[*resyncError](err); ok {
+		return listwatch.Outcome{Kind: listwatch.Failed}, failed.reason()
+	}
+	outcome := listwatch.Outcome{Kind: listwatch.WatchEnded}
+	if errors.Is(err, source.ErrUnread) {
+		return outcome, nil
+	}
+	if err == io.EOF {
+		err = nil
+	} else {
+		outcome = source.ClassifyEnd(err, time.Now())
+	}
+	if outcome.Kind != listwatch.WatchEnded || w.moved || time.Since(w.began) >= time.Second {
+		return outcome, err
+	}
+	short := error(&cache.VeryShortWatchError{Name: w.Name})
+	if err != nil {
+		short = fmt.Errorf("%w: %w", short, err)
+	}
+	return listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, short
+}
+
+// take hands the newest change on and moves the state.
+func (w *watching) take(ctx context.Context) {
+	w.resuming.confirm()
+	c := &w.change
+	c.Item.Place = object.Place{Watch: true, Index: w.events}
+	w.events++
+	switch {
+	case c.Unreadable != nil:
+		w.lose(c.Unreadable)
+		w.Report.Skip(c.Item.Unreadable(c.Unreadable))
+	case c.Event == watch.Bookmark:
+		w.feed.Expect(w.Source.Patience.Bookmarked())
+		w.advance(c.Bookmark, c.Event)
+	default:
+		resourceVersion := strings.Clone(c.Item.Version.ResourceVersion)
+		if stale, _ := w.put(ctx, c); !stale && ctx.Err() == nil { // what was not put must not move the resource version on
+			w.advance(resourceVersion, c.Event)
+		}
+	}
+}
+
+// lose notes that the change is lost, if the reader could not read it: it
+// may have been a deletion. A list will tell.
+func (w *watching) lose(unreadable error) {
+	var lost *wire.ItemError
+	if errors.As(unreadable, &lost) {
+		w.at.Lost = true
+	}
+}
+
+// advance moves the state on to the resource version of an event.
+func (w *watching) advance(resourceVersion string, event watch.EventType) {
+	w.moved, w.at.Strikes = true, 0
+	w.ordered = w.ordered || event != watch.Added
+	if !w.ordered || resourceVersion == "" {
+		return
+	}
+	if rv.Compare(resourceVersion, w.at.ResourceVersion) == rv.Older {
+		return // out of order: what the watch told before stays told
+	}
+	w.at.ResourceVersion = resourceVersion
+	w.Report.Reach(resourceVersion)
+	if err := w.Sink.Observed(resourceVersion, event == watch.Bookmark); err != nil {
+		w.Report.Fail(err)
+	}
+}
+
+// openWatch opens a watch, or returns the one that a watch-list has opened.
+func (f *Follower) openWatch(ctx context.Context, state listwatch.Watching) (opening, error) {
+	if opened := f.opened; opened.feed != nil {
+		f.opened = opening{}
+		return opened, nil
+	}
+	timeout := f.Source.WatchTimeout()
+	return f.openFeed(ctx, f.Policy.WatchOptions(state, timeout), timeout)
+}
+
+// openFeed opens a watch that is to last for timeout.
+func (f *Follower) openFeed(ctx context.Context, opts metav1.ListOptions, timeout time.Duration) (opening, error) {
+	due := time.Now().Add(timeout)
+	ctx = f.resync.beginWatch(ctx)
+	feed, err := f.Source.Watch(ctx, opts)
+	if err != nil {
+		f.resync.closeWatch()
+	}
+	return opening{feed: feed, ctx: ctx, due: due}, err
+}
+
+// closeFeed closes a watch, if it is open.
+func (f *Follower) closeFeed(o *opening) {
+	if o.feed != nil {
+		o.feed.Close()
+		f.resync.closeWatch()
+		*o = opening{}
+	}
+}
+
+// closeOpened closes the watch that follows the initial events, if it is not followed.
+func (f *Follower) closeOpened() { f.closeFeed(&f.opened) }
