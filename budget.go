@@ -14,21 +14,25 @@ import (
 // passes. What is in use may be more than the limit by one object per informer, and by
 // the lists.
 //
+// # Lists
+//
 // A list under way, which is a page of one or the initial events of a watch-list, takes
-// 256 KiB, or a 64th of the budget where that is less, for its buffers; all together
-// take up to a quarter, whatever objects take. So the default budget of 16 MiB has 16
-// lists under way at a time, of however many informers that start at once. What a server
-// sends before it is read counts for no more. With HTTP/2 that is less than 256 KiB, except
-// for a list whose handler keeps up, which needs more over a long link: up to 4 MiB, as with
-// client-go. A list that is left unread for two seconds is dropped, and asked for again with
-// the smaller window. The others
-// wait, and are asked for in turn, server by server: each has the same share of the
-// time, however many informers it has and however large their sets are. A list for which
-// nothing comes lets others go before it, after 50 ms if its server has not answered yet:
-// servers that are dead or slow hold up nobody. While a server answers nothing, it is asked
-// for another list each second. A list whose handler is blocked lets others go before it too, after
-// 50 ms, or up to a second where hundreds of them have done so. What the server has sent of such a list
-// stays in the connection meanwhile.
+// 256 KiB for its buffers, or a 64th of the budget where that is less. All lists together
+// take up to a quarter of the budget, whatever objects take. So the default budget of
+// 16 MiB has 16 lists under way at a time, however many informers start at once.
+//
+// The other lists wait and are asked for in turn, server by server: each server has the
+// same share of the time, however many informers it has and however large their sets are.
+// A list that receives nothing gives up its turn, after 50 ms if its server has not
+// answered yet, so that dead and slow servers hold up no other. While a server answers
+// nothing, it is asked for another list each second. A list whose handler is blocked gives
+// up its turn too, after 50 ms, or up to a second where hundreds of them have done so.
+// What the server has sent of such a list stays in the connection meanwhile.
+//
+// What a server sends before it is read does not count further. With HTTP/2 that is less
+// than 256 KiB, except for a list whose handler keeps up and that needs more over a long
+// link: up to 4 MiB, as with client-go. A list that is left unread for two seconds is
+// dropped, and asked for again with the smaller window.
 //
 // It is safe for concurrent use.
 type Budget struct {

@@ -49,7 +49,7 @@ type CheckpointError = checkpoint.Error
 // Unwrap returns ErrCheckpointSource.
 type CheckpointSourceError = checkpoint.SourceError
 
-// CheckpointSourceDifference is one field in which two sources differ. Its fields are:
+// CheckpointSourceDifference is one field that differs between two sources. Its fields are:
 //
 //   - Field string: "server" (the URL), "resource" ("apps/v1/deployments" or "v1/pods"),
 //     "namespace", "labelSelector", "fieldSelector" or "cluster" (the UID of the namespace
@@ -59,65 +59,72 @@ type CheckpointSourceError = checkpoint.SourceError
 //   - Wanted string: the same for the informer.
 type CheckpointSourceDifference = checkpoint.SourceDifference
 
-// CheckpointStore is where a checkpoint is kept: one sequence of bytes, which is
-// replaced as a whole. FileCheckpoint keeps it in a file. What the bytes are is of
-// no matter to a store.
+// CheckpointStore is where a checkpoint is kept: one sequence of bytes, which is replaced as a
+// whole. FileCheckpoint keeps it in a file. A store need not understand the bytes.
 //
-// A store of which two informers could get hold at the same time should be a
-// CheckpointLocker too.
+// A store that two informers could open at the same time should be a CheckpointLocker too.
 //
-// # What an informer makes of it
+// # How an informer uses it
 //
-// An informer that has loaded a checkpoint watches from the resource version up to
-// which everything was acknowledged. Its handler is told what has happened since, and
-// again what it was told after the checkpoint was saved. HasSynced is true when the
-// server has accepted that version. Where the server does not have it any more (410),
-// or not yet (it was restored from a backup), or where an object could not be read, the
-// informer lists, and tells what differs, deletions included. So it does after a crash
-// where versions are no numbers: nobody could know then what it was told already.
-// Where the store is a CheckpointAppender, as a FileCheckpoint is, no crash of the process loses
-// a deletion. Into another store, a crash loses one: that of an object of which the handler was
-// first told after the checkpoint was saved, if it is gone when the informer has to list.
+// An informer that has loaded a checkpoint watches from the resource version up to which
+// everything was acknowledged. Its handler gets what has happened since, and again what it got
+// after the checkpoint was saved. HasSynced is true when the server has accepted that version.
 //
-// A checkpoint belongs to what the handler keeps: who restores or drops the one does so
-// with the other. A handler that keeps resource versions with its data can be protected
-// better: a Storage that is filled from them before Run stays as it is, and of the
-// checkpoint only the resource version is used, if each of its objects is in the
-// Storage, in the same version or a newer one, and all others there are newer than the
-// checkpoint. Else the informer lists.
+// The informer lists instead, and delivers what differs, deletions included, where
 //
-// A checkpoint that is damaged is reported, as a *CheckpointError, and replaced. One of
-// another source (server, resource, namespace, selectors, UID of the namespace
-// kube-system), ErrCheckpointSource, one of a newer version of the library,
-// ErrCheckpointVersion, and what is no checkpoint, ErrCheckpointFormat, are reported and
-// stay as they are: Run begins with nothing and saves nothing.
+//   - the server no longer has that version (410), or does not have it yet because it was
+//     restored from a backup;
+//   - an object could not be read;
+//   - versions are no numbers and the process has crashed, because it is then not known what
+//     was delivered already.
+//
+// If the store is a CheckpointAppender, as a FileCheckpoint is, no crash of the process loses a
+// deletion. With any other store, a crash loses the deletion of an object that was first
+// delivered after the checkpoint was saved, if the object is gone when the informer has to list.
+//
+// A checkpoint belongs to the data that the handler keeps: restore or drop the two together. A
+// handler that keeps resource versions with its data can be protected better, by a Storage that
+// is filled from them before Run. That Storage stays as it is, and the checkpoint gives only its
+// resource version. It does so if each object of the checkpoint is in the Storage, in the same
+// version or a newer one, and all others there are newer than the checkpoint. Otherwise the
+// informer lists.
+//
+// # When it is not used
+//
+// A damaged checkpoint is reported, as a *CheckpointError, and replaced. Three others are reported
+// and stay as they are, and Run begins with nothing and saves nothing: one of another source
+// (server, resource, namespace, selectors, UID of the namespace kube-system), ErrCheckpointSource;
+// one of a newer version of the library, ErrCheckpointVersion; and bytes that are no checkpoint,
+// ErrCheckpointFormat.
 //
 // Run waits for a store that another informer has locked, ErrCheckpointInUse, and for one that
-// cannot be locked or read: it lists nothing before, and Status.LastError has the reason, a
-// *StoreError. So the successor in a rolling update begins where its predecessor has stopped,
-// at most two seconds later, and no deletion is missed because a checkpoint could not be read.
-// A save that fails is reported in the same way, and tried again while the informer runs on.
-// The save at the end of Run is given up after 30 seconds.
+// cannot be locked or read. It lists nothing before, and Status.LastError has the reason, a
+// *StoreError. So the successor in a rolling update begins where its predecessor has stopped, at
+// most two seconds later, and no deletion is missed because a checkpoint could not be read. A save
+// that fails is reported in the same way, and tried again while the informer runs on. The save at
+// the end of Run is given up after 30 seconds.
 //
 // Status.CheckpointError says why a checkpoint is not in use, for as long as that is so, and
 // Status.ResumedFrom where a Run went on. A store with a method String is named by it.
 //
-// Run asks the server of a DynamicListerWatcherFactory for the namespace kube-system, to
-// know which cluster it is and whether it was restored. Where that is forbidden or not
-// answered, Run compares the UIDs of up to three known objects, each with a list of one
-// object. An object that was there before the checkpoint, and is not in it, tells another
-// cluster: the checkpoint is refused. Where no known object is left, Run lists. Of other
-// ListerWatchers the source is not known. An ExtraStore is not told of what was not read.
+// # How a cluster is recognized
+//
+// Run asks the server of a DynamicListerWatcherFactory for the namespace kube-system, to know
+// which cluster it is and whether it was restored. If that is forbidden or not answered, Run
+// compares the UIDs of up to three known objects, each with a list of one object. An object that
+// is older than the checkpoint and is not in it shows another cluster, and the checkpoint is
+// refused. If no known object is left, Run lists. The source of any other ListerWatcher is not
+// known. An ExtraStore does not get what was not read.
 type CheckpointStore interface {
 	// Load returns the bytes that the last Save has written. Without any, the error
 	// is fs.ErrNotExist (by errors.Is), and an informer starts with nothing. The
 	// caller closes the reader, and may Save before it has. Ctx is for all of the
 	// reading: a store may fail a Read once it has ended.
 	Load(ctx context.Context) (io.ReadCloser, error)
-	// Save calls write once, or not at all if that is of no use, and keeps what it
-	// writes, instead of what was kept before. It is all or nothing: if write returns
-	// an error or panics, or if ctx or the process ends meanwhile, what was kept before
-	// still is. After an error of the store itself it may be either, but as a whole.
+	// Save calls write once, or not at all if that is of no use, and keeps the bytes that
+	// it writes in place of the former ones. It is all or nothing: if write returns an error
+	// or panics, or if ctx or the process ends meanwhile, the former bytes stay. After an
+	// error of the store itself it may keep either, but as a whole.
 	// The error of write is within that of Save (by errors.Is).
 	//
 	// The writer is write's until it returns. Its errors are to be returned by write.
@@ -150,17 +157,17 @@ type CheckpointAppender interface {
 // CheckpointLocker is a CheckpointStore that only one may use at a time. An
 // informer holds it from the beginning of a Run to its end.
 type CheckpointLocker interface {
-	// Lock does not wait: if somebody holds the store, the error is ErrCheckpointInUse
-	// (by errors.Is). This is so also for who holds it already. What is locked stays
-	// so until unlock is called or the process ends, however it ends. Unlock may be
-	// called from any goroutine; a second call does nothing and returns nil.
+	// Lock does not wait: if the store is locked, also by the caller, the error is
+	// ErrCheckpointInUse (by errors.Is). The lock lasts until unlock is called or the
+	// process ends, however it ends. Unlock may be called from any goroutine; a second
+	// call does nothing and returns nil.
 	Lock() (unlock func() error, err error)
 }
 
 // FileCheckpoint keeps a checkpoint in the file at path, in a directory that is
 // there. Two more kinds of names in it belong to the store: path + ".lock", a file
-// that is empty and stays, and what begins with path + ".tmp-", which a Save writes
-// to before it is renamed.
+// that is empty and stays, and names that begin with path + ".tmp-", the files that a
+// Save writes to and then renames.
 //
 // It is safe for concurrent use: Saves take turns, and a Load returns one checkpoint
 // or the next, never a mixture. It is a CheckpointAppender: an Append is a write to the end of
@@ -184,7 +191,7 @@ type CheckpointLocker interface {
 // A directory that is not there is fs.ErrNotExist, as a file that is not there is to
 // Load; something else than a file at path is an error to all three. Only one error
 // of Save comes after the new checkpoint is in place, that of the step "sync of the
-// directory": it is then not certain which of the two a crash of the machine leaves.
+// directory": it is then not certain which one a crash of the machine leaves.
 func FileCheckpoint(path string) CheckpointStore { return checkpoint.NewFile(path) }
 
 var (

@@ -123,7 +123,7 @@ type DeletedObject[T runtime.Object] struct {
 func (d DeletedObject[T]) FinalStateUnknown() bool { return d.LastKnown != nil }
 
 // TypedResourceEventHandlerFuncs is a ResourceEventHandler of functions that
-// take objects of one type, each of which may be nil. The old object of
+// take objects of one type, and any of them may be nil. The old object of
 // UpdateFunc is the zero T, since an informer keeps no objects.
 //
 // An informer of this package decodes objects to T where it has no ExampleObject, also
@@ -291,7 +291,7 @@ func (r FilteringResourceEventHandler) OnUpdate(oldObj, newObj interface{}) {
 	}
 }
 
-// OnDelete hands on an object that passes, or of which only metadata is known. A
+// OnDelete hands on an object that passes, or whose metadata alone is known. A
 // cache.DeletedFinalStateUnknown that holds a whole object is given to FilterFunc
 // as it is.
 func (r FilteringResourceEventHandler) OnDelete(obj interface{}) {
@@ -324,7 +324,7 @@ func (r FilteringResourceEventHandler) takes() objectType { return takenBy(r.Han
 // events of type Synced.
 type syncChooser interface{ wantsSync() bool }
 
-// hearsSync reports whether handler, of either kind, is to be told of what a list
+// hearsSync reports whether handler, of either kind, is to be told of objects that a list
 // shows unchanged.
 func hearsSync(h interface{}) bool {
 	chooser, ok := h.(syncChooser)

@@ -29,8 +29,8 @@ type DynamicListerWatcherFactory interface {
 	// empty, in all; a cluster-scoped resource needs an empty one.
 	ForResource(namespace string, gvr schema.GroupVersionResource) cache.ListerWatcher
 	// ForResourceWithOptions is ForResource with options that optionsFunc has
-	// changed, for lists and watches alike. It may be nil. What it does to Limit
-	// and Continue is undone: pages belong to who reads them.
+	// changed, for lists and watches alike. It may be nil. Its changes to Limit and
+	// Continue are undone, because pages belong to the reader.
 	ForResourceWithOptions(namespace string, gvr schema.GroupVersionResource, optionsFunc TweakListOptionsFunc) cache.ListerWatcher
 }
 
@@ -47,7 +47,7 @@ type DynamicListerWatcherFactory interface {
 // them; so are the health checks of HTTP/2, by which a connection is given up whose
 // other end has vanished. A redirect to another server is refused, because the
 // credentials would go with it. Informers ask again after 429 at their own pace, which
-// client-go's retries do not add to. Which resources can not be
+// client-go's retries do not add to. Which resources cannot be
 // read with a watch-list is remembered by the factory. The error says what is wrong
 // with config.
 func NewDynamicListerWatcherFactory(config *rest.Config) (DynamicListerWatcherFactory, error) {
@@ -72,8 +72,8 @@ func (f listerWatcherFactory) ForResourceWithOptions(namespace string, gvr schem
 type resourceListerWatcher struct{ *server.Resource }
 
 // NewFilteredListerWatcher returns lw with options that optionsFunc has changed,
-// for lists and watches alike. It may be nil. What it does to Limit and Continue
-// is undone: pages belong to who reads them.
+// for lists and watches alike. It may be nil. Its changes to Limit and Continue are
+// undone, because pages belong to the reader.
 func NewFilteredListerWatcher(lw cache.ListerWatcher, optionsFunc TweakListOptionsFunc) cache.ListerWatcher {
 	if resource := server.Of(lw); resource != nil {
 		return resourceListerWatcher{resource.Tweaked(server.Tweak(optionsFunc))}

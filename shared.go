@@ -55,7 +55,7 @@ var _ ResourceVersionInformer = &SharedResourceVersionInformer{}
 
 // NewSharedResourceVersionInformer returns an informer without handlers; name is for logs.
 // Config is what the handlers have in common; what is one handler's belongs to its
-// HandlerConfig. It panics on a configuration that can not work, as
+// HandlerConfig. It panics on a configuration that cannot work, as
 // NewResourceVersionInformer does, and if config has a Handler, a BatchHandler, a Storage, a
 // Checkpoint or an ExtraStore.
 func NewSharedResourceVersionInformer(name string, config InformerConfig) *SharedResourceVersionInformer {
@@ -193,7 +193,7 @@ func (s *SharedResourceVersionInformer) RemoveHandler(h *HandlerRegistration) (e
 	return h.ended
 }
 
-// Handlers returns the handlers, in the order in which they were added.
+// Handlers returns the handlers, in the order of AddHandler.
 func (s *SharedResourceVersionInformer) Handlers() []*HandlerRegistration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,7 +63,7 @@ func (h *HandlerRegistration) LastSyncResourceVersion() string {
 	return h.informer.LastSyncResourceVersion()
 }
 
-// Status is a snapshot of what is done for the handler, and of what it has acknowledged.
+// Status is a snapshot of the work for the handler, and of its acknowledgements.
 func (h *HandlerRegistration) Status() Status { return h.informer.Status() }
 
 // Done is closed when the handler was removed and its last call has returned.

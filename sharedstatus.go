@@ -8,7 +8,7 @@ import (
 
 // Status is a snapshot of all handlers together: the Phase of the one that is least far, the
 // oldest ResourceVersion, and CheckpointTime of those that have one, the most Objects, the
-// newest LastContact and LastError, and the sums of what is counted. Checkpoint is that of the
+// newest LastContact and LastError, and the sums of all counts. Checkpoint is that of the
 // first handler with a CheckpointError, or else of the first with a Checkpoint; SkippedError,
 // ResumedFrom and ResumedTime are those of the first that has them. Without handlers, it is that
 // of an informer that does not run.

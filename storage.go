@@ -17,7 +17,7 @@ import (
 // others write then counts as acknowledged by its handler. Only one informer may run with
 // it at a time: Run of another one reports ErrStorageInUse and returns.
 //
-// To fill it, Replace takes a whole map; Add takes an object at a time, of which
+// To fill it, Replace takes a whole map; Add takes an object at a time:
 // a *metav1.PartialObjectMetadata with namespace, name, resource version and, if
 // it is known, UID is enough. With the UID, an object that was deleted and
 // created again meanwhile is noticed.
