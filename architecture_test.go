@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"internal/checkpoint", "internal/deltaqueue", "internal/wire"},
 	{"internal/journal", "internal/object"},
 	{"internal/known", "internal/server", "internal/sink"},
-	{"internal/intake", "internal/keeper", "internal/source"},
+	{"internal/intake", "internal/keeper", "internal/source", "internal/userqueue"},
 	{"internal/follower"},
 	{"."},
 	{"factory", "controller", "informertest/oracle"},
@@ -73,8 +73,6 @@ func TestImportsPointDown(t *testing.T) {
 // goroutines are the functions of the library that start a goroutine, and why. Each reason ends with the function that waits
 // for it.
 var goroutines = map[string]string{
-	"controller.go queueController.retry":                 "what failed is tried again beside the queue: RunWithContext",
-	"controller.go queueController.RunWithContext":        "retries, the reflector and the end of the queue run side by side: RunWithContext",
 	"controller/background.go Controller.background":      "a Backgrounder runs beside the workers: background.wait",
 	"controller/controller.go Controller.Run":             "a context of a channel must not cost each derived context a goroutine: Run",
 	"controller/runs.go runs.startLocked":                 "an informer may outlive the first controller that uses it: release",
@@ -89,6 +87,8 @@ var goroutines = map[string]string{
 	"flow.go flowRun.deliverHere":                         "the reflector runs beside an ordinary handler, which has Run's goroutine: flowRun.wait",
 	"flow.go flowRun.help":                                "checkpoints are saved beside the reflector: flowRun.wait",
 	"internal/fanout/hub.go Hub.adopt":                    "a shared watch is read once for all its taps: Hub.Wait",
+	"internal/userqueue/controller.go Controller.retry":   "what failed is tried again beside the queue: Run",
+	"internal/userqueue/controller.go Controller.Run":     "retries, the reflector and the end of the queue run side by side: Run",
 	"shared.go SharedResourceVersionInformer.begin":       "the informer is synced when its first handlers are: RunWithContext",
 	"shared.go SharedResourceVersionInformer.startLocked": "each handler has an informer: RunWithContext",
 	"internal/source/foreign.go foreignCall.do":           "a call may ignore its context, and is left behind then: do",

@@ -2,9 +2,7 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,9 +14,9 @@ import (
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/known"
-	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/sink"
+	"github.com/rvinformer/informer/internal/userqueue"
 )
 
 // Config configures a controller: one reflector feeding one queue feeding
@@ -109,7 +107,7 @@ func NewNamedController(name string, config *Config) cache.Controller {
 		panic("controller " + name + ": Process is required")
 	}
 	if config.Queue != nil {
-		return newQueueController(name, *config)
+		return newQueueController(name, config)
 	}
 	storage := &known.Versions{}
 	r := config.reflector(name, nil)
@@ -149,25 +147,26 @@ func (c flowController) LastSyncResourceVersion() string {
 	return c.reflector.LastSyncResourceVersion()
 }
 
-// queueController feeds a queue of the user's.
+// queueController is a userqueue.Controller as a cache.Controller.
 type queueController struct {
 	name      string
-	config    Config
 	reflector *Reflector
-	retries   *retries // nil without RetryOnError
-
+	queue     *userqueue.Controller
 	started   atomic.Bool
-	synced    chan struct{}
-	closeOnce sync.Once
 }
 
-func newQueueController(name string, config Config) *queueController {
-	c := &queueController{name: name, config: config, synced: make(chan struct{})}
-	c.reflector = config.reflector(name, config.Queue)
-	if config.RetryOnError {
-		c.retries = newRetries(c.call)
-	}
-	return c
+func newQueueController(name string, config *Config) *queueController {
+	r := config.reflector(name, config.Queue)
+	return &queueController{name: name, reflector: r, queue: userqueue.New(userqueue.Options{
+		Queue:   config.Queue,
+		Into:    storeSink(config.Queue, config.StreamHandleForPaginatedList),
+		Process: config.Process,
+		Retry:   config.RetryOnError,
+		Report:  &r.report,
+		Read: func(ctx context.Context, into sink.Sink) {
+			r.newFollower(into).Run(ctx, &follower.Origin{Known: r.LastSyncResourceVersion()})
+		},
+	})}
 }
 
 func (c *queueController) Run(stopCh <-chan struct{}) {
@@ -181,111 +180,15 @@ func (c *queueController) RunWithContext(ctx context.Context) {
 		c.reflector.report.Handler(fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, report.ErrAlreadyRunning))
 		return
 	}
-	into := sink.Sink(storeSink(c.config.Queue, c.config.StreamHandleForPaginatedList))
-	var goroutines sync.WaitGroup
-	defer goroutines.Wait()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // also where Process ends the goroutine
-	if c.retries != nil {
-		into = retriedSink{into, c.retries}
-		c.retry(ctx, &goroutines)
-	}
-	goroutines.Go(func() {
-		<-ctx.Done()
-		c.config.Queue.Close()
-	})
-	goroutines.Go(func() {
-		defer cancel()
-		into = progressSink{into, c.checkSynced}
-		c.reflector.newFollower(into).Run(ctx, &follower.Origin{Known: c.reflector.LastSyncResourceVersion()})
-	})
-	c.popAll(ctx)
-}
-
-// retry tries again what Process has failed for, in a goroutine, and in another one if Process
-// ends that.
-func (c *queueController) retry(ctx context.Context, goroutines *sync.WaitGroup) {
-	goroutines.Go(func() {
-		returned := false
-		defer func() {
-			if !returned {
-				c.retry(ctx, goroutines)
-			}
-		}()
-		c.retries.run(ctx)
-		returned = true
-	})
-}
-
-// popAll processes what the queue pops until it is closed and empty.
-func (c *queueController) popAll(ctx context.Context) {
-	pop := func(obj interface{}, isInInitialList bool) error {
-		if c.retries == nil {
-			return c.call(ctx, obj, isInInitialList)
-		}
-		c.retries.process(ctx, obj, isInInitialList)
-		return nil
-	}
-	for {
-		_, err := c.config.Queue.Pop(pop)
-		if errors.Is(err, cache.ErrFIFOClosed) {
-			return
-		}
-		c.checkSynced()
-	}
-}
-
-// call processes one pop.
-func (c *queueController) call(ctx context.Context, obj interface{}, isInInitialList bool) error {
-	fail := func(err error) { c.reflector.report.FailHandling(&report.ProcessError{Key: popKey(obj), Err: err}) }
-	err := report.Guard(ctx, fail, func() error { return c.config.Process(obj, isInInitialList) })
-	if err != nil {
-		fail(err)
-		return err
-	}
-	c.reflector.report.Handled()
-	return nil
-}
-
-// checkSynced closes synced when the list is in the queue and the queue has
-// popped it. It is asked after each of the two, between calls of Process: a
-// DeltaFIFO takes itself for synced before the last object was processed.
-func (c *queueController) checkSynced() {
-	if !c.HasSynced() && c.reflector.HasInitializedSynced() && c.config.Queue.HasSynced() {
-		c.closeOnce.Do(func() { close(c.synced) })
-	}
+	c.queue.Run(ctx)
 }
 
 func (c *queueController) HasSynced() bool { return cache.IsDone(c.HasSyncedChecker()) }
 
 func (c *queueController) HasSyncedChecker() cache.DoneChecker {
-	return doneChecker{name: c.name, done: c.synced}
+	return doneChecker{name: c.name, done: c.queue.Synced()}
 }
 
 func (c *queueController) LastSyncResourceVersion() string {
 	return c.reflector.LastSyncResourceVersion()
-}
-
-// progressSink tells when a reflector has got further.
-type progressSink struct {
-	sink.Sink
-	progressed func()
-}
-
-func (s progressSink) Observed(resourceVersion string, bookmark bool) error {
-	defer s.progressed()
-	return s.Sink.Observed(resourceVersion, bookmark)
-}
-
-// popKey is the key of what a queue pops, empty for what is not of one key.
-func popKey(obj interface{}) string {
-	deltas, ok := obj.(cache.Deltas)
-	if !ok || len(deltas) == 0 {
-		return ""
-	}
-	key, err := object.Key(deltas.Newest().Object)
-	if err != nil {
-		return ""
-	}
-	return key
 }

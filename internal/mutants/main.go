@@ -29,7 +29,7 @@ import (
 var core = []string{
 	".", "internal/backoff", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout", "internal/intake",
 	"internal/journal", "internal/keeper", "internal/keytable", "internal/known", "internal/listwatch", "internal/object", "internal/prune",
-	"internal/report", "internal/rv", "internal/server", "internal/sink", "internal/source", "internal/wire",
+	"internal/report", "internal/rv", "internal/server", "internal/sink", "internal/source", "internal/userqueue", "internal/wire",
 }
 
 // spared is not mutated: it checks the key table, under a build tag that is not set here.

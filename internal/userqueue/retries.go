@@ -1,12 +1,10 @@
-package informer
+package userqueue
 
 import (
 	"context"
 	"math"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/backoff"
@@ -14,24 +12,23 @@ import (
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/sink"
 )
 
 // retries keeps the deltas that a queue of the user's has popped and Process has
-// failed for. Such a queue can not take them back: it has no place for them
+// failed for. Such a queue cannot take them back: it has no place for them
 // before what has arrived since.
 type retries struct {
 	call func(ctx context.Context, obj interface{}, isInInitialList bool) error
-	// failed holds them until they are processed.
-	failed *deltaqueue.Queue
-	// turn is held by who calls Process: the queue's pop, or a retry.
+	// parked holds them until they are processed.
+	parked *deltaqueue.Queue
+	// turn holds a value while Process is called, for the queue's pop or for a retry.
 	turn chan struct{}
 }
 
 func newRetries(call func(context.Context, interface{}, bool) error) *retries {
 	return &retries{
 		call: call,
-		failed: deltaqueue.New(deltaqueue.Options{
+		parked: deltaqueue.New(deltaqueue.Options{
 			Known:  unacknowledged{keytable.New()},
 			Limit:  math.MaxInt,
 			Budget: budget.New(math.MaxInt64),
@@ -50,25 +47,25 @@ func (unacknowledged) Set(string, keytable.Version, uint64) {}
 // before, what was popped joins it there, and is tried at once.
 func (r *retries) process(ctx context.Context, obj interface{}, isInInitialList bool) {
 	if !isInInitialList {
-		r.failed.EndUnswept() // entries from here on are not initial
+		r.parked.EndUnswept() // entries from here on are not initial
 	}
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()
 	key := popKey(obj)
 	switch {
 	case key == "":
-		r.insist(ctx, obj, isInInitialList)
+		r.retryUntilDone(ctx, obj, isInInitialList)
 		r.outdate(ctx, obj)
-	case r.failed.Holds(key):
+	case r.parked.Holds(key):
 		r.keep(ctx, key, obj.(cache.Deltas))
 	case r.call(ctx, obj, isInInitialList) != nil:
-		r.failed.PutParked(failedDeltas(key, obj.(cache.Deltas)), backoff.RetryDelay(0))
+		r.parked.PutParked(failedDeltas(key, obj.(cache.Deltas)), backoff.RetryDelay(0))
 	}
 }
 
-// insist tries until Process succeeds or ctx ends. It is for what is of many
-// keys: the objects of a whole list, a resync of all. What comes after must wait.
-func (r *retries) insist(ctx context.Context, obj interface{}, isInInitialList bool) {
+// retryUntilDone tries until Process succeeds or ctx ends. It is for pops of many
+// keys: the objects of a whole list, or a resync of all. Later pops wait.
+func (r *retries) retryUntilDone(ctx context.Context, obj interface{}, isInInitialList bool) {
 	for attempt := 0; r.call(ctx, obj, isInInitialList) != nil; attempt++ {
 		if backoff.Sleep(ctx, backoff.RetryDelay(attempt)) != nil {
 			return
@@ -86,18 +83,18 @@ func (r *retries) outdate(ctx context.Context, obj interface{}) {
 			continue
 		}
 		for _, obj := range info.Objects {
-			if key, err := object.Key(obj); err == nil && r.failed.Holds(key) {
+			if key, err := object.Key(obj); err == nil && r.parked.Holds(key) {
 				r.keep(ctx, key, cache.Deltas{{Type: cache.Replaced, Object: obj}})
 			}
 		}
 	}
 }
 
-// keep adds newer deltas of a key that has failed.
+// keep adds newer deltas of a key that has parked.
 func (r *retries) keep(ctx context.Context, key string, deltas cache.Deltas) {
 	for _, d := range failedDeltas(key, deltas) {
 		// The queue is unbounded: Put waits for nothing, and cannot fail.
-		_ = r.failed.Put(ctx, d)
+		_ = r.parked.Put(ctx, d)
 	}
 }
 
@@ -116,7 +113,7 @@ func failedDeltas(key string, deltas cache.Deltas) []deltaqueue.Delta {
 // run tries again, one key after the other, until ctx ends.
 func (r *retries) run(ctx context.Context) {
 	for {
-		e, err := r.failed.Take(ctx)
+		e, err := r.parked.Take(ctx)
 		if err != nil {
 			return
 		}
@@ -127,15 +124,15 @@ func (r *retries) run(ctx context.Context) {
 // again tries again to process an entry. It drops the entry if Process ends the goroutine.
 func (r *retries) again(ctx context.Context, e *deltaqueue.Entry) {
 	r.turn <- struct{}{}
-	giveBack := r.failed.Drop
+	giveBack := r.parked.Drop
 	defer func() {
 		<-r.turn
 		giveBack(e)
 	}()
 	if r.call(ctx, poppedAgain(e), e.Initial) != nil {
-		giveBack = func(e *deltaqueue.Entry) { r.failed.Retry(e, backoff.RetryDelay(e.Attempts+1)) }
+		giveBack = func(e *deltaqueue.Entry) { r.parked.Retry(e, backoff.RetryDelay(e.Attempts+1)) }
 	} else {
-		giveBack = r.failed.Done
+		giveBack = r.parked.Done
 	}
 }
 
@@ -149,68 +146,4 @@ func poppedAgain(e *deltaqueue.Entry) cache.Deltas {
 		}
 	}
 	return deltas
-}
-
-// retriedSink tells the retries of deletions. The queue may not queue one: for
-// it, an object that was popped and that Process has not stored does not exist.
-type retriedSink struct {
-	sink.Sink
-	retries *retries
-}
-
-func (s retriedSink) Put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
-	own, unreadable := it.Owned()
-	if unreadable == nil {
-		it = own
-	} else {
-		own.Object = nil // a deletion counts, whatever becomes of its object
-	}
-	stale, err := s.Sink.Put(ctx, event, it)
-	// Asked only now, for the queue may have waited for a call that then failed.
-	if event == watch.Deleted && s.retries.failed.Holds(own.Key) {
-		s.retries.keep(ctx, own.Key, cache.Deltas{{Type: cache.Deleted, Object: own.Object}})
-	}
-	return stale, err
-}
-
-func (s retriedSink) Begin(ctx context.Context) (sink.Generation, error) {
-	g, err := s.Sink.Begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &retriedGeneration{Generation: g, retries: s.retries, shown: map[string]struct{}{}}, nil
-}
-
-type retriedGeneration struct {
-	sink.Generation
-	retries *retries
-	shown   map[string]struct{}
-}
-
-func (g *retriedGeneration) Show(ctx context.Context, it object.Item) error {
-	g.shown[strings.Clone(it.Key)] = struct{}{}
-	return g.Generation.Show(ctx, it)
-}
-
-func (g *retriedGeneration) Keep(key string) {
-	g.shown[key] = struct{}{}
-	g.Generation.Keep(key)
-}
-
-func (g *retriedGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
-	if err := g.Generation.End(ctx, resourceVersion, complete); err != nil || !complete {
-		return err
-	}
-	select { // a call under way may fail for what the list did not show
-	case g.retries.turn <- struct{}{}:
-		defer func() { <-g.retries.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	failed := g.retries.failed
-	failed.BeginGeneration()
-	for key := range g.shown {
-		failed.Keep(key)
-	}
-	return failed.Sweep(ctx, func(string, keytable.Version) {})
 }
