@@ -28,8 +28,8 @@ type Config struct {
 	//
 	// Default: a bounded queue of the controller's own, which takes lists object
 	// by object and knows by resource version what Process has handled. It pops each
-	// change on its own, in the order in which they were read. Of what it
-	// pops, a deletion that a list found is a cache.DeletedFinalStateUnknown whose
+	// change on its own, in the order that they were read. Where it
+	// pops a deletion that a list found, that is a cache.DeletedFinalStateUnknown whose
 	// Obj is a *metav1.PartialObjectMetadata. What it holds when Run ends is read
 	// again by the next Run. It has nothing to resync.
 	cache.Queue
@@ -47,7 +47,7 @@ type Config struct {
 	// so are objects of another kind. Default: any type is taken.
 	ObjectType runtime.Object
 
-	// FullResyncPeriod is the period in which the queue's Resync is called.
+	// FullResyncPeriod is the period of calls to the queue's Resync.
 	// Default: never.
 	FullResyncPeriod time.Duration
 

@@ -113,7 +113,7 @@ type Reflector struct {
 // that was silent (*StallError) or ended at once (*cache.VeryShortWatchError); an
 // object that could not be read (*ItemError); a store that refused one
 // (*StoreError); a handler that failed (*ProcessError, *BatchError); a checkpoint that
-// can not be used (*CheckpointError, *CheckpointSourceError); a server that is of another
+// cannot be used (*CheckpointError, *CheckpointSourceError); a server that is of another
 // cluster than before (ErrClusterReplaced); a second Run (ErrAlreadyRunning), or one with
 // the Storage of another that runs (ErrStorageInUse). It is told nil each time a watch has
 // started: all is well again.
@@ -149,8 +149,8 @@ type Generation interface {
 	// store must not delete what it had of the object.
 	Item(ctx context.Context, obj interface{}) error
 	// Skipped is called for an object of the list that could not be read: what
-	// the store has of it must stay. If there was one of which not even the key is
-	// known, it is called once more with an empty key, and End must not delete
+	// the store has of it must stay. If the key of such an object is not known
+	// either, it is called once more with an empty key, and End must not delete
 	// anything.
 	Skipped(key string)
 	// End is called after the last object: what the generation did not show is
@@ -292,7 +292,7 @@ func (r *Reflector) ListAndWatch(stopCh <-chan struct{}) error {
 
 // ListAndWatchWithContext lists once and then watches, until ctx ends or the set
 // has to be listed again, and returns nil. The error is that of the list, if it
-// can not be read. What goes wrong with the watch is reported, and tried again
+// cannot be read. What goes wrong with the watch is reported, and tried again
 // after a backoff.
 func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	if err := r.newStoreFollower().ListAndWatch(ctx, r.LastSyncResourceVersion()); err != nil {

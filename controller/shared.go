@@ -43,7 +43,7 @@ func newShared(informer cache.SharedIndexInformer, name string, workers int, lim
 	}
 }
 
-var errStopped = errors.New("its informer has stopped, or is about to, and can not be started again")
+var errStopped = errors.New("its informer has stopped, or is about to, and cannot be started again")
 
 func (s *shared) run(ctx context.Context, synced func()) error {
 	defer s.queue.ShutDown()

@@ -404,7 +404,7 @@ var cases = []struct {
 	wrong:  "add a A 1 initial : call \n synced",
 	broken: "synced", shown: "has not returned",
 }, {
-	name:   "synced with objects that can not be read",
+	name:   "synced with objects that cannot be read",
 	opts:   oracle.Options{Unreadable: true},
 	both:   "created a A 1 \n start \n",
 	right:  "synced \n status 1 \n add a A 1",

@@ -11,7 +11,7 @@ import (
 
 func Example() {
 	s, err := script.Parse("example", []byte(`
-# An object is deleted while the informer can not reach its server.
+# An object is deleted while the informer cannot reach its server.
 create a/1 a/2
 start
 expect synced

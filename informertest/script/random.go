@@ -43,7 +43,7 @@ func Random(d Dice, opts RandomOptions) *Script {
 	w.finish()
 	s, err := Parse("random", []byte(w.text.String()))
 	if err != nil {
-		panic(fmt.Sprintf("a random script that can not be read: %v", err)) // a mistake in this file
+		panic(fmt.Sprintf("a random script that cannot be read: %v", err)) // a mistake in this file
 	}
 	return s
 }

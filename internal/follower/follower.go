@@ -44,7 +44,7 @@ type Options struct {
 	Missed *atomic.Bool
 	// Backoff is how long to wait after a failed request; nil for the default.
 	Backoff *wait.Backoff
-	// ResyncPeriod, if set, is the period in which the sink repeats what it has, unless ShouldResync says no.
+	// ResyncPeriod, if set, is how often the sink repeats what it has, unless ShouldResync says no.
 	ResyncPeriod time.Duration
 	ShouldResync func() bool
 }

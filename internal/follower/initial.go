@@ -55,8 +55,8 @@ func (f *Follower) chooseMode(state listwatch.Start) {
 // errNoWire is why the objects of others' ListerWatchers are listed.
 var errNoWire = errors.New("the ListerWatcher is not one of a DynamicListerWatcherFactory")
 
-// fallBack has pages listed where a watch-list did not work. What says more of who
-// asks, or of what was asked for, than of the resource is not remembered for others.
+// fallBack has pages listed where a watch-list did not work. An error that is due
+// to the caller or its request, and not to the resource, is not remembered for others.
 func (f *Follower) fallBack(why error) {
 	if !apierrors.IsForbidden(why) && !apierrors.IsBadRequest(why) {
 		f.Source.WatchListFailed(why)

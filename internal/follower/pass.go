@@ -12,7 +12,7 @@ import (
 type pass struct {
 	// generation is nil until the first request.
 	generation sink.Generation
-	// partial tells that the generation has an object of which not even the key is known.
+	// partial tells that the generation has an object whose key is not known.
 	partial bool
 	// shown is the resource version that the shared watches had come to when the generation began.
 	shown string

@@ -99,7 +99,7 @@ func (v *Versions) Adopt(s Saved) {
 // only what is newer than the resource version of the checkpoint. What is older, and not in
 // the checkpoint, was deleted before: it has come back with a backup.
 func (v *Versions) Includes(s Saved) bool {
-	shared, resume := 0, s.Metadata[checkpoint.MetadataResourceVersion] // of what is not newer than resume
+	shared, resume := 0, s.Metadata[checkpoint.MetadataResourceVersion] // of versions that are not newer than resume
 	for key, saved := range s.table.All() {
 		version, exists := v.Get(key)
 		if !exists || !notOlder(version, saved) {

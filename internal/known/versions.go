@@ -28,7 +28,7 @@ type Versions struct {
 	// edits counts the changes that were made by others than an informer.
 	edits int64
 	// user is the informer that runs with it, nil if there is none, and reached is the newest
-	// version that one has read. It may be of a deletion, of which the table knows nothing.
+	// version that one has read. It may be of a deletion, which is not in the table.
 	user    User
 	reached string
 	// journal, if set, writes down each change of the queue, and changed is called after it.

@@ -113,7 +113,7 @@ func FuzzApply(f *testing.F) {
 			require.NoError(t, err)
 			require.Equal(t, []string{"n", "p", "u", "1"}, []string{m.GetNamespace(), m.GetName(), string(m.GetUID()), m.GetResourceVersion()})
 		}
-		require.Equal(t, *pod(), once["by value"], "which can not be changed")
+		require.Equal(t, *pod(), once["by value"], "which cannot be changed")
 	})
 }
 

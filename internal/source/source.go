@@ -167,7 +167,7 @@ func (s *Source) Shown() string {
 }
 
 // CompareToShown compares the resource version of a complete list with what Shown returned when the list began. If the
-// list is older, the shared watches tell of what was before the server was restored, and are given up.
+// list is older, the shared watches tell the state before the server was restored, and are given up.
 func (s *Source) CompareToShown(listed, shown string) {
 	if s.Shared != nil && rv.Compare(listed, shown) == rv.Older {
 		s.Shared.WentBack(listed)

@@ -147,7 +147,7 @@ func (s progressSink) Observed(resourceVersion string, bookmark bool) error {
 	return s.Sink.Observed(resourceVersion, bookmark)
 }
 
-// popKey is the key of what a queue pops, empty if it is not of one key.
+// popKey is the key of an item that a queue pops, empty if it is not of one key.
 func popKey(obj interface{}) string {
 	deltas, ok := obj.(cache.Deltas)
 	if !ok || len(deltas) == 0 {

@@ -136,7 +136,7 @@ func (r *retries) again(ctx context.Context, e *deltaqueue.Entry) {
 	}
 }
 
-// poppedAgain is an entry in the form in which the queue had popped it.
+// poppedAgain is an entry in the form that the queue had popped.
 func poppedAgain(e *deltaqueue.Entry) cache.Deltas {
 	deltas := make(cache.Deltas, len(e.Deltas))
 	for i, d := range e.Deltas {
