@@ -36,7 +36,7 @@ const (
 type idleCost struct{ Goroutines, StackBytes, HeapBytes float64 }
 
 // An idle informer over HTTP/2 takes two goroutines, and little stack and heap. They depend on what stands on the stack
-// while a watch waits: flow.run, Reflector.run, session.step, following.watch, wireFeed.next, and the reader's Wait.
+// while a watch waits: flow.run, Follower.Run and step, watching.follow, wireFeed.Next, and the reader's Wait.
 // A deeper call, or a large variable in one of them, doubles the stack of every informer.
 func TestIdleInformerTakesLittle(t *testing.T) {
 	server := informertest.NewServer(informertest.Options{TLS: true})

@@ -1,0 +1,86 @@
+package informer_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// A watch off the wire waits in a read that nothing else can end.
+func TestResyncBesideAWatchOffTheWire(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		store := &journal{}
+		stop := start(informer.NewReflector(w.lister(), nil, store, time.Minute).RunWithContext)
+		defer stop()
+		time.Sleep(90 * time.Second)
+		w.create("a/2")
+		time.Sleep(time.Minute)
+		stop()
+		require.Equal(t, []string{"resync", "add a/2", "resync"}, store.events()[1:])
+		require.Equal(t, []string{"list limit=500 rv=0", "watch rv=2"}, w.verbs())
+	})
+}
+
+func TestResyncErrorEndsAWatchOffTheWire(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		errs := reported(t)
+		failed := errors.New("failed")
+		store := &journal{fail: func(call string) error {
+			if call == "resync" {
+				return failed
+			}
+			return nil
+		}}
+		stop := start(informer.NewReflector(w.lister(), nil, store, time.Minute).RunWithContext)
+		time.Sleep(90 * time.Second)
+		stop()
+		require.Equal(t, []string{"list limit=500 rv=0", "watch rv=1", "watch rv=1"}, w.verbs())
+		require.Len(t, errs(), 1)
+		require.ErrorIs(t, errs()[0], failed)
+	})
+}
+
+func TestPanicOfAResyncReachesTheCallerOfRun(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		store := &journal{fail: func(call string) error {
+			if call == "resync" {
+				panic("oops")
+			}
+			return nil
+		}}
+		r := informer.NewReflector(w.lister(), nil, store, time.Minute)
+		require.PanicsWithValue(t, "oops", func() { r.RunWithContext(t.Context()) })
+	})
+}
+
+// A slow store is told of one thing at a time: what comes meanwhile waits.
+func TestEventsWaitForAResync(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		store := &slowStore{}
+		r := informer.NewReflector(w.lister(), nil, store, time.Minute)
+		stop := start(r.RunWithContext)
+		defer stop()
+		time.Sleep(65 * time.Second) // the resync takes 10 s from the minute on
+		w.create("a/1")
+		synctest.Wait()
+		require.False(t, slices.Contains(store.events(), "add a/1"))
+		time.Sleep(10 * time.Second)
+		require.Equal(t, []string{"resync", "resynced", "add a/1"}, store.events()[1:])
+	})
+}
+
+type slowStore struct{ journal }
+
+func (s *slowStore) Resync() error {
+	_ = s.journal.Resync()
+	time.Sleep(10 * time.Second)
+	return s.note("resynced", func(map[string]string) {})
+}
