@@ -53,6 +53,7 @@ lint: bin/heartbeat bin/staticcheck
 
 unit: bin/heartbeat
 	$(SHARED) $(NEWEST) $(RUNS) unit go test -json -vet=off -timeout 15m ./...
+	$(NEWEST) $(RUNS) "unit without -race" go test -json -vet=off -timeout 15m ./internal/keytable ./internal/prune
 	$(SHARED) $(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 15m ./...
 
 # The same with the oldest k8s.io modules that the library works with, those of go.mod.

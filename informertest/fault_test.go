@@ -328,6 +328,7 @@ func TestFaultHang(t *testing.T) {
 			client := httpClient(t, s)
 			w := follow(t, s, configMapsPath, "resourceVersion", "6", "allowWatchBookmarks", "true", "timeoutSeconds", "600")
 			ended := follow(t, s, configMapsPath, "resourceVersion", "6", "timeoutSeconds", "60")
+			synctest.Wait() // a watch that is not idle yet may send what comes before it hangs
 			begin := time.Now()
 			heal := inject(t, s, "hang")
 			create(t, s, configMap("c", "1", "x"))

@@ -18,7 +18,7 @@ func TestLoader(t *testing.T) {
 	for _, mask := range masks {
 		t.Run(mask.name, func(t *testing.T) {
 			keys := mask.keys
-			if testing.Short() || keytable.Invariants {
+			if testing.Short() || keytable.Invariants || raced {
 				keys /= 20
 			}
 			m := &model{Rand: rand.New(rand.NewPCG(1, mask.mask)), table: keytable.NewColliding(mask.mask), versions: map[string]keytable.Version{}}

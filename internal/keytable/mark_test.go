@@ -61,7 +61,7 @@ func TestSweepWhileItChanges(t *testing.T) {
 	for _, mask := range masks[:4] {
 		t.Run(mask.name, func(t *testing.T) {
 			keys := min(mask.keys, 1500)
-			if keytable.Invariants {
+			if keytable.Invariants || raced {
 				keys /= 10
 			}
 			table := keytable.NewColliding(mask.mask)

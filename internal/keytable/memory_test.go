@@ -55,6 +55,9 @@ func TestSizes(t *testing.T) {
 		keys, tables int
 		most         float64
 	}{{1, 300, 700}, {10, 300, 340}, {100, 100, 100}, {1000, 10, 70}, {10_000, 1, 55}, {100_000, 1, 43}} {
+		if raced && test.keys > 10_000 {
+			continue
+		}
 		before, size := heap(), 0
 		tables := make([]*keytable.Table, test.tables)
 		for n := range tables {
@@ -81,7 +84,7 @@ func TestGrowth(t *testing.T) {
 	if keytable.Invariants {
 		t.Skip("the checks allocate, and take long")
 	}
-	if testing.Short() {
+	if testing.Short() || raced {
 		t.Skip("small tables have more beside their keys")
 	}
 	const n = 100_000
@@ -151,7 +154,7 @@ func TestEndurance(t *testing.T) {
 	switch {
 	case os.Getenv("KEYTABLE_ENDURANCE") != "":
 		keys, operations = 1_000_000, 50_000_000
-	case testing.Short() || keytable.Invariants:
+	case testing.Short() || keytable.Invariants || raced:
 		keys, operations = 1000, 10_000
 	}
 	table := keytable.New()

@@ -232,7 +232,7 @@ func TestRandom(t *testing.T) {
 		t.Run(mask.name, func(t *testing.T) {
 			t.Parallel()
 			keys := mask.keys
-			if testing.Short() || keytable.Invariants {
+			if testing.Short() || keytable.Invariants || raced {
 				keys /= 20
 			}
 			for seed := range uint64(1) {

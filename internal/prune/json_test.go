@@ -218,16 +218,24 @@ func (r *randomJSON) paths() (paths []string) {
 }
 
 func TestAppendJSONOfRandomObjects(t *testing.T) {
-	for seed := range uint64(5000) {
+	for seed := range seeds(5000) {
 		r := &randomJSON{Rand: rand.New(rand.NewPCG(seed, 2))}
 		r.object(0)
 		checkJSON(t, []byte(r.String()), parsed(t, r.paths()...))
 	}
 }
 
+// seeds is how many random objects a test makes.
+func seeds(n uint64) uint64 {
+	if raced {
+		return n / 20
+	}
+	return n
+}
+
 // Whatever is cut out of an object, or put into it, is no panic.
 func TestAppendJSONOfBrokenObjects(t *testing.T) {
-	for seed := range uint64(2000) {
+	for seed := range seeds(2000) {
 		r := &randomJSON{Rand: rand.New(rand.NewPCG(seed, 3))}
 		r.object(0)
 		text, paths := []byte(strings.TrimSpace(r.String())), parsed(t, r.paths()...)

@@ -215,7 +215,7 @@ func strip(r *rand.Rand, pod *corev1.Pod) {
 }
 
 func TestAppendProtobufOfRandomObjects(t *testing.T) {
-	for seed := range uint64(2000) {
+	for seed := range seeds(2000) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		pod := fullPod()
 		strip(r, pod)

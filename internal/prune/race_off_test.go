@@ -1,0 +1,5 @@
+//go:build !race
+
+package prune_test
+
+const raced = false
