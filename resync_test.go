@@ -2,7 +2,9 @@ package informer_test
 
 import (
 	"errors"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +60,22 @@ func TestPanicOfAResyncReachesTheCallerOfRun(t *testing.T) {
 		}}
 		r := informer.NewReflector(w.lister(), nil, store, time.Minute)
 		require.PanicsWithValue(t, "oops", func() { r.RunWithContext(t.Context()) })
+	})
+}
+
+// A failed assertion in a store ends the goroutine of Run, as it does outside of a resync.
+func TestGoexitOfAResyncEndsRun(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		store := &journal{fail: func(call string) error {
+			if call == "resync" {
+				runtime.Goexit()
+			}
+			return nil
+		}}
+		var running sync.WaitGroup
+		running.Go(func() { informer.NewReflector(w.lister(), nil, store, time.Minute).RunWithContext(t.Context()) })
+		running.Wait()
+		require.Equal(t, []string{"list limit=500 rv=0", "watch rv=1"}, w.verbs())
 	})
 }
 

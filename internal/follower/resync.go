@@ -2,6 +2,7 @@ package follower
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -22,16 +23,20 @@ type resync struct {
 	running  sync.WaitGroup
 }
 
-// resyncError is why a resync has failed, as the cause of the end of a watch. A panic is the follower's.
+// resyncError is why a resync has failed, as the cause of the end of a watch.
 type resyncError struct {
+	// error is that of the sink; nil if the sink has panicked, or has ended the goroutine.
 	error
 	panicked any
 }
 
-// reason returns the error of the store, or panics as the store did.
+// reason returns the error of the sink. If the sink has panicked, or has ended the goroutine, so does reason.
 func (e *resyncError) reason() error {
-	if e.panicked != nil {
+	switch {
+	case e.panicked != nil:
 		panic(e.panicked)
+	case e.error == nil:
+		runtime.Goexit()
 	}
 	return e.error
 }
@@ -78,13 +83,16 @@ func (r *resync) run(ctx context.Context) {
 
 // do has the sink repeat what it has. A failure ends the watch. The turn is given back however the sink returns.
 func (r *resync) do(ctx context.Context) {
+	returned := false
 	defer func() {
-		if panicked := recover(); panicked != nil {
-			r.endWatch(&resyncError{panicked: panicked})
+		if !returned {
+			r.endWatch(&resyncError{panicked: recover()})
 		}
 		r.turn <- struct{}{}
 	}()
-	if err := r.repeat(ctx); err != nil {
+	err := r.repeat(ctx)
+	returned = true
+	if err != nil {
 		r.endWatch(&resyncError{error: err})
 	}
 }
