@@ -2,15 +2,12 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/backoff"
-	"github.com/rvinformer/informer/internal/deltaqueue"
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/flow"
 )
 
 // BatchHandler is told what happens in batches, and says whether it has taken them
@@ -93,146 +90,31 @@ type Event struct {
 // defaultMaxBatch is the default of InformerConfig.MaxBatch.
 const defaultMaxBatch = 500
 
-// batchDelivery delivers to a BatchHandler.
-type batchDelivery struct {
-	*resourceVersionInformer
-	handler  BatchHandler
-	maxBatch int
-}
+// eventTypes are those of the changes of notices.
+var eventTypes = [...]EventType{flow.Added: Added, flow.Updated: Updated, flow.Deleted: Deleted, flow.Synced: Synced}
 
-func (d batchDelivery) most() int { return d.maxBatch }
-
-func (d batchDelivery) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
-	batch := d.batchOf(entries)
-	if len(batch.events) > 0 {
-		d.announce(ctx, queue, entries)
-		if err := d.tell(ctx, batch); err != nil {
-			d.failed(ctx, queue, batch.sent, err)
-		} else {
-			d.reflector.report.Handled()
-			for _, a := range batch.sent {
-				d.acknowledge(queue, a)
-			}
+// handBatch calls the BatchHandler.
+func handBatch(handler BatchHandler) func(context.Context, []flow.Sent) error {
+	return func(ctx context.Context, batch []flow.Sent) error {
+		events := make([]Event, len(batch))
+		for i, s := range batch {
+			events[i] = eventOf(s)
 		}
-	}
-	for _, a := range batch.rest {
-		d.acknowledge(queue, a)
+		return handler.OnBatch(ctx, events)
 	}
 }
 
-// tell calls the handler.
-func (d batchDelivery) tell(ctx context.Context, batch batch) error {
-	taken := false
-	defer func() { // also where the handler ends the goroutine
-		for i, a := range batch.sent {
-			d.storage.Settle(a.entry.Key, taken || batch.events[i].Type == Synced)
-		}
-	}()
-	fail := func(err error) { d.report(batch.sent, err) }
-	err := report.Guard(ctx, fail, func() error { return d.handler.OnBatch(ctx, batch.events) })
-	taken = err == nil
-	return err
-}
-
-// batch is what is handed over at once.
-type batch struct {
-	events []Event
-	// sent are the entries of the events, and rest those of which there is nothing to
-	// tell.
-	sent, rest []acknowledgement
-}
-
-// acknowledgement is an entry, and what its acknowledgement means.
-type acknowledgement struct {
-	entry *deltaqueue.Entry
-	means meaning
-	// why is set where it is unreadable.
-	why error
-}
-
-type meaning int
-
-const (
-	// handled: that is all of the entry.
-	handled meaning = iota
-	// unreadable: all but its newest delta, the object of which can not be read.
-	unreadable
-	// ended: the object that the handler knew is gone, and told of the next one it is
-	// in another batch.
-	ended
-)
-
-// batchOf has the first event of each of entries.
-func (d batchDelivery) batchOf(entries []*deltaqueue.Entry) batch {
-	b := batch{events: make([]Event, 0, len(entries)), sent: make([]acknowledgement, 0, len(entries))}
-	for _, e := range entries {
-		a := acknowledgement{entry: e}
-		deltas, err := d.intake.Refined(e)
-		if err != nil {
-			d.reflector.report.Skip(err)
-			a.means, a.why = unreadable, err
-		}
-		var room [mostNotices]notice
-		notices := d.notices(room[:0], e, deltas)
-		if len(notices) > 1 {
-			a.means = ended
-		}
-		if len(notices) == 0 {
-			b.rest = append(b.rest, a)
-			continue
-		}
-		b.events = append(b.events, notices[0].event(e))
-		b.sent = append(b.sent, a)
+// eventOf returns a notice as a BatchHandler is given it.
+func eventOf(s flow.Sent) Event {
+	event := Event{Type: eventTypes[s.Change], Key: s.Entry.Key, ResourceVersion: s.Version, IsInInitialList: s.Entry.Initial}
+	obj := s.Object
+	tombstone, ok := obj.(cache.DeletedFinalStateUnknown)
+	if ok {
+		obj = tombstone.Obj
 	}
-	return b
-}
-
-// acknowledge gives back an entry whose event was taken in, or that has none.
-func (d batchDelivery) acknowledge(queue *deltaqueue.Queue, a acknowledgement) {
-	taken := a.entry.Deltas
-	switch a.means {
-	case handled:
-		queue.Done(a.entry)
-	case unreadable:
-		d.leave(queue, a.entry, a.why)
-	case ended:
-		taken = queue.Advance(a.entry)
-	}
-	d.intake.TakeBack(taken)
-}
-
-// failed has a batch tried again, or passes over its only event if that has
-// panicked too often.
-func (d batchDelivery) failed(ctx context.Context, queue *deltaqueue.Queue, sent []acknowledgement, err error) {
-	entries := make([]*deltaqueue.Entry, len(sent))
-	for i, a := range sent {
-		entries[i] = a.entry
-	}
-	attempts := entries[0].Attempts // all have failed together
-	panicked := report.IsPanic(err)
-	last := panicked && len(entries) == 1 && entries[0].Panics >= mostRetries
-	if last {
-		err = passedOver(err)
-	}
-	if ctx.Err() == nil || !errors.Is(err, ctx.Err()) { // which is no failure of the handler's
-		d.report(sent, err)
-	}
-	if !last {
-		queue.Postpone(entries, backoff.RetryDelay(attempts), panicked)
-		return
-	}
-	taken := entries[0].Deltas
-	queue.Drop(entries[0])
-	d.intake.TakeBack(taken)
-}
-
-// report reports a failure of the handler.
-func (d batchDelivery) report(sent []acknowledgement, err error) {
-	failed := &report.BatchError{Err: err, Attempts: sent[0].entry.Attempts + 1}
-	for _, a := range sent {
-		failed.Keys = append(failed.Keys, a.entry.Key)
-	}
-	d.reflector.report.FailHandling(failed)
+	event.FinalStateUnknown = ok
+	event.Object, _ = obj.(runtime.Object)
+	return event
 }
 
 // objectsOnly is transform, and an error where that returns what is no object: an

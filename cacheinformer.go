@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/claims"
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/flow"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/report"
@@ -52,36 +53,31 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		panic(fmt.Sprintf("informer: %v", err))
 	}
 	r := NewNamedReflector(callerName(), lw, objType, nil, resyncPeriod)
-	storage := &known.Versions{}
-	c := cacheInformer{reflector: r, storage: storage, store: store, handler: h}
-	f := &flow{
-		reflector: r,
-		storage:   storage,
-		claim:     c.claim,
-		seed:      c.seed,
-		ordinary:  true,
-		synced:    make(chan struct{}),
-		intake: intake.New(intake.Options{
-			Report: &r.report, Form: r.wireForm(), Transform: transfor, Accepts: taken.accepts, Taken: taken.goType, Stored: store.List,
-		}),
-	}
-	f.delivery = keyDelivery{flow: f, process: c.process, failing: passOver}
-	return flowController{f}
+	versions := &known.Versions{}
+	c := cacheInformer{reflector: r, versions: versions, store: store, handler: h}
+	options := r.flow(versions)
+	options.Claim, options.Seed = c.claim, c.seed
+	options.Ordinary = true
+	options.Intake = intake.New(intake.Options{
+		Report: &r.report, Form: r.wireForm(), Transform: transfor, Accepts: taken.accepts, Taken: taken.goType, Stored: store.List,
+	})
+	options.Consumer = flow.Keys{Process: c.process, Failing: flow.PassOver}
+	return newFlowController(r, options)
 }
 
 // cacheInformer is what a flow into a store of whole objects does with them.
 type cacheInformer struct {
 	reflector *Reflector
-	storage   *known.Versions
+	versions  *known.Versions
 	store     cache.Store
 	handler   cache.ResourceEventHandler
 }
 
 // claim makes the informer the only one of NewInformer that runs with its store.
-func (c cacheInformer) claim(informer known.User) (release func(), err error) {
-	release, other, ok := claims.Take(c.store, informer)
+func (c cacheInformer) claim() (release func(), err error) {
+	release, other, ok := claims.Take(c.store, c.reflector)
 	if !ok {
-		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, other.(known.User).Name())
+		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, other.(*Reflector).name)
 	}
 	return release, nil
 }
@@ -89,7 +85,7 @@ func (c cacheInformer) claim(informer known.User) (release func(), err error) {
 // seed takes what the store holds for told.
 func (c cacheInformer) seed() {
 	for _, obj := range c.store.List() {
-		if err := c.storage.Add(obj); err != nil {
+		if err := c.versions.Add(obj); err != nil {
 			c.reflector.report.Fail(fmt.Errorf("object in the store: %w", err))
 		}
 	}

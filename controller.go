@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/flow"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/known"
@@ -109,43 +111,69 @@ func NewNamedController(name string, config *Config) cache.Controller {
 	if config.Queue != nil {
 		return newQueueController(name, config)
 	}
-	storage := &known.Versions{}
 	r := config.reflector(name, nil)
-	f := &flow{
-		reflector: r,
-		storage:   storage,
-		claim:     storage.Claim,
-		ordinary:  true,
-		synced:    make(chan struct{}),
-		intake:    intake.New(intake.Options{Report: &r.report, Form: r.wireForm()}),
-	}
-	d := keyDelivery{flow: f, failing: passOver}
+	options := r.flow(&known.Versions{})
+	options.Ordinary = true
+	options.Intake = intake.New(intake.Options{Report: &r.report, Form: r.wireForm()})
+	failing := flow.PassOver
 	if config.RetryOnError { // what fails for ever must not hold what others need
-		d.failing, f.budget = retry, NewBudget(defaultBytes)
+		failing, options.Budget = flow.Retry, budget.New(defaultBytes)
 	}
+	c := &flowController{}
 	process := config.Process
-	d.process = func(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
+	options.Consumer = flow.Keys{Failing: failing, Process: func(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
 		if len(deltas) == 0 {
 			return nil
 		}
-		return process(f.deltas(e.Key, deltas), e.Initial)
-	}
-	f.delivery = d
-	return flowController{f}
+		return process(c.flow.Deltas(e.Key, deltas), e.Initial)
+	}}
+	*c = newFlowController(r, options)
+	return c
 }
 
 // flowController is a flow as a cache.Controller.
-type flowController struct{ *flow }
+type flowController struct {
+	reflector *Reflector
+	flow      *flow.Flow
+}
 
-func (c flowController) Run(stopCh <-chan struct{})         { c.run(wait.ContextForChannel(stopCh)) }
-func (c flowController) RunWithContext(ctx context.Context) { c.run(ctx) }
-func (c flowController) HasSynced() bool                    { return cache.IsDone(c.syncedChecker()) }
+func newFlowController(r *Reflector, options flow.Options) flowController {
+	r.budget = options.Budget
+	return flowController{r, flow.New(options)}
+}
+
+// flow returns the options of a flow whose runs read with r.
+func (r *Reflector) flow(versions *known.Versions) flow.Options {
+	return flow.Options{
+		Name:       r.name,
+		Report:     &r.report,
+		Versions:   versions,
+		Follow:     r.newFollower,
+		Claim:      func() (release func(), err error) { return versions.Claim(r) },
+		Budget:     defaultBudget.shared,
+		Tombstones: r.resource != nil,
+		Missed:     &r.missed,
+	}
+}
+
+func (c flowController) Run(stopCh <-chan struct{})         { c.flow.Run(wait.ContextForChannel(stopCh)) }
+func (c flowController) RunWithContext(ctx context.Context) { c.flow.Run(ctx) }
+func (c flowController) HasSynced() bool                    { return cache.IsDone(c.HasSyncedChecker()) }
 func (c flowController) HasSyncedChecker() cache.DoneChecker {
-	return c.syncedChecker()
+	return doneChecker{name: c.reflector.name, done: c.flow.Synced()}
 }
 func (c flowController) LastSyncResourceVersion() string {
 	return c.reflector.LastSyncResourceVersion()
 }
+
+// doneChecker is a cache.DoneChecker over a channel.
+type doneChecker struct {
+	name string
+	done <-chan struct{}
+}
+
+func (d doneChecker) Name() string          { return d.name }
+func (d doneChecker) Done() <-chan struct{} { return d.done }
 
 // queueController is a userqueue.Controller as a cache.Controller.
 type queueController struct {

@@ -57,6 +57,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/flow"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/prune"
@@ -288,26 +289,20 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		r.reportTo(config.ErrorHandler)
 	}
 
-	i := &resourceVersionInformer{handler: config.Handler}
 	transform := config.Transform
 	if config.BatchHandler != nil {
 		transform = objectsOnly(transform)
 	}
-	i.flow = &flow{
-		reflector:     r,
-		storage:       &config.Storage.versions,
-		claim:         config.Storage.versions.Claim,
-		skipUnchanged: !wantsSync(config),
-		workers:       config.Workers,
-		budget:        config.Budget,
-		synced:        make(chan struct{}),
-		intake: intake.New(intake.Options{
-			Report: &r.report, Form: r.wireForm(), Kind: kindOf(config.ExampleObject), Prune: paths, Transform: transform,
-			Accepts: taken.accepts, Taken: taken.goType, Extra: config.ExtraStore, Lent: true,
-		}),
-	}
+	options := r.flow(&config.Storage.versions)
+	options.SkipUnchanged = !wantsSync(config)
+	options.Workers = config.Workers
+	options.Budget = config.Budget.orDefault().shared
+	options.Intake = intake.New(intake.Options{
+		Report: &r.report, Form: r.wireForm(), Kind: kindOf(config.ExampleObject), Prune: paths, Transform: transform,
+		Accepts: taken.accepts, Taken: taken.goType, Extra: config.ExtraStore, Lent: true,
+	})
 	if config.Checkpoint != nil {
-		i.keeper = keeper.New(keeper.Options{
+		options.Keeper = keeper.New(keeper.Options{
 			Store:    config.Checkpoint,
 			Interval: config.CheckpointInterval,
 			Changes:  config.CheckpointChanges,
@@ -318,11 +313,13 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 			Report:   &r.report,
 		})
 	}
+	i := &resourceVersionInformer{handler: config.Handler}
 	if config.BatchHandler != nil {
-		i.delivery = batchDelivery{i, config.BatchHandler, maxBatch(config)}
+		options.Consumer = flow.Batches{Limit: maxBatch(config), Handle: handBatch(config.BatchHandler)}
 	} else {
-		i.delivery = keyDelivery{flow: i.flow, process: i.handle, failing: retryFew}
+		options.Consumer = flow.Keys{Process: i.handle, Failing: flow.RetryFew}
 	}
+	i.flowController = newFlowController(r, options)
 	return i
 }
 
@@ -368,7 +365,14 @@ type resourceVersionInformer struct {
 
 var _ ResourceVersionInformer = &resourceVersionInformer{}
 
-func (i *resourceVersionInformer) Status() Status { return i.status() }
+// Status returns a snapshot of the informer.
+func (i *resourceVersionInformer) Status() Status {
+	s := statusOf(i.reflector.report.Snapshot())
+	s.Synced = i.HasSynced()
+	s.Objects = i.flow.Versions.Len()
+	s.Queued, s.QueuedBytes, s.ResourceVersion = i.flow.Queued()
+	return s
+}
 
 // handle calls the handler for the deltas of one key.
 func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
@@ -376,12 +380,26 @@ func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueu
 		return nil
 	}
 	settled := false
-	defer func() { i.storage.Settle(e.Key, settled) }()
-	var room [mostNotices]notice
-	for _, n := range i.notices(room[:0], e, deltas) {
-		settled = n.change == Synced
-		n.tell(i.handler, e.Initial)
+	defer func() { i.flow.Versions.Settle(e.Key, settled) }()
+	var room [flow.MaxNotices]flow.Notice
+	for _, n := range i.flow.Notices(room[:0], e, deltas) {
+		settled = n.Change == flow.Synced
+		notify(i.handler, n, e.Initial)
 	}
 	settled = true
 	return nil
+}
+
+// notify calls a handler.
+func notify(handler ResourceEventHandler, n flow.Notice, isInInitialList bool) {
+	switch n.Change {
+	case flow.Added:
+		handler.OnAdd(n.Object, isInInitialList)
+	case flow.Updated:
+		handler.OnUpdate(nil, n.Object)
+	case flow.Deleted:
+		handler.OnDelete(n.Object)
+	case flow.Synced:
+		handler.OnSync(n.Object)
+	}
 }

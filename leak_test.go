@@ -256,7 +256,7 @@ func (y *yard) count(i *resourceVersionInformer) {
 	runtime.AddCleanup(i, collected, &y.collected)
 	runtime.AddCleanup(i.flow, collected, &y.collected)
 	runtime.AddCleanup(i.reflector, collected, &y.collected)
-	runtime.AddCleanup(i.storage, collected, &y.collected)
+	runtime.AddCleanup(i.flow.Versions, collected, &y.collected)
 	y.made.Add(4)
 }
 

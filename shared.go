@@ -121,7 +121,7 @@ func (s *SharedResourceVersionInformer) usesLocked(storage *ResourceVersionStora
 	if storage == nil {
 		return nil
 	}
-	i := slices.IndexFunc(s.handlers, func(h *HandlerRegistration) bool { return h.informer.storage == &storage.versions })
+	i := slices.IndexFunc(s.handlers, func(h *HandlerRegistration) bool { return h.informer.flow.Versions == &storage.versions })
 	if i < 0 {
 		return nil
 	}

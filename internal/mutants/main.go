@@ -27,7 +27,7 @@ import (
 
 // core are the packages that are mutated by default.
 var core = []string{
-	".", "internal/backoff", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout", "internal/follower", "internal/intake",
+	".", "internal/backoff", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout", "internal/flow", "internal/follower", "internal/intake",
 	"internal/journal", "internal/keeper", "internal/keytable", "internal/known", "internal/listwatch", "internal/object", "internal/prune",
 	"internal/report", "internal/rv", "internal/server", "internal/sink", "internal/source", "internal/userqueue", "internal/wire",
 }

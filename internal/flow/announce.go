@@ -1,4 +1,4 @@
-package informer
+package flow
 
 import (
 	"context"
@@ -13,11 +13,11 @@ const announceAhead = 256
 
 // announce writes down the keys of entries before the handler is called for them, and those of
 // what waits behind them too, so that few keys are written down one by one.
-func (f *flow) announce(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
-	if f.keeper == nil || f.keeper.Journal() == nil {
+func (f *Flow) announce(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
+	if f.Keeper == nil || f.Keeper.Journal() == nil {
 		return
 	}
-	j := f.keeper.Journal()
+	j := f.Keeper.Journal()
 	if len(entries) == 1 && j.Has(entries[0].Key) {
 		return
 	}
@@ -40,6 +40,6 @@ func (f *flow) announce(ctx context.Context, queue *deltaqueue.Queue, entries []
 }
 
 // repeats reports whether an entry shows no more than what the handler has.
-func (f *flow) repeats(e *deltaqueue.Entry) bool {
-	return len(e.Deltas) == 1 && e.Deltas[0].Type == cache.Replaced && f.storage.Matches(e.Key, e.Version)
+func (f *Flow) repeats(e *deltaqueue.Entry) bool {
+	return len(e.Deltas) == 1 && e.Deltas[0].Type == cache.Replaced && f.Versions.Matches(e.Key, e.Version)
 }

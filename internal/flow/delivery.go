@@ -1,0 +1,67 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// Consumer takes what waits in the queue: Keys or Batches.
+type Consumer interface {
+	// Max is how many keys it takes at a time.
+	Max() int
+	// deliver hands entries over, and then gives each back to the queue. It calls
+	// no code of the user's after it has given the first one back.
+	deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, entries []*deltaqueue.Entry)
+}
+
+// maxRetries is how often a consumer that panics is called again.
+const maxRetries = 5
+
+// deliverAll delivers until ctx ends, or there is nothing for a while.
+func (f *Flow) deliverAll(ctx context.Context, queue *deltaqueue.Queue) {
+	entries := make([]*deltaqueue.Entry, 0, 1)
+	for {
+		var err error
+		entries, err = queue.TakeBatch(ctx, entries[:0], f.Consumer.Max())
+		if err != nil {
+			return
+		}
+		f.deliver(ctx, queue, entries)
+		clear(entries)
+	}
+}
+
+// deliver drops the entries if the consumer ends the goroutine, as a failed assertion
+// of a test does.
+func (f *Flow) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*deltaqueue.Entry) {
+	returned := false
+	defer func() {
+		if !returned {
+			for _, e := range entries {
+				queue.Drop(e)
+			}
+			queue.Leave()
+		}
+	}()
+	f.Consumer.deliver(ctx, f, queue, entries)
+	returned = true
+}
+
+// passedOver is the last failure of deltas that are not tried again.
+func passedOver(err error) error { return fmt.Errorf("%w; %w", err, report.ErrPassedOver) }
+
+// leave gives back an entry whose newest delta cannot be read, for the reason why. An object that
+// cannot be decoded is missed from then on: a list that began before takes it for delivered.
+func (f *Flow) leave(queue *deltaqueue.Queue, e *deltaqueue.Entry, why error) {
+	listed := e.Deltas[len(e.Deltas)-1].Type == cache.Replaced
+	queue.Skip(e, f.Report.Gaps.Add)
+	if !listed && object.IsUndecodable(why) {
+		f.Missed.Store(true)
+	}
+}

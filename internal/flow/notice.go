@@ -1,0 +1,105 @@
+package flow
+
+import (
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// Change is what happened to an object.
+type Change int
+
+const (
+	// Added: an object that was not known.
+	Added Change = iota
+	// Updated: an object that was known, in another version.
+	Updated
+	// Deleted: an object that is gone.
+	Deleted
+	// Synced: a list shows the object in the version that was acknowledged.
+	Synced
+)
+
+// Notice is what a handler is given of a key: one call, or one Event.
+type Notice struct {
+	Change Change
+	// Object may be a cache.DeletedFinalStateUnknown.
+	Object  interface{}
+	Version string
+}
+
+// MaxNotices is how many notices an entry has at most: the end of an object, and
+// one that came after it.
+const MaxNotices = 2
+
+// Notices adds to to what the handler is to be given of an entry, whose deltas it is
+// to see as given, when these are compared with what it has acknowledged.
+func (f *Flow) Notices(to []Notice, e *deltaqueue.Entry, deltas []deltaqueue.Delta) []Notice {
+	known, exists, unsettled := f.Versions.Delivered(e.Key)
+	for _, d := range deltas {
+		replaced := d.Type != cache.Deleted && exists && !known.SameObject(d.Version)
+		switch {
+		case replaced:
+			to = append(to, Notice{Deleted, f.Intake.Tombstone(d.Key, known), known.ResourceVersion})
+			exists = false
+		case d.Type == cache.Deleted && (exists || unsettled || e.Resumed):
+			to = append(to, f.deletion(d, known))
+		}
+		// The deletion of an object that the handler never saw is not delivered.
+		if d.Type == cache.Deleted {
+			exists, unsettled = false, false
+			continue
+		}
+		change := presence(d, known, exists)
+		switch {
+		case change == Synced && unsettled: // it may have begun to take another version in
+			change = Updated
+		case change == Synced && f.SkipUnchanged:
+			continue
+		}
+		to = append(to, Notice{change, d.Object, d.Version.ResourceVersion})
+	}
+	return to
+}
+
+// deletion is the notice of a deletion: d's object, unless it is another one
+// than the handler knows.
+func (f *Flow) deletion(d deltaqueue.Delta, known keytable.Version) Notice {
+	if d.FinalStateUnknown() || !known.SameObject(d.Version) {
+		return Notice{Deleted, f.Intake.Tombstone(d.Key, known), known.ResourceVersion}
+	}
+	return Notice{Deleted, d.Object, d.Version.ResourceVersion}
+}
+
+// presence is what an object that is there is to a handler that knows another
+// version of it, if it exists.
+func presence(d deltaqueue.Delta, known keytable.Version, exists bool) Change {
+	switch {
+	case !exists:
+		return Added
+	case d.Type == cache.Replaced && known.ResourceVersion != "" && known.ResourceVersion == d.Version.ResourceVersion:
+		return Synced
+	default:
+		return Updated
+	}
+}
+
+// Deltas returns what an entry says of a key as client-go's queues hand it out, with
+// a tombstone where the final state is not known, and before an object that took the
+// place of another of its name.
+func (f *Flow) Deltas(key string, seen []deltaqueue.Delta) (deltas cache.Deltas) {
+	last, exists := f.Versions.Get(key)
+	for _, d := range seen {
+		unseen := d.FinalStateUnknown()
+		replaced := exists && d.Type != cache.Deleted && !last.SameObject(d.Version)
+		if unseen || replaced {
+			deltas = append(deltas, cache.Delta{Type: cache.Deleted, Object: f.Intake.Tombstone(key, last)})
+		}
+		if !unseen {
+			deltas = append(deltas, cache.Delta{Type: d.Type, Object: d.Object})
+		}
+		exists = exists && d.Type != cache.Deleted
+	}
+	return deltas
+}

@@ -1,0 +1,135 @@
+package flow
+
+import (
+	"context"
+	"sync"
+
+	"github.com/rvinformer/informer/internal/deltaqueue"
+	"github.com/rvinformer/informer/internal/follower"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// run is a run of a flow that is under way.
+type run struct {
+	*Flow
+	ctx              context.Context
+	stop             context.CancelFunc
+	queue            *deltaqueue.Queue
+	follower         *follower.Follower
+	from             follower.Origin
+	helpers, workers sync.WaitGroup
+}
+
+// deliverHere delivers, and has the reflector run beside it, which ends before a panic
+// of the consumer goes further.
+func (r *run) deliverHere() {
+	r.helpers.Go(func() {
+		defer r.stop()
+		r.follower.Run(r.ctx, &r.from)
+	})
+	r.deliverAll(r.ctx, r.queue)
+}
+
+// start makes what the run needs, and what runs beside the reflector.
+func (r *run) start() {
+	r.Report.BeginRun()
+	if r.Seed != nil {
+		r.Seed()
+	}
+	acknowledged, resume := r.acknowledged(), ""
+	if r.Keeper != nil {
+		resume = r.Keeper.Begin(r.ctx, acknowledged)
+	}
+	if resume != "" {
+		acknowledged = resume
+	}
+	r.queue = r.newQueue(acknowledged, resume != "")
+	if r.Keeper != nil {
+		r.help(func() { r.Keeper.Run(r.ctx, r.queue) })
+	}
+	r.follower = r.Follow(r.sink(r.queue))
+	r.from = follower.Origin{Known: r.newestKnown(), Resume: resume, Resumed: r.follow, Objects: r.knownObjects}
+}
+
+// follow notes that the server has accepted the version that the run goes on from.
+func (r *run) follow() {
+	r.Report.Resumed(r.from.Resume)
+	r.queue.Follow()
+}
+
+// knownObjects returns some objects that the server had, by what was read of it last. Those
+// that wait in the queue have changed since.
+func (r *run) knownObjects() []object.Known {
+	return r.Versions.Sample(r.queue.Holds)
+}
+
+// help runs f beside the reflector, and again if a callback in it has ended its goroutine.
+func (r *run) help(f func()) {
+	r.helpers.Go(func() {
+		returned := false
+		defer func() {
+			if !returned && r.ctx.Err() == nil {
+				r.help(f)
+			}
+		}()
+		f()
+		returned = true
+	})
+}
+
+// hire starts a worker.
+func (r *run) hire() {
+	r.workers.Go(func() { r.deliverAll(r.ctx, r.queue) })
+}
+
+func (r *run) wait() {
+	r.workers.Wait()
+	r.helpers.Wait()
+}
+
+func (r *run) end() {
+	defer r.ended()
+	if r.queue == nil { // it did not start
+		r.Report.Enter(report.Stopped)
+		if r.Keeper != nil {
+			r.Keeper.Release()
+		}
+		return
+	}
+	defer r.queue.Close()
+	if r.Keeper != nil {
+		r.Keeper.End(r.ctx, r.queue)
+	}
+}
+
+// newQueue makes the queue of the run, which goes on from the resource version up to
+// which everything is acknowledged, with a list or, resumed, without.
+func (r *run) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
+	f := r.Flow
+	if f.Keeper != nil {
+		f.Versions.Attach(f.Keeper.Journal(), f.Keeper.Changed)
+	} else {
+		f.Versions.Attach(nil, nil)
+	}
+	opts := deltaqueue.Options{
+		Known:         f.Versions,
+		Limit:         max(deltaqueue.DefaultLimit, 2*f.Consumer.Max()), // a batch waits while one is handled
+		SkipUnchanged: f.SkipUnchanged,
+		EveryChange:   f.Ordinary,
+		Tombstones:    f.Tombstones,
+		Budget:        f.Budget,
+		Synced:        f.synced,
+		Resume:        acknowledged,
+		Resumed:       resumed,
+		Stuck:         func(is bool) { r.follower.Stuck(is) },
+	}
+	if !f.Ordinary {
+		opts.Workers, opts.Hire = f.Workers, r.hire
+	}
+	queue := deltaqueue.New(opts)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queue = queue
+	return queue
+}
