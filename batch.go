@@ -14,8 +14,8 @@ import (
 // in: it is for destinations that can take many changes in one step, a transaction
 // of a database or a bulk request for instance.
 type BatchHandler interface {
-	// OnBatch takes in events: of many keys, one of each, in the order in which the
-	// keys came, as many as wait and MaxBatch at most. It is not waited for more.
+	// OnBatch takes in events: of many keys, one of each, in the order of the keys'
+	// arrival. It gets as many as wait, and MaxBatch at most; no batch waits for more.
 	//
 	// Nil acknowledges all of them. An error acknowledges none: the batch is tried
 	// again, after 100 ms at first and 30 s at most, until it succeeds; an event of it
@@ -82,7 +82,7 @@ type Event struct {
 	// IsInInitialList tells that the first complete list brought the event.
 	IsInInitialList bool
 	// FinalStateUnknown tells that a list found the deletion: Object is then a
-	// *metav1.PartialObjectMetadata of what was last known, its name, UID and resource
+	// *metav1.PartialObjectMetadata with the last known name, UID and resource
 	// version.
 	FinalStateUnknown bool
 }

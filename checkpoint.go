@@ -191,7 +191,7 @@ type CheckpointLocker interface {
 // A directory that is not there is fs.ErrNotExist, as a file that is not there is to
 // Load; something else than a file at path is an error to all three. Only one error
 // of Save comes after the new checkpoint is in place, that of the step "sync of the
-// directory": it is then not certain which one a crash of the machine leaves.
+// directory": a crash of the machine may then leave either of the two.
 func FileCheckpoint(path string) CheckpointStore { return checkpoint.NewFile(path) }
 
 var (

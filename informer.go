@@ -140,7 +140,7 @@ type InformerConfig struct {
 	// time, when another list begins, and when Run ends.
 	//
 	// The first Run loads it and, where it can, goes on with a watch, without a list.
-	// What that means, and when it can not, see CheckpointStore. Default: none, and each
+	// What that means, and when it cannot, see CheckpointStore. Default: none, and each
 	// Run begins with a list.
 	Checkpoint CheckpointStore
 
@@ -164,7 +164,7 @@ type InformerConfig struct {
 	// the JSON fields with dots between them, a dot within a name written `\.`,
 	// for instance "metadata.managedFields" or
 	// `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`.
-	// The fields that identify an object can not be dropped. Off the wire, they are
+	// The fields that identify an object cannot be dropped. Off the wire, they are
 	// dropped before anything is allocated for them, also from a *RawObject; but of
 	// an object in protobuf only those of the metadata are, the others once it is
 	// decoded, and raw objects are asked for in JSON if there are others.
@@ -217,7 +217,7 @@ type ResourceVersionInformer interface {
 	// LastSyncResourceVersion is the newest resource version read, acknowledged or
 	// not; empty before the first complete list, unless Run has resumed.
 	LastSyncResourceVersion() string
-	// Status is a snapshot of what the informer is doing.
+	// Status is a snapshot of the informer.
 	Status() Status
 }
 
@@ -226,7 +226,7 @@ type ResourceVersionInformer interface {
 // into one call. NewInformer delivers every change.
 //
 // Name is for logs. It panics on
-// a configuration that can not work: an empty name, a nil ListerWatcher, no
+// a configuration that cannot work: an empty name, a nil ListerWatcher, no
 // handler or two, a negative number or duration, an unknown ListMode, a path to prune that
 // makes no sense, a RawObject with a ListerWatcher that decodes, an ExampleObject that a typed
 // Handler does not take.
