@@ -257,7 +257,7 @@ func (f *Follower) closeFeed(o *opening) {
 	if o.feed != nil {
 		o.feed.Close()
 		f.resync.closeWatch()
-		*o = opening{}
+		o.feed = nil // due stays: conclude asks whether the watch ended before
 	}
 }
 
