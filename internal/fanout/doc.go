@@ -12,6 +12,9 @@
 // one watch in the end, wherever the readers began. It is the older one that stays, unless a
 // reader doubts it, and none is joined that is behind.
 //
+// Without this merging, each reader that begins with a watch-list (a list and a watch in
+// one) would keep a watch of its own until the server ends it, after 5 to 10 minutes.
+//
 // A reader that falls behind holds the watch up only while no other waits for more. Else
 // it lapses: it is told to bring a watch of its own, from where it is, and is back on the
 // common one when it has caught up. No reader misses an event or needs a list for that.
