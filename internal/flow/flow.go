@@ -79,7 +79,7 @@ func (f *Flow) Run(ctx context.Context) {
 		f.refuse(err)
 		return
 	}
-	// The reflector may end the goroutine, as a failed assertion of a test in an ErrorHandler does.
+	// A callback may end the goroutine, as a failed assertion of a test in an ErrorHandler does.
 	defer r.end()
 	defer r.wait()
 	defer r.stop()
@@ -118,17 +118,17 @@ func (f *Flow) acknowledged() string {
 	return keeper.SafePoint(f.queue, true)
 }
 
-// newestKnown is the newest resource version that the storage has or that was read.
+// newestKnown returns the newest resource version that is stored or was read.
 func (f *Flow) newestKnown() string {
 	last := f.Report.LastResourceVersion()
 	newest := rv.Newest(f.Versions.Newest(), last)
-	if newest == "" { // no order in them: what was seen last was the newest
+	if newest == "" { // without an order, the one that was seen last is the newest
 		return last
 	}
 	return newest
 }
 
-// sink is where the reflector puts what it reads.
+// sink returns the sink of the follower.
 func (f *Flow) sink(queue *deltaqueue.Queue) sink.Sink {
 	if f.Keeper == nil {
 		return f.Intake.Into(queue, nil)

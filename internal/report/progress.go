@@ -26,13 +26,13 @@ type Snapshot struct {
 	ResumedTime     time.Time
 }
 
-// Progress is how far an informer has come, for people. The informer decides nothing by it, except
-// by LastResourceVersion.
+// Progress is how far an informer has come, for people. An informer decides by two of its parts only:
+// LastResourceVersion, which a list must reach, and Stored.
 type Progress struct {
 	mu sync.Mutex
 	// now is the snapshot but for the errors, which are in reading and handling.
 	now Snapshot
-	// lastResourceVersion is the newest that the store was told.
+	// lastResourceVersion is the newest that was handed to the store.
 	lastResourceVersion string
 	// stored is true once a complete list was stored.
 	stored bool
@@ -190,7 +190,7 @@ func (p *Progress) Stale() {
 	p.now.Stale++
 }
 
-// Reach notes the newest resource version that the store was told.
+// Reach notes the newest resource version that was handed to the store.
 func (p *Progress) Reach(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
