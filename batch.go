@@ -10,19 +10,19 @@ import (
 	"github.com/rvinformer/informer/internal/flow"
 )
 
-// BatchHandler is told what happens in batches, and says whether it has taken them
-// in: it is for destinations that can take many changes in one step, a transaction
-// of a database or a bulk request for instance.
+// BatchHandler gets changes in batches, and says whether it has taken them in. It is for
+// destinations that can take many changes in one step, a transaction of a database or a
+// bulk request for instance.
 type BatchHandler interface {
 	// OnBatch takes in events: of many keys, one of each, in the order of the keys'
 	// arrival. It gets as many as wait, and MaxBatch at most; no batch waits for more.
 	//
 	// Nil acknowledges all of them. An error acknowledges none: the batch is tried
-	// again, after 100 ms at first and 30 s at most, until it succeeds; an event of it
-	// is replaced by what happens to its object meanwhile. Other batches go on, and the
-	// keys of this one wait; when the queue is full of such keys, or the Budget spent on
-	// them, nothing more is read. What a batch has done before it failed has to bear
-	// being done again, or has to be undone.
+	// again, after 100 ms at first and 30 s at most, until it succeeds. Meanwhile, a newer
+	// event of an object replaces the one in the batch. Other batches go on, and the keys
+	// of this one wait. When such keys fill the queue or the Budget, nothing more is read.
+	// The steps of a batch that failed are done again, so they must be repeatable or be
+	// undone.
 	//
 	// A panic acknowledges nothing either. Where utilruntime lets the process survive
 	// it, the events are tried again one by one, and one that has panicked for the sixth
