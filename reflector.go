@@ -267,7 +267,7 @@ func (r *Reflector) logging() klog.Logger {
 // callerName names the line outside these files that called.
 func callerName() string {
 	_, here, _, _ := goruntime.Caller(0)
-	return naming.GetNameFromCallsite(here, filepath.Join(filepath.Dir(here), "cacheinformer.go"))
+	return naming.GetNameFromCallsite(here, filepath.Join(filepath.Dir(here), "controller.go"))
 }
 
 // Name is the name that the reflector logs under.
