@@ -116,7 +116,7 @@ func NewNamedController(name string, config *Config) cache.Controller {
 	r := config.reflector(name, nil)
 	options := r.flow(&known.Versions{})
 	options.Ordinary = true
-	options.Intake = intake.New(intake.Options{Report: &r.report, Form: r.wireForm()})
+	options.Intake = intake.New(intake.Options{Report: &r.report, Form: &r.form})
 	failing := flow.PassOver
 	if config.RetryOnError { // what fails for ever must not hold what others need
 		failing, options.Budget = flow.Retry, budget.New(defaultBytes)
@@ -266,7 +266,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 	options.Claim, options.Seed = c.claim, c.seed
 	options.Ordinary = true
 	options.Intake = intake.New(intake.Options{
-		Report: &r.report, Form: r.wireForm(), Transform: transfor, Accepts: taken.accepts, Taken: taken.goType, Stored: store.List,
+		Report: &r.report, Form: &r.form, Transform: transfor, Accepts: taken.accepts, Taken: taken.goType, Stored: store.List,
 	})
 	options.Consumer = flow.Keys{Process: c.process, Failing: flow.PassOver}
 	return newFlowController(r, options)

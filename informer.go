@@ -283,7 +283,8 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	r.MaxInternalErrorRetryDuration = config.MaxInternalErrorRetryDuration
 	r.StallTimeout = config.StallTimeout
 	r.Backoff = config.Backoff
-	r.mode, r.prune = listMode(config), paths
+	r.mode = listMode(config)
+	r.drop(paths)
 	r.report.UseListMode(r.mode, nil)
 	if config.ErrorHandler != nil {
 		r.reportTo(config.ErrorHandler)
@@ -298,7 +299,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	options.Workers = config.Workers
 	options.Budget = config.Budget.orDefault().shared
 	options.Intake = intake.New(intake.Options{
-		Report: &r.report, Form: r.wireForm(), Kind: kindOf(config.ExampleObject), Prune: paths, Transform: transform,
+		Report: &r.report, Form: &r.form, Kind: kindOf(config.ExampleObject), Prune: paths, Transform: transform,
 		Accepts: taken.accepts, Taken: taken.goType, Extra: config.ExtraStore, Lent: true,
 	})
 	if config.Checkpoint != nil {

@@ -89,12 +89,12 @@ type Reflector struct {
 	// identifier tells which objects are followed, and at which server.
 	identifier   server.Identifier
 	store        cache.ReflectorStore
-	expected     object.Expected
 	resyncPeriod time.Duration
+	// expected are the objects, and form is how they are asked for on the wire.
+	expected object.Expected
+	form     object.Form
 	// mode overrides the list fields above, unless it is fieldsDecide.
 	mode ListMode
-	// prune are the fields to drop while reading off the wire.
-	prune prune.Paths
 	// shared, if set, are the watches that the reflector has in common with others.
 	shared *source.Shared
 	// budget, if there is one, limits the lists that are under way at a time.
@@ -247,6 +247,7 @@ func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, s
 		resyncPeriod:    options.ResyncPeriod,
 		mode:            fieldsDecide,
 	}
+	r.drop(nil)
 	r.reportTo(DefaultWatchErrorHandler)
 	return r
 }
@@ -364,8 +365,8 @@ func (r *Reflector) newSource() *source.Source {
 	return source.New(source.Options{
 		ListerWatcher:   r.lw,
 		Memory:          &r.memory,
-		Expected:        r.expected,
-		Form:            r.wireForm(),
+		Expected:        &r.expected,
+		Form:            &r.form,
 		Patience:        source.Patience(r.StallTimeout),
 		MinWatchTimeout: r.MinWatchTimeout,
 		Shared:          r.shared,
@@ -374,10 +375,11 @@ func (r *Reflector) newSource() *source.Source {
 	})
 }
 
-// wireForm is how objects are to be read off the wire, if they are.
-func (r *Reflector) wireForm() object.Form {
+// drop has fields of the objects left out, where these are read off the wire. It is called before Run.
+func (r *Reflector) drop(fields prune.Paths) {
 	if r.resource == nil {
-		return r.expected.Given()
+		r.form = r.expected.Given()
+	} else {
+		r.form = r.expected.Form(r.resource.AsksProtobuf(), fields)
 	}
-	return r.expected.Form(r.resource.AsksProtobuf(), r.prune)
 }

@@ -74,8 +74,8 @@ func (s *listerWatcher) newSource() *source.Source {
 	return source.New(source.Options{
 		ListerWatcher: s.resource,
 		Memory:        &source.Memory{},
-		Expected:      expected,
-		Form:          form,
+		Expected:      &expected,
+		Form:          &form,
 		Prompt:        true,
 		Report:        &report.Report{Handler: utilruntime.HandleError},
 	})

@@ -34,7 +34,7 @@ type Options struct {
 	// Report is required.
 	Report *report.Report
 	// Form is how objects are read off the wire.
-	Form object.Form
+	Form *object.Form
 	// Kind is what tombstones say that they are of.
 	Kind metav1.TypeMeta
 	// Prune are the fields that objects lose, and Transform what is done to them then.

@@ -33,7 +33,7 @@ func (r *reader) forget() {
 func (s *Source) readLent(encoded wire.Item, listed metav1.TypeMeta, at object.Place) (object.Item, error) {
 	r := &s.reader
 	if r.lent == nil {
-		r.lent = &object.Lent{Form: &s.Form}
+		r.lent = &object.Lent{Form: s.Form}
 	}
 	r.lent.Item, r.lent.Listed = encoded, listed
 	if len(encoded.Namespace) > 0 {

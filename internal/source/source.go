@@ -30,9 +30,9 @@ type Options struct {
 	ListerWatcher cache.ListerWatcherWithContext
 	// Memory is what earlier Sources of the ListerWatcher have learnt.
 	Memory *Memory
-	// Expected are the objects, and Form is how they are asked for on the wire.
-	Expected object.Expected
-	Form     object.Form
+	// Expected are the objects, and Form is how they are asked for on the wire. Neither changes.
+	Expected *object.Expected
+	Form     *object.Form
 	Patience Patience
 	// MinWatchTimeout is the least time for which a watch is asked for, if that is more than the default.
 	MinWatchTimeout time.Duration
