@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -17,12 +18,13 @@ import (
 
 // twoClusters are two clusters that one address leads to, one after the other.
 type twoClusters struct {
-	*world                 // the first
-	second    *world       // the other
-	handler   http.Handler // of the second
-	replaced  atomic.Bool  // the address leads to the second
-	forbidden bool         // kube-system is
-	hanging   atomic.Bool  // kube-system does not answer
+	*world                  // the first
+	second    *world        // the other
+	handler   http.Handler  // of the second
+	replaced  atomic.Bool   // the address leads to the second
+	forbidden bool          // kube-system is
+	hanging   atomic.Bool   // kube-system does not answer
+	stopped   chan struct{} // closed when the first stops, which ends its answers
 }
 
 // inTwoClusters runs test in a bubble. Both clusters have as many objects of the same names,
@@ -41,12 +43,21 @@ func inTwoClusters(t *testing.T, forbidden bool, test func(t *testing.T, c *twoC
 			case c.replaced.Load():
 				c.handler.ServeHTTP(rw, r)
 			default:
-				first.ServeHTTP(rw, r)
+				ctx, cancel := context.WithCancel(r.Context())
+				defer cancel()
+				go func() {
+					select {
+					case <-c.stopped:
+						cancel()
+					case <-ctx.Done():
+					}
+				}()
+				first.ServeHTTP(rw, r.WithContext(ctx))
 			}
 		})
 	}
 	bubble(t, informertest.Options{Wrap: route}, func(t *testing.T, w *world) {
-		c.world = w
+		c.world, c.stopped = w, make(chan struct{})
 		second := informertest.NewServer(informertest.Options{InMemory: true, Wrap: func(h http.Handler) http.Handler {
 			c.handler = h
 			return h
@@ -183,6 +194,21 @@ func TestClusterReplacedUnderARunningInformer(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A server that stops ends its watches in good order, before they are due. Another cluster may answer after it.
+func TestClusterReplacedAfterAWatchThatEndedEarly(t *testing.T) {
+	inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
+		r := &recorder{}
+		c.run(follow(c.world, informer.InformerConfig{Handler: r}))
+		time.Sleep(time.Minute)
+		c.update("a/0001", "changed") // the watch has got further
+		time.Sleep(time.Minute)
+		c.replaced.Store(true)
+		close(c.stopped)
+		time.Sleep(5 * time.Minute)
+		c.second.requireState(r)
+	})
 }
 
 // A checkpoint that is saved between the two has no version of the one with the UID of the other.
