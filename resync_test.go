@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"slices"
@@ -77,6 +78,51 @@ func TestGoexitOfAResyncEndsRun(t *testing.T) {
 		running.Wait()
 		require.Equal(t, []string{"list limit=500 rv=0", "watch rv=1"}, w.verbs())
 	})
+}
+
+// What ends the watch while a store resyncs does not hide that the store fails then.
+func TestResyncThatFailsAfterTheWatchHasEnded(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		errs := reported(t)
+		failed := errors.New("failed")
+		stop := start(informer.NewReflector(w.lister(), nil, failingSlowly(func() error { return failed }), time.Minute).RunWithContext)
+		time.Sleep(65 * time.Second) // the resync takes 10 s from the minute on
+		w.CloseClientConnections()
+		time.Sleep(30 * time.Second)
+		stop()
+		require.True(t, slices.ContainsFunc(errs(), func(err error) bool { return errors.Is(err, failed) }), "it was told %v", errs())
+	})
+}
+
+func TestPanicOfAResyncAfterTheEndReachesTheCallerOfRun(t *testing.T) {
+	for name, end := range map[string]func(w *world, cancel func()){
+		"of the watch": func(w *world, _ func()) { w.CloseClientConnections() },
+		"of Run":       func(_ *world, cancel func()) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				r := informer.NewReflector(w.lister(), nil, failingSlowly(func() error { panic("oops") }), time.Minute)
+				time.AfterFunc(65*time.Second, func() { end(w, cancel) })
+				time.AfterFunc(5*time.Minute, cancel)
+				require.PanicsWithValue(t, "oops", func() { r.RunWithContext(ctx) })
+			})
+		})
+	}
+}
+
+// failingSlowly is a store whose first resync takes 10 s and ends with what fail does.
+func failingSlowly(fail func() error) *journal {
+	resynced := false
+	return &journal{fail: func(call string) error {
+		if call != "resync" || resynced {
+			return nil
+		}
+		resynced = true
+		time.Sleep(10 * time.Second)
+		return fail()
+	}}
 }
 
 // A slow store is told of one thing at a time: what comes meanwhile waits.

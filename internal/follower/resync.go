@@ -17,28 +17,32 @@ type resync struct {
 	repeat func(ctx context.Context) error
 	// turn has the turn while the follower lends it.
 	turn chan struct{}
-	// endWatch ends the watch under way; nil without one. It belongs to the one that has the turn.
-	endWatch context.CancelCauseFunc
-	stop     context.CancelFunc
-	running  sync.WaitGroup
+	// endWatch ends the watch under way; nil without one. It and failed belong to the one that has the turn.
+	endWatch context.CancelFunc
+	// failed is how the resync in the watch under way has failed; nil if none has.
+	failed  *resyncFailure
+	stop    context.CancelFunc
+	running sync.WaitGroup
 }
 
-// resyncError is why a resync has failed, as the cause of the end of a watch.
-type resyncError struct {
-	// error is that of the sink; nil if the sink has panicked, or has ended the goroutine.
-	error
+// resyncFailure is how a resync has failed.
+type resyncFailure struct {
+	// err is that of the sink; nil if the sink has panicked, or has ended the goroutine.
+	err      error
 	panicked any
 }
 
 // reason returns the error of the sink. If the sink has panicked, or has ended the goroutine, so does reason.
-func (e *resyncError) reason() error {
+func (f *resyncFailure) reason() error {
 	switch {
-	case e.panicked != nil:
-		panic(e.panicked)
-	case e.error == nil:
+	case f == nil:
+		return nil
+	case f.panicked != nil:
+		panic(f.panicked)
+	case f.err == nil:
 		runtime.Goexit()
 	}
-	return e.error
+	return f.err
 }
 
 func newResync(period time.Duration, repeat func(ctx context.Context) error) *resync {
@@ -83,53 +87,54 @@ func (r *resync) run(ctx context.Context) {
 
 // do has the sink repeat what it has. A failure ends the watch. The turn is given back however the sink returns.
 func (r *resync) do(ctx context.Context) {
-	returned := false
+	failed := &resyncFailure{}
 	defer func() {
-		if !returned {
-			r.endWatch(&resyncError{panicked: recover()})
+		if failed != nil {
+			failed.panicked = recover()
+			r.failed = failed
+			r.endWatch()
 		}
 		r.turn <- struct{}{}
 	}()
-	err := r.repeat(ctx)
-	returned = true
-	if err != nil {
-		r.endWatch(&resyncError{error: err})
+	if failed.err = r.repeat(ctx); failed.err == nil {
+		failed = nil
 	}
 }
 
-// lend lends the turn, and take takes it back. Take reports whether it had to wait for a resync.
+// lend lends the turn, and take takes it back. Take reports whether it had to wait for a resync, and returns the error
+// of one that has failed meanwhile, whatever else has ended the watch. If the sink has panicked, or has ended the
+// goroutine, so does take.
 func (r *resync) lend() {
 	if r != nil {
 		r.turn <- struct{}{}
 	}
 }
 
-func (r *resync) take() (waited bool) {
+func (r *resync) take() (waited bool, err error) {
 	if r == nil {
-		return false
+		return false, nil
 	}
 	select {
 	case <-r.turn:
-		return false
 	default:
+		waited = true
 		<-r.turn
-		return true
 	}
+	return waited, r.failed.reason()
 }
 
-// beginWatch returns the context for a watch, which a resync that fails ends with a *resyncError; and closeWatch ends
-// it.
+// beginWatch returns the context for a watch, which a resync that fails ends; and closeWatch ends it.
 func (r *resync) beginWatch(ctx context.Context) context.Context {
 	if r == nil {
 		return ctx
 	}
-	ctx, r.endWatch = context.WithCancelCause(ctx)
+	ctx, r.endWatch = context.WithCancel(ctx)
 	return ctx
 }
 
 func (r *resync) closeWatch() {
 	if r != nil && r.endWatch != nil {
-		r.endWatch(nil)
-		r.endWatch = nil
+		r.endWatch()
+		r.endWatch, r.failed = nil, nil
 	}
 }

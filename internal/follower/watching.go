@@ -139,10 +139,12 @@ func (w *watching) end(outcome listwatch.Outcome, err error) (over bool, _ error
 
 // handle handles the newest change, or err, which came instead.
 func (w *watching) handle(ctx context.Context, err error) (over bool, _ error) {
-	resyncing := w.resync.take()
+	resyncing, failed := w.resync.take()
 	switch {
 	case ctx.Err() != nil:
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
+	case failed != nil:
+		return w.end(listwatch.Outcome{Kind: listwatch.Failed}, failed)
 	case resyncing && isStall(err): // a slow store is not the server's silence
 		return false, nil
 	case err != nil:
@@ -162,9 +164,6 @@ func isStall(err error) bool {
 
 // ended returns what the end of a watch means, and what to report.
 func (w *watching) ended(err error) (listwatch.Outcome, error) {
-	if failed, ok := errors.AsType[*resyncError](err); ok {
-		return listwatch.Outcome{Kind: listwatch.Failed}, failed.reason()
-	}
 	outcome := listwatch.Outcome{Kind: listwatch.WatchEnded}
 	if errors.Is(err, source.ErrUnread) {
 		return outcome, nil
