@@ -793,3 +793,28 @@ func TestASelectorThatIsTooLongForACheckpoint(t *testing.T) {
 		require.NotEmpty(t, only[*informer.CheckpointError](&f))
 	})
 }
+
+// A tweak may depend on what is set between the making of an informer and its Run.
+func TestSelectorsOfACheckpointAreThoseOfTheRun(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		selector := ""
+		var f failures
+		s := &shelf{}
+		own := cache.ToListerWatcherWithContext(w.lister())
+		others := &cache.ListWatch{ListWithContextFunc: own.ListWithContext, WatchFuncWithContext: own.WatchWithContext}
+		for range 2 {
+			r := &recorder{}
+			i := follow(w, informer.InformerConfig{
+				ListerWatcher: informer.NewFilteredListerWatcher(others, func(opts *metav1.ListOptions) { opts.LabelSelector = selector }),
+				Handler:       r, Checkpoint: s, ErrorHandler: f.handle,
+			})
+			selector = "a!=b"
+			stop := w.run(i)
+			time.Sleep(10 * time.Second)
+			require.True(t, i.HasSynced())
+			stop()
+		}
+		require.Empty(t, only[*informer.CheckpointSourceError](&f))
+	})
+}

@@ -28,14 +28,15 @@ func IdentifierOf(lw cache.ListerWatcher) Identifier {
 		return r
 	}
 	if f, ok := lw.(Filtered); ok {
-		return foreign{f.Selection()}
+		return foreign{f.Selection}
 	}
-	return foreign{}
+	return foreign{func() (none checkpoint.Source) { return none }}
 }
 
-// foreign is the Identifier of a server that cannot be asked.
-type foreign struct{ source checkpoint.Source }
+// foreign is the Identifier of a server that cannot be asked. The selection is asked for each time, because a tweak may
+// change its mind until a run begins.
+type foreign struct{ selection func() checkpoint.Source }
 
-func (f foreign) Identify(context.Context) (checkpoint.Source, error) { return f.source, nil }
+func (f foreign) Identify(context.Context) (checkpoint.Source, error) { return f.selection(), nil }
 func (foreign) Ask(context.Context, Inquiry) (Answer, error)          { return Answer{}, nil }
 func (foreign) Responds(context.Context) bool                         { return false }
