@@ -309,6 +309,24 @@ func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string
 	return newest
 }
 
+// Status is a snapshot of all handlers together: the Phase of the one that is least far, the
+// oldest ResourceVersion, and CheckpointTime of those that have one, the most Objects, the
+// newest LastContact and LastError, and the sums of all counts. Checkpoint is that of the
+// first handler with a CheckpointError, or else of the first with a Checkpoint; SkippedError,
+// ResumedFrom and ResumedTime are those of the first that has them. Without handlers, it is that
+// of an informer that does not run.
+func (s *SharedResourceVersionInformer) Status() (all Status) {
+	for i, h := range s.Handlers() {
+		if i == 0 {
+			all = h.Status()
+		} else {
+			all = together(all, h.Status())
+		}
+	}
+	all.Synced = s.HasSynced()
+	return all
+}
+
 // HandlerConfig is one handler of a SharedResourceVersionInformer. One of Handler and
 // BatchHandler is required. The fields are those of InformerConfig.
 type HandlerConfig struct {
