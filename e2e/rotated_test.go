@@ -31,10 +31,11 @@ func TestTrialOfARenewedToken(t *testing.T) {
 	network := startProxy(t, c)
 	tokens := newAccount(ctx, t, c)
 	first := tokens.renew(ctx, t)
-	pods := newPods(ctx, t, c, trialNames/2)
-	// A follower that does not know yet which cluster it reads knows it again by an object, and
-	// lists where all that it knew are gone. This one stays.
+	// A follower that does not know yet which cluster it reads knows it again by its oldest objects,
+	// and lists where they are gone. This one stays.
+	pods := newPods(ctx, t, c, 0)
 	require.NoError(t, pods.Create(ctx, cluster.Name(trialNames)))
+	require.NoError(t, pods.Fill(ctx, trialNames/2))
 	tr := newTrial(ctx, t, c, pods, steady(), func() *rest.Config {
 		config := through(network, c)
 		config.BearerToken, config.BearerTokenFile = "", tokens.path
