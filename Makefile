@@ -25,7 +25,7 @@ RUNS := $(CURDIR)/bin/heartbeat
 test: estimate lint unit examples e2e
 
 estimate:
-	@echo "make test takes about 6 minutes on two quiet cores; 12 if nothing is built yet."
+	@echo "make test takes about 11 minutes on two quiet cores; 15 if nothing is built yet."
 
 # Compiles and vets the library, and tests its core without the race detector. Takes less than a minute
 # once its dependencies are built.
