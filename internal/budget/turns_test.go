@@ -79,6 +79,27 @@ func TestGroupsAreForgotten(t *testing.T) {
 	})
 }
 
+// A list that has let others go before it and ends without an answer does not hold up the next list of its server.
+func TestSilentListThatEndsMakesNoOtherLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(1)
+		silent, err := b.Begin(t.Context(), "hung")
+		require.NoError(t, err)
+		other := &List{budget: b}
+		granted := other.begin("other")
+		silent.Waits()
+		<-granted
+		next := &List{budget: b}
+		next.begin("hung")
+		require.True(t, next.late(time.Now()))
+		silent.End()
+		require.False(t, next.late(time.Now()))
+		other.End()
+		next.End()
+		require.Empty(t, b.lists.groups)
+	})
+}
+
 // A tick that comes late, when another timer was set already, does not have it looked twice as often from then on.
 func TestLateTickSetsNoOtherTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
