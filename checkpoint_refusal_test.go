@@ -142,6 +142,31 @@ func TestACheckpointOfAClusterThatIsUnknownForAWhile(t *testing.T) {
 	})
 }
 
+// A server that answers each question for its cluster with an error is asked for some minutes, and then followed without.
+func TestAServerThatNeverSaysWhichClusterItIs(t *testing.T) {
+	var asked atomic.Int32
+	wrap := before(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "kube-system") {
+			asked.Add(1)
+			http.Error(w, "not now", http.StatusServiceUnavailable)
+			return false
+		}
+		return true
+	})
+	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		r := &recorder{}
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: &shelf{}})
+		w.run(i)
+		time.Sleep(time.Minute)
+		require.False(t, i.HasSynced())
+		time.Sleep(20 * time.Minute)
+		require.True(t, i.HasSynced())
+		require.Less(t, asked.Load(), int32(30))
+		w.requireState(r)
+	})
+}
+
 // A second Run that meets another cluster at the same address does not go on from a
 // version of the one before: it says so, and lists.
 func TestASecondRunOnAnotherCluster(t *testing.T) {
