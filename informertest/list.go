@@ -202,7 +202,7 @@ func (s *store) list(t *table, p listPlan, old *replica) (Resource, page, error)
 	}
 	c := continuation{RV: int64(rv), Start: next}
 	if !p.selective() {
-		if p.reach == reachExact && p.left > 0 {
+		if p.reach == reachExact && p.left > int64(len(out.objects)) { // a token that was made up may tell less
 			c.Left = p.left - int64(len(out.objects))
 		} else {
 			for range t.each(p.selection, next, rv) {
