@@ -17,8 +17,9 @@ import (
 	"github.com/rvinformer/informer/e2e/cluster"
 )
 
-// testTimeout ends a test that waits for something that never comes.
-const testTimeout = 2 * time.Minute
+// testTimeout ends a test that waits for something that never comes. The longest, whose server is paused for a minute, takes
+// 80 s on a quiet machine.
+const testTimeout = 4 * time.Minute
 
 // inClusters are the tests of a package, with the clusters that they are in.
 type inClusters struct{ *testing.M }
