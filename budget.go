@@ -27,9 +27,9 @@ import (
 // answered yet, so that dead and slow servers hold up no other. While a server answers
 // nothing, it is asked for another list each second. A list whose handler is blocked gives
 // up its turn too, after 50 ms, or up to a second where hundreds of them have done so.
-// What the server has sent of such a list stays in the connection meanwhile.
+// The part of such a list that the server has sent already stays in the connection meanwhile.
 //
-// What a server sends before it is read does not count further. With HTTP/2 that is less
+// Bytes that a server has sent and that are not read yet do not count. With HTTP/2 they are less
 // than 256 KiB, except for a list whose handler keeps up and that needs more over a long
 // link: up to 4 MiB, as with client-go. A list that is left unread for two seconds is
 // dropped, and asked for again with the smaller window.

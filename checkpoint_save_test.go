@@ -391,8 +391,8 @@ func TestACheckpointOfAnIncompleteList(t *testing.T) {
 	})
 }
 
-// What others have done to the Storage is a gap too: it is not known which version it
-// is of.
+// An edit of the Storage by others is a gap too: the informer does not know at which resource version
+// it was made.
 func TestNoVersionAfterOthersEditedTheStorage(t *testing.T) {
 	for name, edit := range map[string]func(t *testing.T, s *informer.ResourceVersionStorage){
 		"Delete": func(t *testing.T, s *informer.ResourceVersionStorage) {

@@ -226,8 +226,8 @@ func (c *queueController) LastSyncResourceVersion() string {
 // NewInformer returns an ordinary informer: a controller that keeps store, which
 // is the caller's, in step with what lw lists and watches, and tells h after each
 // change. The store must be keyed by cache.MetaNamespaceKeyFunc or
-// cache.DeletionHandlingMetaNamespaceKeyFunc. What it holds when Run begins counts
-// as told before. Only one informer may run with it at a time: Run of another one reports
+// cache.DeletionHandlingMetaNamespaceKeyFunc. Objects that it holds when Run begins
+// count as told before. Only one informer may run with it at a time: Run of another one reports
 // ErrStorageInUse and returns.
 //
 // H is told as client-go tells it: of every change that a watch brings, one call for

@@ -519,7 +519,7 @@ func TestTestControllerRunTwiceAtOnce(t *testing.T) {
 	})
 }
 
-// What cannot work says what is wrong.
+// A configuration that cannot work is refused with an error that says what is wrong.
 func TestBadInput(t *testing.T) {
 	call := func(string, interface{}) error { return nil }
 	i := cache.NewSharedIndexInformer(&cache.ListWatch{}, nil, 0, cache.Indexers{})

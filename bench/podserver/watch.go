@@ -31,7 +31,7 @@ type watchRequest struct {
 }
 
 func watchOf(query url.Values, set Options) watchRequest {
-	// What cannot be read is as what is not given.
+	// A value that cannot be parsed counts as not given.
 	flag := func(name string) bool { b, _ := strconv.ParseBool(query.Get(name)); return b }
 	number := func(name string) int { n, _ := strconv.Atoi(query.Get(name)); return n }
 	q := watchRequest{
