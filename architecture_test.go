@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"internal/follower"},
 	{"internal/flow"},
 	{"."},
-	{"factory", "controller", "informertest/oracle"},
+	{"factory", "controller", "objectcache", "informertest/oracle"},
 	{"factory/typed", "informertest/script"},
 }
 

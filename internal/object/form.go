@@ -96,6 +96,11 @@ func (f *Form) Decode(raw *Raw) (runtime.Object, error) {
 	return obj, err
 }
 
+// PrunesLate reports whether raw's bytes still have fields that Decode drops.
+func (f *Form) PrunesLate(raw *Raw) bool {
+	return raw.format == wire.Protobuf && len(f.pruneDecoded) > 0
+}
+
 // Raw returns the Raw that obj is, which a consumer may have seen, and whether it is one.
 func (f *Form) Raw(obj interface{}) (*Raw, bool) {
 	if raw, ok := obj.(*Raw); ok || f.public.TakeBack == nil {

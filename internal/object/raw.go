@@ -48,6 +48,15 @@ func (r *Raw) Place() Place { return r.place }
 // Bytes returns the object in its encoding. It must not be written to.
 func (r *Raw) Bytes() []byte { return r.encoding }
 
+// Message returns the bytes of the object alone, without the envelope that protobuf has, and whether they are protobuf.
+// They must not be written to.
+func (r *Raw) Message() (message []byte, protobuf bool) {
+	if r.format == wire.Protobuf {
+		return r.encoding[r.message.from:r.message.to], true
+	}
+	return r.encoding, false
+}
+
 // ContentType returns what Bytes are.
 func (r *Raw) ContentType() string {
 	if r.format == wire.Protobuf {

@@ -1,0 +1,121 @@
+package objectcache
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// form is how the bytes of an object are decoded. Nearly all objects of a store have the same.
+type form struct {
+	// goType is the pointer type that the object had, or is decoded to.
+	goType   reflect.Type
+	protobuf bool
+	// kind is what a typed object comes back with. It is empty for objects off the wire, because typed clients leave it out
+	// too. An unstructured object has its kind in its bytes.
+	kind metav1.TypeMeta
+}
+
+// message is implemented by the generated API types.
+type message interface {
+	Reset()
+	Marshal() ([]byte, error)
+	Unmarshal([]byte) error
+}
+
+var (
+	unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()
+	messageType      = reflect.TypeFor[message]()
+	objectType       = reflect.TypeFor[runtime.Object]()
+)
+
+// isStruct reports whether t is a pointer to a struct that is an object.
+func isStruct(t reflect.Type) bool {
+	return t != nil && t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && t.Implements(objectType)
+}
+
+// isMessage reports whether the methods of a message are t's own. A struct with a single embedded message has that one's
+// methods, which know nothing of its other fields. Generated types embed two, TypeMeta and ObjectMeta, so that
+// neither's methods count.
+func isMessage(t reflect.Type) bool {
+	if !t.Implements(messageType) {
+		return false
+	}
+	embedded := 0
+	for i := range t.Elem().NumField() {
+		if f := t.Elem().Field(i); f.Anonymous && (f.Type.Implements(messageType) || reflect.PointerTo(f.Type).Implements(messageType)) {
+			embedded++
+		}
+	}
+	return embedded != 1
+}
+
+// encode returns the bytes of obj and their form.
+func encode(obj runtime.Object) (form, []byte, error) {
+	t := reflect.TypeOf(obj)
+	if !isStruct(t) || reflect.ValueOf(obj).IsNil() {
+		return form{}, nil, fmt.Errorf("is a %T, not a pointer to the struct of an object", obj)
+	}
+	f := form{goType: t}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		text, err := json.Marshal(u.Object)
+		return f, text, err
+	}
+	f.kind.APIVersion, f.kind.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	if isMessage(t) {
+		f.protobuf = true
+		bytes, err := obj.(message).Marshal()
+		return f, bytes, err
+	}
+	text, err := json.Marshal(obj)
+	return f, text, err
+}
+
+// decode returns a new object.
+func (f form) decode(bytes []byte) (runtime.Object, error) {
+	obj := reflect.New(f.goType.Elem()).Interface().(runtime.Object)
+	return obj, f.fill(bytes, obj)
+}
+
+// decodeInto overwrites all of an object of any type: that of the form, unstructured, or metadata only.
+func (f form) decodeInto(bytes []byte, into runtime.Object) error {
+	t := reflect.TypeOf(into)
+	if !isStruct(t) || reflect.ValueOf(into).IsNil() {
+		return fmt.Errorf("cannot decode into a %T", into)
+	}
+	u, isUnstructured := into.(*unstructured.Unstructured)
+	switch {
+	case isUnstructured && f.protobuf:
+		typed, err := f.decode(bytes)
+		if err == nil {
+			u.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+		}
+		return err
+	case f.protobuf && !isMessage(t):
+		return fmt.Errorf("cannot decode protobuf into a %T", into)
+	}
+	reflect.ValueOf(into).Elem().SetZero()
+	return f.fill(bytes, into)
+}
+
+// fill decodes into an empty object.
+func (f form) fill(bytes []byte, into runtime.Object) error {
+	if u, ok := into.(*unstructured.Unstructured); ok {
+		return utiljson.Unmarshal(bytes, &u.Object)
+	}
+	var err error
+	if f.protobuf {
+		err = into.(message).Unmarshal(bytes)
+	} else {
+		err = utiljson.Unmarshal(bytes, into)
+	}
+	if f.goType != unstructuredType {
+		into.GetObjectKind().SetGroupVersionKind(f.kind.GroupVersionKind())
+	}
+	return err
+}
