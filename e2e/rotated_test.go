@@ -31,10 +31,12 @@ func TestTrialOfARenewedToken(t *testing.T) {
 	network := startProxy(t, c)
 	tokens := newAccount(ctx, t, c)
 	first := tokens.renew(ctx, t)
-	// A follower that does not know yet which cluster it reads knows it again by its oldest objects,
-	// and lists where they are gone. This one stays.
+	// A follower that does not know yet which cluster it reads asks for objects that it knows, the oldest of a sample
+	// of 64, and lists where they are gone. These stay, are the oldest, and are so many that every sample has some.
 	pods := newPods(ctx, t, c, 0)
-	require.NoError(t, pods.Create(ctx, cluster.Name(trialNames)))
+	for i := range 20 {
+		require.NoError(t, pods.Create(ctx, cluster.Name(trialNames+i)))
+	}
 	require.NoError(t, pods.Fill(ctx, trialNames/2))
 	tr := newTrial(ctx, t, c, pods, steady(), func() *rest.Config {
 		config := through(network, c)
