@@ -116,7 +116,7 @@ func NewNamedController(name string, config *Config) cache.Controller {
 	r := config.reflector(name, nil)
 	options := r.flow(&known.Versions{})
 	options.Ordinary = true
-	options.Intake = intake.New(intake.Options{Report: &r.report, Form: &r.form})
+	options.Intake = intake.New(intake.Options{Report: &r.setup.Report, Form: &r.setup.Form})
 	failing := flow.PassOver
 	if config.RetryOnError { // what fails for ever must not hold what others need
 		failing, options.Budget = flow.Retry, budget.New(defaultBytes)
@@ -140,21 +140,21 @@ type flowController struct {
 }
 
 func newFlowController(r *Reflector, options flow.Options) flowController {
-	r.budget = options.Budget
+	r.setup.Budget = options.Budget
 	return flowController{r, flow.New(options)}
 }
 
 // flow returns the options of a flow whose runs read with r.
 func (r *Reflector) flow(versions *known.Versions) flow.Options {
 	return flow.Options{
-		Name:       r.name,
-		Report:     &r.report,
+		Name:       r.setup.Name,
+		Report:     &r.setup.Report,
 		Versions:   versions,
 		Follow:     r.newFollower,
 		Claim:      func() (release func(), err error) { return versions.Claim(r) },
 		Budget:     defaultBudget.shared,
-		Tombstones: r.resource != nil,
-		Missed:     &r.missed,
+		Tombstones: r.setup.Resource != nil,
+		Missed:     &r.setup.Missed,
 	}
 }
 
@@ -162,7 +162,7 @@ func (c flowController) Run(stopCh <-chan struct{})         { c.flow.Run(wait.Co
 func (c flowController) RunWithContext(ctx context.Context) { c.flow.Run(ctx) }
 func (c flowController) HasSynced() bool                    { return cache.IsDone(c.HasSyncedChecker()) }
 func (c flowController) HasSyncedChecker() cache.DoneChecker {
-	return doneChecker{name: c.reflector.name, done: c.flow.Synced()}
+	return doneChecker{name: c.reflector.setup.Name, done: c.flow.Synced()}
 }
 func (c flowController) LastSyncResourceVersion() string {
 	return c.reflector.LastSyncResourceVersion()
@@ -192,7 +192,7 @@ func newQueueController(name string, config *Config) *queueController {
 		Into:    storeSink(config.Queue, config.StreamHandleForPaginatedList),
 		Process: config.Process,
 		Retry:   config.RetryOnError,
-		Report:  &r.report,
+		Report:  &r.setup.Report,
 		Read: func(ctx context.Context, into sink.Sink) {
 			r.newFollower(into).Run(ctx, &follower.Origin{Known: r.LastSyncResourceVersion()})
 		},
@@ -207,7 +207,7 @@ func (c *queueController) Run(stopCh <-chan struct{}) {
 // processes what is left in it. It can run once: the queue stays closed.
 func (c *queueController) RunWithContext(ctx context.Context) {
 	if !c.started.CompareAndSwap(false, true) {
-		c.reflector.report.Handler(fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, report.ErrAlreadyRunning))
+		c.reflector.setup.Report.Handler(fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, report.ErrAlreadyRunning))
 		return
 	}
 	c.queue.Run(ctx)
@@ -266,7 +266,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 	options.Claim, options.Seed = c.claim, c.seed
 	options.Ordinary = true
 	options.Intake = intake.New(intake.Options{
-		Report: &r.report, Form: &r.form, Transform: transfor, Accepts: taken.accepts, Taken: taken.goType, Stored: store.List,
+		Report: &r.setup.Report, Form: &r.setup.Form, Transform: transfor, Accepts: taken.accepts, Taken: taken.goType, Stored: store.List,
 	})
 	options.Consumer = flow.Keys{Process: c.process, Failing: flow.PassOver}
 	return newFlowController(r, options)
@@ -284,7 +284,7 @@ type cacheInformer struct {
 func (c cacheInformer) claim() (release func(), err error) {
 	release, other, ok := claims.Take(c.store, c.reflector)
 	if !ok {
-		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, other.(*Reflector).name)
+		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, other.(*Reflector).Name())
 	}
 	return release, nil
 }
@@ -293,7 +293,7 @@ func (c cacheInformer) claim() (release func(), err error) {
 func (c cacheInformer) seed() {
 	for _, obj := range c.store.List() {
 		if err := c.versions.Add(obj); err != nil {
-			c.reflector.report.Fail(fmt.Errorf("object in the store: %w", err))
+			c.reflector.setup.Report.Fail(fmt.Errorf("object in the store: %w", err))
 		}
 	}
 }

@@ -57,7 +57,7 @@ func FuzzReflector(f *testing.F) {
 		r := NewNamedReflector("fuzz", lw, examples[kind], told, 0)
 		r.Backoff = &wait.Backoff{Duration: time.Nanosecond}
 		failed := false
-		r.report.Handler = func(err error) {
+		r.setup.Report.Handler = func(err error) {
 			var it *ItemError
 			failed = failed || err != nil && !server.watched
 			if err != nil && !errors.As(err, &it) {

@@ -284,8 +284,8 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	r.StallTimeout = config.StallTimeout
 	r.Backoff = config.Backoff
 	r.mode = listMode(config)
-	r.drop(paths)
-	r.report.UseListMode(r.mode, nil)
+	r.setup.Drop(paths)
+	r.setup.Report.UseListMode(r.mode, nil)
 	if config.ErrorHandler != nil {
 		r.reportTo(config.ErrorHandler)
 	}
@@ -299,7 +299,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	options.Workers = config.Workers
 	options.Budget = config.Budget.orDefault().shared
 	options.Intake = intake.New(intake.Options{
-		Report: &r.report, Form: &r.form, Kind: kindOf(config.ExampleObject), Prune: paths, Transform: transform,
+		Report: &r.setup.Report, Form: &r.setup.Form, Kind: kindOf(config.ExampleObject), Prune: paths, Transform: transform,
 		Accepts: taken.accepts, Taken: taken.goType, Extra: config.ExtraStore, Lent: true,
 	})
 	if config.Checkpoint != nil {
@@ -308,10 +308,10 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 			Interval: config.CheckpointInterval,
 			Changes:  config.CheckpointChanges,
 			Backoff:  config.Backoff,
-			Server:   r.identifier,
+			Server:   r.setup.Server,
 			Versions: &config.Storage.versions,
-			Cluster:  &r.cluster,
-			Report:   &r.report,
+			Cluster:  &r.setup.Cluster,
+			Report:   &r.setup.Report,
 		})
 	}
 	i := &resourceVersionInformer{handler: config.Handler}
@@ -368,7 +368,7 @@ var _ ResourceVersionInformer = &resourceVersionInformer{}
 
 // Status returns a snapshot of the informer.
 func (i *resourceVersionInformer) Status() Status {
-	s := statusOf(i.reflector.report.Snapshot())
+	s := Status(i.reflector.setup.Report.Snapshot())
 	s.Synced = i.HasSynced()
 	s.Objects = i.flow.Versions.Len()
 	s.Queued, s.QueuedBytes, s.ResourceVersion = i.flow.Queued()

@@ -7,7 +7,6 @@ import (
 	"io"
 	"path/filepath"
 	goruntime "runtime"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/naming"
@@ -17,16 +16,10 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/follower"
-	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/prune"
-	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/server"
 	"github.com/rvinformer/informer/internal/sink"
-	"github.com/rvinformer/informer/internal/source"
 )
 
 // Reflector lists and watches a set of objects and keeps a store in step with
@@ -80,32 +73,13 @@ type Reflector struct {
 	// doubled up to 30 s, and as much again at random.
 	Backoff *wait.Backoff
 
-	name string
 	// logger is that of the options, nil for klog.Background.
-	logger *klog.Logger
-	lw     cache.ListerWatcherWithContext
-	// resource is what source reads, if that reads it off the wire, else nil.
-	resource *server.Resource
-	// identifier tells which objects are followed, and at which server.
-	identifier   server.Identifier
+	logger       *klog.Logger
 	store        cache.ReflectorStore
 	resyncPeriod time.Duration
-	// expected are the objects, and form is how they are asked for on the wire.
-	expected object.Expected
-	form     object.Form
 	// mode overrides the list fields above, unless it is fieldsDecide.
-	mode ListMode
-	// shared, if set, are the watches that the reflector has in common with others.
-	shared *source.Shared
-	// budget, if there is one, limits the lists that are under way at a time.
-	budget *budget.Budget
-	memory source.Memory
-	// missed tells that the object of an event could not be decoded since the last list
-	// began: nothing else tells of it again, if it does not change.
-	missed atomic.Bool
-	// cluster is that of the known objects.
-	cluster known.Cluster
-	report  report.Report
+	mode  ListMode
+	setup follower.Setup
 }
 
 // WatchErrorHandler is told of everything that goes wrong: a list or a watch
@@ -180,11 +154,11 @@ func DefaultWatchErrorHandler(r *Reflector, err error) {
 	switch {
 	case err == nil || err == io.EOF:
 	case listwatch.Classify(err) == listwatch.Expired:
-		logger.V(4).Info("Resource version expired", "reflector", r.name, "type", r.expected.String(), "err", err)
+		logger.V(4).Info("Resource version expired", "reflector", r.setup.Name, "type", r.setup.Expected.String(), "err", err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		logger.V(1).Info("Connection ended", "reflector", r.name, "type", r.expected.String(), "err", err)
+		logger.V(1).Info("Connection ended", "reflector", r.setup.Name, "type", r.setup.Expected.String(), "err", err)
 	default:
-		utilruntime.HandleErrorWithLogger(logger, err, "Following a resource failed", "reflector", r.name, "type", r.expected.String())
+		utilruntime.HandleErrorWithLogger(logger, err, "Following a resource failed", "reflector", r.setup.Name, "type", r.setup.Expected.String())
 	}
 }
 
@@ -237,24 +211,19 @@ func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, s
 	r := &Reflector{
 		MinWatchTimeout: options.MinWatchTimeout,
 		Backoff:         options.Backoff,
-		name:            options.Name,
 		logger:          options.Logger,
-		lw:              cache.ToListerWatcherWithContext(lw),
-		resource:        server.Of(lw),
-		identifier:      server.IdentifierOf(lw),
 		store:           store,
-		expected:        object.Expect(expectedType, options.TypeDescription, publicRaw),
 		resyncPeriod:    options.ResyncPeriod,
 		mode:            fieldsDecide,
 	}
-	r.drop(nil)
+	r.setup.Init(options.Name, lw, object.Expect(expectedType, options.TypeDescription, publicRaw))
 	r.reportTo(DefaultWatchErrorHandler)
 	return r
 }
 
 // reportTo has handler called with what is reported. It is called before Run.
 func (r *Reflector) reportTo(handler WatchErrorHandler) {
-	r.report.Handler = func(err error) { handler(r, err) }
+	r.setup.Report.Handler = func(err error) { handler(r, err) }
 }
 
 // logging is the logger of the reflector.
@@ -262,7 +231,7 @@ func (r *Reflector) logging() klog.Logger {
 	if r.logger == nil {
 		return klog.Background()
 	}
-	return klog.LoggerWithName(*r.logger, r.name)
+	return klog.LoggerWithName(*r.logger, r.setup.Name)
 }
 
 // callerName names the line outside these files that called.
@@ -272,7 +241,7 @@ func callerName() string {
 }
 
 // Name is the name that the reflector logs under.
-func (r *Reflector) Name() string { return r.name }
+func (r *Reflector) Name() string { return r.setup.Name }
 
 // Run lists and watches until stopCh is closed: see RunWithContext.
 func (r *Reflector) Run(stopCh <-chan struct{}) {
@@ -297,7 +266,7 @@ func (r *Reflector) ListAndWatch(stopCh <-chan struct{}) error {
 // after a backoff.
 func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 	if err := r.newStoreFollower().ListAndWatch(ctx, r.LastSyncResourceVersion()); err != nil {
-		return fmt.Errorf("failed to list %v: %w", r.expected, err)
+		return fmt.Errorf("failed to list %v: %w", r.setup.Expected, err)
 	}
 	return nil
 }
@@ -305,81 +274,33 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 // LastSyncResourceVersion is the newest resource version that the store was
 // told of; empty before the first complete list.
 func (r *Reflector) LastSyncResourceVersion() string {
-	return r.report.LastResourceVersion()
+	return r.setup.Report.LastResourceVersion()
 }
 
 // HasInitializedSynced reports whether a complete list has been stored.
 func (r *Reflector) HasInitializedSynced() bool {
-	return r.report.Stored()
+	return r.setup.Report.Stored()
 }
 
 // newFollower returns a follower for a run that puts what it reads into a sink.
 func (r *Reflector) newFollower(into sink.Sink) *follower.Follower {
-	return follower.New(follower.Options{
-		Name:         r.name,
-		Source:       r.newSource(),
-		Sink:         into,
-		Policy:       r.policy(),
-		WatchLists:   r.watchLists(),
-		Report:       &r.report,
-		Server:       r.identifier,
-		Cluster:      &r.cluster,
-		Missed:       &r.missed,
-		Backoff:      r.Backoff,
-		ResyncPeriod: r.resyncPeriod,
-		ShouldResync: r.ShouldResync,
-	})
+	t := follower.Tuning{
+		ListMode:           r.mode,
+		PageSize:           r.WatchListPageSize,
+		InternalErrorRetry: r.MaxInternalErrorRetryDuration,
+		MinWatchTimeout:    r.MinWatchTimeout,
+		StallTimeout:       r.StallTimeout,
+		Backoff:            r.Backoff,
+		ResyncPeriod:       r.resyncPeriod,
+		ShouldResync:       r.ShouldResync,
+	}
+	if r.mode == fieldsDecide {
+		t.ListMode, t.CacheFirst = ListModePaged, !r.ForcePaginatedList
+	}
+	return r.setup.Follower(into, t)
 }
 
 // newStoreFollower returns a follower that fills the reflector's store.
 func (r *Reflector) newStoreFollower() *follower.Follower {
 	return r.newFollower(storeSink(r.store, r.StreamHandleForPaginatedList))
-}
-
-func (r *Reflector) policy() listwatch.Policy {
-	p := listwatch.Policy{PageSize: r.WatchListPageSize, InternalErrorRetry: r.MaxInternalErrorRetryDuration}
-	switch {
-	case r.mode == ListModeFull:
-		p.Style = listwatch.Full
-	case r.mode != fieldsDecide || r.ForcePaginatedList:
-		p.Style = listwatch.Paged
-	default:
-		p.Style = listwatch.CacheFirst
-	}
-	return p
-}
-
-func (r *Reflector) watchLists() follower.WatchLists {
-	switch r.mode {
-	case ListModeAuto:
-		return follower.WatchListsIfTheyWork
-	case ListModeWatchList:
-		return follower.TryWatchLists
-	default:
-		return follower.NoWatchLists
-	}
-}
-
-// newSource returns the source of a run.
-func (r *Reflector) newSource() *source.Source {
-	return source.New(source.Options{
-		ListerWatcher:   r.lw,
-		Memory:          &r.memory,
-		Expected:        &r.expected,
-		Form:            &r.form,
-		Patience:        source.Patience(r.StallTimeout),
-		MinWatchTimeout: r.MinWatchTimeout,
-		Shared:          r.shared,
-		Budget:          r.budget,
-		Report:          &r.report,
-	})
-}
-
-// drop has fields of the objects left out, where these are read off the wire. It is called before Run.
-func (r *Reflector) drop(fields prune.Paths) {
-	if r.resource == nil {
-		r.form = r.expected.Given()
-	} else {
-		r.form = r.expected.Form(r.resource.AsksProtobuf(), fields)
-	}
 }

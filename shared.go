@@ -108,7 +108,7 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 	}
 	s.added++
 	h := &HandlerRegistration{owner: s, informer: newResourceVersionInformer(name, own), ended: make(chan struct{})}
-	h.informer.reflector.shared = s.watches
+	h.informer.reflector.setup.Shared = s.watches
 	s.handlers = append(s.handlers, h)
 	if s.ctx != nil {
 		s.startLocked(h)
@@ -210,7 +210,7 @@ func (s *SharedResourceVersionInformer) Run(stopCh <-chan struct{}) {
 // Run beside a running one reports ErrAlreadyRunning and returns.
 func (s *SharedResourceVersionInformer) RunWithContext(ctx context.Context) {
 	if err := s.begin(ctx); err != nil {
-		s.reflector.report.Handler(fmt.Errorf("%s: %w", s.name, err))
+		s.reflector.setup.Report.Handler(fmt.Errorf("%s: %w", s.name, err))
 		return
 	}
 	<-ctx.Done()
@@ -367,7 +367,7 @@ type HandlerRegistration struct {
 var _ cache.ResourceEventHandlerRegistration = &HandlerRegistration{}
 
 // Name is the name of the informer and that of the handler, as in "pods/1".
-func (h *HandlerRegistration) Name() string { return h.informer.reflector.name }
+func (h *HandlerRegistration) Name() string { return h.informer.reflector.setup.Name }
 
 // HasSynced reports whether the handler was told all of the first complete list that was
 // read for it: every call returned, those for deletions included. It never becomes false again.

@@ -110,28 +110,6 @@ type Status struct {
 	ResumedTime time.Time
 }
 
-// statusOf returns the part of a Status that the reflector knows.
-func statusOf(s report.Snapshot) Status {
-	return Status{
-		Phase:           s.Phase,
-		ListMode:        s.ListMode,
-		Fallback:        s.Fallback,
-		Listed:          s.Listed,
-		Skipped:         s.Skipped,
-		Stale:           s.Stale,
-		LastContact:     s.LastContact,
-		LastError:       s.LastError,
-		LastErrorTime:   s.LastErrorTime,
-		FailingSince:    s.FailingSince,
-		SkippedError:    s.SkippedError,
-		Checkpoint:      s.Checkpoint,
-		CheckpointTime:  s.CheckpointTime,
-		CheckpointError: s.CheckpointError,
-		ResumedFrom:     s.ResumedFrom,
-		ResumedTime:     s.ResumedTime,
-	}
-}
-
 // together is the status of two handlers.
 func together(a, b Status) Status {
 	if far(b.Phase) < far(a.Phase) {

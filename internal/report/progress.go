@@ -6,18 +6,24 @@ import (
 	"time"
 )
 
-// Snapshot is the part of Status that a Progress knows.
+// Snapshot has the fields of informer.Status, which is converted from it and describes them. A Progress does not know
+// Synced, ResourceVersion, Objects, Queued and QueuedBytes: they stay zero.
 type Snapshot struct {
-	Phase          Phase
-	ListMode       ListMode
-	Fallback       error
-	Listed         bool
-	Skipped, Stale int64
-	LastContact    time.Time
-
-	LastError                   error
-	LastErrorTime, FailingSince time.Time
-
+	Phase           Phase
+	ListMode        ListMode
+	Fallback        error
+	Listed          bool
+	Synced          bool
+	ResourceVersion string
+	Objects         int
+	Queued          int
+	QueuedBytes     int64
+	Skipped         int64
+	Stale           int64
+	LastContact     time.Time
+	LastError       error
+	LastErrorTime   time.Time
+	FailingSince    time.Time
 	SkippedError    error
 	Checkpoint      string
 	CheckpointTime  time.Time

@@ -1,0 +1,141 @@
+package follower
+
+import (
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/budget"
+	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/prune"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/sink"
+	"github.com/rvinformer/informer/internal/source"
+)
+
+// Setup is what one reflector follows, and what its runs have in common: what they have learnt, and where they report.
+// Init fills it. It must not be copied, and does not change while a run is under way.
+type Setup struct {
+	// Name is for logs and errors.
+	Name          string
+	ListerWatcher cache.ListerWatcherWithContext
+	// Resource is what is read off the wire, nil where the ListerWatcher decodes.
+	Resource *server.Resource
+	// Server tells which objects are followed, and at which server.
+	Server server.Identifier
+	// Expected are the objects, and Form is how they are asked for on the wire.
+	Expected object.Expected
+	Form     object.Form
+	// Shared, if set, are the watches that the reflector has in common with others.
+	Shared *source.Shared
+	// Budget, if set, limits the lists that are under way at a time.
+	Budget *budget.Budget
+	Memory source.Memory
+	// Missed tells that the object of an event could not be decoded since the last list began.
+	Missed atomic.Bool
+	// Cluster is that of the known objects.
+	Cluster known.Cluster
+	// Report needs a Handler before the first run.
+	Report report.Report
+}
+
+// Init sets what lw lists and watches, and what is expected of it.
+func (s *Setup) Init(name string, lw cache.ListerWatcher, expected object.Expected) {
+	s.Name = name
+	s.ListerWatcher = cache.ToListerWatcherWithContext(lw)
+	s.Resource = server.Of(lw)
+	s.Server = server.IdentifierOf(lw)
+	s.Expected = expected
+	s.Drop(nil)
+}
+
+// Drop has fields of the objects left out, if these are read off the wire.
+func (s *Setup) Drop(fields prune.Paths) {
+	if s.Resource == nil {
+		s.Form = s.Expected.Given()
+	} else {
+		s.Form = s.Expected.Form(s.Resource.AsksProtobuf(), fields)
+	}
+}
+
+// Tuning is how a run asks and waits. The zero value of each field is its default.
+type Tuning struct {
+	// ListMode is how sets are read. CacheFirst reads them as client-go does, in place of it.
+	ListMode   report.ListMode
+	CacheFirst bool
+	// PageSize is the number of objects to ask for in each page of a list.
+	PageSize int64
+	// InternalErrorRetry is for how long a watch that breaks with an internal error is tried again.
+	InternalErrorRetry time.Duration
+	// MinWatchTimeout is the least time for which a watch is asked for.
+	MinWatchTimeout time.Duration
+	// StallTimeout is the silence after which a watch counts as broken.
+	StallTimeout time.Duration
+	// Backoff is how long to wait after a failed request.
+	Backoff *wait.Backoff
+	// ResyncPeriod, if set, is how often the sink repeats what it has, unless ShouldResync says no.
+	ResyncPeriod time.Duration
+	ShouldResync func() bool
+}
+
+// Follower returns a follower for one run, which puts what it reads into a sink.
+func (s *Setup) Follower(into sink.Sink, t Tuning) *Follower {
+	return New(Options{
+		Name:         s.Name,
+		Source:       s.source(t),
+		Sink:         into,
+		Policy:       t.policy(),
+		WatchLists:   t.watchLists(),
+		Report:       &s.Report,
+		Server:       s.Server,
+		Cluster:      &s.Cluster,
+		Missed:       &s.Missed,
+		Backoff:      t.Backoff,
+		ResyncPeriod: t.ResyncPeriod,
+		ShouldResync: t.ShouldResync,
+	})
+}
+
+func (s *Setup) source(t Tuning) *source.Source {
+	return source.New(source.Options{
+		ListerWatcher:   s.ListerWatcher,
+		Memory:          &s.Memory,
+		Expected:        &s.Expected,
+		Form:            &s.Form,
+		Patience:        source.Patience(t.StallTimeout),
+		MinWatchTimeout: t.MinWatchTimeout,
+		Shared:          s.Shared,
+		Budget:          s.Budget,
+		Report:          &s.Report,
+	})
+}
+
+func (t Tuning) policy() listwatch.Policy {
+	p := listwatch.Policy{PageSize: t.PageSize, InternalErrorRetry: t.InternalErrorRetry}
+	switch {
+	case t.CacheFirst:
+		p.Style = listwatch.CacheFirst
+	case t.ListMode == report.Full:
+		p.Style = listwatch.Full
+	default:
+		p.Style = listwatch.Paged
+	}
+	return p
+}
+
+func (t Tuning) watchLists() WatchLists {
+	switch {
+	case t.CacheFirst:
+		return NoWatchLists
+	case t.ListMode == report.Auto:
+		return WatchListsIfTheyWork
+	case t.ListMode == report.WatchList:
+		return TryWatchLists
+	}
+	return NoWatchLists
+}
