@@ -22,9 +22,10 @@ var layers = [][]string{
 	{"internal/backoff", "internal/report", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned"},
 	{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
-		"internal/objectsize", "internal/prune", "internal/redact", "informertest",
+		"internal/objectsize", "internal/redact", "informertest",
 	},
 	{"internal/checkpoint", "internal/deltaqueue", "internal/wire"},
+	{"internal/prune"},
 	{"internal/journal", "internal/object"},
 	{"internal/known", "internal/server", "internal/sink"},
 	{"internal/intake", "internal/keeper", "internal/source", "internal/userqueue"},

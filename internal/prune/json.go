@@ -11,15 +11,15 @@ import (
 // only to grow dst, to where all of object has room (clone what is kept for
 // long), and to compare keys that are escaped or no ASCII.
 //
-// The text must be well-formed, as what package wire reads is: in a value that
-// no path leads into, only strings and brackets are looked at. On an error,
-// a *MalformedError, dst is returned as it was. Without paths the text is not
-// looked at.
+// The whole grammar is checked, as package wire checks what it reads: inside strings,
+// only their end is looked for. On an error, a *MalformedError, dst is returned as it
+// was. Without paths the text is not looked at.
 func (p Paths) AppendJSON(dst, object []byte) ([]byte, error) {
 	if len(p) == 0 {
 		return append(dst, object...), nil
 	}
 	o := jsonObject{jsonScan: jsonScan{text: object}, dst: slices.Grow(dst, len(object))}
+	o.values.Reset(object)
 	if !o.whole(p) {
 		return dst, o.err
 	}
@@ -98,7 +98,7 @@ func (o *jsonObject) key(paths Paths, depth int) (Paths, bool) {
 		return nil, o.broken("a key expected")
 	}
 	from := o.pos
-	if !o.string() {
+	if !o.skip() {
 		return nil, false
 	}
 	key := o.text[from+1 : o.pos-1]
