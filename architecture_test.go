@@ -22,7 +22,7 @@ var layers = [][]string{
 	{"internal/backoff", "internal/report", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned"},
 	{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
-		"internal/objectsize", "internal/redact", "informertest",
+		"internal/objectsize", "internal/pack", "internal/redact", "informertest",
 	},
 	{"internal/checkpoint", "internal/deltaqueue", "internal/wire"},
 	{"internal/prune"},

@@ -1,0 +1,121 @@
+package pack
+
+import (
+	"unsafe"
+
+	"github.com/klauspost/compress/huff0"
+)
+
+// codes are the Huffman codes of a pack. What s2 leaves of an object is mostly what differs: hexadecimal digits, and copies of the
+// same few kinds. One code for all records shortens them by a quarter and costs a record nothing, as a table of its own would.
+type codes struct {
+	list []code // by number; 0 is none
+	// counts are the bytes that were seen, until the last code is made.
+	counts *[256]uint32
+	seen   int
+	tries  int
+}
+
+type code struct {
+	decoder *huff0.Decoder
+	counts  *[256]uint32 // what it was made of, to make its encoder again
+}
+
+const (
+	// A code is made of the first firstCode bytes, and the next ones of nextCode times as many, up to maxCodes: early objects may
+	// be unlike later ones.
+	firstCode = 16 << 10
+	nextCode  = 16
+	maxCodes  = 3
+	// minCoded and maxCoded bound what is coded. Decoders keep a buffer of maxCoded bytes.
+	minCoded = 24
+	maxCoded = 32 << 10
+	// decoderBytes is what a decoder holds: 2,048 entries of two bytes, and itself.
+	decoderBytes = 2*2048 + 128
+)
+
+func (c *codes) decoder(number uint8) *huff0.Decoder {
+	if number == 0 {
+		return nil
+	}
+	return c.list[number].decoder
+}
+
+// learn counts the bytes of a payload, and makes a code when there are enough.
+func (c *codes) learn(payload []byte) {
+	if c.tries == maxCodes {
+		return
+	}
+	if c.counts == nil {
+		c.counts = new([256]uint32)
+		for k := range c.counts {
+			c.counts[k] = 1 // each byte can be coded
+		}
+	}
+	for _, b := range payload {
+		c.counts[b]++
+	}
+	c.seen += len(payload)
+	need := firstCode
+	for range c.tries {
+		need *= nextCode
+	}
+	if c.seen < need {
+		return
+	}
+	c.tries++
+	counts := *c.counts
+	if c.tries == maxCodes {
+		c.counts = nil
+	}
+	decoder := newDecoder(&counts)
+	if decoder == nil {
+		return
+	}
+	if len(c.list) == 0 {
+		c.list = make([]code, 1, 2)
+	}
+	c.list = append(c.list, code{decoder: decoder, counts: &counts})
+}
+
+// newest is the number of the code for new records.
+func (c *codes) newest() uint8 { return uint8(max(0, len(c.list)-1)) }
+
+// newEncoder returns an encoder, or nil if the bytes are all as frequent.
+func newEncoder(counts *[256]uint32) *huff0.Scratch {
+	s := &huff0.Scratch{Reuse: huff0.ReusePolicyMust}
+	if s.BuildCTable(counts) != nil {
+		return nil
+	}
+	return s
+}
+
+// newDecoder returns the decoder for newEncoder, or nil.
+func newDecoder(counts *[256]uint32) *huff0.Decoder {
+	encoder := newEncoder(counts)
+	if encoder == nil {
+		return nil
+	}
+	table, err := encoder.AppendTable(nil)
+	if err != nil {
+		return nil
+	}
+	s, _, err := huff0.ReadTable(table, nil)
+	if err != nil {
+		return nil
+	}
+	return s.Decoder()
+}
+
+func (c *codes) sizeBytes() int64 {
+	n := cap(c.list) * int(unsafe.Sizeof(code{}))
+	for k := range c.list {
+		if c.list[k].counts != nil {
+			n += decoderBytes + int(unsafe.Sizeof(*c.list[k].counts))
+		}
+	}
+	if c.counts != nil {
+		n += int(unsafe.Sizeof(*c.counts))
+	}
+	return int64(n)
+}

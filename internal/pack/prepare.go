@@ -1,0 +1,240 @@
+package pack
+
+import (
+	"hash/maphash"
+	"weak"
+
+	"github.com/klauspost/compress/huff0"
+	"github.com/klauspost/compress/s2"
+)
+
+// Prepared is a compressed object for Add. It is valid until the next Prepare.
+type Prepared struct {
+	payload     []byte
+	plain       []byte // the payload before it was coded
+	length      int    // of the object
+	group       uint64
+	base, root  uint32
+	form        form
+	code        uint8
+	becomesBase bool
+}
+
+const (
+	// minBase and maxBase bound the length of a base. maxBase is also the largest object that is compressed against another: s2
+	// finds copies of a dictionary in the first 64 KB only.
+	minBase = 64
+	maxBase = 64 << 10
+	// An object that the base of its group makes at most usual times as long as is typical is taken at once. Otherwise it is
+	// compressed against the root too, and becomes a new base unless an older one makes it as much shorter as these say.
+	usual        = 1.5
+	fairToOwn    = 0.75
+	fairToOthers = 0.6
+	fairToFirst  = 0.35 // while there is no root
+	// After patience objects in a row that were like nothing recent, only one in patience is compared.
+	patience = 8
+	encoders = 4
+	// atFirst is what is taken as typical before anything is known: a third of the length.
+	atFirst = 0.2
+)
+
+// Prepare compresses data. Objects with the same hint like, such as those of one owner, are alike; without a hint, the most recent
+// objects are tried. Old is the record that this one is going to replace, or zero.
+//
+// Prepare does not change what readers use.
+func (p *Pack) Prepare(like string, old Ref, data []byte) Prepared {
+	w := p.writer.Value()
+	if w == nil {
+		w = &writer{}
+		p.writer = weak.Make(w)
+	}
+	d := p.choose(w, like, old, data)
+	p.prepared, p.pinned = true, d.base
+	d.plain, d.length = d.payload, len(data)
+	if number := p.codes.newest(); number != 0 && minCoded <= len(d.payload) && len(d.payload) <= maxCoded {
+		if coded := w.code(&p.codes, number, d.payload); coded != nil {
+			d.payload, d.code = coded, number
+		}
+	}
+	return d
+}
+
+// choose compresses data against the best base at hand.
+func (p *Pack) choose(w *writer, like string, old Ref, data []byte) (d Prepared) {
+	if len(data) < minBase || len(data) > maxBase {
+		return w.alone(data)
+	}
+	group := maphash.String(p.seed, like)
+	base, own := p.base(group, old)
+	own = own && like != ""
+	if base != 0 && (p.misses < patience || p.misses%patience == 0) {
+		if d = w.against(p, base, data); own && p.alike(&d) {
+			return p.hit(d)
+		}
+	}
+	first := w.againstRoot(p, data)
+	first.becomesBase, first.group, first.length = true, group, len(data)
+	if own && d.shorter(fairToOwn, &first) {
+		return p.hit(d) // this one differs more than its siblings do, but a base of its own would not help them
+	}
+	if d.base != 0 && !own {
+		part := fairToOthers
+		if first.form == alone {
+			part = fairToFirst
+		}
+		if d.shorter(part, &first) {
+			return p.hit(d)
+		}
+		if d = w.againstRecent(p, base, data); d.shorter(part, &first) {
+			return p.hit(d)
+		}
+	}
+	p.misses++
+	return first
+}
+
+// alike reports whether an object is as short against its base as objects are that have a good one.
+func (p *Pack) alike(d *Prepared) bool {
+	return d.base != 0 && float64(len(d.payload)) <= usual*p.typical*float64(d.length)
+}
+
+// shorter reports whether d is shorter than this part of the same object as a new base.
+func (d *Prepared) shorter(part float64, first *Prepared) bool {
+	return d.base != 0 && float64(len(d.payload)) < part*float64(len(first.payload))
+}
+
+// hit counts an object that was like its base.
+func (p *Pack) hit(d Prepared) Prepared {
+	p.misses = 0
+	const weight = 1.0 / 64
+	p.typical += weight * (float64(len(d.payload))/float64(d.length) - p.typical)
+	return d
+}
+
+// base returns the base to try first, or 0, and whether it is the group's own. Else it is that of the replaced record, or the newest.
+func (p *Pack) base(group uint64, old Ref) (id uint32, own bool) {
+	id = p.bases.groups[group]
+	own = id != 0
+	if old != 0 {
+		h := p.chunks.header(old)
+		if id == 0 {
+			id = max(h.base, h.own)
+		}
+		if id != 0 && id == h.own && p.bases.list[id].uses == 1 {
+			return 0, false // the base would be kept for this object only
+		}
+	}
+	if id == 0 {
+		id = p.bases.latest
+	}
+	return id, own
+}
+
+// writer is what Prepare needs and Add does not: it is found again if the garbage collector has not run since, so that a pack that
+// is not written to has none.
+type writer struct {
+	// base, other and root are room for what is compressed.
+	base, other, root []byte
+	coded             *huff0.Scratch
+	number            uint8 // of the code that coded has
+	encoders          [encoders]encoder
+	rootData          *byte // of which rootDict is the dictionary
+	rootDict          *s2.Dict
+	next              int
+}
+
+// encoder is a base with the tables to encode against it, 32 KB.
+type encoder struct {
+	base uint32
+	dict *s2.Dict
+}
+
+func room(buffer *[]byte, n int) []byte {
+	if need := s2.MaxEncodedLen(n); cap(*buffer) < need {
+		*buffer = make([]byte, need)
+	}
+	return (*buffer)[:0]
+}
+
+func (w *writer) alone(data []byte) Prepared {
+	if len(data) >= minBase {
+		if b := s2.EncodeBetter(room(&w.root, len(data))[:cap(w.root)], data); len(b) < len(data) {
+			return Prepared{form: alone, payload: b}
+		}
+	}
+	return Prepared{form: raw, payload: data}
+}
+
+func (w *writer) againstRoot(p *Pack, data []byte) Prepared {
+	number := p.roots.current
+	if number == 0 {
+		return w.alone(data)
+	}
+	if data := p.roots.list[number].data; w.rootData != &data[0] {
+		w.rootData, w.rootDict = &data[0], dictionary(data)
+	}
+	if b := w.rootDict.Encode(room(&w.root, len(data)), data); len(b) < len(data) {
+		return Prepared{form: againstRoot, root: number, payload: b}
+	}
+	return Prepared{form: raw, payload: data}
+}
+
+func (w *writer) against(p *Pack, id uint32, data []byte) Prepared {
+	dict := w.dictionary(p, id)
+	if dict == nil {
+		return Prepared{}
+	}
+	return Prepared{form: againstBase, base: id, length: len(data), payload: dict.Encode(room(&w.base, len(data)), data)}
+}
+
+// againstRecent compresses data against the bases that were used most recently, except the one that was tried, and returns the
+// shortest.
+func (w *writer) againstRecent(p *Pack, tried uint32, data []byte) (shortest Prepared) {
+	for k := range w.encoders {
+		if id := w.encoders[k].base; id != 0 && id != tried {
+			if d := w.against(p, id, data); shortest.payload == nil || len(d.payload) < len(shortest.payload) {
+				shortest = d
+				w.base, w.other = w.other, w.base
+			}
+		}
+	}
+	return shortest
+}
+
+// dictionary returns the base with its tables.
+func (w *writer) dictionary(p *Pack, id uint32) *s2.Dict {
+	for k := range w.encoders {
+		if w.encoders[k].base == id {
+			return w.encoders[k].dict
+		}
+	}
+	data, err := p.Record(p.bases.list[id].ref).Append(nil)
+	if err != nil {
+		return nil
+	}
+	e := &w.encoders[w.next%encoders]
+	w.next++
+	*e = encoder{base: id, dict: dictionary(data)}
+	return e.dict
+}
+
+// forget drops the encoder of a base whose number is going to be another's.
+func (w *writer) forget(id uint32) {
+	for k := range w.encoders {
+		if w.encoders[k].base == id {
+			w.encoders[k] = encoder{}
+		}
+	}
+}
+
+// code shortens a payload, or returns nil.
+func (w *writer) code(c *codes, number uint8, payload []byte) []byte {
+	if w.number != number {
+		w.coded, w.number = newEncoder(c.list[number].counts), number
+	}
+	b, _, err := huff0.Compress1X(payload, w.coded)
+	if err != nil {
+		return nil
+	}
+	return b
+}
