@@ -8,9 +8,9 @@ import (
 const (
 	maxChunk = 64 << 10
 	minChunk = 1 << 10
-	// maxWaste is the part of all bytes, one in so many, that dropped records may take before chunks are evacuated. One in eight
-	// costs about three bytes of copying for each byte that is replaced at random.
-	maxWaste = 8
+	// maxWaste is the part of all bytes, one in so many, that dropped records may take before chunks are evacuated. If objects
+	// are replaced at random, about seven bytes are copied for each one that is replaced.
+	maxWaste = 16
 )
 
 // chunk is appended to and otherwise immutable, so a view of a record needs no lock. Once evacuated it is left to the garbage

