@@ -1,9 +1,10 @@
 package objectcache
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"reflect"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,17 +13,38 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/wire"
 )
 
-// encoded is an object on its way into the store.
+// encoded is an object on its way into the store, which takes it once.
 type encoded struct {
 	key     string
 	version keytable.Version
-	form    form
+	form    uint8
 	bytes   []byte
-	labels  map[string]string
+	// labels are the text of the labels. Like are objects that this one is probably like: those of one owner.
+	labels []byte
+	like   string
 	// object is the decoded object, nil where nobody has decoded it yet.
 	object runtime.Object
+	// raw has the bytes. Its memory goes back to the pool when the store has them.
+	raw *object.Raw
+}
+
+// describe fills in labels and like.
+func (e *encoded) describe(labels []byte, controller string) {
+	e.labels, e.like = labels, controller
+	if controller == "" {
+		e.like = unsafe.String(unsafe.SliceData(labels), len(labels))
+	}
+}
+
+// release gives back the memory of the bytes.
+func (e *encoded) release() {
+	if e.raw != nil {
+		object.Shared.Put(e.raw)
+		e.raw, e.bytes = nil, nil
+	}
 }
 
 // encodeItem returns an object that was read from the server, encoded. The item's bytes stay its reader's. The error
@@ -42,55 +64,106 @@ func (s *Store) encodeItem(it object.Item) (encoded, error) {
 	if err != nil {
 		return encoded{}, it.Unreadable(err)
 	}
-	defer object.Shared.Put(raw)
-	if it.Lent.Form.PrunesLate(raw) {
-		return s.encodeDecoded(it, raw)
-	}
-	e := encoded{key: raw.Key(), version: raw.Version(), form: form{goType: s.goType, kind: s.kind}}
-	lent, protobuf := raw.Message()
-	e.form.protobuf, e.bytes = protobuf, bytes.Clone(lent)
-	var partial metav1.PartialObjectMetadata
-	if err := raw.Decode(&partial); err != nil {
-		return encoded{}, it.Unreadable(err)
-	}
-	e.labels = partial.Labels
-	return e, nil
-}
-
-// encodeDecoded encodes a lent object anew that its decoder drops fields from.
-func (s *Store) encodeDecoded(it object.Item, raw *object.Raw) (encoded, error) {
-	s.decodes.Add(1)
-	obj, err := it.Lent.Form.Decode(raw)
+	e, err := s.encodeRaw(it.Lent.Form, raw)
 	if err != nil {
-		return encoded{}, it.Unreadable(err)
-	}
-	e, err := s.encodeObject(obj)
-	if err != nil {
+		e.release()
 		return encoded{}, it.Unreadable(err)
 	}
 	return e, nil
 }
 
-// encodeObject returns a decoded object, encoded: in protobuf where its type has it, else in JSON.
+// encodeRaw takes over raw.
+func (s *Store) encodeRaw(form *object.Form, raw *object.Raw) (encoded, error) {
+	e := encoded{key: raw.Key(), version: raw.Version(), raw: raw}
+	if form.PrunesLate(raw) {
+		s.decodes.Add(1)
+		obj, err := form.Decode(raw)
+		if err != nil {
+			return e, err
+		}
+		e.release()
+		return s.encodeObject(obj)
+	}
+	var protobuf bool
+	e.bytes, protobuf = raw.Message()
+	if protobuf && !isMessage(s.goType) {
+		return e, fmt.Errorf("a %v has no protobuf decoder", s.goType)
+	}
+	var err error
+	if e.form, err = s.forms.number(s.formOffTheWire(protobuf)); err != nil {
+		return e, err
+	}
+	if !protobuf && s.goType != unstructuredType {
+		// The text is JSON, but only its type knows whether it is an object.
+		if e.object, err = form.Decode(raw); err != nil {
+			return e, err
+		}
+		s.decodes.Add(1)
+	}
+	m, _ := s.metadata.Get().(*wire.Metadata)
+	if m == nil {
+		m = &wire.Metadata{}
+	}
+	defer s.metadata.Put(m)
+	if err := readMetadata(m, e.bytes, protobuf); err != nil {
+		return e, err
+	}
+	e.describe(appendLabels(nil, m.Labels), string(m.Controller))
+	return e, nil
+}
+
+func (s *Store) formOffTheWire(protobuf bool) form {
+	return form{goType: s.goType, protobuf: protobuf, kind: s.kind}
+}
+
+func readMetadata(m *wire.Metadata, bytes []byte, protobuf bool) error {
+	if protobuf {
+		return m.ReadProtobuf(bytes)
+	}
+	return m.ReadJSON(bytes)
+}
+
+// errNoObject is the error for what cannot be stored at all.
+var errNoObject = errors.New("it is not a pointer to the struct of an object")
+
+// encodeObject returns a decoded object, encoded: in protobuf where its type has it, else in JSON. The object must not change
+// until the store has it.
 func (s *Store) encodeObject(obj runtime.Object) (encoded, error) {
 	if obj == nil || !isStruct(reflect.TypeOf(obj)) || reflect.ValueOf(obj).IsNil() {
-		return encoded{}, fmt.Errorf("objectcache: store a %T: it is not a pointer to the struct of an object", obj)
+		return encoded{}, fmt.Errorf("objectcache: store a %T: %w", obj, errNoObject)
 	}
 	key, version, err := object.KeyAndVersion(obj)
 	if err != nil {
 		return encoded{}, err
 	}
-	if err := known.CheckLengths(key, version); err != nil {
-		return encoded{}, fmt.Errorf("objectcache: store %T: %w", obj, err)
-	}
 	e := encoded{key: key, version: version, object: obj}
-	if e.form, e.bytes, err = encode(obj); err != nil {
-		return encoded{}, fmt.Errorf("objectcache: encode %T %q: %w", obj, key, err)
-	}
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
+	if err := s.encode(&e); err != nil {
 		return encoded{}, fmt.Errorf("objectcache: store %T %q: %w", obj, key, err)
 	}
-	e.labels = accessor.GetLabels()
 	return e, nil
+}
+
+// encode fills in what is missing but the key, the version and the object.
+func (s *Store) encode(e *encoded) error {
+	if err := known.CheckLengths(e.key, e.version); err != nil {
+		return err
+	}
+	f, bytes, err := encode(e.object)
+	if err != nil {
+		return err
+	}
+	if e.form, err = s.forms.number(f); err != nil {
+		return err
+	}
+	e.bytes = bytes
+	m, err := meta.Accessor(e.object)
+	if err != nil {
+		return err
+	}
+	owner := ""
+	if controller := metav1.GetControllerOfNoCopy(m); controller != nil {
+		owner = string(controller.UID)
+	}
+	e.describe(textOfLabels(m.GetLabels()), owner)
+	return nil
 }

@@ -15,7 +15,8 @@ const defaultHotBytes = 8 << 20
 // an unstructured object 4.8 times its JSON.
 const decodedPerEncoded = 4
 
-// hot has decoded objects, the least recently used of which go first. Its objects are shared: nobody may change them.
+// hot has decoded objects by their slots, the least recently used of which go first. Its objects are shared: nobody may change
+// them. A nil hot keeps none.
 //
 // Whoever adds or drops an object holds the store's lock, for reading at least to add, for writing to drop. So hot never has
 // an object that the store has replaced.
@@ -24,15 +25,16 @@ type hot struct {
 
 	mu    sync.Mutex
 	bytes int64
-	lru   *simplelru.LRU[string, hotObject]
+	lru   *simplelru.LRU[uint32, hotObject]
 }
 
 type hotObject struct {
 	object runtime.Object
+	born   uint32
 	bytes  int64
 }
 
-// newHot returns nil, which keeps nothing, if the limit is negative.
+// newHot returns nil if the limit is negative.
 func newHot(limit int64) *hot {
 	if limit < 0 {
 		return nil
@@ -42,59 +44,53 @@ func newHot(limit int64) *hot {
 	}
 	h := &hot{limit: limit}
 	// The only error is a size that is not positive. The bytes are the limit.
-	h.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ string, o hotObject) { h.bytes -= o.bytes })
+	h.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ uint32, o hotObject) { h.bytes -= o.bytes })
 	return h
 }
 
-func (h *hot) get(key string) (runtime.Object, bool) {
+// get returns the object of a state of a slot, nil if it is not hot.
+func (h *hot) get(slot, born uint32) runtime.Object {
 	if h == nil {
-		return nil, false
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	o, ok := h.lru.Get(key)
-	return o.object, ok
+	if o, ok := h.lru.Get(slot); ok && o.born == born {
+		return o.object
+	}
+	return nil
 }
 
-// add keeps obj, unless there is one: the one that stays is returned. It takes over obj, which was decoded from so many
-// bytes.
-func (h *hot) add(key string, obj runtime.Object, encoded int) runtime.Object {
+// add keeps obj, which was decoded from so many bytes. If there is one already, that one stays. It returns the one that is shared
+// from now on.
+func (h *hot) add(slot, born uint32, obj runtime.Object, encoded int) runtime.Object {
 	if h == nil {
 		return obj
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if o, ok := h.lru.Get(key); ok {
+	if o, ok := h.lru.Get(slot); ok {
 		return o.object
 	}
-	o := hotObject{object: obj, bytes: int64(encoded)*decodedPerEncoded + int64(len(key))}
+	o := hotObject{object: obj, born: born, bytes: int64(encoded) * decodedPerEncoded}
 	h.bytes += o.bytes
-	h.lru.Add(key, o)
+	h.lru.Add(slot, o)
 	for h.bytes > h.limit {
 		h.lru.RemoveOldest()
 	}
 	return obj
 }
 
-func (h *hot) drop(key string) {
+func (h *hot) drop(slot uint32) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lru.Remove(key)
+	h.lru.Remove(slot)
 }
 
-func (h *hot) purge() {
-	if h == nil {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lru.Purge()
-}
-
-func (h *hot) size() int64 {
+func (h *hot) sizeBytes() int64 {
 	if h == nil {
 		return 0
 	}

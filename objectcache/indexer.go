@@ -24,14 +24,23 @@ func (s *Store) Index(indexName string, obj interface{}) ([]interface{}, error) 
 	if err != nil {
 		return nil, err
 	}
+	return s.decodeAll(s.withAny(indexName, values)), nil
+}
+
+// withAny returns the objects with one of the values in an index, each once.
+func (s *Store) withAny(indexName string, values []string) (found []Stored) {
+	seen := map[uint32]bool{}
 	s.mu.RLock()
-	keys := sets.Set[string]{}
+	defer s.mu.RUnlock()
 	for _, value := range values {
-		keys = keys.Union(s.table.keys[indexName][value])
+		for n := range s.table.resolve(indexName, value).all {
+			if len(values) == 1 || !seen[n] {
+				found = append(found, s.handle(n))
+				seen[n] = true
+			}
+		}
 	}
-	found := s.gather(keys)
-	s.mu.RUnlock()
-	return s.decodeAll(found), nil
+	return found
 }
 
 // ByIndex returns the objects with a value in an index. The caller owns them.
@@ -50,14 +59,29 @@ func (s *Store) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	if s.table.indexers[indexName] == nil {
 		return nil, unknownIndex(indexName)
 	}
-	return sets.List(s.table.keys[indexName][indexedValue]), nil
+	keys := []string{}
+	for n := range s.table.resolve(indexName, indexedValue).all {
+		keys = append(keys, s.table.key(n))
+	}
+	slices.Sort(keys)
+	return keys, nil
 }
 
 // ListIndexFuncValues returns the values that objects have in an index.
 func (s *Store) ListIndexFuncValues(indexName string) []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return slices.AppendSeq(make([]string, 0, len(s.table.keys[indexName])), maps.Keys(s.table.keys[indexName]))
+	values := []string{}
+	texts := s.table.texts(indexName)
+	if texts == nil {
+		return values
+	}
+	for _, text := range texts.list {
+		if text.count > 0 {
+			values = append(values, text.text)
+		}
+	}
+	return values
 }
 
 // GetIndexers returns a copy of the indexers.
@@ -72,37 +96,42 @@ func (s *Store) GetIndexers() cache.Indexers {
 func (s *Store) AddIndexers(newIndexers cache.Indexers) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	names := sets.KeySet(newIndexers)
-	if conflicts := names.Intersection(sets.KeySet(s.table.indexers)); len(conflicts) > 0 {
+	if conflicts := sets.KeySet(newIndexers).Intersection(sets.KeySet(s.table.indexers)); len(conflicts) > 0 {
 		return fmt.Errorf("indexer conflict: %v", conflicts)
 	}
-	// Only the holder of writing changes the table, so that it may be read without mu.
-	indexed := make([]*record, 0, len(s.table.records))
-	for _, r := range s.table.records {
-		next := *r
-		next.values = maps.Clone(r.values)
-		for name, f := range newIndexers {
-			next.values[name] = s.valuesOf(next.encoded, name, f)
-		}
-		indexed = append(indexed, &next)
-	}
+	added := s.fill(newIndexers)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, f := range newIndexers {
-		s.table.indexers[name] = f
-		s.table.keys[name] = map[string]sets.Set[string]{}
-	}
-	for _, r := range indexed {
-		s.table.put(r)
+		s.table.addIndex(name, f, added[name])
 	}
 	return nil
 }
 
-// gather returns handles of the objects with the keys. The caller holds the lock.
-func (s *Store) gather(keys sets.Set[string]) []Stored {
-	found := make([]Stored, 0, len(keys))
-	for key := range keys {
-		found = append(found, s.handle(s.table.records[key]))
+// fill returns indexes of all slots, but for those that are answered from the key. The caller holds writing.
+func (s *Store) fill(indexers cache.Indexers) map[string]*index {
+	added := map[string]*index{}
+	for name, f := range indexers {
+		if !isNamespaceIndex(f) {
+			added[name] = newIndex(f)
+		}
 	}
-	return found
+	if len(added) == 0 {
+		return added
+	}
+	for n := uint32(1); n < s.table.slots.len; n++ {
+		flags := s.table.slots.at(n).flags
+		if flags&(live|staged) == 0 {
+			continue
+		}
+		o := s.handle(n)
+		values := s.valuesIn(added, o.Key(), o.Decode)
+		for name, x := range added {
+			x.set(n, values[name])
+			if flags&live != 0 {
+				x.link(n)
+			}
+		}
+	}
+	return added
 }

@@ -3,7 +3,6 @@ package objectcache
 import (
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rvinformer/informer/internal/object"
@@ -20,24 +19,33 @@ func (s *Store) Get(obj interface{}) (item interface{}, exists bool, err error) 
 
 // GetByKey returns the object of a key, which belongs to the caller. The error says that it cannot be decoded.
 func (s *Store) GetByKey(key string) (item interface{}, exists bool, err error) {
-	obj, exists, err := s.Shared(key)
+	obj, exists, err := s.read(key)
 	if !exists || err != nil {
 		return nil, exists, err
 	}
-	if s.hot == nil {
-		return obj, true, nil
+	return obj, true, nil
+}
+
+// read returns an object of the caller's own.
+func (s *Store) read(key string) (obj runtime.Object, exists bool, err error) {
+	obj, exists, err = s.Shared(key)
+	if exists && err == nil && s.table.hot != nil {
+		obj = obj.DeepCopyObject()
 	}
-	return obj.DeepCopyObject(), true, nil
+	return obj, exists, err
 }
 
 // GetInto overwrites into with the object of a key, if there is one. Into is as for Stored.DecodeInto.
 func (s *Store) GetInto(key string, into runtime.Object) (exists bool, err error) {
-	if reflect.TypeOf(into) == s.goType {
-		obj, exists, err := s.GetByKey(key)
-		if exists && err == nil {
-			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(obj).Elem())
+	if t := reflect.TypeOf(into); t == s.goType && !reflect.ValueOf(into).IsNil() {
+		obj, exists, err := s.read(key)
+		if !exists || err != nil {
+			return exists, err
 		}
-		return exists, err
+		if reflect.TypeOf(obj) == t {
+			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(obj).Elem())
+			return true, nil
+		}
 	}
 	found, exists := s.Lookup(key)
 	if !exists {
@@ -48,38 +56,28 @@ func (s *Store) GetInto(key string, into runtime.Object) (exists bool, err error
 
 // Shared returns the object of a key without a copy. It may be one that others have got as well: nobody may change it.
 func (s *Store) Shared(key string) (obj runtime.Object, exists bool, err error) {
-	if obj, ok := s.hot.get(key); ok {
-		return obj, true, nil
-	}
-	found, exists := s.Lookup(key)
-	if !exists {
+	s.mu.RLock()
+	n := s.table.find(key, live)
+	if n == 0 {
+		s.mu.RUnlock()
 		return nil, false, nil
 	}
+	if obj = s.table.hot.get(n, s.table.slots.at(n).born); obj != nil {
+		s.mu.RUnlock()
+		return obj, true, nil
+	}
+	found := s.handle(n)
+	s.mu.RUnlock()
 	obj, err = found.Shared()
 	return obj, true, err
-}
-
-// Shared returns the object without a copy. It may be one that others have got as well: nobody may change it.
-func (o Stored) Shared() (runtime.Object, error) {
-	obj, err := o.Decode()
-	if err != nil {
-		return nil, err
-	}
-	s := o.store
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if s.table.records[o.Key()] != o.record {
-		return obj, nil
-	}
-	return s.hot.add(o.Key(), obj, len(o.record.bytes)), nil
 }
 
 // Lookup returns the object of a key, still encoded.
 func (s *Store) Lookup(key string) (found Stored, exists bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	r, exists := s.table.records[key]
-	return s.handle(r), exists
+	found = s.handle(s.table.find(key, live))
+	return found, !found.IsZero()
 }
 
 // List returns all objects, in one state of the store. The caller owns them.
@@ -92,9 +90,9 @@ func (s *Store) List() []interface{} {
 func (s *Store) ListKeys() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	keys := make([]string, 0, len(s.table.records))
-	for key := range s.table.records {
-		keys = append(keys, key)
+	keys := make([]string, 0, s.table.live)
+	for n := range (postings{table: s.table, every: true}).all {
+		keys = append(keys, s.table.key(n))
 	}
 	return keys
 }
@@ -111,71 +109,4 @@ func (s *Store) decodeAll(found []Stored) []interface{} {
 		objects = append(objects, obj)
 	}
 	return objects
-}
-
-// Query says which objects of a store are selected. The zero value selects all.
-type Query struct {
-	// Namespace is the namespace of the objects; empty for all.
-	Namespace string
-	// Labels selects objects; nil for all.
-	Labels labels.Selector
-	// Indexed are values of indexes, all of which the objects have.
-	Indexed []IndexedValue
-	// Limit is how many objects are selected at most; zero for all.
-	Limit int
-}
-
-// IndexedValue is a value in an index.
-type IndexedValue struct{ Name, Value string }
-
-// Select returns the objects that a query selects, in one state of the store and in no order, without decoding any. The
-// error says that an index does not exist.
-func (s *Store) Select(q Query) ([]Stored, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, indexed := range q.Indexed {
-		if s.table.indexers[indexed.Name] == nil {
-			return nil, unknownIndex(indexed.Name)
-		}
-	}
-	found := []Stored{}
-	for key, r := range s.table.records {
-		if q.Limit > 0 && len(found) == q.Limit {
-			break
-		}
-		if s.table.matches(key, r, q) {
-			found = append(found, s.handle(r))
-		}
-	}
-	return found, nil
-}
-
-func (t *table) matches(key string, r *record, q Query) bool {
-	if q.Namespace != "" && namespaceOf(key) != q.Namespace {
-		return false
-	}
-	for _, indexed := range q.Indexed {
-		if !t.keys[indexed.Name][indexed.Value].Has(key) {
-			return false
-		}
-	}
-	return q.Labels == nil || q.Labels.Matches(labels.Set(r.labels))
-}
-
-// ListMatching returns the objects of a namespace, or of all if it is empty, that a selector selects, nil for all. It decodes only
-// these, and the caller owns them. The error says which object cannot be decoded.
-func ListMatching(s *Store, namespace string, selector labels.Selector) ([]runtime.Object, error) {
-	found, err := s.Select(Query{Namespace: namespace, Labels: selector})
-	if err != nil {
-		return nil, err
-	}
-	objects := make([]runtime.Object, 0, len(found))
-	for _, o := range found {
-		obj, err := o.Decode()
-		if err != nil {
-			return nil, err
-		}
-		objects = append(objects, obj)
-	}
-	return objects, nil
 }

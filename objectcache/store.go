@@ -2,7 +2,6 @@ package objectcache
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/pack"
 )
 
 // StoreOptions are options of a Store. The zero value is good.
@@ -22,8 +22,8 @@ type StoreOptions struct {
 	// HotBytes is about how much memory decoded objects may take that were read by key, the least recently used of
 	// which go first. Reading such an object again costs a DeepCopy. Zero is 8 MiB; negative keeps none.
 	HotBytes int64
-	// ErrorHandler is called with the error of an object that List, Index or ByIndex leaves out, because it cannot be decoded.
-	// The default is utilruntime.HandleError.
+	// ErrorHandler is called with the error of an object that List, Index or ByIndex leaves out, or that is in no index, because it
+	// cannot be decoded. The default is utilruntime.HandleError.
 	ErrorHandler func(error)
 }
 
@@ -31,19 +31,21 @@ type StoreOptions struct {
 type Store struct {
 	options StoreOptions
 	// goType and kind are what objects off the wire are decoded to.
-	goType  reflect.Type
-	kind    metav1.TypeMeta
-	decodes atomic.Int64
+	goType   reflect.Type
+	kind     metav1.TypeMeta
+	forms    forms
+	decodes  atomic.Int64
+	metadata sync.Pool // of *wire.Metadata
 
-	// writing is held by whoever changes the store, while it encodes, decodes and calls index functions too. It is taken
-	// before mu.
-	writing sync.Mutex
+	// replacing is held from the begin of a generation to its end. Writing is held by whoever changes the store, while it
+	// compresses, decodes and calls index functions too. They are taken in this order, and before mu.
+	replacing, writing sync.Mutex
 
-	// mu guards what follows. Only the holder of writing takes it for writing, and not for long.
+	// mu guards what follows. Only the holder of writing takes it for writing, and not for long. What mu guards may be read by the
+	// holder of writing as well.
 	mu              sync.RWMutex
 	table           *table
 	resourceVersion string
-	hot             *hot
 }
 
 var _ cache.Indexer = (*Store)(nil)
@@ -55,30 +57,36 @@ func NewStore(example runtime.Object, indexers cache.Indexers, opts StoreOptions
 	if opts.ErrorHandler == nil {
 		opts.ErrorHandler = utilruntime.HandleError
 	}
-	s := &Store{options: opts, goType: unstructuredType, hot: newHot(opts.HotBytes)}
+	s := &Store{options: opts, goType: unstructuredType, table: newTable(newHot(opts.HotBytes))}
 	if t := reflect.TypeOf(example); isStruct(t) {
 		s.goType = t
 	}
 	if partial, ok := example.(*metav1.PartialObjectMetadata); ok && partial != nil {
 		s.kind = partial.TypeMeta
 	}
-	s.table = newTable(maps.Clone(indexers))
+	for name, f := range indexers {
+		s.table.addIndex(name, f, newIndex(f))
+	}
 	return s
 }
 
 // Add stores obj, in the place of an object of its key. The caller keeps obj. The error is a cache.KeyError if obj has no key,
 // or says that it cannot be encoded. Like client-go's store, Add panics if an index function fails.
 func (s *Store) Add(obj interface{}) error {
-	o, ok := obj.(runtime.Object)
-	if !ok {
-		return fmt.Errorf("objectcache: store a %T: it is no runtime.Object", obj)
-	}
-	e, err := s.encodeObject(o)
+	e, err := s.encodeAny(obj)
 	if err != nil {
 		return err
 	}
 	s.put(e)
 	return nil
+}
+
+func (s *Store) encodeAny(obj interface{}) (encoded, error) {
+	o, ok := obj.(runtime.Object)
+	if !ok {
+		return encoded{}, fmt.Errorf("objectcache: store a %T: %w", obj, errNoObject)
+	}
+	return s.encodeObject(o)
 }
 
 // Update does what Add does.
@@ -102,15 +110,10 @@ func (s *Store) Delete(obj interface{}) error {
 // list. The error is one of Add, and nothing is changed then.
 func (s *Store) Replace(list []interface{}, resourceVersion string) error {
 	g := s.begin()
+	defer g.abandon()
 	for _, obj := range list {
-		o, ok := obj.(runtime.Object)
-		if !ok {
-			g.abandon()
-			return fmt.Errorf("objectcache: store a %T: it is no runtime.Object", obj)
-		}
-		e, err := s.encodeObject(o)
+		e, err := s.encodeAny(obj)
 		if err != nil {
-			g.abandon()
 			return err
 		}
 		g.put(e)
@@ -124,6 +127,8 @@ func (s *Store) Resync() error { return nil }
 
 // Bookmark sets what LastStoreSyncResourceVersion returns.
 func (s *Store) Bookmark(resourceVersion string) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.resourceVersion = resourceVersion
@@ -144,14 +149,32 @@ func (s *Store) Decoded() int64 { return s.decodes.Load() }
 func (s *Store) SizeBytes() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.table.size() + s.hot.size()
+	return s.table.sizeBytes()
+}
+
+// Len returns how many objects the store has.
+func (s *Store) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.table.live
+}
+
+// version returns the version of the object of a key, and whether there is one.
+func (s *Store) version(key string) (v keytable.Version, ok bool) {
+	found, ok := s.Lookup(key)
+	if !ok {
+		return v, false
+	}
+	v, err := found.version()
+	return v, err == nil
 }
 
 // unchanged reports whether the store has the object in this version. It allocates nothing.
 func (s *Store) unchanged(key string, v keytable.Version) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.table.unchanged(key, v)
+	n := s.table.find(key, live)
+	return n != 0 && s.table.isVersion(n, v)
 }
 
 // change is what became of one key. Without an old object it was added, without a new one deleted.
@@ -161,29 +184,52 @@ type change struct{ old, new Stored }
 func (s *Store) put(e encoded) change {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	r := &record{encoded: e, values: s.indexValues(e)}
-	r.object = nil
+	old := s.table.find(e.key, live)
+	values := s.indexValues(&e)
+	prepared := s.prepare(&e, old)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.table.put(r)
-	s.hot.drop(e.key)
+	n := s.table.stage(&e, prepared, values)
+	e.release()
+	c := change{old: s.handle(old)}
+	s.replace(old, n)
+	s.table.tidy()
+	c.new = s.handle(n)
 	s.resourceVersion = e.version.ResourceVersion
-	return change{old: s.handle(old), new: s.handle(r)}
+	return c
+}
+
+// prepare compresses the bytes of an object that is going to replace an old one, or none.
+func (s *Store) prepare(e *encoded, old uint32) pack.Prepared {
+	var ref pack.Ref
+	if old != 0 {
+		ref = s.table.slots.at(old).ref
+	}
+	return s.table.pack.Prepare(e.like, ref, e.bytes)
+}
+
+// replace makes a staged slot live in the place of an old one, or of none.
+func (s *Store) replace(old, n uint32) {
+	if old != 0 {
+		s.table.unlink(old)
+		s.table.release(old)
+	}
+	s.table.link(n)
 }
 
 // remove forgets the object of a key, if there is one.
-func (s *Store) remove(key string) change {
+func (s *Store) remove(key string) (c change) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
+	n := s.table.find(key, live)
+	if n == 0 {
+		return c
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hot.drop(key)
-	return change{old: s.handle(s.table.remove(key))}
-}
-
-func (s *Store) handle(r *record) Stored {
-	if r == nil {
-		return Stored{}
-	}
-	return Stored{store: s, record: r}
+	c.old = s.handle(n)
+	s.table.unlink(n)
+	s.table.release(n)
+	s.table.tidy()
+	return c
 }

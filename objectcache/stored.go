@@ -1,55 +1,152 @@
 package objectcache
 
 import (
+	"bytes"
 	"fmt"
+	"sync"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/pack"
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // Stored is one state of one object, still encoded. It never changes, needs no lock and stays valid when the store has
 // moved on. The zero value stands for no object.
 type Stored struct {
-	store  *Store
-	record *record
+	store     *Store
+	record    pack.Record
+	plain     []byte // instead of the record, for an object that is not in the store
+	form      *form
+	namespace string // of the record
+	key       string // of plain
+	// slot and born say where the store had the object.
+	slot, born uint32
+	hasNumber  bool
 }
 
-// record is one state of one object. It is immutable.
-type record struct {
-	encoded
-	values map[string][]string // by index
+// handle returns the state of a slot, none for 0. The caller holds the store's lock.
+func (s *Store) handle(n uint32) Stored {
+	if n == 0 {
+		return Stored{}
+	}
+	of := s.table.slots.at(n)
+	return Stored{
+		store: s, record: s.table.pack.Record(of.ref), form: s.forms.get(of.form), namespace: s.table.namespaces.list[of.namespace].text,
+		slot: n, born: of.born, hasNumber: of.flags&hasNumber != 0,
+	}
 }
 
 // IsZero reports whether o stands for no object.
-func (o Stored) IsZero() bool { return o.record == nil }
+func (o Stored) IsZero() bool { return o.store == nil }
 
 // Key returns "namespace/name", or "name".
-func (o Stored) Key() string { return o.record.key }
+func (o Stored) Key() string {
+	if o.plain != nil {
+		return o.key
+	}
+	name, _ := splitHead(o.record.Head(), o.hasNumber)
+	return joinKey(o.namespace, name)
+}
 
-// version returns the resource version and the UID.
-func (o Stored) version() keytable.Version { return o.record.version }
+// detached returns a handle of an object that is not in the store. It takes e.
+func (s *Store) detached(e encoded) Stored {
+	o := Stored{store: s, plain: bytes.Clone(e.bytes), key: e.key, form: s.forms.get(e.form)}
+	if o.plain == nil {
+		o.plain = []byte{}
+	}
+	e.release()
+	return o
+}
+
+// buffers are for the bytes of objects while they are decoded.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooled is how large a buffer may be that is kept.
+const maxPooled = 64 << 10
+
+func (o Stored) append(dst []byte) ([]byte, error) {
+	if o.plain != nil {
+		return append(dst, o.plain...), nil
+	}
+	return o.record.Append(dst)
+}
+
+// read calls f with the object's bytes, which are lent.
+func (o Stored) read(f func(encoded []byte) error) error {
+	buffer := buffers.Get().(*[]byte)
+	encoded, err := o.append((*buffer)[:0])
+	if err == nil {
+		err = f(encoded)
+	}
+	if cap(encoded) <= maxPooled {
+		*buffer = encoded
+	}
+	buffers.Put(buffer)
+	if err != nil {
+		return fmt.Errorf("objectcache: decode %v %q: %w", o.form.goType, o.Key(), err)
+	}
+	return nil
+}
+
+// size is about what a handle holds for itself, in bytes.
+func (o Stored) size() int { return int(unsafe.Sizeof(o)) + len(o.plain) + len(o.key) }
 
 // Decode returns the object, which belongs to the caller. The error names the object.
 func (o Stored) Decode() (runtime.Object, error) {
+	obj, _, err := o.decode()
+	return obj, err
+}
+
+// decode returns how many bytes the object was decoded from, too.
+func (o Stored) decode() (obj runtime.Object, length int, err error) {
 	o.store.decodes.Add(1)
-	obj, err := o.record.form.decode(o.record.bytes)
+	err = o.read(func(encoded []byte) error {
+		length = len(encoded)
+		obj, err = o.form.decode(encoded)
+		return err
+	})
 	if err != nil {
-		return nil, o.undecodable(err)
+		return nil, 0, err
 	}
-	return obj, nil
+	return obj, length, nil
 }
 
 // DecodeInto overwrites into with the object. Into is of the object's type, a *metav1.PartialObjectMetadata, or a
 // *unstructured.Unstructured. The error names the object; into is undefined then.
 func (o Stored) DecodeInto(into runtime.Object) error {
 	o.store.decodes.Add(1)
-	if err := o.record.form.decodeInto(o.record.bytes, into); err != nil {
-		return o.undecodable(err)
-	}
-	return nil
+	return o.read(func(encoded []byte) error { return o.form.decodeInto(encoded, into) })
 }
 
-func (o Stored) undecodable(err error) error {
-	return fmt.Errorf("objectcache: decode %v %q: %w", o.record.form.goType, o.Key(), err)
+// Shared returns the object without a copy. It may be one that others have got as well: nobody may change it.
+func (o Stored) Shared() (runtime.Object, error) {
+	s := o.store
+	if obj := s.table.hot.get(o.slot, o.born); obj != nil {
+		return obj, nil
+	}
+	obj, length, err := o.decode()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if !s.isLive(o.slot, o.born) {
+		return obj, nil
+	}
+	return s.table.hot.add(o.slot, o.born, obj, length), nil
+}
+
+// version returns the resource version and the UID, which are read without decoding the object.
+func (o Stored) version() (v keytable.Version, err error) {
+	err = o.read(func(encoded []byte) error {
+		var m wire.Metadata
+		err := readMetadata(&m, encoded, o.form.protobuf)
+		v = keytable.Version{ResourceVersion: string(m.ResourceVersion), UID: types.UID(m.UID)}
+		return err
+	})
+	return v, err
 }

@@ -1,0 +1,96 @@
+package wire
+
+import "fmt"
+
+// Metadata is the part of an object's metadata that caches index. Its slices may be lent: they are parts of the object that was
+// read, or of memory that the next Read overwrites.
+type Metadata struct {
+	Name, Namespace, UID, ResourceVersion []byte
+	// Labels are in the order of the object. Of labels with the same key, the last one counts.
+	Labels []Label
+	// Controller is the UID of the owner that controls the object. It is empty if there is none.
+	Controller []byte
+
+	text JSONText
+}
+
+// Label is a label of an object.
+type Label struct{ Key, Value []byte }
+
+// ReadProtobuf reads the metadata of an object's message, without its envelope.
+func (m *Metadata) ReadProtobuf(object []byte) error {
+	*m = Metadata{Labels: m.Labels[:0], text: m.text}
+
+	f := fields{b: object}
+	for f.next() {
+		if f.num == objectMetadata {
+			m.readObjectMeta(f.bytes(), &f.err)
+		}
+	}
+	if f.err != nil {
+		return fmt.Errorf("wire: read the metadata of an object: %w", f.err)
+	}
+	return nil
+}
+
+// Field numbers of ObjectMeta.
+const (
+	metaLabels = 11
+	metaOwners = 13
+)
+
+func (m *Metadata) readObjectMeta(message []byte, err *error) {
+	f := fields{b: message, err: *err}
+	for f.next() {
+		switch f.num {
+		case metaName:
+			m.Name = f.bytes()
+		case metaNamespace:
+			m.Namespace = f.bytes()
+		case metaUID:
+			m.UID = f.bytes()
+		case metaResourceVersion:
+			m.ResourceVersion = f.bytes()
+		case metaLabels:
+			m.readLabel(f.bytes(), &f.err)
+		case metaOwners:
+			m.readOwner(f.bytes(), &f.err)
+		}
+	}
+	*err = f.err
+}
+
+func (m *Metadata) readLabel(entry []byte, err *error) {
+
+	var l Label
+	f := fields{b: entry, err: *err}
+	for f.next() {
+		switch f.num {
+		case mapKey:
+			l.Key = f.bytes()
+		case mapValue:
+			l.Value = f.bytes()
+		}
+	}
+	m.Labels = append(m.Labels, l)
+	*err = f.err
+}
+
+func (m *Metadata) readOwner(owner []byte, err *error) {
+	const uidField, controllerField = 4, 6
+	var uid []byte
+	controls := false
+	f := fields{b: owner, err: *err}
+	for f.next() {
+		switch f.num {
+		case uidField:
+			uid = f.bytes()
+		case controllerField:
+			controls = f.n != 0
+		}
+	}
+	if controls {
+		m.Controller = uid
+	}
+	*err = f.err
+}

@@ -1,0 +1,149 @@
+package objectcache_test
+
+import (
+	"fmt"
+	"runtime"
+
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/objectcache"
+)
+
+var byNamespaceOnly = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+
+// liveBytes is the memory in use.
+func liveBytes() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func fillPods(b testing.TB, store cache.Indexer, n int) {
+	cluster := samples.Cluster{Seed: 1}
+	for _, pod := range cluster.Pods(0, n, 0) {
+		require.NoError(b, store.Add(pod))
+	}
+}
+
+// BenchmarkBytesPerObject reports the live bytes of each object, all included.
+func BenchmarkBytesPerObject(b *testing.B) {
+	const n = 20_000
+	cluster := samples.Cluster{Seed: 1}
+	pod := func(i, revision int) apiruntime.Object { return cluster.Pod(i, revision) }
+	release := func(i, revision int) apiruntime.Object { return cluster.Release(i, revision) }
+	for _, kind := range []struct {
+		name    string
+		example apiruntime.Object
+		object  func(i, revision int) apiruntime.Object
+	}{{"pod", &corev1.Pod{}, pod}, {"custom", nil, release}} {
+		b.Run(kind.name, func(b *testing.B) {
+			for b.Loop() {
+				before := liveBytes()
+				s := objectcache.NewStore(kind.example, byNamespaceOnly, objectcache.StoreOptions{HotBytes: -1})
+				for i := range n {
+					require.NoError(b, s.Add(kind.object(i, 0)))
+				}
+				b.ReportMetric(float64(liveBytes()-before)/n, "B/object")
+				b.ReportMetric(float64(s.SizeBytes())/n, "size-B/object")
+				for revision := 1; revision <= 10; revision++ {
+					for i := range n {
+						i = i * 7919 % n
+						require.NoError(b, s.Update(kind.object(i, revision)))
+					}
+				}
+				b.ReportMetric(float64(liveBytes()-before)/n, "B/object-updated")
+				b.ReportMetric(float64(s.SizeBytes())/n, "size-B/object-updated")
+				runtime.KeepAlive(s)
+			}
+		})
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	cluster := samples.Cluster{Seed: 1}
+	const n = 5000
+	keys := make([]string, n)
+	s := objectcache.NewStore(&corev1.Pod{}, byNamespaceOnly, objectcache.StoreOptions{})
+	for i := range n {
+		pod := cluster.Pod(i, 0)
+		keys[i] = pod.Namespace + "/" + pod.Name
+		require.NoError(b, s.Add(pod))
+	}
+	b.Run("DeepCopy", func(b *testing.B) {
+		pods := make([]*corev1.Pod, 100)
+		for i := range pods {
+			pods[i] = cluster.Pod(i, 0)
+		}
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			_ = pods[i%len(pods)].DeepCopy()
+		}
+	})
+	for name, of := range map[string]int{"cold": n, "hot": 100} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				_, exists, err := s.GetByKey(keys[i*7919%of])
+				if !exists || err != nil {
+					b.Fatal(exists, err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkList(b *testing.B) {
+	const n = 5000
+	for name, store := range map[string]cache.Indexer{
+		"client-go":   cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{}),
+		"objectcache": objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{}),
+	} {
+		fillPods(b, store, n)
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				require.Len(b, store.List(), n)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/object")
+		})
+	}
+}
+
+// BenchmarkListMatching selects 1 object in 100 by a selector that was not used before.
+func BenchmarkListMatching(b *testing.B) {
+	const n = 100_000
+	selector := func(i int) labels.Selector {
+		s, err := labels.Parse(fmt.Sprintf("team=team-%02d", i%samples.Teams))
+		require.NoError(b, err)
+		return s
+	}
+	b.Run("client-go", func(b *testing.B) {
+		store := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{})
+		fillPods(b, store, n)
+		found := 0
+		for i := 0; b.Loop(); i++ {
+			found = 0
+			require.NoError(b, cache.ListAll(store, selector(i), func(interface{}) { found++ }))
+		}
+		b.ReportMetric(float64(found), "found")
+	})
+	b.Run("objectcache", func(b *testing.B) {
+		store := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
+		fillPods(b, store, n)
+		found := 0
+		for i := 0; b.Loop(); i++ {
+			objects, err := objectcache.ListMatching(store, "", selector(i))
+			require.NoError(b, err)
+			found = len(objects)
+		}
+		b.ReportMetric(float64(found), "found")
+	})
+}

@@ -1,0 +1,44 @@
+package objectcache
+
+import "unsafe"
+
+const (
+	pageBits  = 10
+	pageItems = 1 << pageBits
+)
+
+// paged is an array that grows without copying what it has, except for its first page. Its zero value is empty.
+type paged[T any] struct {
+	pages [][]T
+	len   uint32
+}
+
+// at returns the item of an index below len. The pointer is valid until grow.
+func (p *paged[T]) at(i uint32) *T { return &p.pages[i>>pageBits][i&(pageItems-1)] }
+
+// grow adds zero items so that there are n.
+func (p *paged[T]) grow(n uint32) {
+	for ; p.len < n; p.len++ {
+		page := int(p.len >> pageBits)
+		if page == len(p.pages) {
+			p.pages = append(p.pages, nil)
+		}
+		last := p.pages[page]
+		if len(last) == cap(last) {
+			room := pageItems
+			if page == 0 {
+				room = min(pageItems, max(4, 2*len(last)))
+			}
+			last = append(make([]T, 0, room), last...)
+		}
+		p.pages[page] = last[:len(last)+1]
+	}
+}
+
+func (p *paged[T]) sizeBytes() int64 {
+	n := cap(p.pages) * int(unsafe.Sizeof([]T(nil)))
+	for _, page := range p.pages {
+		n += cap(page) * int(unsafe.Sizeof(*new(T)))
+	}
+	return int64(n)
+}
