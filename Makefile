@@ -20,12 +20,15 @@ NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: test estimate quick lint unit oldest proof torture mutants fuzz examples e2e certificate demo bench bench-quick bench-test
+.PHONY: test estimate quick lint unit oldest proof torture mutants fuzz examples e2e-short e2e certificate demo bench bench-quick bench-test
 
-test: estimate lint unit examples e2e
+# The examples run beside unit: they wait for processes and servers half of the time.
+test: estimate lint
+	@$(MAKE) --no-print-directory -j2 unit examples
+	@$(MAKE) --no-print-directory e2e-short
 
 estimate:
-	@echo "make test takes about 11 minutes on two quiet cores; 15 if nothing is built yet."
+	@echo "make test takes about 6 minutes on two quiet cores; 10 if nothing is built yet."
 
 # Compiles and vets the library, and tests its core without the race detector. Takes less than a minute
 # once its dependencies are built.
@@ -63,13 +66,16 @@ oldest: bin/heartbeat
 	$(RUNS) "unit with the oldest k8s.io" go test -json -short -vet=off -timeout 15m ./...
 
 # 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
-# and 20 under the race detector. Unit plays 6 of those. Then the example is killed 50
-# times; make examples kills it 12 times.
+# and 20 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
+# crowds of informers; unit has 10 of each. Then the example is killed 50 times; make
+# examples kills it 6 times.
 proof: bin/heartbeat
 	INFORMER_TORTURE=200 $(RUNS) proof \
 		go test -json -count=1 -tags wirepoison -timeout 20m -run TestRandomScripts ./informertest/script
 	INFORMER_TORTURE=20 $(SHARED) $(RUNS) "proof with -race" \
 		go test -json -count=1 -vet=off -timeout 20m -run RandomScripts ./informertest/script
+	INFORMER_TORTURE=40 $(SHARED) $(RUNS) "proof in a crowd" \
+		go test -json -count=1 -vet=off -timeout 20m -run Torture .
 	MIRROR_KILLS=50 $(RUNS) "proof of restarts" \
 		go test -C examples/mirror -json -count=1 -timeout 20m -run TestKilledAtAnyMoment .
 
@@ -109,8 +115,13 @@ fuzz: bin/heartbeat
 examples: bin/heartbeat
 	$(SHARED) $(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 15m ./...
 
-# Builds kube-apiserver and etcd from their modules first, about 3 minutes when
-# nothing is cached.
+# A sample of e2e: each test in some of its settings, and two trials. Builds kube-apiserver
+# and etcd from their modules first, about 3 minutes when nothing is cached.
+e2e-short: bin/heartbeat
+	$(SHARED) $(RUNS) e2e-short go test -C e2e -json -short -vet=off -timeout 30m .
+
+# All of it, for .ci/run: each test in all settings, all trials, and the tests of the
+# clusters themselves.
 e2e: bin/heartbeat
 	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 30m ./...
 

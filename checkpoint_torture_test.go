@@ -39,7 +39,7 @@ import (
 // runs n seeds, INFORMER_TORTURE_FROM says from which one on.
 func TestTortureRestarts(t *testing.T) {
 	survivePanics(t)
-	from, seeds := number("INFORMER_TORTURE_FROM", 1), number("INFORMER_TORTURE", 40)
+	from, seeds := number("INFORMER_TORTURE_FROM", 1), number("INFORMER_TORTURE", 10)
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			defer func() {

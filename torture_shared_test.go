@@ -27,7 +27,7 @@ import (
 // TestTortureShared has several informers and controllers share a server, its faults and a budget.
 func TestTortureShared(t *testing.T) {
 	survivePanics(t)
-	from, seeds := number("INFORMER_TORTURE_FROM", 1), number("INFORMER_TORTURE", 20)
+	from, seeds := number("INFORMER_TORTURE_FROM", 1), number("INFORMER_TORTURE", 10)
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { tortureShared(t, uint64(seed)) })
 	}

@@ -62,6 +62,7 @@ func (b *balancer) set(down bool) {
 // itself must not be a watch from a version that it does not have yet: it accepts that
 // one, and says nothing.
 func TestTrialOfARestoredEtcdBehindABalancer(t *testing.T) {
+	skipInShort(t)
 	t.Parallel()
 	const (
 		lost    = 3000 // versions

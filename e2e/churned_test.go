@@ -14,6 +14,7 @@ import (
 // server, which is killed once, forgets the rest: an informer that goes on from an old version
 // then has to list.
 func TestTrialOfCompaction(t *testing.T) {
+	skipInShort(t)
 	t.Parallel()
 	ctx := testContext(t)
 	c := startCluster(ctx, t, cluster.WithoutListSnapshots)

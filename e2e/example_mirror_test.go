@@ -22,6 +22,7 @@ import (
 // server. What it says of a second start, which compares the versions in
 // its database with the server's, proves that the database equals the server.
 func TestExampleMirror(t *testing.T) {
+	skipInShort(t)
 	ctx := testContext(t)
 	c := usual.get(t)
 	pods := newPods(ctx, t, c, 300)
@@ -47,6 +48,7 @@ func TestExampleMirror(t *testing.T) {
 
 // TestExampleMirrorEndsOnSIGINT stops the program as one at a terminal does.
 func TestExampleMirrorEndsOnSIGINT(t *testing.T) {
+	skipInShort(t)
 	ctx := testContext(t)
 	c := usual.get(t)
 	newPods(ctx, t, c, 20)

@@ -114,6 +114,26 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
+// sample returns n of the cases in a short run, which make test does, and all of them otherwise.
+func sample[T any](cases []T, n int) []T {
+	if !testing.Short() {
+		return cases
+	}
+	some := make([]T, n)
+	for i := range some {
+		some[i] = cases[i*len(cases)/n]
+	}
+	return some
+}
+
+// skipInShort leaves a test out of a short run.
+func skipInShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it is too long for a short run; make e2e runs it")
+	}
+}
+
 // newPods fills a new namespace with n pods.
 func newPods(ctx context.Context, t *testing.T, c *cluster.Cluster, n int) *cluster.Objects {
 	t.Helper()

@@ -17,6 +17,7 @@ import (
 
 // The network between informer and API server is bad, in one way after another.
 func TestTrialOfABadNetwork(t *testing.T) {
+	skipInShort(t)
 	t.Parallel()
 	const lasts = 25 * time.Second
 	ctx := testContext(t)

@@ -12,6 +12,7 @@ import (
 // The API server hangs for a minute, which is longer than a client believes in a
 // connection that says nothing, and goes on where it was.
 func TestTrialOfAPausedAPIServer(t *testing.T) {
+	skipInShort(t)
 	t.Parallel()
 	ctx := testContext(t)
 	c := startCluster(ctx, t)

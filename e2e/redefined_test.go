@@ -9,6 +9,7 @@ import (
 // The definition of a custom resource is deleted, and all objects with it, and
 // created again. In between there is no such resource (404).
 func TestTrialOfARedefinedResource(t *testing.T) {
+	skipInShort(t)
 	t.Parallel()
 	ctx := testContext(t)
 	c := usual.get(t)

@@ -16,6 +16,7 @@ import (
 // they have, nothing tells an informer that was away all the time: it has to be told
 // with etcdutl's --bump-revision. So there is a lot to come to here.
 func TestTrialOfARestoredEtcd(t *testing.T) {
+	skipInShort(t)
 	t.Parallel()
 	const lost = 3000 // versions
 	ctx := testContext(t)

@@ -25,6 +25,7 @@ import (
 // A bearer token is revoked before it is renewed, and another one renewed while
 // watches run. Watches go on from where they were: nothing is listed.
 func TestTrialOfARenewedToken(t *testing.T) {
+	skipInShort(t)
 	t.Parallel()
 	ctx := testContext(t)
 	c := usual.get(t)

@@ -50,7 +50,7 @@ type crashes struct {
 // much, nothing old. Objects change all the time, also while it is down, and the servers forget what they were. MIRROR_KILLS says how
 // often the mirror is killed; the default is a sample.
 func TestKilledAtAnyMoment(t *testing.T) {
-	kills, err := strconv.Atoi(cmp.Or(os.Getenv("MIRROR_KILLS"), "12"))
+	kills, err := strconv.Atoi(cmp.Or(os.Getenv("MIRROR_KILLS"), "6"))
 	require.NoError(t, err)
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv("MIRROR_SEED"); text != "" {

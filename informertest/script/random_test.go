@@ -70,7 +70,7 @@ func number(variable string, otherwise int) int {
 }
 
 // scriptsToPlay is how many random scripts are played. The default is a sample: make proof plays many more.
-func scriptsToPlay() int { return number("INFORMER_TORTURE", 6) }
+func scriptsToPlay() int { return number("INFORMER_TORTURE", 4) }
 
 // playTheSame has rapid begin at INFORMER_TORTURE_FROM, or else where it has begun in the last run: what is red then is
 // what has changed.
