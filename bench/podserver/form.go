@@ -107,33 +107,41 @@ func (f *form) encodeEvent(event watch.EventType, obj runtime.Object) []byte {
 	return append([]byte{byte(size >> 24), byte(size >> 16), byte(size >> 8), byte(size)}, frame...)
 }
 
-// listOpening is what stands before n items of a list, and listClosing what
-// stands after.
-func (f *form) listOpening(n int, meta metav1.ListMeta) []byte {
-	kind := metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}
+// listHead is what a list says before and after its items.
+type listHead struct {
+	kind     metav1.TypeMeta
+	protobuf bool
+}
+
+func (f *form) listHead() listHead {
 	if f.metadata {
-		kind = metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}
+		return listHead{metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}, f.protobuf}
 	}
-	if f.protobuf {
+	return listHead{metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, f.protobuf}
+}
+
+// append appends what stands before items of so many bytes.
+func (h listHead) append(b []byte, meta metav1.ListMeta, itemBytes int) []byte {
+	if h.protobuf {
 		listMeta, err := meta.Marshal()
 		must(err)
 		listMeta = appendBytesField(nil, 1, listMeta)
 		var typeMeta []byte
-		typeMeta = appendBytesField(typeMeta, 1, []byte(kind.APIVersion))
-		typeMeta = appendBytesField(typeMeta, 2, []byte(kind.Kind))
-		opening := appendBytesField([]byte("k8s\x00"), 1, typeMeta)
-		opening = appendLength(opening, 2, len(listMeta)+n*f.item.size())
-		return append(opening, listMeta...)
+		typeMeta = appendBytesField(typeMeta, 1, []byte(h.kind.APIVersion))
+		typeMeta = appendBytesField(typeMeta, 2, []byte(h.kind.Kind))
+		b = appendBytesField(append(b, "k8s\x00"...), 1, typeMeta)
+		b = appendLength(b, 2, len(listMeta)+itemBytes)
+		return append(b, listMeta...)
 	}
 	metadata := fmt.Appendf(nil, `{"resourceVersion":%q`, meta.ResourceVersion)
 	if meta.Continue != "" {
 		metadata = fmt.Appendf(metadata, `,"continue":%q,"remainingItemCount":%d`, meta.Continue, *meta.RemainingItemCount)
 	}
-	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":%s},"items":[`, kind.Kind, kind.APIVersion, metadata)
+	return fmt.Appendf(b, `{"kind":%q,"apiVersion":%q,"metadata":%s},"items":[`, h.kind.Kind, h.kind.APIVersion, metadata)
 }
 
-func (f *form) listClosing() []byte {
-	if f.protobuf {
+func (h listHead) closing() []byte {
+	if h.protobuf {
 		// The content encoding and the content type of the envelope, both empty.
 		return appendBytesField(appendBytesField(nil, 3, nil), 4, nil)
 	}

@@ -123,6 +123,9 @@ func (o Options) check() error {
 	if most := 4_000_000_000; o.Events < 0 || o.Events > most {
 		return fmt.Errorf("%d events: there can be 0 to %d", o.Events, most)
 	}
+	if o.Samples && o.Events > 0 {
+		return fmt.Errorf("%d events about samples, which have none", o.Events)
+	}
 	if o.Events > 0 && o.Pods == 0 {
 		return fmt.Errorf("%d events about no pods", o.Events)
 	}

@@ -35,7 +35,7 @@ func sendList(w *counted, f *form, set Options, first, n int) error {
 	if left := int64(set.Pods - first - n); left > 0 {
 		meta.Continue, meta.RemainingItemCount = strconv.Itoa(first+n), &left
 	}
-	if _, err := w.Write(f.listOpening(n, meta)); err != nil {
+	if _, err := w.Write(f.listHead().append(nil, meta, n*f.item.size())); err != nil {
 		return err
 	}
 	t := f.itemTiles.Get().(*tiles)
@@ -50,6 +50,6 @@ func sendList(w *counted, f *form, set Options, first, n int) error {
 			return err
 		}
 	}
-	_, err := w.Write(f.listClosing())
+	_, err := w.Write(f.listHead().closing())
 	return err
 }

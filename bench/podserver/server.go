@@ -44,6 +44,9 @@ type Options struct {
 	// version that a server without a past lists with. Lists have them so, and a watch from there on is
 	// sent these changes.
 	Changed int
+	// Samples serves pods with the entropy of real ones (package internal/samples) instead of those of a template, and
+	// as many releases, a custom resource. They have no burst, no metadata alone, and are held in memory once they were asked for.
+	Samples bool
 	// Events is the number of changes in the burst of a watch, after those.
 	Events int
 	// Resources are other names in the core group under which the pods are served too.
@@ -83,7 +86,18 @@ func Start(o Options) (*Server, error) {
 	}
 	s := &Server{options: o, listener: listener, ca: ca, served: make(chan error, 1)}
 	mux := http.NewServeMux()
-	for _, resource := range append([]string{"pods"}, o.Resources...) {
+	if o.Samples {
+		objects := &sampled{set: o}
+		mux.HandleFunc("GET /api/v1/pods", func(w http.ResponseWriter, r *http.Request) {
+			if f := negotiate(r); f == nil || f.metadata {
+				refuseForm(w)
+			} else {
+				s.serveSamples(w, r, objects.pods(f.protobuf))
+			}
+		})
+		mux.HandleFunc("GET "+releasesPath, func(w http.ResponseWriter, r *http.Request) { s.serveSamples(w, r, objects.releaseForm()) })
+	}
+	for _, resource := range o.templateResources() {
 		mux.HandleFunc("GET /api/v1/"+resource, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, o) })
 	}
 	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, Options{}) })
@@ -143,7 +157,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options) {
 	s.requests.Add(1)
 	f := negotiate(r)
 	if f == nil {
-		refuse(w, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "no form of the Accept header is known")
+		refuseForm(w)
 		return
 	}
 	query := r.URL.Query()
@@ -154,7 +168,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options) {
 	if watching {
 		s.watches.Add(1)
 		defer s.watches.Add(-1)
-		_ = watchOf(query, set).serve(r.Context(), out, f, set)
+		_ = watchOf(query, set).serve(r.Context(), out, templateEvents{f, set}, set)
 		return
 	}
 	first, n, err := page(query, set.Pods)
@@ -163,6 +177,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options) {
 		return
 	}
 	_ = sendList(out, f, set, first, n)
+}
+
+func refuseForm(w http.ResponseWriter) {
+	refuse(w, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "no form of the Accept header is known")
 }
 
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {

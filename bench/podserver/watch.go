@@ -54,16 +54,25 @@ func watchOf(query url.Values, set Options) watchRequest {
 	return q
 }
 
-func (q watchRequest) serve(ctx context.Context, w *counted, f *form, set Options) error {
+// events sends the events of a watch.
+type events interface {
+	initial(ctx context.Context, w *counted) error
+	// changes sends changes: those after the first ones, which the client knows, and up to
+	// a number of them.
+	changes(ctx context.Context, w *counted, known, to int) error
+	bookmark(w *counted, version string, annotations map[string]string) error
+}
+
+func (q watchRequest) serve(ctx context.Context, w *counted, send events, set Options) error {
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
 	w.flush() // the client waits for the headers
 	if q.initialEvents {
-		if err := sendInitial(ctx, w, f, set); err != nil {
+		if err := send.initial(ctx, w); err != nil {
 			return err
 		}
 		if q.bookmarks {
-			if err := sendBookmark(w, f, set.ListVersion(), map[string]string{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
+			if err := send.bookmark(w, set.ListVersion(), map[string]string{metav1.InitialEventsAnnotationKey: "true"}); err != nil {
 				return err
 			}
 		}
@@ -71,7 +80,7 @@ func (q watchRequest) serve(ctx context.Context, w *counted, f *form, set Option
 	if q.end == extra.EndInitial {
 		return nil
 	}
-	if err := sendChanges(ctx, w, f, set, q.known, set.Changed); err != nil {
+	if err := send.changes(ctx, w, q.known, set.Changed); err != nil {
 		return err
 	}
 	known := max(q.known, set.Changed)
@@ -82,7 +91,7 @@ func (q watchRequest) serve(ctx context.Context, w *counted, f *form, set Option
 		case <-time.After(burstPause):
 		}
 	}
-	if err := sendChanges(ctx, w, f, set, known, set.Changed+set.Events); err != nil || q.end == extra.EndBurst {
+	if err := send.changes(ctx, w, known, set.Changed+set.Events); err != nil || q.end == extra.EndBurst {
 		return err
 	}
 	ticker := time.NewTicker(bookmarkPeriod)
@@ -95,28 +104,32 @@ func (q watchRequest) serve(ctx context.Context, w *counted, f *form, set Option
 			if !q.bookmarks {
 				continue
 			}
-			if err := sendBookmark(w, f, set.LastVersion(), nil); err != nil {
+			if err := send.bookmark(w, set.LastVersion(), nil); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func sendInitial(ctx context.Context, w *counted, f *form, set Options) error {
-	t := f.addedTiles.Get().(*tiles)
-	defer f.addedTiles.Put(t)
-	return sendEvents(ctx, w, t, 0, set.Pods, set.identify)
+// templateEvents sends the events of pods that are made from templates.
+type templateEvents struct {
+	form *form
+	set  Options
 }
 
-// sendChanges sends changes: those after the first ones, which the client knows,
-// and up to a number of them.
-func sendChanges(ctx context.Context, w *counted, f *form, set Options, known, to int) error {
+func (e templateEvents) initial(ctx context.Context, w *counted) error {
+	t := e.form.addedTiles.Get().(*tiles)
+	defer e.form.addedTiles.Put(t)
+	return sendEvents(ctx, w, t, 0, e.set.Pods, e.set.identify)
+}
+
+func (e templateEvents) changes(ctx context.Context, w *counted, known, to int) error {
 	if known >= to {
 		return nil
 	}
-	t := f.modifiedTiles.Get().(*tiles)
-	defer f.modifiedTiles.Put(t)
-	return sendEvents(ctx, w, t, known, to, set.identifyChange)
+	t := e.form.modifiedTiles.Get().(*tiles)
+	defer e.form.modifiedTiles.Put(t)
+	return sendEvents(ctx, w, t, known, to, e.set.identifyChange)
 }
 
 func sendEvents(ctx context.Context, w *counted, t *tiles, from, to int, set func(id *identity, i int)) error {
@@ -134,13 +147,13 @@ func sendEvents(ctx context.Context, w *counted, t *tiles, from, to int, set fun
 	return nil
 }
 
-func sendBookmark(w *counted, f *form, version string, annotations map[string]string) error {
+func (e templateEvents) bookmark(w *counted, version string, annotations map[string]string) error {
 	meta := metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations}
 	var obj runtime.Object = &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: meta}
-	if f.metadata {
+	if e.form.metadata {
 		obj = metadataOf(&corev1.Pod{ObjectMeta: meta})
 	}
-	if _, err := w.Write(f.encodeEvent(watch.Bookmark, obj)); err != nil {
+	if _, err := w.Write(e.form.encodeEvent(watch.Bookmark, obj)); err != nil {
 		return err
 	}
 	w.flush()

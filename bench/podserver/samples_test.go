@@ -1,0 +1,125 @@
+package podserver
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/rvinformer/informer/internal/samples"
+)
+
+// sampleReaders are clients of all that samples are served as.
+func sampleReaders(t *testing.T, config *rest.Config) map[string]reader {
+	all := map[string]reader{}
+	for _, r := range readers(t, config)[:3] {
+		all[r.name] = r
+	}
+	releases := dynamic.NewForConfigOrDie(config).Resource(samples.ReleaseResource)
+	all["releases"] = reader{"releases", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return releases.List(ctx, o)
+	}, releases.Watch}
+	return all
+}
+
+// sample is object i as a reader sees it.
+func sample(t *testing.T, form string, i, revision int) runtime.Object {
+	if form == "releases" {
+		return SampleCluster.Release(i, revision)
+	}
+	pod := SampleCluster.Pod(i, revision)
+	if form != "dynamic" {
+		return pod
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
+	require.NoError(t, err)
+	return &unstructured.Unstructured{Object: object}
+}
+
+func requireSample(t *testing.T, form string, i int, changed Options, got runtime.Object) {
+	revision, version := changed.sampleVersion(i)
+	want := sample(t, form, i, revision)
+	w, err := meta.Accessor(want)
+	require.NoError(t, err)
+	g, err := meta.Accessor(got)
+	require.NoError(t, err)
+	if version != "" {
+		w.SetResourceVersion(version)
+	}
+	require.Equal(t, w.GetResourceVersion(), g.GetResourceVersion())
+	if form != "dynamic" { // which has fields without a value in another way
+		got.GetObjectKind().SetGroupVersionKind(want.GetObjectKind().GroupVersionKind())
+		require.True(t, equality.Semantic.DeepEqual(want, got), "object %d", i)
+	}
+}
+
+func TestSamplesAreListedAndWatched(t *testing.T) {
+	set := Options{Pods: 1203, Samples: true, Changed: 12}
+	s := started(t, set)
+	for name, r := range sampleReaders(t, s.Config()) {
+		t.Run(name, func(t *testing.T) {
+			opts, i := metav1.ListOptions{Limit: 500}, 0
+			for {
+				list, err := r.list(t.Context(), opts)
+				require.NoError(t, err)
+				require.NoError(t, meta.EachListItem(list, func(obj runtime.Object) error { requireSample(t, name, i, set, obj); i++; return nil }))
+				m, err := meta.ListAccessor(list)
+				require.NoError(t, err)
+				require.Equal(t, set.ListVersion(), m.GetResourceVersion())
+				if opts.Continue = m.GetContinue(); opts.Continue == "" {
+					break
+				}
+			}
+			require.Equal(t, set.Pods, i)
+
+			w, err := r.watch(t.Context(), metav1.ListOptions{SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+			require.NoError(t, err)
+			defer w.Stop()
+			for i := range set.Pods {
+				event := <-w.ResultChan()
+				require.Equal(t, watch.Added, event.Type)
+				requireSample(t, name, i, set, event.Object)
+			}
+			end := <-w.ResultChan()
+			require.Equal(t, watch.Bookmark, end.Type)
+			m, err := meta.Accessor(end.Object)
+			require.NoError(t, err)
+			require.Equal(t, "true", m.GetAnnotations()[metav1.InitialEventsAnnotationKey])
+			require.Equal(t, set.ListVersion(), m.GetResourceVersion())
+
+			later, err := r.watch(t.Context(), metav1.ListOptions{ResourceVersion: Options{}.ListVersion(), AllowWatchBookmarks: true})
+			require.NoError(t, err)
+			defer later.Stop()
+			for n := range set.Changed {
+				event := <-later.ResultChan()
+				require.Equal(t, watch.Modified, event.Type)
+				requireSample(t, name, n*(set.Pods/set.Changed), set, event.Object)
+			}
+		})
+	}
+}
+
+func TestSamplesHaveNoMetadataAlone(t *testing.T) {
+	s := started(t, Options{Pods: 1, Samples: true})
+	_, err := readers(t, s.Config())[4].list(t.Context(), metav1.ListOptions{})
+	require.ErrorContains(t, err, "no form of the Accept header is known")
+}
+
+func TestSampleOptions(t *testing.T) {
+	_, err := Start(Options{Pods: 1, Samples: true, Events: 1})
+	require.ErrorContains(t, err, "1 events about samples")
+	s := started(t, Options{Pods: 2, Samples: true, Resources: []string{"services"}})
+	list, err := dynamic.NewForConfigOrDie(s.Config()).Resource(schema.GroupVersionResource{Version: "v1", Resource: "services"}).List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 2)
+}
