@@ -7,6 +7,7 @@
 //	go run . all -scenarios storage,restart -docs ""
 //	go run . all -real    # against a kube-apiserver
 //	go run . peaks        # the memory of typed factories; writes docs/performance.md
+//	go run . readcache    # caches that can be read; writes docs/performance.md
 //	go run . clusters     # many servers; writes docs/performance.md
 //
 // It starts a server, simulated (package podserver) or real, in a process of its
@@ -47,6 +48,7 @@ func command(ctx context.Context, args []string) error {
 		flags.IntVar(&o.Pods, "pods", 100_000, "number of pods")
 		flags.IntVar(&o.Changed, "changed", 0, "how many of them have changed already")
 		flags.IntVar(&o.Events, "events", 0, "changes at the start of each watch")
+		flags.BoolVar(&o.Samples, "samples", false, "objects with the entropy of real ones")
 		_ = flags.Parse(args) // it exits
 		return serve(o)
 	case "all":
@@ -59,6 +61,12 @@ func command(ctx context.Context, args []string) error {
 		plan.flags(flags)
 		_ = flags.Parse(args) // it exits
 		return peaks(ctx, plan)
+	case "readcache":
+		plan := &readcachePlan{}
+		plan.flags(flags)
+		_ = flags.Parse(args)
+		_, err := readcache(ctx, plan)
+		return err
 	case "clusters":
 		plan := defaultClustersPlan()
 		plan.flags(flags)
@@ -68,5 +76,5 @@ func command(ctx context.Context, args []string) error {
 	case "serve-clusters":
 		return serveClusters()
 	}
-	return fmt.Errorf("%q is not a command: all, peaks, clusters or serve", name)
+	return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters or serve", name)
 }

@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/rvinformer/informer/bench/podserver/extra"
 	"github.com/rvinformer/informer/internal/samples"
 )
 
 // SampleCluster has the objects of all servers with Options.Samples.
-var SampleCluster = samples.Cluster{Seed: 1}
+var SampleCluster = samples.Cluster{Seed: extra.SampleSeed}
 
 // sampled are the sample objects of a server, encoded. They are held, because a client
 // reads one in less time than it takes to make it.

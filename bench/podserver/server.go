@@ -6,7 +6,8 @@
 // watch-lists (sendInitialEvents), each as pods or as their metadata, in JSON or
 // in protobuf, as Accept demands. It holds no text per pod: a pod's encoding is
 // that of a template whose differing parts, all of fixed width, are
-// overwritten.
+// overwritten. With Options.Samples it has pods with the entropy of real ones, and
+// custom resources, and holds these.
 //
 // What it does not have: selectors, history (any resource version and any
 // continue token is good), pods in a namespace of its own (every list and watch

@@ -1,0 +1,139 @@
+// Command readable has caches of whole objects that can be read: client-go's informers and stores, and those of package
+// objectcache; each with typed pods and with unstructured custom resources.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/bench/podserver/extra"
+	"github.com/rvinformer/informer/bench/race"
+	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/objectcache"
+)
+
+var contestants = []race.Readable{
+	{Name: race.ClientGoTyped, Object: pod, Store: clientGoStore, Inform: clientGoTyped},
+	{Name: race.OursTyped, Object: pod, Store: ourStore(&corev1.Pod{}), Match: match, Decoded: decoded},
+	{Name: race.ClientGoDynamic, Object: release, Store: clientGoStore, Inform: clientGoDynamic},
+	{Name: race.OursUnstructured, Object: release, Store: ourStore(exampleRelease()), Match: match, Decoded: decoded},
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := obey(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// obey reads a race.ReadOrder and writes race.ReadCosts.
+func obey(ctx context.Context) error {
+	var o race.ReadOrder
+	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
+		return fmt.Errorf("orders: %w", err)
+	}
+	i := slices.IndexFunc(contestants, func(c race.Readable) bool { return c.Name == o.Contestant })
+	if i < 0 {
+		return fmt.Errorf("there is no contestant %q", o.Contestant)
+	}
+	costs, err := contestants[i].Read(ctx, o)
+	if err != nil {
+		return fmt.Errorf("%s, %s: %w", o.Contestant, o.Figure, err)
+	}
+	return json.NewEncoder(os.Stdout).Encode(costs)
+}
+
+var cluster = samples.Cluster{Seed: extra.SampleSeed}
+
+// pod is one as a client decodes it: it shares no text with others.
+func pod(i, revision int) runtime.Object {
+	encoded, err := cluster.Pod(i, revision).Marshal()
+	must(err)
+	pod := &corev1.Pod{}
+	must(pod.Unmarshal(encoded))
+	return pod
+}
+
+func release(i, revision int) runtime.Object {
+	encoded, err := cluster.Release(i, revision).MarshalJSON()
+	must(err)
+	release := &unstructured.Unstructured{}
+	must(release.UnmarshalJSON(encoded))
+	return release
+}
+
+func exampleRelease() *unstructured.Unstructured {
+	example := &unstructured.Unstructured{}
+	example.SetGroupVersionKind(samples.ReleaseKind)
+	return example
+}
+
+func indexers() cache.Indexers {
+	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+}
+
+func clientGoStore() cache.Indexer {
+	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())
+}
+
+func ourStore(example runtime.Object) func() cache.Indexer {
+	return func() cache.Indexer {
+		return objectcache.NewStore(example, indexers(), objectcache.StoreOptions{})
+	}
+}
+
+func match(of cache.Indexer, selector labels.Selector) (int, error) {
+	found, err := objectcache.ListMatching(of.(*objectcache.Store), "", selector)
+	return len(found), err
+}
+
+func decoded(of cache.Indexer) int64 { return of.(*objectcache.Store).Decoded() }
+
+func config(t *race.Target, loss *race.Loss) *rest.Config {
+	config := t.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return loss.Around(next) })
+	return config
+}
+
+func clientGoTyped(t *race.Target, loss *race.Loss, _ string) (cache.SharedIndexInformer, error) {
+	config := config(t, loss)
+	config.ContentType = runtime.ContentTypeProtobuf
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer(), nil
+}
+
+func clientGoDynamic(t *race.Target, loss *race.Loss, _ string) (cache.SharedIndexInformer, error) {
+	client, err := dynamic.NewForConfig(config(t, loss))
+	if err != nil {
+		return nil, err
+	}
+	return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(samples.ReleaseResource).Informer(), nil
+}
+
+// must is for objects that were made to be encoded.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
