@@ -35,9 +35,9 @@ func BenchmarkInitialSync(b *testing.B) {
 	context := cache.ToListerWatcherWithContext(streamed)
 	decoded := &cache.ListWatch{ListWithContextFunc: context.ListWithContext, WatchFuncWithContext: context.WatchWithContext}
 	known := informer.NewResourceVersionStorage()
-	sync := func(b *testing.B, lw cache.ListerWatcher, storage *informer.ResourceVersionStorage) {
+	sync := func(b *testing.B, lw cache.ListerWatcher, storage *informer.ResourceVersionStorage, keep ...string) {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: lw, Storage: storage, Handler: informer.ResourceEventHandlerFuncs{}, ListMode: informer.ListModePaged,
+			ListerWatcher: lw, Storage: storage, Handler: informer.ResourceEventHandlerFuncs{}, ListMode: informer.ListModePaged, Keep: keep,
 		})
 		stop := start(i.RunWithContext)
 		<-i.HasSyncedChecker().Done()
@@ -51,16 +51,19 @@ func BenchmarkInitialSync(b *testing.B) {
 		name    string
 		lw      cache.ListerWatcher
 		storage *informer.ResourceVersionStorage
+		keep    []string
 	}{
-		{"decoded", decoded, nil},
-		{"streamed", streamed, nil},
-		{"unchanged-decoded", decoded, known},
-		{"unchanged-streamed", streamed, known},
+		{"decoded", decoded, nil, nil},
+		{"streamed", streamed, nil, nil},
+		{"kept", streamed, nil, []string{"spec.nodeName", "spec.containers.resources", "status.phase"}},
+		{"unchanged-decoded", decoded, known, nil},
+		{"unchanged-streamed", streamed, known, nil},
+		{"unchanged-kept", streamed, known, []string{"spec.nodeName", "spec.containers.resources", "status.phase"}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				sync(b, bench.lw, bench.storage)
+				sync(b, bench.lw, bench.storage, bench.keep...)
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/objects, "µs/object")
 		})

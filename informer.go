@@ -60,6 +60,7 @@ import (
 	"github.com/rvinformer/informer/internal/flow"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/keeper"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/server"
 )
@@ -160,14 +161,29 @@ type InformerConfig struct {
 	// side, as the handler is.
 	Transform cache.TransformFunc
 
-	// Prune are fields to drop from each object before Transform: the names of
+	// Keep are the only fields to keep of each object, for instance "metadata.labels",
+	// "spec.nodeName" and "spec.containers.image". They are written as in Prune. What identifies
+	// an object is always kept: its apiVersion and kind, and the name, namespace, uid and
+	// resourceVersion of its metadata. A field is kept with all that is in it. A path leads through
+	// arrays, into each object there. Objects and arrays on the way to a field are kept, but
+	// only for what is named in them. Default: all fields.
+	//
+	// The other fields are dropped before Transform and, off the wire, before anything is
+	// allocated for them, in JSON and in protobuf. Raw objects whose Keep names more than
+	// metadata are asked for in JSON, because their Go type is not known. Where ExampleObject is of
+	// a Go type, each path must lead to a field of the type.
+	Keep []string
+
+	// Prune are fields to drop from each object, or from what Keep leaves of it: the names of
 	// the JSON fields with dots between them, a dot within a name written `\.`,
 	// for instance "metadata.managedFields" or
 	// `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`.
-	// The fields that identify an object cannot be dropped. Off the wire, they are
-	// dropped before anything is allocated for them, also from a *RawObject; but of
-	// an object in protobuf only those of the metadata are, the others once it is
-	// decoded, and raw objects are asked for in JSON if there are others.
+	// The fields that identify an object cannot be dropped. A path does not lead into arrays, and drops
+	// nothing from an object without the field. Default: none.
+	//
+	// The fields are dropped before Transform and, off the wire, before anything is allocated for
+	// them, in JSON and in protobuf. Raw objects are asked for in JSON if Prune names more than
+	// fields of the metadata.
 	Prune []string
 
 	// Workers is the number of calls of the handler side by side. Those for one key
@@ -227,18 +243,18 @@ type ResourceVersionInformer interface {
 //
 // Name is for logs. It panics on
 // a configuration that cannot work: an empty name, a nil ListerWatcher, no
-// handler or two, a negative number or duration, an unknown ListMode, a path to prune that
-// makes no sense, a RawObject with a ListerWatcher that decodes, an ExampleObject that a typed
+// handler or two, a negative number or duration, an unknown ListMode, a path of Keep or
+// Prune that makes no sense, a RawObject with a ListerWatcher that decodes, an ExampleObject that a typed
 // Handler does not take.
 func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
 	return newResourceVersionInformer(name, config)
 }
 
 func newResourceVersionInformer(name string, config InformerConfig) *resourceVersionInformer {
-	paths, err := prune.Parse(config.Prune)
 	taken := takenBy(config.Handler)
 	example, mistyped := taken.example(config.ExampleObject, config.Transform != nil)
 	config.ExampleObject = example
+	fields, err := fieldsOf(config)
 	switch {
 	case name == "":
 		panic("name is required")
@@ -284,7 +300,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	r.StallTimeout = config.StallTimeout
 	r.Backoff = config.Backoff
 	r.mode = listMode(config)
-	r.setup.Drop(paths)
+	r.setup.UseFields(fields)
 	r.setup.Report.UseListMode(r.mode, nil)
 	if config.ErrorHandler != nil {
 		r.reportTo(config.ErrorHandler)
@@ -299,7 +315,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	options.Workers = config.Workers
 	options.Budget = config.Budget.orDefault().shared
 	options.Intake = intake.New(intake.Options{
-		Report: &r.setup.Report, Form: &r.setup.Form, Kind: kindOf(config.ExampleObject), Prune: paths, Transform: transform,
+		Report: &r.setup.Report, Form: &r.setup.Form, Kind: kindOf(config.ExampleObject), Fields: fields, Transform: transform,
 		Accepts: taken.accepts, Taken: taken.goType, Extra: config.ExtraStore, Lent: true,
 	})
 	if config.Checkpoint != nil {
@@ -322,6 +338,15 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	}
 	i.flowController = newFlowController(r, options)
 	return i
+}
+
+// fieldsOf are the fields that stay of each object.
+func fieldsOf(config InformerConfig) (*prune.Fields, error) {
+	fields, err := prune.Parse(config.Keep, config.Prune)
+	if err != nil {
+		return nil, err
+	}
+	return fields, object.Expect(config.ExampleObject, "", publicRaw).CheckFields(fields)
 }
 
 // kindOf is the kind that an example object says that it is of.

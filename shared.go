@@ -149,6 +149,9 @@ func (s *SharedResourceVersionInformer) configFor(name string, config HandlerCon
 	if own.ExampleObject, err = example(takenBy(config.Handler), own.ExampleObject, own.Transform != nil); err != nil {
 		return InformerConfig{}, fmt.Errorf("handler %q: %w", name, err)
 	}
+	if _, err := fieldsOf(own); err != nil {
+		return InformerConfig{}, fmt.Errorf("handler %q: %w", name, err)
+	}
 	own.Handler, own.BatchHandler = config.Handler, config.BatchHandler
 	own.Storage, own.Checkpoint = config.Storage, config.Checkpoint
 	if config.Workers != 0 {

@@ -75,15 +75,6 @@ func (s *Store) encodeItem(it object.Item) (encoded, error) {
 // encodeRaw takes over raw.
 func (s *Store) encodeRaw(form *object.Form, raw *object.Raw) (encoded, error) {
 	e := encoded{key: raw.Key(), version: raw.Version(), raw: raw}
-	if form.PrunesLate(raw) {
-		s.decodes.Add(1)
-		obj, err := form.Decode(raw)
-		if err != nil {
-			return e, err
-		}
-		e.release()
-		return s.encodeObject(obj)
-	}
 	var protobuf bool
 	e.bytes, protobuf = raw.Message()
 	if protobuf && !isMessage(s.goType) {

@@ -51,11 +51,11 @@ func (s *Setup) Init(name string, lw cache.ListerWatcher, expected object.Expect
 	s.Resource = server.Of(lw)
 	s.Server = server.IdentifierOf(lw)
 	s.Expected = expected
-	s.Drop(nil)
+	s.UseFields(nil)
 }
 
-// Drop has fields of the objects left out, if these are read off the wire.
-func (s *Setup) Drop(fields prune.Paths) {
+// UseFields has only these fields of the objects read, if they come off the wire.
+func (s *Setup) UseFields(fields *prune.Fields) {
 	if s.Resource == nil {
 		s.Form = s.Expected.Given()
 	} else {

@@ -37,8 +37,8 @@ type Options struct {
 	Form *object.Form
 	// Kind is what tombstones say that they are of.
 	Kind metav1.TypeMeta
-	// Prune are the fields that objects lose, and Transform what is done to them then.
-	Prune     prune.Paths
+	// Fields are those that stay of an object, and Transform is what is done to it then.
+	Fields    *prune.Fields
 	Transform cache.TransformFunc
 	// Accepts, if set, reports whether the consumer takes an object. It takes a Taken.
 	Accepts func(obj interface{}) bool

@@ -21,7 +21,7 @@ func (i *Intake) refine(obj interface{}) (interface{}, error) {
 		}
 		obj = decoded
 	} else {
-		i.Prune.Apply(obj)
+		i.Fields.Apply(obj)
 	}
 	if i.Transform != nil {
 		transformed, err := i.transformed(obj)

@@ -102,6 +102,8 @@ func (e Expected) ItemKind() string {
 	return e.kind.Kind
 }
 
+var partialType = reflect.TypeFor[*metav1.PartialObjectMetadata]()
+
 var unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()
 
 // isAPIType reports whether objects off the wire can be decoded into a type of

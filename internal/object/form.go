@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rvinformer/informer/internal/prune"
-	"github.com/rvinformer/informer/internal/wire"
 )
 
 // Form is how objects are asked for on the wire, and how they are decoded for their consumer. The zero value is for
@@ -23,9 +22,10 @@ type Form struct {
 	// protobuf tells that objects may come in protobuf, partial that of each no more
 	// than its metadata is asked for.
 	protobuf, partial bool
-	// prune are the fields to drop while reading. What protobuf has no name for is
-	// left for pruneDecoded.
-	prune, pruneProtobuf, pruneDecoded prune.Paths
+	// fields are those that stay of each object, and message are the same by their numbers in protobuf, nil
+	// where that has none.
+	fields  *prune.Fields
+	message *prune.Type
 }
 
 // Public says how the users of the library see a Raw, whose public type is theirs. The zero value is for a consumer
@@ -38,17 +38,19 @@ type Public struct {
 }
 
 // Form returns how objects like e's example are read. A raw object may come in protobuf if the client's
-// configuration asks for it, and everything can be pruned from it.
-func (e Expected) Form(clientAsksProtobuf bool, paths prune.Paths) Form {
-	f := Form{public: e.public, prune: paths}
-	f.pruneProtobuf, f.pruneDecoded = paths.InProtobuf()
+// configuration asks for it, and fields name nothing but metadata. Fields are those that stay.
+func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
+	f := Form{public: e.public, fields: fields}
 	switch {
 	case e.raw:
-		f.protobuf = clientAsksProtobuf && len(f.pruneDecoded) == 0
+		metadata := fields.Of(partialType)
+		f.fromMessages(clientAsksProtobuf && metadata.Knows(), metadata)
 	case e.Partial():
-		f.partial, f.protobuf, f.decode = true, true, decodePartial
+		f.partial, f.decode = true, decodePartial
+		f.fromMessages(true, fields.Of(partialType))
 	case e.goType != nil && isAPIType(e.goType):
-		_, f.protobuf = e.example.(fromProtobuf)
+		_, generated := e.example.(fromProtobuf)
+		f.fromMessages(generated, fields.Of(e.goType))
 		f.decode = func(raw *Raw) (runtime.Object, error) {
 			return decodeTyped(raw, reflect.New(e.goType.Elem()).Interface().(runtime.Object))
 		}
@@ -56,6 +58,21 @@ func (e Expected) Form(clientAsksProtobuf bool, paths prune.Paths) Form {
 		f.decode = decodeUnstructured
 	}
 	return f
+}
+
+// fromMessages has objects come in protobuf, if that is wanted and their messages can lose what does not stay.
+func (f *Form) fromMessages(wanted bool, message *prune.Type) {
+	if wanted && message.InProtobuf() {
+		f.protobuf, f.message = true, message
+	}
+}
+
+// CheckFields returns an error that names fields to keep that the expected objects cannot have.
+func (e Expected) CheckFields(fields *prune.Fields) error {
+	if e.raw || e.goType == nil || !isAPIType(e.goType) {
+		return nil
+	}
+	return fields.Of(e.goType).Err()
 }
 
 // Given returns the Form of objects that a ListerWatcher of others decodes.
@@ -89,16 +106,7 @@ func (f *Form) Decode(raw *Raw) (runtime.Object, error) {
 	if f.decode == nil {
 		return f.public.HandOver(raw), nil
 	}
-	obj, err := f.decode(raw)
-	if err == nil && raw.format == wire.Protobuf {
-		f.pruneDecoded.Apply(obj)
-	}
-	return obj, err
-}
-
-// PrunesLate reports whether raw's bytes still have fields that Decode drops.
-func (f *Form) PrunesLate(raw *Raw) bool {
-	return raw.format == wire.Protobuf && len(f.pruneDecoded) > 0
+	return f.decode(raw)
 }
 
 // Raw returns the Raw that obj is, which a consumer may have seen, and whether it is one.

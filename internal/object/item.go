@@ -42,7 +42,7 @@ func (it Item) Identity() (key string, version keytable.Version) {
 	return key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(all[len(resourceVersion):])}
 }
 
-// Copy returns the lent object with memory of its own, or of the pool, and without the fields that are pruned.
+// Copy returns the lent object with memory of its own, or of the pool, and without the fields that do not stay.
 func (it Item) Copy(pool *Pool) (*Raw, error) { return it.Lent.copy(it, pool) }
 
 // Unreadable returns an error that says what is wrong with the item.

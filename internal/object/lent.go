@@ -1,6 +1,7 @@
 package object
 
 import (
+	"errors"
 	"strings"
 	"unsafe"
 
@@ -23,16 +24,11 @@ type Lent struct {
 }
 
 // copy returns the object with memory of its own, or of the pool, and without what
-// is to be pruned.
+// does not stay.
 func (l *Lent) copy(it Item, pool *Pool) (*Raw, error) {
 	encoded := l.Item
-	prunes, prune := l.Form.prune, l.Form.prune.AppendJSON
-	if l.Format == wire.Protobuf {
-		prunes, prune = l.Form.pruneProtobuf, l.Form.pruneProtobuf.AppendProtobuf
-	}
-	if len(prunes) > 0 {
-		var err error
-		if l.scratch, err = prune(l.scratch[:0], l.Bytes); err != nil {
+	if !l.Form.fields.All() {
+		if err := l.prune(); err != nil {
 			return nil, err
 		}
 		encoded.Bytes = l.scratch
@@ -51,6 +47,19 @@ func (l *Lent) copy(it Item, pool *Pool) (*Raw, error) {
 		raw.message.from, raw.message.to = wire.MessageIn(raw.encoding, len(encoded.Bytes))
 	}
 	return raw, nil
+}
+
+// prune writes the object to scratch, without what does not stay.
+func (l *Lent) prune() (err error) {
+	switch {
+	case l.Format != wire.Protobuf:
+		l.scratch, err = l.Form.fields.AppendJSON(l.scratch[:0], l.Bytes)
+	case l.Form.message == nil:
+		err = errors.New("came in protobuf, which was not asked for: its fields to keep or prune are not known")
+	default:
+		l.scratch, err = l.Form.message.AppendProtobuf(l.scratch[:0], l.Bytes)
+	}
+	return err
 }
 
 // TypeMeta is what the object is, as client-go takes it to be. It is lent where the

@@ -4,6 +4,7 @@ package prune_test
 
 import (
 	"encoding/json"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -46,30 +47,28 @@ func bench(b *testing.B, encode func(*corev1.Pod) ([]byte, error), once func(obj
 	b.ReportMetric(float64(b.N)*float64(size)/1e6/(cpuTime(b)-began).Seconds(), "cpu-MB/s")
 }
 
-var benchPaths = []struct {
-	name  string
-	paths []string
-}{
-	{"nothing", []string{"metadata.none", "metadata.annotations.none"}},
-	{"managed", []string{managedFields}},
-	{"both", []string{managedFields, lastApplied}},
+var benchPaths = []struct{ name, keep, drop string }{
+	{"nothing", "", "metadata.none metadata.annotations.none"},
+	{"managed", "", managedFields},
+	{"both", "", managedFields + " " + lastApplied},
+	{"allButFew", strings.Join(fewFields, " "), ""},
 }
 
 func BenchmarkAppendJSON(b *testing.B) {
 	encode := func(pod *corev1.Pod) ([]byte, error) { return json.Marshal(pod) }
 	for _, drop := range benchPaths {
-		paths := parsed(b, drop.paths...)
+		fields := stay(b, strings.Fields(drop.keep), strings.Fields(drop.drop))
 		b.Run("drop="+drop.name+"/impl=prune", func(b *testing.B) {
 			var dst []byte
 			bench(b, encode, func(text []byte) (err error) {
-				dst, err = paths.AppendJSON(dst[:0], text)
+				dst, err = fields.AppendJSON(dst[:0], text)
 				return err
 			})
 		})
 		b.Run("drop="+drop.name+"/impl=prune+Decode", func(b *testing.B) {
 			var dst []byte
 			bench(b, encode, func(text []byte) (err error) {
-				if dst, err = paths.AppendJSON(dst[:0], text); err != nil {
+				if dst, err = fields.AppendJSON(dst[:0], text); err != nil {
 					return err
 				}
 				var u unstructured.Unstructured
@@ -80,7 +79,7 @@ func BenchmarkAppendJSON(b *testing.B) {
 			bench(b, encode, func(text []byte) error {
 				var u unstructured.Unstructured
 				err := utiljson.Unmarshal(text, &u.Object)
-				paths.Apply(&u)
+				fields.Apply(&u)
 				return err
 			})
 		})
@@ -89,18 +88,19 @@ func BenchmarkAppendJSON(b *testing.B) {
 
 func BenchmarkAppendProtobuf(b *testing.B) {
 	for _, drop := range benchPaths {
-		paths := parsed(b, drop.paths...)
+		fields := stay(b, strings.Fields(drop.keep), strings.Fields(drop.drop))
+		of := fields.Of(podType)
 		b.Run("drop="+drop.name+"/impl=prune", func(b *testing.B) {
 			var dst []byte
 			bench(b, (*corev1.Pod).Marshal, func(message []byte) (err error) {
-				dst, err = paths.AppendProtobuf(dst[:0], message)
+				dst, err = of.AppendProtobuf(dst[:0], message)
 				return err
 			})
 		})
 		b.Run("drop="+drop.name+"/impl=prune+Unmarshal", func(b *testing.B) {
 			var dst []byte
 			bench(b, (*corev1.Pod).Marshal, func(message []byte) (err error) {
-				if dst, err = paths.AppendProtobuf(dst[:0], message); err != nil {
+				if dst, err = of.AppendProtobuf(dst[:0], message); err != nil {
 					return err
 				}
 				var pod corev1.Pod
@@ -111,7 +111,7 @@ func BenchmarkAppendProtobuf(b *testing.B) {
 			bench(b, (*corev1.Pod).Marshal, func(message []byte) error {
 				var pod corev1.Pod
 				err := pod.Unmarshal(message)
-				paths.Apply(&pod)
+				fields.Apply(&pod)
 				return err
 			})
 		})

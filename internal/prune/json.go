@@ -3,24 +3,29 @@ package prune
 import (
 	"encoding/json"
 	"slices"
+	"unsafe"
 )
 
 // AppendJSON appends the JSON text of one object to dst, without the members
-// that the paths name. What is left is as it was, byte for byte; the white
+// that do not stay. What is left is as it was, byte for byte; the white
 // space around a member goes with it. dst must not overlap object. It allocates
 // only to grow dst, to where all of object has room (clone what is kept for
 // long), and to compare keys that are escaped or no ASCII.
 //
 // The whole grammar is checked, as package wire checks what it reads: inside strings,
 // only their end is looked for. On an error, a *MalformedError, dst is returned as it
-// was. Without paths the text is not looked at.
-func (p Paths) AppendJSON(dst, object []byte) ([]byte, error) {
-	if len(p) == 0 {
+// was. Where all fields stay the text is not looked at.
+func (f *Fields) AppendJSON(dst, object []byte) ([]byte, error) {
+	if f.All() {
 		return append(dst, object...), nil
 	}
 	o := jsonObject{jsonScan: jsonScan{text: object}, dst: slices.Grow(dst, len(object))}
 	o.values.Reset(object)
-	if !o.whole(p) {
+	if o.peek() != '{' {
+		o.broken("an object expected")
+		return dst, o.err
+	}
+	if !o.whole(f.selection) {
 		return dst, o.err
 	}
 	return append(o.dst, object[o.done:]...), nil
@@ -28,8 +33,8 @@ func (p Paths) AppendJSON(dst, object []byte) ([]byte, error) {
 
 // jsonObject copies a text to dst and leaves out members.
 //
-// An object is cut into pieces: one for each member, from behind the '{' or ','
-// before it to the ',' or '}' behind it. With a piece goes one of the two
+// An object or array is cut into pieces: one for each member, from behind the '{', '[' or ','
+// before it to the ',', '}' or ']' behind it. With a piece goes one of the two
 // commas: the one before it if a member stays before it, else the one behind.
 type jsonObject struct {
 	jsonScan
@@ -37,12 +42,9 @@ type jsonObject struct {
 	done int // text[:done] has been copied, or dropped
 }
 
-// whole passes the text, which must be one object.
-func (o *jsonObject) whole(paths Paths) bool {
-	if o.peek() != '{' {
-		return o.broken("an object expected")
-	}
-	if !o.object(paths, 0) {
+// whole passes the text, which must be one object or array.
+func (o *jsonObject) whole(s selection) bool {
+	if _, ok := o.value(s, false); !ok {
 		return false
 	}
 	if o.peek(); o.pos < len(o.text) {
@@ -51,39 +53,55 @@ func (o *jsonObject) whole(paths Paths) bool {
 	return true
 }
 
-// object passes the object that begins at pos. The first depth fields of the
-// paths lead to it.
-func (o *jsonObject) object(paths Paths, depth int) bool {
+// pieces passes the object or array that begins at pos and ends with closing.
+func (o *jsonObject) pieces(s selection, closing byte) bool {
 	o.pos++
 	from := o.pos
-	if o.peek() == '}' {
+	if o.peek() == closing {
 		o.pos++
 		return true
 	}
-	for stays := false; ; from = o.pos {
-		within, ok := o.key(paths, depth)
-		dropped := within.end(depth + 1)
-		if !ok || !o.value(within, depth+1, dropped) {
+	for before := false; ; from = o.pos {
+		stays, ok := o.piece(s, closing == ']')
+		if !ok {
 			return false
 		}
 		delimiter := o.peek()
-		if delimiter != ',' && delimiter != '}' {
-			return o.broken("',' or '}' expected")
+		if delimiter != ',' && delimiter != closing {
+			return o.broken("',' or '" + string(closing) + "' expected")
 		}
-		if dropped {
-			o.drop(from, stays)
+		if !stays {
+			o.drop(from, before)
 		}
-		stays = stays || !dropped
-		if o.pos++; delimiter == '}' {
+		before = before || stays
+		if o.pos++; delimiter == closing {
 			return true
 		}
 	}
 }
 
-// drop leaves out the piece from there to pos.
-func (o *jsonObject) drop(from int, stays bool) {
+// piece passes an element of an array, or a member of an object with its key, and reports
+// whether it stays.
+func (o *jsonObject) piece(s selection, inArray bool) (stays, ok bool) {
+	if inArray {
+		return o.value(s, true)
+	}
+	within, stays, ok := o.key(s)
+	switch {
+	case !ok:
+		return false, false
+	case stays:
+		return o.value(within, false)
+	default:
+		o.peek()
+		return false, o.skip()
+	}
+}
+
+// drop leaves out the piece from there to pos. Before tells that one before it stays.
+func (o *jsonObject) drop(from int, before bool) {
 	to := o.pos
-	if stays {
+	if before {
 		from--
 	} else if o.text[to] == ',' {
 		to++
@@ -92,43 +110,51 @@ func (o *jsonObject) drop(from int, stays bool) {
 	o.done = to
 }
 
-// key passes a key and its colon, and gives the paths that go on with it.
-func (o *jsonObject) key(paths Paths, depth int) (Paths, bool) {
+// key passes a key and its colon, and returns what is selected of the member, and whether it stays.
+func (o *jsonObject) key(s selection) (within selection, stays, ok bool) {
 	if o.peek() != '"' {
-		return nil, o.broken("a key expected")
+		return selection{}, false, o.broken("a key expected")
 	}
 	from := o.pos
 	if !o.skip() {
-		return nil, false
+		return selection{}, false, false
 	}
-	key := o.text[from+1 : o.pos-1]
+	key := unsafe.String(unsafe.SliceData(o.text[from+1:]), o.pos-from-2) // not kept
 	if !isPlain(key) {
 		var unescaped string
 		if json.Unmarshal(o.text[from:o.pos], &unescaped) != nil {
 			o.pos = from
-			return nil, o.broken("an invalid key")
+			return selection{}, false, o.broken("an invalid key")
 		}
-		key = []byte(unescaped)
+		key = unescaped
 	}
 	if o.peek() != ':' {
-		return nil, o.broken("':' expected")
+		return selection{}, false, o.broken("':' expected")
 	}
 	o.pos++
-	return paths.under(depth, key), true
+	within, stays = s.member(key)
+	return within, stays, true
 }
 
-// value passes a value, and goes into it where paths lead on.
-func (o *jsonObject) value(paths Paths, depth int, dropped bool) bool {
-	if o.peek() == '{' && len(paths) > 0 && !dropped {
-		return o.object(paths, depth)
+// value passes a value, goes into it where paths lead on, and reports whether it stays.
+func (o *jsonObject) value(s selection, inArray bool) (stays, ok bool) {
+	begins := o.peek()
+	switch {
+	case s.all():
+		return true, o.skip()
+	case begins == '{':
+		return true, o.pieces(s, '}')
+	case begins == '[' && s.keep != nil && !inArray:
+		return true, o.pieces(s.element(), ']')
+	default:
+		return s.keep == nil || begins == 'n', o.skip()
 	}
-	return o.skip()
 }
 
 // isPlain says that the content of a string means itself.
-func isPlain(b []byte) bool {
-	for _, c := range b {
-		if c >= 0x80 || c == '\\' {
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 || s[i] == '\\' {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package prune_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -55,32 +56,72 @@ func TestAppendJSON(t *testing.T) {
 		{`{"a":"}\"]\\","b":["}",{"c":"\\\"{"}],"d":1}`, "a b", `{"d":1}`},
 		{`{"a":-1.5e+3,"b":1E5,"c":false}`, "b", `{"a":-1.5e+3,"c":false}`},
 	} {
-		got, err := parsed(t, strings.Fields(c.paths)...).AppendJSON([]byte("before"), []byte(c.object))
+		got, err := pruned(t, strings.Fields(c.paths)...).AppendJSON([]byte("before"), []byte(c.object))
 		require.NoError(t, err, c.object)
 		require.Equal(t, "before"+c.want, string(got), "%s without %s", c.object, c.paths)
-		checkJSON(t, []byte(c.object), parsed(t, strings.Fields(c.paths)...))
+		checkJSON(t, []byte(c.object), nil, strings.Fields(c.paths))
 	}
+}
+
+func TestAppendJSONKeeps(t *testing.T) {
+	for _, c := range []struct{ object, keep, drop, want string }{
+		{`{"a":1,"b":2,"c":3}`, "b", "", `{"b":2}`},
+		{`{"a":1,"b":2,"c":3}`, "c a", "", `{"a":1,"c":3}`},
+		{`{"a":{"b":1,"c":2},"d":3}`, "a.b", "", `{"a":{"b":1}}`},
+		{`{"a":{"b":1,"c":2},"d":3}`, "a.b a", "", `{"a":{"b":1,"c":2}}`},
+		{`{"a":{"b":1,"c":2},"d":3}`, "a a.b", "", `{"a":{"b":1,"c":2}}`},
+		{`{"a":{"c":2},"d":3}`, "a.b", "", `{"a":{}}`},
+		{`{"a":{"b":{"c":{"d":1,"e":2},"f":3},"g":4}}`, "a.b.c.d", "", `{"a":{"b":{"c":{"d":1}}}}`},
+		// Always, what identifies an object; and naming it changes nothing.
+		{`{"apiVersion":"v1","kind":"K","metadata":{"a":1,"name":"n","namespace":"s","uid":"u","resourceVersion":"1","labels":{}},"spec":{}}`, "status metadata.name kind", "",
+			`{"apiVersion":"v1","kind":"K","metadata":{"name":"n","namespace":"s","uid":"u","resourceVersion":"1"}}`},
+		{`{"metadata":{"a":1,"name":"n"},"kind":"K","b":2}`, "metadata", "", `{"metadata":{"a":1,"name":"n"},"kind":"K"}`},
+		// Each object in an array, and the nulls.
+		{`{"a":[{"b":1,"c":2},{"c":3},{"b":4}],"d":[]}`, "a.b d.x", "", `{"a":[{"b":1},{},{"b":4}],"d":[]}`},
+		{`{"a":[ 1 , {"b":1,"c":2} , "x",null,[{"b":1}] ]}`, "a.b", "", `{"a":[ {"b":1} ,null]}`},
+		{`{"a":[{"b":[{"c":1,"d":2}],"d":3}]}`, "a.b.c", "", `{"a":[{"b":[{"c":1}]}]}`},
+		{`{"a":[1,[2],{"b":3}]}`, "a", "", `{"a":[1,[2],{"b":3}]}`},
+		// What is on the way and is neither object, array nor null.
+		{`{"a":null,"b":1,"c":"x","d":true,"e":{"f":null}}`, "a.x b.x c.x d.x e.f.x", "", `{"a":null,"e":{"f":null}}`},
+		// Prune, within what is kept.
+		{`{"a":{"b":1,"c":2},"d":{"b":3}}`, "a d.b", "a.b", `{"a":{"c":2},"d":{"b":3}}`},
+		{`{"a":{"b":1,"c":2},"d":{"b":3}}`, "a d.b", "d.b a", `{"d":{}}`},
+		{`{"a":[{"b":1,"c":2}]}`, "a.b", "a.b", `{"a":[{"b":1}]}`},
+		{`{"a":[{"b":1,"c":2}]}`, "a.b", "a", `{}`},
+		{`{"a":{"b":1}}`, "c", "a.b", `{}`},
+		{`{"a":{"b":{"c":1,"d":2,"e":3}}}`, "a.b.c a.b.d", "a.b.d", `{"a":{"b":{"c":1}}}`},
+		{"{\n  \"a\": 1,\n  \"b\": 2\n}\n", "b", "", "{\n  \"b\": 2\n}\n"},
+	} {
+		keep, drop := strings.Fields(c.keep), strings.Fields(c.drop)
+		got, err := stay(t, keep, drop).AppendJSON([]byte("before"), []byte(c.object))
+		require.NoError(t, err, c.object)
+		require.Equal(t, "before"+c.want, string(got), "%s with %s without %s", c.object, c.keep, c.drop)
+		checkJSON(t, []byte(c.object), keep, drop)
+	}
+	deep := func(n int) []byte { return []byte(`{"a":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`) }
+	got, err := kept(t, "a.b").AppendJSON(nil, deep(5000))
+	require.NoError(t, err)
+	require.Equal(t, `{"a":[]}`, string(got))
+	_, err = kept(t, "a.b").AppendJSON(nil, deep(1<<20))
+	require.ErrorContains(t, err, "nested too deep")
 }
 
 // Quotes at every distance, behind escapes of every length.
 func TestAppendJSONFindsTheEndOfStrings(t *testing.T) {
-	paths := parsed(t, "b", "c.d")
+	fields, same := pruned(t, "b", "c.d"), kept(t, "a", "c")
 	for n := range 70 {
 		for slashes := range 6 {
 			quoted, err := json.Marshal(strings.Repeat("x", n) + strings.Repeat(`\`, slashes/2) + strings.Repeat(`"`, slashes%2) + strings.Repeat("!", n%19) + strings.Repeat(`\`, slashes))
 			require.NoError(t, err)
 			text := fmt.Sprintf(`{"a":%s,"b":[%[1]s,{%[1]s:%[1]s}],"c":{%[1]s:{},"d":%[1]s}}`, quoted)
-			got, err := paths.AppendJSON(nil, []byte(text))
+			got, err := fields.AppendJSON(nil, []byte(text))
 			require.NoError(t, err)
 			require.Equal(t, fmt.Sprintf(`{"a":%s,"c":{%[1]s:{}}}`, quoted), string(got))
+			got, err = same.AppendJSON(nil, []byte(text))
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprintf(`{"a":%s,"c":{%[1]s:{},"d":%[1]s}}`, quoted), string(got))
 		}
 	}
-}
-
-func TestAppendJSONWithoutPaths(t *testing.T) {
-	got, err := prune.Paths(nil).AppendJSON([]byte("before"), []byte("{"))
-	require.NoError(t, err)
-	require.Equal(t, "before{", string(got))
 }
 
 func TestAppendJSONRefuses(t *testing.T) {
@@ -116,36 +157,143 @@ func TestAppendJSONRefuses(t *testing.T) {
 		`{"a":1}` + "\x00": `byte 7: more behind the object`,
 		"{\"a\":\x001}":    `byte 5: unexpected character in a number or value`,
 	} {
-		got, err := parsed(t, "a", "b.c").AppendJSON([]byte("before"), []byte(text))
-		require.EqualError(t, err, "prune: malformed object at "+want, text)
-		require.Equal(t, "before", string(got))
+		for _, fields := range []*prune.Fields{pruned(t, "a", "b.c"), stay(t, []string{"a", "b", "c"}, []string{"a", "b.c"})} {
+			got, err := fields.AppendJSON([]byte("before"), []byte(text))
+			require.EqualError(t, err, "prune: malformed object at "+want, text)
+			require.Equal(t, "before", string(got))
+		}
 	}
 }
 
 func TestAppendJSONAllocatesNothing(t *testing.T) {
 	text, err := json.Marshal(bigPod(1))
 	require.NoError(t, err)
-	paths := parsed(t, managedFields, lastApplied, "spec.volumes")
 	dst := make([]byte, 0, len(text))
-	require.Zero(t, testing.AllocsPerRun(10, func() { dst, err = paths.AppendJSON(dst[:0], text) }))
-	require.NoError(t, err)
+	for _, fields := range []*prune.Fields{pruned(t, managedFields, lastApplied, "spec.volumes"), kept(t, fewFields...)} {
+		require.Zero(t, testing.AllocsPerRun(10, func() { dst, err = fields.AppendJSON(dst[:0], text) }))
+		require.NoError(t, err)
+	}
 }
 
-// checkJSON holds AppendJSON against decoding and RemoveNestedField.
-func checkJSON(t *testing.T, object []byte, paths prune.Paths) {
+// checkJSON holds AppendJSON, and Apply, against decoding and what the paths mean.
+func checkJSON(t *testing.T, object []byte, keep, drop []string) {
+	fields, err := prune.Parse(keep, drop)
+	require.NoError(t, err)
 	before := string(object)
-	text, err := paths.AppendJSON(nil, object)
+	text, err := fields.AppendJSON(nil, object)
 	require.Equal(t, before, string(object))
-	var want, got map[string]interface{}
+	var want, got, applied map[string]interface{}
 	if utiljson.Unmarshal(object, &want) != nil || want == nil {
 		return
 	}
 	require.NoError(t, err, "%s", object)
-	require.NoError(t, utiljson.Unmarshal(text, &got), "%s without %q became %s", object, paths, text)
-	for _, fields := range paths {
-		unstructured.RemoveNestedField(want, fields...)
+	require.NoError(t, utiljson.Unmarshal(text, &got), "%s with %q without %q became %s", object, keep, drop, text)
+	require.NoError(t, utiljson.Unmarshal(object, &applied))
+	if len(keep) > 0 {
+		if hasTwins(object) {
+			return // the last one counts, and it may be a value on the way that does not stay
+		}
+		want = keptOf(want, named(append(slices.Clone(keep), identity...))).(map[string]interface{})
 	}
-	require.Equal(t, want, got, "%s without %q became %s", object, paths, text)
+	for _, names := range named(drop) {
+		unstructured.RemoveNestedField(want, names...)
+	}
+	require.Equal(t, want, got, "%s with %q without %q became %s", object, keep, drop, text)
+	fields.Apply(&unstructured.Unstructured{Object: applied})
+	require.Equal(t, want, applied)
+}
+
+var identity = []string{"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"}
+
+// named are the names of paths.
+func named(paths []string) (all [][]string) {
+	for _, path := range paths {
+		names := strings.Split(strings.ReplaceAll(path, `\.`, "\x00"), ".")
+		for i := range names {
+			names[i] = strings.ReplaceAll(names[i], "\x00", ".")
+		}
+		all = append(all, names)
+	}
+	return all
+}
+
+// keptOf is what stays of an object, an array or null to which some paths lead.
+func keptOf(value interface{}, paths [][]string) interface{} {
+	m, ok := value.(map[string]interface{})
+	if !ok {
+		return nil
+	}
+	left := map[string]interface{}{}
+	for name, v := range m {
+		var within [][]string
+		whole := false
+		for _, names := range paths {
+			if names[0] == name {
+				within = append(within, names[1:])
+				whole = whole || len(names) == 1
+			}
+		}
+		switch v := v.(type) {
+		case map[string]interface{}:
+			if whole {
+				left[name] = v
+			} else if within != nil {
+				left[name] = keptOf(v, within)
+			}
+		case []interface{}:
+			if whole {
+				left[name] = v
+			} else if within != nil {
+				elements := []interface{}{}
+				for _, e := range v {
+					if _, ok := e.(map[string]interface{}); ok || e == nil {
+						elements = append(elements, keptOf(e, within))
+					}
+				}
+				left[name] = elements
+			}
+		default:
+			if whole || within != nil && v == nil {
+				left[name] = v
+			}
+		}
+	}
+	return left
+}
+
+// hasTwins says whether an object of the text has two members of one name.
+func hasTwins(text []byte) bool {
+	tokens := json.NewDecoder(bytes.NewReader(text))
+	tokens.UseNumber()
+	type open struct {
+		names map[string]bool
+		value bool // comes next, behind a name
+	}
+	stack := []open{{}}
+	for {
+		token, err := tokens.Token()
+		if err != nil {
+			return false
+		}
+		in := &stack[len(stack)-1]
+		switch name, isName := token.(string); {
+		case token == json.Delim('{'):
+			in.value = false
+			stack = append(stack, open{names: map[string]bool{}})
+		case token == json.Delim('['):
+			in.value = false
+			stack = append(stack, open{})
+		case token == json.Delim('}'), token == json.Delim(']'):
+			stack = stack[:len(stack)-1]
+		case in.names != nil && !in.value && isName:
+			if in.names[name] {
+				return true
+			}
+			in.names[name], in.value = true, true
+		default:
+			in.value = false
+		}
+	}
 }
 
 // randomJSON writes objects of few names, so that they come twice and paths
@@ -224,7 +372,9 @@ func TestAppendJSONOfRandomObjects(t *testing.T) {
 	for seed := range seeds(5000) {
 		r := &randomJSON{Rand: rand.New(rand.NewPCG(seed, 2))}
 		r.object(0)
-		checkJSON(t, []byte(r.String()), parsed(t, r.paths()...))
+		checkJSON(t, []byte(r.String()), nil, r.paths())
+		checkJSON(t, []byte(r.String()), r.paths(), nil)
+		checkJSON(t, []byte(r.String()), r.paths(), r.paths())
 	}
 }
 
@@ -241,13 +391,18 @@ func TestAppendJSONOfBrokenObjects(t *testing.T) {
 	for seed := range seeds(2000) {
 		r := &randomJSON{Rand: rand.New(rand.NewPCG(seed, 3))}
 		r.object(0)
-		text, paths := []byte(strings.TrimSpace(r.String())), parsed(t, r.paths()...)
+		text, paths := []byte(strings.TrimSpace(r.String())), r.paths()
+		keep, drop := paths[:r.IntN(len(paths)+1)], paths
+		if len(keep) > 0 {
+			drop = nil
+		}
+		fields := stay(t, keep, drop)
 		for range 10 {
 			at := r.IntN(len(text))
-			_, err := paths.AppendJSON(nil, text[:at:at])
+			_, err := fields.AppendJSON(nil, text[:at:at])
 			require.Error(t, err)
 			put := r.one(`"`, `\`, "{", "}", "[", "]", ",", ":", "\x00", "\xff")
-			checkJSON(t, slices.Concat(text[:at], []byte(put), text[at+r.IntN(2):]), paths)
+			checkJSON(t, slices.Concat(text[:at], []byte(put), text[at+r.IntN(2):]), keep, drop)
 		}
 	}
 }
@@ -255,16 +410,27 @@ func TestAppendJSONOfBrokenObjects(t *testing.T) {
 func FuzzAppendJSON(f *testing.F) {
 	whole, err := json.Marshal(bigPod(1))
 	require.NoError(f, err)
-	f.Add(whole, managedFields+"\n"+lastApplied+"\nspec.containers.image\nstatus")
+	f.Add(whole, "", managedFields+"\n"+lastApplied+"\nspec.containers.image\nstatus")
+	f.Add(whole, strings.Join(fewFields, "\n"), "metadata.labels.tier")
 	for seed := range uint64(20) {
 		r := &randomJSON{Rand: rand.New(rand.NewPCG(seed, 4))}
 		r.object(0)
-		f.Add([]byte(r.String()), strings.Join(r.paths(), "\n"))
+		f.Add([]byte(r.String()), "", strings.Join(r.paths(), "\n"))
+		f.Add([]byte(r.String()), strings.Join(r.paths(), "\n"), "")
 	}
-	f.Fuzz(func(t *testing.T, object []byte, paths string) {
-		p, err := prune.Parse(strings.Split(paths, "\n"))
-		if err == nil && len(object) < 1<<14 {
-			checkJSON(t, object, p)
+	f.Fuzz(func(t *testing.T, object []byte, keep, drop string) {
+		kept, pruned := lines(keep), lines(drop)
+		// A NUL is a dot within the reference.
+		if _, err := prune.Parse(kept, pruned); err == nil && len(object) < 1<<14 && !strings.Contains(keep+drop, "\x00") {
+			checkJSON(t, object, kept, pruned)
 		}
 	})
+}
+
+// lines are those of a text, none if it is empty.
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
 }

@@ -21,11 +21,27 @@ const (
 	lastApplied   = `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`
 )
 
-func parsed(t testing.TB, paths ...string) prune.Paths {
-	p, err := prune.Parse(paths)
+// pruned and kept are what stays with paths of Prune, and of Keep.
+func pruned(t testing.TB, paths ...string) *prune.Fields { return stay(t, nil, paths) }
+func kept(t testing.TB, paths ...string) *prune.Fields   { return stay(t, paths, nil) }
+
+func stay(t require.TestingT, keep, drop []string) *prune.Fields {
+	f, err := prune.Parse(keep, drop)
 	require.NoError(t, err)
-	return p
+	return f
 }
+
+// fewFields are what a scheduler of pods might need.
+var fewFields = []string{"metadata.labels", "spec.nodeName", "spec.containers.resources", "status.phase"}
+
+// podPaths lead to every kind of field: behind pointers, inlined structs, in arrays, maps and types with a JSON of their own.
+var podPaths = []string{"metadata", "metadata.labels", "metadata.labels.tier", "metadata.ownerReferences.name", "metadata.ownerReferences.controller", "metadata.managedFields.fieldsV1",
+	"metadata.creationTimestamp", "metadata.deletionTimestamp.x", "metadata.finalizers", "spec", "spec.nodeName", "spec.containers", "spec.containers.image", "spec.containers.env",
+	"spec.containers.env.name", "spec.containers.resources.requests", "spec.containers.resources.requests.cpu", "spec.containers.livenessProbe.httpGet.port",
+	"spec.containers.livenessProbe.periodSeconds", "spec.containers.ports.containerPort", "spec.volumes.name", "spec.volumes.projected.sources.serviceAccountToken.path",
+	"spec.securityContext.runAsUser", "spec.securityContext.seccompProfile", "spec.terminationGracePeriodSeconds", "spec.nodeSelector.disk", "spec.tolerations.key",
+	"spec.affinity.nodeAffinity", "spec.overhead.cpu", "status", "status.phase", "status.conditions.type", "status.conditions.lastTransitionTime", "status.podIPs.ip",
+	"status.containerStatuses.state.running.startedAt", "status.containerStatuses.state.running", "status.startTime"}
 
 // bigPod is a pod that was applied by kubectl. Each i is another one, with strings of other lengths.
 func bigPod(i int) *corev1.Pod {

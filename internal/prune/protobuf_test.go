@@ -6,11 +6,13 @@ import (
 	"errors"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/internal/prune"
@@ -22,7 +24,7 @@ type message interface {
 	Unmarshal([]byte) error
 }
 
-func marshalled(t testing.TB, m message) []byte {
+func marshalled(t require.TestingT, m message) []byte {
 	b, err := m.Marshal()
 	require.NoError(t, err)
 	return b
@@ -37,12 +39,16 @@ func fullPod() *corev1.Pod {
 	return pod
 }
 
+var (
+	podType  = reflect.TypeFor[*corev1.Pod]()
+	metaType = reflect.TypeFor[*metav1.PartialObjectMetadata]()
+)
+
 // checkProtobuf holds AppendProtobuf against decoding and Apply, where the
 // message can be decoded into m. It says whether it could.
-func checkProtobuf(t *testing.T, encoded []byte, paths prune.Paths, m message) bool {
+func checkProtobuf(t *testing.T, encoded []byte, fields *prune.Fields, m message) bool {
 	before := bytes.Clone(encoded)
-	paths, _ = paths.InProtobuf()
-	text, err := paths.AppendProtobuf([]byte("before"), encoded)
+	text, err := fields.Of(reflect.TypeOf(m)).AppendProtobuf([]byte("before"), encoded)
 	require.Equal(t, before, encoded)
 	if m.Unmarshal(encoded) != nil {
 		return false
@@ -54,8 +60,8 @@ func checkProtobuf(t *testing.T, encoded []byte, paths prune.Paths, m message) b
 	require.NoError(t, err)
 	got := reflect.New(reflect.TypeOf(m).Elem()).Interface().(message)
 	require.NoError(t, got.Unmarshal(bytes.TrimPrefix(text, []byte("before"))))
-	paths.Apply(m)
-	require.Equal(t, marshalled(t, m), marshalled(t, got), "%q", paths)
+	fields.Apply(m)
+	require.Equal(t, marshalled(t, m), marshalled(t, got), "%s", text)
 	return true
 }
 
@@ -78,13 +84,14 @@ func TestAppendProtobuf(t *testing.T) {
 		"metadata.name.first":           func(*corev1.Pod) {},
 		"metadata.managedField":         func(*corev1.Pod) {},
 		"metadata.Labels":               func(*corev1.Pod) {},
-		"status":                        func(*corev1.Pod) {},
+		"status.phase.x":                func(*corev1.Pod) {},
+		"spec.containers.image":         func(*corev1.Pod) {},
 		"labels":                        func(*corev1.Pod) {},
 	} {
 		pod := fullPod()
 		encoded := marshalled(t, pod)
 		change(pod)
-		got, err := parsed(t, path).AppendProtobuf([]byte("before"), encoded)
+		got, err := pruned(t, path).Of(podType).AppendProtobuf([]byte("before"), encoded)
 		require.NoError(t, err)
 		require.Equal(t, "before"+string(marshalled(t, pod)), string(got), path)
 	}
@@ -94,28 +101,29 @@ func TestAppendProtobufKnowsEveryFieldOfMetadata(t *testing.T) {
 	fields := reflect.TypeFor[metav1.ObjectMeta]()
 	for i := range fields.NumField() {
 		name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")
-		paths := prune.Paths{{"metadata", name}}
-		these, others := paths.InProtobuf()
-		require.Equal(t, paths, these)
-		require.Empty(t, others)
-
+		if slices.Contains(identity, "metadata."+name) {
+			continue
+		}
+		without, only := pruned(t, "metadata."+name), kept(t, "metadata."+name)
 		encoded := marshalled(t, fullPod())
-		got, err := paths.AppendProtobuf(nil, encoded)
+		for _, fields := range []*prune.Fields{without, only} {
+			of := fields.Of(metaType)
+			require.NoError(t, of.Err())
+			require.True(t, of.Knows() && of.InProtobuf(), name)
+			got, err := of.AppendProtobuf(nil, encoded)
+			require.NoError(t, err)
+			require.Less(t, len(got), len(encoded), name)
+			require.True(t, checkProtobuf(t, encoded, fields, &corev1.Pod{}))
+			require.True(t, checkProtobuf(t, marshalled(t, &metav1.PartialObjectMetadata{ObjectMeta: fullPod().ObjectMeta}), fields, &metav1.PartialObjectMetadata{}))
+		}
+		got, err := only.Of(metaType).AppendProtobuf(nil, encoded)
 		require.NoError(t, err)
-		require.Less(t, len(got), len(encoded), name)
-		require.True(t, checkProtobuf(t, encoded, paths, &corev1.Pod{}))
-		encoded = marshalled(t, &metav1.PartialObjectMetadata{ObjectMeta: fullPod().ObjectMeta})
-		require.True(t, checkProtobuf(t, encoded, paths, &metav1.PartialObjectMetadata{}))
+		withAll, none := fullPod(), &corev1.Pod{}
+		require.NoError(t, none.Unmarshal(got))
+		field := func(p *corev1.Pod) interface{} { return reflect.ValueOf(p.ObjectMeta).Field(i).Interface() }
+		require.NotEmpty(t, field(withAll), name)
+		require.True(t, apiequality.Semantic.DeepEqual(field(withAll), field(none)), name)
 	}
-}
-
-func TestInProtobuf(t *testing.T) {
-	these, others := parsed(t, "status", "metadata.none", managedFields, lastApplied, "metadata.labels.a.b", "spec.managedFields", "managedFields").InProtobuf()
-	require.Equal(t, parsed(t, managedFields, lastApplied, "metadata.labels.a.b"), these)
-	require.Equal(t, parsed(t, "status", "metadata.none", "spec.managedFields", "managedFields"), others)
-	these, others = prune.Paths(nil).InProtobuf()
-	require.Empty(t, these)
-	require.Empty(t, others)
 }
 
 // field writes a length-delimited field below 16.
@@ -149,7 +157,7 @@ func TestAppendProtobufKeepsTheRest(t *testing.T) {
 		// Fields of metadata without a name: 15, 16, 18 and the last there can be.
 		{field(1, "\x7a\x00\x82\x01\x00\x92\x01\x00\xfa\xff\xff\xff\x3f\x00"), field(1, "\x7a\x00\x82\x01\x00\x92\x01\x00\xfa\xff\xff\xff\x3f\x00")},
 	} {
-		got, err := parsed(t, "metadata.labels.a", "metadata.labels.long").AppendProtobuf(nil, []byte(c.message))
+		got, err := pruned(t, "metadata.labels.a", "metadata.labels.long").Of(podType).AppendProtobuf(nil, []byte(c.message))
 		require.NoError(t, err, "%q", c.message)
 		require.Equal(t, c.want, string(got), "%q", c.message)
 	}
@@ -174,41 +182,55 @@ func TestAppendProtobufRefuses(t *testing.T) {
 		"\x0a\x04\x5a\x02\x0a\x05":                  "byte 6: in an entry of a map: a field runs over the end of its message",
 		"\x0a\x04\x5a\x02\x08\x05":                  "byte 6: in an entry of a map: a field of the wrong wire type",
 	} {
-		got, err := parsed(t, "metadata.labels.a").AppendProtobuf([]byte("before"), []byte(message))
-		require.EqualError(t, err, "prune: malformed object at "+want, "%q", message)
-		require.Equal(t, "before", string(got))
+		for _, fields := range []*prune.Fields{pruned(t, "metadata.labels.a"), kept(t, "metadata.labels.a")} {
+			got, err := fields.Of(podType).AppendProtobuf([]byte("before"), []byte(message))
+			require.EqualError(t, err, "prune: malformed object at "+want, "%q", message)
+			require.Equal(t, "before", string(got))
+		}
 	}
 }
 
 func TestAppendProtobufAllocatesNothing(t *testing.T) {
 	encoded := marshalled(t, bigPod(1))
-	paths := parsed(t, managedFields, lastApplied)
 	dst := make([]byte, 0, len(encoded))
 	var err error
-	require.Zero(t, testing.AllocsPerRun(10, func() { dst, err = paths.AppendProtobuf(dst[:0], encoded) }))
-	require.NoError(t, err)
+	for _, fields := range []*prune.Fields{pruned(t, managedFields, lastApplied, "spec.volumes"), kept(t, fewFields...)} {
+		of := fields.Of(podType)
+		require.Zero(t, testing.AllocsPerRun(10, func() { dst, err = of.AppendProtobuf(dst[:0], encoded) }))
+		require.NoError(t, err)
+	}
 }
 
 var metaPaths = []string{managedFields, lastApplied, "metadata.labels", "metadata.labels.tier", "metadata.labels.k", "metadata.annotations", "metadata.annotations.note",
 	"metadata.annotations.k", "metadata.ownerReferences", "metadata.finalizers", "metadata.generateName", "metadata.selfLink", "metadata.generation",
 	"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.labels.tier.x", "metadata.uid.x"}
 
+// somePaths are of the metadata, and of all of a pod.
 func somePaths(r *rand.Rand) (paths []string) {
-	for range 1 + r.IntN(4) {
-		paths = append(paths, metaPaths[r.IntN(len(metaPaths))])
+	for range r.IntN(5) {
+		if r.IntN(3) > 0 {
+			paths = append(paths, metaPaths[r.IntN(len(metaPaths))])
+		} else {
+			paths = append(paths, podPaths[r.IntN(len(podPaths))])
+		}
 	}
 	return paths
 }
 
+// dropped are the paths that can be pruned.
+func dropped(paths []string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool { return path == "metadata" })
+}
+
 // strip takes fields away at random, so that lengths of all sizes come.
-func strip(r *rand.Rand, pod *corev1.Pod) {
+func strip(t testing.TB, r *rand.Rand, pod *corev1.Pod) {
 	if prefix := r.IntN(3); prefix > 0 {
 		pod.Annotations["note"] = strings.Repeat("x", 1<<r.IntN(17))
 	}
 	for range r.IntN(12) {
-		for _, fields := range (prune.Paths{{"metadata", "managedFields"}, {"metadata", "annotations"}, {"metadata", "labels", "tier"}, {"metadata", "name"}, {"spec"}, {"status"}}) {
+		for _, field := range []string{managedFields, "metadata.annotations", "metadata.labels.tier", "metadata.generation", "spec", "status"} {
 			if r.IntN(4) == 0 {
-				prune.Paths{fields}.Apply(pod)
+				pruned(t, field).Apply(pod)
 			}
 		}
 	}
@@ -218,44 +240,47 @@ func TestAppendProtobufOfRandomObjects(t *testing.T) {
 	for seed := range seeds(2000) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		pod := fullPod()
-		strip(r, pod)
-		paths := parsed(t, somePaths(r)...)
-		require.True(t, checkProtobuf(t, marshalled(t, pod), paths, &corev1.Pod{}))
+		strip(t, r, pod)
+		fields := stay(t, somePaths(r), dropped(somePaths(r)))
+		require.True(t, checkProtobuf(t, marshalled(t, pod), fields, &corev1.Pod{}))
 		part := &metav1.PartialObjectMetadata{ObjectMeta: pod.ObjectMeta}
-		require.True(t, checkProtobuf(t, marshalled(t, part), paths, &metav1.PartialObjectMetadata{}))
+		require.True(t, checkProtobuf(t, marshalled(t, part), fields, &metav1.PartialObjectMetadata{}))
 	}
 }
 
 // Whatever is cut out of a message, or changed in it, is no panic.
 func TestAppendProtobufOfBrokenObjects(t *testing.T) {
-	paths := parsed(t, metaPaths...)
 	encoded := marshalled(t, fullPod())
-	for at := range encoded {
-		checkProtobuf(t, encoded[:at], paths, &corev1.Pod{})
-		for _, c := range []byte{0, 1, 0x7f, 0x80, 0xff, encoded[at] ^ 8} {
-			broken := bytes.Clone(encoded)
-			broken[at] = c
-			_, _ = paths.AppendProtobuf(nil, broken)
+	for _, fields := range []*prune.Fields{pruned(t, metaPaths...), kept(t, podPaths...)} {
+		of := fields.Of(podType)
+		for at := range encoded {
+			checkProtobuf(t, encoded[:at], fields, &corev1.Pod{})
+			for _, c := range []byte{0, 1, 0x7f, 0x80, 0xff, encoded[at] ^ 8} {
+				broken := bytes.Clone(encoded)
+				broken[at] = c
+				_, _ = of.AppendProtobuf(nil, broken)
+			}
 		}
 	}
 }
 
 func FuzzAppendProtobuf(f *testing.F) {
-	f.Add(marshalled(f, fullPod()), strings.Join(metaPaths, "\n"))
-	f.Add([]byte(field(1, field(11, field(1, "k"), field(2, "v")), field(11, field(1, "l")))+field(2, "x")+field(1, field(12, "\x0a\x01k"))), "metadata.labels.k\nmetadata.annotations.k")
-	f.Add([]byte("\x1b\x0a\x01a\x1c\x8a\x00\x85\x00\x0a\x03abc\x08\x01"), "metadata.labels")
+	f.Add(marshalled(f, fullPod()), "", strings.Join(metaPaths, "\n"))
+	f.Add(marshalled(f, fullPod()), strings.Join(podPaths, "\n"), "spec.containers")
+	f.Add([]byte(field(1, field(11, field(1, "k"), field(2, "v")), field(11, field(1, "l")))+field(2, "x")+field(1, field(12, "\x0a\x01k"))), "metadata.labels.k", "metadata.labels.k\nmetadata.annotations.k")
+	f.Add([]byte("\x1b\x0a\x01a\x1c\x8a\x00\x85\x00\x0a\x03abc\x08\x01"), "", "metadata.labels")
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		pod := fullPod()
-		strip(r, pod)
-		pod.Spec, pod.Status = corev1.PodSpec{NodeName: "n"}, corev1.PodStatus{}
-		f.Add(marshalled(f, pod), strings.Join(somePaths(r), "\n"))
+		strip(f, r, pod)
+		pod.Status = corev1.PodStatus{}
+		f.Add(marshalled(f, pod), strings.Join(somePaths(r), "\n"), strings.Join(dropped(somePaths(r)), "\n"))
 	}
-	f.Fuzz(func(t *testing.T, encoded []byte, paths string) {
-		p, err := prune.Parse(strings.Split(paths, "\n"))
+	f.Fuzz(func(t *testing.T, encoded []byte, keep, drop string) {
+		fields, err := prune.Parse(lines(keep), lines(drop))
 		if err == nil && len(encoded) < 1<<14 {
-			checkProtobuf(t, encoded, p, &corev1.Pod{})
-			checkProtobuf(t, encoded, p, &metav1.PartialObjectMetadata{})
+			checkProtobuf(t, encoded, fields, &corev1.Pod{})
+			checkProtobuf(t, encoded, fields, &metav1.PartialObjectMetadata{})
 		}
 	})
 }
