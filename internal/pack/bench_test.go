@@ -1,6 +1,7 @@
 package pack_test
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 
@@ -115,4 +116,34 @@ func requireHas(t require.TestingT, p *pack.Pack, refs []pack.Ref, objects []obj
 		require.Equal(t, string(o.data), string(got))
 		require.Equal(t, o.name, string(r.Head()))
 	}
+}
+
+// BenchmarkSnapshot writes and reads a pack of 100,000 pods.
+func BenchmarkSnapshot(b *testing.B) {
+	p := pack.New()
+	fill(p, pods(100_000, 0))
+	var file bytes.Buffer
+	b.Run("write", func(b *testing.B) {
+		for b.Loop() {
+			file.Reset()
+			if _, err := p.Snapshot().WriteTo(&file); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.SetBytes(int64(file.Len()))
+	})
+	b.Run("read", func(b *testing.B) {
+		b.SetBytes(int64(file.Len()))
+		for b.Loop() {
+			read, err := pack.Read(bytes.NewReader(file.Bytes()))
+			if err != nil {
+				b.Fatal(err)
+			}
+			n := 0
+			for range read.All() {
+				n++
+			}
+			require.Equal(b, 100_000, n)
+		}
+	})
 }

@@ -137,23 +137,29 @@ func (c *chunks) sparsest() (number uint32) {
 	return number
 }
 
+// records calls yield for each record that is not dropped, with its offset.
+func (k *chunk) records(yield func(at int, h header) bool) {
+	dropped := slices.Clone(k.dropped) // a snapshot may have the list
+	slices.Sort(dropped)
+	for at := 0; at < len(k.data); {
+		h, _ := parse(k.data[at:])
+		if len(dropped) > 0 && int(dropped[0]) == at {
+			dropped = dropped[1:]
+		} else if !yield(at, h) {
+			return
+		}
+		at += h.size()
+	}
+}
+
 // evacuate calls move for each record of the chunk that is not dropped, and frees the chunk.
 func (c *chunks) evacuate(number uint32, move func(b []byte, h *header)) {
 	if c.current == number {
 		c.current = 0
 	}
 	k := c.list[number]
-	slices.Sort(k.dropped)
-	dropped := k.dropped
-	for at := 0; at < len(k.data); {
-		h, _ := parse(k.data[at:])
-		end := at + h.size()
-		if len(dropped) > 0 && int(dropped[0]) == at {
-			dropped = dropped[1:]
-		} else {
-			move(k.data[at:end], &h)
-		}
-		at = end
+	for at, h := range k.records {
+		move(k.data[at:at+h.size()], &h)
 	}
 	c.free(number)
 }

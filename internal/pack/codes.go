@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/klauspost/compress/huff0"
@@ -13,12 +14,12 @@ type codes struct {
 	// counts are the bytes that were seen, until the last code is made.
 	counts *[256]uint32
 	seen   int
-	tries  int
+	tries  int // of making a code
 }
 
 type code struct {
 	decoder *huff0.Decoder
-	counts  *[256]uint32 // what it was made of, to make its encoder again
+	table   []byte // its lengths, as in zstd; what encoders are made of
 }
 
 const (
@@ -43,7 +44,7 @@ func (c *codes) decoder(number uint8) *huff0.Decoder {
 
 // learn counts the bytes of a payload, and makes a code when there are enough.
 func (c *codes) learn(payload []byte) {
-	if c.tries == maxCodes {
+	if c.tries == maxCodes || len(payload) > maxCoded {
 		return
 	}
 	if c.counts == nil {
@@ -64,54 +65,50 @@ func (c *codes) learn(payload []byte) {
 		return
 	}
 	c.tries++
-	counts := *c.counts
+	encoder := new(huff0.Scratch)
+	err := encoder.BuildCTable(c.counts)
 	if c.tries == maxCodes {
 		c.counts = nil
 	}
-	decoder := newDecoder(&counts)
-	if decoder == nil {
-		return
+	if err != nil {
+		return // all bytes are as frequent
+	}
+	if table, err := encoder.AppendTable(nil); err == nil {
+		c.add(table)
+	}
+}
+
+// add adds the code with this table, which it takes over, and reports whether there is one.
+func (c *codes) add(table []byte) bool {
+	s, rest, err := huff0.ReadTable(table, nil)
+	if err != nil || len(rest) > 0 {
+		return false
 	}
 	if len(c.list) == 0 {
 		c.list = make([]code, 1, 2)
 	}
-	c.list = append(c.list, code{decoder: decoder, counts: &counts})
+	c.list = append(c.list, code{decoder: s.Decoder(), table: slices.Clip(table)})
+	return true
 }
 
 // newest is the number of the code for new records.
 func (c *codes) newest() uint8 { return uint8(max(0, len(c.list)-1)) }
 
-// newEncoder returns an encoder, or nil if the bytes are all as frequent.
-func newEncoder(counts *[256]uint32) *huff0.Scratch {
-	s := &huff0.Scratch{Reuse: huff0.ReusePolicyMust}
-	if s.BuildCTable(counts) != nil {
-		return nil
+// encoder returns a new encoder of a code.
+func (c *codes) encoder(number uint8) *huff0.Scratch {
+	s, _, err := huff0.ReadTable(c.list[number].table, nil)
+	if err != nil {
+		return nil // add has read it
 	}
+	s.Reuse = huff0.ReusePolicyMust
 	return s
-}
-
-// newDecoder returns the decoder for newEncoder, or nil.
-func newDecoder(counts *[256]uint32) *huff0.Decoder {
-	encoder := newEncoder(counts)
-	if encoder == nil {
-		return nil
-	}
-	table, err := encoder.AppendTable(nil)
-	if err != nil {
-		return nil
-	}
-	s, _, err := huff0.ReadTable(table, nil)
-	if err != nil {
-		return nil
-	}
-	return s.Decoder()
 }
 
 func (c *codes) sizeBytes() int64 {
 	n := cap(c.list) * int(unsafe.Sizeof(code{}))
 	for k := range c.list {
-		if c.list[k].counts != nil {
-			n += decoderBytes + int(unsafe.Sizeof(*c.list[k].counts))
+		if c.list[k].decoder != nil {
+			n += decoderBytes + cap(c.list[k].table)
 		}
 	}
 	if c.counts != nil {

@@ -39,6 +39,12 @@
 // The tables for compressing, 32 KB for each base in use, are held by a weak pointer. The garbage collector takes them from a pack
 // that is not written to.
 //
+// # Snapshots
+//
+// Snapshot takes the state of a moment without copying records, and WriteTo writes it beside readers and writers, with a checksum.
+// Read gives a pack with the same records and Refs, to which writers can add. All says which owner has which Ref.
+// A snapshot of 100,000 pods has 35 MB (go test -run xxx -bench Snapshot ./internal/pack): 16 ms to write to memory and 71 ms to read.
+//
 // # What it costs
 //
 // Bytes held for each object by go test -run xxx -bench . ./internal/pack, with a name of 42 to 51 bytes that is stored beside it.

@@ -1,6 +1,9 @@
 package pack
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // form says what a payload is.
 type form uint8
@@ -50,6 +53,31 @@ func (h *header) append(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(h.base))
 	}
 	return b
+}
+
+// valid reports whether b begins with a whole record whose header append has written.
+func valid(b []byte) bool {
+	if len(b) == 0 {
+		return false
+	}
+	numbers := 3
+	if b[0]&isBase != 0 {
+		numbers++
+	}
+	if f := form(b[0] & 3); f == againstRoot || f == againstBase {
+		numbers++
+	}
+	at, length := 1, uint64(0)
+	for k := range numbers {
+		v, n := binary.Uvarint(b[at:])
+		if n <= 0 || n > binary.MaxVarintLen32 || v > math.MaxUint32 {
+			return false
+		}
+		if at += n; k == 1 || k == 2 { // head and payload
+			length += v
+		}
+	}
+	return length <= uint64(len(b)-at)
 }
 
 // parse reads a header that append has written, and returns where the head begins.

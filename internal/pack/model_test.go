@@ -128,6 +128,16 @@ func TestPackHoldsWhatAMapHolds(t *testing.T) {
 				}
 			},
 			"tidy": func(*rapid.T) { tidy() },
+			"save and read": func(t *rapid.T) {
+				if rapid.IntRange(0, 4).Draw(t, "now") > 0 {
+					t.Skip("rarely")
+				}
+				p = reread(t, p.Snapshot())
+				for owner, ref := range p.All() {
+					require.Contains(t, model, owner)
+					require.Equal(t, model[owner].ref, ref)
+				}
+			},
 			"hold": func(t *rapid.T) {
 				m := model[some(t)]
 				views = append(views, held{*m, p.Record(m.ref)})

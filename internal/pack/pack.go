@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"hash/maphash"
 	"unsafe"
 	"weak"
 )
@@ -20,7 +19,6 @@ type Pack struct {
 	// longest is the length of the longest object so far. No record decodes to more, whatever its bytes claim.
 	longest int
 	records int
-	seed    maphash.Seed
 
 	// prepared is whether the last Prepare has not been added yet. Pinned is the base that it needs, which is kept even if nothing
 	// uses it any more; it is an orphan then.
@@ -32,7 +30,7 @@ type Pack struct {
 }
 
 // New returns an empty pack.
-func New() *Pack { return &Pack{seed: maphash.MakeSeed(), typical: atFirst} }
+func New() *Pack { return &Pack{typical: atFirst} }
 
 // Add stores an object that Prepare has compressed. Head is kept uncompressed. Owner is a number of the caller's, which Tidy reports
 // when it moves the record. Head and d are copied.
@@ -128,7 +126,7 @@ func (p *Pack) settle() {
 // reset frees everything when no record is left.
 func (p *Pack) reset() {
 	if p.records == 0 && !p.prepared {
-		*p = Pack{seed: p.seed, typical: p.typical}
+		*p = Pack{typical: p.typical}
 	}
 }
 

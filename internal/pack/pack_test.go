@@ -2,6 +2,7 @@ package pack_test
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -202,4 +203,27 @@ func TestReadersNeedNoLockForWhatTheyHold(t *testing.T) {
 	close(done)
 	readers.Wait()
 	requireHas(t, p, refs, objects)
+}
+
+func TestSizeBytesIsWhatTheHeapHolds(t *testing.T) {
+	objects := pods(3000, 0)
+	refs := make([]pack.Ref, len(objects))
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC() // the first one only empties pools into their victims
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	p := pack.New()
+	for k, o := range objects {
+		refs[k] = p.Add([]byte(o.name), uint32(k), p.Prepare(o.like, 0, o.data))
+	}
+	for _, k := range inRandomOrder(len(objects), 1) {
+		replace(p, refs, k, objects[k])
+	}
+	grown := heap() - before
+	require.InEpsilon(t, grown, p.SizeBytes(), 0.05)
+	runtime.KeepAlive(objects)
 }

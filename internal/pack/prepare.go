@@ -1,7 +1,6 @@
 package pack
 
 import (
-	"hash/maphash"
 	"weak"
 
 	"github.com/klauspost/compress/huff0"
@@ -64,7 +63,7 @@ func (p *Pack) choose(w *writer, like string, old Ref, data []byte) (d Prepared)
 	if len(data) < minBase || len(data) > maxBase {
 		return w.alone(data)
 	}
-	group := maphash.String(p.seed, like)
+	group := groupOf(like)
 	base, own := p.base(group, old)
 	own = own && like != ""
 	if base != 0 && (own || p.misses < patience || p.misses%patience == 0) {
@@ -93,6 +92,15 @@ func (p *Pack) choose(w *writer, like string, old Ref, data []byte) (d Prepared)
 	}
 	p.misses++
 	return first
+}
+
+// groupOf returns the number of a group, the same in each process: FNV-1a.
+func groupOf(like string) uint64 {
+	n := uint64(14695981039346656037)
+	for k := range len(like) {
+		n = (n ^ uint64(like[k])) * 1099511628211
+	}
+	return n
 }
 
 // alike reports whether an object is as short against its base as objects are that have a good one.
@@ -232,7 +240,7 @@ func (w *writer) forget(id uint32) {
 // code shortens a payload, or returns nil.
 func (w *writer) code(c *codes, number uint8, payload []byte) []byte {
 	if w.number != number {
-		w.coded, w.number = newEncoder(c.list[number].counts), number
+		w.coded, w.number = c.encoder(number), number
 	}
 	b, _, err := huff0.Compress1X(payload, w.coded)
 	if err != nil {

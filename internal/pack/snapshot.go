@@ -1,0 +1,137 @@
+package pack
+
+import (
+	"bufio"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+	"iter"
+	"slices"
+)
+
+// Snapshot is the state of a pack at one moment. It shares the bytes of the records with the pack.
+type Snapshot struct {
+	chunks  []chunk
+	bases   []base
+	roots   roots
+	codes   codes
+	longest int
+}
+
+// Snapshot returns the present state. Like Record, it may be called beside Prepare and other readers.
+func (p *Pack) Snapshot() *Snapshot {
+	// Chunks, their lists of dropped records and codes are only appended to. Bases and roots change in place.
+	s := &Snapshot{
+		chunks: slices.Clone(p.chunks.list), bases: slices.Clone(p.bases.list),
+		roots: p.roots, codes: codes{list: slices.Clone(p.codes.list), tries: p.codes.tries}, longest: p.longest,
+	}
+	s.roots.list = slices.Clone(p.roots.list)
+	for id := range s.bases {
+		if b := &s.bases[id]; p.bases.groups[b.group] != uint32(id) {
+			b.group = 0 // a newer base has the group
+		}
+	}
+	return s
+}
+
+// The format: the magic, numbers as varints and byte strings behind their lengths, and the CRC-32C of all of it. The payloads are
+// those of s2, coded with Huffman tables as in zstd.
+const magic = "infpack\x01"
+
+// What a base of a snapshot is.
+const (
+	unusedBase = iota
+	liveBase
+	droppedBase // its bytes are needed by others
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// WriteTo writes the pack with all its records, for Read. It needs no lock.
+func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
+	out := &output{w: bufio.NewWriterSize(w, maxChunk)}
+	out.write([]byte(magic))
+	out.number(s.longest)
+	out.number(s.codes.tries)
+	out.number(len(s.codes.list))
+	for _, c := range s.codes.list {
+		out.text(c.table)
+	}
+	out.number(int(s.roots.current))
+	out.number(s.roots.samples)
+	out.number(len(s.roots.list))
+	for _, r := range s.roots.list {
+		out.text(r.data)
+	}
+	out.number(len(s.bases))
+	for _, b := range s.bases {
+		switch {
+		case b.ref == 0:
+			out.number(unusedBase)
+			continue
+		case b.dropped:
+			out.number(droppedBase)
+		default:
+			out.number(liveBase)
+		}
+		out.write(binary.LittleEndian.AppendUint64(nil, b.group))
+	}
+	out.number(len(s.chunks))
+	for _, c := range s.chunks {
+		out.text(c.data)
+		out.number(len(c.dropped))
+		for _, offset := range c.dropped {
+			out.number(int(offset))
+		}
+	}
+	sum := out.sum
+	out.write(binary.LittleEndian.AppendUint32(nil, sum))
+	if out.err == nil {
+		out.err = out.w.Flush()
+	}
+	return out.n, out.err
+}
+
+// output writes and sums. Its first error stays.
+type output struct {
+	w   *bufio.Writer
+	n   int64
+	sum uint32
+	err error
+}
+
+func (o *output) write(b []byte) {
+	if o.err != nil {
+		return
+	}
+	var n int
+	n, o.err = o.w.Write(b)
+	o.n += int64(n)
+	o.sum = crc32.Update(o.sum, castagnoli, b)
+}
+
+func (o *output) number(n int) {
+	var b [binary.MaxVarintLen64]byte
+	o.write(b[:binary.PutUvarint(b[:], uint64(n))])
+}
+
+func (o *output) text(b []byte) {
+	o.number(len(b))
+	o.write(b)
+}
+
+// All returns the owners and Refs of all records, in no order. The pack must not change meanwhile.
+func (p *Pack) All() iter.Seq2[uint32, Ref] {
+	return func(yield func(uint32, Ref) bool) {
+		for number := range p.chunks.list {
+			for at, h := range p.chunks.list[number].records {
+				if h.own != 0 && p.bases.list[h.own].dropped {
+					continue
+				}
+				if !yield(h.owner, Ref(number)<<16|Ref(at)) {
+					return
+				}
+			}
+		}
+	}
+}
