@@ -120,7 +120,7 @@ func (t *table) key(n uint32) string {
 
 // name is lent by the pack.
 func (t *table) name(s *slot) string {
-	name, _ := splitHead(t.pack.Record(s.ref).Head(), s.flags&hasNumber != 0)
+	name, _ := splitHead(t.pack.Head(s.ref), s.flags&hasNumber != 0)
 	return name
 }
 
@@ -154,7 +154,7 @@ func (t *table) isVersion(n uint32, v keytable.Version) bool {
 		return false
 	}
 	if !b.IsNumber {
-		if _, has := splitHead(t.pack.Record(s.ref).Head(), false); has != b.Text {
+		if _, has := splitHead(t.pack.Head(s.ref), false); has != b.Text {
 			return false
 		}
 	}

@@ -1,0 +1,93 @@
+package objectcache
+
+import (
+	"iter"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
+)
+
+// Generation is a generation as the informer writes it.
+type Generation struct{ *generation }
+
+func (s *Store) Begin() Generation { return Generation{s.begin()} }
+
+func (g Generation) Show(key, resourceVersion, uid string) bool {
+	return g.show(key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(uid)})
+}
+
+func (g Generation) Put(obj runtime.Object) error {
+	e, err := g.store.encodeObject(obj)
+	if err == nil {
+		g.put(e)
+	}
+	return err
+}
+
+// PutItem puts an object as it came off the wire.
+func (g Generation) PutItem(it object.Item) error {
+	e, err := g.store.encodeItem(it)
+	if err == nil {
+		g.put(e)
+	}
+	return err
+}
+
+func (g Generation) Keep(key string) { g.keep(key) }
+func (g Generation) Drop(key string) { g.drop(key) }
+func (g Generation) Abandon()        { g.abandon() }
+
+func (g Generation) Known(key string) (resourceVersion, uid string, told, ok bool) {
+	v, told, ok := g.known(key)
+	return v.ResourceVersion, string(v.UID), told, ok
+}
+
+// End yields the old and the new state of each change.
+func (g Generation) End(resourceVersion string, complete bool) iter.Seq2[Stored, Stored] {
+	changes := g.end(resourceVersion, complete)
+	return func(yield func(Stored, Stored) bool) {
+		for c := range changes {
+			if !yield(c.old, c.new) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Store) Unchanged(key, resourceVersion, uid string) bool {
+	return s.unchanged(key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(uid)})
+}
+
+// PutObject and Remove return the old and the new state.
+func (s *Store) PutObject(obj runtime.Object) (old, new Stored, err error) {
+	e, err := s.encodeObject(obj)
+	if err != nil {
+		return Stored{}, Stored{}, err
+	}
+	c := s.put(e)
+	return c.old, c.new, nil
+}
+
+func (s *Store) Remove(key string) (old Stored) { return s.remove(key).old }
+
+// StateOfVersion returns the resource version and the UID of a state.
+func (o Stored) StateOfVersion() (resourceVersion, uid string, err error) {
+	v, err := o.version()
+	return v.ResourceVersion, string(v.UID), err
+}
+
+// Check returns what is wrong in the table.
+func (s *Store) Check() error { return s.table.check() }
+
+// EncodedAs is an object that is not in the store, from bytes that may be anything, encoded as the store has example.
+func (s *Store) EncodedAs(example runtime.Object, bytes []byte) (Stored, error) {
+	e, err := s.encodeObject(example)
+	if err != nil {
+		return Stored{}, err
+	}
+	e.bytes = bytes
+	return s.detached(e), nil
+}
