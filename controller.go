@@ -67,7 +67,7 @@ type Config struct {
 	// has handled. The error is reported in both cases.
 	RetryOnError bool
 
-	// WatchErrorHandler is told what goes wrong, errors of Process included, and
+	// WatchErrorHandler gets what goes wrong, errors of Process included, and
 	// nil each time a watch has started. Default: DefaultWatchErrorHandler.
 	WatchErrorHandler WatchErrorHandler
 
@@ -224,14 +224,14 @@ func (c *queueController) LastSyncResourceVersion() string {
 }
 
 // NewInformer returns an ordinary informer: a controller that keeps store, which
-// is the caller's, in step with what lw lists and watches, and tells h after each
+// is the caller's, in step with what lw lists and watches, and calls h after each
 // change. The store must be keyed by cache.MetaNamespaceKeyFunc or
 // cache.DeletionHandlingMetaNamespaceKeyFunc. Objects that it holds when Run begins
-// count as told before. Only one informer may run with it at a time: Run of another one reports
+// count as delivered before. Only one informer may run with it at a time: Run of another one reports
 // ErrStorageInUse and returns.
 //
-// H is told as client-go tells it: of every change that a watch brings, one call for
-// each, in the order of the watch; OnUpdate for every object of a later list,
+// H is called as client-go calls it: once for every change that a watch brings,
+// in the order of the watch; OnUpdate for every object of a later list,
 // changed or not, and, with a resyncPeriod that is not zero, for every object of
 // the store in that period; cache.DeletedFinalStateUnknown, with the object that
 // the store had, for a deletion that a list found. An object that was deleted and
@@ -240,7 +240,7 @@ func (c *queueController) LastSyncResourceVersion() string {
 // H is called in the goroutine of Run, so that a panic reaches the caller of Run, after
 // everything else that Run has started has ended. While h is busy, changes wait in
 // memory. Where 1,000 wait, or the default Budget is spent, the watch is read no further
-// until h has returned. A server may give up a watch that is not read: a list then tells
+// until h has returned. A server may give up a watch that is not read: a list then shows
 // the newest state, and not what led to it.
 //
 // Transfor, which may be nil, changes objects before they are queued and stored.
@@ -289,7 +289,7 @@ func (c cacheInformer) claim() (release func(), err error) {
 	return release, nil
 }
 
-// seed takes what the store holds for told.
+// seed takes what the store holds for delivered.
 func (c cacheInformer) seed() {
 	for _, obj := range c.store.List() {
 		if err := c.versions.Add(obj); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 )
 
-// ResourceEventHandler is told what happens to the objects of an informer. The
+// ResourceEventHandler is called for what happens to the objects of an informer. The
 // calls for one key come in order and one at a time. An informer keeps no
 // objects: the old object of OnUpdate is always nil, and objects belong to the
 // handler.
@@ -21,12 +21,12 @@ import (
 //   - OnAdd: an object is new. isInInitialList is true for those that the first
 //     complete list of a Run brought.
 //   - OnUpdate: an object that was there has changed, by one or more changes.
-//   - OnDelete: an object is gone. It is told its final state, or, where the
+//   - OnDelete: an object is gone. It gets its final state, or, where the
 //     deletion was found by a list that did not show the object any more, a
 //     cache.DeletedFinalStateUnknown whose Obj is a *metav1.PartialObjectMetadata
 //     with what was last known: namespace, name, resource version, and the UID
-//     if that is known. Of an object that came and went before it could be
-//     delivered, nothing is told.
+//     if that is known. An object that came and went before it could be
+//     delivered is left out.
 //   - OnSync: a list showed an object in the version that the handler had
 //     acknowledged before: nothing changed.
 //
@@ -78,7 +78,7 @@ func (r ResourceEventHandlerFuncs) OnSync(obj interface{}) {
 func (r ResourceEventHandlerFuncs) wantsSync() bool { return r.SyncFunc != nil }
 
 // ResourceEventHandlerDetailedFuncs is a ResourceEventHandlerFuncs whose AddFunc
-// is told whether the object is in the initial list.
+// learns whether the object is in the initial list.
 type ResourceEventHandlerDetailedFuncs struct {
 	AddFunc    func(obj interface{}, isInInitialList bool)
 	UpdateFunc func(oldObj, newObj interface{})
@@ -110,7 +110,7 @@ func (r ResourceEventHandlerDetailedFuncs) plain() ResourceEventHandlerFuncs {
 	return ResourceEventHandlerFuncs{UpdateFunc: r.UpdateFunc, DeleteFunc: r.DeleteFunc, SyncFunc: r.SyncFunc}
 }
 
-// DeletedObject is what a typed handler is told of a deletion.
+// DeletedObject is what a typed handler gets for a deletion.
 type DeletedObject[T runtime.Object] struct {
 	// Key is "namespace/name" or "name".
 	Key string
@@ -169,7 +169,7 @@ func (r TypedResourceEventHandlerFuncs[T]) detailed() TypedResourceEventHandlerD
 }
 
 // TypedResourceEventHandlerDetailedFuncs is a TypedResourceEventHandlerFuncs
-// whose AddFunc is told whether the object is in the initial list.
+// whose AddFunc learns whether the object is in the initial list.
 type TypedResourceEventHandlerDetailedFuncs[T runtime.Object] struct {
 	AddFunc    func(obj T, isInInitialList bool)
 	UpdateFunc func(oldObj, newObj T)
@@ -274,7 +274,7 @@ func (r FilteringResourceEventHandler) OnAdd(obj interface{}, isInInitialList bo
 // Where there is no old object, as always with a ResourceVersionInformer, the
 // old one may have passed: a new object that passes is an OnUpdate, and one
 // that does not is an OnDelete of the new object. Handler must then expect
-// OnUpdate and OnDelete for objects that it was never told of.
+// OnUpdate and OnDelete for objects that it never got.
 func (r FilteringResourceEventHandler) OnUpdate(oldObj, newObj interface{}) {
 	passes := r.FilterFunc(newObj)
 	passed := passes
@@ -326,7 +326,7 @@ func (r FilteringResourceEventHandler) takes() objectType { return takenBy(r.Han
 // events of type Synced.
 type syncChooser interface{ wantsSync() bool }
 
-// hearsSync reports whether handler, of either kind, is to be told of objects that a list
+// hearsSync reports whether handler, of either kind, is to get objects that a list
 // shows unchanged.
 func hearsSync(h interface{}) bool {
 	chooser, ok := h.(syncChooser)

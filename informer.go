@@ -75,7 +75,7 @@ type InformerConfig struct {
 	cache.ListerWatcher
 
 	// Storage is what the informer remembers. Filled before Run, it makes the
-	// informer tell only what differs. It is one informer's for as long as that runs.
+	// informer deliver only what differs. It is one informer's for as long as that runs.
 	// Default: an empty one.
 	Storage *ResourceVersionStorage
 
@@ -97,24 +97,24 @@ type InformerConfig struct {
 	// typed Handler takes, or any type.
 	ExampleObject runtime.Object
 
-	// Handler is told what happens. What it is told is acknowledged when it returns.
+	// Handler is called for what happens. Its return acknowledges the call.
 	//
 	// A panic acknowledges nothing. Where utilruntime lets the process survive it, the
 	// call is tried again, after 100 ms at first and 30 s at most, and passed over when
 	// it has panicked for the sixth time.
 	Handler ResourceEventHandler
 
-	// BatchHandler, instead of Handler, is told in batches, and may fail.
+	// BatchHandler, instead of Handler, gets batches, and may fail.
 	BatchHandler BatchHandler
 
 	// MaxBatch is the most events of a batch. Default: 500.
 	MaxBatch int
 
-	// ErrorHandler is told what goes wrong, and nil each time a watch has
+	// ErrorHandler gets what goes wrong, and nil each time a watch has
 	// started. Default: DefaultWatchErrorHandler.
 	ErrorHandler WatchErrorHandler
 
-	// ExtraStore, if there is one, is told of every object too.
+	// ExtraStore, if there is one, gets every object too.
 	ExtraStore ExtraStore
 
 	// WatchListPageSize is the number of objects in a page of a list. Default: 500.
@@ -207,7 +207,7 @@ type InformerConfig struct {
 
 	// Backoff is how long to wait after a failed request, and between two lists. It starts
 	// again after progress: a complete list, or a watch that has lasted for ten seconds, or for
-	// one and told something; between lists, only after a watch of ten seconds. Default: 800 ms,
+	// one and brought something; between lists, only after a watch of ten seconds. Default: 800 ms,
 	// doubled up to 30 s, and as much again at random.
 	Backoff *wait.Backoff
 }

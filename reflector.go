@@ -69,7 +69,7 @@ type Reflector struct {
 
 	// Backoff is how long to wait after a failed request, and between two lists. It starts
 	// again after progress: a complete list, or a watch that has lasted for ten seconds, or for
-	// one and told something; between lists, only after a watch of ten seconds. Default: 800 ms,
+	// one and brought something; between lists, only after a watch of ten seconds. Default: 800 ms,
 	// doubled up to 30 s, and as much again at random.
 	Backoff *wait.Backoff
 
@@ -82,14 +82,14 @@ type Reflector struct {
 	setup follower.Setup
 }
 
-// WatchErrorHandler is told of everything that goes wrong: a list or a watch
+// WatchErrorHandler gets everything that goes wrong: a list or a watch
 // that failed, with the error that the server or the connection gave; a watch
 // that was silent (*StallError) or ended at once (*cache.VeryShortWatchError); an
 // object that could not be read (*ItemError); a store that refused one
 // (*StoreError); a handler that failed (*ProcessError, *BatchError); a checkpoint that
 // cannot be used (*CheckpointError, *CheckpointSourceError); a server that is of another
 // cluster than before (ErrClusterReplaced); a second Run (ErrAlreadyRunning), or one with
-// the Storage of another that runs (ErrStorageInUse). It is told nil each time a watch has
+// the Storage of another that runs (ErrStorageInUse). It gets nil each time a watch has
 // started: all is well again.
 //
 // The reflector goes on by itself, after a backoff where a request failed. The
@@ -97,7 +97,7 @@ type Reflector struct {
 type WatchErrorHandler func(r *Reflector, err error)
 
 // ResourceVersionUpdater is implemented by a store that wants to know the
-// newest resource version that it was told of, bookmarks included.
+// newest resource version that it was brought to, bookmarks included.
 type ResourceVersionUpdater interface {
 	// UpdateResourceVersion is called after each list, each event of a watch and
 	// each bookmark, with its resource version.
@@ -272,7 +272,7 @@ func (r *Reflector) ListAndWatchWithContext(ctx context.Context) error {
 }
 
 // LastSyncResourceVersion is the newest resource version that the store was
-// told of; empty before the first complete list.
+// brought to; empty before the first complete list.
 func (r *Reflector) LastSyncResourceVersion() string {
 	return r.setup.Report.LastResourceVersion()
 }

@@ -18,10 +18,10 @@ import (
 // SharedResourceVersionInformer is a ResourceVersionInformer with any number of handlers,
 // which come and go while it runs, and one watch for all of them.
 //
-// Each handler is told what it would be told by an informer of its own: it has its own
+// Each handler gets what it would get from an informer of its own: it has its own
 // Storage, its own synced state, and its own acknowledgement, and what it fails with, or
 // is slow with, is its own affair. Each lists for itself, whenever it is added, since there is
-// no cache that it could be told from: it is told of each object, in the initial list, then of
+// no cache that it could be served from: it gets each object, in the initial list, then
 // its changes since, and misses no deletion. What is remembered, about 40 bytes of each
 // object, is remembered for each handler.
 //
@@ -89,7 +89,7 @@ func (s *SharedResourceVersionInformer) AddEventHandler(handler ResourceEventHan
 	return s.AddHandler(HandlerConfig{Handler: handler})
 }
 
-// AddHandler adds a handler, which is told of all objects: from now on if the informer runs,
+// AddHandler adds a handler, which gets all objects: from now on if the informer runs,
 // or else when it does. It does not wait. The error says what is wrong with config.
 func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*HandlerRegistration, error) {
 	s.mu.Lock()
@@ -339,7 +339,7 @@ type HandlerConfig struct {
 	Handler      ResourceEventHandler
 	BatchHandler BatchHandler
 
-	// Storage is what this handler was told, and Checkpoint keeps it. They are for this
+	// Storage has what this handler has acknowledged, and Checkpoint keeps it. They are for this
 	// handler alone: that of another one is refused, and that of one which was removed may
 	// be used when it has ended.
 	Storage    *ResourceVersionStorage
@@ -372,8 +372,8 @@ var _ cache.ResourceEventHandlerRegistration = &HandlerRegistration{}
 // Name is the name of the informer and that of the handler, as in "pods/1".
 func (h *HandlerRegistration) Name() string { return h.informer.reflector.setup.Name }
 
-// HasSynced reports whether the handler was told all of the first complete list that was
-// read for it: every call returned, those for deletions included. It never becomes false again.
+// HasSynced reports whether all of the first complete list that was read for the handler was
+// delivered to it: every call returned, those for deletions included. It never becomes false again.
 func (h *HandlerRegistration) HasSynced() bool { return h.informer.HasSynced() }
 
 // HasSyncedChecker has a channel that is closed when HasSynced becomes true.

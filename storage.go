@@ -13,7 +13,7 @@ import (
 // is "namespace/name", or "name" for a cluster-scoped object.
 //
 // Its zero value is empty and ready for use. It is safe for concurrent use. An informer that starts with a filled storage
-// tells only what differs. While an informer runs, the informer writes it; what
+// delivers only what differs. While an informer runs, the informer writes it; what
 // others write then counts as acknowledged by its handler. Only one informer may run with
 // it at a time: Run of another one reports ErrStorageInUse and returns.
 //
@@ -127,18 +127,18 @@ func (c *ResourceVersionStorage) WriteTo(w io.Writer) (int64, error) { return c.
 // and 4 MiB at most.
 func (c *ResourceVersionStorage) ReadFrom(r io.Reader) (int64, error) { return c.versions.ReadFrom(r) }
 
-// ExtraStore is told of every object that an informer reads, before the
-// handler is, on the reflector's goroutine. Each object of a list is one Add,
+// ExtraStore gets every object that an informer reads, before the
+// handler does, on the reflector's goroutine. Each object of a list is one Add,
 // or, where the informer knew it already, one Update, also if it has not
 // changed; a watch event is an Add, an Update or a Delete; a deletion that a
 // list found is a Delete of a cache.DeletedFinalStateUnknown. Its errors are
 // reported to the ErrorHandler and change nothing else.
 type ExtraStore interface {
-	// Add is told of an object that is new to the informer.
+	// Add gets an object that is new to the informer.
 	Add(obj interface{}) error
-	// Update is told of an object that the informer knew.
+	// Update gets an object that the informer knew.
 	Update(obj interface{}) error
-	// Delete is told of the final state of an object, or of a
+	// Delete gets the final state of an object, or of a
 	// cache.DeletedFinalStateUnknown.
 	Delete(obj interface{}) error
 	// Replace is not called: no list is ever held whole. It is here so that
