@@ -9,6 +9,18 @@ type base struct {
 	group   uint64
 	uses    uint32 // records against it, and itself until it is dropped
 	dropped bool
+	// poor is how many of the newest records against it are not alike, and patience how many that may be.
+	poor, patience uint8
+}
+
+// use counts a record against the base.
+func (b *base) use(poor bool) {
+	b.uses++
+	if !poor {
+		b.poor, b.patience = 0, minPatience
+	} else if b.poor < maxPatience {
+		b.poor++
+	}
 }
 
 // bases are the bases of a pack.
@@ -21,7 +33,7 @@ type bases struct {
 }
 
 // create returns a new base of the group, the newest one.
-func (s *bases) create(group uint64) (id uint32) {
+func (s *bases) create(group uint64, patience uint8) (id uint32) {
 	if last := len(s.unused) - 1; last >= 0 {
 		id, s.unused = s.unused[last], s.unused[:last]
 	} else {
@@ -31,7 +43,7 @@ func (s *bases) create(group uint64) (id uint32) {
 		id = uint32(len(s.list))
 		s.list = append(s.list, base{})
 	}
-	s.list[id] = base{group: group}
+	s.list[id] = base{group: group, patience: patience}
 	s.groups[group] = id
 	s.latest = id
 	return id

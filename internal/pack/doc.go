@@ -25,7 +25,8 @@
 // No chain is longer, so a read decodes two payloads at most, and one where the object before it had the same base. A base is no
 // copy: it is an object's own record, so an owner of one object pays for nothing else. When that object is dropped, the bytes stay
 // for as long as records need them. A group is what the caller's hint says. An object without a hint, or one that is unlike its
-// group, is compared with the newest base, and without a hint with a few that were used recently.
+// group, is compared with the newest base, and without a hint with a few that were used recently. A group whose objects have
+// become unlike its base, as after a rollout, has a new one.
 //
 // What s2 leaves over is mostly hexadecimal digits. One Huffman code for the whole pack, made of the first 16 KB and renewed twice
 // as the pack grows, shortens it by a quarter.

@@ -84,7 +84,9 @@ func replace(p *pack.Pack, refs []pack.Ref, k int, o object) {
 	d := p.Prepare(o.like, refs[k], o.data)
 	old := refs[k]
 	refs[k] = p.Add([]byte(o.name), uint32(k), d)
-	p.Drop(old)
+	if old != 0 {
+		p.Drop(old)
+	}
 	p.Tidy(func(owner uint32, to pack.Ref) { refs[owner] = to })
 }
 

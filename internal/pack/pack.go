@@ -25,6 +25,7 @@ type Pack struct {
 	prepared       bool
 	pinned, orphan uint32
 	typical        float64 // part of its length that an object has against a good base
+	hits           int     // objects that had a base
 	misses         int     // objects in a row that were like nothing recent
 	writer         weak.Pointer[writer]
 }
@@ -37,14 +38,14 @@ func New() *Pack { return &Pack{typical: atFirst} }
 func (p *Pack) Add(head []byte, owner uint32, d Prepared) Ref {
 	h := header{form: d.form, code: d.code, owner: owner, head: len(head), payload: len(d.payload), root: d.root, base: d.base}
 	if d.becomesBase {
-		h.own = p.bases.create(d.group)
+		h.own = p.bases.create(d.group, max(minPatience, d.patience))
 	}
 	ref := p.chunks.append(&h, head, d.payload)
 	switch d.form {
 	case againstRoot:
 		p.roots.list[d.root].uses++
 	case againstBase:
-		p.bases.list[d.base].uses++
+		p.bases.list[d.base].use(d.poor)
 	}
 	if h.own != 0 {
 		b := &p.bases.list[h.own]

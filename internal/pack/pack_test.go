@@ -3,6 +3,7 @@ package pack_test
 import (
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -54,6 +55,35 @@ func TestHintsOfNoUseCostLittle(t *testing.T) {
 	refs := fill(p, objects)
 	requireHas(t, p, refs, objects)
 	require.Less(t, perObject(p, objects), 500)
+}
+
+func TestGroupThatDriftsGetsANewBase(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	noise := func(n int) []byte {
+		b := make([]byte, n)
+		for k := range b {
+			b[k] = "0123456789abcdef"[r.IntN(16)]
+		}
+		return b
+	}
+	template := noise(3000)
+	objects := make([]object, 40)
+	for k := range objects {
+		objects[k] = object{name: strconv.Itoa(k), like: "one StatefulSet"}
+	}
+	p := pack.New()
+	refs := make([]pack.Ref, len(objects))
+	for range 20 {
+		copy(template[r.IntN(2500):], noise(500))
+		for k := range objects {
+			objects[k].data = slices.Concat(template[:2000], noise(100), template[2000:])
+			replace(p, refs, k, objects[k])
+		}
+	}
+	requireHas(t, p, refs, objects)
+	fresh := pack.New()
+	fill(fresh, objects)
+	require.Less(t, p.SizeBytes(), 2*fresh.SizeBytes())
 }
 
 func TestCustomResourcesTakeASixthOfTheirLength(t *testing.T) {

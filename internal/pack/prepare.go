@@ -17,6 +17,8 @@ type Prepared struct {
 	form        form
 	code        uint8
 	becomesBase bool
+	patience    uint8 // of the base that it becomes
+	poor        bool  // it is not alike to its base
 }
 
 const (
@@ -24,17 +26,25 @@ const (
 	// finds copies of a dictionary in the first 64 KB only.
 	minBase = 64
 	maxBase = 64 << 10
-	// An object that the base of its group makes at most usual times as long as is typical is taken at once. Otherwise it is
-	// compressed against the root too, and becomes a new base unless an older one makes it as much shorter as these say.
+	// An object is alike if its base makes it at most usual times as long as is typical, or sure times where no hint says that it
+	// belongs to the base. Otherwise it is compressed against the root too, and becomes a new base unless an older one makes it
+	// as much shorter as these say.
 	usual        = 1.5
+	sure         = 1.2
 	fairToOwn    = 0.75
 	fairToOthers = 0.6
 	fairToFirst  = 0.35 // while there is no root
+	// A group has a new base after so many poor objects in a row: those that are not alike. The next base of the group has twice
+	// the patience, up to maxPatience, until objects are alike.
+	minPatience = 4
+	maxPatience = 128
 	// After patience objects in a row that were like nothing recent, only one in patience is compared with what is recent.
 	patience = 8
 	encoders = 4
-	// atFirst is what is taken as typical before anything is known: a third of the length.
+	// atFirst is what is taken as typical before anything is known: a fifth of the length. It is known after
+	// enough objects.
 	atFirst = 0.2
+	enough  = 32
 )
 
 // Prepare compresses data. Objects with the same hint like, such as those of one owner, are alike; without a hint, the most recent
@@ -64,19 +74,29 @@ func (p *Pack) choose(w *writer, like string, old Ref, data []byte) (d Prepared)
 		return w.alone(data)
 	}
 	group := groupOf(like)
-	base, own := p.base(group, old)
-	own = own && like != ""
-	if base != 0 && (own || p.misses < patience || p.misses%patience == 0) {
-		if d = w.against(p, base, data); own && p.alike(&d) {
+	base, trusted := p.base(like, group, old)
+	if base != 0 && (trusted || p.misses < patience || p.misses%patience == 0) {
+		if d = w.against(p, base, data); p.alike(&d, trusted) {
 			return p.hit(d)
 		}
 	}
 	first := w.againstRoot(p, data)
 	first.becomesBase, first.group, first.length = true, group, len(data)
-	if own && d.shorter(fairToOwn, &first) {
-		return p.hit(d) // this one differs more than its siblings do, but a base of its own would not help them
+	if d.base == 0 {
+		p.misses++
+		return first
 	}
-	if d.base != 0 && !own {
+	d.poor = true
+	b := &p.bases.list[base]
+	switch {
+	case trusted && b.group == group && b.poor >= b.patience: // the group has become another
+		first.patience = min(2*b.patience, maxPatience)
+		return first
+	case trusted:
+		if d.shorter(fairToOwn, &first) {
+			return p.hit(d) // this one differs more than its siblings do, and a base of its own would not help them
+		}
+	default:
 		part := fairToOthers
 		if first.form == alone {
 			part = fairToFirst
@@ -103,9 +123,16 @@ func groupOf(like string) uint64 {
 	return n
 }
 
-// alike reports whether an object is as short against its base as objects are that have a good one.
-func (p *Pack) alike(d *Prepared) bool {
-	return d.base != 0 && float64(len(d.payload)) <= usual*p.typical*float64(d.length)
+// alike reports whether an object is about as short against its base as objects are that have a good one.
+func (p *Pack) alike(d *Prepared, trusted bool) bool {
+	times := usual
+	if !trusted {
+		if p.hits < enough {
+			return false
+		}
+		times = sure
+	}
+	return d.base != 0 && float64(len(d.payload)) <= times*p.typical*float64(d.length)
 }
 
 // shorter reports whether d is shorter than this part of the same object as a new base.
@@ -113,18 +140,24 @@ func (d *Prepared) shorter(part float64, first *Prepared) bool {
 	return d.base != 0 && float64(len(d.payload)) < part*float64(len(first.payload))
 }
 
-// hit counts an object that was like its base.
+// hit counts an object that has a base. What is typical follows the good ones.
 func (p *Pack) hit(d Prepared) Prepared {
 	p.misses = 0
-	const weight = 1.0 / 64
+	p.hits++
+	weight := 1.0 / 64
+	if d.poor {
+		weight /= 8
+	}
 	p.typical += weight * (float64(len(d.payload))/float64(d.length) - p.typical)
 	return d
 }
 
-// base returns the base to try first, or 0, and whether it is the group's own. Else it is that of the replaced record, or the newest.
-func (p *Pack) base(group uint64, old Ref) (id uint32, own bool) {
-	id = p.bases.groups[group]
-	own = id != 0
+// base returns the base to try first, or 0, and whether there is reason to think that it is a good one: it is that of the group, or
+// of the record that is replaced. Else it is the newest.
+func (p *Pack) base(like string, group uint64, old Ref) (id uint32, trusted bool) {
+	if like != "" {
+		id = p.bases.groups[group]
+	}
 	if old != 0 {
 		h := p.chunks.header(old)
 		if id == 0 {
@@ -134,10 +167,13 @@ func (p *Pack) base(group uint64, old Ref) (id uint32, own bool) {
 			return 0, false // the base would be kept for this object only
 		}
 	}
-	if id == 0 {
+	if id != 0 {
+		return id, true
+	}
+	if id = p.bases.groups[group]; id == 0 {
 		id = p.bases.latest
 	}
-	return id, own
+	return id, false
 }
 
 // writer is what Prepare needs and Add does not: it is found again if the garbage collector has not run since, so that a pack that
