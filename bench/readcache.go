@@ -35,14 +35,14 @@ func (p *readcachePlan) flags(f *flag.FlagSet) {
 	f.IntVar(&p.runs, "runs", 3, "how often each is run; medians are quoted")
 	f.IntVar(&p.million, "million", 0, "also run ours once with so many pods; client-go's would take 12 GB for a million")
 	f.StringVar(&p.only, "contestants", "", "only those whose name begins with one of these, with commas between them")
-	f.StringVar(&p.figures, "figures", "", "only these, with commas between them: store, informer, warm")
+	f.StringVar(&p.figures, "figures", "", "only these, with commas between them: store, read, informer, operator, warm")
 	f.StringVar(&p.profile, "profile", "", "directory for profiles of the heap and of the CPU of each; none if empty")
 	f.StringVar(&p.docs, "docs", "../docs", "directory of performance.md, to write the tables to; none if empty")
 }
 
 func (p *readcachePlan) takes(contestant string, figure race.Figure) bool {
-	if figure == race.Informing && strings.HasPrefix(contestant, "objectcache") {
-		return false // there is no informer of it yet
+	if figure == race.Informing && strings.HasPrefix(contestant, "objectcache") || contestant == race.ControllerRuntimeOurs {
+		return false // there is none of it yet
 	}
 	begins := func(prefix string) bool { return strings.HasPrefix(contestant, prefix) }
 	return (p.only == "" || slices.ContainsFunc(strings.Split(p.only, ","), begins)) &&
@@ -100,10 +100,13 @@ func (p *readcachePlan) run(ctx context.Context, programs *programs, r *readcach
 	if err := p.runFigure(ctx, programs, r.readings, race.StoreMemory, race.ReadOrder{Objects: p.stored}); err != nil {
 		return err
 	}
+	if err := p.runFigure(ctx, programs, r.readings, race.Reading, race.ReadOrder{Objects: p.pods}); err != nil {
+		return err
+	}
 	if err := p.runFigure(ctx, programs, r.readings, race.Informing, race.ReadOrder{Target: s.target}); err != nil {
 		return err
 	}
-	return nil
+	return p.runFigure(ctx, programs, r.readings, race.Operator, race.ReadOrder{Target: s.target})
 }
 
 // warmUp has a server make what it serves, so that no contestant waits for that.
@@ -129,7 +132,11 @@ func warmUp(ctx context.Context, target race.Target) error {
 // runFigure measures a figure of all contestants, and of all of them again.
 func (p *readcachePlan) runFigure(ctx context.Context, programs *programs, into readings, figure race.Figure, o race.ReadOrder) error {
 	for run := range p.runs {
-		for _, name := range race.Readables {
+		program, contestants := "readable", race.Readables
+		if figure == race.Operator {
+			program, contestants = "controllerruntime", race.Operators
+		}
+		for _, name := range contestants {
 			if !p.takes(name, figure) {
 				continue
 			}
@@ -138,7 +145,7 @@ func (p *readcachePlan) runFigure(ctx context.Context, programs *programs, into 
 				o.Profile = filepath.Join(p.profile, fmt.Sprintf("%s-%s", name, figure))
 			}
 			var costs race.ReadCosts
-			if err := tell(ctx, filepath.Join(programs.dir, "readable"), o, &costs); err != nil {
+			if err := tell(ctx, filepath.Join(programs.dir, program), o, &costs); err != nil {
 				return err
 			}
 			fmt.Fprintf(os.Stderr, "%s %s, run %d: %s %+v\n", time.Now().Format(time.TimeOnly), figure, run+1, name, costs)

@@ -22,6 +22,13 @@ func TestReadcache(t *testing.T) {
 		for name, all := range contestants {
 			require.Len(t, all, 1)
 			costs := all[0]
+			if figure == race.Reading {
+				require.InDelta(t, p.pods/100, costs.Matched, float64(p.pods/100), name)
+				for _, took := range []time.Duration{costs.Get, costs.DeepCopy, costs.ListMatching, costs.Namespace} {
+					require.Positive(t, took, name)
+				}
+				continue
+			}
 			require.Greater(t, costs.Live, 100.0, "%s, %s", figure, name)
 			require.Less(t, costs.Live, 20_000.0, "%s, %s", figure, name)
 			if figure == race.StoreMemory {
@@ -32,10 +39,8 @@ func TestReadcache(t *testing.T) {
 			for _, resident := range []int64{costs.Peaks.Start, costs.Peaks.Relist, costs.Peaks.Settled, costs.Peaks.SettledAgain} {
 				require.Greater(t, resident, int64(10<<20), name)
 			}
-			require.InDelta(t, p.pods/100, costs.Matched, float64(p.pods/100), name)
-			for _, took := range []time.Duration{costs.StartCPU, costs.StartWall, costs.Get, costs.DeepCopy, costs.ListMatching, costs.Namespace} {
-				require.Positive(t, took, name)
-			}
+			require.Positive(t, costs.StartCPU, name)
+			require.Positive(t, costs.StartWall, name)
 		}
 	}
 	require.Len(t, r.readings[race.StoreMemory], len(race.Readables))

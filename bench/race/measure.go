@@ -75,6 +75,9 @@ func (s *stopwatch) stop(r *Result) {
 // cpuTime is what this process has used, in user mode and in the kernel.
 func cpuTime() time.Duration { return kernelClock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
+// CPUTime is what this process has used, in user mode and in the kernel.
+func CPUTime() time.Duration { return cpuTime() }
+
 // threadCPUTime is that of the thread that it is called on.
 func threadCPUTime() time.Duration { return kernelClock(unix.CLOCK_THREAD_CPUTIME_ID) }
 

@@ -43,7 +43,13 @@ const (
 	OursTyped        = "objectcache-typed"
 	ClientGoDynamic  = "client-go-dynamic"
 	OursUnstructured = "objectcache-unstructured"
+
+	ControllerRuntime     = "controller-runtime"
+	ControllerRuntimeOurs = "controllerruntime"
 )
+
+// Operators are the contestants of the figure Operator.
+var Operators = []string{ControllerRuntime, ControllerRuntimeOurs}
 
 // Readables are the contestants in the order of the tables.
 var Readables = []string{ClientGoTyped, OursTyped, ClientGoDynamic, OursUnstructured}
@@ -54,9 +60,13 @@ type Figure string
 const (
 	// StoreMemory is that of a store: filled, and after each object was updated ten times.
 	StoreMemory Figure = "store"
+	// Reading is how fast a filled store is read.
+	Reading Figure = "read"
 	// Informing is what an informer with a namespace index takes from its start on, through a list in which nothing
-	// changed, and how fast it is read then.
+	// changed.
 	Informing Figure = "informer"
+	// Operator is what controller-runtime's cache takes, and how fast a controller reads it.
+	Operator Figure = "operator"
 	// Warm is a start from a snapshot, which an earlier one left when it ended.
 	Warm Figure = "warm"
 )
@@ -96,12 +106,10 @@ type Readable struct {
 	Object func(i, revision int) krt.Object
 	// Store opens an empty store with an index of namespaces.
 	Store func() cache.Indexer
-	// Inform makes an informer with an index of namespaces. Snapshot is the file of a warm restart, if it is named.
-	Inform func(t *Target, loss *Loss, snapshot string) (cache.SharedIndexInformer, error)
+	// Open runs an informer with an index of namespaces. Snapshot is the file of a warm restart, if it is named.
+	Open func(ctx context.Context, t *Target, loss *Loss, snapshot string) (*Running, error)
 	// Match lists by labels; the default is client-go's way to do that, which its listers have.
 	Match func(of cache.Indexer, selector labels.Selector) (int, error)
-	// Decoded returns how many objects the informer's store has decoded.
-	Decoded func(of cache.Indexer) int64
 }
 
 // Read measures one figure.
@@ -110,8 +118,10 @@ func (c Readable) Read(ctx context.Context, o ReadOrder) (costs ReadCosts, err e
 	switch o.Figure {
 	case StoreMemory:
 		err = c.store(o, &costs)
+	case Reading:
+		err = c.read(o, &costs)
 	case Informing:
-		err = c.inform(ctx, o, &costs)
+		return o.Informing(ctx, func(ctx context.Context, loss *Loss) (*Running, error) { return c.Open(ctx, &o.Target, loss, "") }, nil)
 	case Warm:
 		err = c.warm(ctx, o, &costs)
 	default:
@@ -156,6 +166,11 @@ func (c Readable) store(o ReadOrder, costs *ReadCosts) error {
 		return err
 	}
 	updates := randomUpdates(o.Objects)
+	stopProfile, err := cpuProfile(o.Profile)
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
 	if costs.Update, err = c.put(store, updates); err != nil {
 		return err
 	}
@@ -201,64 +216,95 @@ func (c Readable) put(store cache.Indexer, all []update) (time.Duration, error) 
 	return took / time.Duration(len(all)), failed
 }
 
-func (c Readable) inform(ctx context.Context, o ReadOrder, costs *ReadCosts) error {
-	before, err := liveBytes()
-	if err != nil {
-		return err
-	}
-	stopProfile, err := cpuProfile(o.Profile)
-	if err != nil {
-		return err
-	}
-	loss := &Loss{}
-	cpu, start := cpuTime(), time.Now()
-	informer, err := c.Inform(&o.Target, loss, "")
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithCancel(ctx)
+// Running is a readable cache that follows a server.
+type Running struct {
+	// Synced is closed when it can be read.
+	Synced <-chan struct{}
+	// Objects is how many it has.
+	Objects func() (int, error)
+	// Decoded is how many objects it has decoded, if it says so.
+	Decoded func() int64
+	// Version is the resource version that it is at, if it says so.
+	Version func() string
+	// Wait returns after everything has ended. The context must have.
+	Wait func()
+}
+
+// Run runs an informer.
+func Run(ctx context.Context, informer cache.SharedIndexInformer) *Running {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		informer.RunWithContext(ctx)
 	}()
+	return &Running{
+		Synced:  informer.HasSyncedChecker().Done(),
+		Objects: func() (int, error) { return len(informer.GetIndexer().ListKeys()), nil },
+		Version: informer.LastSyncResourceVersion,
+		Wait:    func() { <-ended },
+	}
+}
+
+// Informing measures a cache from its start on, and has read called when its memory was measured.
+func (o ReadOrder) Informing(ctx context.Context, open func(context.Context, *Loss) (*Running, error), read func() error) (costs ReadCosts, err error) {
+	costs.Decoded = -1
+	before, err := liveBytes()
+	if err != nil {
+		return costs, err
+	}
+	stopProfile, err := cpuProfile(o.Profile)
+	if err != nil {
+		return costs, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	loss := &Loss{}
+	cpu, start := cpuTime(), time.Now()
+	running, err := open(ctx, loss)
+	if err != nil {
+		return costs, err
+	}
 	defer func() {
 		cancel()
-		<-ended
+		running.Wait()
 	}()
 	synced := make(chan struct{})
 	go func() {
 		defer close(synced)
-		_ = done(ctx, informer.HasSyncedChecker().Done())
+		_ = done(ctx, running.Synced)
 		costs.StartCPU, costs.StartWall = cpuTime()-cpu, time.Since(start)
 		stopProfile()
 	}()
-	store := informer.GetIndexer()
 	decoded := int64(-1)
 	costs.Peaks, err = loss.Measure(ctx, synced, func() error {
-		if n := len(store.ListKeys()); n != o.Target.Objects {
-			return fmt.Errorf("the store has %d objects instead of %d", n, o.Target.Objects)
-		}
-		if c.Decoded != nil {
+		if running.Decoded != nil {
 			if decoded >= 0 {
-				costs.Decoded = c.Decoded(store) - decoded
+				costs.Decoded = running.Decoded() - decoded
 			}
-			decoded = c.Decoded(store)
+			decoded = running.Decoded()
 		}
-		return nil
+		return o.allThere(running)
 	})
 	if err != nil {
-		return err
+		return costs, err
 	}
 	now, err := liveBytes()
 	if err != nil {
-		return err
+		return costs, err
 	}
 	costs.Live = float64(now-before) / float64(o.Target.Objects)
-	if err := heapProfile(o.Profile); err != nil {
-		return err
+	if err := heapProfile(o.Profile); err != nil || read == nil {
+		return costs, err
 	}
-	return c.read(store, o.Target.Objects, costs)
+	return costs, read()
+}
+
+func (o ReadOrder) allThere(running *Running) error {
+	n, err := running.Objects()
+	if err == nil && n != o.Target.Objects {
+		err = fmt.Errorf("there are %d objects instead of %d", n, o.Target.Objects)
+	}
+	return err
 }
 
 // The reading of a store: how many namespaces and teams are listed, and how many rounds of how many keys are read.
@@ -270,7 +316,22 @@ const (
 )
 
 // read measures the reading of a store.
-func (c Readable) read(store cache.Indexer, objects int, costs *ReadCosts) error {
+func (c Readable) read(o ReadOrder, costs *ReadCosts) error {
+	store, objects := c.Store(), o.Objects
+	var all []update
+	for i := range objects {
+		all = append(all, update{i, 0})
+	}
+	if _, err := c.put(store, all); err != nil {
+		return err
+	}
+	all = nil
+	debug.FreeOSMemory()
+	stopProfile, err := cpuProfile(o.Profile)
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
 	var matching, matchingWall, namespaces []time.Duration
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, team := range random.Perm(samples.Teams)[:readLists] {
@@ -284,7 +345,7 @@ func (c Readable) read(store cache.Indexer, objects int, costs *ReadCosts) error
 		costs.Matched += n
 	}
 	costs.Matched /= readLists
-	costs.ListMatching, costs.ListMatchingWall = middleOf(matching), middleOf(matchingWall)
+	costs.ListMatching, costs.ListMatchingWall = Middle(matching), Middle(matchingWall)
 	for range readLists {
 		name := samples.Namespace(random.IntN(objects))
 		cpu := cpuTime()
@@ -296,7 +357,7 @@ func (c Readable) read(store cache.Indexer, objects int, costs *ReadCosts) error
 			return fmt.Errorf("namespace %s has %d objects", name, len(listed))
 		}
 	}
-	costs.Namespace = middleOf(namespaces)
+	costs.Namespace = Middle(namespaces)
 	return c.readKeys(store, random, costs)
 }
 
@@ -341,7 +402,7 @@ func (c Readable) readKeys(store cache.Indexer, random *rand.Rand, costs *ReadCo
 		}
 		hot = append(hot, (cpuTime()-cpu)/readKeys)
 	}
-	costs.Get, costs.GetHot, costs.DeepCopy = middleOf(get), middleOf(hot), middleOf(copies)
+	costs.Get, costs.GetHot, costs.DeepCopy = Middle(get), Middle(hot), Middle(copies)
 	return nil
 }
 
@@ -355,27 +416,22 @@ func (c Readable) match(store cache.Indexer, selector labels.Selector) (n int, e
 
 // warm measures a start from a snapshot, or from none if the file is not named; and remembers one for it.
 func (c Readable) warm(ctx context.Context, o ReadOrder, costs *ReadCosts) error {
-	start := time.Now()
-	cpu := cpuTime()
-	informer, err := c.Inform(&o.Target, &Loss{}, o.Snapshot)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cpu, start := cpuTime(), time.Now()
+	running, err := c.Open(ctx, &o.Target, &Loss{}, o.Snapshot)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		informer.RunWithContext(ctx)
-	}()
 	defer func() {
 		cancel()
-		<-ended // a snapshot is saved at the end
+		running.Wait() // a snapshot is saved at the end
 	}()
-	if err := done(ctx, informer.HasSyncedChecker().Done()); err != nil {
+	if err := done(ctx, running.Synced); err != nil {
 		return err
 	}
 	costs.Served = time.Since(start)
-	for informer.LastSyncResourceVersion() != o.Target.LastVersion {
+	for running.Version() != o.Target.LastVersion {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -383,13 +439,11 @@ func (c Readable) warm(ctx context.Context, o ReadOrder, costs *ReadCosts) error
 		}
 	}
 	costs.Current, costs.StartCPU = time.Since(start), cpuTime()-cpu
-	if n := len(informer.GetIndexer().ListKeys()); n != o.Target.Objects {
-		return fmt.Errorf("the store has %d objects instead of %d", n, o.Target.Objects)
-	}
-	return nil
+	return o.allThere(running)
 }
 
-func middleOf(all []time.Duration) time.Duration {
+// Middle is the median.
+func Middle(all []time.Duration) time.Duration {
 	if len(all) == 0 {
 		return 0
 	}

@@ -29,10 +29,10 @@ import (
 )
 
 var contestants = []race.Readable{
-	{Name: race.ClientGoTyped, Object: pod, Store: clientGoStore, Inform: clientGoTyped},
-	{Name: race.OursTyped, Object: pod, Store: ourStore(&corev1.Pod{}), Match: match, Decoded: decoded},
-	{Name: race.ClientGoDynamic, Object: release, Store: clientGoStore, Inform: clientGoDynamic},
-	{Name: race.OursUnstructured, Object: release, Store: ourStore(exampleRelease()), Match: match, Decoded: decoded},
+	{Name: race.ClientGoTyped, Object: pod, Store: clientGoStore, Open: clientGoTyped},
+	{Name: race.OursTyped, Object: pod, Store: ourStore(&corev1.Pod{}), Match: match},
+	{Name: race.ClientGoDynamic, Object: release, Store: clientGoStore, Open: clientGoDynamic},
+	{Name: race.OursUnstructured, Object: release, Store: ourStore(exampleRelease()), Match: match},
 }
 
 func main() {
@@ -105,30 +105,28 @@ func match(of cache.Indexer, selector labels.Selector) (int, error) {
 	return len(found), err
 }
 
-func decoded(of cache.Indexer) int64 { return of.(*objectcache.Store).Decoded() }
-
 func config(t *race.Target, loss *race.Loss) *rest.Config {
 	config := t.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return loss.Around(next) })
 	return config
 }
 
-func clientGoTyped(t *race.Target, loss *race.Loss, _ string) (cache.SharedIndexInformer, error) {
+func clientGoTyped(ctx context.Context, t *race.Target, loss *race.Loss, _ string) (*race.Running, error) {
 	config := config(t, loss)
 	config.ContentType = runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	return informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer(), nil
+	return race.Run(ctx, informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer()), nil
 }
 
-func clientGoDynamic(t *race.Target, loss *race.Loss, _ string) (cache.SharedIndexInformer, error) {
+func clientGoDynamic(ctx context.Context, t *race.Target, loss *race.Loss, _ string) (*race.Running, error) {
 	client, err := dynamic.NewForConfig(config(t, loss))
 	if err != nil {
 		return nil, err
 	}
-	return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(samples.ReleaseResource).Informer(), nil
+	return race.Run(ctx, dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(samples.ReleaseResource).Informer()), nil
 }
 
 // must is for objects that were made to be encoded.

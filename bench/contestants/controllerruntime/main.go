@@ -1,0 +1,180 @@
+// Command controllerruntime has controller-runtime's cache of typed pods, its own and the one of package controllerruntime.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/rvinformer/informer/bench/podserver/extra"
+	"github.com/rvinformer/informer/bench/race"
+	"github.com/rvinformer/informer/internal/samples"
+)
+
+// constructors are the contestants.
+var constructors = map[string]crcache.NewCacheFunc{
+	race.ControllerRuntime: crcache.New,
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := obey(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// obey reads a race.ReadOrder and writes race.ReadCosts.
+func obey(ctx context.Context) error {
+	var o race.ReadOrder
+	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
+		return fmt.Errorf("orders: %w", err)
+	}
+	construct, ok := constructors[o.Contestant]
+	if !ok || o.Figure != race.Operator {
+		return fmt.Errorf("there is no contestant %q with the figure %q", o.Contestant, o.Figure)
+	}
+	var cache crcache.Cache
+	reading := race.ReadCosts{}
+	costs, err := o.Informing(ctx, func(ctx context.Context, loss *race.Loss) (_ *race.Running, err error) {
+		var running *race.Running
+		cache, running, err = start(ctx, o.Target.Config(), construct, loss)
+		return running, err
+	}, func() error { return read(ctx, cache, o.Target.Objects, &reading) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.Contestant, err)
+	}
+	costs.Get, costs.GetHot, costs.DeepCopy, costs.Namespace = reading.Get, reading.GetHot, reading.DeepCopy, reading.Namespace
+	return json.NewEncoder(os.Stdout).Encode(costs)
+}
+
+// start starts a cache with an informer of pods.
+func start(ctx context.Context, config *rest.Config, construct crcache.NewCacheFunc, loss *race.Loss) (crcache.Cache, *race.Running, error) {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return loss.Around(next) })
+	kind := corev1.SchemeGroupVersion.WithKind("Pod")
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(kind, meta.RESTScopeNamespace)
+	cache, err := construct(config, crcache.Options{Scheme: scheme.Scheme, Mapper: mapper})
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := cache.GetInformer(ctx, &corev1.Pod{}, crcache.BlockUntilSynced(false)); err != nil {
+		return nil, nil, err
+	}
+	ended, synced := make(chan struct{}), make(chan struct{})
+	var failed error
+	go func() {
+		defer close(ended)
+		failed = cache.Start(ctx)
+	}()
+	go func() {
+		if cache.WaitForCacheSync(ctx) {
+			close(synced)
+		}
+	}()
+	running := &race.Running{Synced: synced, Wait: func() { <-ended }, Objects: func() (int, error) {
+		select {
+		case <-ended:
+			return 0, errors.Join(failed, errors.New("the cache has stopped"))
+		default:
+		}
+		n := 0
+		for first := 0; ; first += samples.PerNamespace { // not all at once: that would be the peak
+			listed, err := list(ctx, cache, samples.Namespace(first))
+			if n += listed; err != nil || listed == 0 {
+				return n, err
+			}
+		}
+	}}
+	return cache, running, nil
+}
+
+func list(ctx context.Context, from client.Reader, namespace string) (int, error) {
+	var pods corev1.PodList
+	err := from.List(ctx, &pods, client.InNamespace(namespace))
+	return len(pods.Items), err
+}
+
+// How much is read: in each of some rounds, so many pods by key, of which some again and again, and a namespace.
+const (
+	rounds   = 15
+	readKeys = 500
+	readHot  = 50
+)
+
+// read measures reading as controllers do it.
+func read(ctx context.Context, from client.Reader, objects int, costs *race.ReadCosts) error {
+	random := rand.New(rand.NewPCG(5, 6))
+	cluster := samples.Cluster{Seed: extra.SampleSeed}
+	var get, hot, copies, lists []time.Duration
+	for range rounds {
+		var keys []client.ObjectKey
+		for range readKeys {
+			keys = append(keys, client.ObjectKeyFromObject(cluster.Pod(random.IntN(objects), 0)))
+		}
+		pods := make([]corev1.Pod, readKeys)
+		cpu := race.CPUTime()
+		for k, key := range keys {
+			if err := from.Get(ctx, key, &pods[k]); err != nil {
+				return err
+			}
+		}
+		get = append(get, (race.CPUTime()-cpu)/readKeys)
+		again := func(do func(k int) error) (time.Duration, error) {
+			for k := range readHot { // into the CPU's caches, and what else keeps what was read
+				if err := do(k); err != nil {
+					return 0, err
+				}
+			}
+			cpu := race.CPUTime()
+			for k := range readKeys {
+				if err := do(k % readHot); err != nil {
+					return 0, err
+				}
+			}
+			return (race.CPUTime() - cpu) / readKeys, nil
+		}
+		took, err := again(func(k int) error {
+			var pod corev1.Pod
+			return from.Get(ctx, keys[k], &pod)
+		})
+		if err != nil {
+			return err
+		}
+		hot = append(hot, took)
+		took, err = again(func(k int) error {
+			runtime.KeepAlive(pods[k].DeepCopy())
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		copies = append(copies, took)
+		namespace := samples.Namespace(random.IntN(objects))
+		cpu = race.CPUTime()
+		n, err := list(ctx, from, namespace)
+		if err != nil {
+			return err
+		}
+		if lists = append(lists, race.CPUTime()-cpu); n != min(samples.PerNamespace, objects) {
+			return fmt.Errorf("namespace %s has %d pods", namespace, n)
+		}
+	}
+	costs.Get, costs.GetHot, costs.DeepCopy, costs.Namespace = race.Middle(get), race.Middle(hot), race.Middle(copies), race.Middle(lists)
+	return nil
+}
