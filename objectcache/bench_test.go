@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/wire"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -146,4 +147,29 @@ func BenchmarkListMatching(b *testing.B) {
 		}
 		b.ReportMetric(float64(found), "found")
 	})
+}
+
+// BenchmarkFirstList reads lists off the wire into empty stores.
+func BenchmarkFirstList(b *testing.B) {
+	const n = 5000
+	for _, kind := range []struct {
+		name     string
+		format   wire.Format
+		example  apiruntime.Object
+		indexers cache.Indexers
+	}{
+		{"pod", wire.Protobuf, &corev1.Pod{}, byNamespaceOnly},
+		{"pod-indexed", wire.Protobuf, &corev1.Pod{}, cache.Indexers{"version": byVersion}},
+		{"custom", wire.JSON, nil, byNamespaceOnly},
+	} {
+		b.Run(kind.name, func(b *testing.B) {
+			text := body(b, kind.format, n, 0)
+			b.ReportAllocs()
+			for b.Loop() {
+				s := objectcache.NewStore(kind.example, kind.indexers, objectcache.StoreOptions{})
+				require.Equal(b, n, list(b, s, kind.format, text, kind.example))
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/object")
+		})
+	}
 }

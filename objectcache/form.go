@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,16 +44,26 @@ func isStruct(t reflect.Type) bool {
 // methods, which know nothing of its other fields. Generated types embed two, TypeMeta and ObjectMeta, so that
 // neither's methods count.
 func isMessage(t reflect.Type) bool {
-	if !t.Implements(messageType) {
-		return false
+	if known, ok := messages.Load(t); ok {
+		return known.(bool)
 	}
+	is := t.Implements(messageType) && !isPromoted(t)
+	messages.Store(t, is)
+	return is
+}
+
+// messages has what isMessage has found out of each type.
+var messages sync.Map
+
+// isPromoted reports whether the methods of a message that t has may be those of an embedded field.
+func isPromoted(t reflect.Type) bool {
 	embedded := 0
 	for i := range t.Elem().NumField() {
 		if f := t.Elem().Field(i); f.Anonymous && (f.Type.Implements(messageType) || reflect.PointerTo(f.Type).Implements(messageType)) {
 			embedded++
 		}
 	}
-	return embedded != 1
+	return embedded == 1
 }
 
 // encode returns the bytes of obj and their form.
