@@ -35,13 +35,6 @@ const (
 	decoderBytes = 2*2048 + 128
 )
 
-func (c *codes) decoder(number uint8) *huff0.Decoder {
-	if number == 0 {
-		return nil
-	}
-	return c.list[number].decoder
-}
-
 // learn counts the bytes of a payload, and makes a code when there are enough.
 func (c *codes) learn(payload []byte) {
 	if c.tries == maxCodes || len(payload) > maxCoded {

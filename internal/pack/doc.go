@@ -34,7 +34,8 @@
 // # Where the bytes are
 //
 // A chunk is up to 64 KB of records, appended to and otherwise immutable, so that the view of a record needs no lock. A Ref is a
-// chunk's number and an offset. There is no pointer per record. When more than a sixteenth of all bytes is dropped, Tidy moves what is
+// chunk's number and an offset. There is no pointer per record. A View is the list of chunks and bases at one moment: whoever wants
+// many records copies it with the Refs, and makes the records without the lock. When more than a sixteenth of all bytes is dropped, Tidy moves what is
 // left in the emptiest chunk, one chunk for each call; the garbage collector frees the chunk when the last view of it has gone.
 //
 // The tables for compressing, 32 KB for each base in use, are held by a weak pointer. The garbage collector takes them from a pack

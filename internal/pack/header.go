@@ -112,3 +112,9 @@ func parse(b []byte) (h header, start int) {
 
 // size is the length of the whole record.
 func (h *header) size() int { return h.prefix + h.head + h.payload }
+
+// payloadOf returns the payload of a record, which may have other bytes behind it.
+func (h *header) payloadOf(record []byte) []byte {
+	at := h.prefix + h.head
+	return record[at : at+h.payload : at+h.payload]
+}

@@ -199,6 +199,7 @@ func (p *Pack) linkBases(damaged func(string, ...any) error) error {
 			p.roots.drop(uint32(number))
 		}
 	}
+	p.renewAids()
 	p.reset()
 	return nil
 }

@@ -59,6 +59,7 @@ func TestPackHoldsWhatAMapHolds(t *testing.T) {
 		p := pack.New()
 		model := map[uint32]*stored{}
 		var views []held
+		var later []func(require.TestingT) // records that are made then, of a view that is made now
 		next := uint32(0)
 		tidy := func() {
 			p.Tidy(func(owner uint32, to pack.Ref) {
@@ -142,6 +143,16 @@ func TestPackHoldsWhatAMapHolds(t *testing.T) {
 				m := model[some(t)]
 				views = append(views, held{*m, p.Record(m.ref)})
 			},
+			"hold view": func(t *rapid.T) {
+				if rapid.IntRange(0, 4).Draw(t, "now") > 0 {
+					t.Skip("rarely")
+				}
+				view := p.View()
+				for _, m := range model {
+					m := *m
+					later = append(later, func(t require.TestingT) { held{m, view.Record(m.ref)}.check(t) })
+				}
+			},
 			"": func(t *rapid.T) {
 				if len(model) > 0 {
 					m := model[some(t)]
@@ -155,6 +166,9 @@ func TestPackHoldsWhatAMapHolds(t *testing.T) {
 		}
 		for _, v := range views {
 			v.check(t)
+		}
+		for _, check := range later {
+			check(t)
 		}
 		for _, m := range model {
 			p.Drop(m.ref)

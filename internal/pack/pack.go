@@ -8,16 +8,16 @@ import (
 // Ref names a record. The zero Ref names none. It is valid until the record is dropped or Tidy reports another Ref for it.
 type Ref uint64
 
-// Pack keeps the encoded objects of one kind. A writer calls Prepare, Add, Drop and Tidy, one at a time. Readers may call Head, Record
-// and SizeBytes while no Add, Drop or Tidy is under way, and use the records at any time.
+// Pack keeps the encoded objects of one kind. A writer calls Prepare, Add, Drop and Tidy, one at a time. Readers may call the
+// other methods while no Add, Drop or Tidy is under way, and use records, views and snapshots at any time.
 type Pack struct {
 	chunks chunks
 	bases  bases
 	roots  roots
 	codes  codes
 
-	// longest is the length of the longest object so far. No record decodes to more, whatever its bytes claim.
-	longest int
+	longest int   // length of the longest object so far
+	aids    *aids // for records that are made now
 	records int
 
 	// prepared is whether the last Prepare has not been added yet. Pinned is the base that it needs, which is kept even if nothing
@@ -59,6 +59,7 @@ func (p *Pack) Add(head []byte, owner uint32, d Prepared) Ref {
 	}
 	p.prepared, p.pinned = false, 0
 	p.settle()
+	p.renewAids()
 	p.renewRoot()
 	return ref
 }
@@ -74,6 +75,7 @@ func (p *Pack) Drop(ref Ref) {
 	} else {
 		p.forget(ref, &h)
 	}
+	p.renewAids()
 	p.reset()
 }
 
@@ -132,37 +134,16 @@ func (p *Pack) reset() {
 }
 
 // Head returns the bytes that were stored uncompressed with a record. They must not be changed.
-func (p *Pack) Head(ref Ref) []byte {
-	b := p.chunks.bytes(ref)
-	h, start := parse(b)
-	return b[start : start+h.head : start+h.head]
-}
+func (p *Pack) Head(ref Ref) []byte { return Record{own: p.chunks.bytes(ref)}.Head() }
 
 // Record returns a view of a record.
-func (p *Pack) Record(ref Ref) Record {
-	b := p.chunks.bytes(ref)
-	h, start := parse(b)
-	r := Record{head: b[start : start+h.head : start+h.head], own: p.layer(&h, b[start:]), limit: p.longest}
-	if h.form == againstBase {
-		b = p.chunks.bytes(p.bases.list[h.base].ref)
-		h, start = parse(b)
-		r.base = p.layer(&h, b[start:])
-	}
-	if h.form == againstRoot {
-		r.root = p.roots.list[h.root].dict
-	}
-	return r
-}
-
-// layer is the payload of a record and how it is decoded; b begins with the record's head.
-func (p *Pack) layer(h *header, b []byte) layer {
-	return layer{form: h.form, decoder: p.codes.decoder(h.code), payload: b[h.head : h.head+h.payload : h.head+h.payload]}
-}
+func (p *Pack) Record(ref Ref) Record { return View{p.chunks.list, p.bases.list, p.aids}.Record(ref) }
 
 // Tidy moves the records of one chunk with many dropped records, if there is one, and reports each record's owner and new Ref. It
 // reports whether more is to be done. The work of one call is bounded by the size of a chunk, 64 KB.
 func (p *Pack) Tidy(moved func(owner uint32, to Ref)) (more bool) {
 	p.settle()
+	p.renewAids()
 	p.reset()
 	victim := p.chunks.sparsest()
 	if victim == 0 {
@@ -183,5 +164,5 @@ func (p *Pack) Tidy(moved func(owner uint32, to Ref)) (more bool) {
 
 // SizeBytes returns the bytes that the pack holds, with its bases, tables and unused room.
 func (p *Pack) SizeBytes() int64 {
-	return int64(unsafe.Sizeof(*p)) + p.chunks.sizeBytes() + p.bases.sizeBytes() + p.roots.sizeBytes() + p.codes.sizeBytes()
+	return int64(unsafe.Sizeof(*p)) + p.chunks.sizeBytes() + p.bases.sizeBytes() + p.roots.sizeBytes() + p.codes.sizeBytes() + p.aids.sizeBytes()
 }

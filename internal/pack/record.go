@@ -6,106 +6,112 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/klauspost/compress/huff0"
 	"github.com/klauspost/compress/s2"
 )
 
 // Record is an immutable view of a record. It stays valid without any lock, also after the record is dropped or moved, and keeps the
 // bytes in memory that it needs. The zero Record is that of an empty object without a head.
 type Record struct {
-	head      []byte
-	own, base layer
-	root      *s2.Dict
-	limit     int
-}
-
-// layer is one step of decoding.
-type layer struct {
-	payload []byte
-	decoder *huff0.Decoder // nil if the payload is not coded
-	form    form
+	own, base []byte // they begin with the record and with its base, and may go on behind them
+	aids      *aids
 }
 
 // ErrDamaged says that the bytes of a record cannot be decoded.
 var ErrDamaged = errors.New("pack: damaged record")
 
 // Head returns the bytes that were stored uncompressed. They must not be changed.
-func (r Record) Head() []byte { return r.head }
+func (r Record) Head() []byte {
+	if len(r.own) == 0 {
+		return nil
+	}
+	h, start := parse(r.own)
+	return r.own[start : start+h.head : start+h.head]
+}
 
 // Append appends the object to dst. Its error is ErrDamaged.
 func (r Record) Append(dst []byte) ([]byte, error) {
-	if r.own.form == raw && r.own.decoder == nil {
-		return append(dst, r.own.payload...), nil
+	if len(r.own) == 0 {
+		return dst, nil
+	}
+	h, _ := parse(r.own)
+	if h.form == raw && h.code == 0 {
+		return append(dst, h.payloadOf(r.own)...), nil
 	}
 	s := readers.Get().(*reader)
 	defer readers.Put(s)
-	dict := r.root
-	if r.own.form == againstBase {
-		var err error
-		if dict, err = s.dictionary(&r); err != nil {
-			return dst, err
-		}
+	dict, err := s.dictionary(&r, &h)
+	if err != nil {
+		return dst, err
 	}
-	return s.append(dst, r.own, dict, r.limit)
+	return s.append(dst, r.own, &h, dict, r.aids)
 }
 
 // reader is what decoding needs. It keeps the last base, because siblings are often read one after the other.
 type reader struct {
 	coded []byte
 	base  []byte // decoded
-	of    *byte  // the first byte of the payload that base was decoded from; it keeps the payload from being freed
+	of    *byte  // the first byte of the record that base was decoded from; it keeps the record from being freed
 	dict  *s2.Dict
 }
 
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
-// dictionary returns r's base as a dictionary.
-func (s *reader) dictionary(r *Record) (*s2.Dict, error) {
-	if len(r.base.payload) == 0 || r.base.form == againstBase {
-		return nil, fmt.Errorf("%w: its base is none", ErrDamaged)
+// dictionary returns the dictionary of a record, or nil if it needs none.
+func (s *reader) dictionary(r *Record, h *header) (*s2.Dict, error) {
+	switch h.form {
+	case againstRoot:
+		return r.aids.roots[h.root], nil
+	case againstBase:
+		return s.decodedBase(r)
 	}
-	first := &r.base.payload[0]
-	if s.of == first {
+	return nil, nil
+}
+
+func (s *reader) decodedBase(r *Record) (*s2.Dict, error) {
+	if s.of == &r.base[0] {
 		return s.dict, nil
 	}
+	h, _ := parse(r.base)
+	if h.form == againstBase {
+		return nil, fmt.Errorf("%w: its base has a base", ErrDamaged)
+	}
+	dict, err := s.dictionary(r, &h)
+	if err != nil {
+		return nil, err
+	}
 	s.of = nil
-	var err error
-	if s.base, err = s.append(s.base[:0], r.base, r.root, r.limit); err != nil {
+	if s.base, err = s.append(s.base[:0], r.base, &h, dict, r.aids); err != nil {
 		return nil, err
 	}
 	s.base = slices.Grow(s.base, dictSpare)
 	if s.dict = dictionary(s.base); s.dict == nil {
 		return nil, fmt.Errorf("%w: its base has %d bytes", ErrDamaged, len(s.base))
 	}
-	s.of = first
+	s.of = &r.base[0]
 	return s.dict, nil
 }
 
-// append appends what l is decoded to. No object is longer than limit.
-func (s *reader) append(dst []byte, l layer, dict *s2.Dict, limit int) ([]byte, error) {
-	b := l.payload
-	if l.decoder != nil {
+// append appends what a record is decoded to.
+func (s *reader) append(dst, record []byte, h *header, dict *s2.Dict, with *aids) ([]byte, error) {
+	b := h.payloadOf(record)
+	if h.code != 0 {
 		// Each byte takes a bit at least, so this is room enough.
-		s.coded = slices.Grow(s.coded[:0], min(8*len(b), maxCoded))
+		n := min(8*len(b), maxCoded)
+		s.coded = slices.Grow(s.coded[:0], n)
 		var err error
-		if b, err = l.decoder.Decompress1X(s.coded[:0:min(8*len(b), maxCoded)], b); err != nil {
+		if b, err = with.decoders[h.code].Decompress1X(s.coded[:0:n], b); err != nil {
 			return dst, fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 	}
-	if l.form == raw {
+	if h.form == raw {
 		return append(dst, b...), nil
-	}
-	if l.form == alone {
-		dict = nil
-	} else if dict == nil {
-		return dst, fmt.Errorf("%w: no dictionary", ErrDamaged)
 	}
 	n, err := s2.DecodedLen(b)
 	if err != nil {
 		return dst, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if n > limit {
-		return dst, fmt.Errorf("%w: it claims to be %d bytes, and none is longer than %d", ErrDamaged, n, limit)
+	if n > with.limit {
+		return dst, fmt.Errorf("%w: it claims to be %d bytes, and none is longer than %d", ErrDamaged, n, with.limit)
 	}
 	dst = slices.Grow(dst, n)
 	at := len(dst)

@@ -18,6 +18,7 @@ type roots struct {
 	list    []root // by number; 0 is none
 	current uint32
 	samples int // of the current root
+	changed bool
 }
 
 const (
@@ -46,6 +47,7 @@ func (r *roots) add(data []byte) {
 		r.list = append(r.list, root{})
 	}
 	r.list[r.current] = root{data: data, dict: dictionary(data)}
+	r.changed = true
 	r.drop(old)
 }
 
@@ -60,6 +62,7 @@ func (r *roots) unuse(number uint32) {
 func (r *roots) drop(number uint32) {
 	if number != 0 && r.list[number].uses == 0 {
 		r.list[number] = root{}
+		r.changed = true
 	}
 }
 
@@ -107,5 +110,6 @@ func (p *Pack) renewRoot() {
 	r.samples = next
 	if len(data) >= minRoot {
 		r.add(append(make([]byte, 0, len(data)+dictSpare), data...))
+		p.renewAids()
 	}
 }
