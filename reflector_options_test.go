@@ -64,7 +64,7 @@ func TestReflectorHonoursTheOptionsOfClientGo(t *testing.T) {
 		require.Contains(t, logs, "some-name")
 		require.Contains(t, logs, "some-type")
 
-		require.Contains(t, informer.NewReflectorWithOptions(lw, nil, &j, informer.ReflectorOptions{}).Name(), "reflectoroptions_test.go")
+		require.Contains(t, informer.NewReflectorWithOptions(lw, nil, &j, informer.ReflectorOptions{}).Name(), "reflector_options_test.go")
 		require.PanicsWithValue(t, `informer: reflector "n": a *testing.FakeClock is not supported as Clock; use testing/synctest in tests`, func() {
 			informer.NewReflectorWithOptions(lw, nil, &j, informer.ReflectorOptions{Name: "n", Clock: clocktesting.NewFakeClock(begin)})
 		})
