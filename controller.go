@@ -154,7 +154,6 @@ func (r *Reflector) flow(versions *known.Versions) flow.Options {
 		Claim:      func() (release func(), err error) { return versions.Claim(r) },
 		Budget:     defaultBudget.shared,
 		Tombstones: r.setup.Resource != nil,
-		Missed:     &r.setup.Missed,
 	}
 }
 

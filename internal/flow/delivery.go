@@ -62,6 +62,6 @@ func (f *Flow) leave(queue *deltaqueue.Queue, e *deltaqueue.Entry, why error) {
 	listed := e.Deltas[len(e.Deltas)-1].Type == cache.Replaced
 	queue.Skip(e, f.Report.Gaps.Add)
 	if !listed && object.IsUndecodable(why) {
-		f.Missed.Store(true)
+		f.Report.Gaps.Miss()
 	}
 }

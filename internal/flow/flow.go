@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/deltaqueue"
@@ -49,8 +48,6 @@ type Options struct {
 	Budget  *budget.Budget
 	// Tombstones tells that every object has a UID of its own.
 	Tombstones bool
-	// Missed is set when the object of an event cannot be decoded.
-	Missed *atomic.Bool
 }
 
 // Flow is one follower feeding one delta queue feeding a consumer.

@@ -9,7 +9,6 @@ package follower
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -39,9 +38,6 @@ type Options struct {
 	Server server.Identifier
 	// Cluster is that of the known objects.
 	Cluster *known.Cluster
-	// Missed tells that the object of an event could not be decoded since the last list
-	// began. Nothing else tells of it again, if it does not change.
-	Missed *atomic.Bool
 	// Backoff is how long to wait after a failed request; nil for the default.
 	Backoff *wait.Backoff
 	// ResyncPeriod, if set, is how often the sink repeats what it has, unless ShouldResync says no.
@@ -215,7 +211,7 @@ func (f *Follower) put(ctx context.Context, c *source.Change) (stale, unreadable
 	case err != nil:
 		unreadable = f.refused(ctx, err)
 		if unreadable && c.Event != watch.Deleted && object.IsUndecodable(err) { // a deletion counts all the same
-			f.Missed.Store(true)
+			f.Report.Gaps.Miss()
 		}
 	case stale:
 		f.Report.Stale()

@@ -27,7 +27,7 @@ func (f *Follower) beginGeneration(ctx context.Context) (err error) {
 		return err
 	}
 	f.Report.BeginGeneration()
-	f.Missed.Store(false)
+	f.Report.Gaps.BeginList()
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package follower
 
 import (
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -36,8 +35,6 @@ type Setup struct {
 	// Budget, if set, limits the lists that are under way at a time.
 	Budget *budget.Budget
 	Memory source.Memory
-	// Missed tells that the object of an event could not be decoded since the last list began.
-	Missed atomic.Bool
 	// Cluster is that of the known objects.
 	Cluster known.Cluster
 	// Report needs a Handler before the first run.
@@ -94,7 +91,6 @@ func (s *Setup) Follower(into sink.Sink, t Tuning) *Follower {
 		Report:       &s.Report,
 		Server:       s.Server,
 		Cluster:      &s.Cluster,
-		Missed:       &s.Missed,
 		Backoff:      t.Backoff,
 		ResyncPeriod: t.ResyncPeriod,
 		ShouldResync: t.ShouldResync,

@@ -77,7 +77,7 @@ func (w *watching) follow(ctx context.Context) error {
 
 // conclude decides what follows the watch, which has ended with err, and returns err.
 func (w *watching) conclude(err error) error {
-	w.at.Lost = w.at.Lost || w.Missed.Load()
+	w.at.Lost = w.at.Lost || w.Report.Gaps.Missed()
 	w.outcome.Doubtful, w.outcome.Moved = w.doubtful(err), w.moved
 	w.outcome.RetryAfter = listwatch.RetryAfter(err)
 	if !w.outcome.Refused {

@@ -56,3 +56,13 @@ func TestSnapshotHasTheNewestFailure(t *testing.T) {
 		require.NoError(t, r.Snapshot().LastError)
 	})
 }
+
+func TestMissedObjectIsForgottenByTheNextList(t *testing.T) {
+	var g Gaps
+	require.False(t, g.Missed())
+	g.Miss()
+	require.True(t, g.Missed())
+	require.Zero(t, g.Count(), "the list that follows repairs it")
+	g.BeginList()
+	require.False(t, g.Missed())
+}
