@@ -6,13 +6,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/budget"
-	"github.com/rvinformer/informer/internal/claims"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/flow"
 	"github.com/rvinformer/informer/internal/follower"
@@ -259,104 +257,11 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		panic(fmt.Sprintf("informer: %v", err))
 	}
 	r := NewNamedReflector(callerName(), lw, objType, nil, resyncPeriod)
-	versions := &known.Versions{}
-	c := cacheInformer{reflector: r, versions: versions, store: store, handler: h}
-	options := r.flow(versions)
-	options.Claim, options.Seed = c.claim, c.seed
+	options := r.flow(&known.Versions{})
 	options.Ordinary = true
 	options.Intake = intake.New(intake.Options{
 		Report: &r.setup.Report, Form: &r.setup.Form, Transform: transfor, Accepts: taken.accepts, Taken: taken.goType, Stored: store.List,
 	})
-	options.Consumer = flow.Keys{Process: c.process, Failing: flow.PassOver}
+	options.KeepIn(store, h, r)
 	return newFlowController(r, options)
-}
-
-// cacheInformer is what a flow into a store of whole objects does with them.
-type cacheInformer struct {
-	reflector *Reflector
-	versions  *known.Versions
-	store     cache.Store
-	handler   cache.ResourceEventHandler
-}
-
-// claim makes the informer the only one of NewInformer that runs with its store.
-func (c cacheInformer) claim() (release func(), err error) {
-	release, other, ok := claims.Take(c.store, c.reflector)
-	if !ok {
-		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, other.(*Reflector).Name())
-	}
-	return release, nil
-}
-
-// seed takes what the store holds for delivered.
-func (c cacheInformer) seed() {
-	for _, obj := range c.store.List() {
-		if err := c.versions.Add(obj); err != nil {
-			c.reflector.setup.Report.Fail(fmt.Errorf("object in the store: %w", err))
-		}
-	}
-}
-
-func (c cacheInformer) process(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {
-	for _, d := range deltas {
-		if err := c.apply(d, e.Initial); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c cacheInformer) apply(d deltaqueue.Delta, isInInitialList bool) error {
-	old, exists, err := c.store.GetByKey(d.Key)
-	switch {
-	case err != nil:
-		return report.OfStore("GetByKey", d.Key, err)
-	case d.Type == cache.Deleted && !exists:
-		return nil
-	case d.FinalStateUnknown():
-		return c.delete(cache.DeletedFinalStateUnknown{Key: d.Key, Obj: old})
-	case d.Type == cache.Deleted:
-		return c.delete(d.Object)
-	case exists && recreated(old, d):
-		if err := c.delete(cache.DeletedFinalStateUnknown{Key: d.Key, Obj: old}); err != nil {
-			return err
-		}
-		return c.add(d, isInInitialList)
-	case exists:
-		if err := c.store.Update(d.Object); err != nil {
-			return report.OfStore("Update", d.Key, err)
-		}
-		c.handler.OnUpdate(old, d.Object)
-		return nil
-	default:
-		return c.add(d, isInInitialList)
-	}
-}
-
-func (c cacheInformer) add(d deltaqueue.Delta, isInInitialList bool) error {
-	if err := c.store.Add(d.Object); err != nil {
-		return report.OfStore("Add", d.Key, err)
-	}
-	c.handler.OnAdd(d.Object, isInInitialList)
-	return nil
-}
-
-// delete deletes obj, or what a tombstone says was stored: not every store has a
-// key for a tombstone.
-func (c cacheInformer) delete(obj interface{}) error {
-	stored := obj
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		stored = tombstone.Obj
-	}
-	if err := c.store.Delete(stored); err != nil {
-		return report.OfStore("Delete", "", err)
-	}
-	c.handler.OnDelete(obj)
-	return nil
-}
-
-// recreated reports whether old is another object than d's, of the same name.
-func recreated(old interface{}, d deltaqueue.Delta) bool {
-	accessor, err := meta.Accessor(old)
-	return err == nil && accessor.GetUID() != "" && d.Version.UID != "" && accessor.GetUID() != d.Version.UID
 }

@@ -118,7 +118,7 @@ func together(a, b Status) Status {
 	if a.Fallback == nil && b.Fallback != nil {
 		a.ListMode, a.Fallback = b.ListMode, b.Fallback
 	}
-	a.ResourceVersion = reachedByBoth(a.ResourceVersion, b.ResourceVersion)
+	a.ResourceVersion = rv.Oldest(a.ResourceVersion, b.ResourceVersion)
 	a.Objects = max(a.Objects, b.Objects)
 	a.Queued += b.Queued
 	a.QueuedBytes += b.QueuedBytes
@@ -148,19 +148,4 @@ func together(a, b Status) Status {
 // far is how far an informer is that is in a phase.
 func far(p Phase) int {
 	return slices.Index([]Phase{PhaseStopped, PhaseIdle, PhaseBackoff, PhaseListing, PhaseWatching}, p)
-}
-
-// reachedByBoth returns the older one of the resource versions that two handlers have reached. It is
-// empty if they differ and have no order.
-func reachedByBoth(a, b string) string {
-	switch rv.Compare(a, b) {
-	case rv.Older, rv.Same:
-		return a
-	case rv.Newer:
-		return b
-	}
-	if a == b {
-		return a
-	}
-	return ""
 }

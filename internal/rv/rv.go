@@ -59,6 +59,21 @@ func Newest(a, b string) string {
 	return ""
 }
 
+// Oldest returns the older one of two resource versions. It is empty if they differ and have no
+// order.
+func Oldest(a, b string) string {
+	switch Compare(a, b) {
+	case Older, Same:
+		return a
+	case Newer:
+		return b
+	}
+	if a == b {
+		return a
+	}
+	return ""
+}
+
 // AtLeast returns known, or floor if that is newer. If neither has an order, it returns known.
 func AtLeast(known, floor string) string {
 	if floor == "" {

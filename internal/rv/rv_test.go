@@ -21,6 +21,16 @@ func FuzzVersions(f *testing.F) {
 		order, newest := Compare(a, b), Newest(a, b)
 		require.Equal(t, newest, Newest(b, a))
 		require.Equal(t, map[Order]Order{Older: Newer, Same: Same, Newer: Older, Unordered: Unordered}[order], Compare(b, a))
+		oldest := Oldest(a, b)
+		require.Equal(t, oldest, Oldest(b, a))
+		switch {
+		case a == b:
+			require.Equal(t, a, oldest)
+		case order == Unordered:
+			require.Empty(t, oldest)
+		default:
+			require.Equal(t, map[bool]string{true: a, false: b}[order == Older], oldest)
+		}
 		switch {
 		case Ordered(a) && Ordered(b):
 			require.Regexp(t, decimal, a)
