@@ -1,6 +1,11 @@
 package objectcache
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
 	"iter"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -90,4 +95,21 @@ func (s *Store) EncodedAs(example runtime.Object, bytes []byte) (Stored, error) 
 	}
 	e.bytes = bytes
 	return s.detached(e), nil
+}
+
+// WriteSnapshot writes one state, and ReadSnapshot reads it.
+func (s *Store) WriteSnapshot(w io.Writer) (int64, error) { return s.snapshot().WriteTo(w) }
+func (s *Store) ReadSnapshot(r io.Reader) error           { return s.restore(bufio.NewReader(r)) }
+
+// SplitSnapshot splits a snapshot of a store like s before its first checksum and behind it, as far as it can be read.
+func (s *Store) SplitSnapshot(text []byte) (slots, pack []byte) {
+	r := bytes.NewReader(text)
+	s.readSlots(&input{r: r})
+	read := len(text) - r.Len()
+	return text[:max(0, read-4)], text[read:]
+}
+
+// AppendChecksum appends what stands between the two.
+func AppendChecksum(slots []byte) []byte {
+	return binary.LittleEndian.AppendUint32(bytes.Clone(slots), crc32.Checksum(slots, castagnoli))
 }

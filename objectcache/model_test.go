@@ -116,17 +116,18 @@ var allIndexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexF
 
 // storeModel compares a Store with client-go's.
 type storeModel struct {
-	store  *objectcache.Store
-	model  cache.Indexer
-	kinds  []string
-	drawn  []runtime.Object
-	inward map[string]bool
+	store *objectcache.Store
+	model cache.Indexer
+	kinds []string
+	// example is the store's.
+	example runtime.Object
+	drawn   []runtime.Object
 }
 
 func newStoreModel(t *rapid.T) *storeModel {
 	examples := map[string]runtime.Object{"pod": &corev1.Pod{}, "gadget": &gadget{}, "metadata": &metav1.PartialObjectMetadata{}, "map": nil, "mixed": &appsv1.Deployment{}}
 	kind := rapid.SampledFrom([]string{"pod", "gadget", "metadata", "map", "mixed"}).Draw(t, "kind")
-	m := &storeModel{kinds: []string{kind}}
+	m := &storeModel{kinds: []string{kind}, example: examples[kind]}
 	if kind == "mixed" {
 		m.kinds = []string{"pod", "gadget", "metadata", "map"}
 	}

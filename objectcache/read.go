@@ -29,7 +29,7 @@ func (s *Store) GetByKey(key string) (item interface{}, exists bool, err error) 
 // read returns an object of the caller's own.
 func (s *Store) read(key string) (obj runtime.Object, exists bool, err error) {
 	obj, exists, err = s.Shared(key)
-	if exists && err == nil && s.table.hot != nil {
+	if exists && err == nil && s.hot != nil {
 		obj = obj.DeepCopyObject()
 	}
 	return obj, exists, err
@@ -62,7 +62,7 @@ func (s *Store) Shared(key string) (obj runtime.Object, exists bool, err error) 
 		s.mu.RUnlock()
 		return nil, false, nil
 	}
-	if obj = s.table.hot.get(n, s.table.slots.at(n).born); obj != nil {
+	if obj = s.hot.get(n, s.table.slots.at(n).born); obj != nil {
 		s.mu.RUnlock()
 		return obj, true, nil
 	}

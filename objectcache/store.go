@@ -35,6 +35,7 @@ type Store struct {
 	kind     metav1.TypeMeta
 	forms    forms
 	decodes  atomic.Int64
+	hot      *hot
 	metadata sync.Pool // of *wire.Metadata
 
 	// replacing is held from the begin of a generation to its end. Writing is held by whoever changes the store, while it
@@ -57,7 +58,8 @@ func NewStore(example runtime.Object, indexers cache.Indexers, opts StoreOptions
 	if opts.ErrorHandler == nil {
 		opts.ErrorHandler = utilruntime.HandleError
 	}
-	s := &Store{options: opts, goType: unstructuredType, table: newTable(newHot(opts.HotBytes))}
+	s := &Store{options: opts, goType: unstructuredType, hot: newHot(opts.HotBytes)}
+	s.table = newTable(s.hot)
 	if t := reflect.TypeOf(example); isStruct(t) {
 		s.goType = t
 	}

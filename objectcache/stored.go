@@ -29,13 +29,15 @@ type Stored struct {
 }
 
 // handle returns the state of a slot, none for 0. The caller holds the store's lock.
-func (s *Store) handle(n uint32) Stored {
+func (s *Store) handle(n uint32) Stored { return s.handleIn(s.table, n) }
+
+func (s *Store) handleIn(t *table, n uint32) Stored {
 	if n == 0 {
 		return Stored{}
 	}
-	of := s.table.slots.at(n)
+	of := t.slots.at(n)
 	return Stored{
-		store: s, record: s.table.pack.Record(of.ref), form: s.forms.get(of.form), namespace: s.table.namespaces.list[of.namespace].text,
+		store: s, record: t.pack.Record(of.ref), form: s.forms.get(of.form), namespace: t.namespaces.list[of.namespace].text,
 		slot: n, born: of.born, hasNumber: of.flags&hasNumber != 0,
 	}
 }
@@ -125,7 +127,7 @@ func (o Stored) DecodeInto(into runtime.Object) error {
 // Shared returns the object without a copy. It may be one that others have got as well: nobody may change it.
 func (o Stored) Shared() (runtime.Object, error) {
 	s := o.store
-	if obj := s.table.hot.get(o.slot, o.born); obj != nil {
+	if obj := s.hot.get(o.slot, o.born); obj != nil {
 		return obj, nil
 	}
 	obj, length, err := o.decode()
@@ -137,7 +139,7 @@ func (o Stored) Shared() (runtime.Object, error) {
 	if !s.isLive(o.slot, o.born) {
 		return obj, nil
 	}
-	return s.table.hot.add(o.slot, o.born, obj, length), nil
+	return s.hot.add(o.slot, o.born, obj, length), nil
 }
 
 // version returns the resource version and the UID, which are read without decoding the object.

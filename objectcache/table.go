@@ -2,6 +2,7 @@ package objectcache
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 	"hash/maphash"
 	"reflect"
 	"strings"
@@ -27,7 +28,8 @@ type table struct {
 	// indexers are all indexers, indexes those of them that are not answered from the key.
 	indexers cache.Indexers
 	indexes  map[string]*index
-	hot      *hot
+	// hot is the store's.
+	hot *hot
 	// live is the number of live slots, born that of slots that were taken so far.
 	live int
 	born uint32
@@ -74,13 +76,15 @@ func joinKey(namespace, name string) string {
 
 func (t *table) hash(text string) uint32 { return uint32(maphash.String(t.seed, text)) }
 
-// hashUID is 0 for a UID that is not known only.
-func (t *table) hashUID(uid string) uint32 {
+// hashUID is 0 for a UID that is not known only. It is the same in each process, because snapshots have it.
+func hashUID(uid string) uint32 {
 	if uid == "" {
 		return 0
 	}
-	return max(1, t.hash(uid))
+	return max(1, crc32.Checksum(unsafe.Slice(unsafe.StringData(uid), len(uid)), castagnoli))
 }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // find returns the slot of a key that is live or staged, as the flag says, or 0. It keeps nothing of key and allocates nothing.
 func (t *table) find(key string, flag uint8) (found uint32) {
@@ -158,7 +162,7 @@ func (t *table) isVersion(n uint32, v keytable.Version) bool {
 			return false
 		}
 	}
-	uid := t.hashUID(string(v.UID))
+	uid := hashUID(string(v.UID))
 	return uid == 0 || s.uid == 0 || uid == s.uid
 }
 
@@ -176,7 +180,7 @@ func (t *table) stage(e *encoded, bytes pack.Prepared, values map[string][]strin
 	if v.IsNumber {
 		s.flags |= hasNumber
 	}
-	s.hash, s.uid = t.hash(e.key), t.hashUID(string(e.version.UID))
+	s.hash, s.uid = t.hash(e.key), hashUID(string(e.version.UID))
 	s.namespace, s.labels = t.namespaces.use(namespace), t.labels.use(unsafe.String(unsafe.SliceData(e.labels), len(e.labels)))
 	s.born, s.mark, s.form = t.born, t.generation, e.form
 	t.keys.add(&t.slots, n)
