@@ -28,19 +28,32 @@ func (s *Store) Index(indexName string, obj interface{}) ([]interface{}, error) 
 }
 
 // withAny returns the objects with one of the values in an index, each once.
-func (s *Store) withAny(indexName string, values []string) (found []Stored) {
+func (s *Store) withAny(indexName string, values []string) []Stored {
+	p := s.pickAny(indexName, values)
+	found := make([]Stored, len(p.list))
+	for i := range found {
+		found[i] = p.stored(s, i)
+	}
+	return found
+}
+
+func (s *Store) pickAny(indexName string, values []string) (p picks) {
 	seen := map[uint32]bool{}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, value := range values {
 		for n := range s.table.resolve(indexName, value).all {
-			if len(values) == 1 || !seen[n] {
-				found = append(found, s.handle(n))
+			if len(values) > 1 && seen[n] {
+				continue
+			}
+			p.list = append(p.list, s.table.pick(n))
+			if len(values) > 1 {
 				seen[n] = true
 			}
 		}
 	}
-	return found
+	p.settle(s.table)
+	return p
 }
 
 // ByIndex returns the objects with a value in an index. The caller owns them.

@@ -1,8 +1,6 @@
 package objectcache
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -33,46 +31,38 @@ func (s *Store) Select(q Query) ([]Stored, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := c.decide(q.Labels)
-	if q.Limit > 0 && len(found) > q.Limit {
-		found = slices.Clip(found[:q.Limit])
-	}
-	return found, nil
+	return c.decide(s, q), nil
 }
 
 // candidates are the objects that a query selects, but for the labels of some.
 type candidates struct {
-	found []Stored
-	open  []openCandidate
+	picks
+	open []openCandidate
 }
 
 // openCandidate is an object whose labels the selector has yet to see. Neither the selector, which may be the user's code, nor
 // anything else slow is called with the store's lock held.
 type openCandidate struct {
-	place int // in found
+	place int // in the picks
 	set   uint32
 	text  labelText
 }
 
-// candidates gathers under the lock what is decided without the user's code.
+// candidates picks under the lock what is decided without the user's code.
 func (s *Store) candidates(q Query, decided decidedSets) (c candidates, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	source, others, err := s.table.plan(q)
+	t := s.table
+	source, others, err := t.plan(q)
 	if err != nil {
 		return c, err
 	}
-	t := s.table
-	room := source.count()
-	if q.Limit > 0 {
-		room = min(room, q.Limit)
-	}
-	if q.Labels == nil && len(others) == 0 {
-		c.found = make([]Stored, 0, room)
+	if q.Labels == nil && len(others) == 0 && q.Limit <= 0 {
+		c.list = make([]pick, 0, source.count())
 	}
 slots:
 	for n := range source.all {
-		if q.Limit > 0 && len(c.found)-len(c.open) >= q.Limit {
+		if q.Limit > 0 && len(c.list)-len(c.open) >= q.Limit {
 			break
 		}
 		for _, other := range others {
@@ -88,11 +78,12 @@ slots:
 				continue
 			}
 			if !known {
-				c.open = append(c.open, openCandidate{place: len(c.found), set: set, text: labelText(text)})
+				c.open = append(c.open, openCandidate{place: len(c.list), set: set, text: labelText(text)})
 			}
 		}
-		c.found = append(c.found, s.handle(n))
+		c.list = append(c.list, t.pick(n))
 	}
+	c.settle(t)
 	return c, nil
 }
 
@@ -115,28 +106,33 @@ func (t *table) plan(q Query) (source postings, others []postings, err error) {
 	return source, others, nil
 }
 
-// decide asks the selector, once for each set of labels, and drops what it does not select.
-func (c *candidates) decide(selector labels.Selector) []Stored {
-	if len(c.open) == 0 {
-		return c.found
+// decide asks the selector, once for each set of labels, and returns what it selects.
+func (c *candidates) decide(s *Store, q Query) []Stored {
+	limit := len(c.list)
+	if q.Limit > 0 {
+		limit = min(limit, q.Limit)
 	}
+	found := make([]Stored, 0, limit-min(limit, len(c.open)))
 	matches := map[uint32]bool{}
-	kept, from := c.found[:0], 0
-	for _, open := range c.open {
-		kept = append(kept, c.found[from:open.place]...)
-		from = open.place
-		match, known := matches[open.set]
-		if !known {
-			match = selector.Matches(open.text)
-			matches[open.set] = match
+	open := c.open
+	for i := range c.list {
+		if len(open) > 0 && open[0].place == i {
+			match, known := matches[open[0].set]
+			if !known {
+				match = q.Labels.Matches(open[0].text)
+				matches[open[0].set] = match
+			}
+			open = open[1:]
+			if !match {
+				continue
+			}
 		}
-		if !match {
-			from++
+		if len(found) == limit {
+			break
 		}
+		found = append(found, c.stored(s, i))
 	}
-	kept = append(kept, c.found[from:]...)
-	clear(c.found[len(kept):])
-	return kept
+	return found
 }
 
 // decidedSets are sets of labels, by number, that a selector has decided on.

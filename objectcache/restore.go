@@ -84,7 +84,7 @@ func (s *Store) readSlots(in *input) (resourceVersion string, slots []savedSlot)
 		if of.flags = in.byte(); of.flags&live != 0 {
 			of.number = in.number()
 			of.uid = in.fixed()
-			of.namespaceText, of.labelText = pick(in, namespaces), pick(in, labels)
+			of.namespaceText, of.labelText = readText(in, namespaces), readText(in, labels)
 			if form := int(in.byte()); form < len(forms) {
 				of.form = forms[form]
 			} else {
@@ -99,8 +99,8 @@ func (s *Store) readSlots(in *input) (resourceVersion string, slots []savedSlot)
 	return resourceVersion, slots
 }
 
-// pick reads the number of a text.
-func pick(in *input, texts []string) string {
+// readText reads the number of a text.
+func readText(in *input, texts []string) string {
 	n := in.number()
 	if n >= uint64(len(texts)) {
 		in.fail("it has no text %d", n)

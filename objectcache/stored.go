@@ -35,11 +35,8 @@ func (s *Store) handleIn(t *table, n uint32) Stored {
 	if n == 0 {
 		return Stored{}
 	}
-	of := t.slots.at(n)
-	return Stored{
-		store: s, record: t.pack.Record(of.ref), form: s.forms.get(of.form), namespace: t.namespaces.list[of.namespace].text,
-		slot: n, born: of.born, hasNumber: of.flags&hasNumber != 0,
-	}
+	of := t.pick(n)
+	return s.stored(&of, t.pack.Record(of.ref))
 }
 
 // IsZero reports whether o stands for no object.
