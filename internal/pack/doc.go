@@ -1,7 +1,7 @@
 // Package pack keeps many encoded objects of one kind in a small part of their length, each readable on its own.
 //
 //	p := pack.New() // one for each kind
-//	d := p.Prepare(ownerUID, 0, encoded) // beside readers
+//	d := p.Prepare(ownerUID, older, encoded) // beside readers; older is 0 for a new object
 //	lock()
 //	ref := p.Add(name, slot, d)
 //	p.Drop(older)
@@ -34,9 +34,11 @@
 // # Where the bytes are
 //
 // A chunk is up to 64 KB of records, appended to and otherwise immutable, so that the view of a record needs no lock. A Ref is a
-// chunk's number and an offset. There is no pointer per record. A View is the list of chunks and bases at one moment: whoever wants
-// many records copies it with the Refs, and makes the records without the lock. When more than a sixteenth of all bytes is dropped, Tidy moves what is
-// left in the emptiest chunk, one chunk for each call; the garbage collector frees the chunk when the last view of it has gone.
+// chunk's number and an offset. There is no pointer per record. When more than a sixteenth of all bytes is dropped, Tidy moves what
+// is left in the emptiest chunk, one chunk for each call; the garbage collector frees the chunk when the last view of it has gone.
+//
+// A View is the list of chunks and bases at one moment. A reader of many records copies it with the Refs under the lock, and makes
+// the records later. For a few records, Record is cheaper.
 //
 // The tables for compressing, 32 KB for each base in use, are held by a weak pointer. The garbage collector takes them from a pack
 // that is not written to.
@@ -57,4 +59,7 @@
 //	5,000 pods, each updated ten times: 3,669 bytes     599
 //	1,000 pods, each the only one of its owner          787
 //	5,000 custom resources of 2,089 bytes of JSON       314
+//
+// The lowest of several runs on a busy machine with two cores: Prepare and Add of a pod 8.2 µs, of a custom resource 7.7 µs; Record
+// and Append of a pod 2.6 µs in the order of a list and 8.7 µs in random order.
 package pack

@@ -41,8 +41,7 @@ const (
 	// After patience objects in a row that were like nothing recent, only one in patience is compared with what is recent.
 	patience = 8
 	encoders = 4
-	// atFirst is what is taken as typical before anything is known: a fifth of the length. It is known after
-	// enough objects.
+	// atFirst, a fifth of the length, is taken as typical before anything is known. It is known after enough objects.
 	atFirst = 0.2
 	enough  = 32
 )
@@ -90,7 +89,7 @@ func (p *Pack) choose(w *writer, like string, old Ref, data []byte) (d Prepared)
 	b := &p.bases.list[base]
 	switch {
 	case trusted && b.group == group && b.poor >= b.patience: // the group has become another
-		first.patience = min(2*b.patience, maxPatience)
+		first.patience = 2 * min(b.patience, maxPatience/2)
 		return first
 	case trusted:
 		if d.shorter(fairToOwn, &first) {
