@@ -252,7 +252,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 		panic("informer: the handler is required")
 	}
 	taken := takenBy(h)
-	objType, err := taken.example(objType, transfor != nil)
+	objType, err := taken.Example(objType, transfor != nil)
 	if err != nil {
 		panic(fmt.Sprintf("informer: %v", err))
 	}
@@ -260,7 +260,7 @@ func NewInformer(lw cache.ListerWatcher, objType runtime.Object, store cache.Sto
 	options := r.flow(&known.Versions{})
 	options.Ordinary = true
 	options.Intake = intake.New(intake.Options{
-		Report: &r.setup.Report, Form: &r.setup.Form, Transform: transfor, Accepts: taken.accepts, Taken: taken.goType, Stored: store.List,
+		Report: &r.setup.Report, Form: &r.setup.Form, Transform: transfor, Accepts: taken.Accepts, Taken: taken.Type, Stored: store.List,
 	})
 	options.KeepIn(store, h, r)
 	return newFlowController(r, options)

@@ -252,7 +252,7 @@ func NewResourceVersionInformer(name string, config InformerConfig) ResourceVers
 
 func newResourceVersionInformer(name string, config InformerConfig) *resourceVersionInformer {
 	taken := takenBy(config.Handler)
-	example, mistyped := taken.example(config.ExampleObject, config.Transform != nil)
+	example, mistyped := taken.Example(config.ExampleObject, config.Transform != nil)
 	config.ExampleObject = example
 	fields, err := fieldsOf(config)
 	switch {
@@ -316,7 +316,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	options.Budget = config.Budget.orDefault().shared
 	options.Intake = intake.New(intake.Options{
 		Report: &r.setup.Report, Form: &r.setup.Form, Kind: kindOf(config.ExampleObject), Fields: fields, Transform: transform,
-		Accepts: taken.accepts, Taken: taken.goType, Extra: config.ExtraStore, Lent: true,
+		Accepts: taken.Accepts, Taken: taken.Type, Extra: config.ExtraStore, Lent: true,
 	})
 	if config.Checkpoint != nil {
 		options.Keeper = keeper.New(keeper.Options{

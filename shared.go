@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/server"
@@ -141,9 +142,9 @@ func (s *SharedResourceVersionInformer) configFor(name string, config HandlerCon
 		return InformerConfig{}, fmt.Errorf("handler %q: Workers is %d", name, config.Workers)
 	}
 	own := s.config
-	example := objectType.example
+	example := object.Taken.Example
 	if server.Of(own.ListerWatcher) != nil {
-		example = objectType.sharedExample
+		example = object.Taken.SharedExample
 	}
 	var err error
 	if own.ExampleObject, err = example(takenBy(config.Handler), own.ExampleObject, own.Transform != nil); err != nil {
