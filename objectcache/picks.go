@@ -7,13 +7,14 @@ type pick struct {
 	ref        pack.Ref
 	namespace  string
 	slot, born uint32
+	uid        uint32
 	form       uint8
 	hasNumber  bool
 }
 
 func (t *table) pick(n uint32) pick {
 	of := t.slots.at(n)
-	return pick{of.ref, t.namespaces.list[of.namespace].text, n, of.born, of.form, of.flags&hasNumber != 0}
+	return pick{of.ref, t.namespaces.list[of.namespace].text, n, of.born, of.uid, of.form, of.flags&hasNumber != 0}
 }
 
 // picks are objects that were picked under the lock, and how their records are found without it.
@@ -51,6 +52,6 @@ func (p *picks) stored(s *Store, i int) Stored {
 func (s *Store) stored(of *pick, record pack.Record) Stored {
 	return Stored{
 		store: s, record: record, form: s.forms.get(of.form), namespace: of.namespace,
-		slot: of.slot, born: of.born, hasNumber: of.hasNumber,
+		slot: of.slot, born: of.born, hasNumber: of.hasNumber, uid: of.uid,
 	}
 }

@@ -26,6 +26,8 @@ type Stored struct {
 	// slot and born say where the store had the object.
 	slot, born uint32
 	hasNumber  bool
+	// uid is a hash of the UID, 0 if that is not known.
+	uid uint32
 }
 
 // handle returns the state of a slot, none for 0. The caller holds the store's lock.
@@ -53,7 +55,7 @@ func (o Stored) Key() string {
 
 // detached returns a handle of an object that is not in the store. It takes e.
 func (s *Store) detached(e encoded) Stored {
-	o := Stored{store: s, plain: bytes.Clone(e.bytes), key: e.key, form: s.forms.get(e.form)}
+	o := Stored{store: s, plain: bytes.Clone(e.bytes), key: e.key, form: s.forms.get(e.form), uid: hashUID(string(e.version.UID))}
 	if o.plain == nil {
 		o.plain = []byte{}
 	}

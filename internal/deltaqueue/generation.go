@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/recency"
 )
 
 // BeginGeneration starts a generation: what Shown is told from here on belongs
@@ -18,7 +18,7 @@ func (q *Queue) BeginGeneration() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.generation = q.known.Begin()
-	q.tombstones.clear()
+	q.tombstones.Clear()
 	if q.ended {
 		q.since, q.ended = q.generation, false
 	}
@@ -33,7 +33,7 @@ func (q *Queue) BeginGeneration() {
 func (q *Queue) Shown(key string, version keytable.Version) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.tombstones.covers(version) {
+	if q.tombstones.Covers(version) {
 		return true
 	}
 	e := q.newestLocked(key)
@@ -41,10 +41,10 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 	q.showEntriesLocked(key)
 	again, c := q.known.Show(key, version, q.generation, q.since)
 	if e != nil {
-		return e.shows(version) || waits && older(version, e.Version)
+		return e.shows(version) || waits && recency.Older(version, e.Version)
 	}
 	if c.Marked && !c.SameVersion {
-		if known, ok := q.known.Get(key); ok && older(version, known) {
+		if known, ok := q.known.Get(key); ok && recency.Older(version, known) {
 			return true
 		}
 	}
@@ -60,11 +60,6 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 		q.known.Set(strings.Clone(key), version, q.generation) // another writer may have deleted it
 	}
 	return true
-}
-
-// older is false where the versions have no order.
-func older(a, b keytable.Version) bool {
-	return rv.Compare(a.ResourceVersion, b.ResourceVersion) == rv.Older
 }
 
 // Keep notes that the generation shows key, of an object that could not be read. It

@@ -24,7 +24,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/recency"
 )
 
 // Known is what the consumer has acknowledged. The queue calls it while it
@@ -138,7 +138,7 @@ type Queue struct {
 	// ahead tells that something was put since.
 	ahead bool
 	// tombstones are of deltas that were put since the last generation began.
-	tombstones tombstones
+	tombstones recency.Tombstones
 	// passed is set while entries that were dropped without acknowledgement may
 	// not have been put again; it holds the resume point.
 	passed *passedOver
@@ -197,7 +197,7 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 	}
 	q.queueLocked(d, reserved)
 	if d.Type == cache.Deleted && q.keepTombstones {
-		q.tombstones.add(d.Version)
+		q.tombstones.Add(d.Version)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 func (q *Queue) Stale(d Delta) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.tombstones.covers(d.Version) {
+	if q.tombstones.Covers(d.Version) {
 		return true
 	}
 	if e := q.newestLocked(d.Key); e != nil && e.newest().FinalStateUnknown() {
@@ -219,20 +219,12 @@ func (q *Queue) Stale(d Delta) bool {
 	if !ok {
 		return false
 	}
-	if rv.Compare(version.ResourceVersion, q.observed) == rv.Newer && !q.resumed && !q.toldLocked(d) {
+	if recency.Ahead(version, q.observed) && !q.resumed && !q.toldLocked(d) {
 		// What is known is newer than anything that the server has told since its
 		// versions went back. (Or it was acknowledged beyond the resume point.)
 		return false
 	}
-	switch order := rv.Compare(d.Version.ResourceVersion, version.ResourceVersion); {
-	case order == rv.Unordered: // opaque versions: only equality means something
-		same := version.ResourceVersion == d.Version.ResourceVersion && version.SameObject(d.Version)
-		return d.Type != cache.Deleted && same && version.ResourceVersion != ""
-	case d.Type == cache.Deleted:
-		return order == rv.Older
-	default:
-		return order != rv.Newer
-	}
+	return recency.Stale(d.Type == cache.Deleted, d.Version, version)
 }
 
 // toldLocked reports whether a generation is under way and has told of the key of d.

@@ -89,7 +89,7 @@ func (i *Intake) fill(d *deltaqueue.Delta, it object.Item) error {
 		}
 		read, it = raw, object.Item{Key: raw.Key(), Place: raw.Place()}
 	}
-	obj, err := i.refine(read)
+	obj, err := i.Refine(read)
 	if err != nil {
 		return it.Unreadable(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
-// refine returns obj, an object as it was read, as the consumer is to see it.
-func (i *Intake) refine(obj interface{}) (interface{}, error) {
+// Refine returns obj, an object as it was read, as the consumer is to see it.
+func (i *Intake) Refine(obj interface{}) (interface{}, error) {
 	if raw, ok := i.Form.Raw(obj); ok {
 		decoded, err := i.Form.Decode(raw)
 		if err != nil {
@@ -58,7 +58,7 @@ func (i *Intake) Refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 	deltas := make([]deltaqueue.Delta, 0, len(e.Deltas))
 	for _, d := range e.Deltas {
 		if raw, ok := d.Object.(*object.Raw); ok {
-			obj, err := i.refine(raw)
+			obj, err := i.Refine(raw)
 			if err != nil && d.Type != cache.Deleted {
 				return deltas, object.Item{Key: d.Key, Place: raw.Place()}.Unreadable(err)
 			}

@@ -20,7 +20,7 @@ func (v *Versions) Sample(leaveOut func(key string) bool) []object.Known {
 	v.mu.RLock()
 	objects := someOf(v.reading())
 	v.mu.RUnlock()
-	return oldest(slices.DeleteFunc(objects, func(o object.Known) bool { return leaveOut(o.Key) }))
+	return Oldest(slices.DeleteFunc(objects, func(o object.Known) bool { return leaveOut(o.Key) }))
 }
 
 // someOf returns some objects of a table.
@@ -34,8 +34,8 @@ func someOf(table *keytable.Table) (objects []object.Known) {
 	return objects
 }
 
-// oldest returns those with the oldest versions.
-func oldest(objects []object.Known) []object.Known {
+// Oldest returns the few that have the oldest versions.
+func Oldest(objects []object.Known) []object.Known {
 	slices.SortStableFunc(objects, func(a, b object.Known) int {
 		switch rv.Compare(a.Version.ResourceVersion, b.Version.ResourceVersion) {
 		case rv.Older:

@@ -80,7 +80,7 @@ func (s *Saved) Len() int { return s.table.Len() }
 func (s *Saved) Begun() iter.Seq[string] { return maps.Keys(s.begun) }
 
 // Sample returns some objects of the checkpoint, as Versions.Sample does.
-func (s *Saved) Sample() []object.Known { return oldest(someOf(s.table)) }
+func (s *Saved) Sample() []object.Known { return Oldest(someOf(s.table)) }
 
 // Adopt makes what was read the known versions. It is an edit.
 func (v *Versions) Adopt(s Saved) {

@@ -1,4 +1,4 @@
-package deltaqueue
+package recency
 
 import (
 	"strings"
@@ -9,22 +9,22 @@ import (
 	"github.com/rvinformer/informer/internal/rv"
 )
 
-// keptTombstones is how many deletions a queue remembers: some 10 KiB where objects come and
+// keptTombstones is how many deletions are remembered: some 10 KiB where objects come and
 // go, nothing where they stay.
 const keptTombstones = 128
 
-// tombstones are the objects whose deletion was put last, and the versions of that. An
-// event that a proxy repeats after the deletion of its object has nothing else to be
-// compared with, and would bring the object back.
-type tombstones struct {
+// Tombstones remembers the objects that were deleted last, and the versions of their deletion. An event that a proxy
+// repeats after the deletion of its object has nothing else to be compared with, and would bring the object back. The
+// zero value remembers none.
+type Tombstones struct {
 	versions map[types.UID]string
 	// order is that of the deletions, in a ring that begins at next once it is full.
 	order []types.UID
 	next  int
 }
 
-// add remembers that an object was deleted.
-func (t *tombstones) add(last keytable.Version) {
+// Add remembers that an object was deleted. It keeps copies of the strings.
+func (t *Tombstones) Add(last keytable.Version) {
 	if last.UID == "" {
 		return
 	}
@@ -45,9 +45,8 @@ func (t *tombstones) add(last keytable.Version) {
 	}
 }
 
-// covers reports whether an object is of before its deletion: whether it was deleted, and
-// its version does not say that it is newer than that.
-func (t *tombstones) covers(v keytable.Version) bool {
+// Covers reports whether an object was deleted, and its version does not say that it is newer than the deletion.
+func (t *Tombstones) Covers(v keytable.Version) bool {
 	deleted, ok := t.versions[v.UID]
 	if !ok {
 		return false
@@ -55,5 +54,5 @@ func (t *tombstones) covers(v keytable.Version) bool {
 	return rv.Compare(v.ResourceVersion, deleted) != rv.Newer
 }
 
-// clear forgets all: a generation begins, which shows what there is.
-func (t *tombstones) clear() { *t = tombstones{} }
+// Clear forgets all: a generation begins, which shows what there is.
+func (t *Tombstones) Clear() { *t = Tombstones{} }

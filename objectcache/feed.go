@@ -1,0 +1,272 @@
+package objectcache
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/rvinformer/informer"
+)
+
+// feed has the changes of a store in their order. Each handler reads them at its own pace, with a goroutine that lives
+// while something waits for it. What every handler has read is garbage.
+type feed struct {
+	store *Store
+	// applying is held while the store and the feed change together, so that a handler which is added meanwhile begins with one
+	// state of the store and what follows it. It is taken before mu.
+	applying sync.Mutex
+
+	mu       sync.Mutex
+	handlers []*registration
+	// tail is the segment that the next event goes to.
+	tail *segment
+	// events and bytes count what was ever appended.
+	events, bytes int64
+	// syncedAt is the number of events up to the end of the initial list; -1 until that was read.
+	syncedAt int64
+	// current is the number of handlers that have read all events.
+	current int
+	// batches is the number of batches that handlers have not finished. While there is one, replaced has the states that the store
+	// has replaced since, because a batch may still name them.
+	batches  int
+	replaced map[state]Stored
+	// ctx is that of the run, nil before it and when it ends.
+	ctx     context.Context
+	stopped bool
+	running sync.WaitGroup
+}
+
+// segment is a piece of the feed. Its events are only appended to; the next one begins where it is full.
+type segment struct {
+	events []event
+	next   *segment
+}
+
+// segmentEvents is how many events a full segment has. Those that were read stay in memory as long as one of them waits.
+const segmentEvents = 32
+
+// event is one change.
+type event struct {
+	old, new         Stored
+	initial, unknown bool
+	// shared is where handlers find what another one has decoded; nil if there is one handler only.
+	shared *sharedObjects
+	// batch, if set, is in place of a change.
+	batch *batch
+	// bytes is about how much waits with the event.
+	bytes int64
+}
+
+// batch is many calls in little memory: additions of a list, or a resync.
+type batch struct {
+	states []state
+	// due are the handlers of a resync, nil for additions.
+	due     sets.Set[*registration]
+	initial bool
+}
+
+// change returns a call of the batch.
+func (b *batch) change(o Stored) Change {
+	if b.due != nil {
+		return Change{Type: informer.Synced, Key: o.Key(), Old: o, New: o}
+	}
+	return Change{Type: informer.Added, Key: o.Key(), New: o, IsInInitialList: b.initial}
+}
+
+func (e *event) change() Change {
+	c := Change{Old: e.old, New: e.new, IsInInitialList: e.initial, FinalStateUnknown: e.unknown}
+	switch {
+	case e.new.IsZero():
+		c.Type, c.Key = informer.Deleted, e.old.Key()
+	case e.old.IsZero():
+		c.Type, c.Key = informer.Added, e.new.Key()
+	default:
+		c.Type, c.Key = informer.Updated, e.new.Key()
+	}
+	return c
+}
+
+func newFeed(store *Store) *feed { return &feed{store: store, syncedAt: -1, tail: &segment{}} }
+
+// start lets handlers be called, until stop.
+func (f *feed) start(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ctx = ctx
+}
+
+// stop lets no other call begin, and wait waits for those under way.
+func (f *feed) stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ctx, f.stopped = nil, true
+	for _, r := range f.handlers {
+		r.endLocked()
+	}
+	f.handlers, f.tail, f.replaced = nil, &segment{}, nil
+}
+
+func (f *feed) wait() { f.running.Wait() }
+
+// append adds events. The caller holds applying.
+func (f *feed) append(events ...event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.handlers) == 0 || f.stopped {
+		return
+	}
+	for i := range events {
+		f.appendLocked(&events[i])
+	}
+	for _, r := range f.handlers {
+		r.hireLocked()
+	}
+}
+
+func (f *feed) appendLocked(e *event) {
+	if len(f.handlers) > 1 && e.batch == nil {
+		e.shared = &sharedObjects{}
+	}
+	f.events++
+	f.bytes += e.bytes
+	f.current = 0
+	if len(f.tail.events) == segmentEvents {
+		f.tail.next = &segment{}
+		f.tail = f.tail.next
+	}
+	f.tail.events = append(f.tail.events, *e)
+	for _, r := range f.handlers {
+		if e.takenBy(r) {
+			r.queueLocked(e.batch)
+		}
+	}
+}
+
+// takenBy reports whether a handler is called with the event.
+func (e *event) takenBy(r *registration) bool {
+	return e.batch == nil || e.batch.due == nil || e.batch.due.Has(r)
+}
+
+// replace notes that the store has replaced a state. The caller holds applying.
+func (f *feed) replace(old Stored) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.batches == 0 {
+		return
+	}
+	if f.replaced == nil {
+		f.replaced = map[state]Stored{}
+	}
+	f.replaced[old.state()] = old
+}
+
+// find returns a state of a batch that a handler has not finished. It is zero if somebody else than the informer has replaced it.
+func (f *feed) find(of state) Stored {
+	if o := f.store.stateOf(of); !o.IsZero() {
+		return o
+	}
+	if o, noted := f.findReplaced(of); noted {
+		return o
+	}
+	f.applying.Lock() // the store changes first
+	defer f.applying.Unlock()
+	o, _ := f.findReplaced(of)
+	return o
+}
+
+func (f *feed) findReplaced(of state) (o Stored, noted bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o, noted = f.replaced[of]
+	return o, noted
+}
+
+// endBatchesLocked notes that so many batches of a handler are finished.
+func (f *feed) endBatchesLocked(n int) {
+	f.batches -= n
+	if f.batches == 0 {
+		f.replaced = nil
+	}
+}
+
+// resync has the handlers called that are due, with all objects. Those for which an earlier resync still waits are left out. The
+// caller holds applying.
+func (f *feed) resync(due []*registration, states []state) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	due = slices.DeleteFunc(due, func(r *registration) bool { return r.resyncing || r.removed })
+	if len(due) == 0 || len(states) == 0 || f.stopped {
+		return
+	}
+	for _, r := range due {
+		r.resyncing = true
+	}
+	f.appendLocked(&event{batch: &batch{states: states, due: sets.New(due...)}})
+	for _, r := range f.handlers {
+		r.hireLocked()
+	}
+}
+
+// caughtUpLocked notes that one handler more, or by a negative number fewer, has read everything. What all have read is dropped.
+func (f *feed) caughtUpLocked(more int) {
+	f.current += more
+	if f.current == len(f.handlers) {
+		clear(f.tail.events)
+	}
+}
+
+// endInitial notes that what was appended so far is the initial list.
+func (f *feed) endInitial() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.syncedAt = f.events
+	for _, r := range f.handlers {
+		r.hireLocked()
+	}
+}
+
+// add adds a handler that begins with the states of the store, and goes on with what is appended from now on. The caller holds
+// applying.
+func (f *feed) add(r *registration, states []state) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.feed, r.at, r.index, r.events, r.bytes = f, f.tail, len(f.tail.events), f.events, f.bytes
+	if len(states) > 0 {
+		r.batch = &batch{states: states, initial: true}
+		r.states = states
+		r.queueLocked(r.batch)
+	}
+	f.handlers = append(f.handlers, r)
+	f.caughtUpLocked(1)
+	r.hireLocked()
+}
+
+// remove removes a handler, which is called with nothing more. It reports whether the feed has had it.
+func (f *feed) remove(r *registration) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r.feed != f || r.removed {
+		return false
+	}
+	f.handlers = slices.DeleteFunc(f.handlers, func(other *registration) bool { return other == r })
+	if r.events == f.events {
+		f.caughtUpLocked(-1)
+	} else {
+		f.caughtUpLocked(0)
+	}
+	r.endLocked()
+	return true
+}
+
+// waiting returns the number of calls that handlers wait for, and the bytes that wait with them.
+func (f *feed) waiting() (calls int, bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.handlers {
+		calls += r.queued
+		bytes = max(bytes, f.bytes-r.bytes)
+	}
+	return calls, bytes
+}

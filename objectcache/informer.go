@@ -1,0 +1,252 @@
+package objectcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/follower"
+	"github.com/rvinformer/informer/internal/intake"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// Informer is a cache.SharedIndexInformer over a Store. It follows its resource as all informers of this library do: it reads
+// lists object by object, notices silence, and never goes back in time. Its methods may be called from any goroutine, and from
+// handlers.
+//
+// # Handlers
+//
+// Handlers are called as client-go calls them: each on its own and in order, with every change that a watch brings. A slow handler
+// holds up neither the store nor other handlers. What waits for it stays encoded, and is decoded when its turn comes: once for all
+// handlers that take it at about the same time, which is why handlers must not change objects. The number of changes that wait
+// is not bounded, as in client-go. Each costs about 100 bytes, and the encodings that the store has replaced since.
+// Status tells how many wait.
+//
+// A cache.ResourceEventHandlerFuncs has nothing decoded for a func that is nil. AddChangeHandler is for handlers that need only
+// keys, or decide themselves what to decode.
+//
+// Handlers differ from client-go's in four points:
+//   - An object that was deleted and created again is an OnDelete and an OnAdd, also where a list found that out. client-go
+//     may tell an update instead.
+//   - A list calls no handler for objects that have not changed.
+//   - The first list is told when it is complete. Until then the store is empty.
+//   - A handler that is removed, or whose informer stops, is called with nothing that waits.
+//
+// A deletion that a list found is a cache.DeletedFinalStateUnknown with the object that the store had.
+type Informer struct {
+	options Options
+	lw      cache.ListerWatcher
+	example runtime.Object
+	store   *Store
+	setup   follower.Setup
+	// reflector is what an informer.WatchErrorHandler is called with.
+	reflector *informer.Reflector
+	into      *storeSink
+	feed      *feed
+	synced    chan struct{}
+
+	// changing is held while a handler is added or removed, so that the reader waits for one of them at most. It is taken before the
+	// locks of the feed and before mu.
+	changing sync.Mutex
+
+	mu               sync.Mutex
+	started, stopped bool
+	// watchErrors is what SetWatchErrorHandler has set.
+	watchErrors cache.WatchErrorHandlerWithContext
+	resyncs     resyncs
+}
+
+var (
+	_ cache.SharedIndexInformer = (*Informer)(nil)
+	_ cache.Controller          = (*Informer)(nil)
+)
+
+// NewSharedIndexInformer returns an *Informer: see NewSharedIndexInformerWithOptions.
+func NewSharedIndexInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
+	return NewSharedIndexInformerWithOptions(lw, example, Options{ResyncPeriod: resync, Indexers: indexers})
+}
+
+// NewSharedIndexInformerWithOptions returns an informer of what lw lists and watches: objects of the type of example, a pointer to
+// a typed object, a *metav1.PartialObjectMetadata, or, also where it is nil, an *unstructured.Unstructured. An example that says its
+// kind takes objects of that kind only.
+//
+// With lw of an informer.DynamicListerWatcherFactory, objects are read off the wire and an unchanged one is never decoded. Others
+// decode whole lists before the informer sees them.
+//
+// It panics if lw is nil, and on options that Check refuses.
+func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.Object, opts Options) *Informer {
+	opts = opts.withDefaults(example)
+	fields, err := opts.check(example)
+	if lw == nil {
+		err = errors.New("the ListerWatcher is required")
+	}
+	if err != nil {
+		panic(fmt.Sprintf("objectcache: informer %q: %v", opts.Name, err))
+	}
+	i := &Informer{options: opts, lw: lw, example: example, synced: make(chan struct{})}
+	i.resyncs.check = opts.ResyncPeriod
+	i.reflector = informer.NewNamedReflector(opts.Name, lw, example, nil, 0)
+	i.setup.Init(opts.Name, lw, object.Expect(example, "", object.Public{}))
+	i.setup.UseFields(fields)
+	i.setup.Report.UseListMode(opts.ListMode, nil)
+	i.setup.Report.Handler = func(err error) { opts.ErrorHandler(i.reflector, err) }
+	i.store = NewStore(example, opts.Indexers, StoreOptions{HotBytes: opts.HotBytes, ErrorHandler: func(err error) { i.setup.Report.Fail(err) }})
+	i.feed = newFeed(i.store)
+	i.into = &storeSink{
+		informer: i,
+		intake:   intake.New(intake.Options{Report: &i.setup.Report, Form: &i.setup.Form, Fields: fields, Transform: opts.Transform}),
+	}
+	return i
+}
+
+// Store returns the objects. It is what GetStore and GetIndexer return.
+func (i *Informer) Store() *Store { return i.store }
+
+// GetStore returns the Store.
+func (i *Informer) GetStore() cache.Store { return i.store }
+
+// GetIndexer returns the Store.
+func (i *Informer) GetIndexer() cache.Indexer { return i.store }
+
+// GetController returns the informer itself.
+func (i *Informer) GetController() cache.Controller { return i }
+
+// AddIndexers adds indexes, before Run or later. The error names indexes that exist already, or says that the informer has
+// stopped.
+func (i *Informer) AddIndexers(indexers cache.Indexers) error {
+	if i.IsStopped() {
+		return errors.New("indexer was not added because it has stopped already")
+	}
+	return i.store.AddIndexers(indexers)
+}
+
+// SetWatchErrorHandler is SetWatchErrorHandlerWithContext without a context.
+func (i *Informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
+	if handler == nil {
+		return i.SetWatchErrorHandlerWithContext(nil)
+	}
+	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
+}
+
+// SetWatchErrorHandlerWithContext has handler called with what goes wrong, in place of Options.ErrorHandler; nil brings that
+// back. Its Reflector never runs. The error says that the informer has started.
+func (i *Informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
+	return i.beforeStart(func() { i.watchErrors = handler })
+}
+
+// SetTransform sets Options.Transform. The error says that the informer has started.
+func (i *Informer) SetTransform(transform cache.TransformFunc) error {
+	return i.beforeStart(func() { i.into.intake.Transform = transform })
+}
+
+func (i *Informer) beforeStart(set func()) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started {
+		return errors.New("informer has already started")
+	}
+	set()
+	return nil
+}
+
+// Run is RunWithContext for a channel that is closed to stop.
+func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
+
+// RunWithContext fills the store and calls handlers until ctx ends, and returns after the last call has returned. An informer
+// runs once: another call logs a warning and returns.
+func (i *Informer) RunWithContext(ctx context.Context) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	if !i.start(ctx) {
+		klog.FromContext(ctx).Info("Warning: the informer has started, running it more than once is not allowed", "informer", i.options.Name)
+		return
+	}
+	// A callback may end the goroutine, as a failed assertion of a test does.
+	defer i.feed.wait()
+	defer i.stop()
+	t := i.options.tuning()
+	i.mu.Lock()
+	t.ResyncPeriod = i.resyncs.check
+	i.mu.Unlock()
+	i.setup.Follower(i.into, t).Run(ctx, &follower.Origin{Objects: i.store.sample})
+}
+
+func (i *Informer) start(ctx context.Context) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started {
+		return false
+	}
+	i.started = true
+	if handler := i.watchErrors; handler != nil {
+		r := cache.NewReflectorWithOptions(i.lw, i.example, nil, cache.ReflectorOptions{Name: i.options.Name})
+		i.setup.Report.Handler = func(err error) {
+			if err != nil {
+				handler(ctx, r, err)
+			}
+		}
+	}
+	i.setup.Report.BeginRun()
+	i.feed.start(ctx)
+	return true
+}
+
+func (i *Informer) stop() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.stopped = true
+	i.feed.stop()
+}
+
+// IsStopped reports whether Run has ended, or is about to.
+func (i *Informer) IsStopped() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.stopped
+}
+
+// HasSynced reports whether the store has had a complete list. It never becomes false again. Whether a handler was called with
+// that list, its registration knows.
+func (i *Informer) HasSynced() bool { return cache.IsDone(i.HasSyncedChecker()) }
+
+// HasSyncedChecker has a channel that is closed when HasSynced becomes true.
+func (i *Informer) HasSyncedChecker() cache.DoneChecker {
+	return doneChecker{func() string { return fmt.Sprintf("SharedIndexInformer %T", i.example) }, i.synced}
+}
+
+// LastSyncResourceVersion is the newest resource version that was read; empty before the first complete list.
+func (i *Informer) LastSyncResourceVersion() string { return i.setup.Report.LastResourceVersion() }
+
+// Status is a snapshot of the informer. ResourceVersion is that of the store. Queued is the number of calls that handlers wait for,
+// and QueuedBytes the size of the changes that at least one of them waits for.
+func (i *Informer) Status() informer.Status {
+	s := informer.Status(i.setup.Report.Snapshot())
+	s.Synced = i.HasSynced()
+	s.Objects = i.store.Len()
+	s.ResourceVersion = i.store.LastStoreSyncResourceVersion()
+	s.Queued, s.QueuedBytes = i.feed.waiting()
+	return s
+}
+
+// doneChecker is a cache.DoneChecker over a channel.
+type doneChecker struct {
+	name func() string
+	done <-chan struct{}
+}
+
+func (d doneChecker) Name() string          { return d.name() }
+func (d doneChecker) Done() <-chan struct{} { return d.done }
+
+// fail reports what a handler cannot be called with.
+func (i *Informer) fail(key string, err error) {
+	i.setup.Report.Skip(&report.ItemError{Key: key, Watch: true, Err: err})
+}

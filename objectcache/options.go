@@ -1,0 +1,98 @@
+package objectcache
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/follower"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/prune"
+)
+
+// Options are options of an Informer. The zero value of each field is its default.
+type Options struct {
+	// Name is for logs. Default: the type of the objects.
+	Name string
+
+	// ResyncPeriod is how often a handler without a period of its own gets all objects again, as updates. Default: never. If
+	// it is zero, no handler can have a period that is not.
+	ResyncPeriod time.Duration
+
+	// Indexers are the first indexes of the Store. AddIndexers adds others.
+	Indexers cache.Indexers
+
+	// Keep are the only fields to keep of each object, and Prune are fields to drop, before Transform, as in
+	// informer.InformerConfig. What identifies an object always stays. Labels that are not kept cannot be selected by.
+	Keep, Prune []string
+
+	// Transform changes an object before it is stored. It may change its argument. It is not given tombstones. A resource version
+	// or UID that it drops is put back, because the store and its readers compare them. Where it fails, the object is skipped and
+	// reported, and the store keeps what it has.
+	Transform cache.TransformFunc
+
+	// HotBytes is StoreOptions.HotBytes.
+	HotBytes int64
+
+	// ErrorHandler is called with everything that goes wrong, and with nil each time a watch has started. Its Reflector has the
+	// name of the Informer, and never runs. SetWatchErrorHandler replaces it. Default: informer.DefaultWatchErrorHandler.
+	ErrorHandler informer.WatchErrorHandler
+
+	// ListMode, WatchListPageSize, StallTimeout and Backoff are those of informer.InformerConfig.
+	ListMode          informer.ListMode
+	WatchListPageSize int64
+	StallTimeout      time.Duration
+	Backoff           *wait.Backoff
+}
+
+// Check returns an error that names the field that an informer of objects like example cannot work with, or nil. With a nil
+// example, it says what can be said without a type.
+func (o Options) Check(example runtime.Object) error {
+	_, err := o.check(example)
+	return err
+}
+
+// check returns the fields to keep.
+func (o Options) check(example runtime.Object) (*prune.Fields, error) {
+	switch _, raw := example.(*informer.RawObject); {
+	case raw:
+		return nil, fmt.Errorf("an example of type %T: the store keeps objects encoded anyway; use the type that readers want", example)
+	case o.ResyncPeriod < 0:
+		return nil, fmt.Errorf("ResyncPeriod is %v", o.ResyncPeriod)
+	case o.StallTimeout < 0:
+		return nil, fmt.Errorf("StallTimeout is %v", o.StallTimeout)
+	case o.WatchListPageSize < 0:
+		return nil, fmt.Errorf("WatchListPageSize is %d", o.WatchListPageSize)
+	case o.ListMode < informer.ListModeAuto || o.ListMode > informer.ListModeWatchList:
+		return nil, fmt.Errorf("unknown ListMode %d", o.ListMode)
+	}
+	fields, err := prune.Parse(o.Keep, o.Prune)
+	if err != nil || example == nil {
+		return fields, err
+	}
+	return fields, object.Expect(example, "", object.Public{}).CheckFields(fields)
+}
+
+// withDefaults fills in what is empty.
+func (o Options) withDefaults(example runtime.Object) Options {
+	if o.Name == "" {
+		o.Name = fmt.Sprintf("%T", example)
+	}
+	if o.ErrorHandler == nil {
+		o.ErrorHandler = informer.DefaultWatchErrorHandler
+	}
+	return o
+}
+
+func (o Options) tuning() follower.Tuning {
+	return follower.Tuning{
+		ListMode:     o.ListMode,
+		PageSize:     o.WatchListPageSize,
+		StallTimeout: o.StallTimeout,
+		Backoff:      o.Backoff,
+	}
+}

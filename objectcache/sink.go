@@ -1,0 +1,268 @@
+package objectcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/internal/intake"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/recency"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/sink"
+)
+
+// storeSink is the store and the feed of an informer as a sink. Its rules of what is stale are those of the delta queue.
+type storeSink struct {
+	informer *Informer
+	intake   intake.Intake
+	// observed is the newest resource version that was taken in full.
+	observed   string
+	tombstones recency.Tombstones
+	// reading is the generation under way, nil without one.
+	reading *generation
+}
+
+var _ sink.Sink = (*storeSink)(nil)
+
+// Begin begins a generation, which is kept apart from the store until it ends.
+func (s *storeSink) Begin(context.Context) (sink.Generation, error) {
+	s.tombstones.Clear()
+	s.reading = s.informer.store.begin()
+	return storeGeneration{s}, nil
+}
+
+// Put applies a change that a watch told. While a generation is read, the change is part of it.
+func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Item) (stale bool, err error) {
+	deletion := kind == watch.Deleted
+	if s.stale(deletion, it.Key, it.Version) {
+		return true, nil
+	}
+	e, err := s.encode(it)
+	switch {
+	case err != nil && !deletion:
+		return false, err
+	case err == nil && e.key != it.Key && s.stale(deletion, e.key, e.version): // a Transform has renamed it
+		e.release()
+		return true, nil
+	case deletion:
+		if s.informer.setup.Resource != nil { // not every source makes new UIDs
+			s.tombstones.Add(it.Version)
+		}
+		if err != nil {
+			e = encoded{key: strings.Clone(it.Key)}
+		}
+		s.delete(e, err == nil)
+		return false, err
+	case s.reading != nil:
+		s.reading.put(e)
+	default:
+		if err := s.put(ctx, e); err != nil {
+			return false, it.Unreadable(err)
+		}
+	}
+	return false, nil
+}
+
+// stale reports whether a change is not newer than what is known of its key, or of an object that was deleted not long ago.
+func (s *storeSink) stale(deletion bool, key string, v keytable.Version) bool {
+	if s.tombstones.Covers(v) {
+		return true
+	}
+	known, told, exists := s.known(key)
+	return exists && (told || !recency.Ahead(known, s.observed)) && recency.Stale(deletion, v, known)
+}
+
+// known returns what is known of a key, and whether the generation under way has told it.
+func (s *storeSink) known(key string) (v keytable.Version, told, exists bool) {
+	if s.reading != nil {
+		return s.reading.known(key)
+	}
+	v, exists = s.informer.store.version(key)
+	return v, false, exists
+}
+
+// encode returns an object as it is stored. The error is a *report.ItemError.
+func (s *storeSink) encode(it object.Item) (encoded, error) {
+	store := s.informer.store
+	if s.intake.Transform == nil && (it.Lent != nil || s.intake.Fields == nil) {
+		return store.encodeItem(it)
+	}
+	read, v := interface{}(it.Object), it.Version
+	if it.Lent != nil {
+		raw, err := it.Copy(&object.Shared)
+		if err != nil {
+			return encoded{}, it.Unreadable(err)
+		}
+		defer object.Shared.Put(raw)
+		read, v = raw, raw.Version()
+		store.decodes.Add(1)
+	}
+	obj, err := s.intake.Refine(read)
+	if err != nil {
+		return encoded{}, it.Unreadable(err)
+	}
+	e, err := s.encodeRefined(v, obj)
+	if err != nil {
+		return encoded{}, it.Unreadable(err)
+	}
+	return e, nil
+}
+
+// encodeRefined encodes an object that was transformed. It puts back what identifies its state.
+func (s *storeSink) encodeRefined(v keytable.Version, refined interface{}) (encoded, error) {
+	obj, ok := refined.(runtime.Object)
+	if !ok {
+		return encoded{}, fmt.Errorf("transform returned a %T, which is no runtime.Object", refined)
+	}
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return encoded{}, fmt.Errorf("transform returned a %T: %w", refined, err)
+	}
+	if accessor.GetResourceVersion() != v.ResourceVersion {
+		accessor.SetResourceVersion(v.ResourceVersion)
+	}
+	if accessor.GetUID() != v.UID {
+		accessor.SetUID(v.UID)
+	}
+	return s.informer.store.encodeObject(obj)
+}
+
+// put stores an object and tells the handlers. A panic of an index function is an error where utilruntime lets the process
+// survive it.
+func (s *storeSink) put(ctx context.Context, e encoded) error {
+	i := s.informer
+	return report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
+		i.feed.applying.Lock()
+		defer i.feed.applying.Unlock()
+		i.tell(i.store.put(e))
+		return nil
+	})
+}
+
+// delete deletes the object of last.key. Known tells that last is its last state.
+func (s *storeSink) delete(last encoded, known bool) {
+	if s.reading != nil {
+		s.reading.drop(last.key)
+		last.release()
+		return
+	}
+	i := s.informer
+	i.feed.applying.Lock()
+	defer i.feed.applying.Unlock()
+	c := i.store.remove(last.key)
+	gone := i.store.detached(last)
+	if c.old.IsZero() {
+		return
+	}
+	i.feed.replace(c.old)
+	e := event{old: c.old, unknown: true}
+	if known && sameObject(c.old, gone) {
+		e = event{old: gone}
+	}
+	e.bytes = int64(e.old.size())
+	i.feed.append(e)
+}
+
+// sameObject is true where a UID is not known.
+func sameObject(a, b Stored) bool { return a.uid == 0 || b.uid == 0 || a.uid == b.uid }
+
+// Observed notes the resource version of what was put last, or of a bookmark.
+func (s *storeSink) Observed(resourceVersion string, _ bool) error {
+	s.observed = resourceVersion
+	s.informer.store.Bookmark(resourceVersion)
+	return nil
+}
+
+// Resync has the handlers called again that are due.
+func (s *storeSink) Resync(context.Context) error {
+	i := s.informer
+	due := i.dueForResync()
+	if len(due) == 0 {
+		return nil
+	}
+	i.feed.applying.Lock()
+	defer i.feed.applying.Unlock()
+	i.feed.resync(due, i.store.states(0))
+	return nil
+}
+
+// tell appends a change to the feed. The caller holds applying.
+func (i *Informer) tell(c change) {
+	bytes := int64(c.new.size())
+	switch {
+	case c.old.IsZero():
+		i.feed.append(event{new: c.new, bytes: bytes})
+	case c.new.IsZero():
+		i.feed.replace(c.old)
+		i.feed.append(event{old: c.old, unknown: true, bytes: int64(c.old.size())})
+	case sameObject(c.old, c.new):
+		i.feed.replace(c.old)
+		i.feed.append(event{old: c.old, new: c.new, bytes: bytes})
+	default:
+		i.feed.replace(c.old)
+		i.feed.append(event{old: c.old, unknown: true, bytes: int64(c.old.size())}, event{new: c.new, bytes: bytes})
+	}
+}
+
+// storeGeneration is a generation that the store takes when it is complete.
+type storeGeneration struct{ *storeSink }
+
+func (g storeGeneration) Show(_ context.Context, it object.Item) error {
+	if g.tombstones.Covers(it.Version) || g.reading.show(it.Key, it.Version) {
+		return nil
+	}
+	if known, told, _ := g.known(it.Key); told && recency.Older(it.Version, known) {
+		return nil // a proxy repeats the events of a watch-list
+	}
+	e, err := g.encode(it)
+	if err == nil {
+		g.reading.put(e)
+	}
+	return err
+}
+
+func (g storeGeneration) Keep(key string) { g.reading.keep(key) }
+
+func (g storeGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
+	reading := g.reading
+	g.reading = nil
+	i := g.informer
+	initial := !i.HasSynced()
+	err := report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
+		i.feed.applying.Lock()
+		defer i.feed.applying.Unlock()
+		var added []state
+		for c := range reading.end(resourceVersion, complete) {
+			if c.old.IsZero() {
+				added = append(added, c.new.state())
+			} else {
+				i.tell(c)
+			}
+		}
+		if len(added) > 0 {
+			i.feed.append(event{batch: &batch{states: added, initial: initial}})
+		}
+		return nil
+	})
+	if err != nil {
+		return errors.Join(errors.New("store a list"), err)
+	}
+	g.observed = resourceVersion
+	if initial {
+		close(i.synced)
+		i.feed.endInitial()
+	}
+	return nil
+}
+
+func (g storeGeneration) Abandon() {
+	g.reading.abandon()
+	g.reading = nil
+}
