@@ -26,3 +26,20 @@ func payload(record []byte) []byte {
 	h, _ := parse(record)
 	return h.payloadOf(record)
 }
+
+// Faults are ways to break a snapshot whose checksum is right nevertheless.
+var Faults = map[string]func(s *Snapshot){
+	"no current root":         func(s *Snapshot) { s.roots.current = 9 },
+	"root without samples":    func(s *Snapshot) { s.roots.samples = 0 },
+	"root is gone":            func(s *Snapshot) { s.roots.list[s.roots.current].data = nil; s.roots.current = 0 },
+	"root is short":           func(s *Snapshot) { s.roots.list[s.roots.current].data = []byte("short") },
+	"code is gone":            func(s *Snapshot) { s.codes.list = nil },
+	"table of a code":         func(s *Snapshot) { s.codes.list[1].table = []byte("no table") },
+	"base is gone":            func(s *Snapshot) { s.bases[1].ref = 0 },
+	"base without record":     func(s *Snapshot) { s.bases = append(s.bases, base{ref: 1}) },
+	"chunk is cut":            func(s *Snapshot) { s.chunks[1].data = s.chunks[1].data[:len(s.chunks[1].data)-1] },
+	"chunk twice":             func(s *Snapshot) { s.chunks = append(s.chunks, s.chunks[1]) },
+	"chunk 0 has records":     func(s *Snapshot) { s.chunks[0] = s.chunks[1] },
+	"no record is dropped":    func(s *Snapshot) { s.chunks[1].dropped = []uint16{3} },
+	"record is dropped twice": func(s *Snapshot) { s.chunks[1].dropped = []uint16{0, 0} },
+}

@@ -151,3 +151,17 @@ func FuzzRead(f *testing.F) {
 		p.Snapshot()
 	})
 }
+
+func TestReadRefusesPartsThatDoNotFitTogether(t *testing.T) {
+	p := pack.New()
+	fill(p, pods(400, 0))
+	for name, damage := range pack.Faults {
+		t.Run(name, func(t *testing.T) {
+			s := p.Snapshot()
+			damage(s)
+			_, err := pack.Read(bytes.NewReader(saved(t, s)))
+			require.ErrorIs(t, err, pack.ErrSnapshot)
+		})
+	}
+	reread(t, p.Snapshot())
+}
