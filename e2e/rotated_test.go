@@ -32,14 +32,7 @@ func TestTrialOfARenewedToken(t *testing.T) {
 	network := startProxy(t, c)
 	tokens := newAccount(ctx, t, c)
 	first := tokens.renew(ctx, t)
-	// A follower that does not know yet which cluster it reads asks for objects that it knows, the oldest of a sample
-	// of 64, and lists where they are gone. These stay, are the oldest, and are so many that every sample has some.
-	pods := newPods(ctx, t, c, 0)
-	for i := range 20 {
-		require.NoError(t, pods.Create(ctx, cluster.Name(trialNames+i)))
-	}
-	require.NoError(t, pods.Fill(ctx, trialNames/2))
-	tr := newTrial(ctx, t, c, pods, steady(), func() *rest.Config {
+	tr := newTrial(ctx, t, c, newRecognized(ctx, t, c), steady(), func() *rest.Config {
 		config := through(network, c)
 		config.BearerToken, config.BearerTokenFile = "", tokens.path
 		return config
@@ -63,6 +56,19 @@ func TestTrialOfARenewedToken(t *testing.T) {
 	require.NoError(t, tr.writer.Await(ctx, 100))
 	tr.judge(ctx, t)
 	require.Equal(t, lists, tr.count(exchange.isSet), "nothing is listed again")
+}
+
+// newRecognized fills a new namespace with pods that a trial is not to list again. A follower that does not know yet which
+// cluster it reads asks for objects that it knows, the oldest of a sample of 64, and lists where they are gone. Some of these
+// stay, are the oldest, and are so many that every sample has some.
+func newRecognized(ctx context.Context, t *testing.T, c *cluster.Cluster) *cluster.Objects {
+	t.Helper()
+	pods := newPods(ctx, t, c, 0)
+	for i := range 20 {
+		require.NoError(t, pods.Create(ctx, cluster.Name(trialNames+i)))
+	}
+	require.NoError(t, pods.Fill(ctx, trialNames/2))
+	return pods
 }
 
 // isGoodWatch tells a watch that the server has begun to answer.
