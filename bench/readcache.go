@@ -41,7 +41,7 @@ func (p *readcachePlan) flags(f *flag.FlagSet) {
 }
 
 func (p *readcachePlan) takes(contestant string, figure race.Figure) bool {
-	if figure == race.Informing && strings.HasPrefix(contestant, "objectcache") || contestant == race.ControllerRuntimeOurs {
+	if figure != race.StoreMemory && figure != race.Reading && strings.HasPrefix(contestant, "objectcache") || contestant == race.ControllerRuntimeOurs {
 		return false // there is none of it yet
 	}
 	begins := func(prefix string) bool { return strings.HasPrefix(contestant, prefix) }
@@ -106,32 +106,96 @@ func (p *readcachePlan) run(ctx context.Context, programs *programs, r *readcach
 	if err := p.runFigure(ctx, programs, r.readings, race.Informing, race.ReadOrder{Target: s.target}); err != nil {
 		return err
 	}
-	return p.runFigure(ctx, programs, r.readings, race.Operator, race.ReadOrder{Target: s.target})
+	if err := p.runFigure(ctx, programs, r.readings, race.Operator, race.ReadOrder{Target: s.target}); err != nil {
+		return err
+	}
+	if err := p.runWarm(ctx, programs, r, s.target); err != nil || p.million == 0 {
+		return err
+	}
+	return p.runMillion(ctx, programs, r)
+}
+
+// runWarm measures starts after some of the objects have changed: with what an earlier start has left behind, where a contestant can do that.
+func (p *readcachePlan) runWarm(ctx context.Context, programs *programs, r *readcacheReport, before race.Target) (err error) {
+	later, err := startServer(ctx, podserver.Options{Pods: p.pods, Samples: true, Changed: max(1, p.pods/oneChangedIn)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, later.stop()) }()
+	if err := warmUpPods(ctx, later.target); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "rvinformer-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	o := race.ReadOrder{Target: later.target}
+	for run := range p.runs {
+		for _, name := range []string{race.ClientGoTyped, race.OursTyped} {
+			if !p.takes(name, race.Warm) {
+				continue
+			}
+			if name == race.OursTyped {
+				o.Snapshot = filepath.Join(dir, fmt.Sprint(run))
+				if _, err := p.runOne(ctx, programs, "readable", name, race.Warm, race.ReadOrder{Target: before, Snapshot: o.Snapshot}); err != nil {
+					return err
+				}
+			}
+			costs, err := p.runOne(ctx, programs, "readable", name, race.Warm, o)
+			if err != nil {
+				return err
+			}
+			r.readings.add(race.Warm, name, costs)
+		}
+	}
+	return nil
+}
+
+// runMillion measures an informer of objectcache with a larger set.
+func (p *readcachePlan) runMillion(ctx context.Context, programs *programs, r *readcacheReport) (err error) {
+	s, err := startServer(ctx, podserver.Options{Pods: p.million, Samples: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	if err := warmUpPods(ctx, s.target); err != nil {
+		return err
+	}
+	costs, err := p.runOne(ctx, programs, "readable", race.OursTyped, race.Informing, race.ReadOrder{Target: s.target})
+	if err == nil {
+		r.million = &costs
+	}
+	return err
 }
 
 // warmUp has a server make what it serves, so that no contestant waits for that.
 func warmUp(ctx context.Context, target race.Target) error {
-	opts := metav1.ListOptions{Limit: 1}
+	if err := warmUpPods(ctx, target); err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(target.Config())
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(samples.ReleaseResource).List(ctx, metav1.ListOptions{Limit: 1})
+	return err
+}
+
+func warmUpPods(ctx context.Context, target race.Target) error {
 	config := target.Config()
 	config.ContentType = runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	if _, err := client.CoreV1().Pods("").List(ctx, opts); err != nil {
-		return err
-	}
-	objects, err := dynamic.NewForConfig(target.Config())
-	if err != nil {
-		return err
-	}
-	_, err = objects.Resource(samples.ReleaseResource).List(ctx, opts)
+	_, err = client.CoreV1().Pods("").List(ctx, metav1.ListOptions{Limit: 1})
 	return err
 }
 
 // runFigure measures a figure of all contestants, and of all of them again.
 func (p *readcachePlan) runFigure(ctx context.Context, programs *programs, into readings, figure race.Figure, o race.ReadOrder) error {
-	for run := range p.runs {
+	for range p.runs {
 		program, contestants := "readable", race.Readables
 		if figure == race.Operator {
 			program, contestants = "controllerruntime", race.Operators
@@ -140,17 +204,22 @@ func (p *readcachePlan) runFigure(ctx context.Context, programs *programs, into 
 			if !p.takes(name, figure) {
 				continue
 			}
-			o.Contestant, o.Figure = name, figure
-			if p.profile != "" {
-				o.Profile = filepath.Join(p.profile, fmt.Sprintf("%s-%s", name, figure))
-			}
-			var costs race.ReadCosts
-			if err := tell(ctx, filepath.Join(programs.dir, program), o, &costs); err != nil {
+			costs, err := p.runOne(ctx, programs, program, name, figure, o)
+			if err != nil {
 				return err
 			}
-			fmt.Fprintf(os.Stderr, "%s %s, run %d: %s %+v\n", time.Now().Format(time.TimeOnly), figure, run+1, name, costs)
 			into.add(figure, name, costs)
 		}
 	}
 	return nil
+}
+
+func (p *readcachePlan) runOne(ctx context.Context, programs *programs, program, contestant string, figure race.Figure, o race.ReadOrder) (costs race.ReadCosts, err error) {
+	o.Contestant, o.Figure = contestant, figure
+	if p.profile != "" {
+		o.Profile = filepath.Join(p.profile, fmt.Sprintf("%s-%s", contestant, figure))
+	}
+	err = tell(ctx, filepath.Join(programs.dir, program), o, &costs)
+	fmt.Fprintf(os.Stderr, "%s %s: %s %+v\n", time.Now().Format(time.TimeOnly), figure, contestant, costs)
+	return costs, err
 }

@@ -15,6 +15,8 @@ type readcacheReport struct {
 	readings readings
 	load     load
 	took     time.Duration
+	// million is what the larger set took, if it was measured.
+	million *race.ReadCosts
 }
 
 // median is that of a figure of a contestant, and false if it was not measured.

@@ -1,14 +1,16 @@
 package podserver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"net/http"
 	"strconv"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
@@ -32,12 +34,11 @@ type archive struct {
 	ends []int // of the objects in data
 }
 
-// fill makes the objects with encode, which appends object i after some updates.
-func (a *archive) fill(set Options, encode func(b []byte, i, revision int, version string) []byte) *archive {
+// fill takes the encoded objects, the first time.
+func (a *archive) fill(objects iter.Seq[[]byte]) *archive {
 	a.once.Do(func() {
-		for i := range set.Pods {
-			revision, version := set.sampleVersion(i)
-			a.data = encode(a.data, i, revision, version)
+		for object := range objects {
+			a.data = append(a.data, object...)
 			a.ends = append(a.ends, len(a.data))
 		}
 	})
@@ -75,41 +76,47 @@ type sampleForm struct {
 func (s *sampled) pods(protobuf bool) sampleForm {
 	f := sampleForm{kind: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, protobuf: protobuf}
 	if protobuf {
-		f.objects = s.protobufPods.fill(s.set, func(b []byte, i, revision int, version string) []byte {
-			return appendPod(b, i, revision, version, func(pod runtime.Object) []byte {
-				encoded, err := pod.(interface{ Marshal() ([]byte, error) }).Marshal()
-				must(err)
-				return encoded
-			})
-		})
-		return f
+		f.objects = s.protobufPods.fill(s.encodedPods(func(pod *corev1.Pod) []byte {
+			encoded, err := pod.Marshal()
+			must(err)
+			return encoded
+		}))
+	} else {
+		f.objects = s.jsonPods.fill(s.encodedPods(func(pod *corev1.Pod) []byte { return (&form{}).encodeObject(pod) }))
 	}
-	encoder := &form{}
-	f.objects = s.jsonPods.fill(s.set, func(b []byte, i, revision int, version string) []byte {
-		return appendPod(b, i, revision, version, encoder.encodeObject)
-	})
 	return f
 }
 
-func appendPod(b []byte, i, revision int, version string, encode func(runtime.Object) []byte) []byte {
-	pod := SampleCluster.Pod(i, revision)
-	if version != "" {
-		pod.ResourceVersion = version
+func (s *sampled) encodedPods(encode func(*corev1.Pod) []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for i, pod := range SampleCluster.Pods(0, s.set.Pods, 0) {
+			if revision, version := s.set.sampleVersion(i); revision > 0 {
+				pod = SampleCluster.Pod(i, revision)
+				pod.ResourceVersion = version
+			}
+			if !yield(encode(pod)) {
+				return
+			}
+		}
 	}
-	return append(b, encode(pod)...)
 }
 
 func (s *sampled) releaseForm() sampleForm {
 	f := sampleForm{itemsSayKind: true}
 	f.kind.APIVersion, f.kind.Kind = samples.ReleaseKind.ToAPIVersionAndKind()
-	f.objects = s.releases.fill(s.set, func(b []byte, i, revision int, version string) []byte {
-		release := SampleCluster.Release(i, revision)
-		if version != "" {
-			release.SetResourceVersion(version)
+	f.objects = s.releases.fill(func(yield func([]byte) bool) {
+		for i := range s.set.Pods {
+			revision, version := s.set.sampleVersion(i)
+			release := SampleCluster.Release(i, revision)
+			if revision > 0 {
+				release.SetResourceVersion(version)
+			}
+			encoded, err := release.MarshalJSON()
+			must(err)
+			if !yield(bytes.TrimSpace(encoded)) {
+				return
+			}
 		}
-		encoded, err := release.MarshalJSON()
-		must(err)
-		return append(b, encoded[:len(encoded)-1]...) // without the newline
 	})
 	return f
 }
