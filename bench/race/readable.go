@@ -310,9 +310,10 @@ func (o ReadOrder) allThere(running *Running) error {
 // The reading of a store: how many namespaces and teams are listed, and how many rounds of how many keys are read.
 const (
 	readLists  = 15
-	readRounds = 5
+	readRounds = 9
 	readKeys   = 1000
-	readHot    = 100 // of these, again and again
+	readHot    = 100  // of these, again and again
+	readAgain  = 5000 // times
 )
 
 // read measures the reading of a store.
@@ -367,8 +368,9 @@ func (c Readable) readKeys(store cache.Indexer, random *rand.Rand, costs *ReadCo
 	slices.Sort(keys)
 	random.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
 	var get, hot, copies []time.Duration
-	for round := range min(readRounds, len(keys)/readKeys) {
-		some := keys[round*readKeys:][:readKeys]
+	for round := range readRounds {
+		some := keys[round*readKeys%len(keys):]
+		some = some[:min(readKeys, len(some))]
 		read := make([]krt.Object, 0, len(some))
 		cpu := cpuTime()
 		for _, key := range some {
@@ -378,29 +380,29 @@ func (c Readable) readKeys(store cache.Indexer, random *rand.Rand, costs *ReadCo
 			}
 			read = append(read, obj.(krt.Object))
 		}
-		get = append(get, (cpuTime()-cpu)/readKeys)
+		get = append(get, (cpuTime()-cpu)/time.Duration(len(some)))
 		for _, obj := range read[:readHot] { // into the CPU's caches
 			runtime.KeepAlive(obj.DeepCopyObject())
 		}
 		cpu = cpuTime()
-		for k := range readKeys {
+		for k := range readAgain {
 			runtime.KeepAlive(read[k%readHot].DeepCopyObject())
 		}
-		copies = append(copies, (cpuTime()-cpu)/readKeys)
+		copies = append(copies, (cpuTime()-cpu)/readAgain)
 		for _, key := range some[:readHot] {
 			if _, _, err := store.GetByKey(key); err != nil {
 				return err
 			}
 		}
 		cpu = cpuTime()
-		for k := range readKeys {
+		for k := range readAgain {
 			obj, _, err := store.GetByKey(some[k%readHot])
 			if err != nil {
 				return err
 			}
 			runtime.KeepAlive(obj)
 		}
-		hot = append(hot, (cpuTime()-cpu)/readKeys)
+		hot = append(hot, (cpuTime()-cpu)/readAgain)
 	}
 	costs.Get, costs.GetHot, costs.DeepCopy = Middle(get), Middle(hot), Middle(copies)
 	return nil
