@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -35,18 +34,15 @@ func (p *readcachePlan) flags(f *flag.FlagSet) {
 	f.IntVar(&p.runs, "runs", 3, "how often each is run; medians are quoted")
 	f.IntVar(&p.million, "million", 0, "also run ours once with so many pods; client-go's would take 12 GB for a million")
 	f.StringVar(&p.only, "contestants", "", "only those whose name begins with one of these, with commas between them")
-	f.StringVar(&p.figures, "figures", "", "only these, with commas between them: store, read, informer, operator, warm")
+	f.StringVar(&p.figures, "figures", "", "only these, with commas between them: store, read, informer, operator")
 	f.StringVar(&p.profile, "profile", "", "directory for profiles of the heap and of the CPU of each; none if empty")
 	f.StringVar(&p.docs, "docs", "../docs", "directory of performance.md, to write the tables to; none if empty")
 }
 
 func (p *readcachePlan) takes(contestant string, figure race.Figure) bool {
-	if figure != race.StoreMemory && figure != race.Reading && strings.HasPrefix(contestant, "objectcache") || contestant == race.ControllerRuntimeOurs {
-		return false // there is none of it yet
-	}
 	begins := func(prefix string) bool { return strings.HasPrefix(contestant, prefix) }
 	return (p.only == "" || slices.ContainsFunc(strings.Split(p.only, ","), begins)) &&
-		(p.figures == "" || slices.Contains(strings.Split(p.figures, ","), string(figure)))
+		p.wants(figure)
 }
 
 // readings are what was measured of each contestant.
@@ -61,7 +57,6 @@ func (r readings) add(figure race.Figure, contestant string, costs race.ReadCost
 
 // readcache measures caches that can be read, each in processes of its own.
 func readcache(ctx context.Context, p *readcachePlan) (r *readcacheReport, err error) {
-	began := time.Now()
 	programs, err := buildPrograms(ctx)
 	if err != nil {
 		return nil, err
@@ -71,10 +66,11 @@ func readcache(ctx context.Context, p *readcachePlan) (r *readcacheReport, err e
 	if err := p.run(ctx, programs, r); err != nil {
 		return nil, err
 	}
-	r.took = time.Since(began)
-	var text bytes.Buffer
-	r.write(&text)
-	if _, err := os.Stdout.Write(text.Bytes()); err != nil || p.docs == "" {
+	text, err := r.document(nil)
+	if err != nil {
+		return r, err
+	}
+	if _, err := os.Stdout.Write(text); err != nil || p.docs == "" {
 		return r, err
 	}
 	path := filepath.Join(p.docs, "performance.md")
@@ -82,13 +78,27 @@ func readcache(ctx context.Context, p *readcachePlan) (r *readcacheReport, err e
 	if err != nil {
 		return r, err
 	}
-	if document, err = replaceSection(document, "bench-readcache", text.Bytes()); err != nil {
+	if document, err = r.document(document); err != nil {
 		return r, fmt.Errorf("%s: %w", path, err)
 	}
 	return r, os.WriteFile(path, document, 0o644)
 }
 
+// wants tells whether a figure is to be measured.
+func (p *readcachePlan) wants(figure race.Figure) bool {
+	return p.figures == "" || slices.Contains(strings.Split(p.figures, ","), string(figure))
+}
+
 func (p *readcachePlan) run(ctx context.Context, programs *programs, r *readcacheReport) (err error) {
+	if err := p.runFigure(ctx, programs, r.readings, race.StoreMemory, race.ReadOrder{Objects: p.stored}); err != nil {
+		return err
+	}
+	if err := p.runFigure(ctx, programs, r.readings, race.Reading, race.ReadOrder{Objects: p.pods}); err != nil {
+		return err
+	}
+	if !p.wants(race.Informing) && !p.wants(race.Operator) {
+		return nil
+	}
 	s, err := startServer(ctx, podserver.Options{Pods: p.pods, Samples: true})
 	if err != nil {
 		return err
@@ -97,59 +107,16 @@ func (p *readcachePlan) run(ctx context.Context, programs *programs, r *readcach
 	if err := warmUp(ctx, s.target); err != nil {
 		return err
 	}
-	if err := p.runFigure(ctx, programs, r.readings, race.StoreMemory, race.ReadOrder{Objects: p.stored}); err != nil {
-		return err
-	}
-	if err := p.runFigure(ctx, programs, r.readings, race.Reading, race.ReadOrder{Objects: p.pods}); err != nil {
-		return err
-	}
 	if err := p.runFigure(ctx, programs, r.readings, race.Informing, race.ReadOrder{Target: s.target}); err != nil {
 		return err
 	}
 	if err := p.runFigure(ctx, programs, r.readings, race.Operator, race.ReadOrder{Target: s.target}); err != nil {
 		return err
 	}
-	if err := p.runWarm(ctx, programs, r, s.target); err != nil || p.million == 0 {
-		return err
+	if p.million == 0 {
+		return nil
 	}
 	return p.runMillion(ctx, programs, r)
-}
-
-// runWarm measures starts after some of the objects have changed: with what an earlier start has left behind, where a contestant can do that.
-func (p *readcachePlan) runWarm(ctx context.Context, programs *programs, r *readcacheReport, before race.Target) (err error) {
-	later, err := startServer(ctx, podserver.Options{Pods: p.pods, Samples: true, Changed: max(1, p.pods/oneChangedIn)})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, later.stop()) }()
-	if err := warmUpPods(ctx, later.target); err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "rvinformer-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	o := race.ReadOrder{Target: later.target}
-	for run := range p.runs {
-		for _, name := range []string{race.ClientGoTyped, race.OursTyped} {
-			if !p.takes(name, race.Warm) {
-				continue
-			}
-			if name == race.OursTyped {
-				o.Snapshot = filepath.Join(dir, fmt.Sprint(run))
-				if _, err := p.runOne(ctx, programs, "readable", name, race.Warm, race.ReadOrder{Target: before, Snapshot: o.Snapshot}); err != nil {
-					return err
-				}
-			}
-			costs, err := p.runOne(ctx, programs, "readable", name, race.Warm, o)
-			if err != nil {
-				return err
-			}
-			r.readings.add(race.Warm, name, costs)
-		}
-	}
-	return nil
 }
 
 // runMillion measures an informer of objectcache with a larger set.

@@ -31,8 +31,6 @@ type ReadOrder struct {
 	Target Target
 	// Objects is how many a store is filled with.
 	Objects int
-	// Snapshot is the file of a warm restart.
-	Snapshot string
 	// Profile is a file for a profile of the heap where memory is measured, and Profile+".cpu" for one of the CPU.
 	Profile string
 }
@@ -44,12 +42,11 @@ const (
 	ClientGoDynamic  = "client-go-dynamic"
 	OursUnstructured = "objectcache-unstructured"
 
-	ControllerRuntime     = "controller-runtime"
-	ControllerRuntimeOurs = "controllerruntime"
+	ControllerRuntime = "controller-runtime"
 )
 
 // Operators are the contestants of the figure Operator.
-var Operators = []string{ControllerRuntime, ControllerRuntimeOurs}
+var Operators = []string{ControllerRuntime}
 
 // Readables are the contestants in the order of the tables.
 var Readables = []string{ClientGoTyped, OursTyped, ClientGoDynamic, OursUnstructured}
@@ -67,8 +64,6 @@ const (
 	Informing Figure = "informer"
 	// Operator is what controller-runtime's cache takes, and how fast a controller reads it.
 	Operator Figure = "operator"
-	// Warm is a start from a snapshot, which an earlier one left when it ended.
-	Warm Figure = "warm"
 )
 
 // ReadCosts are what a readable cache has cost. What a figure does not measure is zero.
@@ -94,9 +89,6 @@ type ReadCosts struct {
 	Matched                        int
 	// Namespace is the CPU time of listing a namespace of 500.
 	Namespace time.Duration
-
-	// Served is the time until a warm start serves reads, and Current until it knows all changes.
-	Served, Current time.Duration
 }
 
 // Readable is a contestant of readable caches.
@@ -106,8 +98,8 @@ type Readable struct {
 	Object func(i, revision int) krt.Object
 	// Store opens an empty store with an index of namespaces.
 	Store func() cache.Indexer
-	// Open runs an informer with an index of namespaces. Snapshot is the file of a warm restart, if it is named.
-	Open func(ctx context.Context, t *Target, loss *Loss, snapshot string) (*Running, error)
+	// Open runs an informer with an index of namespaces.
+	Open func(ctx context.Context, t *Target, loss *Loss) (*Running, error)
 	// Match lists by labels; the default is client-go's way to do that, which its listers have.
 	Match func(of cache.Indexer, selector labels.Selector) (int, error)
 }
@@ -121,9 +113,7 @@ func (c Readable) Read(ctx context.Context, o ReadOrder) (costs ReadCosts, err e
 	case Reading:
 		err = c.read(o, &costs)
 	case Informing:
-		return o.Informing(ctx, func(ctx context.Context, loss *Loss) (*Running, error) { return c.Open(ctx, &o.Target, loss, "") }, nil)
-	case Warm:
-		err = c.warm(ctx, o, &costs)
+		return o.Informing(ctx, func(ctx context.Context, loss *Loss) (*Running, error) { return c.Open(ctx, &o.Target, loss) }, nil)
 	default:
 		err = fmt.Errorf("no figure %q", o.Figure)
 	}
@@ -224,8 +214,6 @@ type Running struct {
 	Objects func() (int, error)
 	// Decoded is how many objects it has decoded, if it says so.
 	Decoded func() int64
-	// Version is the resource version that it is at, if it says so.
-	Version func() string
 	// Wait returns after everything has ended. The context must have.
 	Wait func()
 }
@@ -240,7 +228,6 @@ func Run(ctx context.Context, informer cache.SharedIndexInformer) *Running {
 	return &Running{
 		Synced:  informer.HasSyncedChecker().Done(),
 		Objects: func() (int, error) { return len(informer.GetIndexer().ListKeys()), nil },
-		Version: informer.LastSyncResourceVersion,
 		Wait:    func() { <-ended },
 	}
 }
@@ -414,34 +401,6 @@ func (c Readable) match(store cache.Indexer, selector labels.Selector) (n int, e
 	}
 	err = cache.ListAll(store, selector, func(any) { n++ })
 	return n, err
-}
-
-// warm measures a start from a snapshot, or from none if the file is not named; and remembers one for it.
-func (c Readable) warm(ctx context.Context, o ReadOrder, costs *ReadCosts) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	cpu, start := cpuTime(), time.Now()
-	running, err := c.Open(ctx, &o.Target, &Loss{}, o.Snapshot)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		cancel()
-		running.Wait() // a snapshot is saved at the end
-	}()
-	if err := done(ctx, running.Synced); err != nil {
-		return err
-	}
-	costs.Served = time.Since(start)
-	for running.Version() != o.Target.LastVersion {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
-	}
-	costs.Current, costs.StartCPU = time.Since(start), cpuTime()-cpu
-	return o.allThere(running)
 }
 
 // Middle is the median.

@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -25,14 +24,13 @@ import (
 	"github.com/rvinformer/informer/bench/podserver/extra"
 	"github.com/rvinformer/informer/bench/race"
 	"github.com/rvinformer/informer/internal/samples"
-	"github.com/rvinformer/informer/objectcache"
 )
 
 var contestants = []race.Readable{
 	{Name: race.ClientGoTyped, Object: pod, Store: clientGoStore, Open: clientGoTyped},
-	{Name: race.OursTyped, Object: pod, Store: ourStore(&corev1.Pod{}), Match: match},
+	{Name: race.OursTyped, Object: pod, Store: ourStore(&corev1.Pod{}), Open: ourTyped, Match: match},
 	{Name: race.ClientGoDynamic, Object: release, Store: clientGoStore, Open: clientGoDynamic},
-	{Name: race.OursUnstructured, Object: release, Store: ourStore(exampleRelease()), Match: match},
+	{Name: race.OursUnstructured, Object: release, Store: ourStore(exampleRelease()), Open: ourUnstructured, Match: match},
 }
 
 func main() {
@@ -94,24 +92,13 @@ func clientGoStore() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())
 }
 
-func ourStore(example runtime.Object) func() cache.Indexer {
-	return func() cache.Indexer {
-		return objectcache.NewStore(example, indexers(), objectcache.StoreOptions{})
-	}
-}
-
-func match(of cache.Indexer, selector labels.Selector) (int, error) {
-	found, err := objectcache.ListMatching(of.(*objectcache.Store), "", selector)
-	return len(found), err
-}
-
 func config(t *race.Target, loss *race.Loss) *rest.Config {
 	config := t.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return loss.Around(next) })
 	return config
 }
 
-func clientGoTyped(ctx context.Context, t *race.Target, loss *race.Loss, _ string) (*race.Running, error) {
+func clientGoTyped(ctx context.Context, t *race.Target, loss *race.Loss) (*race.Running, error) {
 	config := config(t, loss)
 	config.ContentType = runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
@@ -121,7 +108,7 @@ func clientGoTyped(ctx context.Context, t *race.Target, loss *race.Loss, _ strin
 	return race.Run(ctx, informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer()), nil
 }
 
-func clientGoDynamic(ctx context.Context, t *race.Target, loss *race.Loss, _ string) (*race.Running, error) {
+func clientGoDynamic(ctx context.Context, t *race.Target, loss *race.Loss) (*race.Running, error) {
 	client, err := dynamic.NewForConfig(config(t, loss))
 	if err != nil {
 		return nil, err
