@@ -1,6 +1,7 @@
 package objectcache_test
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -309,6 +310,13 @@ func TestReadersSeeOneState(t *testing.T) {
 				all[i] = found[i]
 			}
 			return oneState(all)
+		},
+		func() int {
+			again := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
+			require.NoError(t, again.ReadSnapshot(bytes.NewReader(snapshotOf(t, s))))
+			version := oneState(again.List())
+			require.Equal(t, strconv.Itoa(version), again.LastStoreSyncResourceVersion())
+			return version
 		},
 	} {
 		readers.Go(func() {

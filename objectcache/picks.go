@@ -26,7 +26,7 @@ type picks struct {
 }
 
 // fewPicks is how many records are found under the lock: a view of 100,000 objects takes as long as a thousand records.
-const fewPicks = 256
+const fewPicks = 1000
 
 // settle ends the picking. The caller still holds the lock.
 func (p *picks) settle(t *table) {
