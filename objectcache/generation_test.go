@@ -37,6 +37,8 @@ type generationModel struct {
 	g      objectcache.Generation
 	shown  map[string]bool
 	staged map[string]*corev1.Pod
+	// indexed tells that the index "late" was added.
+	indexed bool
 }
 
 var modelKeys = []string{"a/x", "a/y", "b/x", "a/z-1", "a/z-2", "ab/x"}
@@ -167,6 +169,15 @@ func (m *generationModel) Known(t *rapid.T) {
 	}
 }
 
+// AddIndexer adds an index, also while objects are staged.
+func (m *generationModel) AddIndexer(t *rapid.T) {
+	if m.indexed {
+		t.Skip("it is there")
+	}
+	m.indexed = true
+	require.NoError(t, m.store.AddIndexers(cache.Indexers{"late": byVersion}))
+}
+
 func (m *generationModel) Abandon(t *rapid.T) {
 	m.needOpen(t)
 	m.g.Abandon()
@@ -222,6 +233,9 @@ func (m *generationModel) Check(t *rapid.T) {
 		require.Equal(t, []string{key}, keys)
 	}
 	require.Len(t, m.store.ListIndexFuncValues("version"), len(m.model), "staged objects are not listed")
+	if m.indexed {
+		require.ElementsMatch(t, m.store.ListIndexFuncValues("version"), m.store.ListIndexFuncValues("late"))
+	}
 }
 
 func byVersion(obj interface{}) ([]string, error) {
@@ -236,9 +250,26 @@ func TestGenerationsAreAppliedAtOnce(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.Check, "Put": m.Put, "Remove": m.Remove, "Begin": m.Begin, "Show": m.Show, "ShowAnother": m.Show, "Keep": m.Keep, "Drop": m.Drop,
-			"Known": m.Known, "Abandon": m.Abandon, "End": m.End,
+			"Known": m.Known, "AddIndexer": m.AddIndexer, "Abandon": m.Abandon, "End": m.End,
 		})
 	})
+}
+
+// Changes are valid until the next write: what has changed again is not reported as something else.
+func TestChangesReportNoLaterState(t *testing.T) {
+	s := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
+	g := s.Begin()
+	require.NoError(t, g.Put(podOf("a", "first", "u", "1")))
+	require.NoError(t, g.Put(podOf("a", "second", "u", "2")))
+	changes := g.End("2", true)
+	s.Remove("a/first")
+	_, _, err := s.PutObject(podOf("a", "other", "u", "3")) // in the slot of the first
+	require.NoError(t, err)
+	keys := []string{}
+	for _, now := range changes {
+		keys = append(keys, now.Key())
+	}
+	require.Equal(t, []string{"a/second"}, keys)
 }
 
 // Marks begin anew after 65,535 generations. An old one must not count.

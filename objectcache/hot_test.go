@@ -47,6 +47,15 @@ func TestHotObjectIsSharedUntilItChanges(t *testing.T) {
 	require.NoError(t, err)
 	require.Same(t, now, now2, "an old state does not become hot")
 
+	// The next object takes the place of the old state.
+	require.NoError(t, s.Add(podOf("a", "c", "u", "3")))
+	other, _, err := s.Shared("a/c")
+	require.NoError(t, err)
+	require.Equal(t, "c", other.(*corev1.Pod).Name)
+	old, err = state.Shared()
+	require.NoError(t, err)
+	require.Equal(t, "b", old.(*corev1.Pod).Name)
+
 	require.NoError(t, s.Replace(nil, "3"))
 	_, exists, err = s.Shared("a/b")
 	require.NoError(t, err)

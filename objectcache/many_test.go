@@ -11,8 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/wire"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -140,4 +143,73 @@ func TestSelectorIsAskedOncePerSet(t *testing.T) {
 		require.NotEmpty(t, found)
 		require.LessOrEqual(t, asked, sets+1, "and once for no labels")
 	}
+}
+
+// A selector may take long, and even write: what it was asked before says nothing of later sets of labels.
+func TestSelectorIsAskedOfLaterLabels(t *testing.T) {
+	set := func(label string) (pods []interface{}) {
+		for i := range 20 {
+			p := podOf("a", fmt.Sprint(i), "u", "1")
+			p.Labels = map[string]string{label: "x"}
+			pods = append(pods, p)
+		}
+		return pods
+	}
+	s := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
+	for before, after := range map[string]string{"version": "other", "other": "version"} {
+		require.NoError(t, s.Replace(set(before), "1"))
+		asked := 0
+		found, err := s.Select(objectcache.Query{Labels: writingSelector{countingSelector{&asked}, func() {
+			require.NoError(t, s.Replace(nil, "2"))
+			require.NoError(t, s.Replace(set(after), "3"))
+		}}})
+		require.NoError(t, err)
+		if after == "version" {
+			require.Len(t, found, 20)
+		} else {
+			require.Empty(t, found)
+		}
+	}
+}
+
+// Equal sets of labels are one, in whichever order a server sends them. Of repeated keys the last counts.
+func TestLabelsAreSortedOffTheWire(t *testing.T) {
+	item := func(name, labels string) string {
+		return `{"metadata":{"name":"` + name + `","namespace":"n","labels":` + labels + `}}`
+	}
+	text := `{"kind":"List","apiVersion":"v1","metadata":{},"items":[` + item("a", `{"x":"1","version":"2"}`) + "," +
+		item("b", `{"version":"2","x":"1"}`) + "," + item("c", `{"x":"0","version":"2","x":"1"}`) + "]}"
+	s := objectcache.NewStore(nil, nil, objectcache.StoreOptions{})
+	require.Equal(t, 3, list(t, s, wire.JSON, []byte(text), nil))
+	asked := 0
+	found, err := s.Select(objectcache.Query{Labels: countingSelector{&asked}})
+	require.NoError(t, err)
+	require.Len(t, found, 3)
+	require.Equal(t, 1, asked)
+	found, err = s.Select(objectcache.Query{Labels: labels.SelectorFromSet(labels.Set{"x": "1"})})
+	require.NoError(t, err)
+	require.Len(t, found, 3)
+}
+
+// remark embeds ObjectMeta alone, and so has the methods of its protobuf message, which knows nothing of Text.
+type remark struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Text              string `json:"text"`
+}
+
+func (*remark) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
+
+func (r *remark) DeepCopyObject() runtime.Object {
+	c := &remark{Text: r.Text}
+	r.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return c
+}
+
+func TestEmbeddedMessageIsNotTheObject(t *testing.T) {
+	s := objectcache.NewStore(&remark{}, nil, objectcache.StoreOptions{})
+	want := &remark{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Text: "all of it"}
+	require.NoError(t, s.Add(want))
+	got, _, err := s.GetByKey("r")
+	require.NoError(t, err)
+	require.Equal(t, want, got)
 }

@@ -10,6 +10,19 @@ func (versionSelector) Matches(set labels.Labels) bool {
 	return set.Has("version") && set.Get("version") != ""
 }
 
+// writingSelector is a versionSelector that calls write when it is asked first.
+type writingSelector struct {
+	countingSelector
+	write func()
+}
+
+func (s writingSelector) Matches(set labels.Labels) bool {
+	if *s.asked == 0 {
+		s.write()
+	}
+	return s.countingSelector.Matches(set)
+}
+
 // countingSelector is a versionSelector that counts how often it is asked.
 type countingSelector struct{ asked *int }
 
