@@ -154,6 +154,8 @@ func TestAppendProtobufKeepsTheRest(t *testing.T) {
 		{field(1, field(11, field(2, "1"), unknown, field(1, "a"))), field(1)},
 		// A group, with another one in it that ends before more fields.
 		{"\x1b\x23\x0a\x01a\x24\x0a\x01b\x1c" + field(1, label("a", "1")), "\x1b\x23\x0a\x01a\x24\x0a\x01b\x1c" + field(1)},
+		// A group whose field has data that looks like its end.
+		{"\x1b\x0a\x01\x1c\x1c" + field(1, label("a", "1")), "\x1b\x0a\x01\x1c\x1c" + field(1)},
 		// Fields of metadata without a name: 15, 16, 18 and the last there can be.
 		{field(1, "\x7a\x00\x82\x01\x00\x92\x01\x00\xfa\xff\xff\xff\x3f\x00"), field(1, "\x7a\x00\x82\x01\x00\x92\x01\x00\xfa\xff\xff\xff\x3f\x00")},
 	} {

@@ -71,10 +71,10 @@ func Parse(keep, prune []string) (*Fields, error) {
 			}
 		}
 	}
-	if len(prune) > 0 {
-		f.prune = &tree{}
-	}
 	for _, path := range prune {
+		if f.prune == nil {
+			f.prune = &tree{}
+		}
 		if slices.Contains(needed, path) {
 			return nil, fmt.Errorf("prune %q: the field is needed to identify the object", path)
 		}
