@@ -31,7 +31,10 @@ func (f *Factory) accessed(example runtime.Object, generated internalinterfaces.
 	if !clusterScoped[a.resource.GroupResource()] {
 		a.opts.Namespace = f.namespace
 	}
-	if f.lists != nil {
+	if opts := f.objectsFor(a.kind.goType); opts != nil {
+		a.opts.Variant = strings.TrimPrefix(a.opts.Variant+", "+variantOf(opts), ", ")
+		a.newFunc = func() cache.SharedIndexInformer { return f.encoded(a, example, *opts) }
+	} else if f.lists != nil {
 		a.newFunc = func() cache.SharedIndexInformer { return f.streamed(a, example) }
 	} else {
 		a.newFunc = func() cache.SharedIndexInformer {

@@ -54,6 +54,16 @@
 // fails, the list does, as in client-go; only client-go's watch-lists leave the object out.
 // If it takes the resource version or the UID away, each list is decoded.
 //
+// # Objects that are kept encoded
+//
+// With WithObjectCache the informers are not client-go's: each is an objectcache.Informer, which keeps
+// its objects encoded. Client-go's listers work over it. What it promises of lists, handlers and errors is said in package
+// objectcache, and what is said above of lists does not apply: a list is read page by page or as a
+// watch-list, and an object that cannot be read is left out, reported, and read by the next list.
+//
+//	f := typed.New(nil, 0, typed.WithRESTConfig(config),
+//		typed.WithObjectCache(objectcache.Options{Prune: []string{"metadata.managedFields"}}))
+//
 // # Differences from client-go
 //
 //   - An informer that was stopped is not given out again: the next request

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/objectcache"
 )
 
 // SharedInformerFactory is client-go's interface. *Factory implements it.
@@ -94,13 +95,14 @@ var factories atomic.Int64
 // It panics if WithRESTConfig was given nil or what no connection can be made of, or
 // beside a client that has no connection, as fake ones have not. It panics too if the
 // registry of WithFactory is in use, without WithCluster, for another server: informers of
-// the two would be taken for the same.
+// the two would be taken for the same. It panics if options of WithObjectCache cannot work.
 func New(client kubernetes.Interface, defaultResync time.Duration, options ...SharedInformerOption) *Factory {
 	f := &Factory{
-		settings: settings{client: client, defaultResync: defaultResync, customResync: map[reflect.Type]time.Duration{}},
-		private:  fmt.Sprintf("of typed factory %d", factories.Add(1)),
-		quit:     make(chan struct{}),
-		members:  map[kind]*member{},
+		settings: settings{client: client, defaultResync: defaultResync, customResync: map[reflect.Type]time.Duration{},
+			objectsOf: map[reflect.Type]*objectcache.Options{}},
+		private: fmt.Sprintf("of typed factory %d", factories.Add(1)),
+		quit:    make(chan struct{}),
+		members: map[kind]*member{},
 	}
 	for _, option := range options {
 		if option != nil {
@@ -110,6 +112,7 @@ func New(client kubernetes.Interface, defaultResync time.Duration, options ...Sh
 	if isNil(f.client) {
 		f.client = nil
 	}
+	f.checkObjects()
 	server := serverOf(f.client, f.config)
 	if f.asksConfig {
 		f.useConfig()

@@ -13,6 +13,7 @@ import (
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/factory/typed"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/objectcache"
 )
 
 // Factories come and go over one registry, some of a server that hangs: they leave nothing in it, and no goroutine.
@@ -29,7 +30,11 @@ func TestFactoriesComeAndGo(t *testing.T) {
 		if n%4 == 0 {
 			server = dead
 		}
-		f := over(server, typed.WithFactory(registry), typed.WithCluster(fmt.Sprint(n)))
+		options := []typed.SharedInformerOption{typed.WithFactory(registry), typed.WithCluster(fmt.Sprint(n))}
+		if n%2 == 0 {
+			options = append(options, typed.WithObjectCache(objectcache.Options{}))
+		}
+		f := over(server, options...)
 		i := f.Core().V1().Pods().Informer()
 		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}})
 		require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/objectcache"
 )
 
 // SharedInformerOption changes what a factory is made of. Of two that set the same,
@@ -32,6 +33,9 @@ type settings struct {
 	config        *rest.Config
 	// asksConfig tells that WithRESTConfig was used, with nil perhaps.
 	asksConfig bool
+	// objects are the options of WithObjectCache, and objectsOf those for some types.
+	objects   *objectcache.Options
+	objectsOf map[reflect.Type]*objectcache.Options
 }
 
 // WithCustomResyncConfig sets resync periods of informers that are not those of the

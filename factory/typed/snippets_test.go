@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -12,6 +13,7 @@ import (
 	//lint:ignore ST1019 the page uses both names
 	"github.com/rvinformer/informer/factory/typed"
 	informers "github.com/rvinformer/informer/factory/typed"
+	"github.com/rvinformer/informer/objectcache"
 )
 
 // The following are blocks of docs/coming-from-client-go.md, with what they take for granted.
@@ -40,7 +42,18 @@ func snippetOfOptions(client kubernetes.Interface, config *rest.Config, registry
 	return f
 }
 
+func snippetOfAnObjectCache(config *rest.Config) (*corev1.Pod, error) {
+	f := typed.New(nil, 10*time.Minute,
+		typed.WithRESTConfig(config),
+		typed.WithObjectCache(objectcache.Options{Prune: []string{"metadata.managedFields"}}),
+		typed.WithObjectCache(objectcache.Options{Keep: []string{"metadata.labels", "spec.nodeName"}}, &corev1.Pod{}))
+	pods := f.Core().V1().Pods()
+	pod, err := pods.Lister().Pods("default").Get("web") // decoded for this call: it may be changed
+	return pod, err
+}
+
 var (
+	_ = snippetOfAnObjectCache
 	_ = snippetOfAFactory
 	_ = snippetOfOptions
 )

@@ -1,0 +1,129 @@
+package typed
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/objectcache"
+)
+
+// WithObjectCache has the informers keep their objects encoded, in far less memory: each is an
+// objectcache.Informer. It needs WithRESTConfig. Objects are asked for in protobuf where
+// their type has it, whatever the rest.Config names. Listers decode what they return, so that callers may
+// change it. ObjectCache returns the informer with its own methods.
+//
+// With examples, which may be empty, the options count for informers of their types only, before those without
+// examples. So Keep can name the fields of one type. With options for all types, an informer of a type without these fields
+// panics when it is asked for.
+//
+// The factory sets some options itself, and New panics if they are set here, as for what cannot work: ResyncPeriod, which is an
+// argument of New or WithCustomResyncConfig, and Transform, which is WithTransform. To the Indexers
+// it adds an index by namespace. The Name is put before that of the resource.
+//
+// Informers with different options are not shared. Two ErrorHandlers, or two indexers of one name, count
+// as the same: those of the first factory are used. InformerFor gives out what its newFunc makes.
+// WithInformerName cannot be used, because its metrics are those of client-go's own informers.
+func WithObjectCache(opts objectcache.Options, examples ...metav1.Object) SharedInformerOption {
+	return func(s *settings) {
+		if len(examples) == 0 {
+			s.objects = &opts
+		}
+		for _, example := range examples {
+			s.objectsOf[reflect.TypeOf(example)] = &opts
+		}
+	}
+}
+
+// ObjectCache returns the informer that an informer of a Factory is with WithObjectCache, nil without. It has more methods: Store, whose
+// objects can be selected without being decoded, and Status. Other factories may share it. Add handlers
+// to the informer of the Factory, which removes them at its end.
+func ObjectCache(of cache.SharedIndexInformer) *objectcache.Informer {
+	encoded, _ := of.GetController().(*objectcache.Informer) // whatever is around it
+	return encoded
+}
+
+// checkObjects panics if the options of WithObjectCache cannot work.
+func (s *settings) checkObjects() {
+	if s.objects != nil {
+		s.checkObjectsOf(nil, s.objects)
+	}
+	for t, opts := range s.objectsOf {
+		if t == nil {
+			panic("typed: WithObjectCache: an example is nil")
+		}
+		example, _ := reflect.Zero(t).Interface().(runtime.Object)
+		if t.Kind() == reflect.Pointer {
+			example, _ = reflect.New(t.Elem()).Interface().(runtime.Object)
+		}
+		s.checkObjectsOf(example, opts)
+	}
+}
+
+// checkObjectsOf is checkObjects for the options of objects like example, or, if that is nil, of any.
+func (s *settings) checkObjectsOf(example runtime.Object, opts *objectcache.Options) {
+	err := opts.Check(example)
+	switch {
+	case !s.asksConfig:
+		panic("typed: WithObjectCache without WithRESTConfig: its objects are read off the wire")
+	case s.informerName != nil:
+		panic("typed: WithObjectCache beside WithInformerName, whose metrics are those of client-go's own informers")
+	case err != nil:
+		panic(fmt.Sprintf("typed: WithObjectCache: %v", err))
+	case opts.ResyncPeriod != 0:
+		panic("typed: WithObjectCache: ResyncPeriod is an argument of New, or WithCustomResyncConfig")
+	case opts.Transform != nil:
+		panic("typed: WithObjectCache: Transform is set with WithTransform")
+	}
+}
+
+// objectsFor returns the options of the informer of a type, nil without an object cache.
+func (s *settings) objectsFor(t reflect.Type) *objectcache.Options {
+	if opts := s.objectsOf[t]; opts != nil {
+		return opts
+	}
+	return s.objects
+}
+
+// encoded makes an informer that keeps its objects encoded.
+func (f *Factory) encoded(a ask, example runtime.Object, opts objectcache.Options) cache.SharedIndexInformer {
+	opts.Name = strings.TrimPrefix(fmt.Sprintf("%s %v", opts.Name, a.resource.GroupResource()), " ")
+	opts.ResyncPeriod, opts.Transform = f.resync(a.kind.goType), f.transform
+	opts.Indexers = maps.Clone(opts.Indexers)
+	if opts.Indexers == nil {
+		opts.Indexers = cache.Indexers{}
+	}
+	opts.Indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
+	lw := f.lists.ForResource(a.opts.Namespace, a.resource)
+	if f.requests != nil {
+		lw = informer.NewFilteredListerWatcher(lw, informer.TweakListOptionsFunc(f.requests))
+	}
+	return objectcache.NewSharedIndexInformerWithOptions(lw, example, opts)
+}
+
+// variantOf tells object caches apart that keep something else, or read it otherwise.
+func variantOf(opts *objectcache.Options) string {
+	said := []string{"object cache"}
+	say := func(set bool, format string, value any) {
+		if set {
+			said = append(said, fmt.Sprintf(format, value))
+		}
+	}
+	sorted := func(paths []string) []string { return slices.Compact(slices.Sorted(slices.Values(paths))) }
+	say(len(opts.Keep) > 0, "keep %q", sorted(opts.Keep))
+	say(len(opts.Prune) > 0, "prune %q", sorted(opts.Prune))
+	say(len(opts.Indexers) > 0, "indexers %q", slices.Sorted(maps.Keys(opts.Indexers)))
+	say(opts.HotBytes != 0, "hot %d", opts.HotBytes)
+	say(opts.ListMode != 0, "list mode %v", opts.ListMode)
+	say(opts.WatchListPageSize != 0, "pages of %d", opts.WatchListPageSize)
+	say(opts.StallTimeout != 0, "stall timeout %v", opts.StallTimeout)
+	say(opts.Backoff != nil, "backoff %+v", opts.Backoff)
+	return strings.Join(said, " ")
+}

@@ -1,0 +1,469 @@
+package typed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/factory/typed"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/informertest/oracle"
+	"github.com/rvinformer/informer/objectcache"
+)
+
+// encodings are how a server answers.
+var encodings = map[string]informertest.Options{
+	"protobuf": {},
+	"json": {Wrap: func(handler http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Set("Accept", "application/json")
+			handler.ServeHTTP(w, r)
+		})
+	}},
+}
+
+// cached returns a factory with an object cache.
+func cached(s *informertest.Server, opts objectcache.Options, options ...typed.SharedInformerOption) *typed.Factory {
+	return over(s, append(options, typed.WithObjectCache(opts))...)
+}
+
+// Client-go's listers answer from encoded objects as they do from decoded ones, and callers may change what they get.
+func TestListersOverAnObjectCache(t *testing.T) {
+	for name, opts := range encodings {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, opts, func(t *testing.T, s *informertest.Server) {
+				create(t, s, "one", "app", "web")
+				create(t, s, "two", "app", "db")
+				elsewhere := pod("three", "app", "web")
+				elsewhere.Namespace = "elsewhere"
+				_, err := s.Create(pods, elsewhere)
+				require.NoError(t, err)
+				f := cached(s, objectcache.Options{})
+				lister := f.Core().V1().Pods().Lister()
+				told := handles(t, f.Core().V1().Pods().Informer())
+				generic, err := f.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
+				require.NoError(t, err)
+				stop := make(chan struct{})
+				f.Start(stop)
+				synced(t, f)
+
+				all, err := lister.List(labels.Everything())
+				require.NoError(t, err)
+				require.Len(t, all, 3)
+				web, err := lister.List(labels.SelectorFromSet(labels.Set{"app": "web"}))
+				require.NoError(t, err)
+				require.ElementsMatch(t, []string{"one", "three"}, names(web))
+				here, err := lister.Pods("default").List(labels.Everything())
+				require.NoError(t, err)
+				require.ElementsMatch(t, []string{"one", "two"}, names(here))
+				one, err := lister.Pods("default").Get("one")
+				require.NoError(t, err)
+				require.Equal(t, "web", one.Labels["app"])
+				one.Labels["app"], one.Name = "changed", "by its reader"
+				again, err := lister.Pods("default").Get("one")
+				require.NoError(t, err)
+				require.Equal(t, "web", again.Labels["app"])
+				_, err = lister.Pods("default").Get("none")
+				require.ErrorContains(t, err, `pod "none" not found`)
+				object, err := generic.Lister().ByNamespace("elsewhere").Get("three")
+				require.NoError(t, err)
+				require.IsType(t, &corev1.Pod{}, object)
+
+				informer := typed.ObjectCache(f.Core().V1().Pods().Informer())
+				matching, err := objectcache.ListMatching(informer.Store(), "default", labels.SelectorFromSet(labels.Set{"app": "db"}))
+				require.NoError(t, err)
+				require.Len(t, matching, 1)
+
+				_, err = s.Update(pods, pod("two", "app", "later"))
+				require.NoError(t, err)
+				require.NoError(t, s.Delete(pods, "default", "one"))
+				synctest.Wait()
+				two, err := lister.Pods("default").Get("two")
+				require.NoError(t, err)
+				require.Equal(t, "later", two.Labels["app"])
+				require.Equal(t, []int32{3, 1, 1}, []int32{told.added.Load(), told.updated.Load(), told.deleted.Load()})
+
+				require.Equal(t, 2, informer.Store().Len())
+				close(stop)
+				f.Shutdown()
+				require.True(t, informer.IsStopped())
+			})
+		})
+	}
+}
+
+// A list decodes nothing that has not changed.
+func TestListOfAnObjectCacheThatHasIt(t *testing.T) {
+	for name, opts := range encodings {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, opts, func(t *testing.T, s *informertest.Server) {
+				for n := range 20 {
+					create(t, s, fmt.Sprint("old-", n))
+				}
+				f := cached(s, objectcache.Options{})
+				informer := typed.ObjectCache(f.Core().V1().Pods().Informer())
+				stop := make(chan struct{})
+				f.Start(stop)
+				synced(t, f)
+				decoded, listed := informer.Store().Decoded(), lists(s)
+				relist(s, func() { create(t, s, "new") })
+				require.Greater(t, lists(s), listed)
+				require.Equal(t, 21, informer.Store().Len())
+				require.LessOrEqual(t, informer.Store().Decoded(), decoded+1)
+				close(stop)
+				f.Shutdown()
+			})
+		})
+	}
+}
+
+// lists counts the lists that a server was asked for, of any kind.
+func lists(s *informertest.Server) (n int) {
+	for _, r := range s.Requests() {
+		if r.Verb == "list" || r.Options.SendInitialEvents != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func names(pods []*corev1.Pod) (names []string) {
+	for _, p := range pods {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// The options of an object cache apply to the informers of its factory, those with examples to some of them.
+func TestOptionsOfAnObjectCache(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		p := pod("one", "app", "web", "tier", "back")
+		p.Annotations, p.Spec.NodeName, p.Spec.Hostname = map[string]string{"a": "b"}, "node", "host"
+		_, err := s.Create(pods, p)
+		require.NoError(t, err)
+		configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+		_, err = s.Create(configMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", Annotations: map[string]string{"a": "b"}}, Data: map[string]string{"k": "v"}})
+		require.NoError(t, err)
+		byNode := func(obj any) ([]string, error) { return []string{obj.(*corev1.Pod).Spec.NodeName}, nil }
+		f := over(s,
+			typed.WithObjectCache(objectcache.Options{Name: "of a test", Prune: []string{"metadata.annotations"}}),
+			typed.WithObjectCache(objectcache.Options{Keep: []string{"metadata.labels", "spec.nodeName"}, Prune: []string{"metadata.labels.tier"}, Indexers: cache.Indexers{"node": byNode}}, &corev1.Pod{}),
+			typed.WithTransform(func(obj any) (any, error) {
+				obj.(metav1.Object).SetGenerateName("transformed")
+				return obj, nil
+			}),
+			typed.WithNamespace("default"),
+		)
+		podInformer, mapInformer := f.Core().V1().Pods(), f.Core().V1().ConfigMaps()
+		podInformer.Informer()
+		mapInformer.Informer()
+		stop := make(chan struct{})
+		f.Start(stop)
+		synced(t, f)
+		got, err := podInformer.Lister().Pods("default").Get("one")
+		require.NoError(t, err)
+		want := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one", GenerateName: "transformed", UID: got.UID, ResourceVersion: got.ResourceVersion, Labels: map[string]string{"app": "web"}},
+			Spec:       corev1.PodSpec{NodeName: "node"},
+		}
+		require.Equal(t, want, got)
+		onNode, err := podInformer.Informer().GetIndexer().IndexKeys("node", "node")
+		require.NoError(t, err)
+		require.Equal(t, []string{"default/one"}, onNode)
+		c, err := mapInformer.Lister().ConfigMaps("default").Get("c")
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"k": "v"}, c.Data)
+		require.Empty(t, c.Annotations)
+		require.Equal(t, "transformed", c.GenerateName)
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+// Factories with the same options share an object cache, and no informer with another one or none.
+func TestSharedObjectCaches(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		create(t, s, "one", "app", "web")
+		create(t, s, "two", "app", "db")
+		registry := factory.New()
+		web := typed.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=web" })
+		same := []*typed.Factory{
+			cached(s, objectcache.Options{Keep: []string{"metadata.labels", "spec"}}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{Keep: []string{"spec", "metadata.labels", "spec"}, Name: "other"}, typed.WithFactory(registry)),
+		}
+		others := []*typed.Factory{
+			over(s, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{}, typed.WithFactory(registry), web),
+			cached(s, objectcache.Options{Keep: []string{"spec"}}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{Prune: []string{"spec"}}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{HotBytes: -1}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{Indexers: cache.Indexers{"i": cache.MetaNamespaceIndexFunc}}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{ListMode: informer.ListModePaged}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{WatchListPageSize: 7}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{StallTimeout: time.Minute}, typed.WithFactory(registry)),
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		stores := map[*objectcache.Informer]bool{}
+		all := append(slices.Clone(same), others...)
+		for _, f := range all {
+			i := f.Core().V1().Pods().Informer()
+			stores[typed.ObjectCache(i)] = true
+			f.StartWithContext(ctx)
+			synced(t, f)
+			want := []string{"default/one", "default/two"}
+			if f == others[2] {
+				want = want[:1]
+			}
+			require.ElementsMatch(t, want, keys(i))
+		}
+		require.Same(t, typed.ObjectCache(same[0].Core().V1().Pods().Informer()), typed.ObjectCache(same[1].Core().V1().Pods().Informer()))
+		require.True(t, stores[nil], "the informer without an object cache")
+		require.Len(t, stores, len(all)-1)
+		key, err := same[1].KeyFor(pods)
+		require.NoError(t, err)
+		require.Equal(t, `object cache keep ["metadata.labels" "spec"]`, key.Variant)
+		status, ok := registry.Status(key)
+		require.True(t, ok)
+		require.Equal(t, 2, status.Leases)
+		require.Equal(t, informer.PhaseWatching, status.Phase)
+		cancel()
+		for _, f := range all {
+			f.Shutdown()
+		}
+		require.Empty(t, registry.Statuses())
+	})
+}
+
+func TestObjectCacheRefuses(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		for says, options := range map[string][]typed.SharedInformerOption{
+			"typed: WithObjectCache without WithRESTConfig: its objects are read off the wire": {
+				typed.WithObjectCache(objectcache.Options{}),
+			},
+			"typed: WithObjectCache beside WithInformerName, whose metrics are those of client-go's own informers": {
+				typed.WithRESTConfig(s.Config()), typed.WithObjectCache(objectcache.Options{}), typed.WithInformerName(&cache.InformerName{}),
+			},
+			"typed: WithObjectCache: ResyncPeriod is an argument of New, or WithCustomResyncConfig": {
+				typed.WithRESTConfig(s.Config()), typed.WithObjectCache(objectcache.Options{}), typed.WithObjectCache(objectcache.Options{ResyncPeriod: time.Second}, &corev1.Pod{}),
+			},
+			"typed: WithObjectCache: WatchListPageSize is -1": {
+				typed.WithRESTConfig(s.Config()), typed.WithObjectCache(objectcache.Options{WatchListPageSize: -1}),
+			},
+			`typed: WithObjectCache: keep "data": v1.Pod has no field "data"`: {
+				typed.WithRESTConfig(s.Config()), typed.WithObjectCache(objectcache.Options{Keep: []string{"data"}}, &corev1.Pod{}),
+			},
+			"typed: WithObjectCache: an example is nil": {
+				typed.WithRESTConfig(s.Config()), typed.WithObjectCache(objectcache.Options{}, nil),
+			},
+			"typed: WithObjectCache: Transform is set with WithTransform": {
+				typed.WithRESTConfig(s.Config()), typed.WithObjectCache(objectcache.Options{Transform: func(obj any) (any, error) { return obj, nil }}),
+			},
+		} {
+			require.PanicsWithValue(t, says, func() { typed.New(fake.NewClientset(), 0, options...) })
+		}
+		f := cached(s, objectcache.Options{Keep: []string{"spec.nodeName"}})
+		defer f.Shutdown()
+		f.Core().V1().Pods().Informer()
+		require.PanicsWithValue(t, `objectcache: informer "services": keep "spec.nodeName": v1.ServiceSpec has no field "nodeName"`, func() { f.Core().V1().Services().Informer() })
+	})
+}
+
+// An informer that was stopped is succeeded by another, which answers from the objects of the stopped one until it starts.
+func TestSuccessorOfAnObjectCache(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		create(t, s, "one")
+		f := cached(s, objectcache.Options{})
+		first := f.Core().V1().Pods().Informer()
+		stop := make(chan struct{})
+		f.Start(stop)
+		synced(t, f)
+		close(stop)
+		synctest.Wait()
+		require.True(t, first.IsStopped())
+		create(t, s, "two")
+		second := f.Core().V1().Pods()
+		require.NotSame(t, typed.ObjectCache(first), typed.ObjectCache(second.Informer()))
+		_, err := second.Lister().Pods("default").Get("one")
+		require.NoError(t, err)
+		stop = make(chan struct{})
+		f.Start(stop)
+		synced(t, f)
+		_, err = second.Lister().Pods("default").Get("two")
+		require.NoError(t, err)
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+// Resyncs come in the period of the factory, and its watch error handler learns what goes wrong.
+func TestResyncsAndErrorsOfAnObjectCache(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		create(t, s, "one")
+		f := typed.New(nil, time.Hour, typed.WithRESTConfig(s.Config()), typed.WithObjectCache(objectcache.Options{}),
+			typed.WithCustomResyncConfig(map[metav1.Object]time.Duration{&corev1.Pod{}: time.Minute}))
+		i := f.Core().V1().Pods().Informer()
+		told := handles(t, i)
+		var failed []error
+		require.NoError(t, i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { failed = append(failed, err) }))
+		stop := make(chan struct{})
+		f.Start(stop)
+		synced(t, f)
+		time.Sleep(10*time.Minute + time.Second)
+		require.EqualValues(t, 10, told.updated.Load())
+		heal := s.Inject(informertest.Fault{Effect: informertest.Status(403)})
+		s.CloseClientConnections()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.NotEmpty(t, failed)
+		require.True(t, apierrors.IsForbidden(failed[len(failed)-1]), "%v", failed)
+		heal()
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+// What handlers are told is right, and so is what is stored, whatever breaks.
+func TestBrokenAnswersOfAnObjectCacheLoseNothing(t *testing.T) {
+	for name, opts := range encodings {
+		for _, text := range listFaults {
+			if strings.HasPrefix(text, "list") && strings.Contains(text, "garbage") {
+				continue // the list goes on without the object
+			}
+			t.Run(name+" "+text, func(t *testing.T) {
+				bubble(t, opts, func(t *testing.T, s *informertest.Server) {
+					fault, err := informertest.ParseFault(text)
+					require.NoError(t, err)
+					o, unobserve := judged(s, oracle.Options{})
+					defer unobserve()
+					for n := range 10 {
+						create(t, s, fmt.Sprint("old-", n))
+					}
+					f := cached(s, objectcache.Options{WatchListPageSize: 3, ListMode: informer.ListModePaged})
+					registration, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
+					require.NoError(t, err)
+					stop := make(chan struct{})
+					defer f.Shutdown()
+					defer close(stop)
+					o.Started(oracle.Run{})
+					heal := s.Inject(fault)
+					f.Start(stop)
+					time.Sleep(10 * time.Minute)
+					require.True(t, registration.HasSynced())
+					o.Synced()
+					settle(t, o, f)
+					heal()
+					for range 3 {
+						heal = s.Inject(fault)
+						relist(s, func() {
+							require.NoError(t, s.Delete(pods, "default", "old-1"))
+							create(t, s, "old-1")
+							_, err := s.Update(pods, pod("old-2", "app", "web"))
+							require.NoError(t, err)
+							require.NoError(t, s.Delete(pods, "default", "old-3"))
+						})
+						create(t, s, "old-3")
+						time.Sleep(10 * time.Minute)
+						settle(t, o, f)
+						heal()
+					}
+				})
+			})
+		}
+	}
+}
+
+// An object of a list that cannot be read is reported, and the rest goes on. The next list has it.
+func TestUnreadableObjectOfAnObjectCache(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
+		for n := range 5 {
+			create(t, s, fmt.Sprint("old-", n))
+		}
+		fault, err := informertest.ParseFault("list garbage=1 times=1")
+		require.NoError(t, err)
+		s.Inject(fault)
+		var failed []error
+		f := cached(s, objectcache.Options{ListMode: informer.ListModePaged, ErrorHandler: func(_ *informer.Reflector, err error) { failed = append(failed, err) }})
+		i := f.Core().V1().Pods().Informer()
+		told := handles(t, i)
+		stop := make(chan struct{})
+		f.Start(stop)
+		synced(t, f)
+		synctest.Wait()
+		require.Len(t, keys(i), 4)
+		status := typed.ObjectCache(i).Status()
+		require.EqualValues(t, 1, status.Skipped)
+		var item *informer.ItemError
+		require.ErrorAs(t, errors.Join(failed...), &item)
+		relist(s, func() { create(t, s, "new") })
+		require.Len(t, keys(i), 6)
+		require.Equal(t, []int32{6, 0, 0}, []int32{told.added.Load(), told.updated.Load(), told.deleted.Load()})
+		close(stop)
+		f.Shutdown()
+	})
+}
+
+func TestRandomDaysOfAnObjectCache(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			opts := encodings[[]string{"protobuf", "json"}[seed%2]]
+			opts.Seed = seed
+			bubble(t, opts, func(t *testing.T, s *informertest.Server) {
+				dice := rand.New(rand.NewPCG(seed, 7))
+				registry := factory.New()
+				stop := make(chan struct{})
+				var factories []*typed.Factory
+				var oracles []*oracle.Oracle
+				for range 2 {
+					o, unobserve := judged(s, oracle.Options{Late: time.Microsecond})
+					defer unobserve()
+					f := cached(s, objectcache.Options{ListMode: informer.ListMode(seed % 4), WatchListPageSize: 4}, typed.WithFactory(registry))
+					_, err := f.Core().V1().Pods().Informer().AddEventHandler(o.Handler(nil))
+					require.NoError(t, err)
+					o.Started(oracle.Run{})
+					factories, oracles = append(factories, f), append(oracles, o)
+				}
+				for range 10 {
+					touch(t, s, dice)
+				}
+				for _, f := range factories {
+					f.Start(stop)
+				}
+				for range 60 {
+					act(t, s, dice)
+					time.Sleep(time.Duration(dice.IntN(60_000)) * time.Millisecond)
+				}
+				s.Heal()
+				relist(s, func() { create(t, s, "last") }) // what could not be read of a list is read by the next
+				time.Sleep(30 * time.Minute)
+				for n, f := range factories {
+					oracles[n].Synced()
+					settle(t, oracles[n], f)
+				}
+				close(stop)
+				for _, f := range factories {
+					f.Shutdown()
+				}
+				require.Empty(t, registry.Statuses())
+			})
+		})
+	}
+}
