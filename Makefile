@@ -2,7 +2,7 @@
 # then those that take long.
 
 # The modules with tests, each with its own dependencies.
-MODULES := . factory/typed examples/mirror e2e bench
+MODULES := . factory/typed controllerruntime examples/mirror e2e bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # For how long each fuzz target runs.
@@ -58,6 +58,7 @@ unit: bin/heartbeat
 	$(SHARED) $(NEWEST) $(RUNS) unit go test -json -vet=off -timeout 15m ./...
 	$(NEWEST) $(RUNS) "unit without -race" go test -json -vet=off -timeout 15m ./internal/keytable ./internal/prune
 	$(SHARED) $(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 15m ./...
+	$(SHARED) $(RUNS) "unit controllerruntime" go test -C controllerruntime -json -vet=off -timeout 5m ./...
 
 # The same with the oldest k8s.io modules that the library works with, those of go.mod.
 # Without the race detector.
