@@ -20,7 +20,7 @@ NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: test estimate quick lint unit oldest proof torture mutants fuzz examples e2e-short e2e certificate demo bench bench-quick bench-test
+.PHONY: test estimate quick lint unit oldest proof torture mutants fuzz examples controllerruntime e2e-short e2e certificate demo bench bench-quick bench-test
 
 # The examples run beside unit: they wait for processes and servers half of the time.
 test: estimate lint
@@ -116,6 +116,11 @@ fuzz: bin/heartbeat
 examples: bin/heartbeat
 	$(SHARED) $(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 15m ./...
 
+# controller-runtime's own tests of caches, with the cache of this library, in 1 to 2
+# minutes. Builds kube-apiserver and etcd first, as e2e does.
+controllerruntime: bin/heartbeat
+	$(SHARED) $(RUNS) controllerruntime go test -C e2e -json -vet=off -timeout 15m ./controllerruntime
+
 # A sample of e2e: each test in some of its settings, and two trials. Builds kube-apiserver
 # and etcd from their modules first, about 3 minutes when nothing is cached.
 e2e-short: bin/heartbeat
@@ -124,7 +129,7 @@ e2e-short: bin/heartbeat
 # All of it, for .ci/run: each test in all settings, all trials, and the tests of the
 # clusters themselves.
 e2e: bin/heartbeat
-	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 30m ./...
+	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 30m $$(go list -C e2e ./... | grep -v /controllerruntime)
 
 # The part of e2e that cannot have the race detector: client-go races with itself where
 # it loads a new certificate.

@@ -1,0 +1,80 @@
+package controllerruntime
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// theirs are tests of controller-runtime.
+type theirs struct {
+	// suite is the directory here whose suite they join.
+	suite string
+	// files are what they are in, in controller-runtime's module.
+	files []string
+	// leastSpecs is how many specs there are at least.
+	leastSpecs string
+}
+
+func TestTheirCacheTestsPass(t *testing.T) {
+	theirs{
+		suite:      "cachesuite",
+		files:      []string{"pkg/cache/cache_test.go", "pkg/cache/informer_cache_test.go"},
+		leastSpecs: `[2-9]\d\d`,
+	}.pass(t)
+}
+
+func TestTheirTestsOfReadYourOwnWritesPass(t *testing.T) {
+	theirs{
+		suite:      "clientsuite",
+		files:      []string{"pkg/client/consistency_envtest_test.go"},
+		leastSpecs: `1\d`,
+	}.pass(t)
+}
+
+// constructor is what each suite has a newCache for.
+var constructor = regexp.MustCompile(`\bcache\.New\b`)
+
+// pass runs the tests with our constructor. They are laid over the directory of their suite, which stays as it is.
+func (their theirs) pass(t *testing.T) {
+	t.Parallel()
+	overlay := map[string]map[string]string{"Replace": {}}
+	suite, err := filepath.Abs(their.suite)
+	require.NoError(t, err)
+	from := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"))
+	for _, file := range their.files {
+		text, err := os.ReadFile(filepath.Join(from, filepath.FromSlash(file)))
+		require.NoError(t, err)
+		require.Regexp(t, constructor, string(text), "%s makes no cache", file)
+		name := filepath.Base(file)
+		changed := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(changed, constructor.ReplaceAll(text, []byte("newCache")), 0o600))
+		overlay["Replace"][filepath.Join(suite, name)] = changed
+	}
+	text, err := json.Marshal(overlay)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "overlay.json")
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+
+	out := run(t, "go", "test", "-tags=theirs", "-overlay="+path, "-vet=off", "-count=1", "-timeout=10m", "-v", "./"+their.suite, "-args", "--ginkgo.no-color")
+	require.Regexp(t, `Ran (`+their.leastSpecs+`) of \d+ Specs`, out, "fewer tests than expected ran:\n%s", out)
+	require.Regexp(t, `\b0 Failed\b.*\b0 Pending\b.*\b0 Skipped\b`, out)
+}
+
+// run returns what a command prints. It fails the test if the command does.
+func run(t *testing.T, command string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command, args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s %s\n%s%s", command, strings.Join(args, " "), out, stderr.String())
+	return string(out)
+}
