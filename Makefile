@@ -2,7 +2,7 @@
 # then those that take long.
 
 # The modules with tests, each with its own dependencies.
-MODULES := . factory/typed controllerruntime examples/mirror e2e bench
+MODULES := . factory/typed controllerruntime examples/mirror examples/operator e2e bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # For how long each fuzz target runs.
@@ -115,6 +115,7 @@ fuzz: bin/heartbeat
 
 examples: bin/heartbeat
 	$(SHARED) $(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 15m ./...
+	$(SHARED) $(RUNS) "examples/operator" go test -C examples/operator -json -vet=off -timeout 10m ./...
 
 # controller-runtime's own tests of caches, with the cache of this library, in 1 to 2
 # minutes. Builds kube-apiserver and etcd first, as e2e does.
