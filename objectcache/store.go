@@ -23,7 +23,7 @@ type StoreOptions struct {
 	// which go first. Reading such an object again costs a DeepCopy. Zero is 8 MiB; negative keeps none.
 	HotBytes int64
 	// ErrorHandler is called with the error of an object that List, Index or ByIndex leaves out, or that is in no index, because it
-	// cannot be decoded. The default is utilruntime.HandleError.
+	// cannot be decoded. It may read the store, and must not write to it. The default is utilruntime.HandleError.
 	ErrorHandler func(error)
 }
 
@@ -53,7 +53,8 @@ var _ cache.Indexer = (*Store)(nil)
 
 // NewStore returns an empty store for objects like example: a pointer to a typed object, a *metav1.PartialObjectMetadata or
 // a *unstructured.Unstructured. A nil example means unstructured. Objects of other types may be added as well; each
-// comes back as what it was. Indexers may be nil; the map stays the caller's.
+// comes back as what it was. Indexers may be nil; the map stays the caller's. An index function may read the store, and must not
+// write to it.
 func NewStore(example runtime.Object, indexers cache.Indexers, opts StoreOptions) *Store {
 	if opts.ErrorHandler == nil {
 		opts.ErrorHandler = utilruntime.HandleError
@@ -109,7 +110,7 @@ func (s *Store) Delete(obj interface{}) error {
 }
 
 // Replace makes list all that the store has, at once: readers see all of the old objects or all of the new. The caller keeps
-// list. The error is one of Add, and nothing is changed then.
+// list. The error is one of Add, and nothing is changed then. Replace waits for a list that an Informer is reading into the store.
 func (s *Store) Replace(list []interface{}, resourceVersion string) error {
 	g := s.begin()
 	defer g.abandon()
