@@ -13,12 +13,14 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	crcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
 	"github.com/rvinformer/informer/bench/race"
@@ -31,6 +33,7 @@ var constructors = map[string]crcache.NewCacheFunc{
 }
 
 func main() {
+	log.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := obey(ctx); err != nil {

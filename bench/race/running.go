@@ -1,0 +1,97 @@
+package race
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+// Running is a readable cache that follows a server.
+type Running struct {
+	// Synced is closed when it can be read.
+	Synced <-chan struct{}
+	// Objects is how many it has.
+	Objects func() (int, error)
+	// Decoded is how many objects it has decoded, if it says so.
+	Decoded func() int64
+	// Wait returns after everything has ended. The context must have.
+	Wait func()
+}
+
+// Run runs an informer.
+func Run(ctx context.Context, informer cache.SharedIndexInformer) *Running {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		informer.RunWithContext(ctx)
+	}()
+	return &Running{
+		Synced:  informer.HasSyncedChecker().Done(),
+		Objects: func() (int, error) { return len(informer.GetIndexer().ListKeys()), nil },
+		Wait:    func() { <-ended },
+	}
+}
+
+// Informing measures a cache from its start on, and has read called when its memory was measured.
+func (o ReadOrder) Informing(ctx context.Context, open func(context.Context, *Loss) (*Running, error), read func() error) (costs ReadCosts, err error) {
+	costs.Decoded = -1
+	before, err := liveBytes()
+	if err != nil {
+		return costs, err
+	}
+	stopProfile, err := cpuProfile(o.Profile)
+	if err != nil {
+		return costs, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	loss := &Loss{}
+	cpu, start := cpuTime(), time.Now()
+	running, err := open(ctx, loss)
+	if err != nil {
+		return costs, err
+	}
+	defer func() {
+		cancel()
+		running.Wait()
+	}()
+	synced := make(chan struct{})
+	go func() {
+		defer close(synced)
+		_ = done(ctx, running.Synced)
+		costs.StartCPU, costs.StartWall = cpuTime()-cpu, time.Since(start)
+		stopProfile()
+	}()
+	decoded := int64(-1)
+	costs.Peaks, err = loss.Measure(ctx, synced, func() error {
+		if running.Decoded != nil {
+			if decoded >= 0 {
+				costs.Decoded = running.Decoded() - decoded
+			}
+			decoded = running.Decoded()
+		}
+		return o.allThere(running)
+	})
+	if err != nil {
+		return costs, err
+	}
+	now, err := liveBytes()
+	if err != nil {
+		return costs, err
+	}
+	costs.Live = float64(now-before) / float64(o.Target.Objects)
+	if err := heapProfile(o.Profile); err != nil || read == nil {
+		return costs, err
+	}
+	return costs, read()
+}
+
+func (o ReadOrder) allThere(running *Running) error {
+	n, err := running.Objects()
+	if err == nil && n != o.Target.Objects {
+		err = fmt.Errorf("there are %d objects instead of %d", n, o.Target.Objects)
+	}
+	return err
+}
