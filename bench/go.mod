@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/rvinformer/informer v0.0.0-00010101000000-000000000000
+	github.com/rvinformer/informer/controllerruntime v0.0.0-00010101000000-000000000000
 	github.com/rvinformer/informer/e2e v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.11.1
 	go.uber.org/goleak v1.3.0
@@ -21,6 +22,7 @@ require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
+	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/prometheus/client_golang v1.24.0 // indirect
@@ -28,6 +30,7 @@ require (
 	github.com/prometheus/common v0.70.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
 	golang.org/x/sync v0.22.0 // indirect
+	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
 )
 
 require (
@@ -103,3 +106,5 @@ replace (
 )
 
 replace github.com/rvinformer/informer/factory/typed => ../factory/typed
+
+replace github.com/rvinformer/informer/controllerruntime => ../controllerruntime

@@ -143,6 +143,7 @@ store returns its own objects: a reader that wants to change one copies it first
 			notes: "Controller-runtime's own cache copies what it returns, as it does by default. A List is of a namespace of 500.",
 			columns: []column{
 				{title: "controller-runtime's cache", contestant: race.ControllerRuntime},
+				{title: "`controllerruntime.NewCache`", contestant: race.ControllerRuntimeOurs, than: race.ControllerRuntime},
 			},
 			measures: []measure{
 				{"live bytes per pod", live, bytesEach, "", ""},
@@ -153,6 +154,12 @@ store returns its own objects: a reader that wants to change one copies it first
 				{"Get, not read before", getCold, micros, "", ""},
 				{"Get, just read", getHot, micros, "", ""},
 				{"List of 500", namespaceList, millis, "", ""},
+			},
+			besides: []measure{
+				{"CPU of the start, × controller-runtime's", startCPU, nil, "", ""},
+				{"Get, not read before, × controller-runtime's", getCold, nil, "", ""},
+				{"Get, just read, × controller-runtime's", getHot, nil, "", ""},
+				{"List of 500, × controller-runtime's", namespaceList, nil, "", ""},
 			},
 		},
 	}

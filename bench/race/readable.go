@@ -29,11 +29,12 @@ const (
 	ClientGoDynamic  = "client-go-dynamic"
 	OursUnstructured = "objectcache-unstructured"
 
-	ControllerRuntime = "controller-runtime"
+	ControllerRuntime     = "controller-runtime"
+	ControllerRuntimeOurs = "controllerruntime"
 )
 
 // Operators are the contestants of the figure Operator.
-var Operators = []string{ControllerRuntime}
+var Operators = []string{ControllerRuntime, ControllerRuntimeOurs}
 
 // Readables are the contestants in the order of the tables.
 var Readables = []string{ClientGoTyped, OursTyped, ClientGoDynamic, OursUnstructured}

@@ -24,12 +24,14 @@ import (
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
 	"github.com/rvinformer/informer/bench/race"
+	"github.com/rvinformer/informer/controllerruntime"
 	"github.com/rvinformer/informer/internal/samples"
 )
 
 // constructors are the contestants.
 var constructors = map[string]crcache.NewCacheFunc{
-	race.ControllerRuntime: crcache.New,
+	race.ControllerRuntime:     crcache.New,
+	race.ControllerRuntimeOurs: controllerruntime.NewCache,
 }
 
 func main() {
