@@ -410,11 +410,7 @@ func TestHandlerThatEndsItsGoroutineIsCalledOn(t *testing.T) {
 }
 
 func TestPanicsAreSurvivedWhereAllowed(t *testing.T) {
-	old := utilruntime.ReallyCrash
-	utilruntime.ReallyCrash = false
-	defer func() { utilruntime.ReallyCrash = old }()
-	defer klog.CaptureState().Restore()
-	klog.SetLogger(klog.Logger{})
+	surviveCrashes(t)
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2", "a/3")
 		i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{
@@ -485,6 +481,68 @@ func TestTransform(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestObjectsThatTransformRefusesAreSkipped(t *testing.T) {
+	for name, transform := range map[string]cache.TransformFunc{
+		"error":     func(interface{}) (interface{}, error) { return nil, errors.New("refused") },
+		"nil":       func(interface{}) (interface{}, error) { return nil, nil },
+		"typed nil": func(interface{}) (interface{}, error) { return (*corev1.Pod)(nil), nil },
+		"tombstone": func(obj interface{}) (interface{}, error) { return cache.DeletedFinalStateUnknown{Obj: obj}, nil },
+		"list":      func(interface{}) (interface{}, error) { return &corev1.PodList{}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/1", "a/2")
+				i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Transform: transform})
+				h, _ := handle(t, i)
+				defer w.run(i)()
+				w.update("a/2", "x")
+				w.remove("a/1") // the store has never had an object
+				synctest.Wait()
+				require.False(t, i.IsStopped())
+				require.EqualValues(t, 4, i.Status().Skipped)
+				require.Empty(t, h.take())
+				require.Zero(t, i.Store().Len())
+			})
+		})
+	}
+}
+
+func TestObjectThatAnIndexFunctionRefusesIsSkipped(t *testing.T) {
+	surviveCrashes(t)
+	for _, mode := range []informer.ListMode{informer.ListModeWatchList, informer.ListModePaged} {
+		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2")
+			i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{ListMode: mode, Indexers: cache.Indexers{
+				"refuses a/1": func(obj interface{}) ([]string, error) {
+					if describe(obj) == "a/1 created" {
+						return nil, errors.New("refused")
+					}
+					return nil, nil
+				},
+			}})
+			h, _ := handle(t, i)
+			defer w.run(i)()
+			require.True(t, i.HasSynced())
+			require.EqualValues(t, 1, i.Status().Skipped)
+			w.update("a/1", "x")
+			synctest.Wait()
+			require.Equal(t, []string{"add a/2 created initial", "add a/1 x"}, h.take())
+			w.requireInStep(i)
+		})
+	}
+}
+
+// surviveCrashes lets the process survive panics, until the end of the test.
+func surviveCrashes(t *testing.T) {
+	old, log := utilruntime.ReallyCrash, klog.CaptureState()
+	utilruntime.ReallyCrash = false
+	klog.SetLogger(klog.Logger{})
+	t.Cleanup(func() {
+		utilruntime.ReallyCrash = old
+		log.Restore()
+	})
 }
 
 // decoding hides that a ListerWatcher can be read off the wire.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -60,14 +61,8 @@ func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Ite
 		}
 		s.delete(e, err == nil)
 		return false, err
-	case s.reading != nil:
-		s.reading.put(e)
-	default:
-		if err := s.put(ctx, e); err != nil {
-			return false, it.Unreadable(err)
-		}
 	}
-	return false, nil
+	return false, s.put(ctx, it, e)
 }
 
 // stale reports whether a change is not newer than what is known of its key, or of an object that was deleted not long ago.
@@ -121,6 +116,9 @@ func (s *storeSink) encodeRefined(v keytable.Version, refined interface{}) (enco
 	if !ok {
 		return encoded{}, fmt.Errorf("transform returned a %T, which is no runtime.Object", refined)
 	}
+	if p := reflect.ValueOf(obj); p.Kind() == reflect.Pointer && p.IsNil() {
+		return encoded{}, fmt.Errorf("transform returned a %T that is nil", refined)
+	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
 		return encoded{}, fmt.Errorf("transform returned a %T: %w", refined, err)
@@ -134,16 +132,24 @@ func (s *storeSink) encodeRefined(v keytable.Version, refined interface{}) (enco
 	return s.informer.store.encodeObject(obj)
 }
 
-// put stores an object and tells the handlers. A panic of an index function is an error where utilruntime lets the process
-// survive it.
-func (s *storeSink) put(ctx context.Context, e encoded) error {
+// put stores an object, or makes it part of the generation under way, and tells the handlers. A panic of an index function is a
+// *report.ItemError where utilruntime lets the process survive it.
+func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 	i := s.informer
-	return report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
+	err := report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
+		if s.reading != nil {
+			s.reading.put(e)
+			return nil
+		}
 		i.feed.applying.Lock()
 		defer i.feed.applying.Unlock()
 		i.tell(i.store.put(e))
 		return nil
 	})
+	if err != nil {
+		return it.Unreadable(err)
+	}
+	return nil
 }
 
 // delete deletes the object of last.key. Known tells that last is its last state.
@@ -157,14 +163,16 @@ func (s *storeSink) delete(last encoded, known bool) {
 	i.feed.applying.Lock()
 	defer i.feed.applying.Unlock()
 	c := i.store.remove(last.key)
-	gone := i.store.detached(last)
 	if c.old.IsZero() {
+		last.release()
 		return
 	}
 	i.feed.replace(c.old)
 	e := event{old: c.old, unknown: true}
-	if known && sameObject(c.old, gone) {
-		e = event{old: gone}
+	if known { // an object that could not be read has no form
+		if gone := i.store.detached(last); sameObject(c.old, gone) {
+			e = event{old: gone}
+		}
 	}
 	e.bytes = int64(e.old.size())
 	i.feed.append(e)
@@ -214,7 +222,7 @@ func (i *Informer) tell(c change) {
 // storeGeneration is a generation that the store takes when it is complete.
 type storeGeneration struct{ *storeSink }
 
-func (g storeGeneration) Show(_ context.Context, it object.Item) error {
+func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
 	if g.tombstones.Covers(it.Version) || g.reading.show(it.Key, it.Version) {
 		return nil
 	}
@@ -222,10 +230,10 @@ func (g storeGeneration) Show(_ context.Context, it object.Item) error {
 		return nil // a proxy repeats the events of a watch-list
 	}
 	e, err := g.encode(it)
-	if err == nil {
-		g.reading.put(e)
+	if err != nil {
+		return err
 	}
-	return err
+	return g.put(ctx, it, e)
 }
 
 func (g storeGeneration) Keep(key string) { g.reading.keep(key) }
