@@ -31,6 +31,7 @@ type message interface {
 
 var (
 	unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()
+	partialType      = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 	messageType      = reflect.TypeFor[message]()
 	objectType       = reflect.TypeFor[runtime.Object]()
 )
@@ -107,8 +108,8 @@ func (f form) decodeInto(bytes []byte, into runtime.Object) error {
 			u.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 		}
 		return err
-	case f.protobuf && !isMessage(t):
-		return fmt.Errorf("cannot decode protobuf into a %T", into)
+	case f.protobuf && t != f.goType && t != partialType:
+		return fmt.Errorf("cannot decode the protobuf of a %v into a %T", f.goType, into)
 	}
 	reflect.ValueOf(into).Elem().SetZero()
 	return f.fill(bytes, into)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rvinformer/informer/objectcache"
 )
@@ -161,4 +162,10 @@ func TestObjectIsReadInOtherForms(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, exists)
 	require.Equal(t, pod.ObjectMeta, partial.ObjectMeta)
+
+	for _, other := range []runtime.Object{&corev1.Secret{}, &corev1.PodList{}, (*corev1.Pod)(nil), nil} {
+		exists, err = s.GetInto("a/b", other)
+		require.ErrorContains(t, err, fmt.Sprintf("into a %T", other))
+		require.True(t, exists)
+	}
 }
