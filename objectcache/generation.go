@@ -139,6 +139,14 @@ func (g *generation) end(resourceVersion string, complete bool) iter.Seq[change]
 			unshown = append(unshown, n)
 		}
 	}
+	changes := g.apply(unshown, resourceVersion)
+	s.tidyAll()
+	return changes.all
+}
+
+// apply shows readers what was staged, without the slots that were not shown. The caller holds writing.
+func (g *generation) apply(unshown []uint32, resourceVersion string) applied {
+	s, t := g.store, g.store.table
 	changes := applied{store: s, new: make([]state, 0, g.staged.count), deleted: make([]Stored, 0, len(unshown))}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +166,20 @@ func (g *generation) end(resourceVersion string, complete bool) iter.Seq[change]
 		changes.new = append(changes.new, state{n, t.slots.at(n).born})
 	}
 	s.resourceVersion = resourceVersion
-	return changes.all
+	return changes
+}
+
+// tidyAll gives back the memory of what a list has replaced or deleted, because no write may follow that does. The caller holds
+// writing; readers wait for a part of the work at most.
+func (s *Store) tidyAll() {
+	for s.tidyPart() {
+	}
+}
+
+func (s *Store) tidyPart() (more bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.table.tidy()
 }
 
 // finish lets the next generation begin.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"pgregory.net/rapid"
 
+	"github.com/rvinformer/informer/internal/samples"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -371,4 +372,23 @@ func TestReadersSeeOneState(t *testing.T) {
 	close(done)
 	readers.Wait()
 	require.NoError(t, s.Check())
+}
+
+func TestListThatDeletesGivesMemoryBack(t *testing.T) {
+	s := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
+	cluster := samples.Cluster{Seed: 1}
+	var all []interface{}
+	for n := range 1000 {
+		all = append(all, cluster.Pod(n, 0))
+	}
+	require.NoError(t, s.Replace(all, "1"))
+	full := s.SizeBytes()
+	var kept []interface{}
+	for n := 0; n < len(all); n += 4 {
+		kept = append(kept, all[n])
+	}
+	require.NoError(t, s.Replace(kept, "2"))
+	require.Less(t, s.SizeBytes(), full*2/3)
+	require.NoError(t, s.Check())
+	require.Len(t, s.List(), len(kept))
 }
