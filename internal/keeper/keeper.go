@@ -9,14 +9,12 @@ package keeper
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/journal"
 	"github.com/rvinformer/informer/internal/known"
@@ -63,16 +61,15 @@ type Options struct {
 // Keeper loads the checkpoint when a run begins, and saves it. Begin, Run and End are called one
 // after the other, and the other methods by any goroutine.
 type Keeper struct {
-	Options
+	shelf
+	Interval time.Duration
+	Changes  int
+	Versions *known.Versions
 	// journal is that of the store, nil if it takes none.
 	journal *journal.Journal
-	hold    hold
-	subject subject
 	covers  coverage
 	pending pending
 	saved   saved
-	// failure is that of the last save, nil if it did not fail.
-	failure error
 }
 
 // New returns a Keeper, which has not begun.
@@ -83,7 +80,11 @@ func New(o Options) *Keeper {
 	if o.Changes == 0 {
 		o.Changes = defaultChanges
 	}
-	k := &Keeper{Options: o, pending: newPending()}
+	k := &Keeper{
+		shelf:    shelf{Store: o.Store, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Report: o.Report},
+		Interval: o.Interval, Changes: o.Changes, Versions: o.Versions,
+		pending: newPending(),
+	}
 	o.Report.NameCheckpoint(nameOf(o.Store))
 	if store, ok := o.Store.(journal.Store); ok {
 		k.journal = journal.New(store, k.journalFailed)
@@ -93,14 +94,6 @@ func New(o Options) *Keeper {
 
 // Journal returns the journal of the store, nil if it takes none.
 func (k *Keeper) Journal() *journal.Journal { return k.journal }
-
-// nameOf is the name of a store in Status.
-func nameOf(store Store) string {
-	if named, ok := store.(fmt.Stringer); ok {
-		return named.String()
-	}
-	return fmt.Sprintf("%T", store)
-}
 
 // Begin locks the store and returns the resource version from which a run can go on, or nothing.
 // Acknowledged is that of the run before, if there was one.
@@ -122,7 +115,7 @@ func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string)
 
 // End saves what is not saved and unlocks the store. Ctx has ended.
 func (k *Keeper) End(ctx context.Context, queue *deltaqueue.Queue) {
-	defer k.Release()
+	defer k.release()
 	if k.changes() == 0 && !k.moved(queue, true) && len(k.Versions.UnsettledUnknown()) == 0 && !k.hasBegun() {
 		return
 	}
@@ -137,11 +130,7 @@ func (k *Keeper) End(ctx context.Context, queue *deltaqueue.Queue) {
 }
 
 // Release unlocks the store, for a run that did not start.
-func (k *Keeper) Release() {
-	if err := k.hold.release(); err != nil {
-		k.Report.Fail(err)
-	}
-}
+func (k *Keeper) Release() { k.release() }
 
 // claimEmpty takes a store that has nothing yet, so that a run which never reached its server
 // can save what its versions were filled with. A store that has something stays as it is.
@@ -159,33 +148,4 @@ func (k *Keeper) claimEmpty(ctx context.Context) error {
 	}
 	k.close(from)
 	return nil
-}
-
-// close reports the error of a store after everything was read.
-func (k *Keeper) close(from io.Closer) {
-	if err := from.Close(); err != nil {
-		k.Report.Fail(report.OfStore("CheckpointStore.Load", "", err))
-	}
-}
-
-// unused notes why the checkpoint is not in use, and returns err as it is to be reported.
-func (k *Keeper) unused(err error) error {
-	err = &report.UnusedCheckpointError{Checkpoint: nameOf(k.Store), NeverSaved: isForeign(err), Err: err}
-	k.Report.CheckpointUnused(err)
-	return err
-}
-
-// foreign are the reasons to leave a checkpoint alone: it is not this informer's to replace.
-var foreign = []error{checkpoint.ErrSource, checkpoint.ErrFormat, checkpoint.ErrVersion}
-
-// isForeign reports whether err is of a checkpoint that is not this informer's to replace.
-func isForeign(err error) bool { return isAny(err, foreign...) }
-
-func isAny(err error, reasons ...error) bool {
-	for _, reason := range reasons {
-		if errors.Is(err, reason) {
-			return true
-		}
-	}
-	return false
 }

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/server"
 )
 
 // load reads the content of the store. If there are no known versions, they are loaded, and else
@@ -54,36 +52,6 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 		k.journal.Continue(content.Begun(), content.Journal, content.Base)
 	}
 	return k.loadedVersion(content.Metadata, k.gaps()), nil
-}
-
-// accept checks that a checkpoint is of the objects that are followed.
-func (k *Keeper) accept(metadata map[string]string) error {
-	source := checkpoint.SourceFrom(metadata)
-	if err := k.subject.source.Check(source); err != nil {
-		return err
-	}
-	k.Cluster.Learn(source.Cluster)
-	return nil
-}
-
-// vouch checks by its objects that a checkpoint is of the cluster of the server, if that does not
-// say which cluster it is of. If the answer leaves it open, the follower asks again when a watch is
-// open.
-func (k *Keeper) vouch(ctx context.Context, metadata map[string]string, objects []object.Known, empty bool) error {
-	resume, cluster := metadata[checkpoint.MetadataResourceVersion], checkpoint.SourceFrom(metadata).Cluster
-	if resume == "" || resume == "0" || cluster != "" && cluster == k.subject.source.Cluster {
-		return nil
-	}
-	a, _ := k.Server.Ask(ctx, server.Inquiry{
-		ResourceVersion: resume,
-		Objects:         func() []object.Known { return objects },
-		ResourceOnly:    cluster != "" || k.subject.unanswered,
-		Empty:           empty,
-	})
-	if a.Identity != server.Another {
-		return nil
-	}
-	return &checkpoint.SourceError{Differences: []checkpoint.SourceDifference{{Field: "cluster", Saved: a.Expected, Wanted: a.Found}}}
 }
 
 // loadedVersion returns the resource version of a checkpoint, and notes that everything up to it

@@ -2,67 +2,21 @@ package keeper
 
 import (
 	"context"
-	"math"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
-	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 )
 
-const (
-	// unmovedIntervals is how many intervals a checkpoint stays as it is if only the resource
-	// version has moved on.
-	unmovedIntervals = 10
-	// pausePerSave is how many times as long as a save the pause after it is at least. So a
-	// twentieth of the time is spent on saving at most.
-	pausePerSave = 19
-)
+// unmovedIntervals is how many intervals a checkpoint stays as it is if only the resource
+// version has moved on.
+const unmovedIntervals = 10
 
 // Run saves what is worth it until ctx ends. A save that failed is tried again after growing
 // pauses.
 func (k *Keeper) Run(ctx context.Context, queue *deltaqueue.Queue) {
-	tick := time.NewTicker(k.Interval)
-	defer tick.Stop()
-	waits := k.retries()
-	for {
-		ticked := false
-		if k.failure == nil {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				ticked = true
-			case <-k.pending.due:
-			}
-			if !k.worthwhile(queue, ticked) {
-				continue
-			}
-		}
-		began := time.Now()
-		err := k.save(ctx, queue, false)
-		pause := pausePerSave * time.Since(began)
-		if err == nil {
-			k.Report.Forget(k.failure)
-			k.failure = nil
-			waits = k.retries()
-		} else if ctx.Err() == nil {
-			err = k.unused(err)
-			k.Report.Fail(err)
-			k.failure = err
-			pause = max(pause, waits.Step())
-		}
-		if backoff.Sleep(ctx, pause) != nil {
-			return
-		}
-	}
-}
-
-// retries are the pauses after saves that failed. They grow to an interval, because to write all
-// of a large set in vain costs as much as to write it.
-func (k *Keeper) retries() *wait.Backoff {
-	return &wait.Backoff{Duration: min(time.Second, k.Interval), Factor: 2, Steps: math.MaxInt, Cap: k.Interval}
+	k.keepSaving(ctx, k.Interval, k.pending.due,
+		func(ticked bool) bool { return k.worthwhile(queue, ticked) },
+		func(ctx context.Context) error { return k.save(ctx, queue, false) })
 }
 
 // worthwhile reports whether to save now.

@@ -1,0 +1,241 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/server"
+)
+
+const (
+	// lockPoll is how often a store is tried that another process has locked: the next process
+	// in a rolling update begins soon after the old one has ended.
+	lockPoll = 2 * time.Second
+	// maxAnswers is how often a server may answer with an error when it is asked which cluster
+	// it is of, which takes some minutes, before a run begins without.
+	maxAnswers = 10
+)
+
+// subject is the set of objects that the checkpoint is about, once the server has said it.
+type subject struct {
+	source     checkpoint.Source
+	identified bool
+	// unanswered tells that the server answers lists, but does not say which cluster it is of.
+	unanswered bool
+}
+
+// shelf is a store as the runs of an informer use it. They lock it, find out which set of objects is followed, read the content
+// once, and leave alone what is not theirs to replace.
+type shelf struct {
+	Store   Store
+	Backoff *wait.Backoff
+	// Server is asked which set of objects is followed.
+	Server  server.Identifier
+	Cluster *known.Cluster
+	Report  *report.Report
+
+	hold    hold
+	subject subject
+	// failure is that of the last save, nil if it did not fail.
+	failure error
+}
+
+// opening is what has become of an attempt to open a store.
+type opening int
+
+const (
+	// closed: the context has ended before.
+	closed opening = iota
+	// opened: the content was read, or is not the informer's, or there is none.
+	opened
+	// reopened: the content was read in an earlier run. What is known is newer.
+	reopened
+)
+
+// open locks the store, asks the server which set of objects is followed, and has the content of the store loaded, once. It
+// waits for all three, or until ctx ends.
+func (s *shelf) open(ctx context.Context, load func(ctx context.Context) error) opening {
+	if s.hold.phase != refused {
+		s.hold.phase = away
+		if s.retryUntil(ctx, func() error { return s.hold.lock(s.Store) }, anyFailure, lockPoll) != nil {
+			return closed
+		}
+		s.hold.phase = locked
+	}
+	if !s.identify(ctx) {
+		return closed
+	}
+	if s.hold.loaded {
+		if s.hold.phase == locked {
+			s.hold.phase = owns
+		}
+		return reopened
+	}
+	err := s.retryUntil(ctx, func() error { return load(ctx) }, isOfStore, backoff.Longest)
+	if err != nil && ctx.Err() != nil { // the next run loads
+		return closed
+	}
+	s.hold.loaded, s.hold.phase = true, owns
+	if isForeign(err) {
+		s.hold.phase = refused
+		s.release()
+	}
+	s.Cluster.Learn(s.subject.source.Cluster)
+	return opened
+}
+
+// retryUntil calls do, at least every poll, until it succeeds, fails for a reason that does not
+// pass, or ctx ends. It reports failures after growing pauses.
+func (s *shelf) retryUntil(ctx context.Context, do func() error, passes func(error) bool, poll time.Duration) error {
+	waits := backoff.OrDefault(s.Backoff)
+	var reported error
+	failed := false
+	for next := time.Now(); ; {
+		err := do()
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err == nil:
+			if failed {
+				s.Report.Forget(reported)
+				s.Report.CheckpointUnused(nil)
+			}
+			return nil
+		case !passes(err):
+			s.Report.Fail(s.unused(err))
+			return err
+		}
+		err, failed = s.unused(err), true
+		if now := time.Now(); !now.Before(next) {
+			s.Report.Fail(err)
+			s.Report.Enter(report.Backoff)
+			reported, next = err, now.Add(waits.Step())
+		}
+		if err := backoff.Sleep(ctx, min(time.Until(next), poll)); err != nil {
+			return err
+		}
+	}
+}
+
+func anyFailure(error) bool { return true }
+
+// isOfStore reports whether a failure to load is one of the store, which may pass, and not one of
+// the checkpoint in it.
+func isOfStore(err error) bool {
+	return !isForeign(err) && !isAny(err, checkpoint.ErrDamaged, io.ErrUnexpectedEOF)
+}
+
+// identify asks the server which set of objects is followed until it says so, or ctx ends. A
+// server that answers with errors is asked some times only, and one that answers nothing but lists
+// is asked once.
+func (s *shelf) identify(ctx context.Context) (identified bool) {
+	waits := backoff.OrDefault(s.Backoff)
+	for answers := 0; ; {
+		source, err := s.Server.Identify(ctx)
+		if !s.subject.identified {
+			s.subject.source = source
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		var answer apierrors.APIStatus
+		if errors.As(err, &answer) {
+			answers++
+		}
+		if err == nil || answers >= maxAnswers || answer == nil && s.Server.Responds(ctx) {
+			s.subject = subject{source: source, identified: true, unanswered: err != nil}
+			return true
+		}
+		s.Report.Fail(fmt.Errorf("what the checkpoint is of: %w", err))
+		s.Report.Enter(report.Backoff)
+		if backoff.Sleep(ctx, max(waits.Step(), listwatch.RetryAfter(err))) != nil {
+			return false
+		}
+	}
+}
+
+// accept checks that a checkpoint is of the objects that are followed.
+func (s *shelf) accept(metadata map[string]string) error {
+	source := checkpoint.SourceFrom(metadata)
+	if err := s.subject.source.Check(source); err != nil {
+		return err
+	}
+	s.Cluster.Learn(source.Cluster)
+	return nil
+}
+
+// vouch checks by its objects that a checkpoint is of the cluster of the server, if that does not
+// say which cluster it is of. If the answer leaves it open, the follower asks again when a watch is
+// open.
+func (s *shelf) vouch(ctx context.Context, metadata map[string]string, objects []object.Known, empty bool) error {
+	resume, cluster := metadata[checkpoint.MetadataResourceVersion], checkpoint.SourceFrom(metadata).Cluster
+	if resume == "" || resume == "0" || cluster != "" && cluster == s.subject.source.Cluster {
+		return nil
+	}
+	a, _ := s.Server.Ask(ctx, server.Inquiry{
+		ResourceVersion: resume,
+		Objects:         func() []object.Known { return objects },
+		ResourceOnly:    cluster != "" || s.subject.unanswered,
+		Empty:           empty,
+	})
+	if a.Identity != server.Another {
+		return nil
+	}
+	return &checkpoint.SourceError{Differences: []checkpoint.SourceDifference{{Field: "cluster", Saved: a.Expected, Wanted: a.Found}}}
+}
+
+// release unlocks the store.
+func (s *shelf) release() {
+	if err := s.hold.release(); err != nil {
+		s.Report.Fail(err)
+	}
+}
+
+// nameOf is the name of a store in Status.
+func nameOf(store Store) string {
+	if named, ok := store.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprintf("%T", store)
+}
+
+// close reports the error of a store after everything was read.
+func (s *shelf) close(from io.Closer) {
+	if err := from.Close(); err != nil {
+		s.Report.Fail(report.OfStore("CheckpointStore.Load", "", err))
+	}
+}
+
+// unused notes why the checkpoint is not in use, and returns err as it is to be reported.
+func (s *shelf) unused(err error) error {
+	err = &report.UnusedCheckpointError{Checkpoint: nameOf(s.Store), NeverSaved: isForeign(err), Err: err}
+	s.Report.CheckpointUnused(err)
+	return err
+}
+
+// foreign are the reasons to leave a checkpoint alone: it is not this informer's to replace.
+var foreign = []error{checkpoint.ErrSource, checkpoint.ErrFormat, checkpoint.ErrVersion}
+
+// isForeign reports whether err is of a checkpoint that is not this informer's to replace.
+func isForeign(err error) bool { return isAny(err, foreign...) }
+
+func isAny(err error, reasons ...error) bool {
+	for _, reason := range reasons {
+		if errors.Is(err, reason) {
+			return true
+		}
+	}
+	return false
+}
