@@ -92,6 +92,7 @@ var goroutines = map[string]string{
 	"internal/userqueue/controller.go Controller.retry":   "what failed is tried again beside the queue: Run",
 	"internal/userqueue/controller.go Controller.Run":     "retries, the reflector and the end of the queue run side by side: Run",
 	"objectcache/handler.go registration.hireLocked":      "handlers are called beside the reading, each at its own pace: Informer.RunWithContext",
+	"objectcache/saved.go Informer.saveBeside":            "snapshots are saved beside the reading: Informer.resume",
 	"shared.go SharedResourceVersionInformer.begin":       "the informer is synced when its first handlers are: RunWithContext",
 	"shared.go SharedResourceVersionInformer.startLocked": "each handler has an informer: RunWithContext",
 	"internal/source/foreign.go foreignCall.do":           "a call may ignore its context, and is left behind then: do",

@@ -130,6 +130,8 @@ func checkObjects(where string, options objectcache.Options, opts cache.Options,
 		return fmt.Errorf("controllerruntime: %s.ResyncPeriod: set SyncPeriod of cache.Options", where)
 	case options.Transform != nil:
 		return fmt.Errorf("controllerruntime: %s.Transform: set DefaultTransform or ByObject of cache.Options", where)
+	case options.Snapshot != nil:
+		return fmt.Errorf("controllerruntime: %s.Snapshot: one store cannot keep the objects of several informers, which a cache may have of a kind", where)
 	case options.Indexers != nil:
 		return fmt.Errorf("controllerruntime: %s.Indexers: call IndexField of the cache", where)
 	case options.ErrorHandler != nil && opts.DefaultWatchErrorHandler != nil:

@@ -65,6 +65,9 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 				&corev1.Pod{}: {Transform: cache.TransformStripManagedFields()},
 			}},
 		},
+		"Options.Objects.Snapshot: one store cannot keep the objects of several informers": {
+			own: controllerruntime.Options{Objects: objectcache.Options{Snapshot: informer.FileCheckpoint("unused")}},
+		},
 		"Options.Objects.Indexers: call IndexField": {
 			own: controllerruntime.Options{Objects: objectcache.Options{Indexers: toolscache.Indexers{}}},
 		},

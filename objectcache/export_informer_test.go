@@ -1,6 +1,7 @@
 package objectcache
 
 import (
+	"io"
 	"slices"
 	"time"
 
@@ -42,3 +43,9 @@ func ResyncCheckPeriod(i *Informer) time.Duration {
 	defer i.mu.Unlock()
 	return i.resyncs.check
 }
+
+// ErrSecrets is the error of an informer of Secrets with a Snapshot.
+var ErrSecrets = errSecrets
+
+// WriteState writes the objects of an informer as a snapshot has them.
+func WriteState(i *Informer, w io.Writer) error { return saved{i}.State().Write(w) }

@@ -16,8 +16,10 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/intake"
+	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/server"
 )
 
 // Informer is a cache.SharedIndexInformer over a Store. It follows its resource as all informers of this library do: it reads
@@ -39,7 +41,7 @@ import (
 //   - An object that was deleted and created again is an OnDelete and an OnAdd, also where a list found that out. client-go
 //     may tell an update instead.
 //   - A list calls no handler for objects that have not changed.
-//   - The first list is told when it is complete. Until then the store is empty.
+//   - The first list is told when it is complete. Until then the store is empty, or has what a Snapshot has restored.
 //   - A handler that is removed, or whose informer stops, is called with nothing that waits.
 //
 // A deletion that a list found is a cache.DeletedFinalStateUnknown with the object that the store had.
@@ -53,7 +55,11 @@ type Informer struct {
 	reflector *informer.Reflector
 	into      *storeSink
 	feed      *feed
+	// snapshots is nil without a Snapshot.
+	snapshots *keeper.Snapshots
 	synced    chan struct{}
+	// syncing closes synced, once.
+	syncing sync.Once
 
 	// changing is held while a handler is added or removed, so that the reader waits for one of them at most. It is taken before the
 	// locks of the feed and before mu.
@@ -87,8 +93,11 @@ func NewSharedIndexInformer(lw cache.ListerWatcher, example runtime.Object, resy
 func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.Object, opts Options) *Informer {
 	opts = opts.withDefaults(example)
 	fields, err := opts.check(example)
-	if lw == nil {
+	switch r := server.Of(lw); {
+	case lw == nil:
 		err = errors.New("the ListerWatcher is required")
+	case err == nil && r != nil && opts.refusesSecrets() && r.GroupResource() == secrets:
+		err = errSecrets
 	}
 	if err != nil {
 		panic(fmt.Sprintf("objectcache: informer %q: %v", opts.Name, err))
@@ -105,6 +114,9 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	i.into = &storeSink{
 		informer: i,
 		intake:   intake.New(intake.Options{Report: &i.setup.Report, Form: &i.setup.Form, Fields: fields, Transform: opts.Transform}),
+	}
+	if opts.Snapshot != nil {
+		i.snapshots = i.newSnapshots()
 	}
 	return i
 }
@@ -177,7 +189,12 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	i.mu.Lock()
 	t.ResyncPeriod = i.resyncs.check
 	i.mu.Unlock()
-	i.setup.Follower(i.into, t).Run(ctx, &follower.Origin{Objects: i.store.sample})
+	f := i.setup.Follower(i.into, t)
+	if i.snapshots == nil {
+		f.Run(ctx, &follower.Origin{Objects: i.store.sample})
+		return
+	}
+	i.resume(ctx, f)
 }
 
 func (i *Informer) start(ctx context.Context) bool {
@@ -214,7 +231,8 @@ func (i *Informer) IsStopped() bool {
 	return i.stopped
 }
 
-// HasSynced reports whether the store has had a complete list. It never becomes false again. Whether a handler was called with
+// HasSynced reports whether the store has had a complete list, or the server has accepted the version of the Snapshot that was
+// restored. It never becomes false again. Whether a handler was called with
 // that list, its registration knows.
 func (i *Informer) HasSynced() bool { return cache.IsDone(i.HasSyncedChecker()) }
 

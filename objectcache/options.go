@@ -35,6 +35,29 @@ type Options struct {
 	// reported, and the store keeps what it has.
 	Transform cache.TransformFunc
 
+	// Snapshot, if set, keeps the objects across restarts. They are saved as the store has them, beside readers and the writer,
+	// each SnapshotInterval, after each list and at the end of Run, by the rules of informer.CheckpointStore: source, lock, versions.
+	// informer.FileCheckpoint saves atomically, with a checksum, to a file that only its owner can read. It must be another store than
+	// the Checkpoint of an informer, and of this informer alone.
+	//
+	// The next process restores the store as soon as the server has said which cluster it is of. It has nothing decoded, except for
+	// indexes of its own functions. From then on readers are served, and handlers get the restored objects as additions of the
+	// initial list. HasSynced is true when the server has accepted the resource version. The watch goes on from there without a list,
+	// and handlers get what has changed since. If the server does not have the version any more, a list follows, of which handlers
+	// get what differs from what was restored. A snapshot that is damaged, or was saved with another type of objects, Keep or
+	// Prune, is reported and replaced, and everything is listed. Use another name for it when Transform changes: objects that have
+	// not changed since are not transformed again. Status has the fields of a checkpoint.
+	Snapshot informer.CheckpointStore
+
+	// SnapshotInterval is how often a store that has changed is saved. Default: 3 minutes. A kube-apiserver keeps a version for
+	// 5 minutes at least, from which a process that was killed can go on.
+	SnapshotInterval time.Duration
+
+	// SnapshotSecrets lets a Snapshot have Secrets. Without it, they are refused, metadata only too: an annotation
+	// of kubectl has what was last applied. Unstructured ones of a ListerWatcher of others are recognized by an example with their
+	// kind only. Fields that Prune drops are never written.
+	SnapshotSecrets bool
+
 	// HotBytes is StoreOptions.HotBytes.
 	HotBytes int64
 
@@ -65,6 +88,10 @@ func (o Options) check(example runtime.Object) (*prune.Fields, error) {
 		return nil, fmt.Errorf("ResyncPeriod is %v", o.ResyncPeriod)
 	case o.StallTimeout < 0:
 		return nil, fmt.Errorf("StallTimeout is %v", o.StallTimeout)
+	case o.SnapshotInterval < 0:
+		return nil, fmt.Errorf("SnapshotInterval is %v", o.SnapshotInterval)
+	case o.refusesSecrets() && isSecret(example):
+		return nil, errSecrets
 	case o.WatchListPageSize < 0:
 		return nil, fmt.Errorf("WatchListPageSize is %d", o.WatchListPageSize)
 	case o.ListMode < informer.ListModeAuto || o.ListMode > informer.ListModeWatchList:

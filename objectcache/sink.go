@@ -28,6 +28,8 @@ type storeSink struct {
 	tombstones recency.Tombstones
 	// reading is the generation under way, nil without one.
 	reading *generation
+	// covers tells whether the store has everything up to observed. Both are changed while the feed is applied to.
+	covers coverage
 }
 
 var _ sink.Sink = (*storeSink)(nil)
@@ -36,6 +38,7 @@ var _ sink.Sink = (*storeSink)(nil)
 func (s *storeSink) Begin(context.Context) (sink.Generation, error) {
 	s.tombstones.Clear()
 	s.reading = s.informer.store.begin()
+	s.beginCovering()
 	return storeGeneration{s}, nil
 }
 
@@ -144,6 +147,7 @@ func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 		i.feed.applying.Lock()
 		defer i.feed.applying.Unlock()
 		i.tell(i.store.put(e))
+		i.changed()
 		return nil
 	})
 	if err != nil {
@@ -167,6 +171,7 @@ func (s *storeSink) delete(last encoded, known bool) {
 		last.release()
 		return
 	}
+	i.changed()
 	i.feed.replace(c.old)
 	e := event{old: c.old, unknown: true}
 	if known { // an object that could not be read has no form
@@ -183,8 +188,11 @@ func sameObject(a, b Stored) bool { return a.uid == 0 || b.uid == 0 || a.uid == 
 
 // Observed notes the resource version of what was put last, or of a bookmark.
 func (s *storeSink) Observed(resourceVersion string, _ bool) error {
+	i := s.informer
+	i.feed.applying.Lock()
+	defer i.feed.applying.Unlock()
 	s.observed = resourceVersion
-	s.informer.store.Bookmark(resourceVersion)
+	i.store.Bookmark(resourceVersion)
 	return nil
 }
 
@@ -248,6 +256,7 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 		defer i.feed.applying.Unlock()
 		var added []state
 		for c := range reading.end(resourceVersion, complete) {
+			i.changed()
 			if c.old.IsZero() {
 				added = append(added, c.new.state())
 			} else {
@@ -257,16 +266,17 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 		if len(added) > 0 {
 			i.feed.append(event{batch: &batch{states: added, initial: initial}})
 		}
+		g.observed = resourceVersion
+		g.endCovering(complete)
 		return nil
 	})
 	if err != nil {
 		return errors.Join(errors.New("store a list"), err)
 	}
-	g.observed = resourceVersion
-	if initial {
-		close(i.synced)
-		i.feed.endInitial()
+	if i.snapshots != nil {
+		i.snapshots.Listed()
 	}
+	i.sync()
 	return nil
 }
 

@@ -28,6 +28,8 @@ import (
 // argument of New or WithCustomResyncConfig, and Transform, which is WithTransform. To the Indexers
 // it adds an index by namespace. The Name is put before that of the resource.
 //
+// A Snapshot is one informer's. So it has to be given with exactly one example.
+//
 // Informers with different options are not shared. Two ErrorHandlers, or two indexers of one name, count
 // as the same: those of the first factory are used. InformerFor gives out what its newFunc makes.
 // WithInformerName cannot be used, because its metrics are those of client-go's own informers.
@@ -65,7 +67,20 @@ func (s *settings) checkObjects() {
 		}
 		s.checkObjectsOf(example, opts)
 	}
+	for _, opts := range s.objectsOf {
+		of := 0
+		for _, other := range s.objectsOf {
+			if other == opts {
+				of++
+			}
+		}
+		if opts.Snapshot != nil && of > 1 {
+			panic(oneSnapshot)
+		}
+	}
 }
+
+const oneSnapshot = "typed: WithObjectCache: a Snapshot is one informer's: give it with exactly one example"
 
 // checkObjectsOf is checkObjects for the options of objects like example, or, if that is nil, of any.
 func (s *settings) checkObjectsOf(example runtime.Object, opts *objectcache.Options) {
@@ -77,6 +92,8 @@ func (s *settings) checkObjectsOf(example runtime.Object, opts *objectcache.Opti
 		panic("typed: WithObjectCache beside WithInformerName, whose metrics are those of client-go's own informers")
 	case err != nil:
 		panic(fmt.Sprintf("typed: WithObjectCache: %v", err))
+	case opts.Snapshot != nil && example == nil:
+		panic(oneSnapshot)
 	case opts.ResyncPeriod != 0:
 		panic("typed: WithObjectCache: ResyncPeriod is an argument of New, or WithCustomResyncConfig")
 	case opts.Transform != nil:
@@ -120,10 +137,21 @@ func variantOf(opts *objectcache.Options) string {
 	say(len(opts.Keep) > 0, "keep %q", sorted(opts.Keep))
 	say(len(opts.Prune) > 0, "prune %q", sorted(opts.Prune))
 	say(len(opts.Indexers) > 0, "indexers %q", slices.Sorted(maps.Keys(opts.Indexers)))
+	say(opts.Snapshot != nil, "snapshot in %s", storeName(opts.Snapshot))
+	say(opts.SnapshotInterval != 0, "saved each %v", opts.SnapshotInterval)
+	say(opts.SnapshotSecrets, "secrets %v", opts.SnapshotSecrets)
 	say(opts.HotBytes != 0, "hot %d", opts.HotBytes)
 	say(opts.ListMode != 0, "list mode %v", opts.ListMode)
 	say(opts.WatchListPageSize != 0, "pages of %d", opts.WatchListPageSize)
 	say(opts.StallTimeout != 0, "stall timeout %v", opts.StallTimeout)
 	say(opts.Backoff != nil, "backoff %+v", opts.Backoff)
 	return strings.Join(said, " ")
+}
+
+// storeName tells stores of snapshots apart.
+func storeName(store informer.CheckpointStore) string {
+	if named, ok := store.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprintf("%T %p", store, store)
 }

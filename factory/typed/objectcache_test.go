@@ -271,6 +271,9 @@ func TestObjectCacheRefuses(t *testing.T) {
 			`typed: WithObjectCache: keep "data": v1.Pod has no field "data"`: {
 				typed.WithRESTConfig(s.Config()), typed.WithObjectCache(objectcache.Options{Keep: []string{"data"}}, &corev1.Pod{}),
 			},
+			"typed: WithObjectCache: a Snapshot is one informer's: give it with exactly one example": {
+				typed.WithRESTConfig(s.Config()), typed.WithObjectCache(objectcache.Options{Snapshot: informer.FileCheckpoint("unused")}, &corev1.Pod{}, &corev1.Node{}),
+			},
 			"typed: WithObjectCache: an example is nil": {
 				typed.WithRESTConfig(s.Config()), typed.WithObjectCache(objectcache.Options{}, nil),
 			},
@@ -280,6 +283,9 @@ func TestObjectCacheRefuses(t *testing.T) {
 		} {
 			require.PanicsWithValue(t, says, func() { typed.New(fake.NewClientset(), 0, options...) })
 		}
+		require.PanicsWithValue(t, "typed: WithObjectCache: a Snapshot is one informer's: give it with exactly one example", func() {
+			cached(s, objectcache.Options{Snapshot: informer.FileCheckpoint("unused")})
+		})
 		f := cached(s, objectcache.Options{Keep: []string{"spec.nodeName"}})
 		defer f.Shutdown()
 		f.Core().V1().Pods().Informer()

@@ -239,6 +239,9 @@ func (r *Reader) head() error {
 	err := r.fill(len(magic))
 	r.count(r.block)
 	if string(r.block) != magic[:len(r.block)] {
+		if string(r.block) == snapshotMagic {
+			return r.wrong(0, fmt.Errorf("%w of an informer that keeps no objects", ErrFormat))
+		}
 		return r.wrong(0, ErrFormat)
 	}
 	if err != nil {

@@ -134,7 +134,7 @@ func anyFailure(error) bool { return true }
 // isOfStore reports whether a failure to load is one of the store, which may pass, and not one of
 // the checkpoint in it.
 func isOfStore(err error) bool {
-	return !isForeign(err) && !isAny(err, checkpoint.ErrDamaged, io.ErrUnexpectedEOF)
+	return !isForeign(err) && !isAny(err, checkpoint.ErrDamaged, io.ErrUnexpectedEOF, ErrUnfit)
 }
 
 // identify asks the server which set of objects is followed until it says so, or ctx ends. A

@@ -50,6 +50,9 @@ func Of(lw any) *Resource {
 
 func (r *Resource) itself() *Resource { return r }
 
+// GroupResource returns what is read, in any version.
+func (r *Resource) GroupResource() schema.GroupResource { return r.resource.GroupResource() }
+
 // Tweaked returns a copy with another tweak, which sees the options before the others do. It
 // shares the rate limiter.
 func (r *Resource) Tweaked(tweak Tweak) *Resource {

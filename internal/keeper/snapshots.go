@@ -1,0 +1,227 @@
+package keeper
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/server"
+)
+
+// defaultSnapshotInterval is less than the five minutes for which a kube-apiserver keeps a resource version, so that a process that
+// was killed can still go on from its last snapshot.
+const defaultSnapshotInterval = 3 * time.Minute
+
+// ErrUnfit says that a snapshot is of the objects that are followed, and cannot be used all the same.
+var ErrUnfit = errors.New("snapshot cannot be used")
+
+// Content is a set of whole objects that Snapshots saves. Its methods are called by any goroutine.
+type Content interface {
+	// Resume returns the resource version up to which everything is in the content, empty if that is not known.
+	Resume() string
+	// State returns the present state.
+	State() State
+	// Restore fills the content, which is empty, with a state that was written. Resume is what it was saved with. The error
+	// wraps that of from, checkpoint.ErrDamaged or ErrUnfit; the content is empty then.
+	Restore(ctx context.Context, resume string, from *bufio.Reader) error
+}
+
+// State is one state of a Content. It does not change while it is written.
+type State struct {
+	// Resume is that of the Content at this moment.
+	Resume string
+	// Sample are some of the objects.
+	Sample []object.Known
+	Write  func(w io.Writer) error
+}
+
+// SnapshotOptions are what Snapshots need. All are required but for Interval, Backoff and Settings.
+type SnapshotOptions struct {
+	Store   Store
+	Content Content
+	// Interval is how often the content is saved if it has changed; 0 for the default.
+	Interval time.Duration
+	// Backoff is how long to wait after failures, nil for the default.
+	Backoff *wait.Backoff
+	// Settings have to be those of the process that saved, because they change what the content has.
+	Settings map[string]string
+	Server   server.Identifier
+	Cluster  *known.Cluster
+	Report   *report.Report
+}
+
+// Snapshots keeps a set of whole objects in a store, by the rules of checkpoints. Begin, Run and End are called one after the
+// other, and the other methods by any goroutine.
+type Snapshots struct {
+	shelf
+	content  Content
+	interval time.Duration
+	settings map[string]string
+	pending  pending
+	saved    point
+	savedAt  time.Time
+}
+
+// NewSnapshots returns Snapshots that have not begun.
+func NewSnapshots(o SnapshotOptions) *Snapshots {
+	if o.Interval == 0 {
+		o.Interval = defaultSnapshotInterval
+	}
+	o.Report.NameCheckpoint(nameOf(o.Store))
+	return &Snapshots{
+		shelf:   shelf{Store: o.Store, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Report: o.Report},
+		content: o.Content, interval: o.Interval, settings: o.Settings, pending: newPending(),
+	}
+}
+
+// Begin locks the store and restores the content from it. It returns the resource version from which a run can go on, or nothing.
+// It waits for the store and the server as Keeper.Begin does.
+func (s *Snapshots) Begin(ctx context.Context) (resume string) {
+	s.open(ctx, func(ctx context.Context) (err error) {
+		resume, err = s.load(ctx)
+		return err
+	})
+	return resume
+}
+
+// Run saves what is worth it until ctx ends. A save that failed is tried again after growing pauses.
+func (s *Snapshots) Run(ctx context.Context) {
+	s.keepSaving(ctx, s.interval, s.pending.due, s.worthwhile, func(ctx context.Context) error { return s.save(ctx, false) })
+}
+
+// End saves what is not saved and unlocks the store. Ctx has ended.
+func (s *Snapshots) End(ctx context.Context) {
+	defer s.release()
+	if s.pending.changes.Load() == 0 && !s.moved(true) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
+	defer cancel()
+	if err := s.save(ctx, true); err != nil {
+		s.Report.Fail(s.unused(err))
+	}
+}
+
+// Changed notes that the content has changed.
+func (s *Snapshots) Changed() { s.pending.changes.Add(1) }
+
+// Listed notes that a list has begun, or is complete. Either is saved soon: the reason for the list may be that a watch from the
+// saved version does not show everything.
+func (s *Snapshots) Listed() { s.pending.noteList() }
+
+// worthwhile reports whether to save now.
+func (s *Snapshots) worthwhile(ticked bool) bool {
+	changed := s.pending.changes.Load() > 0
+	switch {
+	case s.pending.listed.Swap(false):
+		return changed || s.moved(false)
+	case ticked && changed:
+		return true
+	default:
+		return ticked && time.Since(s.savedAt) >= unmovedIntervals*s.interval && s.moved(false)
+	}
+}
+
+// moved reports whether the run could go on from another version than the saved one.
+func (s *Snapshots) moved(ended bool) bool {
+	return claimed(s.content.Resume(), ended) != s.saved.resume
+}
+
+// claimed returns the resource version that a snapshot may claim. Versions without an order are claimed once nothing more can come,
+// as in a checkpoint.
+func claimed(resume string, ended bool) string {
+	if resume == "0" || !rv.Ordered(resume) && !ended { // a server takes "0" for any version
+		return ""
+	}
+	return resume
+}
+
+// save saves the content. Ended tells that it does not change any more.
+func (s *Snapshots) save(ctx context.Context, ended bool) error {
+	if s.hold.phase != owns {
+		return nil
+	}
+	revert := s.pending.take()
+	var p point
+	err := s.Store.Save(ctx, func(w io.Writer) error {
+		p.cluster = s.Cluster.UID() // before the state: another cluster is a gap, for which a state has no version
+		state := s.content.State()
+		p.resume = claimed(state.Resume, ended)
+		if err := s.head(p, state.Sample).Write(w); err != nil {
+			return err
+		}
+		return state.Write(w)
+	})
+	if err != nil {
+		revert()
+		return report.OfStore("CheckpointStore.Save", "", err)
+	}
+	s.saved, s.savedAt = p, time.Now()
+	s.Report.Checkpointed(s.savedAt)
+	return nil
+}
+
+func (s *Snapshots) head(p point, sample []object.Known) *checkpoint.SnapshotHead {
+	source := s.subject.source
+	source.Cluster = p.cluster
+	h := &checkpoint.SnapshotHead{Metadata: source.Metadata(), Sample: map[string]keytable.Version{}}
+	maps.Copy(h.Metadata, s.settings)
+	if p.resume != "" {
+		h.Metadata[checkpoint.MetadataResourceVersion] = p.resume
+	}
+	for _, o := range sample {
+		h.Sample[o.Key] = o.Version
+	}
+	return h
+}
+
+// load restores the content from what the store has, and returns the resource version to go on from.
+func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
+	from, err := s.Store.Load(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", report.OfStore("CheckpointStore.Load", "", err)
+	}
+	defer s.close(from)
+	in := bufio.NewReaderSize(from, 64<<10)
+	h, err := checkpoint.ReadSnapshotHead(in)
+	if err != nil {
+		return "", err
+	}
+	if err := s.accept(h.Metadata); err != nil {
+		return "", err
+	}
+	for name, wanted := range s.settings {
+		if saved := h.Metadata[name]; saved != wanted {
+			return "", fmt.Errorf("%w: it was saved with %s %q, not %q", ErrUnfit, name, saved, wanted)
+		}
+	}
+	var sample []object.Known
+	for key, v := range h.Sample {
+		sample = append(sample, object.Known{Key: key, Version: v})
+	}
+	if err := s.vouch(ctx, h.Metadata, sample, len(sample) == 0); err != nil {
+		return "", err
+	}
+	resume = claimed(h.Metadata[checkpoint.MetadataResourceVersion], true)
+	if err := s.content.Restore(ctx, resume, in); err != nil {
+		return "", err
+	}
+	s.saved, s.savedAt = point{resume, checkpoint.SourceFrom(h.Metadata).Cluster}, time.Now()
+	return resume, nil
+}

@@ -1,0 +1,227 @@
+package objectcache
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/follower"
+	"github.com/rvinformer/informer/internal/keeper"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/rv"
+)
+
+// saved is an informer as the content of its snapshots.
+type saved struct{ *Informer }
+
+var _ keeper.Content = saved{}
+
+func (i *Informer) newSnapshots() *keeper.Snapshots {
+	return keeper.NewSnapshots(keeper.SnapshotOptions{
+		Store:    i.options.Snapshot,
+		Content:  saved{i},
+		Interval: i.options.SnapshotInterval,
+		Backoff:  i.options.Backoff,
+		Settings: map[string]string{
+			"type":  typeName(i.store.goType),
+			"keep":  fieldList(i.options.Keep),
+			"prune": fieldList(i.options.Prune),
+		},
+		Server:  i.setup.Server,
+		Cluster: &i.setup.Cluster,
+		Report:  &i.setup.Report,
+	})
+}
+
+// fieldList returns the same text for the same fields.
+func fieldList(fields []string) string {
+	fields = slices.Clone(fields)
+	slices.Sort(fields)
+	return strings.Join(slices.Compact(fields), " ")
+}
+
+// resume restores the store and has f go on from there, and saves the store beside it.
+func (i *Informer) resume(ctx context.Context, f *follower.Follower) {
+	defer i.snapshots.End(ctx)
+	from := follower.Origin{Objects: i.store.sample}
+	from.Resume = i.snapshots.Begin(ctx)
+	from.Known = i.store.LastStoreSyncResourceVersion()
+	from.Resumed = func() {
+		i.syncing.Do(func() {
+			i.setup.Report.Resumed(from.Resume)
+			i.endInitial()
+		})
+	}
+	running, stop := context.WithCancel(ctx)
+	var saving sync.WaitGroup
+	defer saving.Wait()
+	defer stop()
+	i.saveBeside(running, &saving)
+	f.Run(ctx, &from)
+}
+
+// saveBeside saves the store until ctx ends, also when a callback has ended the goroutine.
+func (i *Informer) saveBeside(ctx context.Context, saving *sync.WaitGroup) {
+	saving.Go(func() {
+		returned := false
+		defer func() {
+			if !returned && ctx.Err() == nil {
+				i.saveBeside(ctx, saving)
+			}
+		}()
+		i.snapshots.Run(ctx)
+		returned = true
+	})
+}
+
+// sync notes that the store has had a complete list. A snapshot may have been accepted before.
+func (i *Informer) sync() { i.syncing.Do(i.endInitial) }
+
+func (i *Informer) endInitial() {
+	close(i.synced)
+	i.feed.endInitial()
+}
+
+// changed notes that the store has changed.
+func (i *Informer) changed() {
+	if i.snapshots != nil {
+		i.snapshots.Changed()
+	}
+}
+
+// coverage tells whether the store has everything up to the version that was observed last: from the end of a complete list, or a
+// restored snapshot, to the beginning of the next list, unless something could not be read.
+type coverage struct {
+	whole bool
+	// gaps is the number of gaps when the list began. Each further gap is one that it does not repair.
+	gaps int64
+}
+
+// beginCovering notes that a list begins.
+func (s *storeSink) beginCovering() {
+	i := s.informer
+	i.feed.applying.Lock()
+	s.covers = coverage{gaps: i.setup.Report.Gaps.Count()}
+	i.feed.applying.Unlock()
+	if i.snapshots != nil {
+		i.snapshots.Listed()
+	}
+}
+
+// endCovering notes that a list ends. The caller holds applying.
+func (s *storeSink) endCovering(complete bool) { s.covers.whole = complete }
+
+// coveredLocked returns the resource version up to which the store has everything. The caller holds applying.
+func (s *storeSink) coveredLocked() string {
+	if !s.covers.whole || s.covers.gaps != s.informer.setup.Report.Gaps.Count() {
+		return ""
+	}
+	return s.observed
+}
+
+func (c saved) Resume() string {
+	c.feed.applying.Lock()
+	defer c.feed.applying.Unlock()
+	return c.into.coveredLocked()
+}
+
+func (c saved) State() keeper.State {
+	c.feed.applying.Lock()
+	defer c.feed.applying.Unlock()
+	sn := c.store.snapshot()
+	return keeper.State{Resume: c.into.coveredLocked(), Sample: c.store.sample(), Write: func(w io.Writer) error {
+		if c.options.refusesSecrets() && sn.hasSecrets() {
+			return errSecrets
+		}
+		_, err := sn.WriteTo(w)
+		return err
+	}}
+}
+
+// Restore fills the store, and tells the handlers.
+func (c saved) Restore(ctx context.Context, resume string, from *bufio.Reader) error {
+	c.feed.applying.Lock()
+	defer c.feed.applying.Unlock()
+	in := &sourceReader{byteReader: from}
+	err := report.Guard(ctx, c.setup.Report.NoteFailure, func() error { return c.store.restore(in) })
+	switch {
+	case in.err != nil:
+		return report.OfStore("CheckpointStore.Load", "", in.err)
+	case errors.Is(err, errSnapshot):
+		return fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", keeper.ErrUnfit, err)
+	}
+	// The newest change may not have been observed before it was saved. It is not told again.
+	observed := resume
+	if last := c.store.LastStoreSyncResourceVersion(); resume != "" && rv.Compare(last, resume) == rv.Newer {
+		observed = last
+	}
+	c.into.observed = observed
+	c.into.covers = coverage{whole: resume != "", gaps: c.setup.Report.Gaps.Count()}
+	if states := c.store.states(0); len(states) > 0 {
+		c.feed.append(event{batch: &batch{states: states, initial: true}})
+	}
+	return nil
+}
+
+// sourceReader notes an error that is not the end.
+type sourceReader struct {
+	byteReader
+	err error
+}
+
+func (r *sourceReader) Read(b []byte) (int, error) {
+	n, err := r.byteReader.Read(b)
+	r.note(err)
+	return n, err
+}
+
+func (r *sourceReader) ReadByte() (byte, error) {
+	b, err := r.byteReader.ReadByte()
+	r.note(err)
+	return b, err
+}
+
+func (r *sourceReader) note(err error) {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		r.err = err
+	}
+}
+
+// errSecrets says that Secrets would be written.
+var errSecrets = errors.New("the Snapshot of an informer of Secrets would have what they hold: set SnapshotSecrets if that is meant, or set no Snapshot")
+
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+func (o Options) refusesSecrets() bool { return o.Snapshot != nil && !o.SnapshotSecrets }
+
+// isSecret reports whether an example is a Secret, as far as it tells.
+func isSecret(example runtime.Object) bool {
+	v := reflect.ValueOf(example)
+	if example == nil || isSecretType(v.Type()) || v.Kind() == reflect.Pointer && v.IsNil() {
+		return example != nil && isSecretType(v.Type())
+	}
+	return example.GetObjectKind().GroupVersionKind().GroupKind() == schema.GroupKind{Kind: "Secret"}
+}
+
+func isSecretType(t reflect.Type) bool {
+	return isStruct(t) && typeName(t) == "k8s.io/api/core/v1.Secret"
+}
+
+// hasSecrets reports whether a snapshot has objects that say that they are Secrets. Unstructured objects say it in their bytes only.
+func (sn *snapshot) hasSecrets() bool {
+	return slices.ContainsFunc(sn.forms, func(f *form) bool {
+		return isSecretType(f.goType) || f.kind.Kind == "Secret" && f.kind.APIVersion == "v1"
+	})
+}

@@ -1,0 +1,577 @@
+package objectcache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/objectcache"
+)
+
+// snapshotFile is a file of a test's own.
+func snapshotFile(t *testing.T) string { return filepath.Join(t.TempDir(), "pods") }
+
+// errorsOf collects what an informer reports.
+type errorsOf struct {
+	mu   sync.Mutex
+	errs []error
+}
+
+func (e *errorsOf) handle(_ *informer.Reflector, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err != nil {
+		e.errs = append(e.errs, err)
+	}
+}
+
+func (e *errorsOf) all() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return errors.Join(e.errs...)
+}
+
+// lived runs an informer until it is in step, and stops it. The file has its snapshot then.
+func (w *world) lived(file string, example apiruntime.Object) {
+	w.t.Helper()
+	i := newInformer(w.lister(), example, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+	stop := w.run(i)
+	w.requireInStep(i)
+	stop()
+	require.NoError(w.t, i.Status().LastError)
+	require.False(w.t, i.Status().CheckpointTime.IsZero())
+	require.Equal(w.t, file, i.Status().Checkpoint)
+	w.ResetRequests()
+}
+
+// lists are the requests that read the set, and not one object to know the server.
+func (w *world) lists() (n int) {
+	for _, r := range w.Requests() {
+		if r.Verb == "list" && r.Options.Limit != 1 || r.Options.SendInitialEvents != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWarmRestartServesReadsAndListsNothing(t *testing.T) {
+	for name, example := range examples {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/1", "a/2", "b/3")
+				file := snapshotFile(t)
+				w.lived(file, example)
+				saved := w.ResourceVersion()
+				info, err := os.Stat(file)
+				require.NoError(t, err)
+				require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+
+				heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Status(503)})
+				i := newInformer(w.lister(), example, objectcache.Options{
+					Snapshot: informer.FileCheckpoint(file), Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+				})
+				stop := w.run(i)
+				require.False(t, i.HasSynced(), "the server has not accepted the version")
+				require.Equal(t, 3, i.Status().Objects)
+				require.Zero(t, i.Store().Decoded())
+				w.requireInStep(i)
+				inA, err := i.Store().ByIndex(cache.NamespaceIndex, "a")
+				require.NoError(t, err)
+				require.Len(t, inA, 2)
+				require.Equal(t, saved, i.LastSyncResourceVersion())
+
+				w.update("a/1", "changed")
+				w.remove("a/2")
+				w.create("a/4")
+				heal()
+				time.Sleep(5 * time.Minute)
+				synctest.Wait()
+				require.True(t, i.HasSynced())
+				w.requireInStep(i)
+				require.Zero(t, w.lists(), "asked: %v", w.Requests())
+				require.Equal(t, saved, i.Status().ResumedFrom)
+				require.False(t, i.Status().ResumedTime.IsZero())
+				require.NoError(t, i.Status().CheckpointError)
+				stop()
+				require.Zero(t, w.lists())
+			})
+		})
+	}
+}
+
+func TestWarmRestartDecodesNothingWithoutHandlers(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		for n := range 40 {
+			w.create(fmt.Sprintf("a/%d", n))
+		}
+		file := snapshotFile(t)
+		w.lived(file, &corev1.Pod{})
+		i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		defer w.run(i)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		w.update("a/7", "changed")
+		synctest.Wait()
+		require.Equal(t, 40, i.Status().Objects)
+		require.Zero(t, i.Store().Decoded())
+	})
+}
+
+func TestHandlersGetRestoredObjectsAndWhatFollows(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1", "a/2", "a/3")
+		file := snapshotFile(t)
+		w.lived(file, nil)
+		w.update("a/1", "changed")
+		w.remove("a/2")
+		w.create("a/4")
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		h, registration := handle(t, i)
+		defer w.run(i)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		calls := h.take()
+		require.ElementsMatch(t, []string{"add a/1 created initial", "add a/2 created initial", "add a/3 created initial"}, calls[:3])
+		require.Equal(t, []string{"update a/1 changed was created", "delete a/2 created", "add a/4 created"}, calls[3:])
+		require.True(t, registration.HasSynced())
+		w.requireInStep(i)
+		late, _ := handle(t, i)
+		synctest.Wait()
+		require.Equal(t, []string{"add a/1 changed initial", "add a/3 created initial", "add a/4 created initial"}, late.sorted())
+	})
+}
+
+// A server that has forgotten the version is listed, and handlers get what differs.
+func TestExpiredSnapshotIsListedAndTellsWhatDiffers(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1", "a/2", "a/3")
+		file := snapshotFile(t)
+		w.lived(file, &corev1.Pod{})
+		w.update("a/1", "changed")
+		w.remove("a/2")
+		w.create("a/4")
+		w.Compact()
+		i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		h, registration := handle(t, i)
+		stop := w.run(i)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		require.True(t, registration.HasSynced())
+		require.Equal(t, 1, w.lists())
+		require.Empty(t, i.Status().ResumedFrom)
+		calls := h.take()
+		require.ElementsMatch(t, []string{"add a/1 created initial", "add a/2 created initial", "add a/3 created initial"}, calls[:3])
+		require.ElementsMatch(t, []string{"update a/1 changed was created", "gone a/2 created", "add a/4 created initial"}, calls[3:])
+		w.requireInStep(i)
+		stop()
+
+		i = newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		defer w.run(i)()
+		time.Sleep(time.Minute)
+		require.Equal(t, w.ResourceVersion(), i.Status().ResumedFrom, "the list was saved")
+	})
+}
+
+func TestDamagedSnapshotIsReportedAndReplaced(t *testing.T) {
+	for name, damage := range map[string]func([]byte) []byte{
+		"empty":           func([]byte) []byte { return nil },
+		"cut in the head": func(b []byte) []byte { return b[:30] },
+		"cut in the end":  func(b []byte) []byte { return b[:len(b)-1] },
+		"a byte":          func(b []byte) []byte { b[len(b)/2] ^= 4; return b },
+		"a byte of the head": func(b []byte) []byte {
+			b[12] ^= 4
+			return b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/1", "a/2")
+				file := snapshotFile(t)
+				w.lived(file, &corev1.Pod{})
+				b, err := os.ReadFile(file)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(file, damage(b), 0o600))
+				var reported errorsOf
+				i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file), ErrorHandler: reported.handle})
+				h, _ := handle(t, i)
+				stop := w.run(i)
+				time.Sleep(time.Minute)
+				err = reported.all()
+				require.True(t, errors.Is(err, informer.ErrCheckpointDamaged) || errors.Is(err, io.ErrUnexpectedEOF), "%v", err)
+				require.Equal(t, 1, w.lists())
+				require.Equal(t, []string{"add a/1 created initial", "add a/2 created initial"}, h.sorted())
+				require.NoError(t, i.Status().CheckpointError, "it was replaced")
+				stop()
+				i = newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+				defer w.run(i)()
+				time.Sleep(time.Minute)
+				require.NotEmpty(t, i.Status().ResumedFrom)
+			})
+		})
+	}
+}
+
+// What belongs to others stays as it is, and the informer begins with nothing.
+func TestForeignSnapshotIsLeftAlone(t *testing.T) {
+	plain := func(w *world, file string) {
+		i := informer.NewResourceVersionInformer("plain", informer.InformerConfig{
+			ListerWatcher: w.lister(), ExampleObject: &corev1.Pod{}, Handler: informer.ResourceEventHandlerFuncs{},
+			Checkpoint: informer.FileCheckpoint(file), ErrorHandler: func(*informer.Reflector, error) {},
+		})
+		ctx, cancel := context.WithCancel(w.t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { i.RunWithContext(ctx) })
+		synctest.Wait()
+		cancel()
+		running.Wait()
+	}
+	for name, test := range map[string]struct {
+		write func(w *world, file string)
+		is    error
+		says  string
+	}{
+		"another namespace": {func(w *world, file string) {
+			factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
+			require.NoError(w.t, err)
+			i := newInformer(factory.ForResource("a", pods), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+			w.run(i)()
+		}, informer.ErrCheckpointSource, `namespace is "a"`},
+		"a plain checkpoint": {plain, informer.ErrCheckpointFormat, "of an informer that keeps none"},
+		"a text": {func(w *world, file string) {
+			require.NoError(w.t, os.WriteFile(file, []byte("a diary"), 0o600))
+		}, informer.ErrCheckpointFormat, "not a checkpoint"},
+		"a newer version": {func(w *world, file string) {
+			require.NoError(w.t, os.WriteFile(file, []byte("\x89RVS\r\n\x1a\n\x00\x02"), 0o600))
+		}, informer.ErrCheckpointVersion, "version 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/1", "b/2")
+				file := snapshotFile(t)
+				test.write(w, file)
+				before, err := os.ReadFile(file)
+				require.NoError(t, err)
+				i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+				stop := w.run(i)
+				w.requireInStep(i)
+				var unused *informer.UnusedCheckpointError
+				require.ErrorAs(t, i.Status().CheckpointError, &unused)
+				require.True(t, unused.NeverSaved)
+				require.ErrorIs(t, unused, test.is)
+				require.ErrorContains(t, unused, test.says)
+				time.Sleep(time.Hour)
+				stop()
+				after, err := os.ReadFile(file)
+				require.NoError(t, err)
+				require.Equal(t, before, after)
+			})
+		})
+	}
+	t.Run("a snapshot as a plain checkpoint", func(t *testing.T) {
+		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1")
+			file := snapshotFile(t)
+			w.lived(file, nil)
+			before, err := os.ReadFile(file)
+			require.NoError(t, err)
+			plain(w, file)
+			after, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+		})
+	})
+}
+
+// A snapshot of the same objects, kept otherwise, is replaced: it may lack what is wanted now.
+func TestSnapshotOfOtherOptionsIsReplaced(t *testing.T) {
+	for name, opts := range map[string]objectcache.Options{
+		"keep":  {Keep: []string{"metadata.labels"}},
+		"prune": {Prune: []string{"spec"}},
+		"type":  {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/1")
+				file := snapshotFile(t)
+				w.lived(file, nil)
+				var reported errorsOf
+				opts.Snapshot, opts.ErrorHandler = informer.FileCheckpoint(file), reported.handle
+				var example apiruntime.Object
+				if name == "type" {
+					example = &corev1.Pod{}
+				}
+				i := newInformer(w.lister(), example, opts)
+				defer w.run(i)()
+				require.ErrorContains(t, reported.all(), "saved with "+name)
+				require.Equal(t, 1, w.lists())
+				w.requireInStep(i)
+			})
+		})
+	}
+}
+
+// A process that was killed leaves an older snapshot. What came after it is told again by the watch.
+func TestKilledProcessGoesOnFromItsLastSnapshot(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1", "a/2")
+		file, older := snapshotFile(t), snapshotFile(t)
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		stop := w.run(i)
+		w.update("a/1", "once")
+		time.Sleep(4 * time.Minute)
+		synctest.Wait()
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		w.update("a/1", "twice")
+		w.create("a/3")
+		w.remove("a/2")
+		synctest.Wait()
+		again, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, b, again, "nothing is saved before the interval is over")
+		require.NoError(t, os.WriteFile(older, b, 0o600))
+		stop()
+		w.ResetRequests()
+
+		i = newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(older)})
+		h, _ := handle(t, i)
+		defer w.run(i)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		calls := h.take()
+		require.ElementsMatch(t, []string{"add a/1 once initial", "add a/2 created initial"}, calls[:2])
+		require.Equal(t, []string{"update a/1 twice was once", "add a/3 created", "delete a/2 created"}, calls[2:])
+		require.Zero(t, w.lists())
+		w.requireInStep(i)
+	})
+}
+
+// failing is a store of snapshots whose saves fail while it is broken.
+type failing struct {
+	informer.CheckpointStore
+	mu     sync.Mutex
+	broken error
+	saves  int
+}
+
+func (f *failing) Save(ctx context.Context, write func(io.Writer) error) error {
+	f.mu.Lock()
+	f.saves++
+	broken := f.broken
+	f.mu.Unlock()
+	if broken != nil {
+		return broken
+	}
+	return f.CheckpointStore.Save(ctx, write)
+}
+
+func TestFailedSaveIsReportedAndTriedAgain(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		file := snapshotFile(t)
+		full := errors.New("disk full")
+		f := &failing{CheckpointStore: informer.FileCheckpoint(file), broken: full}
+		var reported errorsOf
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: f, ErrorHandler: reported.handle})
+		defer w.run(i)()
+		require.True(t, i.HasSynced())
+		var of *informer.StoreError
+		require.ErrorAs(t, reported.all(), &of)
+		require.ErrorIs(t, i.Status().CheckpointError, full)
+		require.ErrorIs(t, i.Status().LastError, full)
+		_, err := os.Stat(file)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		f.mu.Lock()
+		f.broken = nil
+		f.mu.Unlock()
+		time.Sleep(3 * time.Minute)
+		synctest.Wait()
+		require.NoError(t, i.Status().CheckpointError)
+		require.NoError(t, i.Status().LastError)
+		require.FileExists(t, file)
+		before := f.saves
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Equal(t, before, f.saves, "nothing has changed")
+	})
+}
+
+// An object that could not be read is not behind the version of a snapshot: the next process lists.
+func TestSnapshotWithAGapClaimsNoVersion(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		file := snapshotFile(t)
+		opts := objectcache.Options{
+			Snapshot: informer.FileCheckpoint(file),
+			Transform: func(obj interface{}) (interface{}, error) {
+				if value(obj) == "bad" {
+					return nil, errors.New("bad object")
+				}
+				return obj, nil
+			},
+		}
+		stop := w.run(newInformer(w.lister(), nil, opts))
+		w.update("a/1", "bad")
+		w.create("a/2")
+		synctest.Wait()
+		stop()
+		w.ResetRequests()
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		h, _ := handle(t, i)
+		defer w.run(i)()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, 1, w.lists())
+		calls := h.take()
+		require.ElementsMatch(t, []string{"add a/1 created initial", "add a/2 created initial"}, calls[:2])
+		require.Equal(t, []string{"update a/1 bad was created"}, calls[2:])
+		w.requireInStep(i)
+	})
+}
+
+// The process that holds the snapshot has to end first.
+func TestSnapshotIsOfOneInformerAtATime(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		file := snapshotFile(t)
+		first := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		stop := w.run(first)
+		w.ResetRequests()
+		second := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		defer w.run(second)()
+		require.ErrorIs(t, second.Status().CheckpointError, informer.ErrCheckpointInUse)
+		require.Empty(t, second.Store().ListKeys())
+		stop()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"a/1"}, second.Store().ListKeys())
+		time.Sleep(time.Minute)
+		require.Zero(t, w.lists())
+		require.NoError(t, second.Status().CheckpointError)
+	})
+}
+
+func TestReadersAndWriterGoOnWhileSaving(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1", "a/2")
+		gate := make(chan struct{})
+		slow := &slowStore{CheckpointStore: informer.FileCheckpoint(snapshotFile(t)), gate: gate}
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: slow})
+		defer w.run(i)()
+		require.True(t, slow.saving(), "the list is being saved")
+		w.update("a/1", "changed")
+		w.create("a/3")
+		synctest.Wait()
+		w.requireInStep(i)
+		var readers sync.WaitGroup
+		for range 4 {
+			readers.Go(func() { require.Len(t, i.Store().List(), 3) })
+		}
+		readers.Wait()
+		require.True(t, slow.saving())
+		close(gate)
+		synctest.Wait()
+		require.False(t, slow.saving())
+	})
+}
+
+// slowStore writes once its gate is open.
+type slowStore struct {
+	informer.CheckpointStore
+	gate chan struct{}
+	mu   sync.Mutex
+	is   bool
+}
+
+func (s *slowStore) set(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.is = is
+}
+
+func (s *slowStore) saving() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.is
+}
+
+func (s *slowStore) Save(ctx context.Context, write func(io.Writer) error) error {
+	s.set(true)
+	defer s.set(false)
+	return s.CheckpointStore.Save(ctx, func(out io.Writer) error { return write(gated{out, s.gate}) })
+}
+
+type gated struct {
+	io.Writer
+	gate chan struct{}
+}
+
+func (g gated) Write(b []byte) (int, error) {
+	<-g.gate
+	return g.Writer.Write(b)
+}
+
+func TestSecretsAreNotSavedUnlessAskedFor(t *testing.T) {
+	store := informer.FileCheckpoint(snapshotFile(t))
+	metadata := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
+	dynamic := &unstructured.Unstructured{Object: map[string]interface{}{"apiVersion": "v1", "kind": "Secret"}}
+	for _, example := range []apiruntime.Object{&corev1.Secret{}, metadata, dynamic} {
+		require.ErrorContains(t, objectcache.Options{Snapshot: store}.Check(example), "SnapshotSecrets")
+		require.NoError(t, objectcache.Options{Snapshot: store, SnapshotSecrets: true}.Check(example))
+		require.NoError(t, objectcache.Options{}.Check(example))
+	}
+	for _, example := range []apiruntime.Object{&corev1.Pod{}, nil, (*corev1.Pod)(nil), &unstructured.Unstructured{Object: map[string]interface{}{"apiVersion": "x.io/v1", "kind": "Secret"}}} {
+		require.NoError(t, objectcache.Options{Snapshot: store}.Check(example))
+	}
+	require.ErrorContains(t, objectcache.Options{SnapshotInterval: -1}.Check(nil), "SnapshotInterval is -1ns")
+
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
+		require.NoError(t, err)
+		lw := factory.ForResource("", schema.GroupVersionResource{Version: "v1", Resource: "secrets"})
+		require.PanicsWithValue(t, "objectcache: informer \"<nil>\": "+objectcache.ErrSecrets.Error(), func() {
+			newInformer(lw, nil, objectcache.Options{Snapshot: store})
+		})
+		newInformer(lw, nil, objectcache.Options{Snapshot: store, SnapshotSecrets: true})
+	})
+}
+
+// Objects of an informer that did not look like one of Secrets are found out before they are written.
+func TestSecretsOfAnotherTypeAreNotWritten(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		file := snapshotFile(t)
+		secret := &corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
+		lw := &cache.ListWatch{
+			ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) { return secret, nil },
+		}
+		i := newInformer(lw, &metav1.PartialObjectMetadata{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		partial := &metav1.PartialObjectMetadata{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "s", ResourceVersion: "4"},
+		}
+		require.NoError(t, i.Store().Add(partial))
+		err := objectcache.WriteState(i, io.Discard)
+		require.True(t, err != nil && strings.Contains(err.Error(), "SnapshotSecrets"), "%v", err)
+	})
+}
