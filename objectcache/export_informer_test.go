@@ -1,11 +1,17 @@
 package objectcache
 
 import (
+	"context"
 	"io"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
 )
 
 // Handlers returns how many handlers an informer has.
@@ -42,6 +48,15 @@ func ResyncCheckPeriod(i *Informer) time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.resyncs.check
+}
+
+// SaveUnobserved has the store of an informer that has stopped take a change whose version it does not observe, and saves it.
+func SaveUnobserved(ctx context.Context, i *Informer, obj *unstructured.Unstructured) error {
+	_, err := i.into.Put(ctx, watch.Modified, object.Item{
+		Key: cache.MetaObjectToName(obj).String(), Object: obj, Version: keytable.Version{ResourceVersion: obj.GetResourceVersion(), UID: obj.GetUID()},
+	})
+	i.snapshots.End(ctx)
+	return err
 }
 
 // ErrSecrets is the error of an informer of Secrets with a Snapshot.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -447,6 +448,65 @@ func TestSnapshotWithAGapClaimsNoVersion(t *testing.T) {
 		require.ElementsMatch(t, []string{"add a/1 created initial", "add a/2 created initial"}, calls[:2])
 		require.Equal(t, []string{"update a/1 bad was created"}, calls[2:])
 		w.requireInStep(i)
+	})
+}
+
+// A snapshot may have a change more than the version that it claims. The watch shows that again, and it is not told twice.
+func TestChangeBeyondTheSavedVersionIsToldOnce(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		file := snapshotFile(t)
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		w.run(i)()
+		before := w.ResourceVersion()
+		changed, err := w.Update(pods, pod("a/1", "changed"))
+		require.NoError(t, err)
+		require.NoError(t, objectcache.SaveUnobserved(t.Context(), i, changed))
+
+		i = newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		h, _ := handle(t, i)
+		defer w.run(i)()
+		time.Sleep(time.Minute)
+		require.Equal(t, before, i.Status().ResumedFrom)
+		w.update("a/1", "again")
+		synctest.Wait()
+		require.Equal(t, []string{"add a/1 changed initial", "update a/1 again was changed"}, h.take())
+	})
+}
+
+// The reason for a list may be that the saved version is of no use.
+func TestSnapshotClaimsNoVersionBeforeAListIsComplete(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1", "a/2")
+		file := snapshotFile(t)
+		w.lived(file, nil)
+		resume := func() (resourceVersion string) {
+			f, err := os.Open(file)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, f.Close()) }()
+			head, err := checkpoint.ReadSnapshotHead(f)
+			require.NoError(t, err)
+			require.Equal(t, "v1/pods", head.Metadata["resource"])
+			require.Len(t, head.Sample, 2)
+			return head.Metadata[checkpoint.MetadataResourceVersion]
+		}
+		require.Equal(t, w.ResourceVersion(), resume())
+		w.update("a/1", "changed")
+		w.Compact()
+		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch-list"}}, Effect: informertest.Status(500)})
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		stop := w.run(i)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.False(t, i.HasSynced())
+		require.Len(t, i.Store().List(), 2)
+		require.Empty(t, resume())
+		heal()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		require.Equal(t, w.ResourceVersion(), resume())
+		stop()
 	})
 }
 
