@@ -72,7 +72,7 @@ oldest: bin/heartbeat
 # examples kills it 6 times.
 proof: bin/heartbeat
 	INFORMER_TORTURE=200 $(RUNS) proof \
-		go test -json -count=1 -tags wirepoison -timeout 20m -run TestRandomScripts ./informertest/script
+		go test -json -count=1 -tags wirepoison -timeout 20m -run 'TestRandomScripts|TestCachedRandomScripts' ./informertest/script
 	INFORMER_TORTURE=20 $(SHARED) $(RUNS) "proof with -race" \
 		go test -json -count=1 -vet=off -timeout 20m -run RandomScripts ./informertest/script
 	INFORMER_TORTURE=40 $(SHARED) $(RUNS) "proof in a crowd" \

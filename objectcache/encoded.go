@@ -84,7 +84,12 @@ func (s *Store) encodeRaw(form *object.Form, raw *object.Raw) (encoded, error) {
 	if e.form, err = s.forms.number(s.formOffTheWire(protobuf)); err != nil {
 		return e, err
 	}
-	if !protobuf && s.goType != unstructuredType {
+	switch {
+	case protobuf && !s.shape.fits(e.bytes): // Decode says what is wrong
+		if _, err = form.Decode(raw); err != nil {
+			return e, err
+		}
+	case !protobuf && s.goType != unstructuredType:
 		// The text is JSON, but only its type knows whether it is an object.
 		if e.object, err = form.Decode(raw); err != nil {
 			return e, err

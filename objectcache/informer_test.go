@@ -373,7 +373,7 @@ func TestResyncDoesNotPileUp(t *testing.T) {
 		_, err := i.AddEventHandler(slow)
 		require.NoError(t, err)
 		defer w.run(i)()
-		time.Sleep(10 * time.Minute)
+		time.Sleep(10*time.Minute + 15*time.Second) // between two resyncs
 		require.Equal(t, 1, i.Status().Queued)
 		close(release)
 		synctest.Wait()

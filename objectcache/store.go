@@ -32,6 +32,7 @@ type Store struct {
 	options StoreOptions
 	// goType and kind are what objects off the wire are decoded to.
 	goType   reflect.Type
+	shape    *shape // of goType
 	kind     metav1.TypeMeta
 	forms    forms
 	decodes  atomic.Int64
@@ -62,7 +63,7 @@ func NewStore(example runtime.Object, indexers cache.Indexers, opts StoreOptions
 	s := &Store{options: opts, goType: unstructuredType, hot: newHot(opts.HotBytes)}
 	s.table = newTable(s.hot)
 	if t := reflect.TypeOf(example); isStruct(t) {
-		s.goType = t
+		s.goType, s.shape = t, shapeOf(t)
 	}
 	if partial, ok := example.(*metav1.PartialObjectMetadata); ok && partial != nil {
 		s.kind = partial.TypeMeta

@@ -84,6 +84,7 @@ func (p *player) setup(process *process) Setup {
 		NewProcess:   !process.hasRun(),
 		Failed:       p.failed,
 		GaveUp:       p.gaveUp,
+		Travelled:    p.travelled.Load,
 		Stored:       p.oracle.Stored,
 	}
 	switch {

@@ -195,3 +195,50 @@ func TestSharedRandomScripts(t *testing.T) {
 		})
 	}
 }
+
+// peaceful is a script whose handlers neither panic nor end goroutines: what they fail with then is passed over, as with client-go.
+func peaceful(t require.TestingT, s *script.Script) *script.Script {
+	text := panics.ReplaceAll(exits.ReplaceAll([]byte(s.String()), nil), nil)
+	without, err := script.Parse(s.Name, text)
+	require.NoError(t, err)
+	return without
+}
+
+// cachedMakers make objectcache's informer, with the handler of the script added before it runs, or late.
+var cachedMakers = map[string]script.Maker{"early": script.Cached, "late": script.CachedLate}
+
+// TestCachedScenarios plays the scenarios with the informer that keeps objects. The oracle's judgement counts, and not what a
+// script expects of calls for unchanged objects, of checkpoints or of batches, which it does not have.
+func TestCachedScenarios(t *testing.T) {
+	survivePanics(t)
+	for _, s := range readScenarios(t) {
+		t.Run(scenarioName(s), func(t *testing.T) {
+			result, err := play(t, peaceful(t, s), script.Cached)
+			require.NoError(t, err)
+			result.Missed = nil
+			require.NoError(t, result.Err())
+		})
+	}
+}
+
+// TestCachedRandomScripts plays a quarter as many with it.
+func TestCachedRandomScripts(t *testing.T) {
+	survivePanics(t)
+	playTheSame(t)
+	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+7)/8))
+	for name, maker := range cachedMakers {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				s := peaceful(rt, scripts24h(0).Draw(rt, "script"))
+				result, err := play(t, s, maker)
+				if err == nil {
+					result.Missed = nil
+					err = result.Err()
+				}
+				if err != nil {
+					rt.Fatalf("%v\n\nThe script:\n\n%s", err, s)
+				}
+			})
+		})
+	}
+}

@@ -34,6 +34,8 @@ type Setup struct {
 	// not try again.
 	Failed func(error)
 	GaveUp func(key string)
+	// Travelled reports whether the server was restored, and the informer has not settled since.
+	Travelled func() bool
 	// Stored is to be told, when BatchHandler is called, which version the store has of each key in the batch, empty for
 	// none; see oracle.Oracle.Stored.
 	Stored func(key, version string)

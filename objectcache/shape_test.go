@@ -1,0 +1,59 @@
+package objectcache
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/rvinformer/informer/internal/samples"
+)
+
+func TestShapeFitsWhatItsTypeDecodes(t *testing.T) {
+	require.Nil(t, shapeOf(reflect.TypeFor[*unstructured.Unstructured]()))
+	pods := shapeOf(reflect.TypeFor[*corev1.Pod]())
+	c := samples.Cluster{Seed: 1}
+	for i := range 50 {
+		encoded, err := c.Pod(i, i%3).Marshal()
+		require.NoError(t, err)
+		require.True(t, pods.fits(encoded))
+	}
+	metadata := shapeOf(reflect.TypeFor[*metav1.PartialObjectMetadata]())
+	encoded, err := (&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}).Marshal()
+	require.NoError(t, err)
+	require.True(t, metadata.fits(encoded))
+}
+
+func TestShapeRefusesWhatItsTypeDoesNotDecode(t *testing.T) {
+	pods := shapeOf(reflect.TypeFor[*corev1.Pod]())
+	c := samples.Cluster{Seed: 1}
+	encoded, err := c.Pod(7, 1).Marshal()
+	require.NoError(t, err)
+	for cut := range encoded {
+		require.Equal(t, (&corev1.Pod{}).Unmarshal(encoded[:cut]) == nil, pods.fits(encoded[:cut]), cut)
+	}
+	const spec, nodeName = 2 << 3, 10 << 3
+	mistyped := append(bytes.Clone(encoded), spec|wireVarint, 7)
+	require.Error(t, (&corev1.Pod{}).Unmarshal(mistyped))
+	require.False(t, pods.fits(mistyped))
+	within := append(bytes.Clone(encoded), spec|wireBytes, 2, nodeName|wireVarint, 7)
+	require.Error(t, (&corev1.Pod{}).Unmarshal(within))
+	require.False(t, pods.fits(within))
+	unknown := append(bytes.Clone(encoded), 15<<3|wireVarint, 7)
+	require.NoError(t, (&corev1.Pod{}).Unmarshal(unknown))
+	require.True(t, pods.fits(unknown))
+}
+
+func BenchmarkShapeOfPod(b *testing.B) {
+	pods := shapeOf(reflect.TypeFor[*corev1.Pod]())
+	c := samples.Cluster{Seed: 1}
+	encoded, err := c.Pod(7, 1).Marshal()
+	require.NoError(b, err)
+	for b.Loop() {
+		pods.fits(encoded)
+	}
+}
