@@ -47,4 +47,7 @@
 //
 // A float64 without a fraction in an unstructured object comes back as an int64, as it does from a server. Objects have to be
 // pointers to structs of the API. Keys are always those of cache.MetaNamespaceKeyFunc. GetIndexers returns a copy.
+//
+// A typed object comes back as a server would send it in protobuf. So what a program adds itself loses fractions of a second in a
+// metav1.Time, empty maps and slices, and the Object of a runtime.RawExtension: set its Raw.
 package objectcache

@@ -31,8 +31,8 @@ import (
 // Handlers are called as client-go calls them: each on its own and in order, with every change that a watch brings. A slow handler
 // holds up neither the store nor other handlers. What waits for it stays encoded, and is decoded when its turn comes: once for all
 // handlers that take it at about the same time, which is why handlers must not change objects. The number of changes that wait
-// is not bounded, as in client-go. Each costs about 100 bytes, and the encodings that the store has replaced since.
-// Status tells how many wait.
+// is not bounded, as in client-go. Each keeps about as many bytes as the object has encoded: compressed bytes that the store has
+// replaced or moved since stay as long as a change needs their neighbours. Status tells how many wait.
 //
 // A cache.ResourceEventHandlerFuncs has nothing decoded for a func that is nil. AddChangeHandler is for handlers that need only
 // keys, or decide themselves what to decode.

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -560,6 +561,41 @@ func TestForeignListerWatcher(t *testing.T) {
 		require.Equal(t, []string{"add a/1  initial", "update a/1  was ", "delete a/1 "}, h.take())
 	})
 }
+
+// TestSourceThatMakesNoVersions has a source like a fake client, which keeps the resource versions and UIDs that a test has set.
+func TestSourceThatMakesNoVersions(t *testing.T) {
+	for _, version := range []string{"", "7", "opaque"} {
+		synctest.Test(t, func(t *testing.T) {
+			labeled := func(value string) *corev1.Pod {
+				p := podOf("a", "1", "u", version)
+				p.Labels = map[string]string{"value": value}
+				return p
+			}
+			events := watch.NewFake()
+			lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+				ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) {
+					return &corev1.PodList{Items: []corev1.Pod{*labeled("0")}}, nil
+				},
+				WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return events, nil },
+			}, noWatchLists{})
+			i := newInformer(lw, &corev1.Pod{}, objectcache.Options{})
+			h, _ := handle(t, i)
+			w := &world{t: t}
+			defer w.run(i)()
+			events.Modify(labeled("1"))
+			events.Modify(labeled("2"))
+			events.Delete(labeled("2"))
+			events.Add(labeled("3"))
+			synctest.Wait()
+			require.Equal(t, []string{"add a/1 0 initial", "update a/1 1 was 0", "update a/1 2 was 1", "delete a/1 2", "add a/1 3"}, h.take())
+		})
+	}
+}
+
+// noWatchLists says what a fake client says.
+type noWatchLists struct{}
+
+func (noWatchLists) IsWatchListSemanticsUnSupported() bool { return true }
 
 func TestUndecodableObjectsAreSkipped(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
