@@ -17,6 +17,8 @@
 //     again until it succeeds.
 //   - [NewInformer]: an ordinary informer. It keeps a store of the caller's, and
 //     delivers every change in order, with the old and the new object.
+//   - Package objectcache: client-go's SharedIndexInformer with its objects encoded, which
+//     are read back in about a twentieth of the memory.
 //   - Package factory/typed, a module of its own: client-go's SharedInformerFactory
 //     with its listers, in less memory.
 //

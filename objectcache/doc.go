@@ -24,7 +24,7 @@
 //	List, for each object                    36 µs
 //	a first list, read off the wire, each    11 µs
 //
-// client-go's store hands out its own objects, which nobody may change: a Get is a map lookup.
+// client-go's store hands out its own objects, which no reader may change: a Get is a map lookup.
 // So a program that lists all its objects again and again is better off with ListMatching or Select, which decide by namespace,
 // labels and index values before anything is decoded; or with client-go's store.
 //
