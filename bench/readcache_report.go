@@ -229,7 +229,7 @@ func (r *readcacheReport) write(b *bytes.Buffer, t readTable) {
 	}
 }
 
-// rows writes those of measures of which some contestant has something.
+// rows writes the measures that some contestant has a figure for.
 func (r *readcacheReport) rows(b *bytes.Buffer, t readTable, measures []measure, cell func(measure, column) (string, bool)) {
 	for _, m := range measures {
 		var cells []string

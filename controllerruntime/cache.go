@@ -181,7 +181,7 @@ func (c *objectCache) hasStarted() bool {
 	}
 }
 
-// kind returns one form of a kind, which is new where nobody has asked for it before.
+// kind returns one form of a kind, which is new at the first request for it.
 func (c *objectCache) kind(key kindKey) (*kind, error) {
 	c.mu.RLock()
 	k := c.kinds[key]

@@ -180,7 +180,7 @@ func TestCacheIsStartedOnce(t *testing.T) {
 		b.pods("one", 1)
 		b.make(cache.Options{}, controllerruntime.Options{})
 		before, err := b.cache.GetInformer(t.Context(), &corev1.Pod{})
-		require.NoError(t, err, "before the start, nobody waits")
+		require.NoError(t, err, "before the start, no call waits")
 		require.False(t, before.HasSynced())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

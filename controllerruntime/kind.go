@@ -34,7 +34,7 @@ type kind struct {
 	resource   schema.GroupVersionResource
 	namespaced bool
 	selection  namespaces
-	// members are the informers that somebody has asked for, by namespace. The cache's lock guards them.
+	// members are the informers that were asked for, by namespace. The cache's lock guards them.
 	members map[string]*member
 }
 
@@ -137,7 +137,7 @@ type member struct {
 	remove  context.CancelFunc
 	// ended is closed when the informer has returned.
 	ended chan struct{}
-	// ready tells that somebody has seen the informer synced.
+	// ready tells that the informer was seen synced.
 	ready atomic.Bool
 }
 

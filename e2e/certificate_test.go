@@ -18,7 +18,7 @@ import (
 // is. Watches go on from where they were: nothing is listed.
 func TestTrialOfARenewedCertificate(t *testing.T) {
 	t.Parallel()
-	const short = 10 * time.Second // in which a slow machine connects
+	const short = 10 * time.Second // a slow machine connects within it
 	ctx := testContext(t)
 	c := usual.get(t)
 	network := startProxy(t, c)

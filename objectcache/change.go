@@ -61,7 +61,7 @@ func (s *sharedObjects) newObject() *sharedObject {
 	return &s.new
 }
 
-// sharedObject is one of them. A nil one is shared with nobody.
+// sharedObject is one of them. A nil one is not shared.
 type sharedObject struct {
 	mu sync.Mutex
 	of weak.Pointer[decoded]

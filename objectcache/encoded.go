@@ -25,7 +25,7 @@ type encoded struct {
 	// labels are the text of the labels. Like are objects that this one is probably like: those of one owner.
 	labels []byte
 	like   string
-	// object is the decoded object, nil where nobody has decoded it yet.
+	// object is the decoded object, nil where it was not decoded yet.
 	object runtime.Object
 	// raw has the bytes. Its memory goes back to the pool when the store has them.
 	raw *object.Raw

@@ -162,7 +162,7 @@ func (f *feed) replace(old Stored) {
 	f.replaced[old.state()] = old
 }
 
-// find returns a state of a batch that a handler has not finished. It is zero if somebody else than the informer has replaced it.
+// find returns a state of a batch that a handler has not finished. It is zero if a caller of the Store, and not the informer, has replaced it.
 func (f *feed) find(of state) Stored {
 	if o := f.store.stateOf(of); !o.IsZero() {
 		return o

@@ -15,7 +15,7 @@ const defaultHotBytes = 8 << 20
 // an unstructured object 4.8 times its JSON.
 const decodedPerEncoded = 4
 
-// hot has decoded objects by their slots, the least recently used of which go first. Its objects are shared: nobody may change
+// hot has decoded objects by their slots, the least recently used of which go first. Its objects are shared: no reader may change
 // them. A nil hot keeps none.
 //
 // Whoever adds or drops an object holds the store's lock, for reading at least to add, for writing to drop. So hot never has

@@ -54,7 +54,7 @@ func (s *Store) GetInto(key string, into runtime.Object) (exists bool, err error
 	return true, found.DecodeInto(into)
 }
 
-// Shared returns the object of a key without a copy. It may be one that others have got as well: nobody may change it.
+// Shared returns the object of a key without a copy. It may be one that others have got as well: no reader may change it.
 func (s *Store) Shared(key string) (obj runtime.Object, exists bool, err error) {
 	s.mu.RLock()
 	n := s.table.find(key, live)

@@ -130,7 +130,7 @@ func (s *shape) fits(message []byte) bool {
 				return false
 			}
 			size = int(length)
-		default: // a group: nobody sends one
+		default: // a group: no server sends one
 			return false
 		}
 		if size > len(message)-at || within != nil && !within.fits(message[at:at+size]) {

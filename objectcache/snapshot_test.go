@@ -146,7 +146,7 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// FuzzSnapshot reads slots that nobody wrote, with a checksum that fits, and a sound pack: there is an error, or a sound store.
+// FuzzSnapshot reads made-up slots, with a checksum that fits, and a sound pack: there is an error, or a sound store.
 func FuzzSnapshot(f *testing.F) {
 	text := snapshotOf(f, smallStore(f))
 	slots, pack := smallEmpty().SplitSnapshot(text)

@@ -123,7 +123,7 @@ func (o Stored) DecodeInto(into runtime.Object) error {
 	return o.read(func(encoded []byte) error { return o.form.decodeInto(encoded, into) })
 }
 
-// Shared returns the object without a copy. It may be one that others have got as well: nobody may change it.
+// Shared returns the object without a copy. It may be one that others have got as well: no reader may change it.
 func (o Stored) Shared() (runtime.Object, error) {
 	s := o.store
 	if obj := s.hot.get(o.slot, o.born); obj != nil {

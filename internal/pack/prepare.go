@@ -183,7 +183,7 @@ type writer struct {
 	coded             *huff0.Scratch
 	number            uint8 // of the code that coded has
 	encoders          [encoders]encoder
-	rootData          *byte // of which rootDict is the dictionary
+	rootData          *byte // rootDict is the dictionary of this
 	rootDict          *s2.Dict
 	next              int
 }

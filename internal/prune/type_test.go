@@ -45,7 +45,7 @@ type part struct {
 	C map[string]string `json:"c,omitempty"`
 }
 
-// ownJSON is an object in JSON, of which nobody else knows.
+// ownJSON is an object in JSON that only this test knows.
 type ownJSON struct{ text string }
 
 func (o *ownJSON) UnmarshalJSON(text []byte) error { o.text = string(text); return nil }

@@ -115,7 +115,7 @@ func list(ctx context.Context, from client.Reader, namespace string) (int, error
 	return len(pods.Items), err
 }
 
-// How much is read: in each of some rounds, so many pods by key, of which some again and again, and a namespace.
+// How much is read in each round: so many pods by key, some of them again and again, and a namespace.
 const (
 	rounds   = 15
 	readKeys = 500
