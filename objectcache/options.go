@@ -43,8 +43,8 @@ type Options struct {
 	// The next process restores the store as soon as the server has said which cluster it is of. It has nothing decoded, except for
 	// indexes of its own functions. From then on readers are served, and handlers get the restored objects as additions of the
 	// initial list. HasSynced is true when the server has accepted the resource version. The watch goes on from there without a list,
-	// and handlers get what has changed since. If the server does not have the version any more, a list follows, and of that handlers
-	// get what differs from what was restored. A snapshot that is damaged, or was saved with another type of objects, Keep or
+	// and handlers get what has changed since. If the server does not have the version any more, a list follows, and handlers
+	// get what differs from the restored objects. A snapshot that is damaged, or was saved with another type of objects, Keep or
 	// Prune, is reported and replaced, and everything is listed. Use another name for it when Transform changes: objects that have
 	// not changed since are not transformed again. Status has the fields of a checkpoint.
 	Snapshot informer.CheckpointStore
