@@ -47,7 +47,7 @@ func listerWatchersFor(config *rest.Config, client *http.Client) (informer.Dynam
 	if err != nil {
 		return nil, fmt.Errorf("controllerruntime: URL of the server: %w", err)
 	}
-	// What authenticates is in the transport. A rest.Config refuses to have it twice.
+	// The transport authenticates. A rest.Config refuses credentials beside it.
 	through := &rest.Config{
 		Host:               base.String(),
 		APIPath:            config.APIPath,

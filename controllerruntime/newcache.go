@@ -36,7 +36,7 @@ func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	return newCache(config, opts, Options{})
 }
 
-// NewCacheWithOptions returns NewCache with options. What is wrong with them, it says when it is called.
+// NewCacheWithOptions returns NewCache with options. The returned function says what is wrong with them.
 func NewCacheWithOptions(options Options) cache.NewCacheFunc {
 	return func(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 		return newCache(config, opts, options)

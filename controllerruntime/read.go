@@ -112,7 +112,7 @@ func (m *member) setKind(out runtime.Object) {
 	out.GetObjectKind().SetGroupVersionKind(m.kind.gvk)
 }
 
-// List implements client.Reader. What matches is decoded into the items of out, and nothing else is decoded.
+// List implements client.Reader. Objects that match are decoded into the items of out, and no other object is decoded.
 func (c *objectCache) List(ctx context.Context, out client.ObjectList, opts ...client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(out, c.scheme)
 	if err != nil {

@@ -77,7 +77,7 @@ func ofObject(byObject cache.ByObject, namespaced bool, defaultNamespaces map[st
 	}
 	configs := make(map[string]cache.Config, len(named))
 	for namespace, config := range named {
-		// What DefaultNamespaces says of this namespace stands between the kind and the defaults.
+		// The settings of DefaultNamespaces for this namespace stand between those of the kind and the defaults.
 		configs[namespace] = withDefaults(withDefaults(config, own), defaultNamespaces[namespace])
 	}
 	return inNamespaces(configs, withDefaults(own, defaults))

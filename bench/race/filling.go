@@ -14,7 +14,7 @@ import (
 const Updates = 10
 
 func (c Readable) store(o ReadOrder, costs *ReadCosts) error {
-	// What a first object leaves in memory for ever is none of its cost.
+	// The first object leaves things in memory for ever, which are not counted.
 	scratch := c.Store()
 	for i := range 100 {
 		if err := scratch.Add(c.Object(i, 0)); err != nil {

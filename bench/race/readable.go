@@ -54,7 +54,7 @@ const (
 	Operator Figure = "operator"
 )
 
-// ReadCosts are what a readable cache has cost. What a figure does not measure is zero.
+// ReadCosts are what a readable cache has cost. A cost that a figure does not measure is zero.
 type ReadCosts struct {
 	// Live is what is live per object, on the heap after a collection and outside of it, and LiveUpdated the
 	// same after the updates.

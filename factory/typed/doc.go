@@ -57,7 +57,7 @@
 // # Objects that are kept encoded
 //
 // With WithObjectCache the informers are not client-go's: each is an objectcache.Informer, which keeps
-// its objects encoded. Client-go's listers work over it. What it promises of lists, handlers and errors is said in package
+// its objects encoded. Client-go's listers work over it. Its promises of lists, handlers and errors are those of package
 // objectcache, and what is said above of lists does not apply: a list is read page by page or as a
 // watch-list, and an object that cannot be read is left out, reported, and read by the next list.
 //
