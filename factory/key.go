@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer/internal/subject"
 )
 
 // Key is what tells informers of a factory apart. It is made by NewKey, and
@@ -56,17 +58,39 @@ func (k Key) String() string {
 		b.WriteString(k.Resource.Group + "/")
 	}
 	b.WriteString(k.Resource.Version + "/" + k.Resource.Resource)
-	for _, part := range []struct{ name, value string }{
+	for _, p := range k.restrictions() {
+		b.WriteString(", " + p.name + " " + p.value)
+	}
+	b.WriteString(", " + k.InformerType.String())
+	return b.String()
+}
+
+// Labels returns the labels of the informer of the key. Two keys have different labels: Informer is whatever the key has beside
+// its resource and its cluster, for instance "dynamic" or "namespace shop, labels app=web, dynamic".
+func (k Key) Labels() subject.Labels {
+	l := subject.Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource}
+	k.Cluster = ""
+	for _, p := range k.restrictions() {
+		l.Informer += p.name + " " + p.value + ", "
+	}
+	l.Informer += k.InformerType.String()
+	return l
+}
+
+type restriction struct{ name, value string }
+
+// restrictions are the parts of the key that restrict the informer to some of the objects of the resource.
+func (k Key) restrictions() (all []restriction) {
+	for _, r := range [...]restriction{
 		{"namespace", k.Namespace},
 		{"cluster", k.Cluster},
 		{"labels", k.LabelSelector},
 		{"fields", k.FieldSelector},
 		{"variant", k.Variant},
 	} {
-		if part.value != "" {
-			b.WriteString(", " + part.name + " " + part.value)
+		if r.value != "" {
+			all = append(all, r)
 		}
 	}
-	b.WriteString(", " + k.InformerType.String())
-	return b.String()
+	return all
 }

@@ -1,0 +1,31 @@
+package factory
+
+// Member is one informer of a factory as it was when Members returned it, for code that shows how it is.
+type Member struct {
+	factory  *Factory
+	life     *life
+	informer Informer
+}
+
+// Members returns all informers of the factory, in no order. It asks none of them how it is, so that it is cheap also for
+// thousands: Statuses is simpler where that does not matter.
+func (f *Factory) Members() []Member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	members := make([]Member, 0, len(f.lives))
+	for _, l := range f.lives {
+		if l.stage != building {
+			members = append(members, Member{factory: f, life: l, informer: l.informer})
+		}
+	}
+	return members
+}
+
+// Key is what the factory has the informer under.
+func (m Member) Key() Key { return m.life.key }
+
+// Informer is the informer, nil if it has ended.
+func (m Member) Informer() Informer { return m.informer }
+
+// Status returns how the informer is now.
+func (m Member) Status() Status { return m.factory.statusOf(m.life) }

@@ -1,0 +1,57 @@
+package factory_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/internal/subject"
+)
+
+func TestMembersAreAllInformersOfAFactory(t *testing.T) {
+	f := factory.New()
+	defer f.Shutdown()
+	require.Empty(t, f.Members())
+	newFunc := func() informer.ResourceVersionInformer {
+		return informer.NewResourceVersionInformer("widgets", informer.InformerConfig{ListerWatcher: &cache.ListWatch{}, Handler: informer.ResourceEventHandlerFuncs{}})
+	}
+	for _, cluster := range []string{"east", "west"} {
+		lease, err := f.AcquireResourceVersion(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, factory.InformerOptions{Cluster: cluster}, newFunc)
+		require.NoError(t, err)
+		defer lease.Release()
+	}
+	clusters := map[string]bool{}
+	for _, m := range f.Members() {
+		clusters[m.Key().Cluster] = true
+		require.NotNil(t, m.Informer())
+		s, ok := f.Status(m.Key())
+		require.True(t, ok)
+		require.Equal(t, s, m.Status())
+	}
+	require.Equal(t, map[string]bool{"east": true, "west": true}, clusters)
+}
+
+func TestLabelsTellKeysApart(t *testing.T) {
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	all := map[subject.Labels]bool{}
+	for _, c := range []struct {
+		opts factory.InformerOptions
+		want subject.Labels
+	}{
+		{factory.InformerOptions{}, subject.Labels{Informer: "standard"}},
+		{factory.InformerOptions{Cluster: "east", InformerType: factory.DynamicInformer}, subject.Labels{Cluster: "east", Informer: "dynamic"}},
+		{factory.InformerOptions{InformerType: factory.DynamicInformer}, subject.Labels{Informer: "dynamic"}},
+		{factory.InformerOptions{Namespace: "shop", LabelSelector: "app=web", FieldSelector: "a=b", Variant: "mine"}, subject.Labels{Informer: "namespace shop, labels app=web, fields a=b, variant mine, standard"}},
+	} {
+		key, err := factory.NewKey(pods, c.opts)
+		require.NoError(t, err)
+		c.want.Version, c.want.Resource = "v1", "pods"
+		require.Equal(t, c.want, key.Labels())
+		require.False(t, all[key.Labels()])
+		all[key.Labels()] = true
+	}
+}
