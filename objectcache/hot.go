@@ -15,8 +15,17 @@ const defaultHotBytes = 8 << 20
 // an unstructured object 4.8 times its JSON.
 const decodedPerEncoded = 4
 
+const (
+	// noteBytes is about what a note takes in memory, and bytesPerNote is for how many bytes of decoded objects there is one.
+	noteBytes    = 128
+	bytesPerNote = 8 << 10
+)
+
 // hot has decoded objects by their slots, the least recently used of which go first. Its objects are shared: no reader may change
 // them. A nil hot keeps none.
+//
+// A reader that wants an object of its own pays for a copy if the object becomes hot. So where there is no room without dropping
+// another, an object becomes hot when it is read again: most that are read once never are.
 //
 // Whoever adds or drops an object holds the store's lock, for reading at least to add, for writing to drop. So hot never has
 // an object that the store has replaced.
@@ -26,6 +35,8 @@ type hot struct {
 	mu    sync.Mutex
 	bytes int64
 	lru   *simplelru.LRU[uint32, hotObject]
+	// notes are of states that were read once and are not hot. Bytes has theirs, too.
+	notes *simplelru.LRU[state, struct{}]
 }
 
 type hotObject struct {
@@ -45,6 +56,7 @@ func newHot(limit int64) *hot {
 	h := &hot{limit: limit}
 	// The only error is a size that is not positive. The bytes are the limit.
 	h.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ uint32, o hotObject) { h.bytes -= o.bytes })
+	h.notes, _ = simplelru.NewLRU(max(1, int(min(limit/bytesPerNote, math.MaxInt32))), func(state, struct{}) { h.bytes -= noteBytes })
 	return h
 }
 
@@ -61,6 +73,24 @@ func (h *hot) get(slot, born uint32) runtime.Object {
 	return nil
 }
 
+// wants reports whether an object that was decoded from so many bytes is worth a copy. If not, it is the next time.
+func (h *hot) wants(of state, encoded int) bool {
+	if h == nil {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.bytes+hotBytes(encoded) <= h.limit || h.notes.Remove(of) {
+		return true
+	}
+	h.bytes += noteBytes
+	h.notes.Add(of, struct{}{})
+	h.trim()
+	return false
+}
+
+func hotBytes(encoded int) int64 { return int64(encoded) * decodedPerEncoded }
+
 // add keeps obj, which was decoded from so many bytes. If there is one already, that one stays. It returns the one that is shared
 // from now on.
 func (h *hot) add(slot, born uint32, obj runtime.Object, encoded int) runtime.Object {
@@ -72,13 +102,18 @@ func (h *hot) add(slot, born uint32, obj runtime.Object, encoded int) runtime.Ob
 	if o, ok := h.lru.Get(slot); ok {
 		return o.object
 	}
-	o := hotObject{object: obj, born: born, bytes: int64(encoded) * decodedPerEncoded}
+	o := hotObject{object: obj, born: born, bytes: hotBytes(encoded)}
 	h.bytes += o.bytes
 	h.lru.Add(slot, o)
-	for h.bytes > h.limit {
+	h.trim()
+	return obj
+}
+
+// trim drops objects until the rest is within the limit. The caller holds mu.
+func (h *hot) trim() {
+	for h.bytes > h.limit && h.lru.Len() > 0 {
 		h.lru.RemoveOldest()
 	}
-	return obj
 }
 
 func (h *hot) drop(slot uint32) {

@@ -28,46 +28,62 @@ func (s *Store) GetByKey(key string) (item interface{}, exists bool, err error) 
 
 // read returns an object of the caller's own.
 func (s *Store) read(key string) (obj runtime.Object, exists bool, err error) {
-	obj, exists, err = s.Shared(key)
-	if exists && err == nil && s.hot != nil {
-		obj = obj.DeepCopyObject()
+	found, shared := s.lookupHot(key)
+	switch {
+	case shared != nil:
+		return shared.DeepCopyObject(), true, nil
+	case found.IsZero():
+		return nil, false, nil
 	}
-	return obj, exists, err
+	obj, length, err := found.decode()
+	if err != nil {
+		return nil, true, err
+	}
+	found.heat(obj, length)
+	return obj, true, nil
 }
 
 // GetInto overwrites into with the object of a key, if there is one. Into is as for Stored.DecodeInto.
 func (s *Store) GetInto(key string, into runtime.Object) (exists bool, err error) {
-	if t := reflect.TypeOf(into); t == s.goType && !reflect.ValueOf(into).IsNil() {
-		obj, exists, err := s.read(key)
-		if !exists || err != nil {
-			return exists, err
-		}
-		if reflect.TypeOf(obj) == t {
-			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(obj).Elem())
-			return true, nil
-		}
-	}
-	found, exists := s.Lookup(key)
-	if !exists {
+	found, shared := s.lookupHot(key)
+	switch {
+	case shared != nil && reflect.TypeOf(shared) == reflect.TypeOf(into) && !reflect.ValueOf(into).IsNil():
+		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(shared.DeepCopyObject()).Elem())
+		return true, nil
+	case found.IsZero():
 		return false, nil
 	}
-	return true, found.DecodeInto(into)
+	length, err := found.decodeInto(into)
+	if err == nil && reflect.TypeOf(into) == found.form.goType {
+		found.heat(into, length)
+	}
+	return true, err
+}
+
+// heat keeps a copy of the object, which was decoded from so many bytes, if it is read often enough.
+func (o Stored) heat(obj runtime.Object, length int) {
+	if o.store.hot.wants(o.state(), length) {
+		o.share(obj.DeepCopyObject(), length)
+	}
+}
+
+// lookupHot returns the object of a key, and the one that is shared if it is hot.
+func (s *Store) lookupHot(key string) (found Stored, shared runtime.Object) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n := s.table.find(key, live)
+	if n == 0 {
+		return Stored{}, nil
+	}
+	return s.handle(n), s.hot.get(n, s.table.slots.at(n).born)
 }
 
 // Shared returns the object of a key without a copy. It may be one that others have got as well: no reader may change it.
 func (s *Store) Shared(key string) (obj runtime.Object, exists bool, err error) {
-	s.mu.RLock()
-	n := s.table.find(key, live)
-	if n == 0 {
-		s.mu.RUnlock()
-		return nil, false, nil
+	found, obj := s.lookupHot(key)
+	if obj != nil || found.IsZero() {
+		return obj, !found.IsZero(), nil
 	}
-	if obj = s.hot.get(n, s.table.slots.at(n).born); obj != nil {
-		s.mu.RUnlock()
-		return obj, true, nil
-	}
-	found := s.handle(n)
-	s.mu.RUnlock()
 	obj, err = found.Shared()
 	return obj, true, err
 }

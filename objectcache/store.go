@@ -20,7 +20,8 @@ import (
 // StoreOptions are options of a Store. The zero value is good.
 type StoreOptions struct {
 	// HotBytes is about how much memory decoded objects may take that were read by key, the least recently used of
-	// which go first. Reading such an object again costs a DeepCopy. Zero is 8 MiB; negative keeps none.
+	// which go first. Reading such an object again costs a DeepCopy. Where there is no room, only an object that is read again takes
+	// the place of others. Zero is 8 MiB; negative keeps none.
 	HotBytes int64
 	// ErrorHandler is called with the error of an object that List, Index or ByIndex leaves out, or that is in no index, because it
 	// cannot be decoded. It may read the store, and must not write to it. The default is utilruntime.HandleError.

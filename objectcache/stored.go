@@ -119,8 +119,18 @@ func (o Stored) decode() (obj runtime.Object, length int, err error) {
 // DecodeInto overwrites into with the object. Into is of the object's type, a *metav1.PartialObjectMetadata, or a
 // *unstructured.Unstructured. The error names the object; into is undefined then.
 func (o Stored) DecodeInto(into runtime.Object) error {
+	_, err := o.decodeInto(into)
+	return err
+}
+
+// decodeInto returns how many bytes the object was decoded from, too.
+func (o Stored) decodeInto(into runtime.Object) (length int, err error) {
 	o.store.decodes.Add(1)
-	return o.read(func(encoded []byte) error { return o.form.decodeInto(encoded, into) })
+	err = o.read(func(encoded []byte) error {
+		length = len(encoded)
+		return o.form.decodeInto(encoded, into)
+	})
+	return length, err
 }
 
 // Shared returns the object without a copy. It may be one that others have got as well: no reader may change it.
@@ -133,12 +143,18 @@ func (o Stored) Shared() (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.share(obj, length), nil
+}
+
+// share makes an object that was decoded from so many bytes the one that readers share. It returns that one, which may be another.
+func (o Stored) share(obj runtime.Object, length int) runtime.Object {
+	s := o.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if !s.isLive(o.slot, o.born) {
-		return obj, nil
+		return obj
 	}
-	return s.hot.add(o.slot, o.born, obj, length), nil
+	return s.hot.add(o.slot, o.born, obj, length)
 }
 
 // version returns the resource version and the UID, which are read without decoding the object.
