@@ -52,6 +52,9 @@ const defaultBytes = 16 << 20
 
 var defaultBudget = NewBudget(defaultBytes)
 
+// DefaultBudget returns the Budget of all informers that name none.
+func DefaultBudget() *Budget { return defaultBudget }
+
 func (b *Budget) orDefault() *Budget {
 	if b == nil {
 		return defaultBudget

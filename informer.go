@@ -399,6 +399,7 @@ func (i *resourceVersionInformer) Status() Status {
 	s.Synced = i.HasSynced()
 	s.Objects = i.flow.Versions.Len()
 	s.Queued, s.QueuedBytes, s.ResourceVersion = i.flow.Queued()
+	s.Counts.StoredBytes = i.flow.Versions.SizeBytes()
 	return s
 }
 

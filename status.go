@@ -108,7 +108,24 @@ type Status struct {
 	// did not get so far.
 	ResumedFrom string
 	ResumedTime time.Time
+	// Counts is what the informer has done since it was made. Package metrics shows it to Prometheus.
+	Counts Counts
 }
+
+// Counts is what an informer has done since it was made, in numbers.
+type Counts = report.Counts
+
+// ListCounts are lists by the reason why they were begun.
+type ListCounts = report.ListCounts
+
+// WatchCounts are watches by the reason why they were asked for.
+type WatchCounts = report.WatchCounts
+
+// EventCounts are the events of watches by type.
+type EventCounts = report.EventCounts
+
+// Histogram counts values by size.
+type Histogram = report.Histogram
 
 // together is the status of two handlers.
 func together(a, b Status) Status {
@@ -142,6 +159,7 @@ func together(a, b Status) Status {
 	if a.ResumedTime.IsZero() {
 		a.ResumedFrom, a.ResumedTime = b.ResumedFrom, b.ResumedTime
 	}
+	a.Counts = a.Counts.Plus(b.Counts)
 	return a
 }
 

@@ -236,8 +236,13 @@ const afterCrash = time.Second
 
 // crashes calls the handler, and reports whether it has panicked.
 func (r *registration) crashes(c Change, shared *sharedObjects) (panicked bool) {
-	defer utilruntime.HandleCrashWithLogger(r.logger, func(context.Context, interface{}) { panicked = true })
+	defer utilruntime.HandleCrashWithLogger(r.logger, func(context.Context, interface{}) {
+		panicked = true
+		r.informer.setup.Report.CountFailure()
+	})
+	call := r.informer.setup.Report.BeginCall()
 	r.call(c, shared)
+	call.End()
 	return false
 }
 

@@ -252,6 +252,7 @@ func (i *Informer) Status() informer.Status {
 	s.Objects = i.store.Len()
 	s.ResourceVersion = i.store.LastStoreSyncResourceVersion()
 	s.Queued, s.QueuedBytes = i.feed.waiting()
+	s.Counts.StoredBytes = i.store.SizeBytes()
 	return s
 }
 

@@ -88,6 +88,7 @@ func (i *Informer) saveBeside(ctx context.Context, saving *sync.WaitGroup) {
 func (i *Informer) sync() { i.syncing.Do(i.endInitial) }
 
 func (i *Informer) endInitial() {
+	i.setup.Report.NoteSynced()
 	close(i.synced)
 	i.feed.endInitial()
 }

@@ -72,6 +72,8 @@ type Options struct {
 	// Synced, if given, is the channel that the queue closes when it is synced;
 	// it may be closed already.
 	Synced chan struct{}
+	// NoteSynced, if given, is called before the queue closes Synced, with the lock of the queue.
+	NoteSynced func()
 	// Stuck, if given, is called by Put and Sweep when they begin to wait for room, with true, and
 	// when they have it, with false. It must not call the queue, nor wait.
 	Stuck func(bool)
@@ -97,6 +99,7 @@ type Queue struct {
 	hire           func()
 	stuck          func(bool)
 	synced         chan struct{}
+	noteSynced     func()
 
 	mu sync.Mutex
 	// hired counts the consumers that were started and are not gone, and idle those
@@ -176,6 +179,7 @@ func New(opts Options) *Queue {
 		hire:           opts.Hire,
 		stuck:          opts.Stuck,
 		synced:         opts.Synced,
+		noteSynced:     opts.NoteSynced,
 		order:          line{which: inOrder},
 		ready:          line{which: inReady},
 		ended:          true,
@@ -408,6 +412,9 @@ func (q *Queue) checkSyncedLocked() {
 	select {
 	case <-q.synced:
 	default:
+		if q.noteSynced != nil {
+			q.noteSynced()
+		}
 		close(q.synced)
 	}
 }

@@ -56,7 +56,10 @@ func (b Batches) hand(ctx context.Context, f *Flow, sent []Sent) error {
 		}
 	}()
 	fail := func(err error) { f.reportBatch(sent, err) }
+	call := f.Report.BeginCall()
+	f.Report.CountBatch(len(sent))
 	err := report.Guard(ctx, fail, func() error { return b.Handle(ctx, sent) })
+	call.End()
 	taken = err == nil
 	return err
 }

@@ -39,10 +39,13 @@ func (k Keys) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, ent
 		f.Report.Skip(unreadable)
 	}
 	fail := func(err error) { f.Report.FailHandling(&report.ProcessError{Key: e.Key, Err: err}) }
+	var call report.Call
 	if len(deltas) > 0 {
 		f.announce(ctx, queue, entries)
+		call = f.Report.BeginCall()
 	}
 	err := report.Guard(ctx, fail, func() error { return k.Process(e, deltas) })
+	call.End()
 	if err != nil {
 		k.failed(f, queue, e, err, fail)
 		return

@@ -120,6 +120,7 @@ func (r *run) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
 		Tombstones:    f.Tombstones,
 		Budget:        f.Budget,
 		Synced:        f.synced,
+		NoteSynced:    f.Report.NoteSynced,
 		Resume:        acknowledged,
 		Resumed:       resumed,
 		Stuck:         func(is bool) { r.follower.Stuck(is) },

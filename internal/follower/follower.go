@@ -62,6 +62,8 @@ type Follower struct {
 	resuming *resuming
 	// objects are those of the Origin.
 	objects func() []object.Known
+	// why is the reason for the next list or watch, if it is begun anew.
+	why report.Reason
 }
 
 // Origin is what a run begins from.
@@ -145,7 +147,7 @@ func (f *Follower) begin(ctx context.Context, from *Origin) {
 	f.Report.Reach(from.Resume)
 	f.Report.ListRead()
 	f.resuming = &resuming{floor: from.Known, confirmed: from.Resumed}
-	f.state = listwatch.Watching{ResourceVersion: from.Resume, Unsure: true}
+	f.state, f.why = listwatch.Watching{ResourceVersion: from.Resume, Unsure: true}, report.Resumed
 }
 
 func (f *Follower) close() {

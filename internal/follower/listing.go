@@ -21,6 +21,10 @@ func (f *Follower) list(ctx context.Context) error {
 	f.Report.Enter(report.Listing)
 	outcome, err := f.read(ctx)
 	f.next = f.Policy.Next(f.state, outcome)
+	f.why = report.AfterList
+	if _, again := f.next.State.(listwatch.Start); again {
+		f.why = whyAgain(outcome)
+	}
 	if f.next.Fallback {
 		f.fallBack(err)
 	}
@@ -30,6 +34,7 @@ func (f *Follower) list(ctx context.Context) error {
 	case listwatch.CompleteGeneration:
 		if err := f.complete(ctx, outcome.ResourceVersion); err != nil {
 			f.closeOpened()
+			f.why = report.Failed
 			f.next = listwatch.Step{State: listwatch.Start{Known: f.Report.LastResourceVersion()}, Pause: listwatch.ListPause}
 			return err
 		}

@@ -27,12 +27,14 @@ func (f *Follower) beginGeneration(ctx context.Context) (err error) {
 		return err
 	}
 	f.Report.BeginGeneration()
+	f.Report.CountList(f.why)
 	f.Report.Gaps.BeginList()
 	return nil
 }
 
 // show hands an object on to the generation, or what is wrong with it.
 func (f *Follower) show(ctx context.Context, it object.Item, unreadable error) {
+	f.Report.CountListed(1)
 	if unreadable != nil {
 		f.Report.Skip(it.Unreadable(unreadable))
 		f.pass.keep(it.Key)

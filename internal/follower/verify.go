@@ -80,6 +80,7 @@ func (w *watching) verify(ctx context.Context) (standing, error) {
 // reportReplacement asks whether the version has expired because the server is of another cluster, and reports it.
 func (w *watching) reportReplacement(ctx context.Context) {
 	if _, err := w.ask(ctx); errors.Is(err, server.ErrClusterReplaced) {
+		w.Report.CountRestore()
 		w.Report.Fail(err)
 	}
 }

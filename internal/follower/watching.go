@@ -84,6 +84,7 @@ func (w *watching) conclude(err error) error {
 		w.outcome.Lasted = time.Since(w.began)
 	}
 	w.next = w.Policy.Next(w.at, w.outcome)
+	w.why = w.whyNext()
 	return err
 }
 
@@ -110,6 +111,7 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 		has, err := w.verify(ctx)
 		switch has {
 		case hasNot:
+			w.Report.CountRestore()
 			return w.end(listwatch.Outcome{Kind: listwatch.TooLarge}, err)
 		case hasVersion:
 			patience = confirmSaid
@@ -189,6 +191,7 @@ func (w *watching) take(ctx context.Context) {
 	c := &w.change
 	c.Item.Place = object.Place{Watch: true, Index: w.events}
 	w.events++
+	w.Report.CountEvent(c.Event)
 	switch {
 	case c.Unreadable != nil:
 		w.lose(c.Unreadable)
@@ -236,6 +239,7 @@ func (f *Follower) openWatch(ctx context.Context, state listwatch.Watching) (ope
 		f.opened = opening{}
 		return opened, nil
 	}
+	f.Report.CountWatch(f.why)
 	timeout := f.Source.WatchTimeout()
 	return f.openFeed(ctx, f.Policy.WatchOptions(state, timeout), timeout)
 }

@@ -54,7 +54,7 @@ func (k *Keeper) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) 
 
 // saveNews appends what is new to the journal. The error is journal.ErrUnusable if it cannot.
 func (k *Keeper) saveNews(ctx context.Context, now func() point) error {
-	revert := k.pending.take()
+	revert, began := k.pending.take(), time.Now()
 	p, err := now(), journal.ErrUnusable
 	if p.cluster == k.saved.cluster {
 		err = k.journal.Commit(ctx, p.resume)
@@ -63,13 +63,13 @@ func (k *Keeper) saveNews(ctx context.Context, now func() point) error {
 		revert()
 		return err
 	}
-	k.noteSaved(p, k.saved.edits)
+	k.noteSaved(p, k.saved.edits, began)
 	return nil
 }
 
 // saveAll saves all known versions.
 func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
-	revert, edits := k.pending.take(), k.Versions.Edits()
+	revert, edits, began := k.pending.take(), k.Versions.Edits(), time.Now()
 	var p point
 	var size int64
 	var restart journal.Restart
@@ -102,13 +102,13 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 		revert()
 		return report.OfStore("CheckpointStore.Save", "", err)
 	}
-	k.noteSaved(p, edits)
+	k.noteSaved(p, edits, began)
 	return nil
 }
 
-func (k *Keeper) noteSaved(p point, edits int64) {
+func (k *Keeper) noteSaved(p point, edits int64, began time.Time) {
 	k.saved = saved{point: p, edits: edits, at: time.Now()}
-	k.Report.Checkpointed(k.saved.at)
+	k.Report.Checkpointed(k.saved.at, k.saved.at.Sub(began))
 }
 
 // hasBegun reports whether there are keys that the handler may have begun to take in.

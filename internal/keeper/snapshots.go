@@ -154,7 +154,7 @@ func (s *Snapshots) save(ctx context.Context, ended bool) error {
 	if s.hold.phase != owns {
 		return nil
 	}
-	revert := s.pending.take()
+	revert, began := s.pending.take(), time.Now()
 	var p point
 	err := s.Store.Save(ctx, func(w io.Writer) error {
 		p.cluster = s.Cluster.UID() // before the state: another cluster is a gap, for which a state has no version
@@ -170,7 +170,7 @@ func (s *Snapshots) save(ctx context.Context, ended bool) error {
 		return report.OfStore("CheckpointStore.Save", "", err)
 	}
 	s.saved, s.savedAt = p, time.Now()
-	s.Report.Checkpointed(s.savedAt)
+	s.Report.Checkpointed(s.savedAt, s.savedAt.Sub(began))
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Snapshot has the fields of informer.Status, which is converted from it and describes them. A Progress does not know
-// Synced, ResourceVersion, Objects, Queued and QueuedBytes: they stay zero.
+// Synced, ResourceVersion, Objects, Queued and QueuedBytes: they stay zero, as Counts.StoredBytes does.
 type Snapshot struct {
 	Phase           Phase
 	ListMode        ListMode
@@ -30,14 +30,31 @@ type Snapshot struct {
 	CheckpointError error
 	ResumedFrom     string
 	ResumedTime     time.Time
+	Counts          Counts
+}
+
+// state has the fields of a Snapshot that a Progress keeps as they are.
+type state struct {
+	Phase           Phase
+	ListMode        ListMode
+	Fallback        error
+	Listed          bool
+	Skipped         int64
+	Stale           int64
+	LastContact     time.Time
+	SkippedError    error
+	Checkpoint      string
+	CheckpointTime  time.Time
+	CheckpointError error
+	ResumedFrom     string
+	ResumedTime     time.Time
 }
 
 // Progress is how far an informer has come, for people. An informer decides by two of its parts only:
 // LastResourceVersion, which a list must reach, and Stored.
 type Progress struct {
-	mu sync.Mutex
-	// now is the snapshot but for the errors, which are in reading and handling.
-	now Snapshot
+	mu  sync.Mutex
+	now state
 	// lastResourceVersion is the newest that was handed to the store.
 	lastResourceVersion string
 	// stored is true once a complete list was stored.
@@ -50,6 +67,9 @@ type Progress struct {
 	reading trouble
 	// skippedBefore is the number of items that were skipped before the generation under way.
 	skippedBefore int64
+	// began is when the first run began, in Unix nanoseconds; 0 before.
+	began    int64
+	counters counters
 }
 
 // trouble is a row of failures, none if err is nil.
@@ -159,6 +179,9 @@ func (p *Progress) BeginRun() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.ResumedFrom, p.now.ResumedTime = "", time.Time{}
+	if p.began == 0 {
+		p.began = time.Now().UnixNano()
+	}
 }
 
 // Resumed notes that the server has accepted the version that the run goes on from.
@@ -182,8 +205,10 @@ func (p *Progress) CheckpointUnused(why error) {
 	p.now.CheckpointError = why
 }
 
-// Checkpointed notes that the checkpoint was saved.
-func (p *Progress) Checkpointed(at time.Time) {
+// Checkpointed notes that the checkpoint was saved, and how long it took.
+func (p *Progress) Checkpointed(at time.Time, took time.Duration) {
+	p.counters.saves.Add(1)
+	p.counters.saving.Store(int64(took))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.CheckpointTime, p.now.CheckpointError = at, nil
@@ -232,7 +257,23 @@ func (p *Progress) Snapshot() Snapshot {
 	if p.handling.err != nil && !p.handling.last.Before(newest.last) {
 		newest = p.handling
 	}
-	now := p.now
-	now.LastError, now.LastErrorTime, now.FailingSince = newest.err, newest.last, newest.since
-	return now
+	return Snapshot{
+		Phase:           p.now.Phase,
+		ListMode:        p.now.ListMode,
+		Fallback:        p.now.Fallback,
+		Listed:          p.now.Listed,
+		Skipped:         p.now.Skipped,
+		Stale:           p.now.Stale,
+		LastContact:     p.now.LastContact,
+		LastError:       newest.err,
+		LastErrorTime:   newest.last,
+		FailingSince:    newest.since,
+		SkippedError:    p.now.SkippedError,
+		Checkpoint:      p.now.Checkpoint,
+		CheckpointTime:  p.now.CheckpointTime,
+		CheckpointError: p.now.CheckpointError,
+		ResumedFrom:     p.now.ResumedFrom,
+		ResumedTime:     p.now.ResumedTime,
+		Counts:          p.counters.counts(),
+	}
 }

@@ -19,6 +19,7 @@ func (r *Report) Fail(err error) {
 // FailHandling notes and reports a failure of the consumer.
 func (r *Report) FailHandling(err error) {
 	r.handlingFailed(err)
+	r.CountFailure()
 	r.Handler(err)
 }
 

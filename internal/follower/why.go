@@ -1,0 +1,31 @@
+package follower
+
+import (
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// whyNext is the reason for what follows the watch.
+func (w *watching) whyNext() report.Reason {
+	_, list := w.next.State.(listwatch.Start)
+	switch {
+	case !list && w.outcome.Kind == listwatch.WatchEnded:
+		return report.Ended
+	case !list:
+		return report.Failed
+	case w.at.Lost:
+		return report.Lost
+	}
+	return whyAgain(w.outcome)
+}
+
+// whyAgain is the reason for a list that follows an outcome.
+func whyAgain(o listwatch.Outcome) report.Reason {
+	switch o.Kind {
+	case listwatch.Expired:
+		return report.Expired
+	case listwatch.TooLarge:
+		return report.Restored
+	}
+	return report.Failed
+}
