@@ -10,22 +10,36 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
 )
 
 // Generation is a generation as the informer writes it.
-type Generation struct{ *generation }
+type Generation struct {
+	generation
+	objects objects
+}
 
-func (s *Store) Begin() Generation { return Generation{s.begin()} }
+// Kept is where an informer keeps its objects.
+type Kept struct{ objects }
+
+func (s *Store) Kept() Kept { return Kept{s} }
+
+// KeptDecoded keeps objects decoded.
+func KeptDecoded(indexers cache.Indexers) Kept { return Kept{newDecodedStore(nil, indexers)} }
+
+func (k Kept) Begin() Generation { return Generation{k.begin(), k.objects} }
+
+func (s *Store) Begin() Generation { return s.Kept().Begin() }
 
 func (g Generation) Show(key, resourceVersion, uid string) bool {
 	return g.show(key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(uid)})
 }
 
 func (g Generation) Put(obj runtime.Object) error {
-	e, err := g.store.encodeObject(obj)
+	e, err := g.objects.encodeObject(obj)
 	if err == nil {
 		g.put(e)
 	}
@@ -34,7 +48,7 @@ func (g Generation) Put(obj runtime.Object) error {
 
 // PutItem puts an object as it came off the wire.
 func (g Generation) PutItem(it object.Item) error {
-	e, err := g.store.encodeItem(it)
+	e, err := g.objects.encodeItem(it)
 	if err == nil {
 		g.put(e)
 	}
@@ -62,21 +76,36 @@ func (g Generation) End(resourceVersion string, complete bool) iter.Seq2[Stored,
 	}
 }
 
+// Unchanged reports whether a generation would take an object for unchanged.
+func (k Kept) Unchanged(key, resourceVersion, uid string) bool {
+	v := keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(uid)}
+	if s, ok := k.objects.(*Store); ok {
+		return s.unchanged(key, v)
+	}
+	obj := k.objects.(*decodedStore).get(key)
+	return obj != nil && hasVersion(obj, v)
+}
+
 func (s *Store) Unchanged(key, resourceVersion, uid string) bool {
-	return s.unchanged(key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(uid)})
+	return s.Kept().Unchanged(key, resourceVersion, uid)
 }
 
 // PutObject and Remove return the old and the new state.
-func (s *Store) PutObject(obj runtime.Object) (old, new Stored, err error) {
-	e, err := s.encodeObject(obj)
+func (k Kept) PutObject(obj runtime.Object) (old, new Stored, err error) {
+	e, err := k.encodeObject(obj)
 	if err != nil {
 		return Stored{}, Stored{}, err
 	}
-	c := s.put(e)
+	c := k.put(e)
 	return c.old, c.new, nil
 }
 
-func (s *Store) Remove(key string) (old Stored) { return s.remove(key).old }
+func (s *Store) PutObject(obj runtime.Object) (old, new Stored, err error) {
+	return s.Kept().PutObject(obj)
+}
+
+func (k Kept) Remove(key string) (old Stored)   { return k.remove(key).old }
+func (s *Store) Remove(key string) (old Stored) { return s.Kept().Remove(key) }
 
 // StateOfVersion returns the resource version and the UID of a state.
 func (o Stored) StateOfVersion() (resourceVersion, uid string, err error) {
@@ -86,6 +115,13 @@ func (o Stored) StateOfVersion() (resourceVersion, uid string, err error) {
 
 // Check returns what is wrong in the table.
 func (s *Store) Check() error { return s.table.check() }
+
+func (k Kept) Check() error {
+	if s, ok := k.objects.(*Store); ok {
+		return s.Check()
+	}
+	return nil
+}
 
 // EncodedAs is an object that is not in the store, from bytes that may be anything, encoded as the store has example.
 func (s *Store) EncodedAs(example runtime.Object, bytes []byte) (Stored, error) {

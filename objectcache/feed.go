@@ -13,6 +13,7 @@ import (
 // feed has the changes of a store in their order. Each handler reads them at its own pace, with a goroutine that lives
 // while something waits for it. What every handler has read is garbage.
 type feed struct {
+	// store is nil if objects are kept decoded.
 	store *Store
 	// applying is held while the store and the feed change together, so that a handler which is added meanwhile begins with one
 	// state of the store and what follows it. It is taken before mu.
@@ -57,22 +58,6 @@ type event struct {
 	batch *batch
 	// bytes is about how much waits with the event.
 	bytes int64
-}
-
-// batch is many calls in little memory: additions of a list, or a resync.
-type batch struct {
-	states []state
-	// due are the handlers of a resync, nil for additions.
-	due     sets.Set[*registration]
-	initial bool
-}
-
-// change returns a call of the batch.
-func (b *batch) change(o Stored) Change {
-	if b.due != nil {
-		return Change{Type: informer.Synced, Key: o.Key(), Old: o, New: o}
-	}
-	return Change{Type: informer.Added, Key: o.Key(), New: o, IsInInitialList: b.initial}
 }
 
 func (e *event) change() Change {
@@ -126,7 +111,7 @@ func (f *feed) append(events ...event) {
 }
 
 func (f *feed) appendLocked(e *event) {
-	if len(f.handlers) > 1 && e.batch == nil {
+	if len(f.handlers) > 1 && e.batch == nil && f.store != nil {
 		e.shared = &sharedObjects{}
 	}
 	f.events++
@@ -153,7 +138,7 @@ func (e *event) takenBy(r *registration) bool {
 func (f *feed) replace(old Stored) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.batches == 0 {
+	if f.batches == 0 || old.object != nil { // a batch of such objects has them itself
 		return
 	}
 	if f.replaced == nil {
@@ -162,8 +147,13 @@ func (f *feed) replace(old Stored) {
 	f.replaced[old.state()] = old
 }
 
-// find returns a state of a batch that a handler has not finished. It is zero if a caller of the Store, and not the informer, has replaced it.
-func (f *feed) find(of state) Stored {
+// find returns an object of a batch that a handler has not finished. It is zero if a caller of the Store, and not the informer, has
+// replaced it.
+func (f *feed) find(b *batch, place int) Stored {
+	if b.objects != nil {
+		return storedObject(b.objects[place])
+	}
+	of := b.states[place]
 	if o := f.store.stateOf(of); !o.IsZero() {
 		return o
 	}
@@ -193,17 +183,18 @@ func (f *feed) endBatchesLocked(n int) {
 
 // resync has the handlers called that are due, with all objects. Those for which an earlier resync still waits are left out. The
 // caller holds applying.
-func (f *feed) resync(due []*registration, states []state) {
+func (f *feed) resync(due []*registration, all *batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	due = slices.DeleteFunc(due, func(r *registration) bool { return r.resyncing || r.removed })
-	if len(due) == 0 || len(states) == 0 || f.stopped {
+	if len(due) == 0 || all.len() == 0 || f.stopped {
 		return
 	}
 	for _, r := range due {
 		r.resyncing = true
 	}
-	f.appendLocked(&event{batch: &batch{states: states, due: sets.New(due...)}})
+	all.due = sets.New(due...)
+	f.appendLocked(&event{batch: all})
 	for _, r := range f.handlers {
 		r.hireLocked()
 	}
@@ -227,15 +218,15 @@ func (f *feed) endInitial() {
 	}
 }
 
-// add adds a handler that begins with the states of the store, and goes on with what is appended from now on. The caller holds
+// add adds a handler that begins with what is kept, if it is not nil, and goes on with what is appended from now on. The caller holds
 // applying.
-func (f *feed) add(r *registration, states []state) {
+func (f *feed) add(r *registration, kept *batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.feed, r.at, r.index, r.events, r.bytes = f, f.tail, len(f.tail.events), f.events, f.bytes
-	if len(states) > 0 {
-		r.batch = &batch{states: states, initial: true}
-		r.states = states
+	if kept != nil && kept.len() > 0 {
+		kept.initial = true
+		r.batch = kept
 		r.queueLocked(r.batch)
 	}
 	f.handlers = append(f.handlers, r)

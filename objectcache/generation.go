@@ -7,16 +7,15 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// generation is one complete pass over the server's set. What differs from the store is staged aside, compressed, and applied at
-// once at the end, or not at all.
-type generation struct {
+// encodedGeneration is a generation of a Store. What it stages is compressed.
+type encodedGeneration struct {
 	store  *Store
 	staged slotList
 	over   bool
 }
 
-// begin begins a generation, which is to be ended or abandoned. It waits for the one before it.
-func (s *Store) begin() *generation {
+// begin begins a generation. It waits for the one before it.
+func (s *Store) begin() generation {
 	s.replacing.Lock()
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -28,12 +27,11 @@ func (s *Store) begin() *generation {
 		}
 		t.generation = 1
 	}
-	return &generation{store: s}
+	return &encodedGeneration{store: s}
 }
 
-// show reports whether the store has the object in this version. If so, it stays; if not, put or keep follows. Key and version
-// may be lent. It allocates nothing.
-func (g *generation) show(key string, v keytable.Version) bool {
+// show allocates nothing.
+func (g *encodedGeneration) show(key string, v keytable.Version) bool {
 	s := g.store
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -49,8 +47,7 @@ func (g *generation) show(key string, v keytable.Version) bool {
 	return true
 }
 
-// put stages an object that is new or has changed.
-func (g *generation) put(e encoded) {
+func (g *encodedGeneration) put(e encoded) {
 	s := g.store
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -77,8 +74,7 @@ func (g *generation) put(e encoded) {
 	t.tidy()
 }
 
-// drop takes back what was staged for a key, which the server has deleted meanwhile: the set does not have it any more.
-func (g *generation) drop(key string) {
+func (g *encodedGeneration) drop(key string) {
 	s := g.store
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -97,9 +93,7 @@ func (g *generation) drop(key string) {
 	t.tidy()
 }
 
-// known returns the newest version of a key, the staged one or the store's, and whether the generation has shown the key. It reports
-// whether there is one.
-func (g *generation) known(key string) (v keytable.Version, told, ok bool) {
+func (g *encodedGeneration) known(key string) (v keytable.Version, told, ok bool) {
 	s := g.store
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -115,8 +109,7 @@ func (g *generation) known(key string) (v keytable.Version, told, ok bool) {
 	return v, told, err == nil
 }
 
-// keep lets the object of a key stay as it is, which the set has but which could not be read. Key may be lent.
-func (g *generation) keep(key string) {
+func (g *encodedGeneration) keep(key string) {
 	s := g.store
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -125,9 +118,7 @@ func (g *generation) keep(key string) {
 	}
 }
 
-// end makes the store what the generation showed, at once. If complete, it deletes what was not shown. It returns the changes, in
-// the order of the list and deletions last, which are valid until the next write.
-func (g *generation) end(resourceVersion string, complete bool) iter.Seq[change] {
+func (g *encodedGeneration) end(resourceVersion string, complete bool) iter.Seq[change] {
 	s := g.store
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -145,7 +136,7 @@ func (g *generation) end(resourceVersion string, complete bool) iter.Seq[change]
 }
 
 // apply shows readers what was staged, without the slots that were not shown. The caller holds writing.
-func (g *generation) apply(unshown []uint32, resourceVersion string) applied {
+func (g *encodedGeneration) apply(unshown []uint32, resourceVersion string) applied {
 	s, t := g.store, g.store.table
 	changes := applied{store: s, new: make([]state, 0, g.staged.count), deleted: make([]Stored, 0, len(unshown))}
 	s.mu.Lock()
@@ -183,15 +174,14 @@ func (s *Store) tidyPart() (more bool) {
 }
 
 // finish lets the next generation begin.
-func (g *generation) finish() {
+func (g *encodedGeneration) finish() {
 	if !g.over {
 		g.over = true
 		g.store.replacing.Unlock()
 	}
 }
 
-// abandon ends the generation and changes nothing. It does nothing after end.
-func (g *generation) abandon() {
+func (g *encodedGeneration) abandon() {
 	if g.over {
 		return
 	}

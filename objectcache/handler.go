@@ -38,9 +38,9 @@ type registration struct {
 	at            *segment
 	index         int
 	events, bytes int64
-	// batch is what the handler is called with before the next event, and states is what is left of it.
-	batch  *batch
-	states []state
+	// batch is what the handler is called with before the next event, and place is where in it the next call is.
+	batch *batch
+	place int
 	// batches is the number of batches that are not finished, and queued that of the calls.
 	batches, queued int
 	// resyncing tells that a resync waits for the handler, or is under way.
@@ -118,11 +118,11 @@ func (i *Informer) add(r *registration, options cache.HandlerOptions) (cache.Res
 		return nil, fmt.Errorf("handler %s was not added to shared informer because it has stopped already", r.name)
 	}
 	i.scheduleLocked(r, ptr.Deref(options.ResyncPeriod, i.options.ResyncPeriod))
-	var states []state
+	var kept *batch
 	if i.started {
-		states = i.store.states(0)
+		kept = i.objects.all()
 	}
-	i.feed.add(r, states)
+	i.feed.add(r, kept)
 	return r, nil
 }
 
@@ -178,7 +178,7 @@ func (i *Informer) withLast(c Change, shared *sharedObjects, call func(obj any))
 	case err != nil:
 		i.fail(c.Key, err)
 		last, _ := c.Old.version() // as much as can be read
-		call(object.Tombstone(i.store.kind, c.Key, last))
+		call(object.Tombstone(c.Old.store.kind, c.Key, last))
 	case c.FinalStateUnknown:
 		call(cache.DeletedFinalStateUnknown{Key: c.Key, Obj: d.Object})
 	default:
@@ -193,7 +193,7 @@ func (r *registration) queueLocked(b *batch) {
 		r.queued++
 		return
 	}
-	r.queued += len(b.states)
+	r.queued += b.len()
 	r.batches++
 	r.feed.batches++
 }
@@ -249,48 +249,49 @@ func (r *registration) crashes(c Change, shared *sharedObjects) (panicked bool) 
 // next returns what the handler is to be called with next. If there is nothing, the goroutine is to end.
 func (r *registration) next() (c Change, shared *sharedObjects, ok bool) {
 	for {
-		e, of, working := r.take()
+		e, place, working := r.take()
 		switch {
 		case !working:
 			return Change{}, nil, false
 		case e.batch == nil:
 			return e.change(), e.shared, true
 		}
-		if o := r.feed.find(of); !o.IsZero() {
+		if o := r.feed.find(e.batch, place); !o.IsZero() {
 			return e.batch.change(o), nil, true
 		}
 	}
 }
 
-// take returns the next event, or the next state of a batch. If there is neither, the goroutine is to end.
-func (r *registration) take() (e event, of state, working bool) {
+// take returns the next event, or a batch and the next place in it. If there is neither, the goroutine is to end.
+func (r *registration) take() (e event, place int, working bool) {
 	f := r.feed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.returnedLocked()
 	for !r.removed {
-		if len(r.states) > 0 {
-			of, r.states, r.calling = r.states[0], r.states[1:], true
-			return event{batch: r.batch}, of, true
+		if r.batch != nil && r.place < r.batch.len() {
+			r.place++
+			r.calling = true
+			return event{batch: r.batch}, r.place - 1, true
 		}
 		r.endBatchLocked()
 		r.checkSyncedLocked()
 		if r.events == f.events {
 			r.working = false
-			return event{}, state{}, false
+			return event{}, 0, false
 		}
 		e := r.takeEventLocked()
 		switch {
 		case e.batch == nil:
 			r.calling = true
-			return e, state{}, true
+			return e, 0, true
 		case e.takenBy(r):
-			r.batch, r.states = e.batch, e.batch.states
+			r.batch, r.place = e.batch, 0
 		}
 	}
 	r.working = false
 	close(r.ended)
-	return event{}, state{}, false
+	return event{}, 0, false
 }
 
 // returnedLocked notes that the call under way has returned.
@@ -353,7 +354,7 @@ func (r *registration) endLocked() {
 		return
 	}
 	r.feed.endBatchesLocked(r.batches)
-	r.removed, r.batch, r.states, r.batches, r.at = true, nil, nil, 0, nil
+	r.removed, r.batch, r.batches, r.at = true, nil, 0, nil
 	if !r.working {
 		close(r.ended)
 	}

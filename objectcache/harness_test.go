@@ -90,6 +90,7 @@ func newInformer(lw cache.ListerWatcher, example runtime.Object, opts objectcach
 	if opts.ErrorHandler == nil {
 		opts.ErrorHandler = func(*informer.Reflector, error) {}
 	}
+	opts.Decoded = opts.Decoded || keepDecoded
 	return objectcache.NewSharedIndexInformerWithOptions(lw, example, opts)
 }
 

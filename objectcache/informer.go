@@ -49,8 +49,10 @@ type Informer struct {
 	options Options
 	lw      cache.ListerWatcher
 	example runtime.Object
-	store   *Store
-	setup   follower.Setup
+	objects objects
+	// store is the same as objects, nil with Options.Decoded.
+	store *Store
+	setup follower.Setup
 	// reflector is what an informer.WatchErrorHandler is called with.
 	reflector *informer.Reflector
 	into      *storeSink
@@ -109,7 +111,12 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	i.setup.UseFields(fields)
 	i.setup.Report.UseListMode(opts.ListMode, nil)
 	i.setup.Report.Handler = func(err error) { opts.ErrorHandler(i.reflector, err) }
-	i.store = NewStore(example, opts.Indexers, StoreOptions{HotBytes: opts.HotBytes, ErrorHandler: func(err error) { i.setup.Report.Fail(err) }})
+	if opts.Decoded {
+		i.objects = newDecodedStore(example, opts.Indexers)
+	} else {
+		i.store = NewStore(example, opts.Indexers, StoreOptions{HotBytes: opts.HotBytes, ErrorHandler: func(err error) { i.setup.Report.Fail(err) }})
+		i.objects = i.store
+	}
 	i.feed = newFeed(i.store)
 	i.into = &storeSink{
 		informer: i,
@@ -121,14 +128,14 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	return i
 }
 
-// Store returns the objects. It is what GetStore and GetIndexer return.
+// Store returns the objects, nil with Options.Decoded. It is what GetStore and GetIndexer return.
 func (i *Informer) Store() *Store { return i.store }
 
-// GetStore returns the Store.
-func (i *Informer) GetStore() cache.Store { return i.store }
+// GetStore returns the objects.
+func (i *Informer) GetStore() cache.Store { return i.objects }
 
-// GetIndexer returns the Store.
-func (i *Informer) GetIndexer() cache.Indexer { return i.store }
+// GetIndexer returns the objects: the Store, or with Options.Decoded an indexer of client-go.
+func (i *Informer) GetIndexer() cache.Indexer { return i.objects }
 
 // GetController returns the informer itself.
 func (i *Informer) GetController() cache.Controller { return i }
@@ -139,7 +146,7 @@ func (i *Informer) AddIndexers(indexers cache.Indexers) error {
 	if i.IsStopped() {
 		return errors.New("indexer was not added because it has stopped already")
 	}
-	return i.store.AddIndexers(indexers)
+	return i.objects.AddIndexers(indexers)
 }
 
 // SetWatchErrorHandler is SetWatchErrorHandlerWithContext without a context.
@@ -191,7 +198,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	i.mu.Unlock()
 	f := i.setup.Follower(i.into, t)
 	if i.snapshots == nil {
-		f.Run(ctx, &follower.Origin{Objects: i.store.sample})
+		f.Run(ctx, &follower.Origin{Objects: i.objects.sample})
 		return
 	}
 	i.resume(ctx, f)
@@ -249,8 +256,8 @@ func (i *Informer) LastSyncResourceVersion() string { return i.setup.Report.Last
 func (i *Informer) Status() informer.Status {
 	s := informer.Status(i.setup.Report.Snapshot())
 	s.Synced = i.HasSynced()
-	s.Objects = i.store.Len()
-	s.ResourceVersion = i.store.LastStoreSyncResourceVersion()
+	s.Objects = i.objects.Len()
+	s.ResourceVersion = i.objects.LastStoreSyncResourceVersion()
 	s.Queued, s.QueuedBytes = i.feed.waiting()
 	s.Counts.StoredBytes = i.store.SizeBytes()
 	return s
@@ -264,6 +271,13 @@ type doneChecker struct {
 
 func (d doneChecker) Name() string          { return d.name() }
 func (d doneChecker) Done() <-chan struct{} { return d.done }
+
+// noteDecoded counts an object that was decoded before it is kept encoded.
+func (i *Informer) noteDecoded() {
+	if i.store != nil {
+		i.store.decodes.Add(1)
+	}
+}
 
 // fail reports what a handler cannot be called with.
 func (i *Informer) fail(key string, err error) {

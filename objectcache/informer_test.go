@@ -440,7 +440,7 @@ func TestPanicsAreSurvivedWhereAllowed(t *testing.T) {
 		w.update("a/2", "good")
 		synctest.Wait()
 		require.EqualValues(t, 1, i.Status().Skipped)
-		obj, exists, err := i.Store().GetByKey("a/2")
+		obj, exists, err := i.GetStore().GetByKey("a/2")
 		require.NoError(t, err)
 		require.True(t, exists)
 		require.Equal(t, "good", value(obj))
@@ -504,7 +504,7 @@ func TestObjectsThatTransformRefusesAreSkipped(t *testing.T) {
 				require.False(t, i.IsStopped())
 				require.EqualValues(t, 4, i.Status().Skipped)
 				require.Empty(t, h.take())
-				require.Zero(t, i.Store().Len())
+				require.Zero(t, i.Status().Objects)
 			})
 		})
 	}
@@ -678,6 +678,8 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 		"ListMode":          {ListMode: 9},
 		"metadata.name":     {Prune: []string{"metadata.name"}},
 		"spec.nothing":      {Keep: []string{"spec.nothing"}},
+		"HotBytes":          {Decoded: true, HotBytes: 1},
+		"Snapshot":          {Decoded: true, Snapshot: informer.FileCheckpoint("pods")},
 	} {
 		require.ErrorContains(t, opts.Check(&corev1.Pod{}), field)
 		require.Panics(t, func() { objectcache.NewSharedIndexInformerWithOptions(&cache.ListWatch{}, &corev1.Pod{}, opts) })

@@ -1,6 +1,7 @@
 package objectcache
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -58,6 +59,12 @@ type Options struct {
 	// kind only. Fields that Prune drops are never written.
 	SnapshotSecrets bool
 
+	// Decoded keeps the objects decoded, in as much memory as client-go takes for them. A Get is a lookup in a map then. It returns the
+	// object itself, as List does, and handlers get the same one: nobody may change it. GetIndexer is client-go's own, and Store is
+	// nil. An object that a list shows unchanged is not decoded again, and stays the same pointer. It cannot be set beside Snapshot or
+	// HotBytes. Status.QueuedBytes does not count objects that wait.
+	Decoded bool
+
 	// HotBytes is StoreOptions.HotBytes.
 	HotBytes int64
 
@@ -92,6 +99,10 @@ func (o Options) check(example runtime.Object) (*prune.Fields, error) {
 		return nil, fmt.Errorf("SnapshotInterval is %v", o.SnapshotInterval)
 	case o.refusesSecrets() && isSecret(example):
 		return nil, errSecrets
+	case o.Decoded && o.Snapshot != nil:
+		return nil, errors.New("a Snapshot is of objects that are kept encoded, which Decoded rules out")
+	case o.Decoded && o.HotBytes > 0:
+		return nil, fmt.Errorf("HotBytes is %d beside Decoded, which keeps all objects decoded", o.HotBytes)
 	case o.WatchListPageSize < 0:
 		return nil, fmt.Errorf("WatchListPageSize is %d", o.WatchListPageSize)
 	case o.ListMode < informer.ListModeAuto || o.ListMode > informer.ListModeWatchList:

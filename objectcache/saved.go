@@ -170,8 +170,9 @@ func (c saved) Restore(ctx context.Context, resume string, from *bufio.Reader) e
 	}
 	c.into.observed = observed
 	c.into.covers = coverage{whole: resume != "", gaps: c.setup.Report.Gaps.Count()}
-	if states := c.store.states(0); len(states) > 0 {
-		c.feed.append(event{batch: &batch{states: states, initial: true}})
+	if restored := c.store.all(); restored.len() > 0 {
+		restored.initial = true
+		c.feed.append(event{batch: restored})
 	}
 	return nil
 }

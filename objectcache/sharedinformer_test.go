@@ -56,6 +56,9 @@ func newFakeControllerSource(t testing.TB) *fcache.FakeControllerSource {
 }
 
 func newPodInformer(lw cache.ListerWatcher, resync time.Duration) *objectcache.Informer {
+	if keepDecoded {
+		return objectcache.NewSharedIndexInformerWithOptions(lw, &v1.Pod{}, objectcache.Options{ResyncPeriod: resync, Decoded: true})
+	}
 	return objectcache.NewSharedIndexInformer(lw, &v1.Pod{}, resync, cache.Indexers{}).(*objectcache.Informer)
 }
 

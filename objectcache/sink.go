@@ -27,7 +27,7 @@ type storeSink struct {
 	observed   string
 	tombstones recency.Tombstones
 	// reading is the generation under way, nil without one.
-	reading *generation
+	reading generation
 	// covers tells whether the store has everything up to observed. Both are changed while the feed is applied to.
 	covers coverage
 }
@@ -37,7 +37,7 @@ var _ sink.Sink = (*storeSink)(nil)
 // Begin begins a generation, which is kept apart from the store until it ends.
 func (s *storeSink) Begin(context.Context) (sink.Generation, error) {
 	s.tombstones.Clear()
-	s.reading = s.informer.store.begin()
+	s.reading = s.informer.objects.begin()
 	s.beginCovering()
 	return storeGeneration{s}, nil
 }
@@ -85,15 +85,15 @@ func (s *storeSink) known(key string) (v keytable.Version, told, exists bool) {
 	if s.reading != nil {
 		return s.reading.known(key)
 	}
-	v, exists = s.informer.store.version(key)
+	v, exists = s.informer.objects.version(key)
 	return v, false, exists
 }
 
 // encode returns an object as it is stored. The error is a *report.ItemError.
 func (s *storeSink) encode(it object.Item) (encoded, error) {
-	store := s.informer.store
+	i := s.informer
 	if s.intake.Transform == nil && (it.Lent != nil || s.intake.Fields == nil) {
-		return store.encodeItem(it)
+		return i.objects.encodeItem(it)
 	}
 	read, v := interface{}(it.Object), it.Version
 	if it.Lent != nil {
@@ -103,7 +103,7 @@ func (s *storeSink) encode(it object.Item) (encoded, error) {
 		}
 		defer object.Shared.Put(raw)
 		read, v = raw, raw.Version()
-		store.decodes.Add(1)
+		i.noteDecoded()
 	}
 	obj, err := s.intake.Refine(read)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *storeSink) encodeRefined(v keytable.Version, refined interface{}) (enco
 	if accessor.GetUID() != v.UID {
 		accessor.SetUID(v.UID)
 	}
-	return s.informer.store.encodeObject(obj)
+	return s.informer.objects.encodeObject(obj)
 }
 
 // put stores an object, or makes it part of the generation under way, and tells the handlers. A panic of an index function is a
@@ -149,7 +149,7 @@ func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 		}
 		i.feed.applying.Lock()
 		defer i.feed.applying.Unlock()
-		i.tell(i.store.put(e))
+		i.tell(i.objects.put(e))
 		i.changed()
 		return nil
 	})
@@ -169,7 +169,7 @@ func (s *storeSink) delete(last encoded, known bool) {
 	i := s.informer
 	i.feed.applying.Lock()
 	defer i.feed.applying.Unlock()
-	c := i.store.remove(last.key)
+	c := i.objects.remove(last.key)
 	if c.old.IsZero() {
 		last.release()
 		return
@@ -178,7 +178,7 @@ func (s *storeSink) delete(last encoded, known bool) {
 	i.feed.replace(c.old)
 	e := event{old: c.old, unknown: true}
 	if known { // an object that could not be read has no form
-		if gone := i.store.detached(last); sameObject(c.old, gone) {
+		if gone := i.objects.detached(last); sameObject(c.old, gone) {
 			e = event{old: gone}
 		}
 	}
@@ -195,7 +195,7 @@ func (s *storeSink) Observed(resourceVersion string, _ bool) error {
 	i.feed.applying.Lock()
 	defer i.feed.applying.Unlock()
 	s.observed = resourceVersion
-	i.store.Bookmark(resourceVersion)
+	i.objects.Bookmark(resourceVersion)
 	return nil
 }
 
@@ -208,7 +208,7 @@ func (s *storeSink) Resync(context.Context) error {
 	}
 	i.feed.applying.Lock()
 	defer i.feed.applying.Unlock()
-	i.feed.resync(due, i.store.states(0))
+	i.feed.resync(due, i.objects.all())
 	return nil
 }
 
@@ -257,17 +257,17 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 	err := report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
 		i.feed.applying.Lock()
 		defer i.feed.applying.Unlock()
-		var added []state
+		added := &batch{initial: initial}
 		for c := range reading.end(resourceVersion, complete) {
 			i.changed()
 			if c.old.IsZero() {
-				added = append(added, c.new.state())
+				added.add(c.new)
 			} else {
 				i.tell(c)
 			}
 		}
-		if len(added) > 0 {
-			i.feed.append(event{batch: &batch{states: added, initial: initial}})
+		if added.len() > 0 {
+			i.feed.append(event{batch: added})
 		}
 		g.observed = resourceVersion
 		g.endCovering(complete)

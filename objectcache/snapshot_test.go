@@ -48,7 +48,7 @@ func smallStore(t require.TestingT) *objectcache.Store {
 // Reading back gives the same store, whatever was done to it before, and it goes on as one.
 func TestSnapshotIsReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := newStoreModel(t)
+		m := newStoreModel(t, false)
 		if len(m.kinds) > 1 {
 			t.Skip("objects of types that the example does not say")
 		}
@@ -59,7 +59,7 @@ func TestSnapshotIsReadBack(t *testing.T) {
 		reader := bytes.NewReader(append(bytes.Clone(text), "more"...))
 		require.NoError(t, again.ReadSnapshot(iotest.OneByteReader(reader)))
 		require.NoError(t, again.Check())
-		m.store = again
+		m.store, m.indexer = again, again
 		m.same(t)
 		t.Repeat(actions)
 		m.same(t)

@@ -3,6 +3,7 @@ package objectcache
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"sync"
 	"unsafe"
 
@@ -10,13 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/pack"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// Stored is one state of one object, still encoded. It never changes, needs no lock and stays valid when the store has
-// moved on. The zero value stands for no object.
+// Stored is one state of one object, still encoded, or decoded with Options.Decoded. It never changes, needs no lock and stays valid
+// when the store has moved on. The zero value stands for no object.
 type Stored struct {
+	// object is the object if it is kept decoded. Then nothing else is set but uid.
+	object    runtime.Object
 	store     *Store
 	record    pack.Record
 	plain     []byte // instead of the record, for an object that is not in the store
@@ -41,12 +45,24 @@ func (s *Store) handleIn(t *table, n uint32) Stored {
 	return s.stored(&of, t.pack.Record(of.ref))
 }
 
+// storedObject returns a handle of an object that is kept decoded, none for nil.
+func storedObject(obj runtime.Object) Stored {
+	if obj == nil {
+		return Stored{}
+	}
+	return Stored{object: obj, uid: hashUID(string(versionOf(obj).UID))}
+}
+
 // IsZero reports whether o stands for no object.
-func (o Stored) IsZero() bool { return o.store == nil }
+func (o Stored) IsZero() bool { return o.store == nil && o.object == nil }
 
 // Key returns "namespace/name", or "name".
 func (o Stored) Key() string {
-	if o.plain != nil {
+	switch {
+	case o.object != nil:
+		key, _ := object.Key(o.object) // it has one
+		return key
+	case o.plain != nil:
 		return o.key
 	}
 	name, _ := splitHead(o.record.Head(), o.hasNumber)
@@ -104,6 +120,9 @@ func (o Stored) Decode() (runtime.Object, error) {
 
 // decode returns how many bytes the object was decoded from, too.
 func (o Stored) decode() (obj runtime.Object, length int, err error) {
+	if o.object != nil {
+		return o.object.DeepCopyObject(), 0, nil
+	}
 	o.store.decodes.Add(1)
 	err = o.read(func(encoded []byte) error {
 		length = len(encoded)
@@ -119,6 +138,9 @@ func (o Stored) decode() (obj runtime.Object, length int, err error) {
 // DecodeInto overwrites into with the object. Into is of the object's type, a *metav1.PartialObjectMetadata, or a
 // *unstructured.Unstructured. The error names the object; into is undefined then.
 func (o Stored) DecodeInto(into runtime.Object) error {
+	if o.object != nil {
+		return o.copyInto(into)
+	}
 	_, err := o.decodeInto(into)
 	return err
 }
@@ -133,8 +155,27 @@ func (o Stored) decodeInto(into runtime.Object) (length int, err error) {
 	return length, err
 }
 
+// copyInto is DecodeInto of an object that is decoded.
+func (o Stored) copyInto(into runtime.Object) error {
+	if t := reflect.TypeOf(into); t == reflect.TypeOf(o.object) && !reflect.ValueOf(into).IsNil() {
+		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(o.object.DeepCopyObject()).Elem())
+		return nil
+	}
+	f, bytes, err := encode(o.object)
+	if err == nil {
+		err = f.decodeInto(bytes, into)
+	}
+	if err != nil {
+		return fmt.Errorf("objectcache: copy %T %q: %w", o.object, o.Key(), err)
+	}
+	return nil
+}
+
 // Shared returns the object without a copy. It may be one that others have got as well: no reader may change it.
 func (o Stored) Shared() (runtime.Object, error) {
+	if o.object != nil {
+		return o.object, nil
+	}
 	s := o.store
 	if obj := s.hot.get(o.slot, o.born); obj != nil {
 		return obj, nil
@@ -159,6 +200,9 @@ func (o Stored) share(obj runtime.Object, length int) runtime.Object {
 
 // version returns the resource version and the UID, which are read without decoding the object.
 func (o Stored) version() (v keytable.Version, err error) {
+	if o.object != nil {
+		return versionOf(o.object), nil
+	}
 	err = o.read(func(encoded []byte) error {
 		var m wire.Metadata
 		err := readMetadata(&m, encoded, o.form.protobuf)

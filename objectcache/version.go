@@ -42,5 +42,8 @@ func (s *Store) resolve(states []state) (found []Stored) {
 	return found
 }
 
+// all returns a batch of all objects, in no order.
+func (s *Store) all() *batch { return &batch{states: s.states(0)} }
+
 // state returns where the store had the object.
 func (o Stored) state() state { return state{o.slot, o.born} }

@@ -21,12 +21,17 @@ import (
 // Cached makes an objectcache.Informer. Beside the handler of the script it has one that is slow, one that comes and goes
 // each minute, and a mirror; and a reader looks at its store now and then. What the two find wrong is what Idle returns. It
 // has no budget, workers, batches and checkpoints; raw objects are unstructured ones.
-func Cached(s Setup) (*Subject, error) { return s.cached(0) }
+func Cached(s Setup) (*Subject, error) { return s.cached(0, objectcache.Options{}) }
 
 // CachedLate is Cached with the handler of the script added a minute after the others.
-func CachedLate(s Setup) (*Subject, error) { return s.cached(time.Minute) }
+func CachedLate(s Setup) (*Subject, error) { return s.cached(time.Minute, objectcache.Options{}) }
 
-func (s Setup) cached(after time.Duration) (*Subject, error) {
+// CachedDecoded is CachedLate with objects that are kept decoded.
+func CachedDecoded(s Setup) (*Subject, error) {
+	return s.cached(time.Minute, objectcache.Options{Decoded: true})
+}
+
+func (s Setup) cached(after time.Duration, opts objectcache.Options) (*Subject, error) {
 	config, err := s.config()
 	if err != nil {
 		return nil, err
@@ -35,14 +40,11 @@ func (s Setup) cached(after time.Duration) (*Subject, error) {
 	if s.Decode == "raw" {
 		kind = nil
 	}
-	i := objectcache.NewSharedIndexInformerWithOptions(config.ListerWatcher, kind, objectcache.Options{
-		Name:              "script",
-		Indexers:          cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, byState: indexState},
-		ErrorHandler:      config.ErrorHandler,
-		ListMode:          config.ListMode,
-		WatchListPageSize: config.WatchListPageSize,
-		StallTimeout:      config.StallTimeout,
-	})
+	opts.Name = "script"
+	opts.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, byState: indexState}
+	opts.ErrorHandler = config.ErrorHandler
+	opts.ListMode, opts.WatchListPageSize, opts.StallTimeout = config.ListMode, config.WatchListPageSize, config.StallTimeout
+	i := objectcache.NewSharedIndexInformerWithOptions(config.ListerWatcher, kind, opts)
 	c := &cached{setup: s, informer: i, mirrored: map[string]string{}, newest: map[string]string{}}
 	for _, h := range []cache.ResourceEventHandler{c, slowlyCached(3 * time.Second)} {
 		if _, err := i.AddEventHandler(h); err != nil {
@@ -170,7 +172,7 @@ func (c *cached) found(err error) {
 // read looks at one state of the store: no key is there twice, none has gone back in time, and the indexes agree.
 func (c *cached) read() {
 	seen := map[string]string{}
-	for _, obj := range c.informer.Store().List() {
+	for _, obj := range c.informer.GetIndexer().List() {
 		key, version := versionOf(obj)
 		if _, twice := seen[key]; twice {
 			c.found(fmt.Errorf("a reader sees %s twice", key))
@@ -187,20 +189,20 @@ func (c *cached) read() {
 	c.newest = seen
 	c.mu.Unlock()
 	for _, name := range []string{cache.NamespaceIndex, byState} {
-		for _, value := range c.informer.Store().ListIndexFuncValues(name) {
+		for _, value := range c.informer.GetIndexer().ListIndexFuncValues(name) {
 			c.readIndex(name, value)
 		}
 	}
 }
 
 func (c *cached) readIndex(name, value string) {
-	objects, err := c.informer.Store().ByIndex(name, value)
+	objects, err := c.informer.GetIndexer().ByIndex(name, value)
 	if err != nil {
 		c.found(err)
 		return
 	}
 	for _, obj := range objects {
-		if values, err := c.informer.Store().GetIndexers()[name](obj); err != nil || len(values) != 1 || values[0] != value {
+		if values, err := c.informer.GetIndexer().GetIndexers()[name](obj); err != nil || len(values) != 1 || values[0] != value {
 			key, _ := versionOf(obj)
 			c.found(fmt.Errorf("the index %s has %s under %q, not under %q: %w", name, key, value, values, err))
 		}
@@ -256,7 +258,7 @@ func (c *cached) mirror(key, before, now string, obj interface{}) {
 
 func (c *cached) stored() map[string]string {
 	stored := map[string]string{}
-	for _, obj := range c.informer.Store().List() {
+	for _, obj := range c.informer.GetIndexer().List() {
 		key, version := versionOf(obj)
 		stored[key] = version
 	}

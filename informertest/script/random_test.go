@@ -204,20 +204,22 @@ func peaceful(t require.TestingT, s *script.Script) *script.Script {
 	return without
 }
 
-// cachedMakers make objectcache's informer, with the handler of the script added before it runs, or late.
-var cachedMakers = map[string]script.Maker{"early": script.Cached, "late": script.CachedLate}
+// cachedMakers make objectcache's informer, with the handler of the script added before it runs, or late, or with objects decoded.
+var cachedMakers = map[string]script.Maker{"early": script.Cached, "late": script.CachedLate, "decoded": script.CachedDecoded}
 
 // TestCachedScenarios plays the scenarios with the informer that keeps objects. The oracle's judgement counts, and not what a
 // script expects of calls for unchanged objects, of checkpoints or of batches, which it does not have.
 func TestCachedScenarios(t *testing.T) {
 	survivePanics(t)
 	for _, s := range readScenarios(t) {
-		t.Run(scenarioName(s), func(t *testing.T) {
-			result, err := play(t, peaceful(t, s), script.Cached)
-			require.NoError(t, err)
-			result.Missed = nil
-			require.NoError(t, result.Err())
-		})
+		for name, maker := range cachedMakers {
+			t.Run(name+" "+scenarioName(s), func(t *testing.T) {
+				result, err := play(t, peaceful(t, s), maker)
+				require.NoError(t, err)
+				result.Missed = nil
+				require.NoError(t, result.Err())
+			})
+		}
 	}
 }
 
