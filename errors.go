@@ -66,6 +66,14 @@ type PanicError = report.PanicError
 // Silence, and was given up for a new one.
 type StallError = report.StallError
 
+// CredentialError says that a request was not sent, because the exec plugin of the
+// rest.Config gave no credentials. All informers of a DynamicListerWatcherFactory share a
+// failure until the plugin is run again, 30 s later at most.
+//
+//   - Attempts counts the runs that have failed, in a row.
+//   - Err is what is wrong with the plugin.
+type CredentialError = report.CredentialError
+
 // The reasons for which an answer of the server cannot be read, within an *ItemError (that
 // object is lost) or a *BodyError (the rest of the answer is). An answer that was cut short
 // is io.ErrUnexpectedEOF.

@@ -24,10 +24,11 @@ func TestErrorsSayWhatAndWhere(t *testing.T) {
 		{&informer.ProcessError{Key: "a/1", Err: cause}, `processing "a/1": cause`},
 		{&informer.ProcessError{Key: "a/1", Err: &informer.PanicError{Value: "oops"}}, `processing "a/1": panic: oops`},
 		{&informer.StallError{Silence: time.Minute}, `stalled: nothing received for 1m0s`},
+		{&informer.CredentialError{Attempts: 3, Err: cause}, `no credentials: exec plugin, attempt 3: cause`},
 	} {
 		require.EqualError(t, c.err, c.want)
 	}
-	for _, err := range []error{&informer.ItemError{Err: cause}, &informer.StoreError{Err: cause}, &informer.ProcessError{Err: cause}} {
+	for _, err := range []error{&informer.ItemError{Err: cause}, &informer.StoreError{Err: cause}, &informer.ProcessError{Err: cause}, &informer.CredentialError{Err: cause}} {
 		require.ErrorIs(t, err, cause)
 	}
 }

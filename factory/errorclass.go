@@ -20,7 +20,7 @@ const (
 	NoError ErrorClass = ""
 	// ErrorNotFound: the server does not have the resource, 404.
 	ErrorNotFound ErrorClass = "not found"
-	// ErrorUnauthorized: the server does not accept the credentials, 401.
+	// ErrorUnauthorized: the server does not accept the credentials, 401, or the exec plugin gave none.
 	ErrorUnauthorized ErrorClass = "unauthorized"
 	// ErrorForbidden: the permission is missing, 403.
 	ErrorForbidden ErrorClass = "forbidden"
@@ -46,6 +46,8 @@ func ClassOf(err error) ErrorClass {
 		return ErrorOther
 	case errors.As(err, &status):
 		return classOfCode(status.Status().Code)
+	case hasNoCredentials(err):
+		return ErrorUnauthorized
 	case isNetwork(err):
 		return ErrorUnreachable
 	}
@@ -78,6 +80,11 @@ func isConsumers(err error) bool {
 	var store *informer.StoreError
 	var item *informer.ItemError
 	return errors.As(err, &process) || errors.As(err, &batch) || errors.As(err, &store) || errors.As(err, &item)
+}
+
+func hasNoCredentials(err error) bool {
+	var credential *informer.CredentialError
+	return errors.As(err, &credential)
 }
 
 func isNetwork(err error) bool {

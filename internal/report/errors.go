@@ -34,6 +34,19 @@ func (e *ItemError) Error() string {
 // Unwrap returns what is wrong with the item.
 func (e *ItemError) Unwrap() error { return e.Err }
 
+// CredentialError says that a request was not sent, because the exec plugin failed.
+type CredentialError struct {
+	Attempts int
+	Err      error
+}
+
+func (e *CredentialError) Error() string {
+	return fmt.Sprintf("no credentials: exec plugin, attempt %d: %v", e.Attempts, e.Err)
+}
+
+// Unwrap returns what is wrong with the plugin.
+func (e *CredentialError) Unwrap() error { return e.Err }
+
 // StoreError says that a store refused an operation.
 type StoreError struct {
 	Op  string

@@ -21,6 +21,7 @@ const narrowWindow = 160 << 10
 // narrow connection differs from client-go's in the size of its window only.
 type connections struct {
 	narrow, wide *connection
+	plugin       *plugin // nil if the configuration has none
 }
 
 // connection is one of two, or both where there is one only.
@@ -32,20 +33,38 @@ type connection struct {
 // clientFor returns a client with connections of its own. It fills in the exchange of each
 // request, and bounds the bodies of errors.
 func clientFor(config *rest.Config) (*http.Client, error) {
-	wide, err := rest.TransportFor(config)
+	var client http.RoundTripper
+	var err error
+	if files := tlsFilesOf(config); files.none() {
+		client, err = newConnections(config)
+	} else {
+		client, err = newRenewal(config, files)
+	}
 	if err != nil {
 		return nil, err
 	}
-	c := connections{wide: &connection{wide, newFirstConnection()}}
+	return &http.Client{Transport: client, Timeout: config.Timeout, CheckRedirect: checkRedirect}, nil
+}
+
+func newConnections(config *rest.Config) (c connections, err error) {
+	if c.plugin, err = newPlugin(config); err != nil {
+		return c, err
+	}
+	config = c.plugin.install(config)
+	wide, err := rest.TransportFor(config)
+	if err != nil {
+		return c, err
+	}
+	c.wide = &connection{wide, newFirstConnection()}
 	c.narrow = c.wide
 	if config.Transport == nil { // else it is the user's, and stays as it is
 		narrow, err := rest.TransportFor(narrowed(config))
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		c.narrow = &connection{narrow, newFirstConnection()}
 	}
-	return &http.Client{Transport: c, Timeout: config.Timeout, CheckRedirect: checkRedirect}, nil
+	return c, nil
 }
 
 // narrowed is config for connections with a narrow window.
@@ -80,6 +99,9 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	if e != nil && e.MayWiden && request.URL.Scheme == "https" {
 		over = c.wide
 	}
+	if err := c.plugin.await(request.Context()); err != nil {
+		return nil, err
+	}
 	request = over.first.await(request)
 	defer over.first.over()
 	if e != nil {
@@ -92,6 +114,7 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || response == nil {
 		return response, err
 	}
+	c.plugin.reveal(response)
 	if isError(response) {
 		readErrorBody(response)
 	} else if e != nil {
