@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"internal/flow"},
 	{"."},
 	{"factory", "controller", "objectcache", "informertest/oracle"},
-	{"factory/typed", "informertest/script"},
+	{"factory/typed", "informertest/script", "metrics"},
 }
 
 // outside are directories whose packages are programs, or modules of their own.

@@ -1,0 +1,124 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/internal/subject"
+)
+
+// Labels tell informers apart. All are optional.
+type Labels = subject.Labels
+
+// source is an informer of this library: a ResourceVersionInformer, a HandlerRegistration, an objectcache.Informer.
+type source interface{ Status() informer.Status }
+
+// Collector collects the metrics of informers and budgets. It is safe for concurrent use. NewCollector makes one.
+type Collector struct {
+	mu        sync.Mutex
+	last      int
+	factories map[int]*factory.Factory
+	sources   map[int]labeled
+	budgets   map[int]namedBudget
+}
+
+// labeled is an informer that was added.
+type labeled struct {
+	Labels
+	source source
+}
+
+type namedBudget struct {
+	name   string
+	budget *informer.Budget
+}
+
+var _ prometheus.Collector = (*Collector)(nil)
+
+// NewCollector returns a Collector without informers. It shows informer.DefaultBudget as the budget "default".
+func NewCollector() *Collector {
+	c := &Collector{factories: map[int]*factory.Factory{}, sources: map[int]labeled{}, budgets: map[int]namedBudget{}}
+	c.AddBudget("default", informer.DefaultBudget())
+	return c
+}
+
+// AddFactory adds all informers that a factory has at the time of a scrape. Of those that are client-go's, only rvinformer_synced and
+// rvinformer_condition are known. It panics if f is nil.
+func (c *Collector) AddFactory(f *factory.Factory) (remove func()) {
+	if f == nil {
+		panic("metrics: AddFactory of no factory")
+	}
+	return add(c, c.factories, f)
+}
+
+// Add adds an informer until remove is called. Text of the labels that is not valid UTF-8 is replaced. It panics if source is nil.
+func (c *Collector) Add(labels Labels, source interface{ Status() informer.Status }) (remove func()) {
+	if source == nil {
+		panic("metrics: Add of no informer")
+	}
+	return add(c, c.sources, labeled{labels, source})
+}
+
+// AddBudget adds a budget other than the default one until remove is called. Budgets of one name are added up. It panics if
+// budget is nil.
+func (c *Collector) AddBudget(name string, budget *informer.Budget) (remove func()) {
+	if budget == nil {
+		panic("metrics: AddBudget of no budget")
+	}
+	return add(c, c.budgets, namedBudget{name, budget})
+}
+
+func add[T any](c *Collector, all map[int]T, one T) (remove func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	id := c.last
+	all[id] = one
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(all, id)
+	}
+}
+
+// added returns what was added and not removed.
+func (c *Collector) added() (factories []*factory.Factory, sources []labeled, budgets []namedBudget) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Values(c.factories)), slices.Collect(maps.Values(c.sources)), slices.Collect(maps.Values(c.budgets))
+}
+
+// Describe sends the descriptors of all metrics that there may be.
+func (c *Collector) Describe(to chan<- *prometheus.Desc) {
+	for i := range families {
+		to <- families[i].desc
+	}
+	for i := range budgetFamilies {
+		to <- budgetFamilies[i].desc
+	}
+}
+
+// Collect asks all informers for their Status, and sends their metrics.
+func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	factories, sources, budgets := c.added()
+	now := time.Now()
+	for _, r := range readings(factories, sources, now) {
+		for i := range families {
+			f := &families[i]
+			f.read(r, func(kind string, value float64, histogram *informer.Histogram) {
+				to <- &metric{desc: f.desc, kind: f.kind, labels: r.pairs(f.by, kind), value: value, histogram: histogram}
+			})
+		}
+	}
+	for name, b := range sums(budgets) {
+		for _, f := range budgetFamilies {
+			to <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, f.read(b), name)
+		}
+	}
+}

@@ -1,0 +1,269 @@
+package metrics_test
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/metrics"
+)
+
+// state is an informer that is as it says.
+type state informer.Status
+
+func (s state) Status() informer.Status { return informer.Status(s) }
+
+var busy = state{
+	Synced: true, ResourceVersion: "1234567890123456789", Objects: 7, Queued: 3, QueuedBytes: 1000, Skipped: 2, Stale: 4,
+	LastContact: time.Now(), Checkpoint: "file", CheckpointTime: time.Now(),
+	Counts: informer.Counts{
+		Lists:    informer.ListCounts{Initial: 1, Expired: 2, Restored: 3, Lost: 4, Failed: 5},
+		Watches:  informer.WatchCounts{Listed: 1, Resumed: 2, Ended: 3, Failed: 4},
+		Events:   informer.EventCounts{Added: 1, Modified: 2, Deleted: 3, Bookmarks: 4},
+		Listed:   9,
+		Restores: 1, HandlerCalls: 8, HandlerFailures: 1, StoredBytes: 500, TimeToSync: 2 * time.Second,
+		CheckpointSaves: 2, CheckpointDuration: time.Second,
+	},
+}
+
+// gathered is the value of each series, by name and labels. That of a histogram is its count.
+func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	require.NoError(t, registry.Register(c))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			var labels []string
+			for _, l := range m.Label {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			all[f.GetName()+"{"+strings.Join(labels, ",")+"}"] = valueOf(m)
+		}
+	}
+	return all
+}
+
+func valueOf(m *dto.Metric) float64 {
+	switch {
+	case m.Gauge != nil:
+		return m.Gauge.GetValue()
+	case m.Counter != nil:
+		return m.Counter.GetValue()
+	}
+	return float64(m.Histogram.GetSampleCount())
+}
+
+var podLabels = metrics.Labels{Cluster: "east", Version: "v1", Resource: "pods", Informer: "mirror"}
+
+func TestMetricsPassPromtool(t *testing.T) {
+	c := metrics.NewCollector()
+	c.Add(podLabels, busy)
+	runPods(t, c)
+	problems, err := testutil.CollectAndLint(c)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}
+
+func TestStatusIsShown(t *testing.T) {
+	c := metrics.NewCollector()
+	remove := c.Add(podLabels, busy)
+	all := gathered(t, c)
+	const labels = "cluster=east,group=,informer=mirror,resource=pods,version=v1}"
+	for name, want := range map[string]float64{
+		"objects": 7, "queued_items": 3, "queued_bytes": 1000, "skipped_items_total": 2, "stale_events_total": 4, "synced": 1,
+		"stored_bytes": 500, "restores_total": 1, "handler_calls_total": 8, "handler_failures_total": 1, "time_to_sync_seconds": 2,
+		"checkpoint_duration_seconds": 1, "checkpoint_saves_total": 2, "listed_objects_total": 9, "store_resource_version": 567890123456789,
+	} {
+		require.Contains(t, all, "rvinformer_"+name+"{"+labels)
+		require.InDelta(t, want, all["rvinformer_"+name+"{"+labels], 0, name)
+	}
+	for name, want := range map[string]float64{
+		"lists_total{cluster=east,group=,informer=mirror,reason=lost,resource=pods,version=v1}":          4,
+		"watches_total{cluster=east,group=,informer=mirror,reason=ended,resource=pods,version=v1}":       3,
+		"watch_events_total{cluster=east,group=,informer=mirror,resource=pods,type=deleted,version=v1}":  3,
+		"watch_events_total{cluster=east,group=,informer=mirror,resource=pods,type=bookmark,version=v1}": 4,
+		"budget_limit_bytes{budget=default}": 16 << 20,
+	} {
+		require.InDelta(t, want, all["rvinformer_"+name], 0, name)
+	}
+	require.Less(t, all["rvinformer_checkpoint_age_seconds{"+labels], 60.0)
+
+	remove()
+	remove()
+	for name := range gathered(t, c) {
+		require.NotContains(t, name, "pods")
+	}
+}
+
+func TestInformersWithEqualLabelsAreOne(t *testing.T) {
+	c := metrics.NewCollector()
+	c.Add(podLabels, busy)
+	behind := busy
+	behind.Synced, behind.ResourceVersion, behind.CheckpointTime = false, "17", time.Now().Add(-time.Hour)
+	c.Add(podLabels, behind)
+	c.Add(podLabels, state{})
+	all := gathered(t, c)
+	const labels = "{cluster=east,group=,informer=mirror,resource=pods,version=v1}"
+	require.InDelta(t, 14, all["rvinformer_objects"+labels], 0)
+	require.InDelta(t, 16, all["rvinformer_handler_calls_total"+labels], 0)
+	require.InDelta(t, 0, all["rvinformer_synced"+labels], 0)
+	require.InDelta(t, 3600, all["rvinformer_checkpoint_age_seconds"+labels], 60)
+	require.NotContains(t, all, "rvinformer_store_resource_version"+labels, "one of them has none")
+	require.NotContains(t, all, "rvinformer_time_to_sync_seconds"+labels, "one of them is not synced")
+}
+
+func TestLabelsMayHaveAnyBytes(t *testing.T) {
+	c := metrics.NewCollector()
+	c.Add(metrics.Labels{Cluster: "bad \xff", Informer: "a\"b\\c\nd"}, busy)
+	require.Contains(t, gathered(t, c), "rvinformer_objects{cluster=bad \uFFFD,group=,informer=a\"b\\c\nd,resource=,version=}")
+}
+
+func TestBudgetsOfOneNameAreAddedUp(t *testing.T) {
+	c := metrics.NewCollector()
+	c.AddBudget("slow", informer.NewBudget(10))
+	remove := c.AddBudget("slow", informer.NewBudget(5))
+	require.InDelta(t, 15, gathered(t, c)["rvinformer_budget_limit_bytes{budget=slow}"], 0)
+	remove()
+	require.InDelta(t, 10, gathered(t, c)["rvinformer_budget_limit_bytes{budget=slow}"], 0)
+}
+
+func TestNothingToAddIsRefused(t *testing.T) {
+	c := metrics.NewCollector()
+	require.Panics(t, func() { c.Add(podLabels, nil) })
+	require.Panics(t, func() { c.AddFactory(nil) })
+	require.Panics(t, func() { c.AddBudget("none", nil) })
+}
+
+// Series of a factory come and go with its informers.
+func TestFactory(t *testing.T) {
+	c, f := metrics.NewCollector(), factory.New()
+	defer f.Shutdown()
+	remove := c.AddFactory(f)
+	require.NotContains(t, fmt.Sprint(gathered(t, c)), "widgets")
+	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	for _, opts := range []factory.InformerOptions{
+		{Cluster: "east", Namespace: "secret-namespace", LabelSelector: "app=secret-label"}, {Cluster: "east"}, {Cluster: "west", Variant: "index"},
+	} {
+		lease, err := f.AcquireResourceVersion(widgets, opts, func() informer.ResourceVersionInformer {
+			return informer.NewResourceVersionInformer("widgets", informer.InformerConfig{ListerWatcher: &cache.ListWatch{}, Handler: informer.ResourceEventHandlerFuncs{}})
+		})
+		require.NoError(t, err)
+		defer lease.Release()
+	}
+	f.InformerFor(widgets, factory.InformerOptions{}, func() cache.SharedIndexInformer {
+		return cache.NewSharedIndexInformer(&cache.ListWatch{}, nil, 0, nil)
+	})
+	all := gathered(t, c)
+	for _, key := range []string{
+		"objects{cluster=east,group=example.com,informer=resource-version,resource=widgets,version=v1}",
+		"objects{cluster=west,group=example.com,informer=resource-version/index,resource=widgets,version=v1}",
+		"synced{cluster=,group=example.com,informer=standard,resource=widgets,version=v1}",
+	} {
+		require.Contains(t, all, "rvinformer_"+key)
+	}
+	require.NotContains(t, all, "rvinformer_objects{cluster=,group=example.com,informer=standard,resource=widgets,version=v1}", "client-go does not tell")
+	require.NotContains(t, fmt.Sprint(all), "secret")
+	f.StopCluster("east")
+	all = gathered(t, c)
+	require.NotContains(t, fmt.Sprint(all), "east")
+	require.Contains(t, fmt.Sprint(all), "west")
+	remove()
+	require.NotContains(t, fmt.Sprint(gathered(t, c)), "west")
+}
+
+func TestScrapesSideBySide(t *testing.T) {
+	c := metrics.NewCollector()
+	stop := runPods(t, c)
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	var scrapes sync.WaitGroup
+	for range 4 {
+		scrapes.Go(func() {
+			for i := range 50 {
+				remove := c.Add(metrics.Labels{Informer: fmt.Sprint(i)}, busy)
+				_, err := registry.Gather()
+				remove()
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	scrapes.Wait()
+	stop()
+}
+
+// A registry refuses a second collector with one of client-go's names and other labels. So the names are others.
+func TestNamesOfClientGoAreLeftToIt(t *testing.T) {
+	c := metrics.NewCollector()
+	descs := make(chan *prometheus.Desc, 100)
+	c.Describe(descs)
+	close(descs)
+	for d := range descs {
+		require.Contains(t, d.String(), `fqName: "rvinformer_`)
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(c)
+	ofClientGo := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "informer_queued_items", Help: "[ALPHA] Number of items currently queued in the FIFO."}, []string{"name", "group", "version", "resource"})
+	require.NoError(t, registry.Register(ofClientGo))
+	ours := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "informer_queued_items", Help: "[ALPHA] Number of items currently queued in the FIFO."}, []string{"cluster", "group", "version", "resource", "informer"})
+	require.Error(t, registry.Register(ours))
+}
+
+// Programs that do not import the package are built without client_golang.
+func TestPrometheusComesWithMetricsOnly(t *testing.T) {
+	for dir, imports := range map[string]bool{"..": false, "../factory": false, "../objectcache": false, "../controller": false, ".": true} {
+		out, err := exec.Command("go", "list", "-deps", dir).Output()
+		require.NoError(t, err)
+		require.Equal(t, imports, strings.Contains(string(out), "github.com/prometheus/"), dir)
+	}
+}
+
+// runPods runs an informer of a simulated server that has begun to call its handler.
+func runPods(t *testing.T, c *metrics.Collector) (stop func()) {
+	t.Helper()
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	server := newServer(t, pods, 3)
+	config, called := server.Config(), make(chan struct{}, 100)
+	lw, err := informer.NewDynamicListerWatcherFactory(config)
+	require.NoError(t, err)
+	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+		ListerWatcher: lw.ForResource("", pods),
+		BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+			called <- struct{}{}
+			return nil
+		}),
+	})
+	c.Add(metrics.Labels{Version: "v1", Resource: "pods", Informer: "running"}, i)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		i.RunWithContext(ctx)
+	}()
+	<-i.HasSyncedChecker().Done()
+	<-called
+	stop = sync.OnceFunc(func() {
+		cancel()
+		<-done
+		server.Close()
+	})
+	t.Cleanup(stop)
+	return stop
+}

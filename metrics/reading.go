@@ -1,0 +1,148 @@
+package metrics
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+)
+
+// reading is how the informers with the same labels are at one moment.
+type reading struct {
+	Labels
+	now    time.Time
+	status informer.Status
+	// version is the resource version as a number, and -1 if it is none.
+	version float64
+	// foreign tells that there are informers of client-go, of which little is known.
+	foreign bool
+	// reasons counts the informers by the reason of their condition.
+	reasons map[string]int
+	// shared are the labels in the order of their names, which all series have in common.
+	shared []*dto.LabelPair
+}
+
+// readings asks all informers how they are. They come in the order in which a registry sorts them, which is quick then.
+func readings(factories []*factory.Factory, sources []labeled, now time.Time) []*reading {
+	all := map[Labels]*reading{}
+	take := func(l Labels, s informer.Status, foreign bool) {
+		next := &reading{Labels: l, now: now, status: s, version: versionOf(s.ResourceVersion), foreign: foreign}
+		if r := all[l]; r == nil {
+			all[l] = next
+		} else {
+			r.merge(next)
+		}
+	}
+	for _, s := range sources {
+		take(valid(s.Labels), s.source.Status(), false)
+	}
+	for _, f := range factories {
+		for _, m := range f.Members() {
+			switch i := m.Informer().(type) {
+			case nil: // it has ended
+			case source:
+				take(labelsOf(m.Key()), i.Status(), false)
+			default:
+				s := m.Status()
+				take(labelsOf(m.Key()), informer.Status{Phase: s.Phase, Synced: s.Synced}, true)
+			}
+		}
+	}
+	sorted := make([]*reading, 0, len(all))
+	for _, r := range all {
+		sorted = append(sorted, r)
+	}
+	slices.SortFunc(sorted, func(a, b *reading) int {
+		return cmp.Or(
+			strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Group, b.Group), strings.Compare(a.Informer, b.Informer),
+			strings.Compare(a.Resource, b.Resource), strings.Compare(a.Version, b.Version),
+		)
+	})
+	return sorted
+}
+
+// labelsOf returns the labels of an informer of a factory. Those of several namespaces or selectors have the same.
+func labelsOf(k factory.Key) Labels {
+	l := Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Informer: k.InformerType.String()}
+	if k.Variant != "" {
+		l.Informer += "/" + k.Variant
+	}
+	return valid(l)
+}
+
+// valid replaces what a registry would refuse the whole scrape for.
+func valid(l Labels) Labels {
+	for _, text := range []*string{&l.Cluster, &l.Group, &l.Version, &l.Resource, &l.Informer} {
+		*text = strings.ToValidUTF8(*text, "\uFFFD")
+	}
+	return l
+}
+
+// merge adds an informer with the same labels.
+func (r *reading) merge(o *reading) {
+	a, b := &r.status, &o.status
+	a.Synced = a.Synced && b.Synced
+	a.Objects += b.Objects
+	a.Queued += b.Queued
+	a.QueuedBytes += b.QueuedBytes
+	a.Skipped += b.Skipped
+	a.Stale += b.Stale
+	a.LastContact = earliest(a.LastContact, b.LastContact)
+	a.CheckpointTime = earliest(a.CheckpointTime, b.CheckpointTime)
+	a.Counts = a.Counts.Plus(b.Counts)
+	r.version = min(r.version, o.version)
+	r.foreign = r.foreign && o.foreign
+}
+
+// earliest returns the earlier one of two times that are not zero.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// versionDigits are those of a resource version that a metric can show: a float64 is exact for so many.
+const versionDigits = 15
+
+// versionOf returns the last digits of a resource version as a number, as client-go does, or -1.
+func versionOf(resourceVersion string) float64 {
+	if strings.Trim(resourceVersion, "0123456789") != "" || resourceVersion == "" {
+		return -1
+	}
+	n, err := strconv.ParseInt(resourceVersion[max(0, len(resourceVersion)-versionDigits):], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return float64(n)
+}
+
+// since returns the seconds since a time.
+func (r *reading) since(t time.Time) float64 { return max(0, r.now.Sub(t).Seconds()) }
+
+// The names of the labels.
+var (
+	clusterLabel, groupLabel, informerLabel = "cluster", "group", "informer"
+	resourceLabel, versionLabel             = "resource", "version"
+)
+
+// pairs returns the labels of a series. By and value are of a further label, unless by is empty.
+func (r *reading) pairs(by, value string) []*dto.LabelPair {
+	if r.shared == nil {
+		r.shared = []*dto.LabelPair{
+			{Name: &clusterLabel, Value: &r.Cluster}, {Name: &groupLabel, Value: &r.Group}, {Name: &informerLabel, Value: &r.Informer},
+			{Name: &resourceLabel, Value: &r.Resource}, {Name: &versionLabel, Value: &r.Version},
+		}
+	}
+	if by == "" {
+		return r.shared
+	}
+	at, _ := slices.BinarySearchFunc(r.shared, by, func(p *dto.LabelPair, name string) int { return strings.Compare(*p.Name, name) })
+	return slices.Concat(r.shared[:at], []*dto.LabelPair{{Name: &by, Value: &value}}, r.shared[at:])
+}
