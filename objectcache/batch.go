@@ -1,6 +1,8 @@
 package objectcache
 
 import (
+	"unsafe"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -18,6 +20,11 @@ type batch struct {
 }
 
 func (b *batch) len() int { return len(b.states) + len(b.objects) }
+
+// sizeBytes is what the batch takes in memory, without the objects that it names.
+func (b *batch) sizeBytes() int64 {
+	return int64(cap(b.states))*int64(unsafe.Sizeof(state{})) + int64(cap(b.objects))*int64(unsafe.Sizeof(runtime.Object(nil)))
+}
 
 // add appends an object that is kept.
 func (b *batch) add(o Stored) {

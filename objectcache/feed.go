@@ -4,10 +4,12 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/pack"
 )
 
 // feed has the changes of a store in their order. Each handler reads them at its own pace, with a goroutine that lives
@@ -32,7 +34,9 @@ type feed struct {
 	// batches is the number of batches that handlers have not finished. While there is one, replaced has the states that the store
 	// has replaced since, because a batch may still name them.
 	batches  int
-	replaced map[state]Stored
+	replaced map[state]*Stored
+	// copies has what events share.
+	copies pack.Copies
 	// ctx is that of the run, nil before it and when it ends.
 	ctx     context.Context
 	stopped bool
@@ -50,22 +54,27 @@ const segmentEvents = 32
 
 // event is one change.
 type event struct {
-	old, new         Stored
+	// old is nil where there is none.
+	old              *Stored
+	new              Stored
 	initial, unknown bool
 	// shared is where handlers find what another one has decoded; nil if there is one handler only.
 	shared *sharedObjects
 	// batch, if set, is in place of a change.
 	batch *batch
-	// bytes is about how much waits with the event.
+	// bytes is about how much memory the event takes while it waits.
 	bytes int64
 }
 
 func (e *event) change() Change {
-	c := Change{Old: e.old, New: e.new, IsInInitialList: e.initial, FinalStateUnknown: e.unknown}
+	c := Change{New: e.new, IsInInitialList: e.initial, FinalStateUnknown: e.unknown}
+	if e.old != nil {
+		c.Old = *e.old
+	}
 	switch {
 	case e.new.IsZero():
-		c.Type, c.Key = informer.Deleted, e.old.Key()
-	case e.old.IsZero():
+		c.Type, c.Key = informer.Deleted, c.Old.Key()
+	case e.old == nil:
 		c.Type, c.Key = informer.Added, e.new.Key()
 	default:
 		c.Type, c.Key = informer.Updated, e.new.Key()
@@ -95,24 +104,55 @@ func (f *feed) stop() {
 
 func (f *feed) wait() { f.running.Wait() }
 
-// append adds events. The caller holds applying.
-func (f *feed) append(events ...event) {
+// append adds the events of a change that has replaced an object, or none if that is nil. The feed takes over replaced. The caller holds
+// applying.
+func (f *feed) append(replaced *Stored, events ...event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.handlers) == 0 || f.stopped {
 		return
 	}
+	if replaced != nil {
+		events[0].bytes += f.keepLocked(replaced)
+		if f.batches > 0 && replaced.object == nil { // a batch of decoded objects has them itself
+			events[0].bytes += f.noteReplacedLocked(replaced)
+		}
+	}
 	for i := range events {
-		f.appendLocked(&events[i])
+		e := &events[i]
+		e.bytes += f.keepLocked(&e.new)
+		if e.old != nil {
+			e.bytes += e.old.sizeBytes()
+		}
+		f.appendLocked(e)
 	}
 	for _, r := range f.handlers {
 		r.hireLocked()
 	}
 }
 
+// keepLocked gives o a copy of its bytes, because it may wait for long, and returns what that takes.
+func (f *feed) keepLocked(o *Stored) (bytes int64) {
+	record, copied := f.copies.Copy(o.record)
+	o.record = record
+	return int64(copied)
+}
+
+func (f *feed) noteReplacedLocked(o *Stored) (bytes int64) {
+	if f.replaced == nil {
+		f.replaced = map[state]*Stored{}
+	}
+	f.replaced[o.state()] = o
+	return mapEntry
+}
+
 func (f *feed) appendLocked(e *event) {
 	if len(f.handlers) > 1 && e.batch == nil && f.store != nil {
 		e.shared = &sharedObjects{}
+	}
+	e.bytes += int64(unsafe.Sizeof(*e))
+	if e.batch != nil {
+		e.bytes += e.batch.sizeBytes()
 	}
 	f.events++
 	f.bytes += e.bytes
@@ -132,19 +172,6 @@ func (f *feed) appendLocked(e *event) {
 // takenBy reports whether a handler is called with the event.
 func (e *event) takenBy(r *registration) bool {
 	return e.batch == nil || e.batch.due == nil || e.batch.due.Has(r)
-}
-
-// replace notes that the store has replaced a state. The caller holds applying.
-func (f *feed) replace(old Stored) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.batches == 0 || old.object != nil { // a batch of such objects has them itself
-		return
-	}
-	if f.replaced == nil {
-		f.replaced = map[state]Stored{}
-	}
-	f.replaced[old.state()] = old
 }
 
 // find returns an object of a batch that a handler has not finished. It is zero if a caller of the Store, and not the informer, has
@@ -169,8 +196,10 @@ func (f *feed) find(b *batch, place int) Stored {
 func (f *feed) findReplaced(of state) (o Stored, noted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	o, noted = f.replaced[of]
-	return o, noted
+	if replaced := f.replaced[of]; replaced != nil {
+		return *replaced, true
+	}
+	return Stored{}, false
 }
 
 // endBatchesLocked notes that so many batches of a handler are finished.
@@ -257,7 +286,11 @@ func (f *feed) waiting() (calls int, bytes int64) {
 	defer f.mu.Unlock()
 	for _, r := range f.handlers {
 		calls += r.queued
-		bytes = max(bytes, f.bytes-r.bytes)
+		waits := f.bytes - r.bytes
+		if r.batch != nil {
+			waits += r.batch.sizeBytes()
+		}
+		bytes = max(bytes, waits)
 	}
 	return calls, bytes
 }

@@ -172,7 +172,7 @@ func (c saved) Restore(ctx context.Context, resume string, from *bufio.Reader) e
 	c.into.covers = coverage{whole: resume != "", gaps: c.setup.Report.Gaps.Count()}
 	if restored := c.store.all(); restored.len() > 0 {
 		restored.initial = true
-		c.feed.append(event{batch: restored})
+		c.feed.append(nil, event{batch: restored})
 	}
 	return nil
 }

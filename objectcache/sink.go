@@ -169,21 +169,19 @@ func (s *storeSink) delete(last encoded, known bool) {
 	i := s.informer
 	i.feed.applying.Lock()
 	defer i.feed.applying.Unlock()
-	c := i.objects.remove(last.key)
-	if c.old.IsZero() {
+	old := i.objects.remove(last.key).old
+	if old.IsZero() {
 		last.release()
 		return
 	}
 	i.changed()
-	i.feed.replace(c.old)
-	e := event{old: c.old, unknown: true}
+	e := event{old: &old, unknown: true}
 	if known { // an object that could not be read has no form
-		if gone := i.objects.detached(last); sameObject(c.old, gone) {
-			e = event{old: gone}
+		if gone := i.objects.detached(last); sameObject(old, gone) {
+			e = event{old: &gone}
 		}
 	}
-	e.bytes = int64(e.old.size())
-	i.feed.append(e)
+	i.feed.append(&old, e)
 }
 
 // sameObject is true where a UID is not known.
@@ -214,19 +212,16 @@ func (s *storeSink) Resync(context.Context) error {
 
 // tell appends a change to the feed. The caller holds applying.
 func (i *Informer) tell(c change) {
-	bytes := int64(c.new.size())
+	old := c.old
 	switch {
-	case c.old.IsZero():
-		i.feed.append(event{new: c.new, bytes: bytes})
+	case old.IsZero():
+		i.feed.append(nil, event{new: c.new})
 	case c.new.IsZero():
-		i.feed.replace(c.old)
-		i.feed.append(event{old: c.old, unknown: true, bytes: int64(c.old.size())})
-	case sameObject(c.old, c.new):
-		i.feed.replace(c.old)
-		i.feed.append(event{old: c.old, new: c.new, bytes: bytes})
+		i.feed.append(&old, event{old: &old, unknown: true})
+	case sameObject(old, c.new):
+		i.feed.append(&old, event{old: &old, new: c.new})
 	default:
-		i.feed.replace(c.old)
-		i.feed.append(event{old: c.old, unknown: true, bytes: int64(c.old.size())}, event{new: c.new, bytes: bytes})
+		i.feed.append(&old, event{old: &old, unknown: true}, event{new: c.new})
 	}
 }
 
@@ -267,7 +262,7 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 			}
 		}
 		if added.len() > 0 {
-			i.feed.append(event{batch: added})
+			i.feed.append(nil, event{batch: added})
 		}
 		g.observed = resourceVersion
 		g.endCovering(complete)

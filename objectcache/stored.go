@@ -109,8 +109,8 @@ func (o Stored) read(f func(encoded []byte) error) error {
 	return nil
 }
 
-// size is about what a handle holds for itself, in bytes.
-func (o Stored) size() int { return int(unsafe.Sizeof(o)) + len(o.plain) + len(o.key) }
+// sizeBytes is what a handle takes in memory, without its record.
+func (o *Stored) sizeBytes() int64 { return int64(unsafe.Sizeof(*o)) + int64(cap(o.plain)+len(o.key)) }
 
 // Decode returns the object, which belongs to the caller. The error names the object.
 func (o Stored) Decode() (runtime.Object, error) {

@@ -40,6 +40,8 @@
 // A View is the list of chunks and bases at one moment. A reader of many records copies it with the Refs under the lock, and makes
 // the records later. For a few records, Record is cheaper.
 //
+// A record that is kept for long, in a queue for instance, keeps its chunk in memory. Copies makes copies of records, which do not.
+//
 // The tables for compressing, 32 KB for each base in use, are held by a weak pointer. The garbage collector takes them from a pack
 // that is not written to.
 //
