@@ -19,10 +19,11 @@ const module = "github.com/rvinformer/informer"
 
 // layers are the packages of the library, the lowest first. A package imports packages of lower layers only.
 var layers = [][]string{
-	{"internal/backoff", "internal/report", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/subject"},
+	{"internal/backoff", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/subject"},
+	{"internal/report"},
 	{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
-		"internal/objectsize", "internal/pack", "internal/redact", "informertest",
+		"internal/objectsize", "internal/pack", "informertest",
 	},
 	{"internal/checkpoint", "internal/recency", "internal/wire"},
 	{"internal/deltaqueue", "internal/prune"},

@@ -400,6 +400,7 @@ func (i *resourceVersionInformer) Status() Status {
 	s.Objects = i.flow.Versions.Len()
 	s.Queued, s.QueuedBytes, s.ResourceVersion = i.flow.Queued()
 	s.Counts.StoredBytes = i.flow.Versions.SizeBytes()
+	s.Condition = i.reflector.setup.Report.Condition()
 	return s
 }
 

@@ -315,11 +315,12 @@ func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string
 
 // Status is a snapshot of all handlers together: the Phase of the one that is least far, the
 // oldest ResourceVersion, and CheckpointTime of those that have one, the most Objects, the
-// newest LastContact and LastError, and the sums of all counts. Checkpoint is that of the
+// newest LastContact and LastError, the Condition to act on first, and the sums of all counts. Checkpoint is that of the
 // first handler with a CheckpointError, or else of the first with a Checkpoint; SkippedError,
 // ResumedFrom and ResumedTime are those of the first that has them. Without handlers, it is that
 // of an informer that does not run.
 func (s *SharedResourceVersionInformer) Status() (all Status) {
+	all.Condition = Condition{Reason: ReasonNotStarted, Message: "there is no handler"}
 	for i, h := range s.Handlers() {
 		if i == 0 {
 			all = h.Status()

@@ -110,6 +110,8 @@ type Status struct {
 	ResumedTime time.Time
 	// Counts is what the informer has done since it was made. Package metrics shows it to Prometheus.
 	Counts Counts
+	// Condition is what holds the informer up, or that nothing does.
+	Condition Condition
 }
 
 // Counts is what an informer has done since it was made, in numbers.
@@ -160,6 +162,7 @@ func together(a, b Status) Status {
 		a.ResumedFrom, a.ResumedTime = b.ResumedFrom, b.ResumedTime
 	}
 	a.Counts = a.Counts.Plus(b.Counts)
+	a.Condition = report.Worse(a.Condition, b.Condition)
 	return a
 }
 

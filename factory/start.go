@@ -189,6 +189,7 @@ func (r *run) end() {
 		claims.Drop(r.life.claim)
 	}
 	failed := failingOf(r.life, r.informer)
+	failed.ended = time.Now()
 	f := r.factory
 	f.mu.Lock()
 	defer f.mu.Unlock()

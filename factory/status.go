@@ -37,6 +37,9 @@ type Status struct {
 	// last, though lists and watches succeed. See informer.Status.
 	SkippedError    error
 	CheckpointError error
+	// Condition is what holds the informer up, or that nothing does. Of a client-go informer it has no more than LastError tells,
+	// and no Since if it is current.
+	Condition informer.Condition
 	// Leases counts those that are not released.
 	Leases int
 }
@@ -106,18 +109,44 @@ func (f *Factory) statusOf(l *life) Status {
 	at, i, failed := l.stage, l.informer, l.failed
 	f.mu.Unlock()
 	switch i := i.(type) {
-	case informer.ResourceVersionInformer:
+	case interface{ Status() informer.Status }:
 		own := i.Status()
-		failed, s.Phase = ownFailing(own), own.Phase
+		failed, s.Phase, s.Condition = ownFailing(own), own.Phase, own.Condition
 		s.SkippedError, s.CheckpointError = own.SkippedError, own.CheckpointError
 	case cache.SharedIndexInformer:
 		failed = l.trouble.at(i.LastSyncResourceVersion())
 		s.Phase = phaseOf(at, s.Synced, failed)
+		s.Condition = conditionOf(s, at, failed)
 	default: // it has ended
 		s.Phase = informer.PhaseStopped
+		s.Condition = conditionOf(s, at, failed)
 	}
 	s.LastError, s.LastErrorTime, s.FailingSince = failed.err, failed.last, failed.since
 	return s
+}
+
+// conditionOf is the condition of an informer that does not tell its own.
+func conditionOf(s Status, at stage, failed failing) informer.Condition {
+	switch {
+	case at == ended:
+		return informer.Condition{Reason: informer.ReasonStopped, Message: textOf(failed.err), Since: failed.ended}
+	case at == queued:
+		return informer.Condition{Reason: informer.ReasonNotStarted, Message: "it waits until the informer that had its key before has ended", Since: s.Started}
+	case at != running:
+		return informer.Condition{Reason: informer.ReasonNotStarted, Message: "it was not started"}
+	case failed.err != nil && failed.reason != informer.ReasonExpiredLoop: // after that a list follows
+		return informer.Condition{Reason: failed.reason, Message: textOf(failed.err), Since: failed.reasonSince}
+	case s.Synced:
+		return informer.Condition{Reason: informer.ReasonCurrent}
+	}
+	return informer.Condition{Reason: informer.ReasonListing, Message: "a client-go informer does not tell how far it is", Since: s.Started}
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // phaseOf is the phase of a cache.SharedIndexInformer.

@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/redact"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // NoteWatchError makes an error known that the watch error handler of a
@@ -38,14 +40,24 @@ type trouble struct {
 type failing struct {
 	err         error // the newest
 	last, since time.Time
+	// reason is what err means, and reasonSince when the first of the failures was that mean the same.
+	reason      informer.ConditionReason
+	reasonSince time.Time
+	// ended is when the informer ended, zero before.
+	ended time.Time
 }
 
 func (t *trouble) note(err error, version string) {
+	err = redact.Error(err)
+	reason, now := report.ReasonOf(err), time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := time.Now()
-	if t.err == nil || t.version != version {
+	over := t.err == nil || t.version != version
+	if over {
 		t.since = now
+	}
+	if over || t.reason != reason {
+		t.reason, t.reasonSince = reason, now
 	}
 	t.err, t.last, t.version = err, now, version
 }
@@ -63,7 +75,7 @@ func (t *trouble) at(version string) failing {
 // failingOf is how the informer of a life fails.
 func failingOf(l *life, i Informer) failing {
 	switch i := i.(type) {
-	case informer.ResourceVersionInformer:
+	case interface{ Status() informer.Status }:
 		return ownFailing(i.Status())
 	case cache.SharedIndexInformer:
 		return l.trouble.at(i.LastSyncResourceVersion())

@@ -110,6 +110,7 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	i.setup.Init(opts.Name, lw, object.Expect(example, "", object.Public{}))
 	i.setup.UseFields(fields)
 	i.setup.Report.UseListMode(opts.ListMode, nil)
+	i.setup.Report.Consumer = consumer{i}
 	i.setup.Report.Handler = func(err error) { opts.ErrorHandler(i.reflector, err) }
 	if opts.Decoded {
 		i.objects = newDecodedStore(example, opts.Indexers)
@@ -260,7 +261,18 @@ func (i *Informer) Status() informer.Status {
 	s.ResourceVersion = i.objects.LastStoreSyncResourceVersion()
 	s.Queued, s.QueuedBytes = i.feed.waiting()
 	s.Counts.StoredBytes = i.store.SizeBytes()
+	s.Condition = i.setup.Report.Condition()
 	return s
+}
+
+// consumer is an Informer with its handlers as the consumer of a report.
+type consumer struct{ *Informer }
+
+// Delivery returns how far the store and the handlers have come.
+func (c consumer) Delivery() report.Delivery {
+	d := report.Delivery{Synced: c.HasSynced()}
+	d.Queued, _ = c.feed.waiting()
+	return d
 }
 
 // doneChecker is a cache.DoneChecker over a channel.

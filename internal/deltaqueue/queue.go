@@ -77,6 +77,9 @@ type Options struct {
 	// Stuck, if given, is called by Put and Sweep when they begin to wait for room, with true, and
 	// when they have it, with false. It must not call the queue, nor wait.
 	Stuck func(bool)
+	// Starved, if given, is called by Put when it begins to wait for the budget, with true, and when it has its bytes, or waits no
+	// more, with false. It must not call the queue, nor wait.
+	Starved func(bool)
 	// Resume is the resource version up to which everything was acknowledged
 	// before this queue.
 	Resume string
@@ -97,7 +100,7 @@ type Queue struct {
 	keepTombstones bool
 	workers        int
 	hire           func()
-	stuck          func(bool)
+	stuck, starved func(bool)
 	synced         chan struct{}
 	noteSynced     func()
 
@@ -178,6 +181,7 @@ func New(opts Options) *Queue {
 		workers:        max(opts.Workers, 1),
 		hire:           opts.Hire,
 		stuck:          opts.Stuck,
+		starved:        opts.Starved,
 		synced:         opts.Synced,
 		noteSynced:     opts.NoteSynced,
 		order:          line{which: inOrder},
@@ -317,6 +321,18 @@ func (q *Queue) Len() (entries int, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.order.entries, q.bytes
+}
+
+// Retrying reports whether the consumer has failed for something that is not acknowledged.
+func (q *Queue) Retrying() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for e := q.order.first; e != nil; e = q.order.next(e) {
+		if e.Attempts > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (q *Queue) versionLocked(key string) (keytable.Version, bool) {

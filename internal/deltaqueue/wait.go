@@ -82,6 +82,10 @@ func (q *Queue) aloneLocked(e *Entry) bool {
 // claimLocked waits until the budget has granted the bytes of d, or has not to be
 // asked any more.
 func (q *Queue) claimLocked(ctx context.Context, d Delta) (granted bool) {
+	if q.starved != nil {
+		q.starved(true)
+		defer q.starved(false)
+	}
 	claim := q.budget.Claim(d.Bytes)
 	e := q.mergingLocked(d.Key)
 	for ctx.Err() == nil && !q.aloneLocked(e) && q.mergingLocked(d.Key) == e {

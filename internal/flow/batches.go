@@ -40,6 +40,7 @@ func (b Batches) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, 
 			for _, s := range sent {
 				f.acknowledge(queue, s)
 			}
+			f.Report.GivenBack()
 		}
 	}
 	for _, s := range silent {

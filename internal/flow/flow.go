@@ -64,7 +64,11 @@ type Flow struct {
 }
 
 // New returns a flow.
-func New(options Options) *Flow { return &Flow{Options: options, synced: make(chan struct{})} }
+func New(options Options) *Flow {
+	f := &Flow{Options: options, synced: make(chan struct{})}
+	f.Report.Consumer = f
+	return f
+}
 
 // Run lists, watches and processes until ctx ends. It returns after every
 // goroutine that it started.
@@ -102,6 +106,24 @@ func (f *Flow) Queued() (keys int, bytes int64, resourceVersion string) {
 	}
 	keys, bytes = queue.Len()
 	return keys, bytes, queue.ResumePoint()
+}
+
+// Delivery returns how far the consumer has come.
+func (f *Flow) Delivery() report.Delivery {
+	f.mu.Lock()
+	queue := f.queue
+	f.mu.Unlock()
+	d := report.Delivery{}
+	select {
+	case <-f.synced:
+		d.Synced = true
+	default:
+	}
+	if queue != nil {
+		d.Queued, _ = queue.Len()
+		d.Retrying = queue.Retrying()
+	}
+	return d
 }
 
 // acknowledged is the resource version up to which the runs before have acknowledged

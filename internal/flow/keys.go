@@ -56,6 +56,7 @@ func (k Keys) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, ent
 	} else {
 		f.Report.Handled()
 		queue.Done(e)
+		f.Report.GivenBack()
 	}
 	f.Intake.TakeBack(taken)
 }

@@ -123,6 +123,7 @@ func (r *run) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
 		NoteSynced:    f.Report.NoteSynced,
 		Resume:        acknowledged,
 		Resumed:       resumed,
+		Starved:       f.Report.Starved,
 		Stuck:         func(is bool) { r.follower.Stuck(is) },
 	}
 	if !f.Ordinary {

@@ -61,7 +61,10 @@ func (f *Follower) read(ctx context.Context) (outcome listwatch.Outcome, err err
 		return listwatch.Outcome{Kind: listwatch.Failed}, err
 	}
 	if f.Source.Budget != nil {
-		if f.Source.Turn, err = f.Source.Budget.Begin(ctx, f.Source.Key()); err != nil {
+		f.Report.Starved(true)
+		f.Source.Turn, err = f.Source.Budget.Begin(ctx, f.Source.Key())
+		f.Report.Starved(false)
+		if err != nil {
 			return listwatch.Outcome{Kind: listwatch.Failed}, err
 		}
 	}

@@ -117,7 +117,7 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 			patience = confirmSaid
 		}
 	}
-	w.Report.Succeed()
+	w.Report.WatchOpened()
 	w.Report.Handler(nil)
 	w.confirmLater(patience)
 	// A watch from no version, or from any, begins with the objects that there

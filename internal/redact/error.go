@@ -39,6 +39,14 @@ type redacted struct {
 func (e *redacted) Error() string { return e.text }
 func (e *redacted) Unwrap() error { return e.err }
 
+// Same reports whether a, which Error has returned, is of the error b.
+func Same(a, b error) bool {
+	if r, ok := a.(*redacted); ok {
+		a = r.err
+	}
+	return a == b
+}
+
 func serverText(text string) string { return Short(text, maxErrorText) }
 
 // shortStatus returns a copy of status without long texts. It drops the list metadata.

@@ -138,6 +138,7 @@ func (p *Progress) CountEvent(event watch.EventType) {
 func (p *Progress) NoteSynced() {
 	p.mu.Lock()
 	began := p.began
+	p.signs.cleared = instantNow()
 	p.mu.Unlock()
 	p.counters.syncing.CompareAndSwap(0, max(1, time.Now().UnixNano()-began))
 }

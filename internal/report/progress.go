@@ -4,10 +4,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rvinformer/informer/internal/redact"
 )
 
 // Snapshot has the fields of informer.Status, which is converted from it and describes them. A Progress does not know
-// Synced, ResourceVersion, Objects, Queued and QueuedBytes: they stay zero, as Counts.StoredBytes does.
+// Synced, ResourceVersion, Objects, Queued, QueuedBytes and Condition: they stay zero, as Counts.StoredBytes does.
 type Snapshot struct {
 	Phase           Phase
 	ListMode        ListMode
@@ -31,6 +33,7 @@ type Snapshot struct {
 	ResumedFrom     string
 	ResumedTime     time.Time
 	Counts          Counts
+	Condition       Condition
 }
 
 // state has the fields of a Snapshot that a Progress keeps as they are.
@@ -53,6 +56,10 @@ type state struct {
 // Progress is how far an informer has come, for people. An informer decides by two of its parts only:
 // LastResourceVersion, which a list must reach, and Stored.
 type Progress struct {
+	// Consumer, if set, is what the changes go to. It is set before the first run. Without one, they are delivered when they are
+	// stored.
+	Consumer Deliverer
+
 	mu  sync.Mutex
 	now state
 	// lastResourceVersion is the newest that was handed to the store.
@@ -70,6 +77,10 @@ type Progress struct {
 	// began is when the first run began, in Unix nanoseconds; 0 before.
 	began    int64
 	counters counters
+	// signs are for the Condition.
+	signs signs
+	// retrying tells that something waits, or may wait, to be handed over again that the handler has failed for.
+	retrying atomic.Bool
 }
 
 // trouble is a row of failures, none if err is nil.
@@ -98,6 +109,7 @@ func (p *Progress) Enter(phase Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.Phase = phase
+	p.signs.enter(phase, instantNow())
 }
 
 // Contact notes that the server answered.
@@ -107,26 +119,59 @@ func (p *Progress) Contact() {
 	p.now.LastContact = time.Now()
 }
 
+// CountListBytes counts bytes of the list under way.
+func (p *Progress) CountListBytes(bytes int) {
+	if t := p.signs.tally.Load(); t != nil {
+		t.bytes.Add(int64(bytes))
+	}
+}
+
 // Succeed ends a row of failures of anything but the handler.
 func (p *Progress) Succeed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading = trouble{}
+	p.signs.succeeded(instantNow())
+}
+
+// WatchOpened notes that the server has opened a watch.
+func (p *Progress) WatchOpened() {
+	p.Succeed()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.signs.opened(instantNow())
+}
+
+// Starved notes whether reading waits for the budget. It takes no lock, because a reader that waits often calls it often.
+func (p *Progress) Starved(is bool) {
+	if is {
+		p.signs.starving.Store(int64(instantNow()))
+		return
+	}
+	began := instant(p.signs.starving.Swap(0))
+	if now := instantNow(); began != 0 && now.since(began) >= starvedAfter {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.signs.cleared = now
+	}
 }
 
 // NoteFailure notes a failure of anything but the handler.
 func (p *Progress) NoteFailure(err error) {
+	err = redact.Error(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading.add(err)
+	p.signs.failed(err, instantNow())
 }
 
 // Forget forgets a failure, nil for none, if it is the newest one.
 func (p *Progress) Forget(failure error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if failure != nil && p.reading.err == failure {
+	if failure != nil && redact.Same(p.reading.err, failure) {
 		p.reading = trouble{}
+		p.signs.succeeded(instantNow())
 	}
 }
 
@@ -140,12 +185,37 @@ func (p *Progress) Handled() {
 	}
 }
 
+// GivenBack notes that the queue has back what the handler took in.
+func (p *Progress) GivenBack() {
+	if !p.retrying.Load() || p.Delivery().Retrying {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.handling.err == nil && p.retrying.Swap(false) && p.signs.ails != nil && p.signs.ails.handling.end(instantNow()) {
+		p.signs.cleared = instantNow()
+	}
+}
+
+// Delivery returns how far the consumer has come.
+func (p *Progress) Delivery() Delivery {
+	if p.Consumer == nil {
+		return Delivery{Synced: p.Stored()}
+	}
+	return p.Consumer.Delivery()
+}
+
 // handlingFailed notes that the handler did not take something in.
 func (p *Progress) handlingFailed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failing.Store(true)
 	p.handling.add(err)
+	if p.signs.stage != stopped {
+		p.retrying.Store(true)
+		now := instantNow()
+		p.signs.ailing().handling.fail(ReasonHandlerFailing, err.Error(), now, now)
+	}
 }
 
 // skipped notes that an item was skipped.
@@ -154,6 +224,7 @@ func (p *Progress) skipped(why error) {
 	defer p.mu.Unlock()
 	p.now.Skipped++
 	p.now.SkippedError = why
+	p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, why, instantNow())
 }
 
 // BeginGeneration notes that a list begins, and EndGeneration that it is complete: if no item of
@@ -162,6 +233,7 @@ func (p *Progress) BeginGeneration() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.skippedBefore = p.now.Skipped
+	p.signs.tally.Store(&tally{began: instantNow(), before: p.counters.listed.Load()})
 }
 
 // EndGeneration notes that the list that began last is complete and stored.
@@ -169,8 +241,10 @@ func (p *Progress) EndGeneration() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stored = true
+	p.signs.tally.Store(nil)
 	if p.now.Skipped == p.skippedBefore {
 		p.now.SkippedError = nil
+		p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, nil, instantNow())
 	}
 }
 
@@ -182,6 +256,7 @@ func (p *Progress) BeginRun() {
 	if p.began == 0 {
 		p.began = time.Now().UnixNano()
 	}
+	p.signs.begin(instantNow())
 }
 
 // Resumed notes that the server has accepted the version that the run goes on from.
@@ -189,6 +264,7 @@ func (p *Progress) Resumed(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.ResumedFrom, p.now.ResumedTime = resourceVersion, time.Now()
+	p.signs.move(following, instantNow())
 }
 
 // NameCheckpoint notes that there is a checkpoint, and its name.
@@ -200,9 +276,11 @@ func (p *Progress) NameCheckpoint(name string) {
 
 // CheckpointUnused notes why the checkpoint is not in use, nil if it is.
 func (p *Progress) CheckpointUnused(why error) {
+	why = redact.Error(why)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.CheckpointError = why
+	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, why, instantNow())
 }
 
 // Checkpointed notes that the checkpoint was saved, and how long it took.
@@ -212,6 +290,7 @@ func (p *Progress) Checkpointed(at time.Time, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.CheckpointTime, p.now.CheckpointError = at, nil
+	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, nil, instantNow())
 }
 
 // Stale counts a watch event that was not newer than what was known.

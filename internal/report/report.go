@@ -1,5 +1,7 @@
 package report
 
+import "github.com/rvinformer/informer/internal/redact"
+
 // Report is where one informer reports. The zero value needs a Handler.
 type Report struct {
 	Progress
@@ -12,12 +14,14 @@ type Report struct {
 
 // Fail notes and reports a failure.
 func (r *Report) Fail(err error) {
+	err = redact.Error(err)
 	r.NoteFailure(err)
 	r.Handler(err)
 }
 
 // FailHandling notes and reports a failure of the consumer.
 func (r *Report) FailHandling(err error) {
+	err = redact.Error(err)
 	r.handlingFailed(err)
 	r.CountFailure()
 	r.Handler(err)
@@ -26,6 +30,7 @@ func (r *Report) FailHandling(err error) {
 // Skip counts and reports an item that could not be read. It is a gap.
 func (r *Report) Skip(err error) {
 	r.Gaps.Add()
+	err = redact.Error(err)
 	r.skipped(err)
 	r.Fail(err)
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestSkippedItemIsAGap(t *testing.T) {
@@ -66,3 +68,80 @@ func TestMissedObjectIsForgottenByTheNextList(t *testing.T) {
 	g.BeginList()
 	require.False(t, g.Missed())
 }
+
+func TestOfTwoConditionsTheFirstReasonCountsAndThenTheOlder(t *testing.T) {
+	now := time.Now()
+	for i, reason := range precedence {
+		for _, later := range precedence[i+1:] {
+			a, b := Condition{Reason: reason, Since: now}, Condition{Reason: later, Since: now.Add(-time.Hour)}
+			require.Equal(t, a, Worse(a, b))
+			require.Equal(t, a, Worse(b, a))
+		}
+		older := Condition{Reason: reason, Since: now.Add(-time.Hour)}
+		require.Equal(t, older, Worse(Condition{Reason: reason, Since: now}, older))
+		require.Equal(t, older, Worse(older, Condition{Reason: reason, Since: now}))
+	}
+}
+
+// Whatever is wrong at once, the reasons come up in their order as one after the other is over.
+func TestReasonsComeUpInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &delivery{Delivery{Oldest: time.Now()}}
+		r := &Report{Progress: Progress{Consumer: d}, Handler: func(error) {}}
+		status := func(code int32) error { return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}} }
+		var met []ConditionReason
+		meet := func() { met = append(met, r.Condition().Reason) }
+		meet() // NotStarted
+		r.BeginRun()
+		r.CheckpointUnused(errors.New("in use"))
+		meet()
+		r.Enter(Listing)
+		r.Skip(&ItemError{Err: errors.New("malformed")})
+		r.Fail(&StoreError{Op: "Add", Err: errors.New("full")})
+		r.Succeed()
+		for range maxExpiries {
+			r.Fail(status(410))
+		}
+		r.FailHandling(&ProcessError{Err: errors.New("full")})
+		r.Starved(true)
+		time.Sleep(time.Minute)
+		for _, err := range []error{status(401), status(403), status(404), status(503), status(429), &StallError{}, status(400)} {
+			r.Fail(err)
+			meet()
+		}
+		r.Succeed()
+		meet() // ExpiredLoop
+		r.WatchOpened()
+		time.Sleep(steadyWatch)
+		meet() // HandlerFailing
+		r.Handled()
+		r.GivenBack()
+		meet() // HandlerSlow
+		d.is.Oldest = time.Time{}
+		meet() // BudgetFull
+		r.Starved(false)
+		meet() // CheckpointFailing
+		r.Checkpointed(time.Now(), time.Second)
+		meet() // Listing
+		r.Enter(Watching)
+		meet() // not delivered yet
+		d.is.Synced = true
+		meet() // UndecodableObjects
+		r.BeginGeneration()
+		r.EndGeneration()
+		meet()
+		r.Enter(Stopped)
+		meet()
+		require.Equal(t, []ConditionReason{
+			ReasonNotStarted, ReasonCheckpointFailing,
+			ReasonUnauthorized, ReasonForbidden, ReasonNotFound, ReasonServerUnreachable, ReasonThrottled, ReasonStalled, ReasonFailing,
+			ReasonExpiredLoop, ReasonHandlerFailing, ReasonHandlerSlow, ReasonBudgetFull, ReasonCheckpointFailing, ReasonListing, ReasonListing,
+			ReasonUndecodableObjects, ReasonCurrent, ReasonStopped,
+		}, met)
+	})
+}
+
+// delivery is a consumer that is as far as it says.
+type delivery struct{ is Delivery }
+
+func (d *delivery) Delivery() Delivery { return d.is }

@@ -26,6 +26,8 @@ type stream struct {
 	// patience is how long a read may wait, a time.Duration.
 	patience atomic.Int64
 	arrived  func()
+	// ofList counts bytes of a list; nil for a watch.
+	ofList func(bytes int)
 	// list is the list under way that the body is of; nil for a watch, and when it has become
 	// one.
 	list   *budget.List
@@ -42,6 +44,9 @@ var errRequestEnded = errors.New("a tweak or a transport ended its goroutine")
 // open opens a list or a watch.
 func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*stream, error) {
 	b := &stream{arrived: s.Report.Contact, list: s.Turn}
+	if !opts.Watch || startsWithObjects(opts) {
+		b.ofList = s.Report.CountListBytes
+	}
 	b.expect(patience)
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(patience, b.giveUp)
@@ -111,6 +116,9 @@ func (b *stream) Read(p []byte) (int, error) {
 	b.waited()
 	if n > 0 {
 		b.arrived()
+		if b.ofList != nil {
+			b.ofList(n)
+		}
 	}
 	over := b.list.GoesOn(b.ctx)
 	b.window.read()

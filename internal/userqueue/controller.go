@@ -119,6 +119,7 @@ func (c *Controller) call(ctx context.Context, obj interface{}, isInInitialList 
 		return err
 	}
 	c.Report.Handled()
+	c.Report.GivenBack()
 	return nil
 }
 

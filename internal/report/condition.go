@@ -1,0 +1,114 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Condition is what holds an informer up. informer.Condition describes it.
+type Condition struct {
+	Reason  ConditionReason
+	Message string
+	Since   time.Time
+}
+
+// ConditionReason names a condition.
+type ConditionReason string
+
+// The reasons. informer.ConditionReason describes them.
+const (
+	ReasonStopped            ConditionReason = "Stopped"
+	ReasonUnauthorized       ConditionReason = "Unauthorized"
+	ReasonForbidden          ConditionReason = "Forbidden"
+	ReasonNotFound           ConditionReason = "NotFound"
+	ReasonServerUnreachable  ConditionReason = "ServerUnreachable"
+	ReasonThrottled          ConditionReason = "Throttled"
+	ReasonStalled            ConditionReason = "Stalled"
+	ReasonFailing            ConditionReason = "Failing"
+	ReasonExpiredLoop        ConditionReason = "ExpiredLoop"
+	ReasonHandlerFailing     ConditionReason = "HandlerFailing"
+	ReasonHandlerSlow        ConditionReason = "HandlerSlow"
+	ReasonBudgetFull         ConditionReason = "BudgetFull"
+	ReasonCheckpointFailing  ConditionReason = "CheckpointFailing"
+	ReasonNotStarted         ConditionReason = "NotStarted"
+	ReasonListing            ConditionReason = "Listing"
+	ReasonUndecodableObjects ConditionReason = "UndecodableObjects"
+	ReasonCurrent            ConditionReason = "Current"
+)
+
+// precedence has the reasons, the first to act on first.
+var precedence = []ConditionReason{
+	ReasonStopped, ReasonUnauthorized, ReasonForbidden, ReasonNotFound, ReasonServerUnreachable, ReasonThrottled, ReasonStalled,
+	ReasonFailing, ReasonExpiredLoop, ReasonHandlerFailing, ReasonHandlerSlow, ReasonBudgetFull, ReasonCheckpointFailing,
+	ReasonNotStarted, ReasonListing, ReasonUndecodableObjects, ReasonCurrent,
+}
+
+// Worse returns the one of two conditions that is to be acted on first; of two with one reason, the older.
+func Worse(a, b Condition) Condition {
+	rankA, rankB := slices.Index(precedence, a.Reason), slices.Index(precedence, b.Reason)
+	if rankB < rankA || rankB == rankA && b.Since.Before(a.Since) {
+		return b
+	}
+	return a
+}
+
+// Condition returns what holds the informer up.
+func (p *Progress) Condition() Condition {
+	d := p.Delivery()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.signs.condition(d, p.counters.listed.Load(), textOf(p.reading.err), instantNow())
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// condition returns the first reason that holds.
+func (s *signs) condition(d Delivery, listed int64, lastError string, now instant) Condition {
+	a := &ails{}
+	if s.ails != nil {
+		a = s.ails
+		s.calm(now)
+	}
+	s.noteSlow(d, now)
+	reading := a.reading.holds()
+	switch waits := now.since(instant(s.starving.Load())); {
+	case s.stage == notStarted:
+		return Condition{Reason: ReasonNotStarted, Message: "Run was not called"}
+	case s.stage == stopped:
+		return Condition{ReasonStopped, lastError, s.since.time()}
+	case reading && a.reading.reason != ReasonHandlerFailing:
+		return a.reading.condition(a.reading.text)
+	case a.expiries >= maxExpiries:
+		return a.expiry.condition(fmt.Sprintf("%d times in a row: %s", a.expiries, a.expiry.text))
+	case reading:
+		return a.reading.condition(a.reading.text)
+	case a.handling.holds():
+		return a.handling.condition(a.handling.text)
+	case s.slow != 0:
+		return Condition{ReasonHandlerSlow, fmt.Sprintf("%d changes wait, the oldest for %v", d.Queued, now.since(instantOf(d.Oldest)).Round(time.Second)), s.slow.time()}
+	case s.starving.Load() != 0 && waits >= starvedAfter:
+		return Condition{ReasonBudgetFull, fmt.Sprintf("reading waits for %v for its share of the Budget", waits.Round(time.Second)), instant(s.starving.Load()).time()}
+	case a.checkpoint.holds():
+		return a.checkpoint.condition(a.checkpoint.text)
+	case s.stage == starting:
+		return Condition{ReasonNotStarted, "Run looks for where to go on from", s.since.time()}
+	case s.stage == listing:
+		return Condition{ReasonListing, s.tally.Load().progress(listed, now), s.since.time()}
+	case !d.Synced:
+		message := fmt.Sprintf("the list was read; %d changes wait for the handler", d.Queued)
+		return Condition{ReasonListing, message, s.since.time()}
+	case a.undecodable.holds():
+		return a.undecodable.condition(a.undecodable.text)
+	}
+	return Condition{Reason: ReasonCurrent, Since: max(s.since, s.cleared).time()}
+}
+
+func (s *spell) condition(message string) Condition {
+	return Condition{s.reason, message, s.began.time()}
+}

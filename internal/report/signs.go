@@ -1,0 +1,278 @@
+package report
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Delivery is how far a consumer has come, which a Progress does not know.
+type Delivery struct {
+	// Synced tells that the first complete list was delivered.
+	Synced bool
+	// Queued is the number of keys with changes that are not acknowledged.
+	Queued int
+	// Retrying tells that some of them were handed over, and failed.
+	Retrying bool
+	// Oldest is when the oldest of these changes came; zero if there is none.
+	Oldest time.Time
+}
+
+// Deliverer tells how far its consumer has come.
+type Deliverer interface{ Delivery() Delivery }
+
+const (
+	// slowAfter is how long a change may wait until its handler counts as slow.
+	slowAfter = 10 * time.Second
+	// starvedAfter is how long reading may wait for the budget until that holds it up.
+	starvedAfter = time.Second
+	// relapse is how soon a failure may follow a success to be one of the same row: a watch that opens and breaks at once
+	// is no recovery.
+	relapse = 10 * time.Second
+	// maxExpiries is the number of expired versions in a row from which they are a loop, and steadyWatch is how long a watch
+	// lasts that ends the row.
+	maxExpiries = 3
+	steadyWatch = time.Minute
+)
+
+// stage is what a run is about, apart from what goes wrong.
+type stage uint8
+
+const (
+	notStarted stage = iota
+	starting         // it looks for where to go on from
+	listing
+	following
+	stopped
+)
+
+// signs are what a Condition is made of. They belong to the lock of Progress.
+type signs struct {
+	// starving is when reading began to wait for the budget, zero while it does not. It needs no lock.
+	starving atomic.Int64
+	// since is when the stage began, or the list that it follows, and cleared when the newest condition ended.
+	since, cleared instant
+	// slow is when the change came with which the handler began to be slow, zero while it is not.
+	slow instant
+	// tally counts the list under way, nil without one. It needs no lock either.
+	tally atomic.Pointer[tally]
+	// ails is nil if nothing was wrong in this run.
+	ails  *ails
+	stage stage
+}
+
+// tally counts what was read of a list.
+type tally struct {
+	began instant
+	// before is the number of objects that were listed before.
+	before int64
+	bytes  atomic.Int64
+}
+
+// ails are what is wrong, or was.
+type ails struct {
+	reading, handling, checkpoint, undecodable spell
+	// expiry is that of expired versions, expiries their number in a row, and watched when the watch was opened that
+	// is under way; zero without one.
+	expiry   spell
+	expiries int
+	watched  instant
+}
+
+// spell is a row of failures. It is over if ended is set, and there was none if began is not.
+type spell struct {
+	reason       ConditionReason
+	text         string // of the newest failure
+	began, ended instant
+}
+
+func (s *spell) holds() bool { return s.began != 0 && s.ended == 0 }
+
+// fail begins the row at began, or goes on with it.
+func (s *spell) fail(reason ConditionReason, text string, began, now instant) {
+	if s.reason != reason || s.began == 0 || s.ended != 0 && now.since(s.ended) > relapse {
+		s.reason, s.began = reason, began
+	}
+	s.text, s.ended = text, 0
+}
+
+// end ends the row, and reports whether there was one.
+func (s *spell) end(now instant) bool {
+	held := s.holds()
+	if held {
+		s.ended = now
+	}
+	return held
+}
+
+// instant is a time in a third of the memory of a time.Time: Unix nanoseconds, zero for none.
+type instant int64
+
+func instantNow() instant { return instant(time.Now().UnixNano()) }
+
+func instantOf(t time.Time) instant {
+	if t.IsZero() {
+		return 0
+	}
+	return instant(t.UnixNano())
+}
+
+func (i instant) time() time.Time {
+	if i == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, int64(i))
+}
+
+func (i instant) since(earlier instant) time.Duration { return time.Duration(i - earlier) }
+
+func (i instant) add(d time.Duration) instant { return i + instant(d) }
+
+// begin notes that a run begins.
+func (s *signs) begin(now instant) {
+	s.stage, s.since, s.cleared = starting, now, 0
+}
+
+// enter notes that the informer does something else from now on.
+func (s *signs) enter(phase Phase, now instant) {
+	switch phase {
+	case Listing:
+		s.move(listing, now)
+		if s.ails != nil {
+			s.calm(now)
+			s.ails.watched = 0
+		}
+	case Watching:
+		if s.stage == listing {
+			s.stage, s.cleared = following, now // the list is not delivered yet: since stays
+		}
+	case Stopped:
+		s.move(stopped, now)
+		s.ails, s.slow, s.cleared = nil, 0, 0
+		s.tally.Store(nil)
+	}
+}
+
+func (s *signs) move(to stage, now instant) {
+	if s.stage != to {
+		s.stage, s.since = to, now
+	}
+}
+
+// ailing returns the ails, to be written to.
+func (s *signs) ailing() *ails {
+	if s.ails == nil {
+		s.ails = &ails{}
+	}
+	return s.ails
+}
+
+// noteSlow notes whether the handler is slow.
+func (s *signs) noteSlow(d Delivery, now instant) {
+	oldest := instantOf(d.Oldest)
+	switch isSlow := oldest != 0 && now.since(oldest) >= slowAfter; {
+	case isSlow && s.slow == 0:
+		s.slow = oldest
+	case !isSlow && s.slow != 0:
+		s.slow, s.cleared = 0, now
+	}
+}
+
+// failed notes a failure of anything but the handler.
+func (s *signs) failed(err error, now instant) {
+	if s.stage == stopped {
+		return
+	}
+	began := now
+	switch reason := ReasonOf(err); reason {
+	case "":
+	case ReasonExpiredLoop:
+		s.expired(err.Error(), now)
+	default:
+		if reason == ReasonStalled {
+			began = now.add(-silenceOf(err))
+		}
+		s.ailing().reading.fail(reason, err.Error(), began, now)
+	}
+}
+
+// expired counts a version that the server has forgotten.
+func (s *signs) expired(text string, now instant) {
+	a := s.ailing()
+	if s.steady(now) {
+		a.expiries = 0
+	}
+	a.watched = 0
+	if a.expiries++; a.expiries == 1 {
+		a.expiry = spell{reason: ReasonExpiredLoop, began: now}
+	}
+	a.expiry.text = text
+}
+
+// steady reports whether the watch under way has lasted for long enough to end a row of expiries.
+func (s *signs) steady(now instant) bool {
+	return s.ails.watched != 0 && now.since(s.ails.watched) >= steadyWatch
+}
+
+// succeeded notes that a request has succeeded, and opened that it has opened a watch.
+func (s *signs) succeeded(now instant) {
+	if s.ails != nil && s.ails.reading.end(now) {
+		s.cleared = now
+	}
+}
+
+func (s *signs) opened(now instant) {
+	if s.ails != nil {
+		s.calm(now)
+		s.ails.watched = now
+	}
+}
+
+// calm forgets the expiries if the watch under way has lasted.
+func (s *signs) calm(now instant) {
+	if a := s.ails; a.expiries > 0 && s.steady(now) {
+		if a.expiries >= maxExpiries {
+			s.cleared = max(s.cleared, a.watched.add(steadyWatch))
+		}
+		a.expiries = 0
+	}
+}
+
+// lasting notes whether a condition holds that lasts until it is said to be over.
+func (s *signs) lasting(which func(*ails) *spell, reason ConditionReason, err error, now instant) {
+	switch {
+	case err != nil && s.stage != stopped:
+		if sp := which(s.ailing()); sp.holds() {
+			sp.text = err.Error()
+		} else {
+			*sp = spell{reason: reason, text: err.Error(), began: now}
+		}
+	case err == nil && s.ails != nil && which(s.ails).end(now):
+		s.cleared = now
+	}
+}
+
+// progress says how far a list has come.
+func (t *tally) progress(listed int64, now instant) string {
+	if t == nil {
+		return "a list is asked for"
+	}
+	objects, bytes, spent := listed-t.before, float64(t.bytes.Load()), now.since(t.began)
+	text := fmt.Sprintf("%d objects", objects)
+	if bytes > 0 {
+		text += fmt.Sprintf(", %s", megabytes(bytes))
+	}
+	text += fmt.Sprintf(" read in %v", spent.Round(100*time.Millisecond))
+	if seconds := spent.Seconds(); seconds >= 1 {
+		text += fmt.Sprintf(": %.0f objects/s", float64(objects)/seconds)
+		if bytes > 0 {
+			text += fmt.Sprintf(", %s/s", megabytes(bytes/seconds))
+		}
+	}
+	return text
+}
+
+func megabytes(bytes float64) string { return fmt.Sprintf("%.1f MB", bytes/1e6) }
+
+func ofCheckpoint(a *ails) *spell  { return &a.checkpoint }
+func ofUndecodable(a *ails) *spell { return &a.undecodable }
