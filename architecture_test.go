@@ -25,7 +25,7 @@ var layers = [][]string{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
 		"internal/objectsize", "internal/pack", "informertest",
 	},
-	{"internal/checkpoint", "internal/recency", "internal/wire"},
+	{"internal/audit", "internal/checkpoint", "internal/recency", "internal/wire"},
 	{"internal/deltaqueue", "internal/prune"},
 	{"internal/journal", "internal/object"},
 	{"internal/known", "internal/server", "internal/sink"},

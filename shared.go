@@ -315,7 +315,8 @@ func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string
 
 // Status is a snapshot of all handlers together: the Phase of the one that is least far, the
 // oldest ResourceVersion, and CheckpointTime of those that have one, the most Objects, the
-// newest LastContact and LastError, the Condition to act on first, and the sums of all counts. Checkpoint is that of the
+// newest LastContact and LastError, the Condition to act on first, and the sums of all counts. LastAudit is
+// one that found something, if there is one. Checkpoint is that of the
 // first handler with a CheckpointError, or else of the first with a Checkpoint; SkippedError,
 // ResumedFrom and ResumedTime are those of the first that has them. Without handlers, it is that
 // of an informer that does not run.
@@ -330,6 +331,24 @@ func (s *SharedResourceVersionInformer) Status() (all Status) {
 	}
 	all.Synced = s.HasSynced()
 	return all
+}
+
+// Audit audits the handlers that are there, one after the other: see ResourceVersionInformer. The report has the differences of all of
+// them, the most Objects, and the oldest ResourceVersion. An error ends it, and names the handler.
+func (s *SharedResourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) (all AuditReport, err error) {
+	for n, h := range s.Handlers() {
+		var one AuditReport
+		one, err = h.Audit(ctx, opts)
+		if n == 0 {
+			all = one
+		} else {
+			all.add(one)
+		}
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }
 
 // HandlerConfig is one handler of a SharedResourceVersionInformer. One of Handler and
@@ -391,6 +410,11 @@ func (h *HandlerRegistration) LastSyncResourceVersion() string {
 
 // Status is a snapshot of the work for the handler, and of its acknowledgements.
 func (h *HandlerRegistration) Status() Status { return h.informer.Status() }
+
+// Audit compares the Storage of the handler with the server: see ResourceVersionInformer.
+func (h *HandlerRegistration) Audit(ctx context.Context, opts AuditOptions) (AuditReport, error) {
+	return h.informer.Audit(ctx, opts)
+}
 
 // Done is closed when the handler was removed and its last call has returned.
 func (h *HandlerRegistration) Done() <-chan struct{} { return h.ended }

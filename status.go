@@ -112,6 +112,8 @@ type Status struct {
 	Counts Counts
 	// Condition is what holds the informer up, or that nothing does.
 	Condition Condition
+	// LastAudit is the result of the last audit, nil before the first. It does not change.
+	LastAudit *AuditResult
 }
 
 // Counts is what an informer has done since it was made, in numbers.
@@ -157,6 +159,9 @@ func together(a, b Status) Status {
 	}
 	if a.CheckpointError == nil && (b.CheckpointError != nil || a.Checkpoint == "") {
 		a.Checkpoint, a.CheckpointError = b.Checkpoint, b.CheckpointError
+	}
+	if a.LastAudit == nil || b.LastAudit != nil && b.LastAudit.Differs() {
+		a.LastAudit = b.LastAudit
 	}
 	if a.ResumedTime.IsZero() {
 		a.ResumedFrom, a.ResumedTime = b.ResumedFrom, b.ResumedTime

@@ -79,6 +79,10 @@ type versionsStub struct{ *stub }
 
 func (versionsStub) Status() informer.Status { return informer.Status{} }
 
+func (versionsStub) Audit(context.Context, informer.AuditOptions) (informer.AuditReport, error) {
+	return informer.AuditReport{}, nil
+}
+
 func alwaysVersions(s *stub) factory.NewResourceVersionInformerFunc {
 	return func() informer.ResourceVersionInformer { return versionsStub{s} }
 }

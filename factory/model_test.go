@@ -444,6 +444,10 @@ type countedVersions struct{ *counted }
 
 func (countedVersions) Status() informer.Status { return informer.Status{} }
 
+func (countedVersions) Audit(context.Context, informer.AuditOptions) (informer.AuditReport, error) {
+	return informer.AuditReport{}, nil
+}
+
 func (c countedVersions) RunWithContext(ctx context.Context) {
 	if c.others.Load() != 0 {
 		c.t.Error("two informers of one key at a time")

@@ -145,6 +145,7 @@ func (q *Queue) EndUnswept() {
 func (q *Queue) endLocked() {
 	q.initial, q.ended, q.resumed = false, true, false
 	q.listed = q.seq
+	q.advancedLocked()
 	q.checkSyncedLocked()
 }
 

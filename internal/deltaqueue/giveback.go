@@ -3,6 +3,8 @@ package deltaqueue
 import (
 	"container/heap"
 	"time"
+
+	"github.com/rvinformer/informer/internal/keytable"
 )
 
 // Done acknowledges an entry: the table of known versions moves.
@@ -10,11 +12,19 @@ func (q *Queue) Done(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if e.Deleted() {
-		q.known.Delete(e.Key)
+		q.deleteLocked(e.Key, e.Version)
 	} else {
 		q.known.Set(e.Key, e.Version, e.generation)
 	}
 	q.finishLocked(e)
+}
+
+// deleteLocked acknowledges a deletion with the version that came with it. What has replaced an object is proof of its end, too.
+func (q *Queue) deleteLocked(key string, v keytable.Version) {
+	q.known.Delete(key)
+	if q.deleted != nil {
+		q.deleted(key, v.ResourceVersion)
+	}
 }
 
 // Drop gives an entry up without acknowledging it: the table of known versions
@@ -38,7 +48,7 @@ func (q *Queue) Skip(e *Entry, lost func()) {
 	defer q.mu.Unlock()
 	lost()
 	if len(e.Deltas) > 1 { // a deletion, and what came after it
-		q.known.Delete(e.Key)
+		q.deleteLocked(e.Key, e.Deltas[0].Version)
 	}
 	q.finishLocked(e)
 }
@@ -50,7 +60,7 @@ func (q *Queue) Skip(e *Entry, lost func()) {
 func (q *Queue) Advance(e *Entry) (done []Delta) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.known.Delete(e.Key)
+	q.deleteLocked(e.Key, e.Deltas[0].Version)
 	if len(e.Deltas) > 1 {
 		done = []Delta{e.Deltas[0]}
 		q.grownLocked(-done[0].Bytes, 0)
@@ -169,6 +179,7 @@ func (q *Queue) finishLocked(e *Entry) {
 	q.attemptedLocked(e)
 	q.grownLocked(-e.bytes(), 0)
 	q.order.remove(e)
+	q.advancedLocked()
 	q.checkSettledLocked()
 	delete(q.taken, e.Key)
 	if next := q.pending[e.Key]; next != nil && next.stage == blocked {

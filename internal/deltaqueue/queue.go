@@ -149,6 +149,12 @@ type Queue struct {
 	// not have been put again; it holds the resume point.
 	passed *passedOver
 
+	// deleted, if set, is called with each deletion that is acknowledged.
+	deleted func(key, resourceVersion string)
+	// advanced is closed when the resume point may have moved, and at Close. It is nil unless something waits for that.
+	advanced chan struct{}
+	closed   bool
+
 	// listed is the last entry of the newest generation that was read to its end.
 	listed uint64
 	// settled is to be called when no entry is left up to settling.
@@ -298,6 +304,8 @@ func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.grownLocked(-q.bytes, 0)
+	q.closed = true
+	q.advancedLocked()
 }
 
 // Follow notes that the changes since Resume can be had: no generation is needed

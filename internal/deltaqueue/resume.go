@@ -19,6 +19,7 @@ func (q *Queue) Observed(resourceVersion string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.observed, q.ahead = resourceVersion, false
+	q.advancedLocked()
 }
 
 // Drained reports whether everything that was put is acknowledged, and nothing was put

@@ -59,6 +59,8 @@ type Flow struct {
 	// queue is that of the run under way, or of the last one; nil before.
 	queue   *deltaqueue.Queue
 	running bool
+	// underWay is the run whose queue it is, nil without one.
+	underWay *run
 	// release gives back what the run under way has claimed.
 	release func()
 }
@@ -188,6 +190,6 @@ func (f *Flow) refuse(err error) {
 func (f *Flow) ended() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.running = false
+	f.running, f.underWay = false, nil
 	f.release()
 }

@@ -50,6 +50,14 @@ func (r *run) start() {
 	}
 	r.follower = r.Follow(r.sink(r.queue))
 	r.from = follower.Origin{Known: r.newestKnown(), Resume: resume, Resumed: r.follow, Objects: r.knownObjects}
+	r.publish()
+}
+
+// publish lets audits see the run.
+func (r *run) publish() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.underWay = r
 }
 
 // follow notes that the server has accepted the version that the run goes on from.

@@ -63,7 +63,8 @@ type Follower struct {
 	// objects are those of the Origin.
 	objects func() []object.Known
 	// why is the reason for the next list or watch, if it is begun anew.
-	why report.Reason
+	why    report.Reason
+	relist relist
 }
 
 // Origin is what a run begins from.

@@ -78,6 +78,7 @@ func (w *watching) follow(ctx context.Context) error {
 // conclude decides what follows the watch, which has ended with err, and returns err.
 func (w *watching) conclude(err error) error {
 	w.at.Lost = w.at.Lost || w.Report.Gaps.Missed()
+	w.at.Distrusted = w.relist.take()
 	w.outcome.Doubtful, w.outcome.Moved = w.doubtful(err), w.moved
 	w.outcome.RetryAfter = listwatch.RetryAfter(err)
 	if !w.outcome.Refused {
@@ -117,6 +118,9 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 			patience = confirmSaid
 		}
 	}
+	if w.relist.begin(w.feed) {
+		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
+	}
 	w.Report.WatchOpened()
 	w.Report.Handler(nil)
 	w.confirmLater(patience)
@@ -130,6 +134,7 @@ func (w *watching) close() {
 	if w.unconfirm != nil {
 		w.unconfirm()
 	}
+	w.relist.end()
 	w.closeFeed(&w.opening)
 }
 

@@ -58,6 +58,9 @@ type Watching struct {
 	// Lost tells that an event could not be read, so that what it told is not known:
 	// the next time, the set is listed.
 	Lost bool
+	// Distrusted tells that what was read differs from what the server has, for a reason that is not known: the newest state of all
+	// is listed next.
+	Distrusted bool
 	// Unsure tells that the server may have been away since it has told ResourceVersion, or
 	// has not told it to this process. It may have been restored from a backup: it is
 	// asked whether it has that version.
@@ -365,6 +368,9 @@ func (p Policy) nextWatching(s Watching, o Outcome) Step {
 		return list
 	}
 	switch {
+	case s.Distrusted:
+		list.State = Start{Known: s.ResourceVersion, Consistent: true}
+		return list
 	case o.Kind == Expired, ended && s.Lost:
 		return list
 	case ended && o.Lasted >= Steady:

@@ -9,6 +9,10 @@ import (
 var (
 	// ErrAlreadyRunning: Run was called while a Run is under way.
 	ErrAlreadyRunning = errors.New("already running")
+	// ErrNotRunning: no Run is under way, or it has ended.
+	ErrNotRunning = errors.New("not running")
+	// ErrNotSynced: the first complete list was not delivered yet.
+	ErrNotSynced = errors.New("not synced")
 	// ErrStorageInUse: another informer runs with the same storage.
 	ErrStorageInUse = errors.New("storage in use")
 	// ErrPassedOver: a handler has panicked for a key once too often.

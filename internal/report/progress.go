@@ -34,6 +34,7 @@ type Snapshot struct {
 	ResumedTime     time.Time
 	Counts          Counts
 	Condition       Condition
+	LastAudit       *Audit
 }
 
 // state has the fields of a Snapshot that a Progress keeps as they are.
@@ -51,6 +52,7 @@ type state struct {
 	CheckpointError error
 	ResumedFrom     string
 	ResumedTime     time.Time
+	LastAudit       *Audit
 }
 
 // Progress is how far an informer has come, for people. An informer decides by two of its parts only:
@@ -72,6 +74,8 @@ type Progress struct {
 	handling trouble
 	// reading is how everything else does.
 	reading trouble
+	// auditing tells that an audit is under way.
+	auditing bool
 	// skippedBefore is the number of items that were skipped before the generation under way.
 	skippedBefore int64
 	// began is when the first run began, in Unix nanoseconds; 0 before.
@@ -354,5 +358,6 @@ func (p *Progress) Snapshot() Snapshot {
 		ResumedFrom:     p.now.ResumedFrom,
 		ResumedTime:     p.now.ResumedTime,
 		Counts:          p.counters.counts(),
+		LastAudit:       p.now.LastAudit,
 	}
 }

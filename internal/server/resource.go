@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,13 @@ func (r *Resource) GroupResource() schema.GroupResource { return r.resource.Grou
 func (r *Resource) Tweaked(tweak Tweak) *Resource {
 	copied := *r
 	copied.tweaks = r.tweaks.with(tweak)
+	return &copied
+}
+
+// Only returns a copy that selects the object of a key, "namespace/name" or "name", if the resource selects it.
+func (r *Resource) Only(key string) *Resource {
+	copied := *r
+	copied.tweaks = append(slices.Clone(r.tweaks), only(key))
 	return &copied
 }
 

@@ -2,8 +2,10 @@ package server
 
 import (
 	"context"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -23,6 +25,21 @@ func (t tweaks) with(first Tweak) tweaks {
 		return t
 	}
 	return append(tweaks{first}, t...)
+}
+
+// only adds a key to what is selected.
+func only(key string) Tweak {
+	slash := strings.IndexByte(key, '/')
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, key[slash+1:]).String()
+	if slash >= 0 {
+		selector += "," + fields.OneTermEqualSelector("metadata.namespace", key[:slash]).String()
+	}
+	return func(opts *metav1.ListOptions) {
+		if opts.FieldSelector != "" {
+			opts.FieldSelector += ","
+		}
+		opts.FieldSelector += selector
+	}
 }
 
 // apply returns opts as the tweaks have changed them, but for Limit and Continue, because pages

@@ -41,10 +41,12 @@ func (s *Source) openChannel(ctx context.Context, opts metav1.ListOptions, patie
 
 func (f *channelFeed) Expect(patience time.Duration) { f.quiet.expect(patience) }
 
+func (f *channelFeed) Interrupt() { f.quiet.interrupt() }
+
 func (f *channelFeed) Next(ctx context.Context, to *Change) error {
 	// A slow store holds up the reader; that is not the server's silence.
 	f.quiet.heard()
-	for {
+	for !f.quiet.interrupted.Load() {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -60,6 +62,7 @@ func (f *channelFeed) Next(ctx context.Context, to *Change) error {
 			}
 		}
 	}
+	return ErrUnread
 }
 
 // take makes a change of an event.

@@ -35,6 +35,9 @@ type Feed interface {
 	Next(ctx context.Context, to *Change) error
 	// Expect sets for how long it may be silent.
 	Expect(patience time.Duration)
+	// Interrupt has Next return ErrUnread, at once or the next time that it waits. It may be called from any goroutine, before
+	// Close.
+	Interrupt()
 	Close()
 }
 

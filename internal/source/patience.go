@@ -1,6 +1,7 @@
 package source
 
 import (
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,10 +56,18 @@ type silence struct {
 	timer *time.Timer
 	limit time.Duration
 	since time.Time
+	// interrupted says that whoever waits for the timer is to end.
+	interrupted atomic.Bool
 }
 
 func newSilence(limit time.Duration) *silence {
 	return &silence{timer: time.NewTimer(limit), limit: limit, since: time.Now()}
+}
+
+// interrupt has the timer fire.
+func (s *silence) interrupt() {
+	s.interrupted.Store(true)
+	s.timer.Reset(0)
 }
 
 // heard notes that something came.

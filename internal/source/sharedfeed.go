@@ -79,6 +79,8 @@ func (f *sharedFeed) Expect(patience time.Duration) {
 	}
 }
 
+func (f *sharedFeed) Interrupt() { f.quiet.interrupt() }
+
 func (f *sharedFeed) Next(ctx context.Context, to *Change) error {
 	switch {
 	case f.initial != nil && f.begins == "":
@@ -151,7 +153,7 @@ func (f *sharedFeed) catchUp(ctx context.Context) (err error) {
 
 // wait waits until there may be an event.
 func (f *sharedFeed) wait(ctx context.Context) error {
-	for {
+	for !f.quiet.interrupted.Load() {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -164,6 +166,7 @@ func (f *sharedFeed) wait(ctx context.Context) error {
 			}
 		}
 	}
+	return ErrUnread
 }
 
 // read makes a change of an event.

@@ -37,6 +37,8 @@ func (s *Source) openWire(ctx context.Context, opts metav1.ListOptions, patience
 
 func (f *wireFeed) Expect(patience time.Duration) { f.body.expect(patience) }
 
+func (f *wireFeed) Interrupt() { f.body.cancel(ErrUnread) }
+
 func (f *wireFeed) Close() { f.body.close() }
 
 // Next is on the stack while a watch is idle, and so is what calls it. Functions with more on

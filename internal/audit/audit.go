@@ -1,0 +1,92 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/listwatch"
+)
+
+var (
+	// ErrUnordered says that the resource versions of the server have no order.
+	ErrUnordered = errors.New("the resource versions have no order")
+	// ErrWentBack says that the server has listed an older version than the informer has acknowledged.
+	ErrWentBack = errors.New("the server has listed an older version than it had before")
+	// ErrMixed says that the pages of a list were of several versions.
+	ErrMixed = errors.New("the pages are not of one version")
+)
+
+// Copy is what an informer has acknowledged. It is safe for concurrent use, and changes while it is audited.
+type Copy interface {
+	// Len is the number of keys.
+	Len() int
+	// Compare compares a version to that of a key. Both are lent.
+	Compare(key string, v keytable.Version) keytable.Comparison
+	// Get returns the version of a key.
+	Get(key string) (keytable.Version, bool)
+	// LendFrom lends visit about most of the next keys and versions, and returns where to go on, which is 0 at the end and at the
+	// beginning. A key that is there all the time is lent.
+	LendFrom(cursor keytable.Cursor, most int, visit func(key string, v *keytable.Binary)) (next keytable.Cursor)
+}
+
+// Item is an object that the server lists. Key and Version are lent. The key of an Unreadable one may be empty.
+type Item struct {
+	Key        string
+	Version    keytable.Version
+	Bytes      int
+	Unreadable bool
+}
+
+// Page is what a page of a list has beside its objects.
+type Page struct{ ResourceVersion, Continue string }
+
+// Server lists the metadata of what the informer follows.
+type Server interface {
+	// Page lists a page of the newest state, the first one if token is empty.
+	Page(ctx context.Context, token string, each func(Item)) (Page, error)
+	// Ask lists the object of a key in its newest state.
+	Ask(ctx context.Context, key string, each func(Item)) (Page, error)
+}
+
+// Informer says how far an informer is.
+type Informer interface {
+	// Acknowledged returns the resource version up to which everything is acknowledged.
+	Acknowledged() string
+	// Await returns when everything up to a resource version is acknowledged.
+	Await(ctx context.Context, resourceVersion string) error
+}
+
+// Options are what is compared.
+type Options struct {
+	Copy     Copy
+	Server   Server
+	Informer Informer
+	// Deletions has what the informer acknowledges from before the audit on.
+	Deletions *Deletions
+	// BytesPerSecond is how fast the list is read; 0 is as fast as it comes.
+	BytesPerSecond int64
+}
+
+// maxPasses is how often a list is begun whose pages expire. Each pass reads twice as fast as the one before.
+const maxPasses = 3
+
+// Run compares, and returns what it has found. After an error that is how far it came.
+func Run(ctx context.Context, o Options) (Report, error) {
+	began := time.Now()
+	for pass := 1; ; pass++ {
+		p := newPass(o)
+		err := p.run(ctx)
+		p.report.Began, p.report.Took = began, time.Since(began)
+		switch {
+		case err == nil:
+			return p.report, nil
+		case pass < maxPasses && (listwatch.Classify(err) == listwatch.Expired || errors.Is(err, ErrMixed)):
+			o.BytesPerSecond *= 2
+		default:
+			return p.report, fmt.Errorf("after %d objects of the server: %w", p.report.Objects, err)
+		}
+	}
+}

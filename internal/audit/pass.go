@@ -1,0 +1,225 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
+)
+
+const (
+	// maxSuspects is how many suspects wait, at the end of a page, before they are judged.
+	maxSuspects = 1000
+	// walkedAtOnce is about how many keys of the copy are looked at under its lock.
+	walkedAtOnce = 1000
+	// maxAsks is how often the server is asked for one key that changes all the time.
+	maxAsks = 5
+)
+
+// suspect is a key that looks wrong. Server is what the list shows of it, empty if it does not show it.
+type suspect struct {
+	key    string
+	server keytable.Version
+}
+
+// pass is one pass over a list.
+type pass struct {
+	Options
+	report Report
+	listed *keySet
+	// partial tells that the list has an object whose key is not known.
+	partial  bool
+	suspects []suspect
+	// acknowledged tells that the informer has acknowledged the version of the list.
+	acknowledged bool
+	began        time.Time
+}
+
+func newPass(o Options) *pass {
+	return &pass{Options: o, listed: newKeySet(o.Copy.Len()), began: time.Now()}
+}
+
+func (p *pass) run(ctx context.Context) error {
+	before := p.Informer.Acknowledged()
+	for token := ""; ; {
+		page, err := p.Server.Page(ctx, token, p.look)
+		if err != nil {
+			return err
+		}
+		if err := p.check(page, before); err != nil {
+			return err
+		}
+		if len(p.suspects) >= maxSuspects {
+			if err := p.judgeAll(ctx); err != nil {
+				return err
+			}
+		}
+		if token = page.Continue; token == "" {
+			break
+		}
+		if err := p.rest(ctx); err != nil {
+			return err
+		}
+	}
+	return p.finish(ctx)
+}
+
+// check checks that the list is of one version, which can be compared.
+func (p *pass) check(page Page, before string) error {
+	r := &p.report
+	switch {
+	case r.ResourceVersion == "" && !rv.Ordered(page.ResourceVersion):
+		return fmt.Errorf("%w: the list has the version %q", ErrUnordered, page.ResourceVersion)
+	case r.ResourceVersion == "" && rv.Compare(page.ResourceVersion, before) == rv.Older:
+		return fmt.Errorf("%w: %s, and the informer has acknowledged %s", ErrWentBack, page.ResourceVersion, before)
+	case r.ResourceVersion == "":
+		r.ResourceVersion = page.ResourceVersion
+	case r.ResourceVersion != page.ResourceVersion:
+		return fmt.Errorf("%w: %s and %s", ErrMixed, r.ResourceVersion, page.ResourceVersion)
+	}
+	return nil
+}
+
+// rest waits if the list comes faster than it may.
+func (p *pass) rest(ctx context.Context) error {
+	if p.BytesPerSecond <= 0 {
+		return nil
+	}
+	due := time.Duration(float64(p.report.Bytes) / float64(p.BytesPerSecond) * float64(time.Second))
+	return backoff.Sleep(ctx, due-time.Since(p.began))
+}
+
+// look looks at an object of the list.
+func (p *pass) look(it Item) {
+	p.report.Objects++
+	p.report.Bytes += int64(it.Bytes)
+	if it.Unreadable {
+		p.report.Unreadable++
+	}
+	if it.Key == "" {
+		p.partial = true
+		return
+	}
+	p.listed.add(it.Key)
+	if it.Unreadable {
+		return
+	}
+	if c := p.Copy.Compare(it.Key, it.Version); !c.SameVersion || !c.SameObject {
+		p.suspects = append(p.suspects, suspect{strings.Clone(it.Key), cloned(it.Version)})
+	}
+}
+
+func cloned(v keytable.Version) keytable.Version {
+	return keytable.Version{ResourceVersion: strings.Clone(v.ResourceVersion), UID: types.UID(strings.Clone(string(v.UID)))}
+}
+
+// finish judges what is left, and what the list did not show.
+func (p *pass) finish(ctx context.Context) error {
+	for cursor := keytable.Cursor(0); ; {
+		cursor = p.Copy.LendFrom(cursor, walkedAtOnce, func(key string, v *keytable.Binary) {
+			if !p.listed.has(key) && !p.newer(v.Version().ResourceVersion) {
+				p.suspects = append(p.suspects, suspect{key: strings.Clone(key)})
+			}
+		})
+		if len(p.suspects) >= maxSuspects || cursor == 0 {
+			if err := p.judgeAll(ctx); err != nil {
+				return err
+			}
+		}
+		if cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// newer reports whether a version is newer than the list.
+func (p *pass) newer(resourceVersion string) bool {
+	return rv.Compare(resourceVersion, p.report.ResourceVersion) == rv.Newer
+}
+
+// judgeAll judges the suspects, once the informer has acknowledged the version of the list.
+func (p *pass) judgeAll(ctx context.Context) error {
+	for _, s := range p.suspects {
+		if !p.acknowledged {
+			if err := p.Informer.Await(ctx, p.report.ResourceVersion); err != nil {
+				return fmt.Errorf("waiting until the informer has acknowledged version %s of the list: %w", p.report.ResourceVersion, err)
+			}
+			p.acknowledged = true
+		}
+		if err := p.judge(ctx, s); err != nil {
+			return err
+		}
+	}
+	p.suspects = p.suspects[:0]
+	return nil
+}
+
+// judge notes whether a suspect differs.
+func (p *pass) judge(ctx context.Context, s suspect) error {
+	own, has := p.Copy.Get(s.key)
+	listed := s.server != keytable.Version{}
+	switch {
+	case has && (p.newer(own.ResourceVersion) || listed && own.ResourceVersion == s.server.ResourceVersion && own.SameObject(s.server)):
+	case has && listed:
+		p.report.add(Stale, Difference{Key: s.key, Server: s.server, Own: own})
+	case has:
+		return p.judgeUnlisted(ctx, s.key, own)
+	case listed && !p.Deletions.after(s.key, p.report.ResourceVersion):
+		return p.judgeUnknown(ctx, s)
+	}
+	return nil
+}
+
+// judgeUnlisted judges a key that the list did not show, unless that was one of the objects without a key.
+func (p *pass) judgeUnlisted(ctx context.Context, key string, own keytable.Version) error {
+	if p.partial {
+		if _, has, err := p.ask(ctx, key); has || err != nil {
+			return err
+		}
+	}
+	p.report.add(Superfluous, Difference{Key: key, Own: own})
+	return nil
+}
+
+// judgeUnknown judges an object of the list that the informer does not have. A deletion may carry the version of the state that
+// it ended, and a list that finds one has none: so the server is asked whether the object is still there.
+func (p *pass) judgeUnknown(ctx context.Context, s suspect) error {
+	for range maxAsks {
+		now, has, err := p.ask(ctx, s.key)
+		switch {
+		case err != nil || !has:
+			return err
+		case now == s.server:
+			p.report.add(Missing, Difference{Key: s.key, Server: now})
+			return nil
+		}
+		// It has changed since, and the informer may be about to take that.
+		if err := p.Informer.Await(ctx, now.ResourceVersion); err != nil {
+			return fmt.Errorf("waiting until the informer has acknowledged version %s of %q: %w", now.ResourceVersion, s.key, err)
+		}
+		if own, has := p.Copy.Get(s.key); has && rv.Compare(own.ResourceVersion, now.ResourceVersion) != rv.Older {
+			return nil
+		}
+		s.server = now
+	}
+	return nil
+}
+
+// ask returns what the server has of a key now.
+func (p *pass) ask(ctx context.Context, key string) (v keytable.Version, has bool, err error) {
+	_, err = p.Server.Ask(ctx, key, func(it Item) {
+		if it.Key == key {
+			v, has = cloned(it.Version), true
+		}
+	})
+	if err != nil {
+		return v, false, fmt.Errorf("asking for %q: %w", key, err)
+	}
+	return v, has, nil
+}
