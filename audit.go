@@ -1,18 +1,14 @@
 package informer
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/internal/audit"
-	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
-	"github.com/rvinformer/informer/internal/source"
 )
 
 var (
@@ -22,9 +18,8 @@ var (
 	ErrNotSynced = report.ErrNotSynced
 	// ErrAuditRunning is the error of an audit beside another one of the same informer.
 	ErrAuditRunning = errors.New("another audit is under way")
-	// ErrNoMetadata is the error of an audit of an informer whose ListerWatcher cannot list metadata: it is not one of a
-	// DynamicListerWatcherFactory.
-	ErrNoMetadata = errors.New("the ListerWatcher cannot list metadata")
+	// ErrNoMetadata is the error of an audit of an informer whose ListerWatcher cannot list metadata.
+	ErrNoMetadata = errors.New("the ListerWatcher is not one of a DynamicListerWatcherFactory: it cannot list metadata")
 )
 
 // AuditOptions are options of an audit. The zero value only compares.
@@ -95,38 +90,6 @@ type AuditVersion struct {
 //   - Missing, Stale and Superfluous count the differences, and Repaired those that an AuditReport says are repaired.
 //   - Err is why the audit did not come to its end, nil if it did.
 type AuditResult = report.Audit
-
-// auditor audits one informer.
-type auditor struct {
-	setup *follower.Setup
-	// pageSize and patience are those of lists.
-	pageSize int64
-	patience time.Duration
-	// compare compares with the server, and repairs.
-	compare func(ctx context.Context, server audit.Server, bytesPerSecond int64, repair bool) (audit.Report, error)
-}
-
-// audit runs one audit, if none is under way, and notes its result.
-func (a auditor) audit(ctx context.Context, opts AuditOptions) (AuditReport, error) {
-	if a.setup.Resource == nil {
-		return AuditReport{}, fmt.Errorf("audit of %s: %w: a %T", a.setup.Name, ErrNoMetadata, a.setup.ListerWatcher)
-	}
-	begun := a.setup.Report.BeginAudit()
-	if !begun {
-		return AuditReport{}, fmt.Errorf("audit of %s: %w", a.setup.Name, ErrAuditRunning)
-	}
-	metadata := source.NewMetadata(a.setup.Resource, &a.setup.Memory, a.pageSize, source.Patience(a.patience), a.setup.Report.Handler)
-	found, err := a.compare(ctx, metadata, opts.rate(), opts.Repair)
-	r := auditReport(found)
-	if err != nil {
-		err = fmt.Errorf("audit of %s: %w", a.setup.Name, err)
-	}
-	a.setup.Report.EndAudit(report.Audit{
-		Time: time.Now(), Took: r.Took, ResourceVersion: r.ResourceVersion, Objects: r.Objects,
-		Missing: r.MissingCount, Stale: r.StaleCount, Superfluous: r.SuperfluousCount, Repaired: r.Repaired, Err: err,
-	})
-	return r, err
-}
 
 func auditReport(found audit.Report) AuditReport {
 	r := AuditReport{

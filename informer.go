@@ -207,6 +207,15 @@ type InformerConfig struct {
 	// for which the watch was asked for and 30 seconds; for a list: 75 seconds.
 	StallTimeout time.Duration
 
+	// AuditEvery is how often the informer is audited while it runs: see Audit of ResourceVersionInformer. The time is drawn anew for
+	// each audit, up to a quarter shorter or longer, and informers of one server take turns. Results are in Status.LastAudit; the
+	// ErrorHandler gets an ErrDiffered when something differs. It needs a ListerWatcher of a DynamicListerWatcherFactory, and takes a
+	// goroutine. Default: never.
+	AuditEvery time.Duration
+
+	// AuditOptions are those of AuditEvery.
+	AuditOptions AuditOptions
+
 	// Backoff is how long to wait after a failed request, and between two lists. It starts
 	// again after progress: a complete list, or a watch that has lasted for ten seconds, or for
 	// one and brought something; between lists, only after a watch of ten seconds. Default: 800 ms,
@@ -287,6 +296,10 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		panic(fmt.Sprintf("informer %q: MaxInternalErrorRetryDuration is %v", name, config.MaxInternalErrorRetryDuration))
 	case config.StallTimeout < 0:
 		panic(fmt.Sprintf("informer %q: StallTimeout is %v", name, config.StallTimeout))
+	case config.AuditEvery < 0:
+		panic(fmt.Sprintf("informer %q: AuditEvery is %v", name, config.AuditEvery))
+	case config.AuditEvery > 0 && server.Of(config.ListerWatcher) == nil:
+		panic(fmt.Sprintf("informer %q: AuditEvery needs a ListerWatcher of a DynamicListerWatcherFactory, not a %T", name, config.ListerWatcher))
 	case config.CheckpointChanges < 0:
 		panic(fmt.Sprintf("informer %q: CheckpointChanges is %d", name, config.CheckpointChanges))
 	case config.WatchListPageSize < 0:
@@ -346,6 +359,10 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		options.Consumer = flow.Batches{Limit: maxBatch(config), Handle: handBatch(config.BatchHandler)}
 	} else {
 		options.Consumer = flow.Keys{Process: i.handle, Failing: flow.RetryFew}
+	}
+	if config.AuditEvery > 0 {
+		every, opts := config.AuditEvery, config.AuditOptions
+		options.Beside = func(ctx context.Context) { i.auditor().repeat(ctx, every, opts) }
 	}
 	i.flowController = newFlowController(r, options)
 	return i
@@ -415,8 +432,12 @@ func (i *resourceVersionInformer) Status() Status {
 
 // Audit compares the Storage with the server.
 func (i *resourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) (AuditReport, error) {
+	return i.auditor().audit(ctx, opts)
+}
+
+func (i *resourceVersionInformer) auditor() auditor {
 	r := i.reflector
-	return auditor{setup: &r.setup, pageSize: r.WatchListPageSize, patience: r.StallTimeout, compare: i.flow.Audit}.audit(ctx, opts)
+	return auditor{setup: &r.setup, pageSize: r.WatchListPageSize, patience: r.StallTimeout, compare: i.flow.Audit}
 }
 
 // handle calls the handler for the deltas of one key.

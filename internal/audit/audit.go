@@ -17,6 +17,8 @@ var (
 	ErrWentBack = errors.New("the server has listed an older version than it had before")
 	// ErrMixed says that the pages of a list were of several versions.
 	ErrMixed = errors.New("the pages are not of one version")
+	// ErrCircular says that the pages of a list have no end.
+	ErrCircular = errors.New("a page has the continue token or the first object of an earlier page")
 )
 
 // Copy is what an informer has acknowledged. It is safe for concurrent use, and changes while it is audited.

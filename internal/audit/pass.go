@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
@@ -33,6 +34,8 @@ type pass struct {
 	Options
 	report Report
 	listed *keySet
+	// first is the key of the first object of the page under way.
+	first string
 	// partial tells that the list has an object whose key is not known.
 	partial  bool
 	suspects []suspect
@@ -47,8 +50,9 @@ func newPass(o Options) *pass {
 
 func (p *pass) run(ctx context.Context) error {
 	before := p.Informer.Acknowledged()
-	for token := ""; ; {
-		page, err := p.Server.Page(ctx, token, p.look)
+	for at := (listwatch.Listing{}); ; {
+		p.first = ""
+		page, err := p.Server.Page(ctx, at.Continue, p.look)
 		if err != nil {
 			return err
 		}
@@ -60,14 +64,17 @@ func (p *pass) run(ctx context.Context) error {
 				return err
 			}
 		}
-		if token = page.Continue; token == "" {
-			break
+		switch {
+		case page.Continue == "":
+			return p.finish(ctx)
+		case at.Circular(page.Continue, p.first):
+			return ErrCircular
 		}
+		at = at.Turned(page.Continue, p.first)
 		if err := p.rest(ctx); err != nil {
 			return err
 		}
 	}
-	return p.finish(ctx)
 }
 
 // check checks that the list is of one version, which can be compared.
@@ -105,6 +112,9 @@ func (p *pass) look(it Item) {
 	if it.Key == "" {
 		p.partial = true
 		return
+	}
+	if p.first == "" {
+		p.first = strings.Clone(it.Key)
 	}
 	p.listed.add(it.Key)
 	if it.Unreadable {

@@ -38,6 +38,8 @@ type Options struct {
 	Claim func() (release func(), err error)
 	// Seed, if set, fills the versions at the beginning of each run.
 	Seed func()
+	// Beside, if set, is called beside each run, and returns when ctx ends.
+	Beside func(ctx context.Context)
 	// SkipUnchanged keeps objects from the consumer that a list shows unchanged.
 	SkipUnchanged bool
 	// Ordinary delivers as an ordinary informer does: every change, in order, in the

@@ -51,6 +51,9 @@ func (r *run) start() {
 	r.follower = r.Follow(r.sink(r.queue))
 	r.from = follower.Origin{Known: r.newestKnown(), Resume: resume, Resumed: r.follow, Objects: r.knownObjects}
 	r.publish()
+	if r.Beside != nil {
+		r.help(func() { r.Beside(r.ctx) })
+	}
 }
 
 // publish lets audits see the run.

@@ -31,6 +31,7 @@ func TestNext(t *testing.T) {
 	struckUnsure := struck
 	struckUnsure.Unsure = true
 	relist := Start{Known: "7"}
+	anew := Start{Known: "7", Consistent: true}
 	stuck := page2
 	stuck.StuckSince = now
 	expired := Start{Known: "5", Consistent: true, Expiries: 1}
@@ -80,6 +81,10 @@ func TestNext(t *testing.T) {
 		"watch, no version, failed":  {state: Watching{ResourceVersion: "0"}, kind: Outcome{Kind: Failed}, want: Step{State: Start{}, Pause: ListPause}},
 		"watch, lost, ended":         {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist}},
 		"watch, lost, ended at once": {state: Watching{ResourceVersion: "7", Lost: true, Fresh: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: relist, Pause: ListPause}},
+		"watch, distrusted":          {state: Watching{ResourceVersion: "7", Distrusted: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: anew}},
+		"watch, distrusted at once":  {state: Watching{ResourceVersion: "7", Distrusted: true, Fresh: true}, kind: Outcome{Kind: WatchEnded}, want: Step{State: anew, Pause: ListPause}},
+		"watch, distrusted, failed":  {state: Watching{ResourceVersion: "7", Distrusted: true}, kind: Outcome{Kind: Failed}, want: Step{State: anew, Pause: ListPause}},
+		"watch, distrusted, steady":  {state: Watching{ResourceVersion: "7", Distrusted: true}, kind: Outcome{Kind: Expired, Lasted: Steady}, want: Step{State: anew, Progress: WatchProgress}},
 		"watch, lost, failed":        {state: Watching{ResourceVersion: "7", Lost: true}, kind: Outcome{Kind: Failed}, want: Step{State: Watching{ResourceVersion: "7", Lost: true, Unsure: true}, Pause: RetryPause}},
 		"watch, cut":                 {state: busy, kind: Outcome{Kind: WatchEnded, Lasted: Steady, Doubtful: true}, want: Step{State: unsure, Progress: WatchProgress}},
 		"watch, unsure, down":        {state: unsure, kind: Outcome{Kind: Failed, Doubtful: true}, want: Step{State: unsure, Pause: RetryPause}},

@@ -1,0 +1,339 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+
+	"github.com/rvinformer/informer/internal/audit"
+	"github.com/rvinformer/informer/internal/keytable"
+)
+
+// event is a change of the cluster. Deleted tells that the object is gone; its version is the one that the event carries.
+type event struct {
+	at      uint64
+	key     string
+	version keytable.Version
+	deleted bool
+}
+
+// cluster is a server, and an informer of it that is behind: both change whenever an audit asks one of them for something.
+type cluster struct {
+	*rand.Rand
+	// endsOld has deletions carry the version of the state that they end.
+	endsOld bool
+	// expiries is how many later pages expire.
+	expiries int
+	pageSize int
+	// still are keys that do not change.
+	still map[string]bool
+
+	version uint64
+	objects map[string]keytable.Version
+	log     []event
+	// listed is the list whose pages are read.
+	listed map[string]keytable.Version
+	at     uint64
+
+	copied    map[string]keytable.Version
+	applied   int // of log
+	reached   uint64
+	deletions *audit.Deletions
+	walking   []string
+}
+
+func newCluster(r *rand.Rand, objects int) *cluster {
+	c := &cluster{
+		Rand: r, pageSize: 1 + r.IntN(10), endsOld: r.IntN(3) == 0, still: map[string]bool{}, version: 100,
+		objects: map[string]keytable.Version{}, copied: map[string]keytable.Version{}, deletions: audit.NewDeletions(),
+	}
+	for n := range objects {
+		c.put(fmt.Sprintf("a/%03d", n))
+	}
+	c.await(c.version)
+	return c
+}
+
+func (c *cluster) put(key string) {
+	c.version += 1 + c.Uint64N(3) // others write, too
+	v := keytable.Version{ResourceVersion: strconv.FormatUint(c.version, 10), UID: c.objects[key].UID}
+	if v.UID == "" {
+		v.UID = types.UID(fmt.Sprint("uid-", c.version))
+	}
+	c.objects[key] = v
+	c.log = append(c.log, event{at: c.version, key: key, version: v})
+}
+
+func (c *cluster) remove(key string) {
+	v, ok := c.objects[key]
+	if !ok {
+		return
+	}
+	c.version += 1 + c.Uint64N(3)
+	if !c.endsOld {
+		v.ResourceVersion = strconv.FormatUint(c.version, 10)
+	}
+	delete(c.objects, key)
+	c.log = append(c.log, event{at: c.version, key: key, version: v, deleted: true})
+}
+
+// live lets some time pass.
+func (c *cluster) live() {
+	for range c.IntN(4) {
+		key := fmt.Sprintf("a/%03d", c.IntN(60))
+		switch {
+		case c.still[key]:
+		case c.IntN(3) == 0:
+			c.remove(key)
+		default:
+			c.put(key)
+		}
+	}
+	for range c.IntN(4) {
+		if c.applied < len(c.log) {
+			c.await(c.log[c.applied].at)
+		}
+	}
+}
+
+// await has the informer take everything up to a version.
+func (c *cluster) await(version uint64) {
+	for ; c.applied < len(c.log) && c.log[c.applied].at <= version; c.applied++ {
+		e := c.log[c.applied]
+		if e.deleted {
+			delete(c.copied, e.key)
+			c.deletions.Add(e.key, e.version.ResourceVersion)
+		} else {
+			c.copied[e.key] = e.version
+		}
+	}
+	c.reached = max(c.reached, version)
+}
+
+func (c *cluster) Acknowledged() string { return strconv.FormatUint(c.reached, 10) }
+
+func (c *cluster) Await(_ context.Context, resourceVersion string) error {
+	c.live()
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	c.await(version)
+	return err
+}
+
+func (c *cluster) Page(_ context.Context, token string, each func(audit.Item)) (audit.Page, error) {
+	if token == "" {
+		c.listed, c.at = maps.Clone(c.objects), c.version
+	} else if c.expiries > 0 && c.IntN(3) == 0 {
+		c.expiries--
+		return audit.Page{}, apierrors.NewResourceExpired("too old")
+	}
+	page := audit.Page{ResourceVersion: strconv.FormatUint(c.at, 10)}
+	keys := slices.Sorted(maps.Keys(c.listed))
+	from, _ := slices.BinarySearch(keys, token)
+	for n, key := range keys[from:] {
+		if n == c.pageSize {
+			page.Continue = key
+			break
+		}
+		c.live()
+		each(audit.Item{Key: key, Version: c.listed[key], Bytes: 100})
+	}
+	return page, nil
+}
+
+func (c *cluster) Ask(_ context.Context, key string, each func(audit.Item)) (audit.Page, error) {
+	c.live()
+	if v, ok := c.objects[key]; ok {
+		each(audit.Item{Key: key, Version: v})
+	}
+	return audit.Page{ResourceVersion: strconv.FormatUint(c.version, 10)}, nil
+}
+
+func (c *cluster) Len() int { return len(c.copied) }
+
+func (c *cluster) Compare(key string, v keytable.Version) keytable.Comparison {
+	own, ok := c.copied[key]
+	return keytable.Comparison{Known: ok, SameVersion: ok && own.ResourceVersion == v.ResourceVersion, SameObject: ok && own.SameObject(v)}
+}
+
+func (c *cluster) Get(key string) (keytable.Version, bool) {
+	v, ok := c.copied[key]
+	return v, ok
+}
+
+func (c *cluster) LendFrom(cursor keytable.Cursor, _ int, visit func(key string, v *keytable.Binary)) keytable.Cursor {
+	if cursor == 0 {
+		c.walking = slices.Collect(maps.Keys(c.copied))
+	}
+	for range 1 + c.IntN(5) {
+		if int(cursor) == len(c.walking) {
+			return 0
+		}
+		if v, ok := c.copied[c.walking[cursor]]; ok {
+			b := v.Binary()
+			visit(c.walking[cursor], &b)
+		}
+		cursor++
+	}
+	c.live()
+	return cursor
+}
+
+func (c *cluster) audit(bytesPerSecond int64) (audit.Report, error) {
+	return audit.Run(context.Background(), audit.Options{Copy: c, Server: c, Informer: c, Deletions: c.deletions, BytesPerSecond: bytesPerSecond})
+}
+
+// An audit finds what differs for good, and nothing else, however much changes meanwhile.
+func TestAuditFindsJustWhatDiffers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCluster(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)), rapid.IntRange(0, 60).Draw(t, "objects"))
+		c.expiries = rapid.IntRange(0, 2).Draw(t, "expiries")
+		want := [3][]string{}
+		for n := range rapid.IntRange(0, 4).Draw(t, "missing") {
+			key := fmt.Sprintf("a/%03d-missing", n)
+			c.put(key)
+			c.await(c.version)
+			delete(c.copied, key)
+			want[audit.Missing] = append(want[audit.Missing], key)
+		}
+		for n := range rapid.IntRange(0, 4).Draw(t, "stale") {
+			key := fmt.Sprintf("a/%03d-stale", n)
+			c.put(key)
+			c.await(c.version)
+			old := c.copied[key]
+			if n%2 == 0 {
+				c.put(key)
+				c.await(c.version)
+			} else {
+				old.UID = "another"
+			}
+			c.copied[key] = old
+			want[audit.Stale] = append(want[audit.Stale], key)
+		}
+		for n := range rapid.IntRange(0, 4).Draw(t, "superfluous") {
+			key := fmt.Sprintf("b/%03d", n)
+			c.copied[key] = keytable.Version{ResourceVersion: strconv.Itoa(50 + n)}
+			want[audit.Superfluous] = append(want[audit.Superfluous], key)
+		}
+		r, err := c.audit(0)
+		require.NoError(t, err)
+		for sort, found := range r.Found {
+			var keys []string
+			for _, d := range found.First {
+				keys = append(keys, d.Key)
+			}
+			slices.Sort(keys)
+			require.Equal(t, want[sort], keys, "sort %d", sort)
+			require.Equal(t, len(keys), found.Count)
+		}
+	})
+}
+
+func TestMoreDifferencesAreCountedOnly(t *testing.T) {
+	c := newCluster(rand.New(rand.NewPCG(1, 0)), 0)
+	for n := range 5 * audit.MaxDifferences {
+		c.copied[fmt.Sprintf("b/%05d", n)] = keytable.Version{ResourceVersion: "7"}
+	}
+	r, err := c.audit(0)
+	require.NoError(t, err)
+	require.Equal(t, 5*audit.MaxDifferences, r.Found[audit.Superfluous].Count)
+	require.Len(t, r.Found[audit.Superfluous].First, audit.MaxDifferences)
+}
+
+// nameless is a cluster whose list has an object without a readable key.
+type nameless struct {
+	*cluster
+	asked []string
+}
+
+func (n *nameless) Page(ctx context.Context, token string, each func(audit.Item)) (audit.Page, error) {
+	each(audit.Item{Unreadable: true})
+	return n.cluster.Page(ctx, token, each)
+}
+
+func (n *nameless) Ask(ctx context.Context, key string, each func(audit.Item)) (audit.Page, error) {
+	n.asked = append(n.asked, key)
+	return n.cluster.Ask(ctx, key, each)
+}
+
+// An object whose key is not known may be any that the list does not show.
+func TestObjectWithoutAKeyIsAskedFor(t *testing.T) {
+	c := newCluster(rand.New(rand.NewPCG(1, 0)), 0)
+	n := &nameless{cluster: c}
+	c.put("b/lives")
+	c.await(c.version)
+	c.listed = nil
+	c.copied["b/gone"] = keytable.Version{ResourceVersion: "7"}
+	hidden := hiding{nameless: n, key: "b/lives"}
+	r, err := audit.Run(t.Context(), audit.Options{Copy: c, Server: hidden, Informer: c, Deletions: c.deletions})
+	require.NoError(t, err)
+	require.Equal(t, 1, r.Unreadable)
+	require.Equal(t, 1, r.Count())
+	require.Equal(t, "b/gone", r.Found[audit.Superfluous].First[0].Key)
+	require.ElementsMatch(t, []string{"b/gone", "b/lives"}, n.asked)
+}
+
+// hiding leaves one object out of the list.
+type hiding struct {
+	*nameless
+	key string
+}
+
+func (h hiding) Page(ctx context.Context, token string, each func(audit.Item)) (audit.Page, error) {
+	return h.nameless.Page(ctx, token, func(it audit.Item) {
+		if it.Key != h.key {
+			each(it)
+		}
+	})
+}
+
+// mixing gives each page a version of its own.
+type mixing struct{ *cluster }
+
+func (m mixing) Page(ctx context.Context, token string, each func(audit.Item)) (audit.Page, error) {
+	page, err := m.cluster.Page(ctx, token, each)
+	m.at++
+	return page, err
+}
+
+func TestListOfSeveralVersionsIsRefused(t *testing.T) {
+	c := newCluster(rand.New(rand.NewPCG(1, 0)), 30)
+	c.pageSize = 10
+	_, err := audit.Run(t.Context(), audit.Options{Copy: c, Server: mixing{c}, Informer: c, Deletions: c.deletions})
+	require.ErrorIs(t, err, audit.ErrMixed)
+}
+
+func TestErrorsOfTheServerAndTheInformerEndIt(t *testing.T) {
+	c := newCluster(rand.New(rand.NewPCG(1, 0)), 30)
+	refused := errors.New("refused")
+	_, err := audit.Run(t.Context(), audit.Options{Copy: c, Server: refusing{c, refused}, Informer: c, Deletions: c.deletions})
+	require.ErrorIs(t, err, refused)
+	c.copied["b/gone"] = keytable.Version{ResourceVersion: "7"}
+	_, err = audit.Run(t.Context(), audit.Options{Copy: c, Server: c, Informer: stopping{c, refused}, Deletions: c.deletions})
+	require.ErrorIs(t, err, refused)
+}
+
+type refusing struct {
+	*cluster
+	err error
+}
+
+func (r refusing) Page(context.Context, string, func(audit.Item)) (audit.Page, error) {
+	return audit.Page{}, r.err
+}
+
+type stopping struct {
+	*cluster
+	err error
+}
+
+func (s stopping) Await(context.Context, string) error { return s.err }
