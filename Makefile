@@ -20,7 +20,7 @@ NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: test estimate quick lint unit oldest proof torture mutants fuzz examples controllerruntime e2e-short e2e certificate demo bench bench-quick bench-test
+.PHONY: test estimate quick lint unit oldest proof torture mutants fuzz examples controllerruntime e2e-short e2e demo bench bench-quick bench-test
 
 # The examples run beside unit: they wait for processes and servers half of the time.
 test: estimate lint
@@ -131,11 +131,6 @@ e2e-short: bin/heartbeat
 # clusters themselves.
 e2e: bin/heartbeat
 	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 30m $$(go list -C e2e ./... | grep -v /controllerruntime)
-
-# The part of e2e that cannot have the race detector: client-go races with itself where
-# it loads a new certificate.
-certificate: bin/heartbeat
-	$(RUNS) certificate go test -C e2e -json -timeout 10m -run RenewedCertificate .
 
 demo:
 	go run -C examples/mirror . --demo

@@ -73,7 +73,7 @@ func TestReplacedAuthorityIsTrustedWithinAMinute(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.requireTold("1")
 
-		replaced := time.Now()
+		replaced, former := time.Now(), g.certificate
 		g.renewAuthority(g.path("ca"))
 		time.Sleep(time.Minute)
 		c.requireTold("2")
@@ -84,6 +84,17 @@ func TestReplacedAuthorityIsTrustedWithinAMinute(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		g.requireOnly(cut, crowdSize, "")
 		c.requireTold("3")
+
+		// The former authority is not trusted any more.
+		g.mu.Lock()
+		g.certificate = former
+		g.mu.Unlock()
+		cut = time.Now()
+		g.listener.cut()
+		time.Sleep(time.Minute)
+		require.Empty(t, g.since(cut))
+		var unknown x509.UnknownAuthorityError
+		require.ErrorAs(t, c.informers[0].Status().LastError, &unknown)
 	})
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"k8s.io/client-go/transport"
 
 	"github.com/rvinformer/informer/e2e/cluster"
 )
@@ -24,21 +23,9 @@ const testTimeout = 4 * time.Minute
 // inClusters are the tests of a package, with the clusters that they are in.
 type inClusters struct{ *testing.M }
 
-// Client-go never stops to look for new certificates.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(inClusters{m},
-		goleak.IgnoreAnyFunction("k8s.io/client-go/transport.(*dynamicClientCert).run"),
-		goleak.IgnoreAnyFunction("k8s.io/client-go/transport.(*dynamicClientCert).runWorker"),
-		goleak.IgnoreAnyFunction("k8s.io/client-go/transport.(*dynamicClientCert).processNextWorkItem"),
-		goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/util/wait.PollImmediateUntilWithContext.poller.func1.1"),
-		goleak.IgnoreAnyFunction("k8s.io/apimachinery/pkg/util/wait.PollImmediateUntil"),
-		goleak.IgnoreAnyFunction("k8s.io/client-go/util/workqueue.(*delayingType[...]).waitingLoop"),
-	)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(inClusters{m}) }
 
 func (m inClusters) Run() (code int) {
-	// Client-go looks for new certificates every five minutes, and offers this.
-	transport.CertCallbackRefreshDuration = 100 * time.Millisecond
 	binaries, err := cluster.Build(context.Background(), "")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -35,6 +35,9 @@ type Options struct {
 
 	// APIServerFlags come after the cluster's own, so that they win.
 	APIServerFlags []string
+
+	// Audit makes the API server log who lists and watches pods: see Cluster.Audited.
+	Audit bool
 }
 
 // Cluster is one etcd and one API server. Its methods are not for several
@@ -89,6 +92,10 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if c.apiServer != nil {
 		return errors.New("kube-apiserver: it is already running")
 	}
+	audit, err := c.auditFlags()
+	if err != nil {
+		return err
+	}
 	server, err := startProcess("kube-apiserver", c.options.Binaries.APIServer, c.logPath("kube-apiserver"), append([]string{
 		"--etcd-servers=" + c.etcdURL,
 		"--bind-address=" + loopback,
@@ -118,7 +125,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0",
 		"--max-mutating-requests-inflight=0",
-	}, c.options.APIServerFlags...))
+	}, append(audit, c.options.APIServerFlags...)...))
 	if err != nil {
 		return err
 	}

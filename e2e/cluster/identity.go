@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
 )
 
@@ -65,4 +67,29 @@ func newIdentity(dir string) (*identity, error) {
 		}
 	}
 	return id, nil
+}
+
+// CA returns what the certificate of the API server is to be verified with.
+func (c *Cluster) CA() []byte { return c.identity.ca }
+
+// RenewCA gives the API server a certificate of another authority, and returns when it uses it. Config and CA
+// return the new authority from then on. Connections that are open stay.
+func (c *Cluster) RenewCA(ctx context.Context) error {
+	cert, key, err := certutil.GenerateSelfSignedCertKey(loopback, []net.IP{net.ParseIP(loopback)}, nil)
+	if err != nil {
+		return fmt.Errorf("certificate of the API server: %w", err)
+	}
+	// The server waits until the two belong together.
+	for path, content := range map[string][]byte{c.identity.certFile: cert, c.identity.keyFile: key} {
+		if err := replaceFile(path, content); err != nil {
+			return fmt.Errorf("certificate of the API server: %w", err)
+		}
+	}
+	c.identity.ca = cert
+	client, err := rest.HTTPClientFor(c.Config())
+	if err != nil {
+		return fmt.Errorf("client of the API server: %w", err)
+	}
+	defer client.CloseIdleConnections()
+	return c.apiServer.waitReady(ctx, client, c.host()+"/readyz")
 }
