@@ -255,6 +255,9 @@ type ResourceVersionInformer interface {
 	// (ErrNotSynced), that another audit is under way (ErrAuditRunning), that metadata cannot be listed (ErrNoMetadata, or what the
 	// server has answered), or that resource versions cannot be compared.
 	Audit(ctx context.Context, opts AuditOptions) (AuditReport, error)
+	// Lookup returns what is believed of the object of a key, "namespace/name" or "name"; false if
+	// there is nothing: neither is an object acknowledged, nor does a change wait.
+	Lookup(key string) (Belief, bool)
 }
 
 // NewResourceVersionInformer returns an informer that delivers the newest state of each

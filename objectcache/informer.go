@@ -260,7 +260,9 @@ func (i *Informer) Status() informer.Status {
 	s.Objects = i.objects.Len()
 	s.ResourceVersion = i.objects.LastStoreSyncResourceVersion()
 	s.Queued, s.QueuedBytes = i.feed.waiting()
-	s.Counts.StoredBytes = i.store.SizeBytes()
+	if i.store != nil { // what decoded objects take is not known
+		s.Counts.StoredBytes = i.store.SizeBytes()
+	}
 	s.Condition = i.setup.Report.Condition()
 	return s
 }

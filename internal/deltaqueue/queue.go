@@ -299,7 +299,7 @@ func (q *Queue) Holds(key string) bool {
 }
 
 // Close gives back what the queue has of its budget. Nothing may be called after
-// it but ResumePoint, Drained and Len.
+// it but ResumePoint, Drained, Len and Look.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -66,6 +66,8 @@ type Progress struct {
 	now state
 	// lastResourceVersion is the newest that was handed to the store.
 	lastResourceVersion string
+	// marks say when it had come to some versions.
+	marks marks
 	// stored is true once a complete list was stored.
 	stored bool
 	// handling is how the handler fails, and failing tells that it does: a handler is
@@ -308,6 +310,10 @@ func (p *Progress) Stale() {
 func (p *Progress) Reach(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// A watch has just heard from the server: LastContact saves a look at the clock for each event.
+	if p.marks[0].at == 0 || p.marks.due(p.now.LastContact.UnixNano()) || wentBack(p.lastResourceVersion, resourceVersion) {
+		p.marks.add(resourceVersion, time.Now().UnixNano())
+	}
 	p.lastResourceVersion = resourceVersion
 }
 

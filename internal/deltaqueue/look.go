@@ -1,0 +1,48 @@
+package deltaqueue
+
+import "github.com/rvinformer/informer/internal/keytable"
+
+// Look is what a queue knows of one key at one moment.
+type Look struct {
+	// Known is the version that was acknowledged, if Exists.
+	Known  keytable.Version
+	Exists bool
+	// Waits tells that changes of the key wait, or are with the consumer. What follows is of them.
+	Waits bool
+	// Newest is the version of the newest of them, and Deleted tells that it is a deletion.
+	Newest  keytable.Version
+	Deleted bool
+	// Taken tells that the oldest is with the consumer, and Attempts how often the consumer has failed for it.
+	Taken    bool
+	Attempts int
+}
+
+// Look returns what is known of a key, and what waits. It may also be called after Close.
+func (q *Queue) Look(key string) (l Look) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l.Known, l.Exists = q.known.Get(key)
+	newest := q.newestLocked(key)
+	if newest == nil {
+		return l
+	}
+	oldest := q.taken[key]
+	if l.Taken = oldest != nil; !l.Taken {
+		oldest = q.oldestOfLocked(newest)
+	}
+	l.Waits, l.Newest, l.Deleted = true, newest.Version, newest.Deleted()
+	l.Attempts = oldest.Attempts
+	return l
+}
+
+// oldestOfLocked is the oldest entry of the key of e, which is the newest and not taken.
+func (q *Queue) oldestOfLocked(e *Entry) *Entry {
+	if q.everyChange {
+		for older := q.order.first; older != e; older = q.order.next(older) {
+			if older.Key == e.Key {
+				return older
+			}
+		}
+	}
+	return e
+}
