@@ -35,16 +35,14 @@ import (
 // dropped, and asked for again with the smaller window.
 //
 // It is safe for concurrent use.
-type Budget struct {
-	shared *budget.Budget
-}
+type Budget budget.Budget
 
 // NewBudget returns a budget of so many bytes. It panics if that is not positive.
 func NewBudget(bytes int64) *Budget {
 	if bytes <= 0 {
 		panic(fmt.Sprintf("a budget of %d bytes", bytes))
 	}
-	return &Budget{budget.New(bytes)}
+	return (*Budget)(budget.New(bytes))
 }
 
 // defaultBytes is the limit of the budget of all informers that have no other.
@@ -62,11 +60,14 @@ func (b *Budget) orDefault() *Budget {
 	return b
 }
 
+// shared returns what informers take from. Package objectcache converts a Budget, too.
+func (b *Budget) shared() *budget.Budget { return (*budget.Budget)(b) }
+
 // InUse is the number of bytes in use.
-func (b *Budget) InUse() int64 { return b.shared.InUse() }
+func (b *Budget) InUse() int64 { return b.shared().InUse() }
 
 // Peak is the greatest number of bytes that was in use at one time.
-func (b *Budget) Peak() int64 { return b.shared.Peak() }
+func (b *Budget) Peak() int64 { return b.shared().Peak() }
 
 // Limit is the number of bytes that may be in use.
-func (b *Budget) Limit() int64 { return b.shared.Limit() }
+func (b *Budget) Limit() int64 { return b.shared().Limit() }

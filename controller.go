@@ -150,7 +150,7 @@ func (r *Reflector) flow(versions *known.Versions) flow.Options {
 		Versions:   versions,
 		Follow:     r.newFollower,
 		Claim:      func() (release func(), err error) { return versions.Claim(r) },
-		Budget:     defaultBudget.shared,
+		Budget:     defaultBudget.shared(),
 		Tombstones: r.setup.Resource != nil,
 	}
 }

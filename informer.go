@@ -340,7 +340,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	options := r.flow(&config.Storage.versions)
 	options.SkipUnchanged = !wantsSync(config)
 	options.Workers = config.Workers
-	options.Budget = config.Budget.orDefault().shared
+	options.Budget = config.Budget.orDefault().shared()
 	options.Intake = intake.New(intake.Options{
 		Report: &r.setup.Report, Form: &r.setup.Form, Kind: kindOf(config.ExampleObject), Fields: fields, Transform: transform,
 		Accepts: taken.Accepts, Taken: taken.Type, Extra: config.ExtraStore, Lent: true,

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/keeper"
@@ -109,6 +110,7 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	i.reflector = informer.NewNamedReflector(opts.Name, lw, example, nil, 0)
 	i.setup.Init(opts.Name, lw, object.Expect(example, "", object.Public{}))
 	i.setup.UseFields(fields)
+	i.setup.Budget = (*budget.Budget)(opts.Budget)
 	i.setup.Report.UseListMode(opts.ListMode, nil)
 	i.setup.Report.Consumer = consumer{i}
 	i.setup.Report.Handler = func(err error) { opts.ErrorHandler(i.reflector, err) }

@@ -68,6 +68,10 @@ type Options struct {
 	// HotBytes is StoreOptions.HotBytes.
 	HotBytes int64
 
+	// Budget has the turns in which the lists of all its informers are read, so that many that start together take little memory. What
+	// is stored, or waits for handlers, does not count in it. Default: informer.DefaultBudget.
+	Budget *informer.Budget
+
 	// ErrorHandler is called with everything that goes wrong, and with nil each time a watch has started. Its Reflector has the
 	// name of the Informer, and never runs. SetWatchErrorHandler replaces it. Default: informer.DefaultWatchErrorHandler.
 	ErrorHandler informer.WatchErrorHandler
@@ -119,6 +123,9 @@ func (o Options) check(example runtime.Object) (*prune.Fields, error) {
 func (o Options) withDefaults(example runtime.Object) Options {
 	if o.Name == "" {
 		o.Name = fmt.Sprintf("%T", example)
+	}
+	if o.Budget == nil {
+		o.Budget = informer.DefaultBudget()
 	}
 	if o.ErrorHandler == nil {
 		o.ErrorHandler = informer.DefaultWatchErrorHandler
