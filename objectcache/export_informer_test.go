@@ -2,6 +2,7 @@ package objectcache
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"time"
@@ -57,6 +58,22 @@ func SaveUnobserved(ctx context.Context, i *Informer, obj *unstructured.Unstruct
 	})
 	i.snapshots.End(ctx)
 	return err
+}
+
+// PutItem has the store of an informer that does not run take an object that a watch has brought.
+func PutItem(ctx context.Context, i *Informer, it object.Item) error {
+	_, err := i.into.Put(ctx, watch.Added, it)
+	return err
+}
+
+// ListItems does the same with a list.
+func ListItems(ctx context.Context, i *Informer, items func(func(object.Item))) error {
+	g, err := i.into.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	items(func(it object.Item) { err = errors.Join(err, g.Show(ctx, it)) })
+	return errors.Join(err, g.End(ctx, "9", true))
 }
 
 // ErrSecrets is the error of an informer of Secrets with a Snapshot.

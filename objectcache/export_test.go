@@ -48,6 +48,9 @@ func (g Generation) Put(obj runtime.Object) error {
 
 // PutItem puts an object as it came off the wire.
 func (g Generation) PutItem(it object.Item) error {
+	if s, ok := g.objects.(*Store); ok {
+		defer s.reportFailures()
+	}
 	e, err := g.objects.encodeItem(it)
 	if err == nil {
 		g.put(e)

@@ -107,6 +107,7 @@ func (s *Store) GetIndexers() cache.Indexers {
 // AddIndexers adds indexes, also of the objects that are there, each of which is decoded once. Readers do not wait for that.
 // The error names indexers that exist already. It panics if an index function fails, and adds nothing.
 func (s *Store) AddIndexers(newIndexers cache.Indexers) error {
+	defer s.reportFailures()
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	if conflicts := sets.KeySet(newIndexers).Intersection(sets.KeySet(s.table.indexers)); len(conflicts) > 0 {

@@ -151,6 +151,7 @@ func (c saved) State() keeper.State {
 
 // Restore fills the store, and tells the handlers.
 func (c saved) Restore(ctx context.Context, resume string, from *bufio.Reader) error {
+	defer c.reportFailures()
 	c.feed.applying.Lock()
 	defer c.feed.applying.Unlock()
 	in := &sourceReader{byteReader: from}

@@ -142,6 +142,7 @@ func (s *storeSink) encodeRefined(v keytable.Version, refined interface{}) (enco
 // *report.ItemError where utilruntime lets the process survive it.
 func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 	i := s.informer
+	defer i.reportFailures()
 	err := report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
 		if s.reading != nil {
 			s.reading.put(e)

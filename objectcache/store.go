@@ -24,7 +24,7 @@ type StoreOptions struct {
 	// the place of others. Zero is 8 MiB; negative keeps none.
 	HotBytes int64
 	// ErrorHandler is called with the error of an object that List, Index or ByIndex leaves out, or that is in no index, because it
-	// cannot be decoded. It may read the store, and must not write to it. The default is utilruntime.HandleError.
+	// cannot be decoded. It is called without a lock. The default is utilruntime.HandleError.
 	ErrorHandler func(error)
 }
 
@@ -37,6 +37,7 @@ type Store struct {
 	kind     metav1.TypeMeta
 	forms    forms
 	decodes  atomic.Int64
+	failures failures
 	hot      *hot
 	metadata sync.Pool // of *wire.Metadata
 
@@ -82,6 +83,7 @@ func (s *Store) Add(obj interface{}) error {
 	if err != nil {
 		return err
 	}
+	defer s.reportFailures()
 	s.put(e)
 	return nil
 }
@@ -114,6 +116,7 @@ func (s *Store) Delete(obj interface{}) error {
 // Replace makes list all that the store has, at once: readers see all of the old objects or all of the new. The caller keeps
 // list. The error is one of Add, and nothing is changed then. Replace waits for a list that an Informer is reading into the store.
 func (s *Store) Replace(list []interface{}, resourceVersion string) error {
+	defer s.reportFailures()
 	g := s.begin()
 	defer g.abandon()
 	for _, obj := range list {

@@ -22,14 +22,15 @@ func (s *Store) indexValues(e *encoded) map[string][]string {
 	})
 }
 
-// valuesIn returns the values of an object in indexes. The object is decoded if there is one. What cannot be decoded has no values.
+// valuesIn returns the values of an object in indexes. The object is decoded if there is one. What cannot be decoded has no values, and is
+// one of the failures.
 func (s *Store) valuesIn(indexes map[string]*index, key string, decode func() (runtime.Object, error)) map[string][]string {
 	if len(indexes) == 0 {
 		return nil
 	}
 	obj, err := decode()
 	if err != nil {
-		s.options.ErrorHandler(err)
+		s.failures.add(err)
 		return nil
 	}
 	all := make(map[string][]string, len(indexes))

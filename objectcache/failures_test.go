@@ -1,0 +1,91 @@
+package objectcache_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/objectcache"
+)
+
+// within fails the test if f does not return soon.
+func within(t *testing.T, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for a lock that its caller holds")
+	}
+}
+
+// An ErrorHandler may use the informer and its store in any way, also while the values of an index are found out.
+func TestErrorHandlerIsCalledWithoutLocks(t *testing.T) {
+	damaged := func(use func(object.Item)) { readItems(t, wire.Protobuf, damagedList(t), &corev1.Pod{}, use) }
+	for name, list := range map[string]func(i *objectcache.Informer){
+		"of a watch": func(i *objectcache.Informer) {
+			damaged(func(it object.Item) { require.NoError(t, objectcache.PutItem(t.Context(), i, it)) })
+		},
+		"of a list": func(i *objectcache.Informer) { require.NoError(t, objectcache.ListItems(t.Context(), i, damaged)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var i *objectcache.Informer
+			reported := 0
+			i = newInformer(decoding{}, &corev1.Pod{}, objectcache.Options{
+				Indexers: cache.Indexers{"version": byVersion},
+				ErrorHandler: func(_ *informer.Reflector, err error) {
+					if reported++; reported > 1 {
+						return // of what is called here
+					}
+					r, err := i.AddEventHandler(&told{})
+					require.NoError(t, err)
+					require.NoError(t, i.RemoveEventHandler(r))
+					i.Status()
+					i.Store().List()
+					require.NoError(t, i.Store().Add(podOf("a", "other", "u", "1")))
+					require.NoError(t, i.AddIndexers(cache.Indexers{"again": byVersion}))
+				},
+			})
+			within(t, func() { list(i) })
+			require.Positive(t, reported)
+		})
+	}
+}
+
+// So may that of a store, in each call that has index values found out.
+func TestErrorHandlerOfStoreIsCalledWithoutLocks(t *testing.T) {
+	var reported int
+	var s *objectcache.Store
+	options := objectcache.StoreOptions{ErrorHandler: func(error) {
+		if reported++; reported == 1 {
+			require.NoError(t, s.Add(podOf("a", "other", "u", "1")))
+			require.NoError(t, s.Replace(s.List(), "7"))
+		}
+	}}
+	s = objectcache.NewStore(&corev1.Pod{}, nil, options)
+	list(t, s, wire.Protobuf, damagedList(t), &corev1.Pod{})
+	require.Zero(t, reported, "there is no index")
+	within(t, func() { require.NoError(t, s.AddIndexers(cache.Indexers{"version": byVersion})) })
+	require.Positive(t, reported)
+
+	s = objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
+	list(t, s, wire.Protobuf, damagedList(t), &corev1.Pod{})
+	snapshot := snapshotOf(t, s)
+	reported = 0
+	s = objectcache.NewStore(&corev1.Pod{}, cache.Indexers{"version": byVersion}, options)
+	within(t, func() { require.NoError(t, s.ReadSnapshot(bytes.NewReader(snapshot))) })
+	require.Zero(t, reported, "the informer reports when it has let go of its locks")
+	within(t, func() { require.NoError(t, s.Add(podOf("a", "other", "u", "1"))) })
+	require.Positive(t, reported)
+}
