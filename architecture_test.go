@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"internal/flow"},
 	{"."},
 	{"factory", "controller", "objectcache", "informertest/oracle"},
-	{"factory/typed", "informertest/script", "metrics"},
+	{"factory/typed", "informertest/script", "metrics", "statuspage"},
 }
 
 // outside are directories whose packages are programs, or modules of their own.

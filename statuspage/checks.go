@@ -1,0 +1,178 @@
+package statuspage
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rvinformer/informer"
+)
+
+// check is one line of a health check.
+type check struct {
+	// fixed is its name, empty for that of an informer.
+	fixed    string
+	informer name
+	// failure is empty if all is well.
+	failure string
+}
+
+var ping = check{fixed: "ping"}
+
+func (c *check) name() string {
+	if c.fixed != "" {
+		return c.fixed
+	}
+	return "informer/" + c.informer.String()
+}
+
+// readyChecks are those of /readyz.
+//
+// An informer that has synced once stays ready, whatever becomes of its server: what it has is what there is to serve, and a server that is
+// down would else take all replicas out at once. A quiet cluster changes nothing either.
+func (p *Page) readyChecks() []check {
+	shutdown := check{fixed: "shutdown"}
+	if p.draining.Load() {
+		shutdown.failure = "the process is draining"
+	}
+	targets := p.targets()
+	checks := append(make([]check, 0, 2+len(targets)), ping, shutdown)
+	for i := range targets {
+		c := check{informer: targets[i].name}
+		if s, _ := targets[i].status(); !s.Synced {
+			c.failure = "not synced: " + described(s.Condition)
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+// liveChecks are those of /livez.
+//
+// They fail for what a new process may do better: the reading of this one stands still, although the server could be asked. A restart does not
+// help where a server is down or refuses, where a list waits for its turn, or where a handler does not return: it would only lose what is
+// known, and add a list to the load of the server. So an informer is live
+//   - while its last contact with the server, or its last failure, is younger than Grace: bookmarks are contacts, so that a quiet cluster is live;
+//   - while it waits for anything else than the next event of a watch: for a pause between two attempts, for a list, or for its handler.
+func (p *Page) liveChecks() []check {
+	targets := p.targets()
+	checks := append(make([]check, 0, 1+len(targets)), ping)
+	now, grace := time.Now(), p.grace()
+	for i := range targets {
+		c := check{informer: targets[i].name}
+		if s, partial := targets[i].status(); !partial && standsStill(&s, now, grace) {
+			c.failure = fmt.Sprintf("the watch has made no progress for %s: %s", span(now.Sub(s.LastContact)), described(s.Condition))
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+func standsStill(s *informer.Status, now time.Time, grace time.Duration) bool {
+	progress := s.LastContact
+	if s.LastErrorTime.After(progress) {
+		progress = s.LastErrorTime
+	}
+	return s.Phase == informer.PhaseWatching && s.Queued == 0 && !s.LastContact.IsZero() && now.Sub(progress) > grace
+}
+
+func described(c informer.Condition) string {
+	shown := conditionOf(c)
+	text := string(shown.Reason)
+	if shown.Message != "" {
+		text += ": " + shown.Message
+	}
+	return strings.Join(strings.Fields(text), " ") // a check is one line
+}
+
+// Ready returns an error if the process is not ready, as /readyz does. It is a healthz.Checker of controller-runtime.
+func (p *Page) Ready(*http.Request) error { return failureOf(p.readyChecks()) }
+
+// Live returns an error if a watch makes no progress that should, as /livez does. It is a healthz.Checker of controller-runtime.
+func (p *Page) Live(*http.Request) error { return failureOf(p.liveChecks()) }
+
+// maxFailures is how many failures are named.
+const maxFailures = 20
+
+// failureOf names the checks that have failed.
+func failureOf(checks []check) error {
+	var errs []error
+	failed := 0
+	for i := range checks {
+		c := &checks[i]
+		if c.failure == "" {
+			continue
+		}
+		if failed++; failed <= maxFailures {
+			errs = append(errs, fmt.Errorf("%s: %s", c.name(), c.failure))
+		}
+	}
+	if failed > maxFailures {
+		errs = append(errs, fmt.Errorf("and %d more", failed-maxFailures))
+	}
+	return errors.Join(errs...)
+}
+
+// serveChecks answers a health check as Kubernetes does. Below is the rest of the path: the name of a check, or of informers that have the
+// beginning of their names in common.
+func (p *Page) serveChecks(w http.ResponseWriter, r *http.Request, kind, below string, of func() []check) {
+	checks := of()
+	if below = strings.Trim(below, "/"); below != "" {
+		checks = slices.DeleteFunc(checks, func(c check) bool { return !c.within(below) })
+		if len(checks) == 0 {
+			http.NotFound(w, r)
+			return
+		}
+	}
+	v := r.URL.Query()
+	verbose := v.Has("verbose")
+	var out strings.Builder
+	failed, matched := 0, map[string]bool{}
+	for i := range checks {
+		c := &checks[i]
+		excluded := slices.IndexFunc(v["exclude"], c.within)
+		switch {
+		case excluded >= 0:
+			matched[v["exclude"][excluded]] = true
+			if verbose {
+				fmt.Fprintf(&out, "[+]%s excluded: ok\n", c.name())
+			}
+		case c.failure != "":
+			if failed++; verbose || failed <= maxFailures {
+				fmt.Fprintf(&out, "[-]%s failed: %s\n", c.name(), c.failure)
+			}
+		case verbose:
+			fmt.Fprintf(&out, "[+]%s ok\n", c.name())
+		}
+	}
+	if failed > maxFailures && !verbose {
+		fmt.Fprintf(&out, "and %d more\n", failed-maxFailures)
+	}
+	for _, name := range v["exclude"] {
+		if name != "" && !matched[name] {
+			fmt.Fprintf(&out, "warn: some health checks cannot be excluded: no matches for %q\n", name)
+		}
+	}
+	switch {
+	case failed > 0:
+		http.Error(w, out.String()+kind+" check failed", http.StatusInternalServerError)
+	case verbose:
+		answerText(w, out.String()+kind+" check passed\n")
+	default:
+		answerText(w, "ok")
+	}
+}
+
+// within reports whether the check has a name, or a name below it.
+func (c *check) within(name string) bool {
+	rest, ok := strings.CutPrefix(c.name(), strings.Trim(name, "/"))
+	return ok && name != "" && (rest == "" || rest[0] == '/')
+}
+
+func answerText(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write([]byte(text)) // the other side may be gone
+}

@@ -1,0 +1,97 @@
+package statuspage
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/rvinformer/informer"
+)
+
+// details is the page of one informer, and what is its JSON.
+type details struct {
+	identity
+	Time time.Time `json:"time"`
+	// Kind is the Go type of the informer.
+	Kind      string    `json:"kind"`
+	Condition condition `json:"condition"`
+	// Advice is what to do about the condition.
+	Advice string `json:"advice,omitempty"`
+	// Status has all of informer.Status, or of factory.Status for an informer of client-go.
+	Status fields `json:"status"`
+	// Started and Leases are those of an informer of a factory.
+	Started time.Time `json:"started,omitzero"`
+	Leases  *int      `json:"leases,omitempty"`
+	// Handlers are those of a shared informer.
+	Handlers []handler `json:"handlers,omitempty"`
+	// Lookup is the answer to the parameter key.
+	Lookup *lookup `json:"lookup,omitempty"`
+
+	Title string `json:"-"`
+	// CanLookUp tells that the informer answers what it believes of an object.
+	CanLookUp bool `json:"-"`
+}
+
+// handler is one handler of a shared informer.
+type handler struct {
+	Name      string    `json:"name"`
+	Condition condition `json:"condition"`
+	Status    fields    `json:"status"`
+}
+
+// sharing is an informer with handlers that have a Status of their own.
+type sharing interface {
+	Handlers() []*informer.HandlerRegistration
+}
+
+func (p *Page) serveInformer(w http.ResponseWriter, r *http.Request, path string) {
+	n, ok := parseName(path)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	t, ok := p.find(n)
+	if !ok {
+		http.Error(w, "there is no such informer, or not any more", http.StatusNotFound)
+		return
+	}
+	answer(w, r, http.StatusOK, "informer.html", p.details(&t, r.URL.Query().Get("key")))
+}
+
+// details describes a target, and what it believes of the object of a key, unless that is empty.
+func (p *Page) details(t *target, key string) *details {
+	d := &details{identity: identityOf(t.name), Time: utc(time.Now()), Title: p.title(), CanLookUp: t.canLookUp()}
+	if key != "" {
+		d.Lookup = t.look(key)
+	}
+	if t.member != nil {
+		s := t.member.Status()
+		d.Started, d.Leases, d.Kind = utc(s.Started), &s.Leases, typeName(t.member.Informer())
+		d.Condition, d.Status = conditionOf(s.Condition), fieldsOf(s).without("Key", "Condition", "Started", "Leases")
+	}
+	if t.source != nil {
+		s := t.source.Status()
+		d.Kind, d.Condition, d.Status = typeName(t.source), conditionOf(s.Condition), fieldsOf(s).without("Condition")
+	}
+	d.Advice = kindOf(d.Condition.Reason).advice
+	if shared, ok := t.source.(sharing); ok {
+		for _, h := range shared.Handlers() {
+			s := h.Status()
+			d.Handlers = append(d.Handlers, handler{Name: shown(h.Name()), Condition: conditionOf(s.Condition), Status: fieldsOf(s).without("Condition")})
+		}
+	}
+	return d
+}
+
+// typeName is the Go type of an informer, without the path of its package.
+func typeName(v any) string {
+	if v == nil {
+		return ""
+	}
+	path, name, _ := strings.Cut(strings.TrimPrefix(fmt.Sprintf("%T", v), "*"), ".")
+	if name == "" {
+		return path
+	}
+	return path + "." + strings.ToUpper(name[:1]) + name[1:] // that of the interface, where the type is not public
+}

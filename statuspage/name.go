@@ -1,0 +1,109 @@
+package statuspage
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/rvinformer/informer/internal/redact"
+)
+
+// name tells an informer from all others of the page: its labels, and its number among those with the same labels, from 1.
+type name struct {
+	labels Labels
+	number int
+}
+
+// String is the path of the name, five parts with slashes between them: "east/apps/v1/deployments/dynamic". It has only letters,
+// digits, and "-._~/", so that no proxy on the way changes it.
+func (n name) String() string {
+	l := n.labels
+	var b strings.Builder
+	for i, part := range [...]string{l.Cluster, l.Group, l.Version, l.Resource, l.Informer} {
+		if i > 0 {
+			b.WriteByte('/')
+		}
+		writePart(&b, part)
+	}
+	if n.number > 1 {
+		b.WriteString("~~" + strconv.Itoa(n.number))
+	}
+	return b.String()
+}
+
+// writePart writes a part of a path. What a path cannot have is "~" and two hexadecimal digits; an empty part is "_". Dots and
+// underscores at the beginning are written so, too: "." and ".." mean something else in a path.
+func writePart(b *strings.Builder, part string) {
+	if part == "" {
+		b.WriteByte('_')
+	}
+	for i := range len(part) {
+		switch c := part[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', i > 0 && (c == '.' || c == '_'):
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(b, "~%02X", c)
+		}
+	}
+}
+
+// parseName is the reverse of String.
+func parseName(path string) (n name, ok bool) {
+	n.number = 1
+	if before, number, has := strings.Cut(path, "~~"); has {
+		var err error
+		if n.number, err = strconv.Atoi(number); err != nil || n.number < 2 {
+			return name{}, false
+		}
+		path = before
+	}
+	parts := strings.Split(path, "/")
+	if len(parts) != 5 {
+		return name{}, false
+	}
+	l := &n.labels
+	for i, into := range []*string{&l.Cluster, &l.Group, &l.Version, &l.Resource, &l.Informer} {
+		if *into, ok = readPart(parts[i]); !ok {
+			return name{}, false
+		}
+	}
+	return n, true
+}
+
+func readPart(written string) (part string, ok bool) {
+	if written == "_" {
+		return "", true
+	}
+	var b strings.Builder
+	for i := 0; i < len(written); i++ {
+		if written[i] != '~' {
+			b.WriteByte(written[i])
+			continue
+		}
+		if i+2 >= len(written) {
+			return "", false
+		}
+		c, err := strconv.ParseUint(written[i+1:i+3], 16, 8)
+		if err != nil {
+			return "", false
+		}
+		b.WriteByte(byte(c))
+		i += 2
+	}
+	return b.String(), b.Len() > 0
+}
+
+// masked returns labels without credentials: the name of a cluster may be its address.
+func masked(l Labels) Labels {
+	for _, s := range []*string{&l.Cluster, &l.Group, &l.Version, &l.Resource, &l.Informer} {
+		if mayHaveCredentials(*s) {
+			*s = redact.Text(*s)
+		}
+	}
+	return l
+}
+
+// mayHaveCredentials is false for most labels, which need no closer look.
+func mayHaveCredentials(s string) bool {
+	return strings.ContainsAny(s, ":=") || strings.Contains(s, "eyJ") || len(s) > 20 && strings.Contains(s, " ")
+}
