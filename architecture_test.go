@@ -19,8 +19,9 @@ const module = "github.com/rvinformer/informer"
 
 // layers are the packages of the library, the lowest first. A package imports packages of lower layers only.
 var layers = [][]string{
+	{"internal/moment"},
 	{"internal/backoff", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/subject"},
-	{"internal/report"},
+	{"internal/report", "internal/waiting"},
 	{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
 		"internal/objectsize", "internal/pack", "informertest",
@@ -106,6 +107,7 @@ var inlined = map[string]string{
 	"internal/source/wirefeed.go wireFeed.forget": "its variables would stay on the stack of an idle watch",
 	"internal/keytable/load.go Loader.touch":      "its loop brings memory that is used later; inlined, its result is unused and it goes",
 	"internal/keytable/visit.go Table.touch":      "its loop brings memory that is used later; inlined, its result is unused and it goes",
+	"internal/source/stream.go stream.took":       "its variables would stay on the stack of an idle watch",
 	"internal/wire/window.go window.took":         "its variables would stay on the stack of an idle watch",
 }
 

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/waiting"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -73,6 +74,27 @@ type StallError = report.StallError
 //   - Attempts counts the runs that have failed, in a row.
 //   - Err is what is wrong with the plugin.
 type CredentialError = report.CredentialError
+
+// WaitError says that a call of WaitUntil did not see its version.
+//
+//   - Informer is the name of the informer.
+//   - ResourceVersion is the version that the caller waits for.
+//   - Reached is the version up to which everything is acknowledged; empty before the first complete list.
+//   - Err is why the wait ended: the error of its context, ErrUnorderedVersion, ErrStopped, ErrServerRestored or ErrNoHandler.
+type WaitError = waiting.Error
+
+var (
+	// ErrUnorderedVersion says, within a *WaitError, that a resource version cannot be compared: the empty one, "0", and those that are
+	// no decimal numbers. It is that of the caller, or the server makes such versions.
+	ErrUnorderedVersion = waiting.ErrUnordered
+	// ErrStopped says, within a *WaitError, that Run has returned, or that the handler was removed.
+	ErrStopped = waiting.ErrStopped
+	// ErrServerRestored says, within a *WaitError, that the server's resource versions went back during the wait, as after a restore from
+	// a backup. What was written at the version may be lost.
+	ErrServerRestored = waiting.ErrRestored
+	// ErrNoHandler says, within a *WaitError, that a SharedResourceVersionInformer has no handler that could acknowledge anything.
+	ErrNoHandler = waiting.ErrNoHandler
+)
 
 // The reasons for which an answer of the server cannot be read, within an *ItemError (that
 // object is lost) or a *BodyError (the rest of the answer is). An answer that was cut short

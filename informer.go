@@ -258,6 +258,13 @@ type ResourceVersionInformer interface {
 	// Lookup returns what is believed of the object of a key, "namespace/name" or "name"; false if
 	// there is nothing: neither is an object acknowledged, nor does a change wait.
 	Lookup(key string) (Belief, bool)
+	// WaitUntil waits until the handler has acknowledged a resource version of the resource, and all before it: see WaitError
+	// for how it can fail. The version may be that of an object that was written, of its deletion, or of a list.
+	//
+	// A version of an object that the informer follows arrives as soon as the server tells it. Where no object that the
+	// informer follows has the version, because a selector leaves it out for instance, the next bookmark tells that it has
+	// passed: servers send one about each minute. So ctx should allow for that.
+	WaitUntil(ctx context.Context, resourceVersion string) error
 }
 
 // NewResourceVersionInformer returns an informer that delivers the newest state of each
@@ -427,7 +434,9 @@ func (i *resourceVersionInformer) Status() Status {
 	s := Status(i.reflector.setup.Report.Snapshot())
 	s.Synced = i.HasSynced()
 	s.Objects = i.flow.Versions.Len()
-	s.Queued, s.QueuedBytes, s.ResourceVersion = i.flow.Queued()
+	q := i.flow.Queued()
+	s.Queued, s.QueuedBytes, s.OldestQueued = q.Keys, q.Bytes, q.Oldest
+	s.ResourceVersion, s.CurrentAsOf = q.ResourceVersion, q.Current
 	s.Counts.StoredBytes = i.flow.Versions.SizeBytes()
 	s.Condition = i.reflector.setup.Report.Condition()
 	return s
@@ -441,6 +450,11 @@ func (i *resourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) 
 func (i *resourceVersionInformer) auditor() auditor {
 	r := i.reflector
 	return auditor{setup: &r.setup, pageSize: r.WatchListPageSize, patience: r.StallTimeout, compare: i.flow.Audit}
+}
+
+// WaitUntil waits until the handler has acknowledged a resource version and all before it.
+func (i *resourceVersionInformer) WaitUntil(ctx context.Context, resourceVersion string) error {
+	return i.flow.WaitUntil(ctx, resourceVersion, nil)
 }
 
 // handle calls the handler for the deltas of one key.

@@ -314,7 +314,7 @@ func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string
 }
 
 // Status is a snapshot of all handlers together: the Phase of the one that is least far, the
-// oldest ResourceVersion, and CheckpointTime of those that have one, the most Objects, the
+// oldest ResourceVersion, CurrentAsOf and OldestQueued, and CheckpointTime of those that have one, the most Objects, the
 // newest LastContact and LastError, the Condition to act on first, and the sums of all counts. LastAudit is
 // one that found something, if there is one. Checkpoint is that of the
 // first handler with a CheckpointError, or else of the first with a Checkpoint; SkippedError,
@@ -349,6 +349,22 @@ func (s *SharedResourceVersionInformer) Audit(ctx context.Context, opts AuditOpt
 		}
 	}
 	return all, nil
+}
+
+// WaitUntil waits until all handlers that there are have acknowledged a resource version and all before it: see
+// ResourceVersionInformer. A handler that is removed meanwhile does not count. The error is a *WaitError, with ErrNoHandler if
+// there is no handler.
+func (s *SharedResourceVersionInformer) WaitUntil(ctx context.Context, resourceVersion string) error {
+	handlers := s.Handlers()
+	if len(handlers) == 0 {
+		return &WaitError{Informer: s.name, ResourceVersion: resourceVersion, Err: ErrNoHandler}
+	}
+	for _, h := range handlers {
+		if err := h.WaitUntil(ctx, resourceVersion); err != nil && !h.wasRemoved() {
+			return err
+		}
+	}
+	return nil
 }
 
 // HandlerConfig is one handler of a SharedResourceVersionInformer. One of Handler and
@@ -414,6 +430,17 @@ func (h *HandlerRegistration) Status() Status { return h.informer.Status() }
 // Audit compares the Storage of the handler with the server: see ResourceVersionInformer.
 func (h *HandlerRegistration) Audit(ctx context.Context, opts AuditOptions) (AuditReport, error) {
 	return h.informer.Audit(ctx, opts)
+}
+
+// WaitUntil waits until the handler has acknowledged a resource version and all before it: see ResourceVersionInformer.
+func (h *HandlerRegistration) WaitUntil(ctx context.Context, resourceVersion string) error {
+	return h.informer.flow.WaitUntil(ctx, resourceVersion, h.ended)
+}
+
+func (h *HandlerRegistration) wasRemoved() bool {
+	h.owner.mu.Lock()
+	defer h.owner.mu.Unlock()
+	return h.removed
 }
 
 // Done is closed when the handler was removed and its last call has returned.

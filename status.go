@@ -69,12 +69,25 @@ type Status struct {
 	// ResourceVersion is the one up to which everything is acknowledged that could be
 	// read; empty until that is true of the first list.
 	ResourceVersion string
+	// CurrentAsOf is the newest moment for which everything that could be read of what the server had then is known to be acknowledged.
+	// How old the handler's view can be is time.Since(CurrentAsOf). It is zero until something proves a moment, and does not go back.
+	//
+	// A bookmark or an event of a watch proves the moment at which it arrived, if the watch had caught up. A list of the newest state
+	// proves the moment at which it was asked for; one that the server may have read from its cache proves none. So CurrentAsOf of a quiet
+	// informer is about a minute old before the next bookmark comes. It stands still while a handler fails, while the server
+	// is silent, and while a watch has more to tell than is read at once.
+	//
+	// It cannot show what is still under way from the server, or that the server's watch cache lags behind its storage.
+	CurrentAsOf time.Time
 	// Objects is the number of objects acknowledged and not deleted.
 	Objects int
 	// Queued is the number of keys with deltas that are not acknowledged, and
 	// QueuedBytes the size of the objects in them: about that of their encoding.
 	Queued      int
 	QueuedBytes int64
+	// OldestQueued is when the oldest change arrived that is not acknowledged; zero if there is none. It counts from when it was
+	// read off its connection.
+	OldestQueued time.Time
 	// Skipped counts the items that could not be read.
 	Skipped int64
 	// Stale counts the watch events that were not newer than what was known of
@@ -140,6 +153,12 @@ func together(a, b Status) Status {
 		a.ListMode, a.Fallback = b.ListMode, b.Fallback
 	}
 	a.ResourceVersion = rv.Oldest(a.ResourceVersion, b.ResourceVersion)
+	if b.CurrentAsOf.Before(a.CurrentAsOf) {
+		a.CurrentAsOf = b.CurrentAsOf
+	}
+	if a.OldestQueued.IsZero() || !b.OldestQueued.IsZero() && b.OldestQueued.Before(a.OldestQueued) {
+		a.OldestQueued = b.OldestQueued
+	}
 	a.Objects = max(a.Objects, b.Objects)
 	a.Queued += b.Queued
 	a.QueuedBytes += b.QueuedBytes

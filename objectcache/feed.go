@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/pack"
 )
 
@@ -64,6 +65,8 @@ type event struct {
 	batch *batch
 	// bytes is about how much memory the event takes while it waits.
 	bytes int64
+	// arrived is when the informer has read it.
+	arrived moment.Moment
 }
 
 func (e *event) change() Change {
@@ -212,7 +215,7 @@ func (f *feed) endBatchesLocked(n int) {
 
 // resync has the handlers called that are due, with all objects. Those for which an earlier resync still waits are left out. The
 // caller holds applying.
-func (f *feed) resync(due []*registration, all *batch) {
+func (f *feed) resync(due []*registration, all *batch, at moment.Moment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	due = slices.DeleteFunc(due, func(r *registration) bool { return r.resyncing || r.removed })
@@ -223,7 +226,7 @@ func (f *feed) resync(due []*registration, all *batch) {
 		r.resyncing = true
 	}
 	all.due = sets.New(due...)
-	f.appendLocked(&event{batch: all})
+	f.appendLocked(&event{batch: all, arrived: at})
 	for _, r := range f.handlers {
 		r.hireLocked()
 	}
@@ -255,7 +258,7 @@ func (f *feed) add(r *registration, kept *batch) {
 	r.feed, r.at, r.index, r.events, r.bytes = f, f.tail, len(f.tail.events), f.events, f.bytes
 	if kept != nil && kept.len() > 0 {
 		kept.initial = true
-		r.batch = kept
+		r.batch, r.arrived = kept, moment.Now()
 		r.queueLocked(r.batch)
 	}
 	f.handlers = append(f.handlers, r)
@@ -280,8 +283,9 @@ func (f *feed) remove(r *registration) bool {
 	return true
 }
 
-// waiting returns the number of calls that handlers wait for, and the bytes that wait with them.
-func (f *feed) waiting() (calls int, bytes int64) {
+// waiting returns the number of calls that handlers wait for, the bytes that wait with them, and when the oldest of the changes
+// arrived; zero if there is none.
+func (f *feed) waiting() (calls int, bytes int64, oldest moment.Moment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.handlers {
@@ -291,6 +295,9 @@ func (f *feed) waiting() (calls int, bytes int64) {
 			waits += r.batch.sizeBytes()
 		}
 		bytes = max(bytes, waits)
+		if at := r.oldestLocked(); at != 0 && (oldest == 0 || at < oldest) {
+			oldest = at
+		}
 	}
-	return calls, bytes
+	return calls, bytes, oldest
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 )
 
@@ -41,6 +42,8 @@ type registration struct {
 	// batch is what the handler is called with before the next event, and place is where in it the next call is.
 	batch *batch
 	place int
+	// arrived is that of the event, or of the batch, that the handler is called with.
+	arrived moment.Moment
 	// batches is the number of batches that are not finished, and queued that of the calls.
 	batches, queued int
 	// resyncing tells that a resync waits for the handler, or is under way.
@@ -321,10 +324,27 @@ func (r *registration) takeEventLocked() event {
 	r.index++
 	r.events++
 	r.bytes += e.bytes
+	r.arrived = e.arrived
 	if r.events == r.feed.events {
 		r.feed.caughtUpLocked(1)
 	}
 	return e
+}
+
+// oldestLocked returns when the oldest change arrived that the handler was not called with, or whose call is under way; zero if there
+// is none.
+func (r *registration) oldestLocked() moment.Moment {
+	switch {
+	case r.removed || r.queued == 0:
+		return 0
+	case r.calling || r.batch != nil:
+		return r.arrived
+	}
+	at, index := r.at, r.index
+	if index == len(at.events) {
+		at, index = at.next, 0
+	}
+	return at.events[index].arrived
 }
 
 // checkSyncedLocked notes that the handler was called with the initial list, if it was.

@@ -18,9 +18,11 @@ import (
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/keeper"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/waiting"
 )
 
 // Informer is a cache.SharedIndexInformer over a Store. It follows its resource as all informers of this library do: it reads
@@ -63,6 +65,8 @@ type Informer struct {
 	synced    chan struct{}
 	// syncing closes synced, once.
 	syncing sync.Once
+	// waiting are the callers of WaitUntil.
+	waiting waiting.Line
 
 	// changing is held while a handler is added or removed, so that the reader waits for one of them at most. It is taken before the
 	// locks of the feed and before mu.
@@ -231,6 +235,7 @@ func (i *Informer) stop() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.stopped = true
+	i.waiting.Stop()
 	i.feed.stop()
 }
 
@@ -254,14 +259,17 @@ func (i *Informer) HasSyncedChecker() cache.DoneChecker {
 // LastSyncResourceVersion is the newest resource version that was read; empty before the first complete list.
 func (i *Informer) LastSyncResourceVersion() string { return i.setup.Report.LastResourceVersion() }
 
-// Status is a snapshot of the informer. ResourceVersion is that of the store. Queued is the number of calls that handlers wait for,
-// and QueuedBytes about the memory that the changes take which at least one of them waits for.
+// Status is a snapshot of the informer. ResourceVersion is that of the store, and CurrentAsOf a moment of which the store has
+// everything, whether or not handlers were called. Queued is the number of calls that handlers wait for, QueuedBytes about the memory
+// that the changes take which at least one of them waits for, and OldestQueued when the oldest of these arrived.
 func (i *Informer) Status() informer.Status {
 	s := informer.Status(i.setup.Report.Snapshot())
 	s.Synced = i.HasSynced()
 	s.Objects = i.objects.Len()
 	s.ResourceVersion = i.objects.LastStoreSyncResourceVersion()
-	s.Queued, s.QueuedBytes = i.feed.waiting()
+	var oldest moment.Moment
+	s.Queued, s.QueuedBytes, oldest = i.feed.waiting()
+	s.OldestQueued, s.CurrentAsOf = oldest.Time(), moment.Moment(i.into.current.Load()).Time()
 	if i.store != nil { // what decoded objects take is not known
 		s.Counts.StoredBytes = i.store.SizeBytes()
 	}
@@ -275,8 +283,56 @@ type consumer struct{ *Informer }
 // Delivery returns how far the store and the handlers have come.
 func (c consumer) Delivery() report.Delivery {
 	d := report.Delivery{Synced: c.HasSynced()}
-	d.Queued, _ = c.feed.waiting()
+	d.Queued, _, _ = c.feed.waiting()
 	return d
+}
+
+// WaitUntil waits until readers of the store see a resource version of the resource, and all before it. The version may be that of an
+// object that was written, of its deletion, or of a list. Handlers may not have been called with it yet. The error is an
+// *informer.WaitError, which describes how it can fail.
+//
+// A version of an object that the informer follows arrives as soon as the server tells it. Where no object that the informer follows has
+// the version, because a selector leaves it out for instance, the next bookmark tells that it has passed: servers send one about each
+// minute. So ctx should allow for that.
+func (i *Informer) WaitUntil(ctx context.Context, resourceVersion string) error {
+	return i.waiting.Until(ctx, waiting.Wait{
+		Informer:        i.options.Name,
+		ResourceVersion: resourceVersion,
+		Check:           i.reach,
+		Reached:         i.readable,
+	})
+}
+
+// reach ends the waits for what can be read already, and all if the informer has stopped.
+func (i *Informer) reach() {
+	i.reachNow()
+	if i.IsStopped() {
+		i.waiting.Stop()
+	}
+}
+
+func (i *Informer) reachNow() {
+	i.feed.applying.Lock()
+	defer i.feed.applying.Unlock()
+	i.reachLocked()
+}
+
+// reachLocked ends the waits for what can be read. What a Snapshot has restored counts once the server has accepted its version. The
+// caller holds applying.
+func (i *Informer) reachLocked() {
+	if i.waiting.Waits() && i.HasSynced() {
+		i.waiting.Reach(i.into.observed)
+	}
+}
+
+// readable is the resource version up to which readers see everything.
+func (i *Informer) readable() string {
+	i.feed.applying.Lock()
+	defer i.feed.applying.Unlock()
+	if !i.HasSynced() {
+		return ""
+	}
+	return i.into.observed
 }
 
 // doneChecker is a cache.DoneChecker over a channel.

@@ -17,6 +17,7 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/keeper"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 )
@@ -91,6 +92,7 @@ func (i *Informer) endInitial() {
 	i.setup.Report.NoteSynced()
 	close(i.synced)
 	i.feed.endInitial()
+	i.reach()
 }
 
 // changed notes that the store has changed.
@@ -173,7 +175,7 @@ func (c saved) Restore(ctx context.Context, resume string, from *bufio.Reader) e
 	c.into.covers = coverage{whole: resume != "", gaps: c.setup.Report.Gaps.Count()}
 	if restored := c.store.all(); restored.len() > 0 {
 		restored.initial = true
-		c.feed.append(nil, event{batch: restored})
+		c.feed.append(nil, event{batch: restored, arrived: moment.Now()})
 	}
 	return nil
 }

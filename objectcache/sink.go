@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,9 +14,11 @@ import (
 
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/recency"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
 )
 
@@ -24,7 +27,9 @@ type storeSink struct {
 	informer *Informer
 	intake   intake.Intake
 	// observed is the newest resource version that was taken in full.
-	observed   string
+	observed string
+	// current is a moment.Moment, zero if there is none: everything that the server had then is in the store. It does not go back.
+	current    atomic.Int64
 	tombstones recency.Tombstones
 	// reading is the generation under way, nil without one.
 	reading generation
@@ -62,7 +67,7 @@ func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Ite
 		if err != nil {
 			e = encoded{key: strings.Clone(it.Key)}
 		}
-		s.delete(e, err == nil)
+		s.delete(e, err == nil, it.Arrived)
 		return false, err
 	}
 	return false, s.put(ctx, it, e)
@@ -150,7 +155,7 @@ func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 		}
 		i.feed.applying.Lock()
 		defer i.feed.applying.Unlock()
-		i.tell(i.objects.put(e))
+		i.tell(i.objects.put(e), it.Arrived)
 		i.changed()
 		return nil
 	})
@@ -161,7 +166,7 @@ func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 }
 
 // delete deletes the object of last.key. Known tells that last is its last state.
-func (s *storeSink) delete(last encoded, known bool) {
+func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
 	if s.reading != nil {
 		s.reading.drop(last.key)
 		last.release()
@@ -176,10 +181,10 @@ func (s *storeSink) delete(last encoded, known bool) {
 		return
 	}
 	i.changed()
-	e := event{old: &old, unknown: true}
+	e := event{old: &old, unknown: true, arrived: at}
 	if known { // an object that could not be read has no form
 		if gone := i.objects.detached(last); sameObject(old, gone) {
-			e = event{old: &gone}
+			e.old, e.unknown = &gone, false
 		}
 	}
 	i.feed.append(&old, e)
@@ -189,12 +194,16 @@ func (s *storeSink) delete(last encoded, known bool) {
 func sameObject(a, b Stored) bool { return a.uid == 0 || b.uid == 0 || a.uid == b.uid }
 
 // Observed notes the resource version of what was put last, or of a bookmark.
-func (s *storeSink) Observed(resourceVersion string, _ bool) error {
+func (s *storeSink) Observed(resourceVersion string, _ bool, current moment.Moment) error {
 	i := s.informer
 	i.feed.applying.Lock()
 	defer i.feed.applying.Unlock()
 	s.observed = resourceVersion
+	if int64(current) > s.current.Load() {
+		s.current.Store(int64(current))
+	}
 	i.objects.Bookmark(resourceVersion)
+	i.reachLocked()
 	return nil
 }
 
@@ -207,22 +216,22 @@ func (s *storeSink) Resync(context.Context) error {
 	}
 	i.feed.applying.Lock()
 	defer i.feed.applying.Unlock()
-	i.feed.resync(due, i.objects.all())
+	i.feed.resync(due, i.objects.all(), moment.Now())
 	return nil
 }
 
-// tell appends a change to the feed. The caller holds applying.
-func (i *Informer) tell(c change) {
+// tell appends a change, which has arrived at a moment, to the feed. The caller holds applying.
+func (i *Informer) tell(c change, at moment.Moment) {
 	old := c.old
 	switch {
 	case old.IsZero():
-		i.feed.append(nil, event{new: c.new})
+		i.feed.append(nil, event{new: c.new, arrived: at})
 	case c.new.IsZero():
-		i.feed.append(&old, event{old: &old, unknown: true})
+		i.feed.append(&old, event{old: &old, unknown: true, arrived: at})
 	case sameObject(old, c.new):
-		i.feed.append(&old, event{old: &old, new: c.new})
+		i.feed.append(&old, event{old: &old, new: c.new, arrived: at})
 	default:
-		i.feed.append(&old, event{old: &old, unknown: true}, event{new: c.new})
+		i.feed.append(&old, event{old: &old, unknown: true, arrived: at}, event{new: c.new, arrived: at})
 	}
 }
 
@@ -253,17 +262,20 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 	err := report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
 		i.feed.applying.Lock()
 		defer i.feed.applying.Unlock()
-		added := &batch{initial: initial}
+		added, at := &batch{initial: initial}, moment.Now()
 		for c := range reading.end(resourceVersion, complete) {
 			i.changed()
 			if c.old.IsZero() {
 				added.add(c.new)
 			} else {
-				i.tell(c)
+				i.tell(c, at)
 			}
 		}
 		if added.len() > 0 {
-			i.feed.append(nil, event{batch: added})
+			i.feed.append(nil, event{batch: added, arrived: at})
+		}
+		if rv.Compare(resourceVersion, g.observed) == rv.Older {
+			i.waiting.WentBack(g.observed, resourceVersion)
 		}
 		g.observed = resourceVersion
 		g.endCovering(complete)

@@ -81,4 +81,5 @@ func (q *Queue) advancedLocked() {
 		close(q.advanced)
 		q.advanced = nil
 	}
+	q.reachLocked()
 }

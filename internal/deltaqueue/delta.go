@@ -4,6 +4,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 // Delta is one observed change of one key.
@@ -20,6 +21,8 @@ type Delta struct {
 	Object interface{}
 	// Bytes is the size of Object, for the account only.
 	Bytes int64
+	// Arrived is when the delta was read off its connection, or a sweep found the deletion.
+	Arrived moment.Moment
 }
 
 // FinalStateUnknown reports whether d is a deletion that a sweep found: the

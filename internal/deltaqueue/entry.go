@@ -6,6 +6,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 // Entry is the work that waits for the consumer under one key. From Take until it
@@ -21,6 +22,8 @@ type Entry struct {
 	// Resumed tells that the consumer may know the key although Known does not: what
 	// it has acknowledged since the checkpoint that this queue goes on from is lost.
 	Resumed bool
+	// Arrived is when the oldest of what is not acknowledged of the key was read off its connection; zero if that is not known.
+	Arrived moment.Moment
 	// Attempts counts the calls for these deltas that failed.
 	Attempts int
 	// Panics counts those that panicked, for what these deltas have replaced included.
@@ -37,7 +40,9 @@ type Entry struct {
 	// resume is the resource version from which a watch would bring the entry
 	// again: the newest that was known before it came.
 	resume string
-	seq    uint64
+	// current is the newest moment for which everything had been put before the entry came.
+	current moment.Moment
+	seq     uint64
 	// unattempted counts the entry among those that synced waits for.
 	unattempted bool
 	// due is when a parked entry is tried again, and turn its place among those that are

@@ -193,7 +193,7 @@ func (m *listModel) endList(t *rapid.T) {
 		return
 	}
 	m.q.EndGeneration()
-	m.q.Observed(strconv.Itoa(m.listed))
+	m.q.Observed(strconv.Itoa(m.listed), 0)
 	m.listing, m.watching, m.complete, m.position = false, true, true, m.listed
 	m.dropped = m.droppedNow
 }
@@ -210,7 +210,7 @@ func (m *listModel) watch(t *rapid.T) {
 	}
 	m.add(d)
 	m.position++
-	m.q.Observed(d.Version.ResourceVersion)
+	m.q.Observed(d.Version.ResourceVersion, 0)
 }
 
 func (m *listModel) take(t *rapid.T) {
@@ -231,7 +231,7 @@ func (m *listModel) take(t *rapid.T) {
 		return
 	}
 	m.with, m.ready = m.ready[0], m.ready[1:]
-	if err != nil || len(batch) != 1 || batch[0].Key != m.with.key || !slices.Equal(batch[0].Deltas, m.with.deltas) {
+	if err != nil || len(batch) != 1 || batch[0].Key != m.with.key || !slices.Equal(untimed(batch[0].Deltas), m.with.deltas) {
 		t.Fatalf("took %v, %v; want %v", batch, err, m.with.deltas)
 	}
 	m.entry = batch[0]

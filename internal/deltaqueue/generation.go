@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/recency"
 )
 
@@ -99,25 +100,26 @@ func (q *Queue) showOlderLocked(e *Entry) {
 // not show. Before each deletion is put, deleting is told its key and last
 // version; it is called without a lock. The error is that of ctx.
 func (q *Queue) Sweep(ctx context.Context, deleting func(key string, last keytable.Version)) error {
-	if err := q.sweepAll(ctx, q.unshownEntries(), deleting); err != nil {
+	at := moment.Now()
+	if err := q.sweepAll(ctx, at, q.unshownEntries(), deleting); err != nil {
 		return err
 	}
 	for cursor := keytable.Cursor(0); ; {
 		keys, next := q.unshownFrom(cursor)
-		if err := q.sweepAll(ctx, keys, deleting); err != nil || next == 0 {
+		if err := q.sweepAll(ctx, at, keys, deleting); err != nil || next == 0 {
 			return err
 		}
 		cursor = next
 	}
 }
 
-func (q *Queue) sweepAll(ctx context.Context, keys []string, deleting func(key string, last keytable.Version)) error {
+func (q *Queue) sweepAll(ctx context.Context, at moment.Moment, keys []string, deleting func(key string, last keytable.Version)) error {
 	for _, key := range keys {
 		q.mu.Lock()
 		last, _ := q.versionLocked(key)
 		q.mu.Unlock()
 		deleting(key, last)
-		if err := q.sweep(ctx, key); err != nil {
+		if err := q.sweep(ctx, at, key); err != nil {
 			return err
 		}
 	}
@@ -175,10 +177,10 @@ func (q *Queue) unshownFrom(cursor keytable.Cursor) (keys []string, next keytabl
 	return slices.DeleteFunc(keys, func(key string) bool { return q.newestLocked(key) != nil }), next
 }
 
-func (q *Queue) sweep(ctx context.Context, key string) error {
+func (q *Queue) sweep(ctx context.Context, at moment.Moment, key string) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	d := Delta{Type: cache.Deleted, Key: key}
+	d := Delta{Type: cache.Deleted, Key: key, Arrived: at}
 	reserved, err := q.roomLocked(ctx, d)
 	if err != nil {
 		return err

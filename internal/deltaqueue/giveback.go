@@ -66,6 +66,7 @@ func (q *Queue) Advance(e *Entry) (done []Delta) {
 		q.grownLocked(-done[0].Bytes, 0)
 		e.Deltas[0], e.Deltas[1] = e.Deltas[1], Delta{}
 		e.Deltas = e.Deltas[:1]
+		e.Arrived = max(e.Arrived, e.Deltas[0].Arrived)
 	}
 	e.Attempts, e.Panics, e.batch = 0, 0, 0
 	q.returnLocked(e)

@@ -143,7 +143,7 @@ func TestAdvance(t *testing.T) {
 			q, known := newQueue(deltaqueue.Options{Resume: "1"})
 			known.Set("k", version("1"), 0)
 			put(t, q, test.came...)
-			q.Observed("3")
+			q.Observed("3", 0)
 			e := take(t, q)
 			put(t, q, test.meanwhile...)
 			require.Equal(t, test.done, q.Advance(e))
@@ -206,7 +206,7 @@ func TestSkip(t *testing.T) {
 	known.Set("replaced", version("1"), 0)
 	known.Set("updated", version("1"), 0)
 	put(t, q, delta(cache.Deleted, "replaced", "2"), delta(cache.Added, "replaced", "3"), delta(cache.Updated, "updated", "4"))
-	q.Observed("4")
+	q.Observed("4", 0)
 	var lost []string
 	for _, e := range takeBatch(t, q, 2) {
 		q.Skip(e, func() { lost = append(lost, e.Key) })
@@ -271,7 +271,7 @@ func TestResumed(t *testing.T) {
 	gone := delta(cache.Deleted, "unknown", "6")
 	require.False(t, q.Stale(gone))
 	put(t, q, gone)
-	q.Observed("6")
+	q.Observed("6", 0)
 	require.Equal(t, "5", q.ResumePoint())
 	e := take(t, q)
 	require.True(t, e.Resumed)

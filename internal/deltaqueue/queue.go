@@ -24,7 +24,9 @@ import (
 
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/recency"
+	"github.com/rvinformer/informer/internal/waiting"
 )
 
 // Known is what the consumer has acknowledged. The queue calls it while it
@@ -88,6 +90,10 @@ type Options struct {
 	// acknowledged since. The generation before Resume was complete, so that the queue is
 	// synced when Follow is called.
 	Resumed bool
+	// Current is a moment: everything that the server had then is acknowledged. It is zero if none is known.
+	Current moment.Moment
+	// Waiting, if given, are the callers that wait for a resume point.
+	Waiting *waiting.Line
 }
 
 // Queue is a bounded queue of deltas. It owns no goroutine.
@@ -103,6 +109,7 @@ type Queue struct {
 	stuck, starved func(bool)
 	synced         chan struct{}
 	noteSynced     func()
+	waiting        *waiting.Line
 
 	mu sync.Mutex
 	// hired counts the consumers that were started and are not gone, and idle those
@@ -143,6 +150,8 @@ type Queue struct {
 	observed string
 	// ahead tells that something was put since.
 	ahead bool
+	// current is a moment, zero if there is none: everything that the server had then has been put. It never goes back.
+	current moment.Moment
 	// tombstones are of deltas that were put since the last generation began.
 	tombstones recency.Tombstones
 	// passed is set while entries that were dropped without acknowledgement may
@@ -177,6 +186,9 @@ func New(opts Options) *Queue {
 	if opts.Synced == nil {
 		opts.Synced = make(chan struct{})
 	}
+	if opts.Waiting == nil {
+		opts.Waiting = &waiting.Line{}
+	}
 	return &Queue{
 		known:          opts.Known,
 		limit:          opts.Limit,
@@ -196,6 +208,8 @@ func New(opts Options) *Queue {
 		resumed:        opts.Resumed,
 		initial:        true,
 		observed:       opts.Resume,
+		current:        opts.Current,
+		waiting:        opts.Waiting,
 	}
 }
 
@@ -316,6 +330,7 @@ func (q *Queue) Follow() {
 	if q.ended {
 		q.initial = false
 		q.checkSyncedLocked()
+		q.advancedLocked()
 	}
 }
 
@@ -362,7 +377,7 @@ func (q *Queue) newestLocked(key string) *Entry {
 func (q *Queue) queueLocked(d Delta, reserved int64) {
 	e := q.mergingLocked(d.Key)
 	if e == nil {
-		e = q.newEntryLocked(d.Key)
+		e = q.newEntryLocked(d)
 	} else if e.stage == parked {
 		heap.Remove(&q.parked, e.heapIndex)
 		q.readyLocked(e)
@@ -395,9 +410,10 @@ func (q *Queue) mergingLocked(key string) *Entry {
 	return e
 }
 
-func (q *Queue) newEntryLocked(key string) *Entry {
+func (q *Queue) newEntryLocked(d Delta) *Entry {
 	q.seq++
-	e := &Entry{Key: key, Initial: q.initial, Resumed: q.resumed, resume: q.observed, seq: q.seq}
+	key := d.Key
+	e := &Entry{Key: key, Initial: q.initial, Resumed: q.resumed, Arrived: d.Arrived, resume: q.observed, current: q.current, seq: q.seq}
 	// A sweep knows no version: the entry has that of the deleted object.
 	e.Version, _ = q.versionLocked(key)
 	e.Deltas = e.room[:0]

@@ -279,9 +279,9 @@ func TestRetry(t *testing.T) {
 func TestResumePointOfTheOldest(t *testing.T) {
 	q, _ := newQueue(deltaqueue.Options{Resume: "1"})
 	put(t, q, delta(cache.Added, "a", "2"))
-	q.Observed("2")
+	q.Observed("2", 0)
 	put(t, q, delta(cache.Added, "b", "3"))
-	q.Observed("3")
+	q.Observed("3", 0)
 	a, b := take(t, q), take(t, q)
 	q.Drop(b)
 	require.Equal(t, "1", q.ResumePoint(), "a is not acknowledged")
@@ -290,7 +290,7 @@ func TestResumePointOfTheOldest(t *testing.T) {
 	q.BeginGeneration()
 	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "b", "3")))
 	q.EndGeneration()
-	q.Observed("4")
+	q.Observed("4", 0)
 	q.Drop(take(t, q)) // b or a is dropped again
 	require.Equal(t, "2", q.ResumePoint(), "and again")
 }
@@ -388,7 +388,7 @@ func TestConsumersSideBySide(t *testing.T) {
 				delete(want, key)
 			}
 			require.NoError(t, q.Put(ctx, d))
-			q.Observed(rv)
+			q.Observed(rv, 0)
 		}
 		time.Sleep(time.Minute) // of the bubble
 		cancel()
@@ -480,9 +480,9 @@ func TestResumePointIsThatOfTheOldestEntryDropped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q, _ := newQueue(deltaqueue.Options{Resume: "1"})
 			put(t, q, delta(cache.Added, "a", "2"))
-			q.Observed("2")
+			q.Observed("2", 0)
 			put(t, q, delta(cache.Added, "b", "3"))
-			q.Observed("3")
+			q.Observed("3", 0)
 			taken := takeBatch(t, q, 2)
 			for _, i := range order {
 				q.Drop(taken[i])
@@ -502,11 +502,11 @@ func TestDrained(t *testing.T) {
 	require.False(t, q.Drained())
 	q.Done(e)
 	require.False(t, q.Drained(), "the version of the delta that was put is not observed")
-	q.Observed("2")
+	q.Observed("2", 0)
 	require.True(t, q.Drained())
 
 	put(t, q, delta(cache.Added, "b", "3"))
-	q.Observed("3")
+	q.Observed("3", 0)
 	require.False(t, q.Drained())
 	q.Drop(take(t, q))
 	require.False(t, q.Drained(), "b is dropped and not repaired")
@@ -515,7 +515,7 @@ func TestDrained(t *testing.T) {
 	q.EndGeneration()
 	require.False(t, q.Drained())
 	q.Done(take(t, q))
-	q.Observed("3")
+	q.Observed("3", 0)
 	require.True(t, q.Drained())
 }
 

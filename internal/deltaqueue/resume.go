@@ -1,11 +1,17 @@
 package deltaqueue
 
-import "math"
+import (
+	"math"
+
+	"github.com/rvinformer/informer/internal/moment"
+	"github.com/rvinformer/informer/internal/rv"
+)
 
 type passedOver struct {
 	// seq and resume are those of the oldest entry dropped.
-	seq    uint64
-	resume string
+	seq     uint64
+	resume  string
+	current moment.Moment
 	// generation is the one that was under way when the last of them was dropped. One that
 	// begins later puts them all again.
 	generation uint64
@@ -14,12 +20,58 @@ type passedOver struct {
 	until uint64
 }
 
-// Observed notes that everything up to a resource version has been put.
-func (q *Queue) Observed(resourceVersion string) {
+// Observed notes that everything up to a resource version has been put. Current, if it is not zero, is a moment: everything that the
+// server had then has been put.
+func (q *Queue) Observed(resourceVersion string, current moment.Moment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.observed, q.ahead = resourceVersion, false
+	q.current = max(q.current, current)
 	q.advancedLocked()
+}
+
+// Listed is Observed for the version of a generation that was read to its end. It may be older than what was observed before: then
+// the server has gone back to an older state.
+func (q *Queue) Listed(resourceVersion string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	before := q.observed
+	q.observed, q.ahead = resourceVersion, false
+	if rv.Compare(resourceVersion, before) == rv.Older {
+		q.waiting.WentBack(before, resourceVersion)
+	}
+	q.advancedLocked()
+}
+
+// Times returns the newest moment for which everything that the server had then is known to be acknowledged, and when the
+// oldest delta arrived that is not acknowledged. They are zero for none.
+func (q *Queue) Times() (current, oldest moment.Moment) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	current = q.current
+	if p := q.passedLocked(); p != nil {
+		current = min(current, p.current)
+	}
+	if e := q.order.first; e != nil {
+		current, oldest = min(current, e.current), e.Arrived
+	}
+	return current, oldest
+}
+
+// Reach ends the waits for what is acknowledged already.
+func (q *Queue) Reach() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.reachLocked()
+}
+
+// reachLocked ends the waits for what is acknowledged. A resume point counts once the server has accepted it.
+func (q *Queue) reachLocked() {
+	if !q.waiting.Waits() || q.resumed && q.initial {
+		return
+	}
+	_, resume := q.oldestLocked()
+	q.waiting.Reach(resume)
 }
 
 // Drained reports whether everything that was put is acknowledged, and nothing was put
@@ -99,7 +151,7 @@ func (q *Queue) passedLocked() *passedOver {
 // passOverLocked keeps the resume point at the oldest entry that was dropped.
 func (q *Queue) passOverLocked(e *Entry) {
 	if p := q.passedLocked(); p == nil || e.seq < p.seq {
-		q.passed = &passedOver{seq: e.seq, resume: e.resume}
+		q.passed = &passedOver{seq: e.seq, resume: e.resume, current: e.current}
 	}
 	q.passed.generation, q.passed.until = q.generation, 0
 }

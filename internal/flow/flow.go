@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/deltaqueue"
@@ -18,9 +19,11 @@ import (
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
+	"github.com/rvinformer/informer/internal/waiting"
 )
 
 // Options configure a Flow.
@@ -56,11 +59,14 @@ type Options struct {
 type Flow struct {
 	Options
 	synced chan struct{}
+	// waiting are the callers of WaitUntil.
+	waiting waiting.Line
 
 	mu sync.Mutex
 	// queue is that of the run under way, or of the last one; nil before.
-	queue   *deltaqueue.Queue
-	running bool
+	queue *deltaqueue.Queue
+	// running tells that a run is under way, and ran that one has ended.
+	running, ran bool
 	// underWay is the run whose queue it is, nil without one.
 	underWay *run
 	// release gives back what the run under way has claimed.
@@ -99,17 +105,67 @@ func (f *Flow) Run(ctx context.Context) {
 // Synced is closed when the first complete list has been delivered.
 func (f *Flow) Synced() <-chan struct{} { return f.synced }
 
-// Queued returns how many keys have deltas that are not acknowledged, their bytes, and the resource
-// version up to which everything is acknowledged.
-func (f *Flow) Queued() (keys int, bytes int64, resourceVersion string) {
+// Queued is what is not acknowledged, and up to where everything is.
+type Queued struct {
+	// Keys is how many keys have deltas that are not acknowledged, and Bytes is their size.
+	Keys  int
+	Bytes int64
+	// Oldest is when the oldest of them arrived, zero if there is none.
+	Oldest time.Time
+	// ResourceVersion is the one up to which everything is acknowledged.
+	ResourceVersion string
+	// Current is the newest moment for which everything that the server had then is known to be acknowledged, zero if there is none.
+	Current time.Time
+}
+
+// Queued returns what is not acknowledged.
+func (f *Flow) Queued() (q Queued) {
 	f.mu.Lock()
 	queue := f.queue
 	f.mu.Unlock()
 	if queue == nil {
-		return 0, 0, ""
+		return q
 	}
-	keys, bytes = queue.Len()
-	return keys, bytes, queue.ResumePoint()
+	q.Keys, q.Bytes = queue.Len()
+	q.ResourceVersion = queue.ResumePoint()
+	current, oldest := queue.Times()
+	q.Current, q.Oldest = current.Time(), oldest.Time()
+	return q
+}
+
+// currentAsOf is Queued.Current of the runs before.
+func (f *Flow) currentAsOf() moment.Moment {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.queue == nil {
+		return 0
+	}
+	current, _ := f.queue.Times()
+	return current
+}
+
+// WaitUntil waits until everything up to a resource version is acknowledged. Gone, if it is not nil, is closed when no other run
+// will follow. The error is a *waiting.Error.
+func (f *Flow) WaitUntil(ctx context.Context, resourceVersion string, gone <-chan struct{}) error {
+	return f.waiting.Until(ctx, waiting.Wait{
+		Informer:        f.Name,
+		ResourceVersion: resourceVersion,
+		Check:           f.reach,
+		Reached:         func() string { return f.Queued().ResourceVersion },
+		Gone:            gone,
+	})
+}
+
+// reach ends the waits for what is acknowledged already, and all if no run is under way after one.
+func (f *Flow) reach() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.queue != nil {
+		f.queue.Reach()
+	}
+	if !f.running && f.ran {
+		f.waiting.Stop()
+	}
 }
 
 // Delivery returns how far the consumer has come.
@@ -206,6 +262,7 @@ func (f *Flow) refuse(err error) {
 func (f *Flow) ended() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.running, f.underWay = false, nil
+	f.running, f.ran, f.underWay = false, true, nil
+	f.waiting.Stop()
 	f.release()
 }

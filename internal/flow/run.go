@@ -135,6 +135,8 @@ func (r *run) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
 		Resume:        acknowledged,
 		Resumed:       resumed,
 		Starved:       f.Report.Starved,
+		Current:       f.currentAsOf(),
+		Waiting:       &f.waiting,
 		Stuck:         func(is bool) { r.follower.Stuck(is) },
 	}
 	if !f.Ordinary {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
@@ -69,6 +70,9 @@ func (f *Follower) read(ctx context.Context) (outcome listwatch.Outcome, err err
 		}
 	}
 	defer f.endTurn()
+	if start, ok := f.state.(listwatch.Start); ok && f.Policy.Newest(start) {
+		f.pass.asked = moment.Now()
+	}
 	if f.Policy.Streams(f.state) {
 		outcome, err = f.watchList(ctx, f.state.(listwatch.Start))
 	} else {

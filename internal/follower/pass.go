@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/sink"
 )
@@ -16,6 +17,8 @@ type pass struct {
 	partial bool
 	// shown is the resource version that the shared watches had come to when the generation began.
 	shown string
+	// asked is when the first request of the generation was sent, zero if what it shows may be older than that.
+	asked moment.Moment
 }
 
 // beginGeneration begins a generation, unless one is under way.
@@ -69,7 +72,11 @@ func (f *Follower) complete(ctx context.Context, resourceVersion string) error {
 	f.Source.CompareToShown(resourceVersion, ended.shown)
 	f.Report.EndGeneration()
 	f.Report.Succeed()
-	return f.Sink.Observed(resourceVersion, false)
+	current := ended.asked
+	if ended.partial {
+		current = 0
+	}
+	return f.Sink.Observed(resourceVersion, false, current)
 }
 
 // abandon gives the generation up, if one is under way.

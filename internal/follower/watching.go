@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
@@ -203,11 +204,11 @@ func (w *watching) take(ctx context.Context) {
 		w.Report.Skip(c.Item.Unreadable(c.Unreadable))
 	case c.Event == watch.Bookmark:
 		w.feed.Expect(w.Source.Patience.Bookmarked())
-		w.advance(c.Bookmark, c.Event)
+		w.advance(c.Bookmark, c)
 	default:
 		resourceVersion := strings.Clone(c.Item.Version.ResourceVersion)
 		if stale, _ := w.put(ctx, c); !stale && ctx.Err() == nil { // what was not put must not move the resource version on
-			w.advance(resourceVersion, c.Event)
+			w.advance(resourceVersion, c)
 		}
 	}
 }
@@ -222,9 +223,9 @@ func (w *watching) lose(unreadable error) {
 }
 
 // advance moves the state on to the resource version of an event.
-func (w *watching) advance(resourceVersion string, event watch.EventType) {
+func (w *watching) advance(resourceVersion string, c *source.Change) {
 	w.moved, w.at.Strikes = true, 0
-	w.ordered = w.ordered || event != watch.Added
+	w.ordered = w.ordered || c.Event != watch.Added
 	if !w.ordered || resourceVersion == "" {
 		return
 	}
@@ -233,9 +234,17 @@ func (w *watching) advance(resourceVersion string, event watch.EventType) {
 	}
 	w.at.ResourceVersion = resourceVersion
 	w.Report.Reach(resourceVersion)
-	if err := w.Sink.Observed(resourceVersion, event == watch.Bookmark); err != nil {
+	if err := w.Sink.Observed(resourceVersion, c.Event == watch.Bookmark, w.current(c)); err != nil {
 		w.Report.Fail(err)
 	}
+}
+
+// current returns the moment that a change proves. While something is lost that only a list can tell, it proves none.
+func (w *watching) current(c *source.Change) moment.Moment {
+	if c.Current == 0 || w.at.Lost || w.Report.Gaps.Missed() {
+		return 0
+	}
+	return c.Current
 }
 
 // openWatch opens a watch, or returns the one that a watch-list has opened.

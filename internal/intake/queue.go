@@ -8,6 +8,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/sink"
@@ -45,7 +46,7 @@ var deltaTypes = map[watch.EventType]cache.DeltaType{
 }
 
 func (s queueSink) Put(ctx context.Context, event watch.EventType, it object.Item) (bool, error) {
-	d := deltaqueue.Delta{Type: deltaTypes[event], Key: it.Key, Version: it.Version}
+	d := deltaqueue.Delta{Type: deltaTypes[event], Key: it.Key, Version: it.Version, Arrived: it.Arrived}
 	if s.queue.Stale(d) {
 		return true, nil
 	}
@@ -64,8 +65,8 @@ func (s queueSink) Put(ctx context.Context, event watch.EventType, it object.Ite
 	return false, unreadable
 }
 
-func (s queueSink) Observed(resourceVersion string, _ bool) error {
-	s.queue.Observed(resourceVersion)
+func (s queueSink) Observed(resourceVersion string, _ bool, current moment.Moment) error {
+	s.queue.Observed(resourceVersion, current)
 	return nil
 }
 
@@ -73,13 +74,14 @@ func (s queueSink) Resync(ctx context.Context) error {
 	if s.Stored == nil {
 		return nil
 	}
+	at := moment.Now()
 	for _, obj := range s.Stored() {
 		key, version, err := object.KeyAndVersion(obj)
 		if err != nil {
 			s.Report.Fail(report.OfStore("List", "", err))
 			continue
 		}
-		if err := s.queue.Resync(ctx, deltaqueue.Delta{Type: cache.Sync, Key: key, Version: version, Object: obj}); err != nil {
+		if err := s.queue.Resync(ctx, deltaqueue.Delta{Type: cache.Sync, Key: key, Version: version, Object: obj, Arrived: at}); err != nil {
 			return err
 		}
 	}
@@ -97,7 +99,7 @@ func (g queueGeneration) Show(ctx context.Context, it object.Item) error {
 	if shown && g.Extra == nil { // the ExtraStore has unchanged objects too
 		return nil
 	}
-	d := deltaqueue.Delta{Type: cache.Replaced, Key: it.Key, Version: it.Version}
+	d := deltaqueue.Delta{Type: cache.Replaced, Key: it.Key, Version: it.Version, Arrived: it.Arrived}
 	if err := g.fill(&d, it); err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func (g queueGeneration) End(ctx context.Context, resourceVersion string, comple
 		}
 	}
 	// Publish the version first: a caller woken by HasSynced may read it.
-	g.queue.Observed(resourceVersion)
+	g.queue.Listed(resourceVersion)
 	if complete {
 		g.queue.EndGeneration()
 	} else {

@@ -53,6 +53,15 @@ func (p Policy) Streams(s State) bool {
 	return ok && p.WatchList && !start.Lists && !start.Consistent
 }
 
+// Newest reports whether the generation that begins in state s shows what the server has when it is asked, or newer. Otherwise the
+// server may show what its cache has.
+func (p Policy) Newest(s Start) bool {
+	if p.Streams(s) {
+		return s.Known == ""
+	}
+	return p.resourceVersion(s) == ""
+}
+
 // WatchListOptions is what to ask the server for where Streams is true: the set,
 // not older than what is known, as events, and then what changes.
 func (p Policy) WatchListOptions(s Start, timeout time.Duration) metav1.ListOptions {

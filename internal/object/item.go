@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/report"
 )
 
@@ -21,6 +22,8 @@ type Item struct {
 	Key     string
 	Version keytable.Version
 	Place   Place
+	// Arrived is when it was read off its connection.
+	Arrived moment.Moment
 	// Object is the object, or nil where Lent holds it.
 	Object runtime.Object
 	// Lent is the object in the reader's buffers. It, and then Key and Version too,
@@ -58,9 +61,9 @@ func (it Item) Owned() (Item, error) {
 	}
 	raw, err := it.Copy(nil)
 	if err != nil {
-		return Item{Key: strings.Clone(it.Key), Place: it.Place}, it.Unreadable(err)
+		return Item{Key: strings.Clone(it.Key), Place: it.Place, Arrived: it.Arrived}, it.Unreadable(err)
 	}
-	own := Item{Key: raw.key, Version: raw.version, Place: raw.place}
+	own := Item{Key: raw.key, Version: raw.version, Place: raw.place, Arrived: it.Arrived}
 	if own.Object, err = it.Lent.Form.Decode(raw); err != nil {
 		return own, own.Unreadable(err)
 	}

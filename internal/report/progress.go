@@ -9,7 +9,7 @@ import (
 )
 
 // Snapshot has the fields of informer.Status, which is converted from it and describes them. A Progress does not know
-// Synced, ResourceVersion, Objects, Queued, QueuedBytes and Condition: they stay zero, as Counts.StoredBytes does.
+// Synced, ResourceVersion, Objects, Queued, QueuedBytes, CurrentAsOf, OldestQueued and Condition: they stay zero, as Counts.StoredBytes does.
 type Snapshot struct {
 	Phase           Phase
 	ListMode        ListMode
@@ -17,9 +17,11 @@ type Snapshot struct {
 	Listed          bool
 	Synced          bool
 	ResourceVersion string
+	CurrentAsOf     time.Time
 	Objects         int
 	Queued          int
 	QueuedBytes     int64
+	OldestQueued    time.Time
 	Skipped         int64
 	Stale           int64
 	LastContact     time.Time
@@ -119,10 +121,10 @@ func (p *Progress) Enter(phase Phase) {
 }
 
 // Contact notes that the server answered.
-func (p *Progress) Contact() {
+func (p *Progress) Contact(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.LastContact = time.Now()
+	p.now.LastContact = at
 }
 
 // CountListBytes counts bytes of the list under way.

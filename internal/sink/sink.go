@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 )
 
@@ -15,8 +16,9 @@ type Sink interface {
 	Begin(ctx context.Context) (Generation, error)
 	// Put takes a watch event; stale tells that it was older than what is known.
 	Put(ctx context.Context, event watch.EventType, it object.Item) (stale bool, err error)
-	// Observed follows each Put, and each bookmark, with its resource version.
-	Observed(resourceVersion string, bookmark bool) error
+	// Observed follows each Put, and each bookmark, with its resource version. Current, if it is not zero, is a moment: everything
+	// that the server had then has been put, or was in a complete generation.
+	Observed(resourceVersion string, bookmark bool, current moment.Moment) error
 	// Resync repeats what the sink has.
 	Resync(ctx context.Context) error
 }

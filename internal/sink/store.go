@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 )
@@ -66,7 +67,7 @@ func (s Store) Put(_ context.Context, event watch.EventType, it object.Item) (bo
 }
 
 // Observed hands a resource version on, and a bookmark.
-func (s Store) Observed(resourceVersion string, bookmark bool) error {
+func (s Store) Observed(resourceVersion string, bookmark bool, _ moment.Moment) error {
 	if store, ok := s.Into.(updater); ok {
 		store.UpdateResourceVersion(resourceVersion)
 	}

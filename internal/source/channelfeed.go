@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/redact"
 	"github.com/rvinformer/informer/internal/report"
@@ -24,9 +25,12 @@ type channelFeed struct {
 	watch  watch.Interface
 	cancel func()
 	quiet  *silence
+	// arrivals counts events in place of bytes.
+	arrivals arrivals
 }
 
 func (s *Source) openChannel(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (Feed, error) {
+	opened := moment.Now()
 	w, cancel, err := s.watchForeign(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -35,8 +39,8 @@ func (s *Source) openChannel(ctx context.Context, opts metav1.ListOptions, patie
 		cancel()
 		return nil, errors.New("the watch is nil")
 	}
-	s.Report.Contact()
-	return &channelFeed{source: s, watch: w, cancel: cancel, quiet: newSilence(patience)}, nil
+	s.heard(time.Now())
+	return &channelFeed{source: s, watch: w, cancel: cancel, quiet: newSilence(patience), arrivals: arrivals{opened: opened}}, nil
 }
 
 func (f *channelFeed) Expect(patience time.Duration) { f.quiet.expect(patience) }
@@ -54,7 +58,7 @@ func (f *channelFeed) Next(ctx context.Context, to *Change) error {
 			if !ok {
 				return io.EOF
 			}
-			f.source.Report.Contact()
+			f.received()
 			return f.take(event, to)
 		case now := <-f.quiet.timer.C:
 			if lasted, stalled := f.quiet.over(now); stalled {
@@ -63,6 +67,12 @@ func (f *channelFeed) Next(ctx context.Context, to *Change) error {
 		}
 	}
 	return ErrUnread
+}
+
+func (f *channelFeed) received() {
+	last := f.source.read
+	f.source.heard(time.Now())
+	f.arrivals.returned(last, moment.Of(f.quiet.since), f.source.read, 1)
 }
 
 // take makes a change of an event.
@@ -78,6 +88,7 @@ func (f *channelFeed) take(event watch.Event, to *Change) error {
 	default:
 		to.Unreadable = fmt.Errorf("unknown event type %q", event.Type)
 	}
+	to.Current = f.arrivals.proven(event.Type == watch.Bookmark, len(f.watch.ResultChan()))
 	return nil
 }
 

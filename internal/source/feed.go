@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/wire"
@@ -24,6 +25,9 @@ type Change struct {
 	// that ends the initial events.
 	Bookmark   string
 	InitialEnd bool
+	// Current, if set, is a moment for which the change proves that everything that the server had then was told by the
+	// changes up to this one.
+	Current moment.Moment
 }
 
 // Feed is a watch that is open. It is to be closed.

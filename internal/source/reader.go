@@ -45,6 +45,7 @@ func (s *Source) readLent(encoded wire.Item, listed metav1.TypeMeta, at object.P
 		Key:     object.LentString(r.key),
 		Version: keytable.Version{ResourceVersion: object.LentString(encoded.ResourceVersion), UID: types.UID(object.LentString(encoded.UID))},
 		Place:   at,
+		Arrived: s.read,
 		Lent:    r.lent,
 	}
 	kind := r.lent.TypeMeta()
@@ -71,6 +72,7 @@ func (s *Source) readDecoded(obj runtime.Object, at object.Place) (object.Item, 
 		Key:     cache.MetaObjectToName(accessor).String(),
 		Version: keytable.Version{ResourceVersion: accessor.GetResourceVersion(), UID: accessor.GetUID()},
 		Place:   at,
+		Arrived: s.read,
 		Object:  obj,
 	}
 	return it, s.Expected.Check(obj)

@@ -115,7 +115,7 @@ func (f *sharedFeed) take(to *Change) error {
 	if err != nil {
 		return err
 	}
-	f.source.Report.Contact()
+	f.source.heard(time.Now())
 	return f.read(e.Value, to)
 }
 
@@ -171,7 +171,8 @@ func (f *sharedFeed) wait(ctx context.Context) error {
 
 // read makes a change of an event.
 func (f *sharedFeed) read(e SharedEvent, to *Change) error {
-	*to = Change{Event: e.event, Bookmark: e.bookmark, InitialEnd: e.initialEnd}
+	*to = Change{Event: e.event, Bookmark: e.bookmark, InitialEnd: e.initialEnd, Current: e.current}
+	f.source.read = e.arrived
 	switch {
 	case e.unreadable != nil:
 		to.Item, to.Unreadable = object.Item{Key: e.key}, e.unreadable

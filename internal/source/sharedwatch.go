@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/internal/fanout"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/objectsize"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -32,6 +33,8 @@ type SharedEvent struct {
 
 	bookmark   string
 	initialEnd bool
+	// arrived is when the watch has read it, and current is that of the Change.
+	arrived, current moment.Moment
 }
 
 // sharedWatch is a watch for several readers. It ends with the context that it was opened
@@ -101,7 +104,7 @@ const eventOverhead = 512
 // shareable makes an event with memory of its own.
 func shareable(c *Change) fanout.Event[SharedEvent] {
 	e := fanout.Event[SharedEvent]{
-		Value:           SharedEvent{event: c.Event, bookmark: c.Bookmark, initialEnd: c.InitialEnd},
+		Value:           SharedEvent{event: c.Event, bookmark: c.Bookmark, initialEnd: c.InitialEnd, arrived: c.Item.Arrived, current: c.Current},
 		Bytes:           eventOverhead,
 		ResourceVersion: c.Bookmark,
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/budget"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
@@ -65,6 +66,8 @@ type Source struct {
 	// resource is the ListerWatcher if objects are read off the wire, else nil.
 	resource *server.Resource
 	reader   reader
+	// read is when the newest bytes were read, or the newest object that was decoded.
+	read moment.Moment
 	// lists are the readers of list bodies, by format. They keep their buffers from page to page.
 	lists [wire.Formats]wire.ListReader
 }
@@ -79,6 +82,12 @@ func (s *Source) sibling() *Source {
 	other := New(s.Options)
 	other.Turn, other.Narrow = s.Turn, s.Narrow
 	return other
+}
+
+// heard notes that something has come from the server.
+func (s *Source) heard(at time.Time) {
+	s.read = moment.Of(at)
+	s.Report.Contact(at)
 }
 
 // Rest lets go of the readers and their buffers, since a follower that only waits has no use for them.
@@ -119,7 +128,7 @@ func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (
 	if err != nil {
 		return Page{}, err
 	}
-	s.Report.Contact()
+	s.heard(time.Now())
 	if err := s.Turn.GoesOn(ctx); err != nil {
 		return Page{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/internal/budget"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/redact"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
@@ -25,9 +26,10 @@ type stream struct {
 	format wire.Format
 	// patience is how long a read may wait, a time.Duration.
 	patience atomic.Int64
-	arrived  func()
 	// ofList counts bytes of a list; nil for a watch.
-	ofList func(bytes int)
+	ofList   func(bytes int)
+	source   *Source
+	arrivals arrivals
 	// list is the list under way that the body is of; nil for a watch, and when it has become
 	// one.
 	list   *budget.List
@@ -43,7 +45,7 @@ var errRequestEnded = errors.New("a tweak or a transport ended its goroutine")
 
 // open opens a list or a watch.
 func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*stream, error) {
-	b := &stream{arrived: s.Report.Contact, list: s.Turn}
+	b := &stream{source: s, arrivals: arrivals{opened: moment.Now()}, list: s.Turn}
 	if !opts.Watch || startsWithObjects(opts) {
 		b.ofList = s.Report.CountListBytes
 	}
@@ -68,7 +70,7 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 		b.cancel(nil)
 		return nil, redact.Error(b.reason(err))
 	}
-	s.Report.Contact()
+	s.heard(time.Now())
 	b.ReadCloser = body.ReadCloser
 	if body.Wide && !s.Prompt {
 		b.window.open(b.drop)
@@ -112,10 +114,11 @@ func (b *stream) Read(p []byte) (int, error) {
 	}
 	b.list.Waits()
 	b.waits()
+	began := moment.Now()
 	n, err := b.ReadCloser.Read(p)
 	b.waited()
 	if n > 0 {
-		b.arrived()
+		b.took(began, n)
 		if b.ofList != nil {
 			b.ofList(n)
 		}
@@ -129,6 +132,15 @@ func (b *stream) Read(p []byte) (int, error) {
 		err = b.reason(err)
 	}
 	return n, err
+}
+
+// took notes a read of n bytes. It is not to be on the stack of Read, which waits.
+//
+//go:noinline
+func (b *stream) took(began moment.Moment, n int) {
+	last := b.source.read
+	b.source.heard(time.Now())
+	b.arrivals.returned(last, began, b.source.read, n)
 }
 
 func (b *stream) close() {

@@ -97,6 +97,7 @@ func (f *wireFeed) take(event *wire.Event, to *Change) error {
 	case watch.Bookmark:
 		to.Bookmark, to.InitialEnd = string(event.ResourceVersion), event.InitialEventsEnd
 		if to.InitialEnd {
+			f.body.arrivals.behind() // what has happened meanwhile
 			check := f.source.newKindCheck()
 			check.items = f.objects
 			return check.endInitialEvents(string(event.Kind), to.Bookmark)
@@ -105,5 +106,6 @@ func (f *wireFeed) take(event *wire.Event, to *Change) error {
 		f.objects = true
 		to.Item, to.Unreadable = f.source.readLent(event.Item, metav1.TypeMeta{}, object.Place{})
 	}
+	to.Current = f.body.arrivals.proven(event.Type == watch.Bookmark, f.reader.Unread())
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/sink"
@@ -143,9 +144,9 @@ type progressSink struct {
 	progressed func()
 }
 
-func (s progressSink) Observed(resourceVersion string, bookmark bool) error {
+func (s progressSink) Observed(resourceVersion string, bookmark bool, current moment.Moment) error {
 	defer s.progressed()
-	return s.Sink.Observed(resourceVersion, bookmark)
+	return s.Sink.Observed(resourceVersion, bookmark, current)
 }
 
 // popKey is the key of an item that a queue pops, empty if it is not of one key.

@@ -60,6 +60,17 @@ func (w *jsonWatch) Next() (Event, error) {
 	return w.event()
 }
 
+func (w *jsonWatch) Unread() int {
+	for at := w.pos; at < w.end; at++ {
+		switch w.buf[at] {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return w.end - at
+		}
+	}
+	return 0
+}
+
 // frame is what an event's members say, as offsets from keep.
 type frame struct{ typ, kind span }
 

@@ -73,6 +73,8 @@ func (w *protoWatch) Next() (Event, error) {
 	return w.frame(length, length > limit)
 }
 
+func (w *protoWatch) Unread() int { return w.end - w.pos }
+
 // frame reads what is in a frame of the given length, or just its beginning.
 func (w *protoWatch) frame(length int64, tooLarge bool) (Event, error) {
 	begin := w.at()

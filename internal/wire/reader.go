@@ -26,6 +26,9 @@ type WatchReader interface {
 	// between two events.
 	Next() (Event, error)
 
+	// Unread returns how many bytes were read behind the last event. White space does not count.
+	Unread() int
+
 	// Reset starts on another body and keeps the buffers.
 	Reset(body io.Reader)
 }

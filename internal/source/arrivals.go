@@ -1,0 +1,73 @@
+package source
+
+import (
+	"time"
+
+	"github.com/rvinformer/informer/internal/moment"
+)
+
+const (
+	// reallyWaited is how long a read has to wait to show that nothing had been there before: what it returns has just arrived.
+	// Shorter ones may have waited for a processor only.
+	reallyWaited = time.Millisecond
+	// caughtUp is how long a read has to wait to show that the server has sent all that it had.
+	caughtUp = time.Second
+	// awayFor is how long the reader may be away. What has arrived meanwhile waits in buffers, of the connection and of the server.
+	awayFor = time.Second
+)
+
+// arrivals tells what the reads of a watch prove: that everything that the server had sent at a moment has been read.
+//
+// The moment of a read proves nothing by itself. What it returns may have waited in the buffers of a connection, because the reader
+// was held up. Or the watch began with an old version, and what it brings happened long ago. So only a read that had to wait tells when
+// its bytes arrived, and only in a watch that has caught up. It proves its moment as soon as all the bytes have been taken that
+// had arrived with it.
+//
+// A bookmark of a watch that has not caught up proves the moment at which the watch was asked for: the server has made the bookmark
+// since.
+type arrivals struct {
+	// opened is when the watch was asked for.
+	opened moment.Moment
+	// arrived is when the newest read returned that had to wait, and since is how many bytes were read after it. Arrived is zero
+	// when it has been told.
+	arrived moment.Moment
+	since   int
+	// caughtUp tells that nothing but what happens now is to come.
+	caughtUp bool
+}
+
+// returned notes a read of n bytes, which began and returned at these moments. Last is when the one before it returned.
+func (a *arrivals) returned(last, began, at moment.Moment, n int) {
+	waited := at.Since(began)
+	switch {
+	case waited >= caughtUp:
+		a.caughtUp = true
+	case began.Since(last) >= awayFor:
+		a.caughtUp = false
+	}
+	a.since += n
+	if waited >= reallyWaited {
+		a.arrived, a.since = at, 0
+	}
+}
+
+// behind notes that the server has more to send than what happens now.
+func (a *arrivals) behind() { a.caughtUp, a.arrived = false, 0 }
+
+// proven returns the moment for which an event proves that everything that the server had then has been read, zero if it proves
+// none. Unread is how many bytes have been read behind the event.
+func (a *arrivals) proven(bookmark bool, unread int) moment.Moment {
+	fresh := a.arrived != 0 && unread <= a.since
+	arrived := a.arrived
+	if fresh {
+		a.arrived = 0
+	}
+	switch {
+	case fresh && a.caughtUp:
+		return arrived
+	case bookmark:
+		a.caughtUp = a.caughtUp || fresh
+		return a.opened
+	}
+	return 0
+}

@@ -1,0 +1,200 @@
+// Package waiting has the callers of WaitUntil: those that wait until a resource version, and all before it, has been taken in.
+package waiting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rvinformer/informer/internal/rv"
+)
+
+var (
+	// ErrUnordered: a resource version has no order.
+	ErrUnordered = errors.New("resource version without an order")
+	// ErrStopped: the informer has stopped.
+	ErrStopped = errors.New("informer stopped")
+	// ErrNoHandler: nobody acknowledges anything.
+	ErrNoHandler = errors.New("no handler")
+	// ErrRestored: the server's versions went back.
+	ErrRestored = errors.New("server restored: its resource versions went back")
+)
+
+// Error is the error of a wait.
+type Error struct {
+	Informer        string
+	ResourceVersion string
+	Reached         string
+	Err             error
+}
+
+func (e *Error) Error() string {
+	reached := fmt.Sprintf("is at %q", e.Reached)
+	if e.Reached == "" {
+		reached = "has no complete list yet"
+	}
+	return fmt.Sprintf("informer %q: wait for resource version %q: %v (it %s)", e.Informer, e.ResourceVersion, e.Err, reached)
+}
+
+// Unwrap returns why the wait has ended.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Line is the callers that wait for versions of one informer. The zero value has none. Its methods may be called from any goroutine,
+// and under the locks of the informer: they wait for nothing.
+type Line struct {
+	// any tells that somebody waits.
+	any atomic.Bool
+	mu  sync.Mutex
+	// first is the newest caller.
+	first *waiter
+	// past is nil if the server's versions never went back.
+	past *restore
+}
+
+// restore is what is known of a server whose versions went back.
+type restore struct {
+	at time.Time
+	// from is the newest version before, and to the one of the list that was older.
+	from, to string
+}
+
+// waiter is a caller.
+type waiter struct {
+	resourceVersion string
+	next            *waiter
+	// done gets the end of the wait, once.
+	done chan error
+}
+
+// Waits reports whether there may be a caller. It costs a load, so that an informer can ask it at every event.
+func (l *Line) Waits() bool { return l.any.Load() }
+
+// Reach ends the waits for a version that is not newer than reached, up to which everything has been taken in. The informer calls it
+// when that has moved on and Waits is true. Where reached has no order, all waits end with ErrUnordered; an empty one means that
+// nothing is known yet.
+func (l *Line) Reach(reached string) {
+	if reached == "" || !l.Waits() {
+		return
+	}
+	unordered := !rv.Ordered(reached)
+	l.end(func(w *waiter) (err error, over bool) {
+		if unordered {
+			return ErrUnordered, true
+		}
+		return nil, rv.NotNewer(w.resourceVersion, reached)
+	})
+}
+
+// Stop ends all waits with ErrStopped.
+func (l *Line) Stop() {
+	l.end(func(*waiter) (error, bool) { return ErrStopped, true })
+}
+
+// WentBack notes that a list was older than the newest version before it, and ends all waits with ErrRestored: what they wait for may
+// be of the state that is gone.
+func (l *Line) WentBack(from, to string) {
+	l.mu.Lock()
+	l.past = &restore{at: time.Now(), from: rv.AtLeast(from, l.past.newest()), to: to}
+	l.mu.Unlock()
+	l.end(func(*waiter) (error, bool) { return fmt.Errorf("%w from %s to %s", ErrRestored, from, to), true })
+}
+
+func (r *restore) newest() string {
+	if r == nil {
+		return ""
+	}
+	return r.from
+}
+
+// end ends the waits that are over.
+func (l *Line) end(over func(*waiter) (error, bool)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for at := &l.first; *at != nil; {
+		w := *at
+		err, ended := over(w)
+		if !ended {
+			at = &w.next
+			continue
+		}
+		*at = w.next
+		w.done <- err
+	}
+	l.any.Store(l.first != nil)
+}
+
+// Wait is one call of WaitUntil.
+type Wait struct {
+	// Informer is for errors.
+	Informer string
+	// ResourceVersion is what to wait for.
+	ResourceVersion string
+	// Check calls Reach with what is reached, or Stop. It is called once, when the caller is in the line.
+	Check func()
+	// Reached returns the version that is reached, for errors.
+	Reached func() string
+	// Gone, if set, is closed when the informer will not run any more.
+	Gone <-chan struct{}
+}
+
+// Until waits until a version is reached. The error is an *Error.
+func (l *Line) Until(ctx context.Context, w Wait) error {
+	err := l.until(ctx, w)
+	if err == nil {
+		return nil
+	}
+	return &Error{Informer: w.Informer, ResourceVersion: w.ResourceVersion, Reached: w.Reached(), Err: err}
+}
+
+func (l *Line) until(ctx context.Context, w Wait) error {
+	if !rv.Ordered(w.ResourceVersion) {
+		return ErrUnordered
+	}
+	own := &waiter{resourceVersion: w.ResourceVersion, done: make(chan error, 1)}
+	l.join(own)
+	defer l.leave(own)
+	w.Check()
+	select { // what is reached is reached, whatever else has ended
+	case err := <-own.done:
+		return err
+	default:
+	}
+	select {
+	case err := <-own.done:
+		return err
+	case <-w.Gone:
+		return ErrStopped
+	case <-ctx.Done():
+		return l.explain(ctx, w.ResourceVersion)
+	}
+}
+
+func (l *Line) join(w *waiter) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w.next, l.first = l.first, w
+	l.any.Store(true)
+}
+
+func (l *Line) leave(w *waiter) {
+	l.end(func(other *waiter) (error, bool) { return nil, other == w })
+}
+
+// explain returns the error of a wait whose context has ended. It says so if the version may be of a state that the server has lost.
+func (l *Line) explain(ctx context.Context, resourceVersion string) error {
+	err := ctx.Err()
+	if cause := context.Cause(ctx); cause != err {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	l.mu.Lock()
+	past := l.past
+	l.mu.Unlock()
+	if past != nil && rv.NotNewer(resourceVersion, past.from) {
+		return fmt.Errorf("%w; the server was restored at %s, from version %s to %s: the version may be of the state before",
+			err, past.at.Format(time.RFC3339), past.from, past.to)
+	}
+	return err
+}
