@@ -85,7 +85,6 @@ var goroutines = map[string]string{
 	"controller/testrun.go TestControllerRun":             "a test goes on while the controller runs: the returned function",
 	"factory/shutdown.go Factory.goLocked":                "informers run until the last lease is gone: Factory.Shutdown",
 	"factory/typed/ask.go Factory.join":                   "an informer may take long to end at a server that is dead: Factory.Shutdown",
-	"factory/typed/following.go newFollowing":             "a watch.Interface sends its events over a channel: following.Stop",
 	"factory/typed/start.go Factory.startLocked":          "a share ends with its context, its lease or its factory: Factory.Shutdown",
 	"internal/flow/run.go run.hire":                       "a worker calls the handler while something waits: run.wait",
 	"internal/flow/run.go run.deliverHere":                "the reflector runs beside an ordinary handler, which has Run's goroutine: run.wait",

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,12 +33,12 @@ type decodedStore struct {
 	live    atomic.Int64
 }
 
-func newDecodedStore(example runtime.Object, indexers cache.Indexers) *decodedStore {
+func newDecodedStore(example runtime.Object, indexers cache.Indexers, opts ...cache.StoreOption) *decodedStore {
 	own := cache.Indexers{} // the indexer keeps the map, and adds to it
 	for name, f := range indexers {
 		own[name] = f
 	}
-	indexer := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, own)
+	indexer := cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, own, opts...)
 	s := &decodedStore{Indexer: indexer, transactions: indexer.(cache.TransactionStore)}
 	if partial, ok := example.(*metav1.PartialObjectMetadata); ok && partial != nil {
 		s.kind = partial.GroupVersionKind()
@@ -218,6 +219,11 @@ func (g *decodedGeneration) show(key string, v keytable.Version) bool {
 	}
 	g.shown[obj] = struct{}{}
 	return true
+}
+
+func (g *decodedGeneration) showSame(e encoded) bool {
+	obj := g.store.get(e.key)
+	return obj != nil && equality.Semantic.DeepEqual(obj, e.object) && g.show(e.key, e.version)
 }
 
 func (g *decodedGeneration) put(e encoded) {

@@ -1,6 +1,7 @@
 package objectcache
 
 import (
+	"bytes"
 	"iter"
 	"math"
 
@@ -45,6 +46,19 @@ func (g *encodedGeneration) show(key string, v keytable.Version) bool {
 	}
 	t.slots.at(n).mark = t.generation
 	return true
+}
+
+func (g *encodedGeneration) showSame(e encoded) bool {
+	kept, ok := g.store.Lookup(e.key)
+	if !ok || kept.form != g.store.forms.get(e.form) {
+		return false
+	}
+	same := false
+	err := kept.read(func(has []byte) error {
+		same = bytes.Equal(has, e.bytes)
+		return nil
+	})
+	return err == nil && same && g.show(e.key, e.version)
 }
 
 func (g *encodedGeneration) put(e encoded) {

@@ -119,7 +119,7 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	i.setup.Report.Consumer = consumer{i}
 	i.setup.Report.Handler = func(err error) { opts.ErrorHandler(i.reflector, err) }
 	if opts.Decoded {
-		i.objects = newDecodedStore(example, opts.Indexers)
+		i.objects = newDecodedStore(example, opts.Indexers, cache.WithStoreMetrics(opts.Identifier, nil))
 	} else {
 		i.store = NewStore(example, opts.Indexers, StoreOptions{HotBytes: opts.HotBytes, ErrorHandler: func(err error) { i.setup.Report.Fail(err) }})
 		i.objects = i.store

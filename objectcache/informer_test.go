@@ -203,6 +203,40 @@ func TestRestoredServerIsFollowedBack(t *testing.T) {
 	})
 }
 
+// A restored server gives its versions anew: the same version, of the same object, may be of another state.
+func TestRestoredServerThatRepeatsVersionsIsReadAnew(t *testing.T) {
+	for name, caughtUp := range map[string]bool{"still behind": false, "caught up": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/1", "a/2")
+				backup := w.Backup()
+				w.update("a/1", "lost")
+				w.create("a/3")
+				i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{})
+				h, _ := handle(t, i)
+				defer w.run(i)()
+				require.Len(t, h.take(), 3)
+				heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+				w.Restore(backup)
+				w.update("a/1", "kept")
+				calls := []string{"gone a/3 created", "update a/1 kept was lost"}
+				if caughtUp {
+					w.create("a/4", "a/5", "a/6")
+					calls = append([]string{"add a/4 created", "add a/5 created", "add a/6 created"}, calls...)
+				}
+				w.Compact()
+				heal()
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				require.Equal(t, calls, h.sorted(), "and nothing of a/2, which is the same")
+				w.requireInStep(i)
+				relist(w)
+				require.Empty(t, h.take())
+			})
+		})
+	}
+}
+
 func TestSlowHandlerHoldsUpNobody(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2")

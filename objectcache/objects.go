@@ -43,6 +43,8 @@ var _, _ objects = (*Store)(nil), (*decodedStore)(nil)
 type generation interface {
 	// show reports whether the object is kept in this version. If so, it stays; if not, put or keep follows.
 	show(key string, v keytable.Version) bool
+	// showSame shows an object that is kept in this version if it is the same in everything, and reports whether it is.
+	showSame(e encoded) bool
 	// put stages an object that is new or has changed.
 	put(e encoded)
 	// drop takes back what was shown or staged of a key, which the server has deleted meanwhile.

@@ -62,8 +62,13 @@ type Options struct {
 	// Decoded keeps the objects decoded, in as much memory as client-go takes for them. A Get is a lookup in a map then. It returns the
 	// object itself, as List does, and handlers get the same one: nobody may change it. GetIndexer is client-go's own, and Store is
 	// nil. An object that a list shows unchanged is not decoded again, and stays the same pointer. It cannot be set beside Snapshot or
-	// HotBytes. Status.QueuedBytes does not count objects that wait.
+	// HotBytes. Status does not know how many bytes decoded objects
+	// take: its QueuedBytes and Counts.StoredBytes leave them out.
 	Decoded bool
+
+	// Identifier names the metrics that client-go publishes of the indexer with Decoded: that of its resource version, with client-go
+	// 0.37 or newer. Those of client-go's queues do not exist here. It needs Decoded.
+	Identifier cache.InformerNameAndResource
 
 	// HotBytes is StoreOptions.HotBytes.
 	HotBytes int64
@@ -103,6 +108,8 @@ func (o Options) check(example runtime.Object) (*prune.Fields, error) {
 		return nil, fmt.Errorf("SnapshotInterval is %v", o.SnapshotInterval)
 	case o.refusesSecrets() && isSecret(example):
 		return nil, errSecrets
+	case !o.Decoded && o.Identifier.Name() != "":
+		return nil, errors.New("an Identifier is for metrics of client-go's indexer, which needs Decoded")
 	case o.Decoded && o.Snapshot != nil:
 		return nil, errors.New("a Snapshot is of objects that are kept encoded, which Decoded rules out")
 	case o.Decoded && o.HotBytes > 0:

@@ -114,6 +114,7 @@ type coverage struct {
 func (s *storeSink) beginCovering() {
 	i := s.informer
 	i.feed.applying.Lock()
+	s.trust.begin(s.coveredLocked(), i.setup.Cluster.Replaced())
 	s.covers = coverage{gaps: i.setup.Report.Gaps.Count()}
 	i.feed.applying.Unlock()
 	if i.snapshots != nil {

@@ -33,6 +33,7 @@ type storeSink struct {
 	tombstones recency.Tombstones
 	// reading is the generation under way, nil without one.
 	reading generation
+	trust   trust
 	// covers tells whether the store has everything up to observed. Both are changed while the feed is applied to.
 	covers coverage
 }
@@ -239,15 +240,23 @@ func (i *Informer) tell(c change, at moment.Moment) {
 type storeGeneration struct{ *storeSink }
 
 func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
-	if g.tombstones.Covers(it.Version) || g.reading.show(it.Key, it.Version) {
+	if g.tombstones.Covers(it.Version) || !g.trust.lost && g.reading.show(it.Key, it.Version) {
 		return nil
 	}
-	if known, told, _ := g.known(it.Key); told && recency.Older(it.Version, known) {
+	known, told, _ := g.known(it.Key)
+	if told && recency.Older(it.Version, known) {
 		return nil // a proxy repeats the events of a watch-list
 	}
 	e, err := g.encode(it)
 	if err != nil {
 		return err
+	}
+	if !told && e.key == it.Key { // a Transform may rename it
+		g.trust.note(e.version.ResourceVersion)
+	}
+	if g.trust.lost && g.reading.showSame(e) {
+		e.release()
+		return nil
 	}
 	return g.put(ctx, it, e)
 }
@@ -257,6 +266,10 @@ func (g storeGeneration) Keep(key string) { g.reading.keep(key) }
 func (g storeGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
 	reading := g.reading
 	g.reading = nil
+	if !g.trust.end(resourceVersion) {
+		reading.abandon()
+		return errRestored
+	}
 	i := g.informer
 	initial := !i.HasSynced()
 	err := report.Guard(ctx, i.setup.Report.NoteFailure, func() error {

@@ -35,7 +35,7 @@ func (f *Factory) accessed(example runtime.Object, generated internalinterfaces.
 		a.opts.Variant = strings.TrimPrefix(a.opts.Variant+", "+variantOf(opts), ", ")
 		a.newFunc = func() cache.SharedIndexInformer { return f.encoded(a, example, *opts) }
 	} else if f.lists != nil {
-		a.newFunc = func() cache.SharedIndexInformer { return f.streamed(a, example) }
+		a.newFunc = func() cache.SharedIndexInformer { return f.decoded(a, example) }
 	} else {
 		a.newFunc = func() cache.SharedIndexInformer {
 			if f.client == nil {

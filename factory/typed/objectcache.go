@@ -15,8 +15,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// WithObjectCache has the informers keep their objects encoded, in far less memory: each is an
-// objectcache.Informer. It needs WithRESTConfig. Objects are asked for in protobuf where
+// WithObjectCache sets the options of the informers, each of which is an objectcache.Informer, and has them keep their objects encoded,
+// in far less memory, unless the options say Decoded. It needs WithRESTConfig. Objects are asked for in protobuf where
 // their type has it, whatever the rest.Config names. Listers decode what they return, so that callers may
 // change it. ObjectCache returns the informer with its own methods.
 //
@@ -44,12 +44,12 @@ func WithObjectCache(opts objectcache.Options, examples ...metav1.Object) Shared
 	}
 }
 
-// ObjectCache returns the informer that an informer of a Factory is with WithObjectCache, nil without. It has more methods: Store, whose
-// objects can be selected without being decoded, and Status. Other factories may share it. Add handlers
-// to the informer of the Factory, which removes them at its end.
+// ObjectCache returns the informer that an informer of a Factory is with WithRESTConfig, nil without. It has more methods: Status, and
+// Store, whose objects can be selected without being decoded, and which is nil without WithObjectCache. Other factories may share it.
+// Add handlers to the informer of the Factory, which removes them at its end.
 func ObjectCache(of cache.SharedIndexInformer) *objectcache.Informer {
-	encoded, _ := of.GetController().(*objectcache.Informer) // whatever is around it
-	return encoded
+	own, _ := of.GetController().(*objectcache.Informer) // whatever is around it
+	return own
 }
 
 // checkObjects panics if the options of WithObjectCache cannot work.
@@ -111,6 +111,11 @@ func (s *settings) objectsFor(t reflect.Type) *objectcache.Options {
 
 // encoded makes an informer that keeps its objects encoded.
 func (f *Factory) encoded(a ask, example runtime.Object, opts objectcache.Options) cache.SharedIndexInformer {
+	return f.cached(a, example, f.lists.ForResource(a.opts.Namespace, a.resource), opts)
+}
+
+// cached makes an objectcache.Informer.
+func (f *Factory) cached(a ask, example runtime.Object, lw cache.ListerWatcher, opts objectcache.Options) cache.SharedIndexInformer {
 	opts.Name = strings.TrimPrefix(fmt.Sprintf("%s %v", opts.Name, a.resource.GroupResource()), " ")
 	opts.ResyncPeriod, opts.Transform = f.resync(a.kind.goType), f.transform
 	opts.Indexers = maps.Clone(opts.Indexers)
@@ -118,7 +123,6 @@ func (f *Factory) encoded(a ask, example runtime.Object, opts objectcache.Option
 		opts.Indexers = cache.Indexers{}
 	}
 	opts.Indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
-	lw := f.lists.ForResource(a.opts.Namespace, a.resource)
 	if f.requests != nil {
 		lw = informer.NewFilteredListerWatcher(lw, informer.TweakListOptionsFunc(f.requests))
 	}
@@ -140,6 +144,7 @@ func variantOf(opts *objectcache.Options) string {
 	say(opts.Snapshot != nil, "snapshot in %s", storeName(opts.Snapshot))
 	say(opts.SnapshotInterval != 0, "saved each %v", opts.SnapshotInterval)
 	say(opts.SnapshotSecrets, "secrets %v", opts.SnapshotSecrets)
+	say(opts.Decoded, "decoded %v", opts.Decoded)
 	say(opts.HotBytes != 0, "hot %d", opts.HotBytes)
 	say(opts.ListMode != 0, "list mode %v", opts.ListMode)
 	say(opts.WatchListPageSize != 0, "pages of %d", opts.WatchListPageSize)

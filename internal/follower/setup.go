@@ -57,6 +57,9 @@ func (s *Setup) UseFields(fields *prune.Fields) {
 		s.Form = s.Expected.Given()
 	} else {
 		s.Form = s.Expected.Form(s.Resource.AsksProtobuf(), fields)
+		if s.Resource.OnlyJSON() {
+			s.Form.OnlyJSON()
+		}
 	}
 }
 

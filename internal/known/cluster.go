@@ -9,8 +9,9 @@ import (
 // Cluster is the identity of the cluster that the known objects are of: the UID of its namespace
 // kube-system. It is learned from servers and checkpoints, and is empty until then.
 type Cluster struct {
-	mu  sync.Mutex
-	uid string
+	mu       sync.Mutex
+	uid      string
+	replaced int
 }
 
 // UID returns the identity, empty if it is not known.
@@ -37,4 +38,12 @@ func (c *Cluster) Replace(uid string, gaps *report.Gaps) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.uid = uid
+	c.replaced++
+}
+
+// Replaced returns how often the server was found to be of another cluster, or in doubt of being the same.
+func (c *Cluster) Replaced() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.replaced
 }

@@ -37,6 +37,8 @@ type Resource struct {
 	tweaks    tweaks
 	// retries is how often Open makes a request again if the server says when.
 	retries int
+	// onlyJSON tells that objects are asked for in no other encoding.
+	onlyJSON bool
 }
 
 var _ cache.ListerWatcherWithContext = &Resource{}
@@ -76,6 +78,16 @@ func (r *Resource) Retrying(times int) *Resource {
 	copied.retries = times
 	return &copied
 }
+
+// InJSON returns a copy whose objects are asked for in no other encoding.
+func (r *Resource) InJSON() *Resource {
+	copied := *r
+	copied.onlyJSON = true
+	return &copied
+}
+
+// OnlyJSON reports whether objects are asked for in no other encoding.
+func (r *Resource) OnlyJSON() bool { return r.onlyJSON }
 
 // Turns is equal for the resources of one server, so that lists can take turns server by server.
 func (r *Resource) Turns() any {
