@@ -43,6 +43,6 @@ func ExamplePage_AddFactory() {
 	page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 	fmt.Print(w.Body)
 	// Output:
-	// [-]informer/east/_/v1/pods/shared~20resource-version failed: not synced: NotStarted: Run was not called
+	// [-]informer/east/_/v1/pods/shared~20resource-version failed: not synced: NotStarted: there is no handler
 	// readyz check failed
 }
