@@ -22,6 +22,7 @@ type cluster struct {
 	database *database
 	relist   bool // whatever the checkpoints say
 	feeds    feedConfig
+	board    *board
 
 	began time.Time     // of this run
 	ready chan struct{} // closed when discovery has ended, whatever came of it
@@ -34,7 +35,7 @@ type cluster struct {
 	followed []*feed
 }
 
-func newCluster(at endpoint, wanted []string, from *database, relist bool, feeds feedConfig) *cluster {
+func newCluster(at endpoint, wanted []string, from *database, relist bool, feeds feedConfig, on *board) *cluster {
 	return &cluster{
 		name:     at.name,
 		client:   at.client,
@@ -42,6 +43,7 @@ func newCluster(at endpoint, wanted []string, from *database, relist bool, feeds
 		database: from,
 		relist:   relist,
 		feeds:    feeds,
+		board:    on,
 		ready:    make(chan struct{}),
 		began:    time.Now(),
 	}
@@ -61,6 +63,7 @@ func (c *cluster) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer close(c.ready)
+	discovery := c.board.ShowDiscovery(c.name, c)
 
 	factory, err := informer.NewDynamicListerWatcherFactory(c.client)
 	if err != nil {
@@ -98,9 +101,11 @@ func (c *cluster) Run(ctx context.Context) {
 		c.mu.Lock()
 		c.followed = append(c.followed, f)
 		c.mu.Unlock()
+		c.board.Show(at, f.informer)
 		running.Go(func() { f.Run(ctx) })
 	}
 	c.note(discovered, what.missed(), time.Time{})
+	discovery()
 }
 
 // Settled waits until the first sync of everything has an outcome.
@@ -182,6 +187,22 @@ func (c *cluster) note(state discoveryState, problem error, nextTry time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.state, c.problem, c.took, c.nextTry = state, problem, time.Since(c.began), nextTry
+}
+
+// Status shows discovery as if it were an informer: it is synced once all resources are known.
+func (c *cluster) Status() informer.Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := informer.Status{Synced: c.state == discovered, LastError: c.problem}
+	switch {
+	case c.state == discovered:
+		s.Condition = informer.Condition{Reason: informer.ReasonCurrent, Since: c.began.Add(c.took)}
+	case c.problem != nil:
+		s.Condition = informer.Condition{Reason: informer.ReasonFailing, Message: reason(c.problem), Since: c.began}
+	default:
+		s.Condition = informer.Condition{Reason: informer.ReasonNotStarted, Message: "looking for resources", Since: c.began}
+	}
+	return s
 }
 
 // Feeds returns the feeds so far.

@@ -17,6 +17,9 @@ const (
 	lineEvery   = time.Second            // a line of progress elsewhere, if there is any
 	eventsEvery = 10 * time.Second       // a line of events elsewhere, if there were any
 	remindEvery = time.Minute            // a line elsewhere that says what the first sync waits for, while nothing comes
+	stateEvery  = 10 * time.Second       // the lines of the clusters that are in another state than before, elsewhere
+
+	maxStates = 20 // lines of clusters at once
 )
 
 // display shows how far the mirror is: the resources that still sync, then the events that come in. It also tells the
@@ -32,6 +35,9 @@ type display struct {
 	announced map[place]bool // told to be synced
 	progress  time.Time      // when the last line of progress, or of the resources it waits for, was due
 
+	// Where the screen is not live, the states of the clusters that were printed last, and when.
+	states      map[string]string
+	statesSince time.Time
 	// Where the screen is not live, events are summed up from here to their next line. Zero while anything still syncs.
 	eventsSince time.Time
 	events      counts
@@ -46,6 +52,7 @@ func newDisplay(to *screen, rows func() []row, now time.Time) *display {
 		lastStep:  now,
 		announced: make(map[place]bool),
 		progress:  now,
+		states:    make(map[string]string),
 	}
 }
 
@@ -83,8 +90,10 @@ func (d *display) Step(now time.Time) {
 		d.screen.Draw(d.progressBlock(rows, elapsed, now))
 	case settled:
 		d.printEvents(rows, now)
+		d.printStates(rows, now)
 	default:
 		d.printProgress(rows, elapsed, now)
+		d.printStates(rows, now)
 	}
 	d.lastStep = now
 	for _, r := range rows {
@@ -149,7 +158,25 @@ func (d *display) printEvents(rows []row, now time.Time) {
 	d.eventsSince, d.events = now, sum.counts
 }
 
-// progressBlock lists what still syncs, the busiest first, as far as there is room.
+// printStates prints the clusters that are in another state than when they were last printed.
+func (d *display) printStates(rows []row, now time.Time) {
+	if now.Sub(d.statesSince) < stateEvery {
+		return
+	}
+	changed := slices.DeleteFunc(clusterStates(rows), func(s clusterState) bool { return d.states[s.name] == s.what() })
+	if len(changed) == 0 {
+		return
+	}
+	for _, s := range changed {
+		d.states[s.name] = s.what()
+	}
+	for _, line := range clusterLines(changed, maxStates) {
+		d.screen.Print(line)
+	}
+	d.statesSince = now
+}
+
+// progressBlock lists how the clusters are, and then what still syncs, the busiest first, as far as there is room.
 func (d *display) progressBlock(rows []row, elapsed float64, now time.Time) []string {
 	open := slices.DeleteFunc(slices.Clone(rows), row.settled)
 	speed := func(r row) int64 { return r.counts.minus(d.last[r.place].counts).handled }
@@ -159,11 +186,12 @@ func (d *display) progressBlock(rows []row, elapsed float64, now time.Time) []st
 	block := []string{fmt.Sprintf("syncing: %d of %d resources done, %s objects, %s/s, %s waiting to be written, %s",
 		len(rows)-len(open), len(rows), comma(sum.counts.handled), rate(sum.counts.minus(d.before(rows)).handled, elapsed),
 		bytesOf(sum.queued), now.Sub(d.began).Round(time.Second))}
+	block = append(block, d.clusterBlock(rows)...)
 
 	var table strings.Builder
 	columns := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "  CLUSTER\tRESOURCE\t   OBJECTS\tPER SECOND\t   WAITING\tSTATE")
-	room := d.screen.Height() - 3
+	room := max(d.screen.Height()-len(block)-2, 0)
 	for i, r := range open {
 		if i == room {
 			break
@@ -183,11 +211,20 @@ func (d *display) progressBlock(rows []row, elapsed float64, now time.Time) []st
 func (d *display) eventBlock(rows []row, elapsed float64) []string {
 	sum := total(rows)
 	block := []string{eventLine(rows, sum, sum.counts.minus(d.before(rows)), elapsed)}
-
+	block = append(block, d.clusterBlock(rows)...)
 	for _, line := range lasting(rows) {
 		block = append(block, "  "+line)
 	}
 	return block[:min(len(block), d.screen.Height())]
+}
+
+// clusterBlock has a line for each cluster, in a third of the screen at most.
+func (d *display) clusterBlock(rows []row) []string {
+	block := clusterLines(clusterStates(rows), min(maxStates, max(d.screen.Height()/3, 1)))
+	for i, line := range block {
+		block[i] = "  " + line
+	}
+	return block
 }
 
 func eventLine(rows []row, sum row, delta counts, elapsed float64) string {

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rvinformer/informer"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func newTestRow(cluster, resource string) row {
-	return row{place: place{cluster, schema.GroupVersionResource{Version: "v1", Resource: resource}}, phase: "listing"}
+	return row{place: place{cluster, schema.GroupVersionResource{Version: "v1", Resource: resource}}, phase: "listing", condition: informer.ReasonListing}
 }
 
 // liveScreen is a terminal of that size.
@@ -21,7 +22,7 @@ func liveScreen(out *bytes.Buffer, width, height int) *screen {
 
 func TestProgressBlock(t *testing.T) {
 	slow, fast, done := newTestRow("here", "nodes"), newTestRow("there", "pods"), newTestRow("here", "pods")
-	done.synced, done.counts.handled = true, 10
+	done.synced, done.counts.handled, done.rows, done.condition = true, 10, 10, informer.ReasonCurrent
 	began := time.Unix(0, 0)
 	d := newDisplay(liveScreen(&bytes.Buffer{}, 100, 10), nil, began)
 	slow.counts.handled, slow.problem, slow.phase = 3, "connection refused", "backoff"
@@ -29,6 +30,8 @@ func TestProgressBlock(t *testing.T) {
 
 	require.Equal(t, strings.Split(strings.Trim(`
 syncing: 1 of 3 resources done, 12,013 objects, 6,007/s, 3.0 MiB waiting to be written, 2s
+  here: 1 Listing, 1 Current; 10 objects, 0 B waiting to be written
+  there: 1 Listing; 0 objects, 3.0 MiB waiting to be written
   CLUSTER  RESOURCE     OBJECTS  PER SECOND     WAITING  STATE
   there    pods          12,000       6,000     3.0 MiB  listing
   here     nodes              3           2         0 B  backoff: connection refused`, "\n"), "\n"),
@@ -44,18 +47,20 @@ func TestProgressBlockOfManyResources(t *testing.T) {
 	d := newDisplay(liveScreen(&bytes.Buffer{}, 100, 12), nil, time.Unix(0, 0))
 	block := d.progressBlock(rows, 1, time.Unix(1, 0))
 	require.Len(t, block, d.screen.Height())
-	require.Equal(t, "  and 13 more", block[len(block)-1])
+	require.Equal(t, "  and 14 more", block[len(block)-1])
 }
 
 func TestEventBlock(t *testing.T) {
 	a, b := newTestRow("here", "pods"), newTestRow("here", "nodes")
 	a.rows, a.counts = 1000, counts{added: 1200, updated: 40, deleted: 200, unchanged: 7}
 	b.problem = "connection refused"
+	a.condition, b.condition = informer.ReasonCurrent, informer.ReasonServerUnreachable
 	d := newDisplay(liveScreen(&bytes.Buffer{}, 100, 10), nil, time.Unix(0, 0))
 	d.last[a.place] = row{counts: counts{added: 1190, updated: 20, deleted: 198}}
 
 	require.Equal(t, []string{
 		"1,000 objects of 2 resources; per second +5 ~10 -1; in all 1,200 added, 40 updated, 200 deleted, 7 unchanged; 0 B waiting to be written",
+		"  here: 1 ServerUnreachable, 1 Current; 1,000 objects, 0 B waiting to be written",
 		"  here nodes: connection refused",
 	}, d.eventBlock([]row{a, b}, 2))
 }
@@ -76,30 +81,32 @@ func TestLines(t *testing.T) {
 	step(time.Second)
 	step(time.Second) // nothing new
 	a.counts.handled, a.counts.added, a.queued, a.rows = 600, 600, 0, 600
-	a.synced, a.took = true, 3*time.Second
+	a.synced, a.took, a.condition = true, 3*time.Second, informer.ReasonCurrent
 	step(time.Second)
 	a.counts.updated = 50
 	step(5 * time.Second) // too early for a line of events
 	step(5 * time.Second)
 	step(10 * time.Second) // no events
 
-	require.Equal(t, `syncing: 0 of 1 resources done, 500 objects, 500/s, 1.0 MiB waiting to be written
+	require.Equal(t, `here: 1 Listing; 0 objects, 0 B waiting to be written
+syncing: 0 of 1 resources done, 500 objects, 500/s, 1.0 MiB waiting to be written
 here pods: synced in 3s: 600 objects, 600 added, 0 updated, 0 deleted, 0 unchanged
 600 objects of 1 resources; per second +0 ~5 -0; in all 600 added, 50 updated, 0 deleted, 0 unchanged; 0 B waiting to be written
+here: 1 Current; 600 objects, 0 B waiting to be written
 `, to.String())
 }
 
 // Without a terminal, a line now and then says what the first sync waits for.
 func TestLinesWhileNothingComes(t *testing.T) {
 	to := newOutput()
-	a := row{place: place{cluster: "far"}, problem: "connection refused", retry: "asked again in 15s"}
+	a := row{place: place{cluster: "far"}, phase: "discovering", problem: "connection refused", retry: "asked again in 15s"}
 	began := time.Unix(0, 0)
 	d := newDisplay(to.screen, func() []row { return []row{a} }, began)
 	for seconds := range 150 {
 		d.Step(began.Add(time.Duration(seconds) * time.Second))
 	}
 	reminder := "syncing: 0 of 1 resources done\nmirror: still far: connection refused; asked again in 15s\n"
-	require.Equal(t, "mirror: far: connection refused; asked again in 15s\n"+reminder+reminder, to.String())
+	require.Equal(t, "mirror: far: connection refused; asked again in 15s\nfar: discovering\n"+reminder+reminder, to.String())
 }
 
 func TestTroubles(t *testing.T) {

@@ -212,13 +212,14 @@ func (f *feed) Row() row {
 	defer f.mu.Unlock()
 
 	r := row{
-		place:  f.place,
-		phase:  status.Phase.String(),
-		rows:   status.Objects,
-		queued: status.QueuedBytes,
-		counts: f.tally.Counts(),
-		took:   time.Since(f.started),
-		failed: f.gaveUp != nil,
+		place:     f.place,
+		phase:     status.Phase.String(),
+		condition: status.Condition.Reason,
+		rows:      status.Objects,
+		queued:    status.QueuedBytes,
+		counts:    f.tally.Counts(),
+		took:      time.Since(f.started),
+		failed:    f.gaveUp != nil,
 	}
 	select {
 	case <-f.synced:

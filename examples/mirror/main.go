@@ -120,5 +120,14 @@ func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err er
 		// since, and then nothing: neither that this was all.
 		config.relist, config.timeout = true, o.timeout
 	}
-	return follow(ctx, newMirror(config, to), simulated, o, to)
+	m := newMirror(config, to)
+	if o.listen != "" {
+		link, stop, failed := m.board.Serve(ctx, o.listen)
+		if failed != nil {
+			return false, failed
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		to.Print("status: " + link + ", metrics at " + link + "metrics")
+	}
+	return follow(ctx, m, simulated, o, to)
 }

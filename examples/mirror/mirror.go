@@ -16,6 +16,7 @@ type mirror struct {
 	writer   *writer
 	clusters []*cluster
 	screen   *screen
+	board    *board
 }
 
 // mirrorConfig is what a run needs to know.
@@ -48,12 +49,13 @@ func newMirror(config mirrorConfig, to *screen) *mirror {
 		screen:   to,
 	}
 	budget := informer.NewBudget(maxWaiting)
+	m.board = newBoard(budget)
 	for _, e := range config.endpoints {
 		client := rest.CopyConfig(e.client)
 		client.UserAgent = "rvinformer-mirror"
 		client.QPS, client.Burst = clientQPS, clientBurst
 		feeds := feedConfig{writer: m.writer, timeout: config.timeout, prune: config.prune, pageSize: config.pageSize, budget: budget}
-		m.clusters = append(m.clusters, newCluster(endpoint{e.name, client}, config.resources, config.database, config.relist, feeds))
+		m.clusters = append(m.clusters, newCluster(endpoint{e.name, client}, config.resources, config.database, config.relist, feeds, m.board))
 	}
 	return m
 }

@@ -35,6 +35,7 @@ type options struct {
 	pageSize          int64
 	demo              bool
 	demoObjects       int
+	listen            string // empty = nowhere
 }
 
 const defaultDatabase = "mirror.db"
@@ -56,8 +57,12 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	flags.Int64Var(&o.pageSize, "page-size", 500, "objects in one response of a list")
 	flags.BoolVar(&o.demo, "demo", false, "mirror three simulated clusters that run inside this process")
 	flags.IntVar(&o.demoObjects, "demo-objects", 30_000, "with --demo: how many objects the clusters have in all")
+	flags.StringVar(&o.listen, "listen", "", "the `address` to serve a status page, metrics and health checks on, like :8080 (default nowhere; with --demo a free port of this machine)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
+	}
+	if o.demo && !flags.Changed("listen") {
+		o.listen = "localhost:0"
 	}
 	switch {
 	case flags.NArg() > 0:

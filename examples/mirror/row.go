@@ -1,20 +1,25 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/rvinformer/informer"
+)
 
 // row is the state of one feed, or of one cluster's discovery (a place without a resource), at one moment.
 type row struct {
-	place   place
-	phase   string
-	rows    int   // objects that the informer knows
-	queued  int64 // bytes on their way to the handler
-	counts  counts
-	took    time.Duration // the first sync, or the time since it began
-	synced  bool
-	resumed bool   // it went on without a list: what happened meanwhile may still be on its way
-	failed  bool   // it was given up
-	problem string // what is wrong now; empty if nothing is
-	retry   string // when what is wrong is tried again; empty if it is not
+	place     place
+	phase     string
+	condition informer.ConditionReason // of its informer; empty for a cluster
+	rows      int                      // objects that the informer knows
+	queued    int64                    // bytes on their way to the handler
+	counts    counts
+	took      time.Duration // the first sync, or the time since it began
+	synced    bool
+	resumed   bool   // it went on without a list: what happened meanwhile may still be on its way
+	failed    bool   // it was given up
+	problem   string // what is wrong now; empty if nothing is
+	retry     string // when what is wrong is tried again; empty if it is not
 }
 
 // settled reports whether the first sync has an outcome.
