@@ -448,6 +448,8 @@ func (countedVersions) Audit(context.Context, informer.AuditOptions) (informer.A
 	return informer.AuditReport{}, nil
 }
 
+func (countedVersions) WaitUntil(context.Context, string) error { return nil }
+
 func (countedVersions) Lookup(string) (informer.Belief, bool) { return informer.Belief{}, false }
 
 func (c countedVersions) RunWithContext(ctx context.Context) {

@@ -12,7 +12,7 @@ import (
 // reading is a report that reads a version a second, for as long as that; it returns when it had read each.
 func reading(r *Report, seconds int) (read []time.Time) {
 	for v := range seconds {
-		r.Contact()
+		r.Contact(time.Now())
 		r.Reach(strconv.Itoa(v + 1))
 		read = append(read, time.Now())
 		time.Sleep(time.Second)
@@ -60,7 +60,7 @@ func TestMarksAreForgottenWhereVersionsGoBackOrHaveNoOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Report{}
 		reading(r, 1000)
-		r.Contact()
+		r.Contact(time.Now())
 		r.Reach("7") // of a server that was restored
 		from, until := r.Read("500")
 		require.Equal(t, time.Now(), from, "it is not read yet, again")
@@ -68,7 +68,7 @@ func TestMarksAreForgottenWhereVersionsGoBackOrHaveNoOrder(t *testing.T) {
 		_, until = r.Read("7")
 		require.Equal(t, time.Now(), until)
 		time.Sleep(2 * time.Minute)
-		r.Contact()
+		r.Contact(time.Now())
 		r.Reach("not a number")
 		for _, v := range []string{"7", "not a number", "", "99999999999999999999999"} {
 			from, until = r.Read(v)
