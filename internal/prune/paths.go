@@ -52,6 +52,16 @@ func (t *tree) child(name string) *tree {
 	return nil
 }
 
+// keepsWhole reports whether one of the paths ends at one of the names.
+func (t *tree) keepsWhole(names []string) bool {
+	for _, name := range names {
+		if t = t.child(name); t == nil || t.end {
+			return t != nil
+		}
+	}
+	return false
+}
+
 // first returns one of the paths, behind a path that leads to t.
 func (t *tree) first(path []string) []string {
 	for !t.end {

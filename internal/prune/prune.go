@@ -45,6 +45,8 @@ import (
 // that paths of Prune name. Parse makes them. Nil keeps all.
 type Fields struct {
 	selection
+	// beyond are the paths of Keep that lead into what another one keeps whole. They keep nothing more, but may be misspelt.
+	beyond [][]string
 	// types has a *Type for each type of the objects that were decoded by others.
 	types sync.Map
 }
@@ -63,6 +65,11 @@ func Parse(keep, prune []string) (*Fields, error) {
 		for _, path := range keep {
 			if err := f.keep.parse("keep", path); err != nil {
 				return nil, err
+			}
+		}
+		for _, path := range keep {
+			if names := split(path); f.keep.keepsWhole(names[:len(names)-1]) {
+				f.beyond = append(f.beyond, names)
 			}
 		}
 		for _, path := range needed {
@@ -96,6 +103,6 @@ func (f *Fields) Of(t reflect.Type) *Type {
 	if known, ok := f.types.Load(t); ok {
 		return known.(*Type)
 	}
-	known, _ := f.types.LoadOrStore(t, newType(t, f.selection))
+	known, _ := f.types.LoadOrStore(t, newType(t, f))
 	return known.(*Type)
 }

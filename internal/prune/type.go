@@ -22,12 +22,19 @@ type Type struct {
 }
 
 // newType reads the type of objects.
-func newType(t reflect.Type, s selection) *Type {
+func newType(t reflect.Type, f *Fields) *Type {
 	if t.Implements(reflect.TypeFor[runtime.Unstructured]()) {
 		return &Type{textual: true}
 	}
 	typed := &Type{}
-	typed.rule = (&typeReader{Type: typed}).read(t, s, nil)
+	typed.rule = (&typeReader{Type: typed}).read(t, f.selection, nil)
+	for _, names := range f.beyond {
+		alone := &tree{}
+		alone.add(names)
+		checked := &Type{}
+		(&typeReader{Type: checked}).read(t, selection{keep: alone}, nil)
+		typed.errs = append(typed.errs, checked.errs...)
+	}
 	return typed
 }
 

@@ -3,6 +3,7 @@ package prune_test
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -123,6 +124,24 @@ func TestPathsThatTypesDoNotHave(t *testing.T) {
 		of = pruned(t, path).Of(reflect.TypeFor[*thing]())
 		require.NoError(t, of.Err(), "there is nothing to drop")
 		require.Equal(t, says == "", of.Knows(), path)
+	}
+	for path, says := range map[string]string{
+		"more.x":        `keep "more.x": prune_test.part has no field "x"`,
+		"byName.x.none": `keep "byName.x.none": prune_test.part has no field "none"`,
+		"list.a.x":      `keep "list.a.x": a int has no fields`,
+		"more.a":        "",
+		"any.x":         "",
+	} {
+		whole, _, _ := strings.Cut(path, ".")
+		for _, paths := range [][]string{{whole, path}, {path, whole}} {
+			of := kept(t, paths...).Of(reflect.TypeFor[*thing]())
+			require.True(t, of.Knows(), path)
+			if says == "" {
+				require.NoError(t, of.Err(), path)
+			} else {
+				require.EqualError(t, of.Err(), says, "beside %q", whole)
+			}
+		}
 	}
 	require.False(t, pruned(t, "list.a").Of(reflect.TypeFor[*thing]()).Knows(), "a path of Prune does not lead into arrays")
 	require.NoError(t, kept(t, "any.thing").Of(reflect.TypeFor[*unstructured.Unstructured]()).Err())
