@@ -55,8 +55,8 @@ type Options struct {
 	SnapshotInterval time.Duration
 
 	// SnapshotSecrets lets a Snapshot have Secrets. Without it, they are refused, metadata only too: an annotation
-	// of kubectl has what was last applied. Unstructured ones of a ListerWatcher of others are recognized by an example with their
-	// kind only. Fields that Prune drops are never written.
+	// of kubectl has what was last applied. Unstructured ones whose example does not say their kind are found out when they are
+	// read; then each save fails with an error that says so. Fields that Prune drops are never written.
 	SnapshotSecrets bool
 
 	// Decoded keeps the objects decoded, in as much memory as client-go takes for them. A Get is a lookup in a map then. It returns the

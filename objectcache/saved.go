@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -225,9 +226,17 @@ func isSecretType(t reflect.Type) bool {
 	return isStruct(t) && typeName(t) == "k8s.io/api/core/v1.Secret"
 }
 
-// hasSecrets reports whether a snapshot has objects that say that they are Secrets. Unstructured objects say it in their bytes only.
+// noteSecret notes that an unstructured object is a Secret. It says so in its bytes only, and its form does not.
+func (s *Store) noteSecret(obj runtime.Object) {
+	u, unstructured := obj.(*unstructured.Unstructured)
+	if unstructured && u.GetKind() == "Secret" && u.GetAPIVersion() == "v1" && !s.secrets.Load() {
+		s.secrets.Store(true)
+	}
+}
+
+// hasSecrets reports whether a snapshot has, or may have, objects that say that they are Secrets.
 func (sn *snapshot) hasSecrets() bool {
-	return slices.ContainsFunc(sn.forms, func(f *form) bool {
+	return sn.secrets || slices.ContainsFunc(sn.forms, func(f *form) bool {
 		return isSecretType(f.goType) || f.kind.Kind == "Secret" && f.kind.APIVersion == "v1"
 	})
 }

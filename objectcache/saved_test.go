@@ -10,16 +10,19 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
@@ -672,6 +675,51 @@ func TestSecretsAreNotSavedUnlessAskedFor(t *testing.T) {
 			newInformer(lw, nil, objectcache.Options{Snapshot: store})
 		})
 		newInformer(lw, nil, objectcache.Options{Snapshot: store, SnapshotSecrets: true})
+	})
+}
+
+// Unstructured Secrets of a foreign source are found out when they are read, also where a restored snapshot has them already.
+func TestUnstructuredSecretsAreNotWritten(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		file := snapshotFile(t)
+		secret := unstructured.Unstructured{Object: map[string]interface{}{"apiVersion": "v1", "kind": "Secret"}}
+		secret.SetName("s")
+		secret.SetUID("u")
+		secret.SetResourceVersion("4")
+		newest, expired := "5", ""
+		lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) {
+				list := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*secret.DeepCopy()}}
+				list.SetResourceVersion(newest)
+				return list, nil
+			},
+			WatchFunc: func(opts metav1.ListOptions) (watch.Interface, error) {
+				if opts.ResourceVersion == expired {
+					expired = ""
+					return nil, apierrors.NewResourceExpired("it is too old")
+				}
+				return watch.NewFake(), nil
+			},
+		}, noWatchLists{})
+		run := func(opts objectcache.Options) (refused bool) {
+			var found atomic.Bool
+			opts.Snapshot = informer.FileCheckpoint(file)
+			opts.ErrorHandler = func(_ *informer.Reflector, err error) {
+				if errors.Is(err, objectcache.ErrSecrets) {
+					found.Store(true)
+				}
+			}
+			stop := w.run(newInformer(lw, nil, opts))
+			time.Sleep(time.Minute)
+			stop()
+			return found.Load()
+		}
+		require.True(t, run(objectcache.Options{}))
+		require.NoFileExists(t, file)
+		require.False(t, run(objectcache.Options{SnapshotSecrets: true}))
+		require.FileExists(t, file)
+		newest, expired = "6", "5" // it is listed again, and has not changed
+		require.True(t, run(objectcache.Options{}))
 	})
 }
 

@@ -240,6 +240,9 @@ func (i *Informer) tell(c change, at moment.Moment) {
 type storeGeneration struct{ *storeSink }
 
 func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
+	if i := g.informer; i.snapshots != nil && it.Lent == nil { // it may be unchanged since a snapshot was restored
+		i.store.noteSecret(it.Object)
+	}
 	if g.tombstones.Covers(it.Version) || !g.trust.lost && g.reading.show(it.Key, it.Version) {
 		return nil
 	}

@@ -38,6 +38,8 @@ type Store struct {
 	forms    forms
 	decodes  atomic.Int64
 	failures failures
+	// secrets tells that the store has had unstructured Secrets.
+	secrets  atomic.Bool
 	hot      *hot
 	metadata sync.Pool // of *wire.Metadata
 
