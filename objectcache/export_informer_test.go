@@ -60,6 +60,9 @@ func SaveUnobserved(ctx context.Context, i *Informer, obj *unstructured.Unstruct
 	return err
 }
 
+// Renames returns how many objects an informer knows that Transform has renamed.
+func Renames(i *Informer) int { return len(i.into.renames.keys) }
+
 // PutItem has the store of an informer that does not run take an object that a watch has brought.
 func PutItem(ctx context.Context, i *Informer, it object.Item) error {
 	_, err := i.into.Put(ctx, watch.Added, it)

@@ -103,6 +103,53 @@ func TestUnchangedRelistDecodesNothing(t *testing.T) {
 	})
 }
 
+// Objects that Transform renames are compared under the names that they are read with.
+func TestUnchangedRelistDecodesNothingThatTransformRenames(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		const n = 50
+		for n := range n {
+			w.create(fmt.Sprintf("a/%d", n))
+		}
+		i := newInformer(w.lister(), nil, objectcache.Options{Transform: func(obj interface{}) (interface{}, error) {
+			u := obj.(*unstructured.Unstructured)
+			if value(u) == "stays" {
+				return u, nil
+			}
+			u.SetName("renamed-" + u.GetName())
+			return u, nil
+		}})
+		h, _ := handle(t, i)
+		defer w.run(i)()
+		require.Len(t, h.take(), n)
+		require.Equal(t, n, objectcache.Renames(i))
+		before := i.Store().Decoded()
+		w.remove("a/7")
+		synctest.Wait()
+		require.Equal(t, []string{"delete a/renamed-7 created"}, h.take())
+		require.Equal(t, n-1, objectcache.Renames(i))
+		relist(w)
+		require.LessOrEqual(t, i.Store().Decoded()-before, int64(3), "those that were deleted, and the one that came and went")
+		require.Empty(t, h.take())
+		require.Equal(t, n-1, i.Status().Objects)
+
+		heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+		w.remove("a/8", "a/9")
+		w.Compact()
+		heal()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		require.Equal(t, []string{"gone a/renamed-8 created", "gone a/renamed-9 created"}, h.sorted())
+		require.Equal(t, n-3, objectcache.Renames(i))
+		w.update("a/10", "stays")
+		synctest.Wait()
+		require.Equal(t, n-4, objectcache.Renames(i))
+		require.Equal(t, []string{"gone a/renamed-10 created", "add a/10 stays"}, h.take())
+		w.update("a/10", "goes")
+		synctest.Wait()
+		require.Equal(t, []string{"gone a/10 stays", "add a/renamed-10 goes"}, h.take())
+	})
+}
+
 // relist has the server forget the past while it cannot be reached, so that its objects have to be listed again.
 func relist(w *world) {
 	heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})

@@ -31,6 +31,8 @@ type storeSink struct {
 	// current is a moment.Moment, zero if there is none: everything that the server had then is in the store. It does not go back.
 	current    atomic.Int64
 	tombstones recency.Tombstones
+	// renames are those of Transform.
+	renames renames
 	// reading is the generation under way, nil without one.
 	reading generation
 	trust   trust
@@ -43,6 +45,7 @@ var _ sink.Sink = (*storeSink)(nil)
 // Begin begins a generation, which is kept apart from the store until it ends.
 func (s *storeSink) Begin(context.Context) (sink.Generation, error) {
 	s.tombstones.Clear()
+	s.renames.begin()
 	s.reading = s.informer.objects.begin()
 	s.beginCovering()
 	return storeGeneration{s}, nil
@@ -51,14 +54,15 @@ func (s *storeSink) Begin(context.Context) (sink.Generation, error) {
 // Put applies a change that a watch told. While a generation is read, the change is part of it.
 func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Item) (stale bool, err error) {
 	deletion := kind == watch.Deleted
-	if s.stale(deletion, it.Key, it.Version) {
+	kept := s.renames.of(it.Key)
+	if s.stale(deletion, kept, it.Version) {
 		return true, nil
 	}
 	e, err := s.encode(it)
 	switch {
 	case err != nil && !deletion:
 		return false, err
-	case err == nil && e.key != it.Key && s.stale(deletion, e.key, e.version): // a Transform has renamed it
+	case err == nil && e.key != kept && s.stale(deletion, e.key, e.version): // a Transform has renamed it
 		e.release()
 		return true, nil
 	case deletion:
@@ -66,12 +70,23 @@ func (s *storeSink) Put(ctx context.Context, kind watch.EventType, it object.Ite
 			s.tombstones.Add(it.Version)
 		}
 		if err != nil {
-			e = encoded{key: strings.Clone(it.Key)}
+			e = encoded{key: strings.Clone(kept)}
 		}
+		s.renames.forget(it.Key)
 		s.delete(e, err == nil, it.Arrived)
 		return false, err
 	}
+	if e.key != kept {
+		s.leave(kept, it.Version, it.Arrived)
+	}
 	return false, s.put(ctx, it, e)
+}
+
+// leave deletes the object of a key if it is the one that Transform has given another key now.
+func (s *storeSink) leave(key string, v keytable.Version, at moment.Moment) {
+	if was, _, exists := s.known(key); exists && v.UID != "" && was.UID == v.UID {
+		s.delete(encoded{key: strings.Clone(key)}, false, at)
+	}
 }
 
 // stale reports whether a change is not newer than what is known of its key, or of an object that was deleted not long ago.
@@ -119,6 +134,7 @@ func (s *storeSink) encode(it object.Item) (encoded, error) {
 	if err != nil {
 		return encoded{}, it.Unreadable(err)
 	}
+	s.renames.note(it.Key, e.key)
 	return e, nil
 }
 
@@ -243,10 +259,11 @@ func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
 	if i := g.informer; i.snapshots != nil && it.Lent == nil { // it may be unchanged since a snapshot was restored
 		i.store.noteSecret(it.Object)
 	}
-	if g.tombstones.Covers(it.Version) || !g.trust.lost && g.reading.show(it.Key, it.Version) {
+	kept := g.renames.of(it.Key)
+	if g.tombstones.Covers(it.Version) || !g.trust.lost && g.reading.show(kept, it.Version) {
 		return nil
 	}
-	known, told, _ := g.known(it.Key)
+	known, told, _ := g.known(kept)
 	if told && recency.Older(it.Version, known) {
 		return nil // a proxy repeats the events of a watch-list
 	}
@@ -264,7 +281,7 @@ func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
 	return g.put(ctx, it, e)
 }
 
-func (g storeGeneration) Keep(key string) { g.reading.keep(key) }
+func (g storeGeneration) Keep(key string) { g.reading.keep(g.renames.of(key)) }
 
 func (g storeGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
 	reading := g.reading
@@ -292,6 +309,9 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 		}
 		if rv.Compare(resourceVersion, g.observed) == rv.Older {
 			i.waiting.WentBack(g.observed, resourceVersion)
+		}
+		if complete {
+			g.renames.end()
 		}
 		g.observed = resourceVersion
 		g.endCovering(complete)
