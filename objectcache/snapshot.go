@@ -1,9 +1,7 @@
 package objectcache
 
 import (
-	"bufio"
 	"encoding/binary"
-	"hash/crc32"
 	"io"
 	"reflect"
 	"slices"
@@ -55,79 +53,47 @@ func typeName(t reflect.Type) string { return t.Elem().PkgPath() + "." + t.Elem(
 
 // WriteTo writes the objects of the snapshot, for Store.restore. It needs no lock.
 func (sn *snapshot) WriteTo(w io.Writer) (int64, error) {
-	out := &output{w: bufio.NewWriterSize(w, 64<<10)}
-	out.write([]byte(snapshotMagic))
-	out.text(sn.resourceVersion)
-	out.text(typeName(sn.goType))
-	out.number(uint64(len(sn.forms)))
+	out := pack.NewOutput(w)
+	out.Write([]byte(snapshotMagic))
+	out.Text([]byte(sn.resourceVersion))
+	out.Text([]byte(typeName(sn.goType)))
+	out.Number(uint64(len(sn.forms)))
 	for _, f := range sn.forms {
-		out.text(typeName(f.goType))
+		out.Text([]byte(typeName(f.goType)))
 		protobuf := byte(0)
 		if f.protobuf {
 			protobuf = 1
 		}
-		out.write([]byte{protobuf})
-		out.text(f.kind.APIVersion)
-		out.text(f.kind.Kind)
+		out.Write([]byte{protobuf})
+		out.Text([]byte(f.kind.APIVersion))
+		out.Text([]byte(f.kind.Kind))
 	}
 	for _, texts := range [][]string{sn.namespaces, sn.labels} {
-		out.number(uint64(len(texts)))
+		out.Number(uint64(len(texts)))
 		for _, text := range texts {
-			out.text(text)
+			out.Text([]byte(text))
 		}
 	}
-	out.slots(sn.slots)
-	sum := out.sum
-	out.write(binary.LittleEndian.AppendUint32(nil, sum))
-	if out.err == nil {
-		out.err = out.w.Flush()
-	}
-	if out.err != nil {
-		return out.n, out.err
+	writeSlots(out, sn.slots)
+	written, err := out.End()
+	if err != nil {
+		return written, err
 	}
 	n, err := sn.pack.WriteTo(w)
-	return out.n + n, err
+	return written + n, err
 }
 
-// output writes and sums. Its first error stays.
-type output struct {
-	w   *bufio.Writer
-	n   int64
-	sum uint32
-	err error
-}
-
-func (o *output) write(b []byte) {
-	if o.err != nil {
-		return
-	}
-	var n int
-	n, o.err = o.w.Write(b)
-	o.n += int64(n)
-	o.sum = crc32.Update(o.sum, castagnoli, b)
-}
-
-func (o *output) number(n uint64) {
-	var b [binary.MaxVarintLen64]byte
-	o.write(b[:binary.PutUvarint(b[:], n)])
-}
-
-func (o *output) text(text string) {
-	o.number(uint64(len(text)))
-	o.write([]byte(text))
-}
-
-func (o *output) slots(pages [][]slot) {
+func writeSlots(out *pack.Output, pages [][]slot) {
 	total := 0
 	for _, page := range pages {
 		total += len(page)
 	}
-	o.number(uint64(total))
+	out.Number(uint64(total))
 	var b []byte
 	for _, page := range pages {
 		for i := range page {
 			b = page[i].append(b[:0])
-			o.write(b)
+			out.Write(b)
 		}
 	}
 }

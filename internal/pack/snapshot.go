@@ -1,9 +1,7 @@
 package pack
 
 import (
-	"bufio"
 	"encoding/binary"
-	"hash/crc32"
 	"io"
 	"iter"
 	"slices"
@@ -45,79 +43,44 @@ const (
 	droppedBase // its bytes are needed by others
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // WriteTo writes the pack with all its records, for Read. It needs no lock.
 func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
-	out := &output{w: bufio.NewWriterSize(w, maxChunk)}
-	out.write([]byte(magic))
-	out.number(s.longest)
-	out.number(s.codes.tries)
-	out.number(len(s.codes.list))
+	out := NewOutput(w)
+	out.Write([]byte(magic))
+	out.Number(uint64(s.longest))
+	out.Number(uint64(s.codes.tries))
+	out.Number(uint64(len(s.codes.list)))
 	for _, c := range s.codes.list {
-		out.text(c.table)
+		out.Text(c.table)
 	}
-	out.number(int(s.roots.current))
-	out.number(s.roots.samples)
-	out.number(len(s.roots.list))
+	out.Number(uint64(int(s.roots.current)))
+	out.Number(uint64(s.roots.samples))
+	out.Number(uint64(len(s.roots.list)))
 	for _, r := range s.roots.list {
-		out.text(r.data)
+		out.Text(r.data)
 	}
-	out.number(len(s.bases))
+	out.Number(uint64(len(s.bases)))
 	for _, b := range s.bases {
 		switch {
 		case b.ref == 0:
-			out.number(unusedBase)
+			out.Number(unusedBase)
 			continue
 		case b.dropped:
-			out.number(droppedBase)
+			out.Number(droppedBase)
 		default:
-			out.number(liveBase)
+			out.Number(liveBase)
 		}
-		out.write(binary.LittleEndian.AppendUint64(nil, b.group))
+		out.Write(binary.LittleEndian.AppendUint64(nil, b.group))
 	}
-	out.number(len(s.chunks))
+	out.Number(uint64(len(s.chunks)))
 	for _, c := range s.chunks {
-		out.text(c.data)
-		out.number(len(c.dropped))
+		out.Text(c.data)
+		out.Number(uint64(len(c.dropped)))
 		for _, offset := range c.dropped {
-			out.number(int(offset))
+			out.Number(uint64(offset))
 		}
 	}
-	sum := out.sum
-	out.write(binary.LittleEndian.AppendUint32(nil, sum))
-	if out.err == nil {
-		out.err = out.w.Flush()
-	}
-	return out.n, out.err
-}
-
-// output writes and sums. Its first error stays.
-type output struct {
-	w   *bufio.Writer
-	n   int64
-	sum uint32
-	err error
-}
-
-func (o *output) write(b []byte) {
-	if o.err != nil {
-		return
-	}
-	var n int
-	n, o.err = o.w.Write(b)
-	o.n += int64(n)
-	o.sum = crc32.Update(o.sum, castagnoli, b)
-}
-
-func (o *output) number(n int) {
-	var b [binary.MaxVarintLen64]byte
-	o.write(b[:binary.PutUvarint(b[:], uint64(n))])
-}
-
-func (o *output) text(b []byte) {
-	o.number(len(b))
-	o.write(b)
+	return out.End()
 }
 
 // All returns the owners and Refs of all records, in no order. The pack must not change meanwhile.
