@@ -19,6 +19,7 @@ import (
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/sink"
 )
 
@@ -147,18 +148,39 @@ func storeSink(store cache.ReflectorStore, streamed bool) sink.Store {
 	return into
 }
 
-// DefaultWatchErrorHandler logs err: a resource version that expired, or a
-// connection that ended, only at a higher verbosity, for these are everyday.
+// DefaultWatchErrorHandler hands err to utilruntime.ErrorHandlers, except for what is everyday: a resource version that expired, or a
+// connection that ended. It is logged at verbosity 4 only, because an informer logs by itself what holds it up, and when that is over. What
+// happens once is logged at any verbosity: ErrAlreadyRunning, ErrStorageInUse and ErrClusterReplaced.
 func DefaultWatchErrorHandler(r *Reflector, err error) {
 	logger := r.logging()
+	if !errors.Is(err, ErrAlreadyRunning) && !errors.Is(err, ErrStorageInUse) && !errors.Is(err, ErrClusterReplaced) {
+		logger = logger.WithSink(verbose{logger.GetSink()})
+	}
 	switch {
 	case err == nil || err == io.EOF:
-	case listwatch.Classify(err) == listwatch.Expired:
-		logger.V(4).Info("Resource version expired", "reflector", r.setup.Name, "type", r.setup.Expected.String(), "err", err)
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		logger.V(1).Info("Connection ended", "reflector", r.setup.Name, "type", r.setup.Expected.String(), "err", err)
+	case listwatch.Classify(err) == listwatch.Expired || errors.Is(err, io.ErrUnexpectedEOF):
+		logger.Error(err, "Following a resource failed", "reflector", r.setup.Name, "type", r.setup.Expected.String())
 	default:
 		utilruntime.HandleErrorWithLogger(logger, err, "Following a resource failed", "reflector", r.setup.Name, "type", r.setup.Expected.String())
+	}
+}
+
+// verbose logs errors at a higher verbosity.
+type verbose struct{ klog.LogSink }
+
+// WithValues and WithName are called by utilruntime, and stay verbose.
+func (v verbose) WithValues(keysAndValues ...any) klog.LogSink {
+	return verbose{v.LogSink.WithValues(keysAndValues...)}
+}
+
+func (v verbose) WithName(name string) klog.LogSink { return verbose{v.LogSink.WithName(name)} }
+
+// errorVerbosity is that at which each error is logged.
+const errorVerbosity = 4
+
+func (v verbose) Error(err error, message string, keysAndValues ...any) {
+	if v.Enabled(errorVerbosity) {
+		v.Info(errorVerbosity, message, append(keysAndValues, "err", err)...)
 	}
 }
 
@@ -217,6 +239,7 @@ func NewReflectorWithOptions(lw cache.ListerWatcher, expectedType interface{}, s
 		mode:            fieldsDecide,
 	}
 	r.setup.Init(options.Name, lw, object.Expect(expectedType, options.TypeDescription, publicRaw))
+	r.setup.Report.Consumer = stored{r}
 	r.reportTo(DefaultWatchErrorHandler)
 	return r
 }
@@ -226,10 +249,21 @@ func (r *Reflector) reportTo(handler WatchErrorHandler) {
 	r.setup.Report.Handler = func(err error) { handler(r, err) }
 }
 
-// logging is the logger of the reflector.
+// stored is a store as the consumer of a report: what it has is delivered.
+type stored struct{ *Reflector }
+
+// Subject is the name of the reflector.
+func (s stored) Subject() string { return s.Name() }
+
+// Delivery returns whether a list was stored.
+func (s stored) Delivery() report.Delivery {
+	return report.Delivery{Synced: s.HasInitializedSynced()}
+}
+
+// logging is the logger of the reflector: its own, or that of the context of Run.
 func (r *Reflector) logging() klog.Logger {
 	if r.logger == nil {
-		return klog.Background()
+		return r.setup.Report.Logger()
 	}
 	return klog.LoggerWithName(*r.logger, r.setup.Name)
 }
@@ -251,6 +285,9 @@ func (r *Reflector) Run(stopCh <-chan struct{}) {
 // RunWithContext lists and watches until ctx ends. Whatever fails is reported,
 // and tried again after a backoff.
 func (r *Reflector) RunWithContext(ctx context.Context) {
+	if r.logger != nil {
+		ctx = klog.NewContext(ctx, r.logging())
+	}
 	r.newStoreFollower().Run(ctx, &follower.Origin{Known: r.LastSyncResourceVersion()})
 }
 

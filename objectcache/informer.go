@@ -226,6 +226,7 @@ func (i *Informer) start(ctx context.Context) bool {
 			}
 		}
 	}
+	i.setup.Report.LogTo(ctx)
 	i.setup.Report.BeginRun()
 	i.feed.start(ctx)
 	return true
@@ -279,6 +280,9 @@ func (i *Informer) Status() informer.Status {
 
 // consumer is an Informer with its handlers as the consumer of a report.
 type consumer struct{ *Informer }
+
+// Subject is the name of the informer.
+func (c consumer) Subject() string { return c.options.Name }
 
 // Delivery returns how far the store and the handlers have come.
 func (c consumer) Delivery() report.Delivery {

@@ -168,6 +168,9 @@ func (f *Flow) reach() {
 	}
 }
 
+// Subject is the name of the informer.
+func (f *Flow) Subject() string { return f.Name }
+
 // Delivery returns how far the consumer has come.
 func (f *Flow) Delivery() report.Delivery {
 	f.mu.Lock()

@@ -33,6 +33,7 @@ func (r *run) deliverHere() {
 
 // start makes what the run needs, and what runs beside the reflector.
 func (r *run) start() {
+	r.Report.LogTo(r.ctx)
 	r.Report.BeginRun()
 	if r.Seed != nil {
 		r.Seed()
@@ -91,7 +92,11 @@ func (r *run) help(f func()) {
 
 // hire starts a worker.
 func (r *run) hire() {
-	r.workers.Go(func() { r.deliverAll(r.ctx, r.queue) })
+	r.workers.Go(func() {
+		r.Report.Attend()
+		defer r.Report.Rest()
+		r.deliverAll(r.ctx, r.queue)
+	})
 }
 
 func (r *run) wait() {

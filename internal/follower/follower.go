@@ -101,6 +101,7 @@ func New(o Options) *Follower {
 
 // Run lists and watches until ctx ends. Failures are reported, and tried again after a backoff.
 func (f *Follower) Run(ctx context.Context, from *Origin) {
+	f.Report.LogTo(ctx)
 	defer f.Report.Enter(report.Stopped)
 	defer f.close()
 	f.begin(ctx, from)

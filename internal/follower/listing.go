@@ -62,9 +62,11 @@ func (f *Follower) read(ctx context.Context) (outcome listwatch.Outcome, err err
 		return listwatch.Outcome{Kind: listwatch.Failed}, err
 	}
 	if f.Source.Budget != nil {
+		f.Report.Attend()
 		f.Report.Starved(true)
 		f.Source.Turn, err = f.Source.Budget.Begin(ctx, f.Source.Key())
 		f.Report.Starved(false)
+		f.Report.Rest()
 		if err != nil {
 			return listwatch.Outcome{Kind: listwatch.Failed}, err
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,7 +75,9 @@ type Progress struct {
 	stored bool
 	// handling is how the handler fails, and failing tells that it does: a handler is
 	// called too often for a lock.
-	failing  atomic.Bool
+	failing atomic.Bool
+	// retrying tells that something waits, or may wait, to be handed over again that the handler has failed for.
+	retrying atomic.Bool
 	handling trouble
 	// reading is how everything else does.
 	reading trouble
@@ -87,8 +90,9 @@ type Progress struct {
 	counters counters
 	// signs are for the Condition.
 	signs signs
-	// retrying tells that something waits, or may wait, to be handed over again that the handler has failed for.
-	retrying atomic.Bool
+	// ctx has the logger of the run under way, and herald logs to it; both are nil at other times.
+	ctx    context.Context
+	herald *herald
 }
 
 // trouble is a row of failures, none if err is nil.
@@ -114,6 +118,9 @@ func (p *Progress) UseListMode(mode ListMode, fallback error) {
 
 // Enter notes what the informer does from now on.
 func (p *Progress) Enter(phase Phase) {
+	if phase == Stopped {
+		p.stopLog()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.Phase = phase
@@ -171,6 +178,7 @@ func (p *Progress) NoteFailure(err error) {
 	defer p.mu.Unlock()
 	p.reading.add(err)
 	p.signs.failed(err, instantNow())
+	p.armLocked()
 }
 
 // Forget forgets a failure, nil for none, if it is the newest one.
@@ -223,6 +231,7 @@ func (p *Progress) handlingFailed(err error) {
 		p.retrying.Store(true)
 		now := instantNow()
 		p.signs.ailing().handling.fail(ReasonHandlerFailing, err.Error(), now, now)
+		p.armLocked()
 	}
 }
 
@@ -233,6 +242,7 @@ func (p *Progress) skipped(why error) {
 	p.now.Skipped++
 	p.now.SkippedError = why
 	p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, why, instantNow())
+	p.armLocked()
 }
 
 // BeginGeneration notes that a list begins, and EndGeneration that it is complete: if no item of
@@ -289,6 +299,9 @@ func (p *Progress) CheckpointUnused(why error) {
 	defer p.mu.Unlock()
 	p.now.CheckpointError = why
 	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, why, instantNow())
+	if why != nil {
+		p.armLocked()
+	}
 }
 
 // Checkpointed notes that the checkpoint was saved, and how long it took.

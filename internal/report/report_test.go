@@ -145,3 +145,4 @@ func TestReasonsComeUpInTheirOrder(t *testing.T) {
 type delivery struct{ is Delivery }
 
 func (d *delivery) Delivery() Delivery { return d.is }
+func (d *delivery) Subject() string    { return "pods" }

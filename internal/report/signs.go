@@ -19,7 +19,11 @@ type Delivery struct {
 }
 
 // Deliverer tells how far its consumer has come.
-type Deliverer interface{ Delivery() Delivery }
+type Deliverer interface {
+	Delivery() Delivery
+	// Subject is the name of the informer.
+	Subject() string
+}
 
 const (
 	// slowAfter is how long a change may wait until its handler counts as slow.

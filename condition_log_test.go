@@ -1,0 +1,165 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// logbook is a logger that keeps what is logged.
+type logbook struct{ klog.Logger }
+
+func newLogbook() logbook {
+	return logbook{ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(3)))}
+}
+
+// entry is a line of a log.
+type entry struct {
+	at      time.Time
+	message string
+	values  map[string]string
+}
+
+func (l logbook) entries() (entries []entry) {
+	for _, logged := range l.GetSink().(ktesting.Underlier).GetBuffer().Data() {
+		e := entry{at: logged.Timestamp, message: logged.Message, values: map[string]string{}}
+		for _, list := range [][]any{logged.WithKVList, logged.ParameterKVList} {
+			for i := 0; i+1 < len(list); i += 2 {
+				e.values[fmt.Sprint(list[i])] = fmt.Sprint(list[i+1])
+			}
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+const (
+	lineHeldUp = "Informer is held up"
+	lineGoesOn = "Informer goes on"
+)
+
+// outages returns the outages that were logged, each with its duration, and checks that each has a begin and an end.
+func (l logbook) outages(t *testing.T) (outages []string) {
+	t.Helper()
+	reason := ""
+	for _, e := range l.entries() {
+		require.Equal(t, "pods", e.values["informer"], "%+v", e)
+		require.Equal(t, reason, e.values["was"], "%+v", e)
+		if reason != "" {
+			outages = append(outages, reason+" "+e.values["lasted"])
+		}
+		switch reason = ""; e.message {
+		case lineHeldUp:
+			reason = e.values["reason"]
+			require.NotEmpty(t, e.values["message"])
+			since, err := time.Parse(time.RFC3339, e.values["since"])
+			require.NoError(t, err)
+			require.WithinDuration(t, e.at, since, 6*time.Minute) // a line may have to wait for five
+		case lineGoesOn:
+		default:
+			t.Errorf("unexpected line %+v", e)
+		}
+	}
+	require.Empty(t, reason, "an outage has no end")
+	return outages
+}
+
+// A day of outages is a line for the begin and one for the end of each, and none for what is tried again.
+func TestDayOfOutagesIsAFewLines(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(50)...)
+		var handlerFails atomic.Bool
+		var handlerTakes atomic.Int64
+		log := newLogbook()
+		defer klog.CaptureState().Restore()
+		klog.SetLogger(log.Logger) // what goes past the logger of the context counts too
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+			ListerWatcher: w.lister(), ListMode: informer.ListModePaged,
+			BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+				time.Sleep(time.Duration(handlerTakes.Load()))
+				if handlerFails.Load() {
+					return errors.New("full")
+				}
+				return nil
+			}),
+		})
+		defer start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
+
+		outage := func(d time.Duration, f informertest.Fault) {
+			heal := w.Inject(f)
+			w.CloseClientConnections()
+			time.Sleep(d)
+			heal()
+			time.Sleep(time.Hour)
+		}
+		time.Sleep(time.Hour)
+		require.Empty(t, log.entries())
+		outage(4*time.Hour, informertest.Fault{Effect: informertest.Refuse()})
+		require.Len(t, log.entries(), 2)
+		outage(2*time.Hour, informertest.Fault{Effect: informertest.Status(403)})
+		outage(time.Hour, informertest.Fault{Match: requests("watch"), Effect: informertest.ErrorEvent(410)})
+		outage(time.Hour, informertest.Fault{Effect: informertest.Status(429)})
+		outage(time.Second, informertest.Fault{Effect: informertest.Status(503)}) // too short to be told
+
+		handlerFails.Store(true)
+		w.update(keys(1)[0], "again")
+		time.Sleep(3 * time.Hour)
+		handlerFails.Store(false)
+		time.Sleep(time.Hour)
+
+		outages := log.outages(t)
+		require.Len(t, outages, 5, "%v", outages)
+		for n, want := range []string{"ServerUnreachable 4h0m", "Forbidden 2h0m", "ExpiredLoop 1h", "Throttled 1h0m", "HandlerFailing 3h0m"} {
+			require.Contains(t, outages[n], want)
+		}
+		require.Len(t, log.entries(), 10)
+
+		// The server flaps: quickly, and slowly.
+		before := len(log.entries())
+		for range 1800 {
+			heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+			time.Sleep(time.Second)
+			heal()
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Hour)
+		require.LessOrEqual(t, len(log.entries())-before, 4)
+		log.outages(t)
+
+		before = len(log.entries())
+		for range 8 * 60 {
+			heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+			time.Sleep(30 * time.Second)
+			heal()
+			time.Sleep(30 * time.Second)
+		}
+		time.Sleep(time.Hour)
+		require.LessOrEqual(t, len(log.entries())-before, 20+9*12, "480 outages")
+		require.GreaterOrEqual(t, len(log.entries())-before, 20)
+		log.outages(t)
+	})
+}
+
+// What is wrong when an informer is stopped ends with it.
+func TestOutageThatAnInformerIsStoppedInHasAnEnd(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		log := newLogbook()
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), Handler: &recorder{}})
+		w.Inject(informertest.Fault{Effect: informertest.Status(401)})
+		ctx, cancel := context.WithTimeout(klog.NewContext(context.Background(), log.Logger), 2*time.Hour)
+		defer cancel()
+		i.RunWithContext(ctx)
+		require.Equal(t, []string{"Unauthorized 2h0m0s"}, log.outages(t))
+		require.Equal(t, "true", log.entries()[1].values["stopped"])
+	})
+}

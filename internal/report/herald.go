@@ -1,0 +1,209 @@
+package report
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+const (
+	// tellAfter is how long a condition has to last until it is logged, and overAfter how long nothing is wrong until that is.
+	tellAfter, overAfter = 5 * time.Second, 10 * time.Second
+	// checkEach is how often the condition is looked at while something is wrong that was logged.
+	checkEach = 30 * time.Second
+	// quota is how many lines an informer may log at once, and refill is after how long it may log another one.
+	quota, refill = 20, 5 * time.Minute
+)
+
+// herald logs what holds an informer up: a line when that changes, and none while it lasts. It exists while something is wrong or
+// may become so. It belongs to the lock of Progress, and logs without it.
+type herald struct {
+	timer *time.Timer
+	// told is what was logged last, zero if that is over.
+	told Condition
+	// untold counts the conditions since that were not logged.
+	untold int
+	// seen is the condition of the last look.
+	seen ConditionReason
+	// spent is when all lines that may be logged are there again.
+	spent instant
+	// attended counts what may become wrong without a call of the Progress: handlers that are called, waits.
+	attended int
+	stopped  bool
+	// looking are the calls of look.
+	looking sync.WaitGroup
+}
+
+// line is a line of the log.
+type line struct {
+	begins bool
+	values []any
+}
+
+// LogTo has conditions logged to the logger of ctx until the informer stops.
+func (p *Progress) LogTo(ctx context.Context) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ctx = ctx
+}
+
+// Logger is that of the run under way, or that of the process.
+func (p *Progress) Logger() klog.Logger {
+	p.mu.Lock()
+	ctx := p.ctx
+	p.mu.Unlock()
+	if ctx == nil {
+		return klog.Background()
+	}
+	return klog.FromContext(ctx)
+}
+
+// Attend has the condition looked at from time to time, until Rest: something is under way that may hold the informer up.
+func (p *Progress) Attend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.armLocked(); p.herald != nil {
+		p.herald.attended++
+	}
+}
+
+// Rest ends an Attend.
+func (p *Progress) Rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.herald
+	if h == nil || h.attended == 0 {
+		return
+	}
+	if h.attended--; h.attended == 0 && p.signs.ails == nil && h.told.Reason == "" && h.spent <= instantNow() && h.timer.Stop() {
+		h.looking.Done()
+		p.herald = nil
+	}
+}
+
+// armLocked has the condition looked at soon.
+func (p *Progress) armLocked() {
+	if p.herald != nil || p.ctx == nil {
+		return
+	}
+	h := &herald{}
+	p.herald = h
+	h.looking.Add(1)
+	h.timer = time.AfterFunc(tellAfter, func() {
+		defer h.looking.Done()
+		p.look(h)
+	})
+}
+
+// look logs the condition if it has changed and lasts, and looks again later if there is reason to.
+func (p *Progress) look(h *herald) {
+	d := p.Delivery()
+	p.mu.Lock()
+	if h.stopped {
+		p.mu.Unlock()
+		return
+	}
+	now, ctx := instantNow(), p.ctx
+	c := p.signs.condition(d, p.counters.listed.Load(), "", now)
+	told := h.tell(c, p.signs.cleared, now)
+	calm := h.told.Reason == "" && !isTrouble(c.Reason)
+	if calm && c.Reason == ReasonCurrent && now.since(p.signs.cleared) >= steadyWatch {
+		p.signs.ails = nil
+	}
+	switch {
+	case calm && p.signs.ails == nil && h.attended == 0 && h.spent <= now:
+		p.herald = nil
+	default:
+		h.looking.Add(1)
+		h.timer.Reset(h.pause(c))
+	}
+	p.mu.Unlock()
+	if told != nil {
+		told.log(klog.FromContext(ctx), p.Consumer)
+	}
+}
+
+// pause is how long to wait before the next look.
+func (h *herald) pause(c Condition) time.Duration {
+	if h.told.Reason == c.Reason || !isTrouble(c.Reason) && h.told.Reason == "" {
+		return checkEach
+	}
+	return tellAfter
+}
+
+// tell returns the line to log, nil for none. Cleared is when the newest condition ended.
+func (h *herald) tell(c Condition, cleared, now instant) *line {
+	trouble := isTrouble(c.Reason)
+	if !trouble {
+		c = Condition{}
+	}
+	if c.Reason != h.seen {
+		h.seen = c.Reason
+		h.untold++
+	}
+	switch {
+	case c.Reason == h.told.Reason:
+		return nil
+	case trouble && now.since(instantOf(c.Since)) < tellAfter, !trouble && now.since(cleared) < overAfter:
+		return nil
+	case h.spent.since(now) > (quota-1)*refill:
+		return nil
+	}
+	h.spent = max(h.spent, now).add(refill)
+	values := []any{}
+	if trouble {
+		values = append(values, "reason", string(c.Reason), "message", c.Message, "since", c.Since.UTC().Format(time.RFC3339), "for", now.since(instantOf(c.Since)).Round(time.Second).String())
+		cleared = instantOf(c.Since)
+	}
+	if h.told.Reason != "" {
+		values = append(values, "was", string(h.told.Reason), "lasted", max(0, cleared.since(instantOf(h.told.Since))).Round(time.Second).String())
+	}
+	if h.untold > 1 {
+		values = append(values, "unlogged", h.untold-1)
+	}
+	h.told, h.untold = c, 0
+	h.told.Message = ""
+	return &line{trouble, values}
+}
+
+func (l *line) log(logger klog.Logger, consumer Deliverer) {
+	values := l.values
+	if consumer != nil {
+		values = append([]any{"informer", consumer.Subject()}, values...)
+	}
+	if l.begins {
+		logger.Error(nil, "Informer is held up", values...)
+	} else {
+		logger.Info("Informer goes on", values...)
+	}
+}
+
+// stopLog logs that what was logged has ended with the informer, and waits for the last line. The caller does not hold the lock.
+func (p *Progress) stopLog() {
+	p.mu.Lock()
+	h, ctx, cleared := p.herald, p.ctx, instantNow()
+	p.herald, p.ctx = nil, nil
+	if h == nil {
+		p.mu.Unlock()
+		return
+	}
+	h.stopped = true
+	if h.timer.Stop() {
+		h.looking.Done()
+	}
+	told := h.told
+	p.mu.Unlock()
+	h.looking.Wait()
+	if told.Reason != "" {
+		values := []any{"was", string(told.Reason), "lasted", cleared.since(instantOf(told.Since)).Round(time.Second).String(), "stopped", true}
+		(&line{values: values}).log(klog.FromContext(ctx), p.Consumer)
+	}
+}
+
+// untroubled are the reasons that need nobody to act.
+var untroubled = []ConditionReason{"", ReasonCurrent, ReasonListing, ReasonNotStarted, ReasonStopped}
+
+func isTrouble(r ConditionReason) bool { return !slices.Contains(untroubled, r) }
