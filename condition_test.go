@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -154,6 +156,49 @@ func TestConditionHandlerFailingLastsUntilAllIsTaken(t *testing.T) {
 		healed := time.Now()
 		time.Sleep(2 * time.Minute)
 		requireCondition(t, informer.ReasonCurrent, healed, 31*time.Second, i.Status().Condition)
+	})
+}
+
+// A handler that takes its time is slow since the change came that it takes too long for, and one that is busy is not.
+func TestConditionHandlerSlowBeginsWithTheChangeThatWaits(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		var takes atomic.Int64
+		before := func(string) { time.Sleep(time.Duration(takes.Load())) }
+		log := newLogbook()
+		shared := share(w, informer.InformerConfig{})
+		i, err := shared.AddHandler(informer.HandlerConfig{Handler: &recorder{before: before}})
+		require.NoError(t, err)
+		fast, err := shared.AddEventHandler(&recorder{})
+		require.NoError(t, err)
+		defer start(func(ctx context.Context) { shared.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
+		time.Sleep(time.Minute)
+		takes.Store(int64(5 * time.Second))
+		for range 10 {
+			w.create(fmt.Sprint("a/", time.Now().Unix()))
+			time.Sleep(6 * time.Second)
+			require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason, "it is behind by less than ten seconds")
+		}
+		takes.Store(int64(time.Hour))
+		began := time.Now()
+		w.create("a/slow")
+		for range 9 {
+			time.Sleep(time.Second)
+			require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason)
+		}
+		time.Sleep(2 * time.Second)
+		for range 58 {
+			requireCondition(t, informer.ReasonHandlerSlow, began, time.Second, i.Status().Condition)
+			requireCondition(t, informer.ReasonHandlerSlow, began, time.Second, shared.Status().Condition)
+			require.Equal(t, informer.ReasonCurrent, fast.Status().Condition.Reason)
+			time.Sleep(time.Minute)
+		}
+		time.Sleep(10 * time.Minute)
+		requireCondition(t, informer.ReasonCurrent, began.Add(time.Hour), time.Minute, i.Status().Condition)
+		entries := log.entries()
+		require.Len(t, entries, 2, "%v", entries)
+		require.Equal(t, "HandlerSlow", entries[0].values["reason"])
+		require.Regexp(t, "^1h0m", entries[1].values["lasted"])
+		require.Equal(t, i.Name(), entries[1].values["informer"])
 	})
 }
 

@@ -24,7 +24,7 @@ const (
 	// idleGoroutines are the informer's own and the one that HTTP/2 keeps for its request.
 	idleGoroutines = 2
 	idleStackBytes = 10 << 10
-	idleHeapBytes  = 12 << 10
+	idleHeapBytes  = 12<<10 + 512 // what Status tells of conditions, freshness, counts, audits and beliefs
 )
 
 const (

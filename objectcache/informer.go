@@ -287,7 +287,7 @@ func (c consumer) Subject() string { return c.options.Name }
 // Delivery returns how far the store and the handlers have come.
 func (c consumer) Delivery() report.Delivery {
 	d := report.Delivery{Synced: c.HasSynced()}
-	d.Queued, _, _ = c.feed.waiting()
+	d.Queued, _, d.Oldest = c.feed.waiting()
 	return d
 }
 

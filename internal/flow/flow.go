@@ -185,6 +185,7 @@ func (f *Flow) Delivery() report.Delivery {
 	if queue != nil {
 		d.Queued, _ = queue.Len()
 		d.Retrying = queue.Retrying()
+		_, d.Oldest = queue.Times()
 	}
 	return d
 }

@@ -12,7 +12,7 @@ import (
 const mask = "xxxxx"
 
 // secret is the part of a name by which a value is known to be a credential.
-const secret = `(?:token|secret|passw(?:or)?d|passphrase|credential|signature|api[_-]?key|assertion|jwt|cookie)`
+const secret = `(?:token|secret|passw(?:or)?d|passphrase|credential|signature|api[_-]?key|assertion|jwt|cookie|key-data)`
 
 // form is one way that a credential stands in text.
 type form struct {
@@ -25,16 +25,32 @@ type form struct {
 var forms = []form{
 	// https://user:password@host
 	{"://", regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#@"'<>\\]*(@)`)},
+	// postgres://user:p/a?s#s@host: a password that should have been escaped
+	{"://", regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#@"'<>\\:]*:[^\s@"'<>\\]*(@)`)},
+	// user:password@tcp(host:3306)/database
+	{"@", regexp.MustCompile(`([\w.-]+:)[^\s@"'<>\\]+(@(?:tcp|unix|udp)?\()`)},
 	// ?access_token=…
 	{"=", regexp.MustCompile(`(?i)([?&;](?:[\w.%-]*` + secret + `[\w.%-]*|code|sig|key|auth)=)[^&;\s"'<>#\\]+`)},
+	// password=… in a connection string, --token=… of a command, export AWS_SECRET_ACCESS_KEY=…
+	{"=", regexp.MustCompile(`(?i)((?:^|[\s,('"\x60-])[\w.-]*` + secret + `[\w.-]*=['"]?)[^&;,\s"'<>\\)]+`)},
+	// --token …
+	{"--", regexp.MustCompile(`(?i)(--[\w-]*` + secret + `\s+)[^-\s"'<>\\][^\s"'<>\\]*`)},
 	// Authorization: Bearer …
-	{"", regexp.MustCompile(`(?i)((?:authorization|cookie)\\*["']?\s*[:=]\s*\\*["']?)[^\r\n"'<>\\]+`)},
+	{"", regexp.MustCompile(`(?i)((?:authorization|cookie)\\*["']?\s*[:=]\s*\\*["']?\[?)[^\r\n"'<>\\\]]+`)},
 	// Bearer …
 	{"", regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[\w+/.~=-]{16,}`)},
 	// "password": "…"
 	{":", regexp.MustCompile(`(?i)(\\*["'][\w.-]*` + secret + `[\w.-]*\\*["']\s*:\s*\\*["'])[^"'\\]+`)},
+	// token: … in YAML, as a kubeconfig has it
+	{":", regexp.MustCompile(`(?im)((?:^|\\n)[\t -]*[\w.-]*` + secret + `[\w.-]*:[ \t]+["']?)[^\s"'\\]+`)},
+	// a private key, and where it is cut short
+	{"PRIVATE KEY", regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]*(-----END [A-Z ]*PRIVATE KEY-----|$)`)},
 	// A JSON web token, as service accounts have them.
 	{"eyJ", regexp.MustCompile(`()\beyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?`)},
+	// the same private key in base64, as in a kubeconfig
+	{"LS0tLS1CRUdJTi", regexp.MustCompile(`()LS0tLS1CRUdJTi[\w+/=-]+`)},
+	// tokens that are known by how they begin: of OpenShift, EKS, Google and GitHub
+	{"", regexp.MustCompile(`()\b(?:sha256~|k8s-aws-v1\.|ya29\.|gh[pousr]_)[\w.~-]{16,}`)},
 }
 
 // Text returns text with a mask in the place of each credential: in a URL, a header, a JSON member, or a token by its form.

@@ -1,6 +1,10 @@
 package report
 
-import "time"
+import (
+	"time"
+
+	"github.com/rvinformer/informer/internal/redact"
+)
 
 // Audit is the result of an audit: see informer.AuditResult. It does not change.
 type Audit struct {
@@ -26,6 +30,7 @@ func (p *Progress) BeginAudit() bool {
 
 // EndAudit notes the result of the audit that is under way.
 func (p *Progress) EndAudit(a Audit) {
+	a.Err = redact.Error(a.Err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.auditing, p.now.LastAudit = false, &a

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 // Condition is what holds an informer up. informer.Condition describes it.
@@ -58,7 +60,7 @@ func (p *Progress) Condition() Condition {
 	d := p.Delivery()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.signs.condition(d, p.counters.listed.Load(), textOf(p.reading.err), instantNow())
+	return p.signs.condition(d, p.counters.listed.Load(), textOf(p.reading.err), moment.Now())
 }
 
 func textOf(err error) string {
@@ -69,7 +71,7 @@ func textOf(err error) string {
 }
 
 // condition returns the first reason that holds.
-func (s *signs) condition(d Delivery, listed int64, lastError string, now instant) Condition {
+func (s *signs) condition(d Delivery, listed int64, lastError string, now moment.Moment) Condition {
 	a := &ails{}
 	if s.ails != nil {
 		a = s.ails
@@ -77,11 +79,11 @@ func (s *signs) condition(d Delivery, listed int64, lastError string, now instan
 	}
 	s.noteSlow(d, now)
 	reading := a.reading.holds()
-	switch waits := now.since(instant(s.starving.Load())); {
+	switch waits := now.Since(moment.Moment(s.starving.Load())); {
 	case s.stage == notStarted:
 		return Condition{Reason: ReasonNotStarted, Message: "Run was not called"}
 	case s.stage == stopped:
-		return Condition{ReasonStopped, lastError, s.since.time()}
+		return Condition{ReasonStopped, lastError, s.since.Time()}
 	case reading && a.reading.reason != ReasonHandlerFailing:
 		return a.reading.condition(a.reading.text)
 	case a.expiries >= maxExpiries:
@@ -91,24 +93,24 @@ func (s *signs) condition(d Delivery, listed int64, lastError string, now instan
 	case a.handling.holds():
 		return a.handling.condition(a.handling.text)
 	case s.slow != 0:
-		return Condition{ReasonHandlerSlow, fmt.Sprintf("%d changes wait, the oldest for %v", d.Queued, now.since(instantOf(d.Oldest)).Round(time.Second)), s.slow.time()}
+		return Condition{ReasonHandlerSlow, fmt.Sprintf("%d changes wait, the oldest for %v", d.Queued, now.Since(d.Oldest).Round(time.Second)), s.slow.Time()}
 	case s.starving.Load() != 0 && waits >= starvedAfter:
-		return Condition{ReasonBudgetFull, fmt.Sprintf("reading waits for %v for its share of the Budget", waits.Round(time.Second)), instant(s.starving.Load()).time()}
+		return Condition{ReasonBudgetFull, fmt.Sprintf("reading waits for %v for its share of the Budget", waits.Round(time.Second)), moment.Moment(s.starving.Load()).Time()}
 	case a.checkpoint.holds():
 		return a.checkpoint.condition(a.checkpoint.text)
 	case s.stage == starting:
-		return Condition{ReasonNotStarted, "Run looks for where to go on from", s.since.time()}
+		return Condition{ReasonNotStarted, "Run looks for where to go on from", s.since.Time()}
 	case s.stage == listing:
-		return Condition{ReasonListing, s.tally.Load().progress(listed, now), s.since.time()}
+		return Condition{ReasonListing, s.tally.Load().progress(listed, now), s.since.Time()}
 	case !d.Synced:
 		message := fmt.Sprintf("the list was read; %d changes wait for the handler", d.Queued)
-		return Condition{ReasonListing, message, s.since.time()}
+		return Condition{ReasonListing, message, s.since.Time()}
 	case a.undecodable.holds():
 		return a.undecodable.condition(a.undecodable.text)
 	}
-	return Condition{Reason: ReasonCurrent, Since: max(s.since, s.cleared).time()}
+	return Condition{Reason: ReasonCurrent, Since: max(s.since, s.cleared).Time()}
 }
 
 func (s *spell) condition(message string) Condition {
-	return Condition{s.reason, message, s.began.time()}
+	return Condition{s.reason, message, s.began.Time()}
 }

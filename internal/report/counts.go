@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 // Counts is what an informer has done since it was made, in numbers.
@@ -138,7 +140,7 @@ func (p *Progress) CountEvent(event watch.EventType) {
 func (p *Progress) NoteSynced() {
 	p.mu.Lock()
 	began := p.began
-	p.signs.cleared = instantNow()
+	p.signs.cleared = moment.Now()
 	p.mu.Unlock()
 	p.counters.syncing.CompareAndSwap(0, max(1, time.Now().UnixNano()-began))
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 const (
@@ -29,7 +31,7 @@ type herald struct {
 	// seen is the condition of the last look.
 	seen ConditionReason
 	// spent is when all lines that may be logged are there again.
-	spent instant
+	spent moment.Moment
 	// attended counts what may become wrong without a call of the Progress: handlers that are called, waits.
 	attended int
 	stopped  bool
@@ -78,7 +80,7 @@ func (p *Progress) Rest() {
 	if h == nil || h.attended == 0 {
 		return
 	}
-	if h.attended--; h.attended == 0 && p.signs.ails == nil && h.told.Reason == "" && h.spent <= instantNow() && h.timer.Stop() {
+	if h.attended--; h.attended == 0 && p.signs.ails == nil && h.told.Reason == "" && h.spent <= moment.Now() && h.timer.Stop() {
 		h.looking.Done()
 		p.herald = nil
 	}
@@ -106,11 +108,11 @@ func (p *Progress) look(h *herald) {
 		p.mu.Unlock()
 		return
 	}
-	now, ctx := instantNow(), p.ctx
+	now, ctx := moment.Now(), p.ctx
 	c := p.signs.condition(d, p.counters.listed.Load(), "", now)
 	told := h.tell(c, p.signs.cleared, now)
 	calm := h.told.Reason == "" && !isTrouble(c.Reason)
-	if calm && c.Reason == ReasonCurrent && now.since(p.signs.cleared) >= steadyWatch {
+	if calm && c.Reason == ReasonCurrent && now.Since(p.signs.cleared) >= steadyWatch {
 		p.signs.ails = nil
 	}
 	switch {
@@ -135,7 +137,7 @@ func (h *herald) pause(c Condition) time.Duration {
 }
 
 // tell returns the line to log, nil for none. Cleared is when the newest condition ended.
-func (h *herald) tell(c Condition, cleared, now instant) *line {
+func (h *herald) tell(c Condition, cleared, now moment.Moment) *line {
 	trouble := isTrouble(c.Reason)
 	if !trouble {
 		c = Condition{}
@@ -147,19 +149,19 @@ func (h *herald) tell(c Condition, cleared, now instant) *line {
 	switch {
 	case c.Reason == h.told.Reason:
 		return nil
-	case trouble && now.since(instantOf(c.Since)) < tellAfter, !trouble && now.since(cleared) < overAfter:
+	case trouble && now.Since(moment.Of(c.Since)) < tellAfter, !trouble && now.Since(cleared) < overAfter:
 		return nil
-	case h.spent.since(now) > (quota-1)*refill:
+	case h.spent.Since(now) > (quota-1)*refill:
 		return nil
 	}
-	h.spent = max(h.spent, now).add(refill)
+	h.spent = max(h.spent, now) + moment.Moment(refill)
 	values := []any{}
 	if trouble {
-		values = append(values, "reason", string(c.Reason), "message", c.Message, "since", c.Since.UTC().Format(time.RFC3339), "for", now.since(instantOf(c.Since)).Round(time.Second).String())
-		cleared = instantOf(c.Since)
+		values = append(values, "reason", string(c.Reason), "message", c.Message, "since", c.Since.UTC().Format(time.RFC3339), "for", now.Since(moment.Of(c.Since)).Round(time.Second).String())
+		cleared = moment.Of(c.Since)
 	}
 	if h.told.Reason != "" {
-		values = append(values, "was", string(h.told.Reason), "lasted", max(0, cleared.since(instantOf(h.told.Since))).Round(time.Second).String())
+		values = append(values, "was", string(h.told.Reason), "lasted", max(0, cleared.Since(moment.Of(h.told.Since))).Round(time.Second).String())
 	}
 	if h.untold > 1 {
 		values = append(values, "unlogged", h.untold-1)
@@ -184,7 +186,7 @@ func (l *line) log(logger klog.Logger, consumer Deliverer) {
 // stopLog logs that what was logged has ended with the informer, and waits for the last line. The caller does not hold the lock.
 func (p *Progress) stopLog() {
 	p.mu.Lock()
-	h, ctx, cleared := p.herald, p.ctx, instantNow()
+	h, ctx, cleared := p.herald, p.ctx, moment.Now()
 	p.herald, p.ctx = nil, nil
 	if h == nil {
 		p.mu.Unlock()
@@ -198,7 +200,7 @@ func (p *Progress) stopLog() {
 	p.mu.Unlock()
 	h.looking.Wait()
 	if told.Reason != "" {
-		values := []any{"was", string(told.Reason), "lasted", cleared.since(instantOf(told.Since)).Round(time.Second).String(), "stopped", true}
+		values := []any{"was", string(told.Reason), "lasted", cleared.Since(moment.Of(told.Since)).Round(time.Second).String(), "stopped", true}
 		(&line{values: values}).log(klog.FromContext(ctx), p.Consumer)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/redact"
 )
 
@@ -113,7 +114,7 @@ func (t *trouble) add(err error) {
 func (p *Progress) UseListMode(mode ListMode, fallback error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.ListMode, p.now.Fallback = mode, fallback
+	p.now.ListMode, p.now.Fallback = mode, redact.Error(fallback)
 }
 
 // Enter notes what the informer does from now on.
@@ -124,7 +125,7 @@ func (p *Progress) Enter(phase Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.Phase = phase
-	p.signs.enter(phase, instantNow())
+	p.signs.enter(phase, moment.Now())
 }
 
 // Contact notes that the server answered.
@@ -146,7 +147,7 @@ func (p *Progress) Succeed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading = trouble{}
-	p.signs.succeeded(instantNow())
+	p.signs.succeeded(moment.Now())
 }
 
 // WatchOpened notes that the server has opened a watch.
@@ -154,17 +155,17 @@ func (p *Progress) WatchOpened() {
 	p.Succeed()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.signs.opened(instantNow())
+	p.signs.opened(moment.Now())
 }
 
 // Starved notes whether reading waits for the budget. It takes no lock, because a reader that waits often calls it often.
 func (p *Progress) Starved(is bool) {
 	if is {
-		p.signs.starving.Store(int64(instantNow()))
+		p.signs.starving.Store(int64(moment.Now()))
 		return
 	}
-	began := instant(p.signs.starving.Swap(0))
-	if now := instantNow(); began != 0 && now.since(began) >= starvedAfter {
+	began := moment.Moment(p.signs.starving.Swap(0))
+	if now := moment.Now(); began != 0 && now.Since(began) >= starvedAfter {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.signs.cleared = now
@@ -177,7 +178,7 @@ func (p *Progress) NoteFailure(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading.add(err)
-	p.signs.failed(err, instantNow())
+	p.signs.failed(err, moment.Now())
 	p.armLocked()
 }
 
@@ -187,7 +188,7 @@ func (p *Progress) Forget(failure error) {
 	defer p.mu.Unlock()
 	if failure != nil && redact.Same(p.reading.err, failure) {
 		p.reading = trouble{}
-		p.signs.succeeded(instantNow())
+		p.signs.succeeded(moment.Now())
 	}
 }
 
@@ -208,8 +209,8 @@ func (p *Progress) GivenBack() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.handling.err == nil && p.retrying.Swap(false) && p.signs.ails != nil && p.signs.ails.handling.end(instantNow()) {
-		p.signs.cleared = instantNow()
+	if p.handling.err == nil && p.retrying.Swap(false) && p.signs.ails != nil && p.signs.ails.handling.end(moment.Now()) {
+		p.signs.cleared = moment.Now()
 	}
 }
 
@@ -229,7 +230,7 @@ func (p *Progress) handlingFailed(err error) {
 	p.handling.add(err)
 	if p.signs.stage != stopped {
 		p.retrying.Store(true)
-		now := instantNow()
+		now := moment.Now()
 		p.signs.ailing().handling.fail(ReasonHandlerFailing, err.Error(), now, now)
 		p.armLocked()
 	}
@@ -241,7 +242,7 @@ func (p *Progress) skipped(why error) {
 	defer p.mu.Unlock()
 	p.now.Skipped++
 	p.now.SkippedError = why
-	p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, why, instantNow())
+	p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, why, moment.Now())
 	p.armLocked()
 }
 
@@ -251,7 +252,7 @@ func (p *Progress) BeginGeneration() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.skippedBefore = p.now.Skipped
-	p.signs.tally.Store(&tally{began: instantNow(), before: p.counters.listed.Load()})
+	p.signs.tally.Store(&tally{began: moment.Now(), before: p.counters.listed.Load()})
 }
 
 // EndGeneration notes that the list that began last is complete and stored.
@@ -262,7 +263,7 @@ func (p *Progress) EndGeneration() {
 	p.signs.tally.Store(nil)
 	if p.now.Skipped == p.skippedBefore {
 		p.now.SkippedError = nil
-		p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, nil, instantNow())
+		p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, nil, moment.Now())
 	}
 }
 
@@ -274,7 +275,7 @@ func (p *Progress) BeginRun() {
 	if p.began == 0 {
 		p.began = time.Now().UnixNano()
 	}
-	p.signs.begin(instantNow())
+	p.signs.begin(moment.Now())
 }
 
 // Resumed notes that the server has accepted the version that the run goes on from.
@@ -282,14 +283,14 @@ func (p *Progress) Resumed(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.ResumedFrom, p.now.ResumedTime = resourceVersion, time.Now()
-	p.signs.move(following, instantNow())
+	p.signs.move(following, moment.Now())
 }
 
 // NameCheckpoint notes that there is a checkpoint, and its name.
 func (p *Progress) NameCheckpoint(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.Checkpoint = name
+	p.now.Checkpoint = redact.Text(name)
 }
 
 // CheckpointUnused notes why the checkpoint is not in use, nil if it is.
@@ -298,7 +299,7 @@ func (p *Progress) CheckpointUnused(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.CheckpointError = why
-	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, why, instantNow())
+	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, why, moment.Now())
 	if why != nil {
 		p.armLocked()
 	}
@@ -311,7 +312,7 @@ func (p *Progress) Checkpointed(at time.Time, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.CheckpointTime, p.now.CheckpointError = at, nil
-	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, nil, instantNow())
+	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, nil, moment.Now())
 }
 
 // Stale counts a watch event that was not newer than what was known.

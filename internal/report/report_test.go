@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 func TestSkippedItemIsAGap(t *testing.T) {
@@ -86,7 +88,7 @@ func TestOfTwoConditionsTheFirstReasonCountsAndThenTheOlder(t *testing.T) {
 // Whatever is wrong at once, the reasons come up in their order as one after the other is over.
 func TestReasonsComeUpInTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &delivery{Delivery{Oldest: time.Now()}}
+		d := &delivery{Delivery{Oldest: moment.Now()}}
 		r := &Report{Progress: Progress{Consumer: d}, Handler: func(error) {}}
 		status := func(code int32) error { return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}} }
 		var met []ConditionReason
@@ -117,7 +119,7 @@ func TestReasonsComeUpInTheirOrder(t *testing.T) {
 		r.Handled()
 		r.GivenBack()
 		meet() // HandlerSlow
-		d.is.Oldest = time.Time{}
+		d.is.Oldest = 0
 		meet() // BudgetFull
 		r.Starved(false)
 		meet() // CheckpointFailing

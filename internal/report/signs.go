@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 // Delivery is how far a consumer has come, which a Progress does not know.
@@ -15,7 +17,7 @@ type Delivery struct {
 	// Retrying tells that some of them were handed over, and failed.
 	Retrying bool
 	// Oldest is when the oldest of these changes came; zero if there is none.
-	Oldest time.Time
+	Oldest moment.Moment
 }
 
 // Deliverer tells how far its consumer has come.
@@ -55,9 +57,9 @@ type signs struct {
 	// starving is when reading began to wait for the budget, zero while it does not. It needs no lock.
 	starving atomic.Int64
 	// since is when the stage began, or the list that it follows, and cleared when the newest condition ended.
-	since, cleared instant
+	since, cleared moment.Moment
 	// slow is when the change came with which the handler began to be slow, zero while it is not.
-	slow instant
+	slow moment.Moment
 	// tally counts the list under way, nil without one. It needs no lock either.
 	tally atomic.Pointer[tally]
 	// ails is nil if nothing was wrong in this run.
@@ -67,7 +69,7 @@ type signs struct {
 
 // tally counts what was read of a list.
 type tally struct {
-	began instant
+	began moment.Moment
 	// before is the number of objects that were listed before.
 	before int64
 	bytes  atomic.Int64
@@ -80,28 +82,28 @@ type ails struct {
 	// is under way; zero without one.
 	expiry   spell
 	expiries int
-	watched  instant
+	watched  moment.Moment
 }
 
 // spell is a row of failures. It is over if ended is set, and there was none if began is not.
 type spell struct {
 	reason       ConditionReason
 	text         string // of the newest failure
-	began, ended instant
+	began, ended moment.Moment
 }
 
 func (s *spell) holds() bool { return s.began != 0 && s.ended == 0 }
 
 // fail begins the row at began, or goes on with it.
-func (s *spell) fail(reason ConditionReason, text string, began, now instant) {
-	if s.reason != reason || s.began == 0 || s.ended != 0 && now.since(s.ended) > relapse {
+func (s *spell) fail(reason ConditionReason, text string, began, now moment.Moment) {
+	if s.reason != reason || s.began == 0 || s.ended != 0 && now.Since(s.ended) > relapse {
 		s.reason, s.began = reason, began
 	}
 	s.text, s.ended = text, 0
 }
 
 // end ends the row, and reports whether there was one.
-func (s *spell) end(now instant) bool {
+func (s *spell) end(now moment.Moment) bool {
 	held := s.holds()
 	if held {
 		s.ended = now
@@ -109,36 +111,13 @@ func (s *spell) end(now instant) bool {
 	return held
 }
 
-// instant is a time in a third of the memory of a time.Time: Unix nanoseconds, zero for none.
-type instant int64
-
-func instantNow() instant { return instant(time.Now().UnixNano()) }
-
-func instantOf(t time.Time) instant {
-	if t.IsZero() {
-		return 0
-	}
-	return instant(t.UnixNano())
-}
-
-func (i instant) time() time.Time {
-	if i == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, int64(i))
-}
-
-func (i instant) since(earlier instant) time.Duration { return time.Duration(i - earlier) }
-
-func (i instant) add(d time.Duration) instant { return i + instant(d) }
-
 // begin notes that a run begins.
-func (s *signs) begin(now instant) {
+func (s *signs) begin(now moment.Moment) {
 	s.stage, s.since, s.cleared = starting, now, 0
 }
 
 // enter notes that the informer does something else from now on.
-func (s *signs) enter(phase Phase, now instant) {
+func (s *signs) enter(phase Phase, now moment.Moment) {
 	switch phase {
 	case Listing:
 		s.move(listing, now)
@@ -157,7 +136,7 @@ func (s *signs) enter(phase Phase, now instant) {
 	}
 }
 
-func (s *signs) move(to stage, now instant) {
+func (s *signs) move(to stage, now moment.Moment) {
 	if s.stage != to {
 		s.stage, s.since = to, now
 	}
@@ -172,18 +151,17 @@ func (s *signs) ailing() *ails {
 }
 
 // noteSlow notes whether the handler is slow.
-func (s *signs) noteSlow(d Delivery, now instant) {
-	oldest := instantOf(d.Oldest)
-	switch isSlow := oldest != 0 && now.since(oldest) >= slowAfter; {
+func (s *signs) noteSlow(d Delivery, now moment.Moment) {
+	switch isSlow := d.Oldest != 0 && now.Since(d.Oldest) >= slowAfter; {
 	case isSlow && s.slow == 0:
-		s.slow = oldest
+		s.slow = d.Oldest
 	case !isSlow && s.slow != 0:
 		s.slow, s.cleared = 0, now
 	}
 }
 
 // failed notes a failure of anything but the handler.
-func (s *signs) failed(err error, now instant) {
+func (s *signs) failed(err error, now moment.Moment) {
 	if s.stage == stopped {
 		return
 	}
@@ -194,14 +172,14 @@ func (s *signs) failed(err error, now instant) {
 		s.expired(err.Error(), now)
 	default:
 		if reason == ReasonStalled {
-			began = now.add(-silenceOf(err))
+			began = now - moment.Moment(silenceOf(err))
 		}
 		s.ailing().reading.fail(reason, err.Error(), began, now)
 	}
 }
 
 // expired counts a version that the server has forgotten.
-func (s *signs) expired(text string, now instant) {
+func (s *signs) expired(text string, now moment.Moment) {
 	a := s.ailing()
 	if s.steady(now) {
 		a.expiries = 0
@@ -214,18 +192,18 @@ func (s *signs) expired(text string, now instant) {
 }
 
 // steady reports whether the watch under way has lasted for long enough to end a row of expiries.
-func (s *signs) steady(now instant) bool {
-	return s.ails.watched != 0 && now.since(s.ails.watched) >= steadyWatch
+func (s *signs) steady(now moment.Moment) bool {
+	return s.ails.watched != 0 && now.Since(s.ails.watched) >= steadyWatch
 }
 
 // succeeded notes that a request has succeeded, and opened that it has opened a watch.
-func (s *signs) succeeded(now instant) {
+func (s *signs) succeeded(now moment.Moment) {
 	if s.ails != nil && s.ails.reading.end(now) {
 		s.cleared = now
 	}
 }
 
-func (s *signs) opened(now instant) {
+func (s *signs) opened(now moment.Moment) {
 	if s.ails != nil {
 		s.calm(now)
 		s.ails.watched = now
@@ -233,17 +211,17 @@ func (s *signs) opened(now instant) {
 }
 
 // calm forgets the expiries if the watch under way has lasted.
-func (s *signs) calm(now instant) {
+func (s *signs) calm(now moment.Moment) {
 	if a := s.ails; a.expiries > 0 && s.steady(now) {
 		if a.expiries >= maxExpiries {
-			s.cleared = max(s.cleared, a.watched.add(steadyWatch))
+			s.cleared = max(s.cleared, a.watched+moment.Moment(steadyWatch))
 		}
 		a.expiries = 0
 	}
 }
 
 // lasting notes whether a condition holds that lasts until it is said to be over.
-func (s *signs) lasting(which func(*ails) *spell, reason ConditionReason, err error, now instant) {
+func (s *signs) lasting(which func(*ails) *spell, reason ConditionReason, err error, now moment.Moment) {
 	switch {
 	case err != nil && s.stage != stopped:
 		if sp := which(s.ailing()); sp.holds() {
@@ -257,11 +235,11 @@ func (s *signs) lasting(which func(*ails) *spell, reason ConditionReason, err er
 }
 
 // progress says how far a list has come.
-func (t *tally) progress(listed int64, now instant) string {
+func (t *tally) progress(listed int64, now moment.Moment) string {
 	if t == nil {
 		return "a list is asked for"
 	}
-	objects, bytes, spent := listed-t.before, float64(t.bytes.Load()), now.since(t.began)
+	objects, bytes, spent := listed-t.before, float64(t.bytes.Load()), now.Since(t.began)
 	text := fmt.Sprintf("%d objects", objects)
 	if bytes > 0 {
 		text += fmt.Sprintf(", %s", megabytes(bytes))
