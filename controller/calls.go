@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/redact"
 )
 
 // defaultMaxRetries is the default of Controller.MaxRetries.
@@ -68,6 +70,7 @@ type failure struct {
 	op       op
 	version  string
 	attempts int
+	since    time.Time
 }
 
 // do makes a call. The error says that it is to be made again: an item that was given up
@@ -75,12 +78,16 @@ type failure struct {
 func (c *calls) do(ctx context.Context, do call) error {
 	err := c.guard(ctx, do)
 	if err == nil {
-		c.settle(do.Key)
+		c.recovered(do)
 		return nil
 	}
 	failed := &CallError{Op: string(do.op), Key: do.Key, Attempts: c.fail(do), Err: err}
 	if c.most < 0 || failed.Attempts <= c.most {
-		c.log.Warn("call failed and is tried again", "op", failed.Op, "key", failed.Key, "attempt", failed.Attempts, "error", err)
+		log := c.log.Debug
+		if failed.Attempts == 1 {
+			log = c.log.Warn
+		}
+		log("call failed and is tried again", "op", failed.Op, "key", failed.Key, "attempt", failed.Attempts, "error", redact.Error(err))
 		return failed
 	}
 	c.settle(do.Key)
@@ -109,11 +116,22 @@ func (c *calls) fail(do call) (attempts int) {
 	defer c.mu.Unlock()
 	f := c.failed[do.Key]
 	if f.op != do.op || f.version != do.version {
-		f = failure{op: do.op, version: do.version}
+		f = failure{op: do.op, version: do.version, since: time.Now()}
 	}
 	f.attempts++
 	c.failed[do.Key] = f
 	return f.attempts
+}
+
+// recovered forgets the failures of a call that has succeeded, and logs that they are over.
+func (c *calls) recovered(do call) {
+	c.mu.Lock()
+	f, failed := c.failed[do.Key]
+	delete(c.failed, do.Key)
+	c.mu.Unlock()
+	if failed {
+		c.log.Info("call has succeeded", "op", string(do.op), "key", do.Key, "failures", f.attempts, "lasted", time.Since(f.since).Round(time.Millisecond).String())
+	}
 }
 
 func (c *calls) settle(key string) {
@@ -125,7 +143,7 @@ func (c *calls) settle(key string) {
 func (c *calls) giveUp(ctx context.Context, event Event, failed *CallError) {
 	utilruntime.HandleErrorWithContext(ctx, failed, "Gave up a key", "key", event.Key)
 	if _, same := c.log.(klogLogger); !same { // as the line above
-		c.log.Error("gave up", "op", failed.Op, "key", failed.Key, "attempts", failed.Attempts, "error", failed.Err)
+		c.log.Error("gave up", "op", failed.Op, "key", failed.Key, "attempts", failed.Attempts, "error", redact.Error(failed.Err))
 	}
 	if c.onGiveUp == nil {
 		return

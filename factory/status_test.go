@@ -2,9 +2,13 @@ package factory_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -14,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
@@ -300,14 +305,20 @@ func TestNoteWatchErrorOutsideOfAFactory(t *testing.T) {
 func TestErrorClasses(t *testing.T) {
 	resource := pods.GroupResource()
 	for want, errs := range map[factory.ErrorClass][]error{
-		factory.NoError:           {nil},
-		factory.ErrorNotFound:     {apierrors.NewNotFound(resource, "x"), fmt.Errorf("listing: %w", apierrors.NewNotFound(resource, ""))},
-		factory.ErrorUnauthorized: {apierrors.NewUnauthorized("unknown")},
-		factory.ErrorForbidden:    {apierrors.NewForbidden(resource, "", io.EOF)},
-		factory.ErrorExpired:      {apierrors.NewResourceExpired("old"), apierrors.NewGone("old")},
-		factory.ErrorThrottled:    {apierrors.NewTooManyRequests("slow down", 1)},
-		factory.ErrorServer:       {apierrors.NewInternalError(io.EOF), apierrors.NewServiceUnavailable("down"), apierrors.NewTimeoutError("", 1)},
+		factory.NoError:       {nil},
+		factory.ErrorNotFound: {apierrors.NewNotFound(resource, "x"), fmt.Errorf("listing: %w", apierrors.NewNotFound(resource, "")), &meta.NoKindMatchError{}, &meta.NoResourceMatchError{}},
+		factory.ErrorUnauthorized: {
+			apierrors.NewUnauthorized("unknown"), &url.Error{Op: "Get", URL: "https://host", Err: &informer.CredentialError{Err: io.EOF}},
+			&url.Error{Op: "Get", URL: "https://host", Err: errors.New("getting credentials: exec: exit status 1")},
+			&url.Error{Op: "Get", URL: "https://host", Err: errors.New(`oauth2: "invalid_grant"`)},
+		},
+		factory.ErrorForbidden: {apierrors.NewForbidden(resource, "", io.EOF)},
+		factory.ErrorExpired:   {apierrors.NewResourceExpired("old"), apierrors.NewGone("old")},
+		factory.ErrorThrottled: {apierrors.NewTooManyRequests("slow down", 1), apierrors.NewGenericServerResponse(503, "get", resource, "", "", 30, false)},
+		factory.ErrorServer:    {apierrors.NewInternalError(io.EOF), apierrors.NewServiceUnavailable("down"), apierrors.NewTimeoutError("", 1)},
 		factory.ErrorUnreachable: {
+			&url.Error{Op: "Get", URL: "https://host", Err: x509.UnknownAuthorityError{}}, &net.DNSError{Name: "host", IsNotFound: true}, &url.Error{Op: "Get", URL: "https://host", Err: tls.RecordHeaderError{}},
+			errors.New("stream error: stream ID 5; INTERNAL_ERROR; received from peer"), errors.New("http2: client connection lost"),
 			io.ErrUnexpectedEOF, context.DeadlineExceeded, fmt.Errorf("dial: %w", syscall.ECONNREFUSED), syscall.ECONNRESET,
 			&informer.StallError{Silence: time.Minute}, &informer.BodyError{Err: io.ErrUnexpectedEOF}, // nothing came in time, or not all
 		},
