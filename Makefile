@@ -2,7 +2,7 @@
 # then those that take long.
 
 # The modules with tests, each with its own dependencies.
-MODULES := . factory/typed controllerruntime examples/mirror examples/operator e2e bench
+MODULES := . factory/typed controllerruntime examples/mirror examples/operator e2e e2e/browser bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # For how long each fuzz target runs.
@@ -20,7 +20,7 @@ NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: test estimate quick lint unit oldest proof torture mutants fuzz examples controllerruntime e2e-short e2e demo bench bench-quick bench-test
+.PHONY: browser browser-install test estimate quick lint unit oldest proof torture mutants fuzz examples controllerruntime e2e-short e2e demo bench bench-quick bench-test
 
 # The examples run beside unit: they wait for processes and servers half of the time.
 test: estimate lint
@@ -116,6 +116,16 @@ fuzz: bin/heartbeat
 examples: bin/heartbeat
 	$(SHARED) $(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 15m ./...
 	$(SHARED) $(RUNS) "examples/operator" go test -C examples/operator -json -vet=off -timeout 10m ./...
+
+# The status page in a real browser, Debian's Chromium, which is installed where it is missing. Its pictures in docs come
+# from: BROWSER_PICTURES=$(CURDIR)/docs make browser
+browser: bin/heartbeat browser-install
+	$(RUNS) browser go test -C e2e/browser -json -count=1 -vet=off -timeout 10m ./...
+
+browser-install:
+	@command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium || \
+		{ apt-get update && apt-get install -y --no-install-recommends chromium; } || \
+		echo "CHROMIUM CANNOT BE INSTALLED: THE STATUS PAGE IS NOT TRIED IN A BROWSER."
 
 # controller-runtime's own tests of caches, with the cache of this library, in 1 to 2
 # minutes. Builds kube-apiserver and etcd first, as e2e does.

@@ -49,6 +49,8 @@ type WaitingChange struct {
 	InHandler bool
 	// Attempts is how often the handler has failed for it.
 	Attempts int
+	// Since is when the oldest change of the object that waits was read; zero if that is not known, as of a deletion that a list has found out.
+	Since time.Time
 }
 
 // Lookup returns what is believed of the object of a key.
@@ -67,6 +69,7 @@ func lookup(f *flow.Flow, r *report.Report, key string) (b Belief, found bool) {
 	if l.Waits {
 		b.Waiting = &WaitingChange{
 			ResourceVersion: l.Newest.ResourceVersion, UID: l.Newest.UID, Deleted: l.Deleted, InHandler: l.Taken, Attempts: l.Attempts,
+			Since: l.Arrived.Time(),
 		}
 	}
 	return b, b != Belief{}

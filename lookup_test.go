@@ -51,6 +51,7 @@ func TestLookupTellsWhatIsBelievedOfAnObject(t *testing.T) {
 		require.Equal(t, second.GetResourceVersion(), b.Waiting.ResourceVersion)
 		require.Equal(t, second.GetUID(), b.Waiting.UID)
 		require.True(t, b.Waiting.InHandler)
+		require.True(t, time.Now().Equal(b.Waiting.Since))
 		require.False(t, b.Waiting.Deleted)
 
 		w.remove("a/first") // which waits for the handler, too

@@ -38,7 +38,7 @@ func ofPods(cluster string) statuspage.Labels {
 // current is the status of an informer with nothing wrong.
 func current(now time.Time) informer.Status {
 	return informer.Status{
-		Phase: informer.PhaseWatching, Listed: true, Synced: true, ResourceVersion: "7", Objects: 1234, LastContact: now,
+		Phase: informer.PhaseWatching, Listed: true, Synced: true, ResourceVersion: "7", Objects: 1234, LastContact: now, CurrentAsOf: now,
 		Condition: informer.Condition{Reason: informer.ReasonCurrent, Since: now.Add(-time.Hour)},
 	}
 }
@@ -46,7 +46,7 @@ func current(now time.Time) informer.Status {
 // unreachable is the status of one whose server is down since it has synced.
 func unreachable(now time.Time) informer.Status {
 	s := current(now)
-	s.Phase, s.LastContact = informer.PhaseBackoff, now.Add(-time.Hour)
+	s.Phase, s.LastContact, s.CurrentAsOf = informer.PhaseBackoff, now.Add(-time.Hour), now.Add(-time.Hour)
 	s.LastError, s.LastErrorTime, s.FailingSince = errors.New("dial tcp 10.0.0.1:443: connect: connection refused"), now.Add(-10*time.Second), now.Add(-time.Hour)
 	s.Condition = informer.Condition{Reason: informer.ReasonServerUnreachable, Message: s.LastError.Error(), Since: s.FailingSince}
 	return s

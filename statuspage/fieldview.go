@@ -112,6 +112,9 @@ func believed(now time.Time, l *lookup) (all []shownField) {
 		if c.Deleted {
 			text = "A deletion, of version " + orUnknown(c.ResourceVersion)
 		}
+		if !c.Since.IsZero() {
+			text += ", since " + ago(now, c.Since)
+		}
 		if c.InHandler {
 			text += ". The handler is being called"
 		}

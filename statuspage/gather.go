@@ -94,6 +94,8 @@ type row struct {
 	queued      int
 	stored      int64
 	queuedBytes int64
+	currentAsOf time.Time
+	oldest      time.Time
 	heard       time.Time
 }
 
@@ -111,6 +113,6 @@ func (r *row) fill(t *target) {
 	s, partial := t.status()
 	*r = row{
 		target: *t, condition: s.Condition, rank: rankOf(s.Condition.Reason), partial: partial, phase: s.Phase, synced: s.Synced,
-		objects: s.Objects, stored: s.Counts.StoredBytes, queued: s.Queued, queuedBytes: s.QueuedBytes, heard: s.LastContact,
+		objects: s.Objects, stored: s.Counts.StoredBytes, queued: s.Queued, queuedBytes: s.QueuedBytes, currentAsOf: s.CurrentAsOf, oldest: s.OldestQueued, heard: s.LastContact,
 	}
 }

@@ -34,6 +34,7 @@ type change struct {
 	Deleted         bool      `json:"deleted,omitempty"`
 	InHandler       bool      `json:"inHandler,omitempty"`
 	Attempts        int       `json:"attempts,omitempty"`
+	Since           time.Time `json:"since,omitzero"`
 }
 
 // believer answers what it believes of an object.
@@ -51,7 +52,7 @@ func (t *target) look(key string) *lookup {
 			l.Acknowledged = &acknowledged{a.ResourceVersion, a.UID, utc(a.ReadAfter), utc(a.ReadBefore)}
 		}
 		if c := belief.Waiting; c != nil {
-			l.Waiting = &change{c.ResourceVersion, c.UID, c.Deleted, c.InHandler, c.Attempts}
+			l.Waiting = &change{c.ResourceVersion, c.UID, c.Deleted, c.InHandler, c.Attempts, utc(c.Since)}
 		}
 		return l
 	}

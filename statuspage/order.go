@@ -23,6 +23,7 @@ var orders = map[string]func(a, b *row) int{
 	"queued": func(a, b *row) int {
 		return cmp.Or(cmp.Compare(b.queued, a.queued), cmp.Compare(b.queuedBytes, a.queuedBytes))
 	},
+	"age":   func(a, b *row) int { return oldestFirst(a.currentAsOf, b.currentAsOf) },
 	"heard": func(a, b *row) int { return oldestFirst(a.heard, b.heard) },
 	"since": func(a, b *row) int { return oldestFirst(a.condition.Since, b.condition.Since) },
 }

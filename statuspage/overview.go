@@ -74,7 +74,10 @@ type item struct {
 	StoredBytes int64     `json:"storedBytes"`
 	Queued      int       `json:"queued"`
 	QueuedBytes int64     `json:"queuedBytes"`
-	LastContact time.Time `json:"lastContact,omitzero"`
+	// OldestQueued is when the oldest change was read that waits. Everything that the server had at CurrentAsOf is acknowledged.
+	OldestQueued time.Time `json:"oldestQueued,omitzero"`
+	CurrentAsOf  time.Time `json:"currentAsOf,omitzero"`
+	LastContact  time.Time `json:"lastContact,omitzero"`
 	// Partial tells that the informer is one of client-go, which does not say how many objects it has, or how old they are.
 	Partial bool `json:"partial,omitempty"`
 }
@@ -115,7 +118,7 @@ func itemOf(r *row) item {
 	return item{
 		identity: identityOf(r.name), Condition: conditionOf(r.condition), Phase: r.phase.String(), Synced: r.synced,
 		Objects: r.objects, StoredBytes: r.stored, Queued: r.queued, QueuedBytes: r.queuedBytes,
-		LastContact: utc(r.heard), Partial: r.partial,
+		OldestQueued: utc(r.oldest), CurrentAsOf: utc(r.currentAsOf), LastContact: utc(r.heard), Partial: r.partial,
 	}
 }
 

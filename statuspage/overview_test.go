@@ -52,12 +52,12 @@ func TestEveryOrderPutsTheMostFirstAndCanBeReversed(t *testing.T) {
 		s := current(now)
 		s.Objects, s.Queued = i, i
 		s.Counts.StoredBytes = int64(i)
-		s.LastContact, s.Condition.Since = now.Add(-time.Duration(i)*time.Minute), now.Add(-time.Duration(i)*time.Minute)
+		s.CurrentAsOf, s.LastContact, s.Condition.Since = now.Add(-time.Duration(i)*time.Minute), now.Add(-time.Duration(i)*time.Minute), now.Add(-time.Duration(i)*time.Minute)
 		page.Add(statuspage.Labels{Cluster: name, Version: "v1", Resource: name, Informer: name}, with(s))
 	}
 	up, down := []string{"a", "b", "c"}, []string{"c", "b", "a"}
 	for sort, want := range map[string][]string{
-		"cluster": up, "resource": up, "informer": up, "objects": down, "bytes": down, "queued": down, "heard": down, "since": down,
+		"cluster": up, "resource": up, "informer": up, "objects": down, "bytes": down, "queued": down, "heard": down, "age": down, "since": down,
 	} {
 		require.Equal(t, want, ask(t, page, "?sort="+sort).clusters(), sort)
 		slices.Reverse(want)

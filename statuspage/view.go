@@ -50,7 +50,7 @@ var columns = []column{
 	{Text: "objects", Sort: "objects", Number: true, description: "most objects"},
 	{Text: "stored", Sort: "bytes", Number: true, description: "most bytes stored"},
 	{Text: "waiting", Sort: "queued", Number: true, description: "most changes waiting"},
-	{Text: "heard", Sort: "heard", Number: true, description: "longest not heard of"},
+	{Text: "age", Sort: "age", Number: true, description: "oldest view"},
 }
 
 // Columns are the columns with links that sort by them.

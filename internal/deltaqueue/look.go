@@ -1,6 +1,9 @@
 package deltaqueue
 
-import "github.com/rvinformer/informer/internal/keytable"
+import (
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/moment"
+)
 
 // Look is what a queue knows of one key at one moment.
 type Look struct {
@@ -15,6 +18,8 @@ type Look struct {
 	// Taken tells that the oldest is with the consumer, and Attempts how often the consumer has failed for it.
 	Taken    bool
 	Attempts int
+	// Arrived is when the oldest was read, zero if that is not known.
+	Arrived moment.Moment
 }
 
 // Look returns what is known of a key, and what waits. It may also be called after Close.
@@ -31,7 +36,7 @@ func (q *Queue) Look(key string) (l Look) {
 		oldest = q.oldestOfLocked(newest)
 	}
 	l.Waits, l.Newest, l.Deleted = true, newest.Version, newest.Deleted()
-	l.Attempts = oldest.Attempts
+	l.Attempts, l.Arrived = oldest.Attempts, oldest.Arrived
 	return l
 }
 

@@ -1,0 +1,152 @@
+package statuspage_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/statuspage"
+)
+
+// The JSON of both kinds of page is that of testdata, which programs rely on: a member may be added, and none changed. To write it
+// anew, set UPDATE_GOLDEN.
+func TestJSONIsStable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page, now := statuspage.New(), time.Now()
+		page.Title = "Fleet"
+		time.Sleep(time.Minute)
+		s := unreachable(now)
+		s.Queued, s.QueuedBytes, s.OldestQueued = 3, 4096, now.Add(-time.Second)
+		s.Checkpoint, s.CheckpointTime, s.ResumedFrom, s.ResumedTime = "/var/lib/pods", now, "6", now
+		s.SkippedError, s.Fallback, s.CheckpointError = s.LastError, s.LastError, s.LastError
+		s.LastAudit = &informer.AuditResult{}
+		page.Add(ofPods("east"), &knowing{fixed(s), map[string]informer.Belief{"shop/web": {
+			Acknowledged: &informer.AcknowledgedState{ResourceVersion: "5", UID: "5-5", ReadAfter: now.Add(-time.Hour), ReadBefore: now},
+			Waiting:      &informer.WaitingChange{ResourceVersion: "7", UID: "7-7", Deleted: true, InHandler: true, Attempts: 2, Since: now},
+			Unsettled:    true,
+		}}})
+		page.Add(statuspage.Labels{Group: "apps", Version: "v1", Resource: "deployments"}, with(listing(now)))
+		page.Drain()
+		for name, path := range map[string]string{
+			"overview": "/?format=json&limit=1", "informer": "/informer/east/_/v1/pods/dynamic?format=json&key=shop/web", "lookup": "/lookup?format=json&key=shop/web",
+		} {
+			got, file := get(t, page, http.StatusOK, path), filepath.Join("testdata", name+".json")
+			if os.Getenv("UPDATE_GOLDEN") != "" {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, string(want), got, name)
+		}
+	})
+}
+
+// Whatever a Status has is on the page, also what it will have.
+func TestPageOfAnInformerHasAllOfItsStatus(t *testing.T) {
+	page := statuspage.New()
+	page.Add(ofPods("east"), with(unreachable(time.Now())))
+	html := strings.ToLower(get(t, page, http.StatusOK, "/informer/east/_/v1/pods/dynamic"))
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[informer.Status]()) {
+		if f.Name == "Condition" {
+			continue // on top
+		}
+		text := "<dt>"
+		for i, r := range f.Name {
+			if i > 0 && r >= 'A' && r <= 'Z' {
+				text += " "
+			}
+			text += strings.ToLower(string(r))
+		}
+		require.Contains(t, html, text+"</dt>")
+	}
+	require.Contains(t, html, "serverunreachable")
+	require.Contains(t, html, "look at the server and the network")
+}
+
+func TestEveryConditionHasAdvice(t *testing.T) {
+	for _, reason := range []informer.ConditionReason{
+		informer.ReasonStopped, informer.ReasonUnauthorized, informer.ReasonForbidden, informer.ReasonNotFound, informer.ReasonServerUnreachable,
+		informer.ReasonThrottled, informer.ReasonStalled, informer.ReasonFailing, informer.ReasonExpiredLoop, informer.ReasonHandlerFailing,
+		informer.ReasonHandlerSlow, informer.ReasonBudgetFull, informer.ReasonListing, informer.ReasonCheckpointFailing, informer.ReasonNotStarted,
+		informer.ReasonUndecodableObjects, informer.ReasonCurrent,
+	} {
+		page, s := statuspage.New(), current(time.Now())
+		s.Condition.Reason = reason
+		page.Add(ofPods("east"), with(s))
+		var d struct{ Advice string }
+		require.NoError(t, json.Unmarshal([]byte(get(t, page, http.StatusOK, "/informer/east/_/v1/pods/dynamic?format=json")), &d))
+		require.NotEmpty(t, d.Advice, reason)
+	}
+}
+
+func TestSameLabelsAreNumbered(t *testing.T) {
+	page, now := statuspage.New(), time.Now()
+	page.Add(ofPods("east"), with(current(now)))
+	page.Add(ofPods("east"), with(listing(now)))
+	require.Contains(t, get(t, page, http.StatusOK, "/informer/east/_/v1/pods/dynamic"), "Current")
+	require.Contains(t, get(t, page, http.StatusOK, "/informer/east/_/v1/pods/dynamic~~2"), "Listing")
+	for _, path := range []string{"dynamic~~3", "dynamic~~1", "dynamic~~", "dynamic~~x", "dynamic~4", "dynamic~zz", ""} {
+		get(t, page, http.StatusNotFound, "/informer/east/_/v1/pods/"+path)
+	}
+}
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// A page of a factory has informers of all kinds, asks them what they believe, and forgets the factory.
+func TestPageOfAFactory(t *testing.T) {
+	server := informertest.NewServer(informertest.Options{})
+	defer server.Close()
+	pod, err := server.Create(pods, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}})
+	require.NoError(t, err)
+	lws, err := informer.NewDynamicListerWatcherFactory(server.Config())
+	require.NoError(t, err)
+	f, page := factory.New(), statuspage.New()
+	defer f.Shutdown()
+	remove := page.AddFactory(f)
+	stop := make(chan struct{})
+	defer close(stop)
+
+	shared := f.ResourceVersionInformerFor(pods, factory.InformerOptions{Cluster: "east"}, informer.InformerConfig{ListerWatcher: lws.ForResource("", pods)})
+	h, err := shared.Informer.AddEventHandler(informer.ResourceEventHandlerFuncs{})
+	require.NoError(t, err)
+	ordinary := f.InformerFor(pods, factory.InformerOptions{Cluster: "west"}, func() cache.SharedIndexInformer {
+		return cache.NewSharedIndexInformer(lws.ForResource("", pods), &unstructured.Unstructured{}, 0, nil)
+	})
+	require.Contains(t, get(t, page, http.StatusInternalServerError, "/readyz"), "NotStarted")
+	shared.Start(stop)
+	ordinary.Start(stop)
+	<-h.HasSyncedChecker().Done()
+	require.True(t, cache.WaitForCacheSync(stop, ordinary.Informer.HasSynced, shared.Informer.HasSynced))
+	require.Eventually(t, func() bool { return page.Ready(nil) == nil }, 10*time.Second, 5*time.Millisecond)
+	require.NoError(t, page.Live(nil))
+
+	a := ask(t, page, "?sort=cluster")
+	require.Equal(t, []string{"east", "west"}, a.clusters())
+	for _, i := range a.Items {
+		body := get(t, page, http.StatusOK, "/informer/"+i.Path+"?key=shop/web")
+		require.Contains(t, body, string(pod.GetUID()))
+		require.Contains(t, get(t, page, http.StatusOK, "/informer/"+i.Path+"?key=shop/none"), "It knows of no object")
+	}
+	require.Contains(t, get(t, page, http.StatusOK, "/informer/"+a.Items[0].Path), h.Name())
+	for query, found := range map[string]string{"key=shop/web": "<b>2</b> of 2", "key=shop/web&cluster=east": "<b>1</b> of 1", "key=shop/none": "None of 2"} {
+		require.Contains(t, get(t, page, http.StatusOK, "/lookup?"+query), found)
+	}
+	remove()
+	require.Empty(t, ask(t, page, "").Items)
+}

@@ -1,0 +1,19 @@
+package statuspage_test
+
+import (
+	"net/http"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/statuspage"
+)
+
+// snippetOfOperating is a block of docs/operating.md.
+func snippetOfOperating(informers *factory.Factory, i informer.ResourceVersionInformer) {
+	page := statuspage.New()
+	page.AddFactory(informers)                                           // all of a factory, as they come and go
+	page.Add(statuspage.Labels{Cluster: "east", Resource: "widgets"}, i) // and single ones
+	http.Handle("/", page)
+}
+
+var _ = snippetOfOperating
