@@ -112,8 +112,8 @@ func TestLiveWhileTheWatchMakesProgress(t *testing.T) {
 	})
 }
 
-// ready and live have the type of controller-runtime's healthz.Checker.
-var ready, live func(*http.Request) error = statuspage.New().Ready, statuspage.New().Live
+// Ready and Live have the type of controller-runtime's healthz.Checker.
+var _, _ func(*http.Request) error = statuspage.New().Ready, statuspage.New().Live
 
 func TestOnlyGetAndHeadAreServed(t *testing.T) {
 	page := statuspage.New()
