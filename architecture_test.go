@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"internal/known", "internal/server", "internal/sink"},
 	{"internal/intake", "internal/keeper", "internal/source", "internal/userqueue"},
 	{"internal/follower"},
-	{"internal/flow"},
+	{"internal/auditor", "internal/flow"},
 	{"."},
 	{"factory", "controller", "objectcache", "informertest/oracle"},
 	{"factory/typed", "informertest/script", "metrics", "statuspage"},

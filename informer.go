@@ -58,6 +58,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/auditor"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/flow"
 	"github.com/rvinformer/informer/internal/intake"
@@ -65,6 +66,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/source"
 )
 
 // InformerConfig configures a ResourceVersionInformer. ListerWatcher and one of
@@ -372,7 +374,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	}
 	if config.AuditEvery > 0 {
 		every, opts := config.AuditEvery, config.AuditOptions
-		options.Beside = func(ctx context.Context) { i.auditor().repeat(ctx, every, opts) }
+		options.Beside = func(ctx context.Context) { i.auditor().Repeat(ctx, every, opts) }
 	}
 	i.flowController = newFlowController(r, options)
 	return i
@@ -444,12 +446,12 @@ func (i *resourceVersionInformer) Status() Status {
 
 // Audit compares the Storage with the server.
 func (i *resourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) (AuditReport, error) {
-	return i.auditor().audit(ctx, opts)
+	return i.auditor().Audit(ctx, opts)
 }
 
-func (i *resourceVersionInformer) auditor() auditor {
+func (i *resourceVersionInformer) auditor() auditor.Auditor {
 	r := i.reflector
-	return auditor{setup: &r.setup, pageSize: r.WatchListPageSize, patience: r.StallTimeout, compare: i.flow.Audit}
+	return auditor.Auditor{Setup: &r.setup, PageSize: r.WatchListPageSize, Patience: source.Patience(r.StallTimeout), Compare: i.flow.Audit}
 }
 
 // WaitUntil waits until the handler has acknowledged a resource version and all before it.

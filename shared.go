@@ -342,7 +342,7 @@ func (s *SharedResourceVersionInformer) Audit(ctx context.Context, opts AuditOpt
 		if n == 0 {
 			all = one
 		} else {
-			all.add(one)
+			addAudit(&all, one)
 		}
 		if err != nil {
 			return all, err

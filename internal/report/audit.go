@@ -1,7 +1,10 @@
 package report
 
 import (
+	"fmt"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/internal/redact"
 )
@@ -19,6 +22,59 @@ type Audit struct {
 // Differs reports whether the audit has found a difference, or did not come to its end.
 func (a *Audit) Differs() bool { return a.Missing+a.Stale+a.Superfluous > 0 || a.Err != nil }
 
+// AuditOptions, AuditReport, AuditDifference and AuditVersion are those of package informer, which describes them.
+type AuditOptions struct {
+	Repair         bool
+	BytesPerSecond int64
+}
+
+// AuditReport is what an audit has found.
+type AuditReport struct {
+	ResourceVersion                            string
+	Began                                      time.Time
+	Took                                       time.Duration
+	Objects                                    int
+	Bytes                                      int64
+	Unreadable                                 int
+	Missing, Stale, Superfluous                []AuditDifference
+	MissingCount, StaleCount, SuperfluousCount int
+	Repaired                                   int
+}
+
+// AuditDifference is one key that differs.
+type AuditDifference struct {
+	Key         string
+	Server, Own AuditVersion
+	Repaired    bool
+}
+
+// AuditVersion is one state of one object.
+type AuditVersion struct {
+	ResourceVersion string
+	UID             types.UID
+}
+
+// Differences is the number of all differences.
+func (r AuditReport) Differences() int { return r.MissingCount + r.StaleCount + r.SuperfluousCount }
+
+// Err says what differs of an informer, nil if nothing does.
+func (r AuditReport) Err(name string) error {
+	if r.Differences() == 0 {
+		return nil
+	}
+	first := append(append(append([]AuditDifference{}, r.Missing...), r.Stale...), r.Superfluous...)[0]
+	return fmt.Errorf("audit of %s at version %s: %w: %d objects are missing, %d stale and %d superfluous, %q for instance; %d are repaired",
+		name, r.ResourceVersion, ErrDiffered, r.MissingCount, r.StaleCount, r.SuperfluousCount, first.Key, r.Repaired)
+}
+
+// result returns what a Status has of the report.
+func (r AuditReport) result(err error) *Audit {
+	return &Audit{
+		Time: time.Now(), Took: r.Took, ResourceVersion: r.ResourceVersion, Objects: r.Objects,
+		Missing: r.MissingCount, Stale: r.StaleCount, Superfluous: r.SuperfluousCount, Repaired: r.Repaired, Err: err,
+	}
+}
+
 // BeginAudit notes that an audit begins, and reports whether none was under way.
 func (p *Progress) BeginAudit() bool {
 	p.mu.Lock()
@@ -29,9 +85,9 @@ func (p *Progress) BeginAudit() bool {
 }
 
 // EndAudit notes the result of the audit that is under way.
-func (p *Progress) EndAudit(a Audit) {
-	a.Err = redact.Error(a.Err)
+func (p *Progress) EndAudit(r AuditReport, err error) {
+	err = redact.Error(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.auditing, p.now.LastAudit = false, &a
+	p.auditing, p.now.LastAudit = false, r.result(err)
 }

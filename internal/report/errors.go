@@ -13,6 +13,12 @@ var (
 	ErrNotRunning = errors.New("not running")
 	// ErrNotSynced: the first complete list was not delivered yet.
 	ErrNotSynced = errors.New("not synced")
+	// ErrAuditRunning: another audit of the informer is under way.
+	ErrAuditRunning = errors.New("another audit is under way")
+	// ErrNoMetadata: metadata cannot be listed.
+	ErrNoMetadata = errors.New("the ListerWatcher is not one of a DynamicListerWatcherFactory: it cannot list metadata")
+	// ErrDiffered: an audit has found differences.
+	ErrDiffered = errors.New("the informer differed from its server")
 	// ErrStorageInUse: another informer runs with the same storage.
 	ErrStorageInUse = errors.New("storage in use")
 	// ErrPassedOver: a handler has panicked for a key once too often.

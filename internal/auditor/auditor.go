@@ -1,0 +1,104 @@
+// Package auditor audits one informer: it lists the metadata, has it compared, and notes the result.
+package auditor
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rvinformer/informer/internal/audit"
+	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/follower"
+	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/source"
+)
+
+// Auditor audits one informer.
+type Auditor struct {
+	Setup *follower.Setup
+	// PageSize and Patience are those of lists; zero is the default of each.
+	PageSize int64
+	Patience source.Patience
+	// Compare compares the informer with a server, and repairs it.
+	Compare func(ctx context.Context, server audit.Server, bytesPerSecond int64, repair bool) (audit.Report, error)
+}
+
+// defaultRate is the default of report.AuditOptions.BytesPerSecond.
+const defaultRate = 4 << 20
+
+func rate(o report.AuditOptions) int64 {
+	if o.BytesPerSecond == 0 {
+		return defaultRate
+	}
+	return max(o.BytesPerSecond, 0)
+}
+
+// Audit runs one audit, if none is under way, and notes its result.
+func (a Auditor) Audit(ctx context.Context, opts report.AuditOptions) (r report.AuditReport, err error) {
+	switch {
+	case a.Setup.Resource == nil:
+		return r, a.wrap(report.ErrNoMetadata)
+	case !a.Setup.Report.BeginAudit():
+		return r, a.wrap(report.ErrAuditRunning)
+	}
+	metadata := source.NewMetadata(a.Setup.Resource, &a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
+	found, err := a.Compare(ctx, metadata, rate(opts), opts.Repair)
+	r, err = reportOf(found), a.wrap(err)
+	a.Setup.Report.EndAudit(r, err)
+	return r, err
+}
+
+func (a Auditor) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("audit of %s: %w", a.Setup.Name, err)
+}
+
+// turns are those of audits that are not asked for by a call: many informers of one server must not list at a time.
+var turns audit.Turns
+
+// Repeat audits again and again until ctx ends, each time after about so long. What differs is reported.
+func (a Auditor) Repeat(ctx context.Context, every time.Duration, opts report.AuditOptions) {
+	for {
+		if backoff.Sleep(ctx, every-every/4+rand.N(every/2+1)) != nil {
+			return
+		}
+		end, err := turns.Begin(ctx, a.Setup.Resource.Turns())
+		if err != nil {
+			return
+		}
+		found, _ := a.Audit(ctx, opts) // the Status has the error
+		end()
+		if err := found.Err(a.Setup.Name); err != nil {
+			a.Setup.Report.Handler(err)
+		}
+	}
+}
+
+func reportOf(found audit.Report) report.AuditReport {
+	r := report.AuditReport{
+		ResourceVersion: found.ResourceVersion, Began: found.Began, Took: found.Took,
+		Objects: found.Objects, Bytes: found.Bytes, Unreadable: found.Unreadable,
+	}
+	for sort, to := range map[audit.Sort]struct {
+		first *[]report.AuditDifference
+		count *int
+	}{
+		audit.Missing:     {&r.Missing, &r.MissingCount},
+		audit.Stale:       {&r.Stale, &r.StaleCount},
+		audit.Superfluous: {&r.Superfluous, &r.SuperfluousCount},
+	} {
+		*to.count = found.Found[sort].Count
+		for _, d := range found.Found[sort].First {
+			*to.first = append(*to.first, report.AuditDifference{
+				Key: d.Key, Server: report.AuditVersion(d.Server), Own: report.AuditVersion(d.Own), Repaired: d.Repaired,
+			})
+			if d.Repaired {
+				r.Repaired++
+			}
+		}
+	}
+	return r
+}
