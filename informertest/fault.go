@@ -84,6 +84,7 @@ const (
 	effectLag
 	effectRepeat
 	effectSwap
+	effectLose
 	effectRepeatToken
 	effectForeign
 )
@@ -200,6 +201,10 @@ func Repeat(n int) Effect { return Effect{kind: effectRepeat, n: n} }
 // right behind the next one. A bookmark, the end of the watch and the healing of the fault let it go in its own place.
 func Swap(n int) Effect { return Effect{kind: effectSwap, n: n} }
 
+// Lose (text: lose=N) makes a server that lies: by the server's dice, one change in n is not told to a watch, deletions included,
+// and nothing says so. Bookmarks, and the initial events of a watch-list, are told.
+func Lose(n int) Effect { return Effect{kind: effectLose, n: n} }
+
 // RepeatToken (text: repeat-token) gives the later pages of a list the token that they were asked with, so that they have
 // no end.
 func RepeatToken() Effect { return Effect{kind: effectRepeatToken} }
@@ -291,7 +296,7 @@ func (e Effect) validate() error {
 	switch e.kind {
 	case effectNone:
 		return errors.New("the fault has no effect")
-	case effectSlow, effectGarbage, effectMistyped, effectOversize, effectDropBookmarks, effectRepeat, effectSwap:
+	case effectSlow, effectGarbage, effectMistyped, effectOversize, effectDropBookmarks, effectRepeat, effectSwap, effectLose:
 		least = 1
 	case effectStatus, effectErrorEvent:
 		least, most = 400, 599
@@ -318,7 +323,7 @@ func (e Effect) verbs() []string {
 		return []string{verbList, verbWatch, verbWatchList}
 	case effectRepeatToken, effectForeign:
 		return []string{verbList}
-	case effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectClose, effectRepeat, effectSwap:
+	case effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectClose, effectRepeat, effectSwap, effectLose:
 		return []string{verbWatch, verbWatchList}
 	case effectIgnoreWatchList, effectRefuseWatchList, effectEndlessWatchList:
 		return []string{verbWatchList}
@@ -332,7 +337,7 @@ func (e Effect) underWay(verb string) bool {
 	case effectHang, effectCut, effectSlow:
 		return true
 	case effectGarbage, effectMistyped, effectOversize, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectEndlessWatchList,
-		effectClose, effectLag, effectRepeat, effectSwap:
+		effectClose, effectLag, effectRepeat, effectSwap, effectLose:
 		return verb == verbWatch || verb == verbWatchList
 	}
 	return false

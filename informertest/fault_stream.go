@@ -121,6 +121,12 @@ func (w *watching) write(f frame) error {
 	return nil
 }
 
+// loses reports whether a change is not to be told.
+func (w *watching) loses() bool {
+	e, ok := w.exchange.find(effectLose)
+	return ok && w.exchange.faults.roll(e.n)
+}
+
 // withholds reports whether a bookmark is not to be sent.
 func (w *watching) withholds(initialEnd bool) bool {
 	x := w.exchange

@@ -144,6 +144,20 @@ func TestFaultSwap(t *testing.T) {
 	})
 }
 
+func TestFaultLose(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *informertest.Server) {
+		heal := inject(t, s, "lose=1")
+		w := follow(t, s, configMapsPath, bookmarkedWatchList...)
+		w.want(append(slices.Clone(fiveAdded), "BOOKMARK 6 initial-end")...)
+		create(t, s, configMap("c", "1", "x"))
+		require.NoError(t, s.Delete(configMaps, "c", "1"))
+		w.want("BOOKMARK 8")
+		heal()
+		create(t, s, configMap("c", "2", "x"))
+		w.want("ADDED 2 9")
+	})
+}
+
 func TestFaultRepeat(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *informertest.Server) {
 		inject(t, s, "repeat=1")

@@ -46,6 +46,7 @@ var effectWords = []effectWord{
 	{effectLag, "lag", formWord},
 	{effectRepeat, "repeat", formNumber},
 	{effectSwap, "swap", formNumber},
+	{effectLose, "lose", formNumber},
 	{effectRepeatToken, "repeat-token", formWord},
 	{effectForeign, "foreign", formWord},
 }

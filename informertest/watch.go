@@ -220,6 +220,7 @@ func (w *watching) follow(events []event) error {
 		after := e.new != nil && w.matches(e.new)
 		var err error
 		switch {
+		case (before || after) && w.loses():
 		case before && after:
 			err = w.send(watch.Modified, e.new)
 		case after:

@@ -42,6 +42,7 @@ var verbs = map[string]func(a *args) action{
 	"kill":    parseKill,
 	"full":    parseFull,
 
+	"audit":  parseAudit,
 	"wait":   parseWait,
 	"mark":   do((*player).mark),
 	"expect": parseExpect,

@@ -49,6 +49,9 @@
 //	start [again|new]    start an informer: another one of the same process, which has what the last one has stored; the
 //	                     very same again; or that of a new process
 //	stop [within=D]      stop the informer, and wait for it
+//	audit [repair] [speed=N]
+//	                     audit the informer, and repair it, beside what follows; it reads so many bytes a second. That an
+//	                     audit finds something although nothing was lost is an error
 //	fuse N               the process is killed at its N-th call of a handler, return of one, or saving, from now on
 //	kill                 kill the process now, if it is alive
 //	full N               one in N savings of the checkpoint fails; 0: none

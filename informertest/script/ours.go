@@ -101,6 +101,7 @@ type follower interface {
 	HasSynced() bool
 	Status() informer.Status
 	LastSyncResourceVersion() string
+	Audit(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error)
 }
 
 // subject is an informer of this module that is put to a script.
@@ -132,6 +133,7 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 		Stored:          func() map[string]string { return maps.Collect(s.Storage.All()) },
 		Memory:          func() (int64, int64) { return budget.InUse(), budget.Limit() },
 		Waiting:         func() int { return i.Status().Queued },
+		Audit:           i.Audit,
 		Idle: func(complete bool) error {
 			return errors.Join(idle(i.Status(), s.Storage.Len()), whole(complete, i.Status(), i.LastSyncResourceVersion()))
 		},

@@ -88,6 +88,7 @@ func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, e
 	defer func() { // what is left where the script ends early
 		p.behaviour.end()
 		p.quit()
+		p.endAudits()
 	}()
 	for _, step := range s.steps {
 		p.at = step
@@ -102,6 +103,7 @@ func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, e
 		}
 	}
 	p.quit()
+	p.endAudits()
 	p.judge()
 	p.result.Calls = p.counts.sum()
 	return p.result, nil
@@ -120,6 +122,10 @@ type player struct {
 	counts    counts
 	kept      kept
 	asked     asked
+	audits    audits
+	metadata  atomic.Bool // an informer has asked for no more than that
+	// losses counts how often something was lost, and travels how often the server was restored.
+	losses, travels atomic.Int64
 	// lost: something was passed over, or could not be read, since a list was asked for.
 	lost atomic.Bool
 
@@ -151,6 +157,10 @@ func (p *player) addKubeSystem() error {
 // inspect sees each request before the server does.
 func (p *player) inspect(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.isAudit(r) {
+			server.ServeHTTP(w, r)
+			return
+		}
 		p.asked.note(p.oracle, r)
 		if strings.HasSuffix(r.URL.Path, "/"+pods.Resource) {
 			p.noteList(r.URL.Query())
@@ -160,6 +170,11 @@ func (p *player) inspect(server http.Handler) http.Handler {
 		}
 		server.ServeHTTP(w, r)
 	})
+}
+
+// isAudit reports whether a request is of an audit, as far as that can be told: it asks for metadata, and the informer does not.
+func (p *player) isAudit(r *http.Request) bool {
+	return !p.metadata.Load() && strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList")
 }
 
 // noteList tells the oracle of a list, or of a watch that begins with one. A list of one object, not older than a version,
@@ -239,7 +254,15 @@ func (p *player) stop(ctx context.Context) error {
 		return err
 	}
 	p.run = nil
+	p.endAudits()
 	return nil
+}
+
+// endAudits ends the audits, and notes what they have found.
+func (p *player) endAudits() {
+	if err := p.audits.end(); err != nil {
+		p.miss(err)
+	}
 }
 
 func (p *player) judge() {

@@ -62,6 +62,9 @@ func (p *player) start(how string) error {
 		}
 		p.subject, p.ran = subject, false
 	}
+	if p.config.Decode == "metadata" {
+		p.metadata.Store(true)
+	}
 	run, err := begin(p.process, p.subject)
 	if err != nil {
 		return err
@@ -100,12 +103,18 @@ func (p *player) setup(process *process) Setup {
 func (p *player) failed(err error) {
 	p.counts.failed()
 	if _, unread := errors.AsType[*informer.ItemError](err); unread {
-		p.lost.Store(true)
+		p.lose()
 	}
 }
 
-func (p *player) gaveUp(key string) {
+// lose notes that something is lost.
+func (p *player) lose() {
 	p.lost.Store(true)
+	p.losses.Add(1)
+}
+
+func (p *player) gaveUp(key string) {
+	p.lose()
 	p.oracle.GaveUp(key)
 }
 

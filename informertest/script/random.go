@@ -130,7 +130,7 @@ func (w *writer) begin(line string) {
 
 // act is one thing that happens, or none.
 func (w *writer) act() {
-	switch w.dice(20) {
+	switch w.dice(23) {
 	case 1, 2, 3, 4, 5, 6:
 		w.line("fault %s", w.fault())
 		w.faulty = true
@@ -156,6 +156,8 @@ func (w *writer) act() {
 		w.vanish()
 	case 19:
 		w.travel()
+	case 20, 21, 22:
+		w.line("audit %s", w.pick("", "repair", "speed=2000", "repair speed=500"))
 	}
 }
 

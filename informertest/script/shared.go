@@ -132,6 +132,13 @@ func (l *lateHandler) LastSyncResourceVersion() string {
 	return ""
 }
 
+func (l *lateHandler) Audit(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error) {
+	if h := l.get(); h != nil {
+		return h.Audit(ctx, opts)
+	}
+	return informer.AuditReport{}, informer.ErrNotRunning
+}
+
 // visit adds a handler each minute, and removes it.
 func visit(ctx context.Context, i *informer.SharedResourceVersionInformer) {
 	tick := time.NewTicker(time.Minute)

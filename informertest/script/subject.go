@@ -61,6 +61,8 @@ type Subject struct {
 	Followers int
 	// Waiting is how many keys wait for the handler, or are with it.
 	Waiting func() int
+	// Audit compares the informer with its server.
+	Audit func(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error)
 	// Idle is what is wrong with what the informer says of itself while all is quiet. Complete says that nothing has been
 	// passed over or unreadable since it was made to list.
 	Idle func(complete bool) error

@@ -145,6 +145,7 @@ func (p *player) restart(ctx context.Context, downtime time.Duration, do func())
 		return err
 	}
 	p.travelled.Store(true)
+	p.travels.Add(1)
 	do()
 	p.endRestoring()
 	return backoff.Sleep(ctx, downtime/2)
