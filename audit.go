@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	// ErrNotRunning is the error of an audit of an informer that does not run, or that ends meanwhile.
+	// ErrNotRunning is the error of an audit of an informer that does not run.
 	ErrNotRunning = report.ErrNotRunning
 	// ErrNotSynced is the error of an audit of an informer whose first complete list was not delivered yet.
 	ErrNotSynced = report.ErrNotSynced

@@ -322,13 +322,13 @@ func TestAuditThatCannotBeSaysWhy(t *testing.T) {
 			}()
 			synctest.Wait()
 			stop()
-			require.ErrorIs(t, <-over, informer.ErrNotRunning)
+			require.ErrorIs(t, <-over, informer.ErrStopped)
 		})
 	})
 	t.Run("opaque versions", func(t *testing.T) {
 		inAudit(t, 3, informertest.Options{OpaqueVersions: true}, informer.InformerConfig{}, func(t *testing.T, a *audited) {
 			_, err := a.Audit(t.Context(), informer.AuditOptions{})
-			require.ErrorContains(t, err, "no order")
+			require.ErrorIs(t, err, informer.ErrUnorderedVersion)
 		})
 	})
 	t.Run("older server", func(t *testing.T) {
@@ -337,7 +337,7 @@ func TestAuditThatCannotBeSaysWhy(t *testing.T) {
 			synctest.Wait()
 			a.SetResourceVersion(2)
 			_, err := a.Audit(t.Context(), informer.AuditOptions{})
-			require.ErrorContains(t, err, "older version")
+			require.ErrorIs(t, err, informer.ErrServerRestored)
 		})
 	})
 	t.Run("refused", func(t *testing.T) {

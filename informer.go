@@ -253,9 +253,9 @@ type ResourceVersionInformer interface {
 	// version is acknowledged, if something looks wrong before; on a quiet resource, that may take until the next bookmark. It takes
 	// about ten bytes for each object, and needs no other permission than list.
 	//
-	// The error says how far the audit came: that ctx or Run has ended (ErrNotRunning), that the first list is not delivered yet
-	// (ErrNotSynced), that another audit is under way (ErrAuditRunning), that metadata cannot be listed (ErrNoMetadata, or what the
-	// server has answered), or that resource versions cannot be compared.
+	// The error says how far the audit came. It wraps ErrNotRunning, or ErrNotSynced before the first list is delivered; ErrAuditRunning
+	// if another audit is under way; ErrNoMetadata, or what the server has answered, if metadata cannot be listed; ErrUnorderedVersion
+	// or ErrServerRestored if versions cannot be compared; the error of ctx, or ErrStopped if Run has ended meanwhile.
 	Audit(ctx context.Context, opts AuditOptions) (AuditReport, error)
 	// Lookup returns what is believed of the object of a key, "namespace/name" or "name"; false if
 	// there is nothing: neither is an object acknowledged, nor does a change wait.

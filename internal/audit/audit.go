@@ -11,10 +11,6 @@ import (
 )
 
 var (
-	// ErrUnordered says that the resource versions of the server have no order.
-	ErrUnordered = errors.New("the resource versions have no order")
-	// ErrWentBack says that the server has listed an older version than the informer has acknowledged.
-	ErrWentBack = errors.New("the server has listed an older version than it had before")
 	// ErrMixed says that the pages of a list were of several versions.
 	ErrMixed = errors.New("the pages are not of one version")
 	// ErrCircular says that the pages of a list have no end.

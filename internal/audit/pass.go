@@ -12,6 +12,7 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/waiting"
 )
 
 const (
@@ -82,9 +83,9 @@ func (p *pass) check(page Page, before string) error {
 	r := &p.report
 	switch {
 	case r.ResourceVersion == "" && !rv.Ordered(page.ResourceVersion):
-		return fmt.Errorf("%w: the list has the version %q", ErrUnordered, page.ResourceVersion)
+		return fmt.Errorf("the list has version %q: %w", page.ResourceVersion, waiting.ErrUnordered)
 	case r.ResourceVersion == "" && rv.Compare(page.ResourceVersion, before) == rv.Older:
-		return fmt.Errorf("%w: %s, and the informer has acknowledged %s", ErrWentBack, page.ResourceVersion, before)
+		return fmt.Errorf("the list has version %s, and the informer has acknowledged %s: %w", page.ResourceVersion, before, waiting.ErrRestored)
 	case r.ResourceVersion == "":
 		r.ResourceVersion = page.ResourceVersion
 	case r.ResourceVersion != page.ResourceVersion:

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/rv"
 )
 
 // OnDeletion has deleted called with each deletion that is acknowledged, and the resource version that came with it: empty, or that
@@ -13,25 +12,6 @@ func (q *Queue) OnDeletion(deleted func(key, resourceVersion string)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.deleted = deleted
-}
-
-// Await returns when everything up to a resource version is acknowledged. The error is that of ctx, or report.ErrNotRunning after
-// Close.
-func (q *Queue) Await(ctx context.Context, resourceVersion string) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for {
-		_, resume := q.oldestLocked()
-		switch {
-		case rv.NotNewer(resourceVersion, resume):
-			return nil
-		case q.closed:
-			return report.ErrNotRunning
-		}
-		if err := q.awaitAdvanceLocked(ctx); err != nil {
-			return err
-		}
-	}
 }
 
 // Generation is the number of the newest generation.

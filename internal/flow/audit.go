@@ -52,5 +52,5 @@ type audited struct{ *run }
 func (a audited) Acknowledged() string { return a.queue.ResumePoint() }
 
 func (a audited) Await(ctx context.Context, resourceVersion string) error {
-	return a.queue.Await(ctx, resourceVersion)
+	return a.WaitUntil(ctx, resourceVersion, nil)
 }
