@@ -65,6 +65,7 @@ type Informer struct {
 	synced    chan struct{}
 	// syncing closes synced, once.
 	syncing sync.Once
+	lists   lists
 	// waiting are the callers of WaitUntil.
 	waiting waiting.Line
 
@@ -105,6 +106,8 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 		err = errors.New("the ListerWatcher is required")
 	case err == nil && r != nil && opts.refusesSecrets() && r.GroupResource() == secrets:
 		err = errSecrets
+	case err == nil && r == nil && opts.AuditEvery > 0:
+		err = fmt.Errorf("AuditEvery needs a ListerWatcher of an informer.DynamicListerWatcherFactory, not a %T", lw)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("objectcache: informer %q: %v", opts.Name, err))
@@ -204,6 +207,9 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	t.ResyncPeriod = i.resyncs.check
 	i.mu.Unlock()
 	f := i.setup.Follower(i.into, t)
+	i.lists.run(f.Relist)
+	defer i.lists.run(nil)
+	defer i.auditBeside(ctx)()
 	if i.snapshots == nil {
 		f.Run(ctx, &follower.Origin{Objects: i.objects.sample})
 		return

@@ -28,6 +28,11 @@ type objects interface {
 	begin() generation
 	// version returns the version of the object of a key, and whether there is one.
 	version(key string) (keytable.Version, bool)
+	// unchanged reports whether there is an object in this version.
+	unchanged(key string, v keytable.Version) bool
+	// lendFrom lends visit about most of the next keys and resource versions, or all of them, and returns where to go on: 0 at the end
+	// and at the beginning. Visit must not use the objects.
+	lendFrom(cursor keytable.Cursor, most int, visit func(key string, v *keytable.Binary)) keytable.Cursor
 	// sample returns some objects, for a server to be asked whether it has them.
 	sample() []object.Known
 	// detached returns a handle of an object that is not kept.

@@ -81,6 +81,10 @@ type Options struct {
 	// name of the Informer, and never runs. SetWatchErrorHandler replaces it. Default: informer.DefaultWatchErrorHandler.
 	ErrorHandler informer.WatchErrorHandler
 
+	// AuditEvery and AuditOptions are those of informer.InformerConfig. They need lw of an informer.DynamicListerWatcherFactory.
+	AuditEvery   time.Duration
+	AuditOptions informer.AuditOptions
+
 	// ListMode, WatchListPageSize, StallTimeout and Backoff are those of informer.InformerConfig.
 	ListMode          informer.ListMode
 	WatchListPageSize int64
@@ -102,6 +106,8 @@ func (o Options) check(example runtime.Object) (*prune.Fields, error) {
 		return nil, fmt.Errorf("an example of type %T: the store keeps objects encoded anyway; use the type that readers want", example)
 	case o.ResyncPeriod < 0:
 		return nil, fmt.Errorf("ResyncPeriod is %v", o.ResyncPeriod)
+	case o.AuditEvery < 0:
+		return nil, fmt.Errorf("AuditEvery is %v", o.AuditEvery)
 	case o.StallTimeout < 0:
 		return nil, fmt.Errorf("StallTimeout is %v", o.StallTimeout)
 	case o.SnapshotInterval < 0:

@@ -114,6 +114,7 @@ type coverage struct {
 // beginCovering notes that a list begins.
 func (s *storeSink) beginCovering() {
 	i := s.informer
+	i.lists.begin()
 	i.feed.applying.Lock()
 	s.trust.begin(s.coveredLocked(), i.setup.Cluster.Replaced())
 	s.covers = coverage{gaps: i.setup.Report.Gaps.Count()}

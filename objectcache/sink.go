@@ -36,6 +36,8 @@ type storeSink struct {
 	// reading is the generation under way, nil without one.
 	reading generation
 	trust   trust
+	// deleted, if set, is called with each deletion that is stored. It is guarded by the feed's applying.
+	deleted func(key, resourceVersion string)
 	// covers tells whether the store has everything up to observed. Both are changed while the feed is applied to.
 	covers coverage
 }
@@ -198,6 +200,9 @@ func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
 		return
 	}
 	i.changed()
+	if s.deleted != nil {
+		s.deleted(last.key, last.version.ResourceVersion)
+	}
 	e := event{old: &old, unknown: true, arrived: at}
 	if known { // an object that could not be read has no form
 		if gone := i.objects.detached(last); sameObject(old, gone) {
@@ -315,6 +320,7 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 		}
 		g.observed = resourceVersion
 		g.endCovering(complete)
+		i.lists.end()
 		return nil
 	})
 	if err != nil {
