@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -509,4 +510,47 @@ func TestAuditRepairsWhileAListIsRead(t *testing.T) {
 		require.NoError(t, <-over)
 		a.requireState(a.recorder)
 	})
+}
+
+// What a server has kept to itself is found by the next audit, and told.
+func TestAuditRepairsWhatAServerHasKeptToItself(t *testing.T) {
+	for seed := range uint64(10) {
+		dice := rand.New(rand.NewPCG(seed, 0))
+		inAudit(t, 30, informertest.Options{Seed: seed}, informer.InformerConfig{WatchListPageSize: 7}, func(t *testing.T, a *audited) {
+			heal := a.Inject(mustFault(t, "watch lose=2"))
+			there := map[string]bool{}
+			for _, key := range keys(30) {
+				there[key] = true
+			}
+			for range 60 {
+				key := fmt.Sprintf("a/%04d", dice.IntN(40))
+				switch {
+				case !there[key]:
+					a.create(key)
+				case dice.IntN(2) == 0:
+					a.update(key, fmt.Sprint(dice.Uint64()))
+				default:
+					a.remove(key)
+				}
+				_, err := a.Get(pods, "a", strings.TrimPrefix(key, "a/"))
+				there[key] = err == nil
+			}
+			synctest.Wait()
+			heal()
+			versions, err := a.ResourceVersions(pods, "")
+			require.NoError(t, err)
+			differences := 0
+			for _, key := range keys(40) {
+				if a.state()[key] != versions[key] {
+					differences++
+				}
+			}
+			require.Positive(t, differences)
+			r, err := a.Audit(t.Context(), informer.AuditOptions{Repair: true})
+			require.NoError(t, err)
+			require.Equal(t, differences, r.Differences())
+			require.Equal(t, differences, r.Repaired)
+			a.requireState(a.recorder)
+		})
+	}
 }

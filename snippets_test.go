@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -85,6 +86,15 @@ func snippetOfTheREADME(ctx context.Context, restConfig *rest.Config, db databas
 	})
 	i.RunWithContext(ctx) // lists, watches and retries; returns after everything that it started
 	return nil
+}
+
+func snippetOfAudit(ctx context.Context, i informer.ResourceVersionInformer, config *informer.InformerConfig) {
+	report, err := i.Audit(ctx, informer.AuditOptions{})
+	if err == nil && report.Differences() > 0 {
+		log.Printf("missing %v, stale %v, superfluous %v", report.Missing, report.Stale, report.Superfluous)
+	}
+	config.AuditEvery = 24 * time.Hour
+	config.AuditOptions.Repair = true
 }
 
 func snippetOfASharedInformer(ctx context.Context, lw cache.ListerWatcher, index, mirror informer.ResourceEventHandler) error {

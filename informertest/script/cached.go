@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest/oracle"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/objectcache"
@@ -62,6 +63,7 @@ func (s Setup) cached(after time.Duration, opts objectcache.Options) (*Subject, 
 		HasSynced: c.hasSynced,
 		Origin:    func() (oracle.Run, error) { return oracle.Run{IgnoresSynced: true}, nil },
 		Stored:    c.stored,
+		Audit:     c.audit,
 		Idle:      c.idle,
 	}, nil
 }
@@ -254,6 +256,11 @@ func (c *cached) mirror(key, before, now string, obj interface{}) {
 	} else {
 		c.mirrored[key] = now
 	}
+}
+
+// audit audits the informer once it is there.
+func (c *cached) audit(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error) {
+	return c.informer.Audit(ctx, opts)
 }
 
 func (c *cached) stored() map[string]string {
