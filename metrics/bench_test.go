@@ -1,30 +1,50 @@
+//go:build unix
+
 package metrics_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"runtime"
+	"slices"
+	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/metrics"
 )
 
-// BenchmarkScrape25000 scrapes 25,000 informers of 500 clusters that have listed, watch and have called their handlers.
+// BenchmarkScrape scrapes 25,000 informers of 500 clusters, of which 100 run and are each asked 250 times: each has listed, watches and
+// has called its handler with a batch.
 //
-//	go test -run - -bench Scrape -benchtime 5x ./metrics
-func BenchmarkScrape25000(b *testing.B) {
+//	go test -run - -bench Scrape -benchtime 10x ./metrics
+func BenchmarkScrape(b *testing.B) {
+	const informers, running = 25000, 100
+	var all []informer.ResourceVersionInformer
+	for range running {
+		i, stop := fed(b, make(chan watch.Event))
+		defer stop()
+		all = append(all, i)
+	}
 	c := metrics.NewCollector()
-	for i := range 25000 {
-		c.Add(metrics.Labels{Cluster: fmt.Sprintf("cluster-%03d", i%500), Group: "example.com", Version: "v1", Resource: fmt.Sprint("resource-", i/500), Informer: "resource-version"}, quiet())
+	for i := range informers {
+		c.Add(metrics.Labels{Cluster: fmt.Sprintf("cluster-%03d", i%500), Group: "example.com", Version: "v1", Resource: fmt.Sprint("resource-", i/500), Informer: "resource-version"}, all[i%running])
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
 	b.Run("Gather", func(b *testing.B) {
-		b.ReportAllocs()
 		series := 0
+		defer measure(b)()
 		for b.Loop() {
 			families, err := registry.Gather()
 			if err != nil {
@@ -36,10 +56,132 @@ func BenchmarkScrape25000(b *testing.B) {
 			}
 			runtime.KeepAlive(families)
 		}
-		b.ReportMetric(float64(series)/25000, "series/informer")
+		b.ReportMetric(float64(series)/informers, "series/informer")
+	})
+	b.Run("WriteText", func(b *testing.B) {
+		defer measure(b)()
+		for b.Loop() {
+			if err := c.WriteText(io.Discard); err != nil {
+				b.Fatal(err)
+			}
+		}
 	})
 }
 
-func quiet() informer.ResourceVersionInformer {
-	return informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: &cache.ListWatch{}, Handler: informer.ResourceEventHandlerFuncs{}})
+// BenchmarkEvents has two informers take in the same events in turn, one of which is scraped for each 10,000 events: as often as each
+// second if there are 10,000 a second. It compares the medians.
+//
+//	go test -run - -bench Events -benchtime 1000000x -count 3 ./metrics
+func BenchmarkEvents(b *testing.B) {
+	const round = 10000
+	c := metrics.NewCollector()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c)
+	events := make([]watch.Event, round)
+	version := 10
+	take := func(to chan<- watch.Event, i informer.ResourceVersionInformer) time.Duration {
+		for n := range events {
+			version++
+			events[n] = watch.Event{Type: watch.Modified, Object: pod(n%1000, version)}
+		}
+		before := cpu(b)
+		for n := range events {
+			to <- events[n]
+		}
+		for want := fmt.Sprint(version); i.Status().ResourceVersion != want; {
+			runtime.Gosched()
+		}
+		return cpu(b) - before
+	}
+	feeds := [2]chan watch.Event{make(chan watch.Event, 100), make(chan watch.Event, 100)}
+	var informers [2]informer.ResourceVersionInformer
+	for n, feed := range feeds {
+		i, stop := fed(b, feed)
+		defer stop()
+		informers[n] = i
+	}
+	c.Add(metrics.Labels{Version: "v1", Resource: "pods"}, informers[1])
+	var spent [2][]time.Duration
+	b.ResetTimer()
+	for n := 0; n < b.N; n += round {
+		for _, k := range [][2]int{{0, 1}, {1, 0}}[n/round%2] {
+			took := take(feeds[k], informers[k])
+			if k == 1 {
+				before := cpu(b)
+				if _, err := registry.Gather(); err != nil {
+					b.Fatal(err)
+				}
+				took += cpu(b) - before
+			}
+			spent[k] = append(spent[k], took)
+		}
+	}
+	median := func(all []time.Duration) float64 {
+		slices.Sort(all)
+		return float64(all[len(all)/2])
+	}
+	b.ReportMetric(median(spent[0])/round, "CPU-ns/event")
+	b.ReportMetric(median(spent[1])/median(spent[0]), "ratio")
+}
+
+// fed returns an informer that runs, of a watch that tells what feed has.
+func fed(b *testing.B, feed chan watch.Event) (i informer.ResourceVersionInformer, stop func()) {
+	i = informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+		ListerWatcher: &cache.ListWatch{
+			ListFunc: func(metav1.ListOptions) (kruntime.Object, error) {
+				return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []corev1.Pod{*pod(0, 5)}}, nil
+			},
+			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewProxyWatcher(feed), nil },
+		},
+		BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { return nil }),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var run sync.WaitGroup
+	run.Go(func() { i.RunWithContext(ctx) })
+	<-i.HasSyncedChecker().Done()
+	return i, func() {
+		cancel()
+		close(feed)
+		run.Wait()
+	}
+}
+
+func pod(n, version int) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("pod-", n), UID: "a", ResourceVersion: fmt.Sprint(version)}}
+}
+
+// measure reports the CPU that the process takes for each scrape, garbage collection included, and the memory that it takes from the
+// system beyond what it had after a collection.
+func measure(b *testing.B) (done func()) {
+	b.ReportAllocs()
+	held := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	runtime.GC()
+	idle, peak := held(), uint64(0)
+	ctx, cancel := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			peak = max(peak, held())
+			time.Sleep(5 * time.Millisecond)
+		}
+	})
+	before := cpu(b)
+	return func() {
+		b.ReportMetric(float64((cpu(b)-before).Milliseconds())/float64(b.N), "CPU-ms/scrape")
+		cancel()
+		watching.Wait()
+		b.ReportMetric(float64(peak-min(peak, idle))/(1<<20), "MiB-beyond-idle")
+	}
+}
+
+func cpu(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

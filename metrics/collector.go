@@ -3,6 +3,7 @@ package metrics
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,7 +92,11 @@ func add[T any](c *Collector, all map[int]T, one T) (remove func()) {
 func (c *Collector) added() (factories []*factory.Factory, sources []labeled, budgets []namedBudget) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Collect(maps.Values(c.factories)), slices.Collect(maps.Values(c.sources)), slices.Collect(maps.Values(c.budgets))
+	return values(c.factories), values(c.sources), values(c.budgets)
+}
+
+func values[T any](of map[int]T) []T {
+	return slices.AppendSeq(make([]T, 0, len(of)), maps.Values(of))
 }
 
 // Describe sends the descriptors of all metrics that there may be.
@@ -108,7 +113,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	factories, sources, budgets := c.added()
 	now := time.Now()
-	for _, r := range readings(factories, sources, now) {
+	for _, r := range sorted(readings(factories, sources, now)) {
 		for i := range families {
 			f := &families[i]
 			f.read(r, func(kind string, value float64, histogram *informer.Histogram) {
@@ -118,7 +123,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 	for name, b := range sums(budgets) {
 		for _, f := range budgetFamilies {
-			to <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, f.read(b), name)
+			to <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, f.read(b), strings.ToValidUTF8(name, "\uFFFD"))
 		}
 	}
 }

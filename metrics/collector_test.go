@@ -3,17 +3,25 @@ package metrics_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
@@ -29,6 +37,9 @@ func (s state) Status() informer.Status { return informer.Status(s) }
 var busy = state{
 	Synced: true, ResourceVersion: "1234567890123456789", Objects: 7, Queued: 3, QueuedBytes: 1000, Skipped: 2, Stale: 4,
 	LastContact: time.Now(), Checkpoint: "file", CheckpointTime: time.Now(),
+	Condition:   informer.Condition{Reason: informer.ReasonHandlerSlow},
+	CurrentAsOf: time.Now().Add(-5 * time.Minute), OldestQueued: time.Now().Add(-10 * time.Minute),
+	LastAudit: &informer.AuditResult{Time: time.Now(), Took: time.Minute, Missing: 1, Stale: 2, Superfluous: 3, Repaired: 4},
 	Counts: informer.Counts{
 		Lists:    informer.ListCounts{Initial: 1, Expired: 2, Restored: 3, Lost: 4, Failed: 5},
 		Watches:  informer.WatchCounts{Listed: 1, Resumed: 2, Ended: 3, Failed: 4},
@@ -88,7 +99,8 @@ func TestStatusIsShown(t *testing.T) {
 	for name, want := range map[string]float64{
 		"objects": 7, "queued_items": 3, "queued_bytes": 1000, "skipped_items_total": 2, "stale_events_total": 4, "synced": 1,
 		"stored_bytes": 500, "restores_total": 1, "handler_calls_total": 8, "handler_failures_total": 1, "time_to_sync_seconds": 2,
-		"checkpoint_duration_seconds": 1, "checkpoint_saves_total": 2, "listed_objects_total": 9, "store_resource_version": 567890123456789,
+		"checkpoint_duration_seconds": 1, "checkpoint_saves_total": 2, "listed_objects_total": 9,
+		"audit_duration_seconds": 60, "audit_repaired_objects": 4, "audit_complete": 1, "store_resource_version": 567890123456789,
 	} {
 		require.Contains(t, all, "rvinformer_"+name+"{"+labels)
 		require.InDelta(t, want, all["rvinformer_"+name+"{"+labels], 0, name)
@@ -98,11 +110,15 @@ func TestStatusIsShown(t *testing.T) {
 		"watches_total{cluster=east,group=,informer=mirror,reason=ended,resource=pods,version=v1}":       3,
 		"watch_events_total{cluster=east,group=,informer=mirror,resource=pods,type=deleted,version=v1}":  3,
 		"watch_events_total{cluster=east,group=,informer=mirror,resource=pods,type=bookmark,version=v1}": 4,
+		"audit_differences{cluster=east,group=,informer=mirror,kind=stale,resource=pods,version=v1}":     2,
+		"condition{cluster=east,group=,informer=mirror,reason=HandlerSlow,resource=pods,version=v1}":     1,
 		"budget_limit_bytes{budget=default}": 16 << 20,
 	} {
 		require.InDelta(t, want, all["rvinformer_"+name], 0, name)
 	}
 	require.Less(t, all["rvinformer_checkpoint_age_seconds{"+labels], 60.0)
+	require.InDelta(t, 300, all["rvinformer_current_age_seconds{"+labels], 60)
+	require.InDelta(t, 600, all["rvinformer_oldest_queued_change_age_seconds{"+labels], 60)
 
 	remove()
 	remove()
@@ -116,14 +132,21 @@ func TestInformersWithEqualLabelsAreOne(t *testing.T) {
 	c.Add(podLabels, busy)
 	behind := busy
 	behind.Synced, behind.ResourceVersion, behind.CheckpointTime = false, "17", time.Now().Add(-time.Hour)
+	behind.Condition.Reason = informer.ReasonForbidden
 	c.Add(podLabels, behind)
+	c.Add(podLabels, busy)
 	c.Add(podLabels, state{})
 	all := gathered(t, c)
 	const labels = "{cluster=east,group=,informer=mirror,resource=pods,version=v1}"
-	require.InDelta(t, 14, all["rvinformer_objects"+labels], 0)
-	require.InDelta(t, 16, all["rvinformer_handler_calls_total"+labels], 0)
+	require.InDelta(t, 21, all["rvinformer_objects"+labels], 0)
+	require.InDelta(t, 2, all["rvinformer_condition{cluster=east,group=,informer=mirror,reason=HandlerSlow,resource=pods,version=v1}"], 0)
+	require.InDelta(t, 1, all["rvinformer_condition{cluster=east,group=,informer=mirror,reason=Forbidden,resource=pods,version=v1}"], 0)
+	require.InDelta(t, 9, all["rvinformer_audit_differences{cluster=east,group=,informer=mirror,kind=superfluous,resource=pods,version=v1}"], 0)
+	require.InDelta(t, 24, all["rvinformer_handler_calls_total"+labels], 0)
 	require.InDelta(t, 0, all["rvinformer_synced"+labels], 0)
 	require.InDelta(t, 3600, all["rvinformer_checkpoint_age_seconds"+labels], 60)
+	require.InDelta(t, 600, all["rvinformer_oldest_queued_change_age_seconds"+labels], 60)
+	require.NotContains(t, all, "rvinformer_current_age_seconds"+labels, "one of them has none")
 	require.NotContains(t, all, "rvinformer_store_resource_version"+labels, "one of them has none")
 	require.NotContains(t, all, "rvinformer_time_to_sync_seconds"+labels, "one of them is not synced")
 }
@@ -133,6 +156,50 @@ func TestLabelsMayHaveAnyBytes(t *testing.T) {
 	c.Add(metrics.Labels{Cluster: "bad \xff", Informer: "a\"b\\c\nd"}, busy)
 	require.Contains(t, gathered(t, c), "rvinformer_objects{cluster=bad \uFFFD,group=,informer=a\"b\\c\nd,resource=,version=}")
 }
+
+// What is streamed is what a registry shows.
+func TestTextIsThatOfARegistry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // so that no time passes between the two
+		c := metrics.NewCollector()
+		c.AddBudget("a \"budget\" \\ \xff", informer.NewBudget(3))
+		c.Add(podLabels, busy)
+		c.Add(metrics.Labels{Cluster: "a \xff", Informer: "a\"b\\c\nd"}, state{})
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+			ListerWatcher: &cache.ListWatch{
+				ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+					return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "5"}}}}, nil
+				},
+				WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+			},
+			BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { return nil }),
+		})
+		c.Add(metrics.Labels{Informer: "running"}, i)
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			i.RunWithContext(ctx)
+		}()
+		<-i.HasSyncedChecker().Done()
+		synctest.Wait()
+		answer := httptest.NewRecorder()
+		c.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		require.Contains(t, answer.Header().Get("Content-Type"), "text/plain; version=0.0.4")
+		require.Contains(t, answer.Body.String(), "rvinformer_batch_size_events_bucket")
+		require.NoError(t, testutil.CollectAndCompare(c, answer.Body))
+		stop()
+		<-done
+	})
+}
+
+func TestTextThatCannotBeWritten(t *testing.T) {
+	c := metrics.NewCollector()
+	require.ErrorIs(t, c.WriteText(broken{}), io.ErrClosedPipe)
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestBudgetsOfOneNameAreAddedUp(t *testing.T) {
 	c := metrics.NewCollector()

@@ -36,6 +36,16 @@ func known(read func(r *reading) (value float64, known bool)) func(*reading, emi
 	}
 }
 
+// audited emits what read returns of the last audit.
+func audited(read func(r *reading, a *informer.AuditResult) float64) func(*reading, emit) {
+	return known(func(r *reading) (float64, bool) {
+		if r.status.LastAudit == nil {
+			return 0, false
+		}
+		return read(r, r.status.LastAudit), true
+	})
+}
+
 // number is a value that counts.
 func number(read func(s *informer.Status) int64) func(*reading, emit) {
 	return value(func(r *reading) float64 { return float64(read(&r.status)) })
@@ -65,6 +75,27 @@ const prefix = "rvinformer_"
 
 // families are the metrics of informers, by name.
 var families = described([]family{
+	{name: "audit_age_seconds", help: "Seconds since the last audit. There is none before the first.",
+		read: audited(func(r *reading, a *informer.AuditResult) float64 { return r.since(a.Time) })},
+	{name: "audit_complete", help: "1 if the last audit came to its end, and 0 if it failed.",
+		read: audited(func(_ *reading, a *informer.AuditResult) float64 {
+			if a.Err != nil {
+				return 0
+			}
+			return 1
+		})},
+	{name: "audit_differences", help: "Number of objects in which the last audit found the informer to differ from the server, by kind.", by: "kind",
+		read: func(r *reading, to emit) {
+			if a := r.status.LastAudit; a != nil {
+				to("missing", float64(a.Missing), nil)
+				to("stale", float64(a.Stale), nil)
+				to("superfluous", float64(a.Superfluous), nil)
+			}
+		}},
+	{name: "audit_duration_seconds", help: "Seconds that the last audit took.",
+		read: audited(func(_ *reading, a *informer.AuditResult) float64 { return a.Took.Seconds() })},
+	{name: "audit_repaired_objects", help: "Number of objects that the last audit had the handler called with again.",
+		read: audited(func(_ *reading, a *informer.AuditResult) float64 { return float64(a.Repaired) })},
 	{name: "batch_size_events", help: "Number of events in each call of a BatchHandler.", kind: histogram,
 		read: sizes(func(c *informer.Counts) *informer.Histogram { return c.BatchSize })},
 	{name: "checkpoint_age_seconds", help: "Seconds since the checkpoint was saved. There is none before the first save.",
@@ -79,8 +110,16 @@ var families = described([]family{
 		read: known(func(r *reading) (float64, bool) {
 			return float64(r.status.Counts.CheckpointSaves), r.status.Checkpoint != ""
 		})},
+	{name: "condition", help: "Number of informers, one if no others have its labels, whose condition has the reason. Current is well.", by: "reason",
+		read: func(r *reading, to emit) {
+			for _, c := range r.reasons {
+				to(string(c.reason), float64(c.informers), nil)
+			}
+		}},
 	{name: "contact_age_seconds", help: "Seconds since the server last answered, bookmarks of a watch included.",
 		read: known(func(r *reading) (float64, bool) { return r.since(r.status.LastContact), !r.status.LastContact.IsZero() })},
+	{name: "current_age_seconds", help: "Seconds since the newest moment for which all that the server had then is known to be acknowledged. Bookmarks renew it each minute.",
+		read: known(func(r *reading) (float64, bool) { return r.since(r.status.CurrentAsOf), !r.status.CurrentAsOf.IsZero() })},
 	{name: "handler_calls_total", help: "Number of calls of the handler: one for each batch, or else one for all that waited of an object.", kind: counter,
 		read: number(func(s *informer.Status) int64 { return s.Counts.HandlerCalls })},
 	{name: "handler_failures_total", help: "Number of calls of the handler that returned an error or panicked.", kind: counter,
@@ -97,6 +136,13 @@ var families = described([]family{
 		})},
 	{name: "objects", help: "Number of objects that are acknowledged, or in the store, and not deleted.",
 		read: number(func(s *informer.Status) int64 { return int64(s.Objects) })},
+	{name: "oldest_queued_change_age_seconds", help: "Seconds since the oldest change arrived that is not acknowledged, 0 if there is none.",
+		read: value(func(r *reading) float64 {
+			if r.status.OldestQueued.IsZero() {
+				return 0
+			}
+			return r.since(r.status.OldestQueued)
+		})},
 	{name: "processing_latency_seconds", help: "Duration of calls of the handler: of all, or of one in 16 while there are more than 10,000 a second.", kind: histogram,
 		read: sizes(func(c *informer.Counts) *informer.Histogram { return c.HandlerDuration })},
 	{name: "queued_bytes", help: "Size of the objects that wait for the handler.",
@@ -170,15 +216,18 @@ func sums(budgets []namedBudget) iter.Seq2[string, use] {
 }
 
 // budgetFamilies are the metrics of budgets.
-var budgetFamilies = []struct {
-	desc *prometheus.Desc
-	read func(use) float64
-}{
-	{budgetDesc("budget_in_use_bytes", "Bytes of the budget that are in use."), func(u use) float64 { return float64(u.inUse) }},
-	{budgetDesc("budget_limit_bytes", "Bytes of the budget that may be in use."), func(u use) float64 { return float64(u.limit) }},
-	{budgetDesc("budget_peak_bytes", "Greatest number of bytes of the budget that was in use."), func(u use) float64 { return float64(u.peak) }},
+var budgetFamilies = []budgetFamily{
+	budgetGauge("budget_in_use_bytes", "Bytes of the budget that are in use.", func(u use) int64 { return u.inUse }),
+	budgetGauge("budget_limit_bytes", "Bytes of the budget that may be in use.", func(u use) int64 { return u.limit }),
+	budgetGauge("budget_peak_bytes", "Greatest number of bytes of the budget that was in use.", func(u use) int64 { return u.peak }),
 }
 
-func budgetDesc(name, help string) *prometheus.Desc {
-	return prometheus.NewDesc(prefix+name, help, []string{"budget"}, nil)
+type budgetFamily struct {
+	name, help string
+	desc       *prometheus.Desc
+	read       func(use) float64
+}
+
+func budgetGauge(name, help string, read func(use) int64) budgetFamily {
+	return budgetFamily{name, help, prometheus.NewDesc(prefix+name, help, []string{"budget"}, nil), func(u use) float64 { return float64(read(u)) }}
 }

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,21 +24,24 @@ type reading struct {
 	// foreign tells that there are informers of client-go, of which little is known.
 	foreign bool
 	// reasons counts the informers by the reason of their condition.
-	reasons map[string]int
+	reasons []counted
 	// shared are the labels in the order of their names, which all series have in common.
 	shared []*dto.LabelPair
 }
 
-// readings asks all informers how they are. They come in the order in which a registry sorts them, which is quick then.
+// readings asks all informers how they are.
 func readings(factories []*factory.Factory, sources []labeled, now time.Time) []*reading {
-	all := map[Labels]*reading{}
+	places := make(map[Labels]int, len(sources))
+	all := make([]*reading, 0, len(sources))
 	take := func(l Labels, s informer.Status, foreign bool) {
 		next := &reading{Labels: l, now: now, status: s, version: versionOf(s.ResourceVersion), foreign: foreign}
-		if r := all[l]; r == nil {
-			all[l] = next
-		} else {
-			r.merge(next)
+		next.count(s.Condition.Reason)
+		if at, exists := places[l]; exists {
+			all[at].merge(next)
+			return
 		}
+		places[l] = len(all)
+		all = append(all, next)
 	}
 	for _, s := range sources {
 		take(valid(s.Labels), s.source.Status(), false)
@@ -50,21 +54,22 @@ func readings(factories []*factory.Factory, sources []labeled, now time.Time) []
 				take(labelsOf(m.Key()), i.Status(), false)
 			default:
 				s := m.Status()
-				take(labelsOf(m.Key()), informer.Status{Phase: s.Phase, Synced: s.Synced}, true)
+				take(labelsOf(m.Key()), informer.Status{Synced: s.Synced, Condition: s.Condition}, true)
 			}
 		}
 	}
-	sorted := make([]*reading, 0, len(all))
-	for _, r := range all {
-		sorted = append(sorted, r)
-	}
-	slices.SortFunc(sorted, func(a, b *reading) int {
+	return all
+}
+
+// sorted sorts readings as a registry does, which is quick then.
+func sorted(all []*reading) []*reading {
+	slices.SortFunc(all, func(a, b *reading) int {
 		return cmp.Or(
 			strings.Compare(a.Cluster, b.Cluster), strings.Compare(a.Group, b.Group), strings.Compare(a.Informer, b.Informer),
 			strings.Compare(a.Resource, b.Resource), strings.Compare(a.Version, b.Version),
 		)
 	})
-	return sorted
+	return all
 }
 
 // labelsOf returns the labels of an informer of a factory. Those of several namespaces or selectors have the same.
@@ -93,11 +98,48 @@ func (r *reading) merge(o *reading) {
 	a.QueuedBytes += b.QueuedBytes
 	a.Skipped += b.Skipped
 	a.Stale += b.Stale
+	if b.CurrentAsOf.Before(a.CurrentAsOf) { // also if it is not known
+		a.CurrentAsOf = b.CurrentAsOf
+	}
+	a.OldestQueued = earliest(a.OldestQueued, b.OldestQueued)
 	a.LastContact = earliest(a.LastContact, b.LastContact)
 	a.CheckpointTime = earliest(a.CheckpointTime, b.CheckpointTime)
+	a.LastAudit = together(a.LastAudit, b.LastAudit)
 	a.Counts = a.Counts.Plus(b.Counts)
 	r.version = min(r.version, o.version)
 	r.foreign = r.foreign && o.foreign
+	r.count(b.Condition.Reason)
+}
+
+// count counts an informer with a condition.
+func (r *reading) count(reason informer.ConditionReason) {
+	if reason == "" {
+		return
+	}
+	for i := range r.reasons {
+		if r.reasons[i].reason == reason {
+			r.reasons[i].informers++
+			return
+		}
+	}
+	r.reasons = append(r.reasons, counted{reason, 1})
+}
+
+// counted is how many informers have a condition.
+type counted struct {
+	reason    informer.ConditionReason
+	informers int
+}
+
+// together returns the audits of two informers as one, either of which may be nil.
+func together(a, b *informer.AuditResult) *informer.AuditResult {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return &informer.AuditResult{
+		Time: earliest(a.Time, b.Time), Took: max(a.Took, b.Took), Objects: a.Objects + b.Objects, Missing: a.Missing + b.Missing,
+		Stale: a.Stale + b.Stale, Superfluous: a.Superfluous + b.Superfluous, Repaired: a.Repaired + b.Repaired, Err: errors.Join(a.Err, b.Err),
+	}
 }
 
 // earliest returns the earlier one of two times that are not zero.
