@@ -2,7 +2,7 @@
 # then those that take long.
 
 # The modules with tests, each with its own dependencies.
-MODULES := . factory/typed controllerruntime examples/mirror examples/operator e2e e2e/browser bench
+MODULES := . factory/typed controllerruntime examples/mirror examples/operator e2e e2e/browser e2e/dashboards bench
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # For how long each fuzz target runs.
@@ -20,7 +20,7 @@ NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: browser browser-install test estimate quick lint unit oldest proof torture mutants fuzz examples controllerruntime e2e-short e2e demo bench bench-quick bench-test
+.PHONY: browser browser-install test estimate quick lint unit oldest proof torture mutants fuzz examples controllerruntime e2e-short e2e dashboards demo bench bench-quick bench-test
 
 # The examples run beside unit: they wait for processes and servers half of the time.
 test: estimate lint
@@ -141,6 +141,10 @@ e2e-short: bin/heartbeat
 # clusters themselves.
 e2e: bin/heartbeat
 	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 30m $$(go list -C e2e ./... | grep -v /controllerruntime)
+
+# The alert rules and the dashboard in docs, with Prometheus' own engine, in half a minute. Building it takes as long.
+dashboards: bin/heartbeat
+	$(RUNS) dashboards go test -C e2e/dashboards -json -vet=off -timeout 10m ./...
 
 demo:
 	go run -C examples/mirror . --demo

@@ -1,0 +1,157 @@
+package dashboards_test
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/rules"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// faults are those that each alert is for. The first one is none.
+var faults = map[string]fault{
+	"": {},
+	"InformerNotSynced": {config: func(w *world, c *informer.InformerConfig) {
+		c.BatchHandler = informer.BatchHandlerFunc(w.hang)
+		w.failing.Store(true)
+	}},
+	"InformerOutOfContact": {begin: func(w *world) {
+		w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+		w.CloseClientConnections()
+	}},
+	"InformerRefused": {begin: func(w *world) {
+		w.Inject(informertest.Fault{Effect: informertest.Status(403)})
+		w.CloseClientConnections()
+	}},
+	"InformerServerFailing": {begin: func(w *world) {
+		w.Inject(informertest.Fault{Effect: informertest.Status(503)})
+		w.CloseClientConnections()
+	}},
+	"InformerHandlerSlow": {
+		config: func(w *world, c *informer.InformerConfig) { c.BatchHandler = informer.BatchHandlerFunc(w.hang) },
+		begin:  func(w *world) { w.failing.Store(true) },
+	},
+	"InformerBehind": {
+		config: func(w *world, c *informer.InformerConfig) { c.BatchHandler = informer.BatchHandlerFunc(w.hang) },
+		begin:  func(w *world) { w.failing.Store(true) },
+	},
+	"InformerDiffers": {
+		config: func(w *world, c *informer.InformerConfig) { c.Storage, c.AuditEvery = w.storage, 10*time.Minute },
+		begin: func(w *world) {
+			require.NoError(w.t, w.storage.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gone", UID: "x", ResourceVersion: "1"}}))
+		},
+	},
+	"InformerHandlerFailing": {begin: func(w *world) { w.failing.Store(true) }},
+	"InformerListsAgain": {begin: func(w *world) {
+		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(410)})
+		w.CloseClientConnections()
+	}},
+	"InformerSkipsItems": {
+		config: func(w *world, c *informer.InformerConfig) {
+			c.Transform, c.BatchHandler = w.transform, informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { return nil })
+		},
+		begin: func(w *world) { w.failing.Store(true) },
+	},
+	"InformerBudgetFull": {
+		config: func(w *world, c *informer.InformerConfig) {
+			c.Budget, c.BatchHandler = informer.NewBudget(20000), informer.BatchHandlerFunc(w.hang)
+			w.collector.AddBudget("broken", c.Budget)
+		},
+		begin: func(w *world) { w.failing.Store(true) },
+	},
+	"InformerCheckpointOld": {begin: func(w *world) { w.full.Store(true) }},
+	"InformerServerRestored": {begin: func(w *world) {
+		w.Restore(w.backup)
+		w.CloseClientConnections()
+	}},
+}
+
+// Each alert fires for its fault, and none for an informer that is well.
+func TestAlertsFireForTheirFaults(t *testing.T) {
+	names := map[string]bool{"": true}
+	for _, r := range alerts(t) {
+		names[r.Alert] = true
+	}
+	for name, f := range faults {
+		require.True(t, names[name], "there is no alert %s", name)
+		delete(names, name)
+		t.Run(name, func(t *testing.T) {
+			seen, began := play(t, f)
+			fired := evaluate(t, seen)
+			for _, a := range fired {
+				t.Logf("%v: %s %s", a.at.Sub(began), a.name, a.of)
+				require.NotEqual(t, "well", a.of.Get("cluster"))
+				require.NotEqual(t, "default", a.of.Get("budget"))
+			}
+			if name == "" {
+				require.Empty(t, fired)
+				return
+			}
+			require.Contains(t, namesOf(fired), name)
+		})
+	}
+	require.Empty(t, names, "alerts without a fault")
+}
+
+// firing is an alert that fires, and since when.
+type firing struct {
+	name string
+	of   labels.Labels
+	at   time.Time
+}
+
+func namesOf(all []firing) (names []string) {
+	for _, f := range all {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// evaluate returns the alerts that have fired, with the time when each did first.
+func evaluate(t *testing.T, seen scrapes) (fired []firing) {
+	storage, engine := seen.store(t), newEngine(t)
+	query := rules.EngineQueryFunc(engine, storage)
+	for _, r := range alerts(t) {
+		expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
+		require.NoError(t, err)
+		rule := rules.NewAlertingRule(r.Alert, expr, time.Duration(r.For), 0, labels.FromMap(r.Labels), labels.FromMap(r.Annotations), labels.EmptyLabels(), "", true, slog.New(slog.DiscardHandler))
+		known := map[string]bool{}
+		for _, at := range seen.times {
+			_, err := rule.Eval(context.Background(), 0, at, query, &url.URL{}, 0)
+			require.NoError(t, err)
+			for _, a := range rule.ActiveAlerts() {
+				if a.State != rules.StateFiring || known[a.Labels.String()] {
+					continue
+				}
+				known[a.Labels.String()] = true
+				require.NotContains(t, a.Annotations.String(), "error expanding", r.Alert)
+				fired = append(fired, firing{r.Alert, a.Labels, at})
+			}
+		}
+	}
+	return fired
+}
+
+// alerts returns the rules of docs/alerts.yaml.
+func alerts(t *testing.T) (all []rulefmt.Rule) {
+	content, err := os.ReadFile("../../docs/alerts.yaml")
+	require.NoError(t, err)
+	groups, errs := rulefmt.Parse(content, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	require.Empty(t, errs)
+	for _, g := range groups.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
