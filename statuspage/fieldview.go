@@ -113,7 +113,7 @@ func believed(now time.Time, l *lookup) (all []shownField) {
 			text = "A deletion, of version " + orUnknown(c.ResourceVersion)
 		}
 		if !c.Since.IsZero() {
-			text += ", since " + ago(now, c.Since)
+			text += ", for " + ago(now, c.Since)
 		}
 		if c.InHandler {
 			text += ". The handler is being called"
