@@ -150,6 +150,7 @@ func snippetOfProbes(i informer.ResourceVersionInformer) {
 var (
 	_ = snippetOfACluster
 	_ = snippetOfProbes
+	_ = snippetOfAudit
 	_ = snippetOfTheREADME
 	_ = snippetOfASharedInformer
 	_ = snippetOfNewInformer

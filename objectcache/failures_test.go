@@ -44,7 +44,7 @@ func TestErrorHandlerIsCalledWithoutLocks(t *testing.T) {
 			reported := 0
 			i = newInformer(decoding{}, &corev1.Pod{}, objectcache.Options{
 				Indexers: cache.Indexers{"version": byVersion},
-				ErrorHandler: func(_ *informer.Reflector, err error) {
+				ErrorHandler: func(*informer.Reflector, error) {
 					if reported++; reported > 1 {
 						return // of what is called here
 					}
