@@ -147,6 +147,8 @@ func (r *report) heatTables(b *bytes.Buffer, heats []*results, withCharts bool) 
 			h.slowTable(b)
 		case race.WatchBurst:
 			h.watchTable(b)
+		case race.Audit:
+			h.auditTable(b)
 		case race.Idle:
 			h.idleTable(b)
 		case race.Storage:
@@ -224,6 +226,13 @@ func (h *results) watchTable(b *bytes.Buffer) {
 			fmt.Sprintf("%.1f", h.of(e.Name, allocs)), mib(h.of(e.Name, peakMB)), duration(h.of(e.Name, serverCPU)))
 	}
 	b.WriteString("\nChanges of one object that wait for the handler are told as one, so there may be\nfewer calls than changes.\n")
+}
+
+func (h *results) auditTable(b *bytes.Buffer) {
+	header(b, fmt.Sprintf("An audit that finds nothing, %s pods", thousands(h.size)), "wall", "CPU", "CPU, × own floor", "memory beyond that before")
+	for _, e := range h.entries {
+		row(b, e.Name, duration(h.of(e.Name, wall)), duration(h.of(e.Name, cpu)), times(h.ratio(e.Name, e.Floor, cpu)), fmt.Sprintf("%.1f MiB", h.of(e.Name, grownMB)))
+	}
 }
 
 func (h *results) idleTable(b *bytes.Buffer) {

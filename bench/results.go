@@ -67,6 +67,7 @@ func serverCPU(r race.Result) float64 { return seconds(r.ServerCPU) }
 func allocs(r race.Result) float64     { return float64(r.Allocs) / float64(r.Objects) }
 func allocBytes(r race.Result) float64 { return float64(r.AllocBytes) / float64(r.Objects) }
 func peakMB(r race.Result) float64     { return float64(r.PeakRSS) / (1 << 20) }
+func grownMB(r race.Result) float64    { return float64(r.Grown) / (1 << 20) }
 func delivered(r race.Result) float64  { return float64(r.Delivered) }
 
 func perSecond(r race.Result) float64    { return float64(r.Objects) / seconds(r.Wall) }

@@ -78,5 +78,12 @@ func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 	i := informer.NewResourceVersionInformer(s.name, config)
 	var running sync.WaitGroup
 	running.Go(func() { i.RunWithContext(ctx) })
-	return &race.Following{Synced: i.HasSyncedChecker().Done(), Wait: running.Wait}
+	audit := func(ctx context.Context) error {
+		report, err := i.Audit(ctx, informer.AuditOptions{BytesPerSecond: -1})
+		if err == nil && report.Differences() > 0 {
+			err = fmt.Errorf("%d differences, where there are none", report.Differences())
+		}
+		return err
+	}
+	return &race.Following{Synced: i.HasSyncedChecker().Done(), Wait: running.Wait, Audit: audit}
 }

@@ -25,6 +25,7 @@ type Result struct {
 	Allocs     uint64
 	AllocBytes uint64
 	PeakRSS    int64
+	Grown      int64 // of an audit: by how much PeakRSS is more than what the process had before it
 
 	// Per idle informer: goroutines, their stacks, live objects, and what heap and
 	// stacks occupy, gaps included.

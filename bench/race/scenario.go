@@ -25,6 +25,8 @@ const (
 	SlowHandler Scenario = "slow"
 	// WatchBurst: changes as fast as they can be read.
 	WatchBurst Scenario = "watch"
+	// Audit: a comparison with the server when all is known, beside reading the same list again.
+	Audit Scenario = "audit"
 	// Idle: many informers of empty sets, their watches established.
 	Idle Scenario = "idle"
 	// Storage: what remembers versions, without an informer.
@@ -37,7 +39,7 @@ const (
 
 // Served has the scenarios of informers that need a server, and Scenarios all.
 var (
-	Served    = []Scenario{ColdStart, Relist, SlowHandler, WatchBurst, Idle, Restart}
+	Served    = []Scenario{ColdStart, Relist, SlowHandler, WatchBurst, Audit, Idle, Restart}
 	Scenarios = append(slices.Clone(Served), Storage)
 )
 
@@ -79,6 +81,8 @@ func (c Contestant) run(ctx context.Context, o Order) (_ Result, err error) {
 		err = t.startSlowly(ctx)
 	case WatchBurst:
 		err = t.readBurst(ctx)
+	case Audit:
+		err = t.audit(ctx)
 	case Idle:
 		err = t.idleAround(ctx)
 	case Restart:

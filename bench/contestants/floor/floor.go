@@ -32,7 +32,7 @@ func main() {
 	race.Main(
 		floor("floor-json", acceptJSON, false, race.ColdStart, race.Relist, race.WatchBurst, race.Idle),
 		floor("floor-protobuf", acceptProtobuf, false, race.ColdStart, race.Relist, race.WatchBurst),
-		floor("floor-metadata-protobuf", acceptProtobuf+asMetadata, false, race.ColdStart, race.Relist, race.WatchBurst),
+		floor("floor-metadata-protobuf", acceptProtobuf+asMetadata, false, race.ColdStart, race.Relist, race.WatchBurst, race.Audit),
 		floor("floor-json-watchlist", acceptJSON, true, race.ColdStart, race.Relist, race.Restart),
 		floor("floor-protobuf-watchlist", acceptProtobuf, true, race.ColdStart, race.Relist, race.Restart),
 		floor("floor-metadata-protobuf-watchlist", acceptProtobuf+asMetadata, true, race.ColdStart, race.Relist),

@@ -25,6 +25,7 @@ func main() {
 		ours.Contestant("ours-raw-paged", "floor-json", raw, json, paged, append(starts, race.SlowHandler)...),
 		ours.Contestant("ours-raw-protobuf", "floor-protobuf-watchlist", raw, protobuf, watchList, every...),
 		ours.Contestant("ours-raw-protobuf-paged", "floor-protobuf", raw, protobuf, paged, starts...),
+		ours.Contestant("ours-raw-audited", "floor-metadata-protobuf", raw, json, watchList, race.Audit),
 		ours.Contestant("ours-metadata", "floor-metadata-protobuf-watchlist", metadata, json, watchList, every...),
 		ours.Contestant("ours-unstructured", "floor-json-watchlist", decoded, json, watchList, every...),
 	)

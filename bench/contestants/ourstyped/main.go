@@ -15,7 +15,7 @@ func main() {
 		return ours.Contestant(name, "floor-protobuf-watchlist", &corev1.Pod{}, runtime.ContentTypeJSON, informer.ListModeAuto, scenarios...)
 	}
 	race.Main(
-		contestant("ours-typed", race.Served...),
+		contestant("ours-typed", race.ColdStart, race.Relist, race.SlowHandler, race.WatchBurst, race.Idle, race.Restart),
 		contestant("ours-typed-relist", race.Restart).Remembering(race.Versions),
 		contestant("ours-typed-resume", race.Restart).Remembering(race.Checkpoint),
 	)
