@@ -41,7 +41,7 @@ type AuditOptions = report.AuditOptions
 //   - Repaired counts those of Missing, Stale and Superfluous that are repaired.
 type AuditReport = report.AuditReport
 
-// AuditDifference is one key of which an informer does not have what the server has.
+// AuditDifference is one key for which informer and server differ.
 //
 //   - Key is "namespace/name", or "name".
 //   - Server is what the server had, zero if nothing. Own is what the informer had, zero if nothing; its UID may be empty.

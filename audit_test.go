@@ -391,7 +391,7 @@ func TestAuditSelectsAsTheInformerDoes(t *testing.T) {
 	})
 }
 
-// What the server has deleted since the list is nothing that is missing, whatever the deletion says of its version.
+// An object that was deleted after the list is not missing, whatever version the deletion has.
 func TestAuditAsksForWhatMayBeDeleted(t *testing.T) {
 	var a *audited
 	once := sync.OnceFunc(func() {
@@ -512,7 +512,7 @@ func TestAuditRepairsWhileAListIsRead(t *testing.T) {
 	})
 }
 
-// What a server has kept to itself is found by the next audit, and told.
+// The next audit finds events that the server has not sent, and the handler gets them.
 func TestAuditRepairsWhatAServerHasKeptToItself(t *testing.T) {
 	for seed := range uint64(10) {
 		dice := rand.New(rand.NewPCG(seed, 0))

@@ -25,7 +25,7 @@ type Belief struct {
 
 // AcknowledgedState identifies a state of an object.
 type AcknowledgedState struct {
-	// ResourceVersion is empty where nobody has told it: the Storage was filled without it.
+	// ResourceVersion is empty if the Storage was filled without it.
 	ResourceVersion string
 	// UID is empty where it is not known: the Storage was filled without it, and no list has shown the object since.
 	UID types.UID

@@ -150,7 +150,7 @@ func TestDayOfOutagesIsAFewLines(t *testing.T) {
 	})
 }
 
-// What is wrong when an informer is stopped ends with it.
+// A condition ends when its informer is stopped.
 func TestOutageThatAnInformerIsStoppedInHasAnEnd(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		log := newLogbook()

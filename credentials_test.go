@@ -311,7 +311,7 @@ func TestPluginIsRunSeldomWhileItsTokenIsRefused(t *testing.T) {
 	})
 }
 
-// A plugin fails for a while. It is run after pauses, of which all informers know; nothing is
+// A plugin fails for a while. It is run after pauses that all informers share; nothing is
 // sent, nothing is listed, and Status says why.
 func TestPluginThatFailsIsRunSeldom(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {

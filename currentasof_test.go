@@ -55,7 +55,7 @@ func TestCurrentAsOfAQuietWatch(t *testing.T) {
 	}
 }
 
-// What a handler has not acknowledged is not current, and neither is what came after it.
+// A change that the handler has not acknowledged holds CurrentAsOf back, and so for all that came after it.
 func TestCurrentAsOfASlowHandler(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		g := closedGate()
