@@ -279,7 +279,7 @@ func TestPluginIsRunOnceForAllInformers(t *testing.T) {
 	})
 }
 
-// The server refuses what the plugin gives, for an hour. The plugin is run now and then, not for each attempt of
+// The server refuses what the plugin gives, for ten minutes. The plugin is run now and then, not for each attempt of
 // each informer.
 func TestPluginIsRunSeldomWhileItsTokenIsRefused(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {

@@ -86,19 +86,25 @@ func TestCurrentAsOfASlowHandler(t *testing.T) {
 	})
 }
 
+// checkpointBefore returns the checkpoint of an informer that ended before an object changed so many times, with pauses.
+func checkpointBefore(w *world, changes int, pause time.Duration) *shelf {
+	w.createKubeSystem()
+	w.create(keys(3)...)
+	s := &shelf{}
+	stop := start(follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s}).RunWithContext)
+	time.Sleep(5 * time.Minute)
+	stop()
+	for n := range changes {
+		w.put("a/0001", fmt.Sprint(n))
+		time.Sleep(pause)
+	}
+	return s
+}
+
 // A watch that goes on after an hour brings what has happened in that hour: its first events are old.
 func TestCurrentAsOfAWatchThatCatchesUp(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.createKubeSystem()
-		w.create(keys(3)...)
-		s := &shelf{}
-		stop := start(follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s}).RunWithContext)
-		time.Sleep(5 * time.Minute)
-		stop()
-		for n := range 20 {
-			w.put("a/0001", fmt.Sprint(n))
-			time.Sleep(3 * time.Minute)
-		}
+		s := checkpointBefore(w, 20, 3*time.Minute)
 		began := time.Now()
 		g := closedGate()
 		i := follow(w, informer.InformerConfig{Handler: g, Checkpoint: s})
@@ -114,19 +120,10 @@ func TestCurrentAsOfAWatchThatCatchesUp(t *testing.T) {
 	})
 }
 
-// What comes first on such a watch may come slowly, so that the reader waits for it: it is old all the same.
+// The first events of such a watch are old, also if they come so slowly that the reader waits for them.
 func TestCurrentAsOfAWatchThatCatchesUpSlowly(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.createKubeSystem()
-		w.create(keys(3)...)
-		s := &shelf{}
-		stop := start(follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s}).RunWithContext)
-		time.Sleep(5 * time.Minute)
-		stop()
-		for n := range 200 {
-			w.put("a/0001", fmt.Sprint(n))
-			time.Sleep(time.Second)
-		}
+		s := checkpointBefore(w, 200, time.Second)
 		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Slow(3000)})
 		r := &recorder{}
 		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
