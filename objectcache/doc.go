@@ -31,7 +31,7 @@
 // # Objects that are kept decoded
 //
 // With Options.Decoded, an Informer keeps its objects in client-go's own indexer, in the memory that they take there. A read is a lookup
-// in a map, and returns the object itself. Readers and handlers share it, so that nobody may change it. All else is the same Informer:
+// in a map, and returns the object itself. Readers and handlers share it, and must not change it. All else is the same Informer:
 // how it follows its resource, what it calls handlers with, and that an object which a list shows unchanged is not decoded again. A
 // Change has objects that Decode copies, and Shared returns as they are. There is no Store, and so no Select and no ListMatching:
 // client-go's listers are for that.

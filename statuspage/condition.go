@@ -10,7 +10,7 @@ import (
 type level int
 
 const (
-	wrong level = iota // somebody has to do something, on the server or in the program
+	wrong level = iota // an operator has to act, on the server or in the program
 	slow               // it goes on, but not as fast as changes come
 	busy               // it goes on by itself, as a list does
 	idle               // it does not run

@@ -36,7 +36,7 @@ func TestStatusPageInABrowser(t *testing.T) {
 	page := fleet(t)
 	b := browse(t, chromium, page)
 
-	// What is wrong comes first.
+	// Informers with something wrong come first.
 	b.open("/", 1280, 1000)
 	require.Contains(t, b.text("#verdict .verdict"), "3 of 61 informers have something wrong.")
 	require.Equal(t, []string{"Forbidden", "ServerUnreachable", "HandlerFailing", "Current"}, b.texts("table.rows tr.row .badge")[:4])
