@@ -20,7 +20,7 @@ const module = "github.com/rvinformer/informer"
 // layers are the packages of the library, the lowest first. A package imports packages of lower layers only.
 var layers = [][]string{
 	{"internal/moment"},
-	{"internal/backoff", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/subject"},
+	{"internal/backoff", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/shard", "internal/subject"},
 	{"internal/report", "internal/waiting"},
 	{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"internal/auditor", "internal/flow"},
 	{"."},
 	{"factory", "controller", "objectcache", "informertest/oracle"},
-	{"factory/typed", "informertest/script", "metrics", "statuspage"},
+	{"factory/typed", "fleet", "informertest/script", "metrics", "statuspage"},
 }
 
 // outside are directories whose packages are programs, or modules of their own.

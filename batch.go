@@ -85,6 +85,8 @@ type Event struct {
 	// *metav1.PartialObjectMetadata with the last known name, UID and resource
 	// version.
 	FinalStateUnknown bool
+	// Epoch is that of the context that Run was given, which WithEpoch has made; zero if it has none.
+	Epoch int64
 }
 
 // defaultMaxBatch is the default of InformerConfig.MaxBatch.
@@ -97,8 +99,10 @@ var eventTypes = [...]EventType{flow.Added: Added, flow.Updated: Updated, flow.D
 func handBatch(handler BatchHandler) func(context.Context, []flow.Sent) error {
 	return func(ctx context.Context, batch []flow.Sent) error {
 		events := make([]Event, len(batch))
+		epoch, _ := EpochOf(ctx)
 		for i, s := range batch {
 			events[i] = eventOf(s)
+			events[i].Epoch = epoch
 		}
 		return handler.OnBatch(ctx, events)
 	}

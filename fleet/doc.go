@@ -1,0 +1,2 @@
+// Package fleet follows many clusters in one process.
+package fleet
