@@ -35,7 +35,8 @@ var layers = [][]string{
 	{"internal/auditor", "internal/flow"},
 	{"."},
 	{"factory", "controller", "objectcache", "informertest/oracle"},
-	{"factory/typed", "fleet", "informertest/script", "metrics", "statuspage"},
+	{"factory/typed", "informertest/script", "metrics", "statuspage"},
+	{"fleet"},
 }
 
 // outside are directories whose packages are programs, or modules of their own.
@@ -86,6 +87,11 @@ var goroutines = map[string]string{
 	"factory/shutdown.go Factory.goLocked":                "informers run until the last lease is gone: Factory.Shutdown",
 	"factory/typed/ask.go Factory.join":                   "an informer may take long to end at a server that is dead: Factory.Shutdown",
 	"factory/typed/start.go Factory.startLocked":          "a share ends with its context, its lease or its factory: Factory.Shutdown",
+	"fleet/feed.go run.part":                              "the end of an informer that ends its work must not be waited for beside other work: run.end",
+	"fleet/feed.go run.release":                           "the end of an informer must not be waited for beside other work: run.end",
+	"fleet/run.go Fleet.Run":                              "each unit is followed on its own: Run",
+	"fleet/session.go newSession":                         "a cluster is discovered while its units follow it: session.end",
+	"fleet/signs.go signs.follow":                         "the signs of changes are watched while discovery waits: signs.end",
 	"internal/flow/run.go run.hire":                       "a worker calls the handler while something waits: run.wait",
 	"internal/flow/run.go run.deliverHere":                "the reflector runs beside an ordinary handler, which has Run's goroutine: run.wait",
 	"internal/flow/run.go run.help":                       "checkpoints are saved, and audits run, beside the reflector: run.wait",

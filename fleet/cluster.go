@@ -1,0 +1,106 @@
+package fleet
+
+import (
+	"context"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/server"
+)
+
+// cluster is a cluster from Add to Remove.
+type cluster struct {
+	fleet *Fleet
+	name  string
+	// listers list and watch its resources; config and http are what they ask the server with.
+	listers informer.DynamicListerWatcherFactory
+	config  *rest.Config
+	http    *http.Client
+	// release ends the use of the server in the factory.
+	release func()
+	// removed is closed by Remove, and ended when no unit runs after it.
+	removed, ended chan struct{}
+
+	// The rest is guarded by the fleet's lock.
+
+	// units has those that run.
+	units map[Unit]*run
+	// session is there while units run.
+	session *session
+	gone    bool
+	log     log
+}
+
+func (f *Fleet) newCluster(name string, config *rest.Config) (*cluster, error) {
+	listers, err := informer.NewDynamicListerWatcherFactory(config)
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{
+		fleet: f, name: name, listers: listers,
+		removed: make(chan struct{}), ended: make(chan struct{}),
+		units: map[Unit]*run{},
+	}
+	c.config, c.http = server.Of(listers.ForResource("", schema.GroupVersionResource{})).Client()
+	c.log.note(ClusterIdle, nil)
+	return c, nil
+}
+
+// removeLocked ends the units.
+func (c *cluster) removeLocked() {
+	c.gone = true
+	close(c.removed)
+	if len(c.units) == 0 {
+		close(c.ended)
+	}
+}
+
+// enterLocked notes that a unit runs. The first one begins a session.
+func (c *cluster) enterLocked(ctx context.Context, r *run) {
+	if c.session == nil {
+		c.session = newSession(ctx, c)
+		c.log.note(ClusterDiscovering, nil)
+	}
+	r.session = c.session
+	c.units[r.unit] = r
+	broadcast(&c.fleet.moved)
+}
+
+// leave notes that a unit does not run any more. The last one waits for the end of the session.
+func (c *cluster) leave(r *run) {
+	f := c.fleet
+	f.mu.Lock()
+	delete(c.units, r.unit)
+	last := len(c.units) == 0
+	if last {
+		c.session = nil
+		c.log = log{}
+		c.log.note(ClusterIdle, nil)
+	}
+	broadcast(&f.moved)
+	f.mu.Unlock()
+	if !last {
+		return
+	}
+	r.session.end()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.session == nil {
+		c.http.CloseIdleConnections()
+		if c.gone && !closed(c.ended) {
+			close(c.ended)
+		}
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

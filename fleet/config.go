@@ -1,0 +1,79 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+)
+
+// DefaultDiscoverEvery is how often clusters are discovered by default.
+const DefaultDiscoverEvery = 5 * time.Minute
+
+// Config configures a Fleet. Configure is required; the zero value of everything else is a sensible default.
+type Config struct {
+	// Groups are the sets of resources to follow in each cluster. Default: one, of all resources.
+	Groups []Group
+	// Configure returns the configuration of the informer of a target: its handler, its checkpoint, and so on. If they are not set, ListerWatcher,
+	// Budget, Storage and Shard are filled in.
+	//
+	// It is called each time an informer is about to be started, and may be called for several units at a time. It may block: only its own unit
+	// waits. An error, or a panic that utilruntime lets the process survive, is shown in the status of the cluster, and Configure is called again at
+	// the next discovery; so is the error of a configuration that cannot work.
+	//
+	// A target comes again after its informer has ended, with the same Resource or with another version of it. A checkpoint is of one
+	// version: its name should contain Target.Resource and Target.Shard.
+	Configure func(Target) (informer.InformerConfig, error)
+	// Factory has the informers. Default: a new one.
+	Factory *factory.Factory
+	// Budget is that of the informers. Default: a new one of 16 MiB.
+	Budget *informer.Budget
+	// DiscoverEvery is how often a cluster is discovered, give or take a fifth. Default: DefaultDiscoverEvery.
+	DiscoverEvery time.Duration
+}
+
+// Target is what one informer of a fleet follows. It is comparable.
+type Target struct {
+	Unit
+	// Resource is in the version that is followed.
+	Resource schema.GroupVersionResource
+	// Kind is that of its objects.
+	Kind string
+	// Namespaced tells that its objects have namespaces.
+	Namespaced bool
+}
+
+// String is for people: "east/all: apps/v1/deployments".
+func (t Target) String() string { return fmt.Sprintf("%v: %s", t.Unit, resourceText(t.Resource)) }
+
+func resourceText(r schema.GroupVersionResource) string {
+	return r.GroupVersion().String() + "/" + r.Resource
+}
+
+const defaultBudget = 16 << 20
+
+// check fills in defaults, and says what is wrong.
+func (c *Config) check() error {
+	switch {
+	case c.Configure == nil:
+		return errors.New("fleet: Configure is required")
+	case c.DiscoverEvery < 0:
+		return fmt.Errorf("fleet: DiscoverEvery is %v", c.DiscoverEvery)
+	case c.DiscoverEvery == 0:
+		c.DiscoverEvery = DefaultDiscoverEvery
+	}
+	if len(c.Groups) == 0 {
+		c.Groups = []Group{{}}
+	}
+	if c.Factory == nil {
+		c.Factory = factory.New()
+	}
+	if c.Budget == nil {
+		c.Budget = informer.NewBudget(defaultBudget)
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// feed is one resource that a unit follows, in one version after the other.
+type feed struct {
+	stage  stage
+	target Target
+	// lease is that of the informer; nil while it failed.
+	lease *factory.Lease[informer.ResourceVersionInformer]
+	// storage is what the handler has acknowledged. It stays from one informer to the next.
+	storage *informer.ResourceVersionStorage
+	// released is closed when an informer that is ending has ended.
+	released <-chan struct{}
+	// err is why there is no informer, and tried the catalog with which one was tried.
+	err   error
+	tried *catalog
+}
+
+// stage is where a feed is.
+type stage int
+
+const (
+	// failed: it has no informer, because of err.
+	failed stage = iota
+	// following: its informer runs.
+	following
+	// ending: its informer ends. What comes next is decided when it has.
+	ending
+	// parting: the resource is gone, and an informer tells the handler so.
+	parting
+)
+
+// ensure starts the informer of a resource that is to be followed and has none.
+func (r *run) ensure(ctx context.Context, name schema.GroupResource, want choice, found *catalog) {
+	fd := r.feeds[name]
+	switch {
+	case fd == nil:
+		r.start(ctx, name, &feed{}, want, found)
+	case fd.stage == failed && fd.tried != found, fd.stage == ending && closed(fd.released):
+		r.start(ctx, name, fd, want, found)
+	}
+}
+
+// adjust ends what is not to be followed, or not in this version, and forgets what has ended.
+func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[schema.GroupResource]choice, found *catalog) {
+	fd := r.feeds[name]
+	want, is := wanted[name]
+	switch fd.stage {
+	case failed:
+		if !is && found.complete() {
+			r.part(ctx, name, fd)
+		}
+	case following:
+		if closed(fd.lease.Done()) || r.isOver(ctx, fd, want, is, found) {
+			r.release(fd)
+		}
+	case parting:
+		if is || closed(fd.lease.Informer.HasSyncedChecker().Done()) {
+			r.release(fd)
+		}
+	case ending:
+		if !is && closed(fd.released) {
+			r.part(ctx, name, fd)
+		}
+	}
+}
+
+// isOver reports whether the resource is not followed any more as it is. Only a complete discovery that lacks it, and the server's word, are believed.
+func (r *run) isOver(ctx context.Context, fd *feed, want choice, is bool, found *catalog) bool {
+	current := fd.target.Resource
+	if is {
+		_, broken := found.broken[current.GroupVersion()]
+		return want.resource != current && !broken
+	}
+	return found.complete() && r.cluster.isUnknown(ctx, current)
+}
+
+// start starts an informer of a feed that has none.
+func (r *run) start(ctx context.Context, name schema.GroupResource, fd *feed, want choice, found *catalog) {
+	target := Target{Unit: r.unit, Resource: want.resource, Kind: want.kind, Namespaced: want.namespaced}
+	next := &feed{stage: following, target: target, storage: fd.storage, tried: found}
+	if fd.storage != nil && fd.target.Resource != want.resource {
+		next.storage = renewed(fd.storage)
+	}
+	config, err := r.configure(ctx, next)
+	if err == nil {
+		next.lease, err = r.acquire(ctx, target, config)
+	}
+	if err != nil {
+		next.stage, next.err = failed, &TargetError{Target: target, Err: err}
+	}
+	r.put(name, next)
+}
+
+// part tells the handler that the objects of a resource are gone which it knows, or forgets the feed if it knows none.
+func (r *run) part(ctx context.Context, name schema.GroupResource, fd *feed) {
+	if fd.storage == nil || fd.storage.Len() == 0 {
+		r.put(name, nil)
+		return
+	}
+	next := &feed{stage: parting, target: fd.target, storage: fd.storage}
+	config, err := r.configure(ctx, next)
+	if err == nil {
+		config.ListerWatcher, err = nothingOf(fd.target, r.cluster.config.Host)
+	}
+	if err == nil {
+		config.Storage, config.ListMode, config.ForcePaginatedList = fd.storage, informer.ListModePaged, true
+		next.lease, err = r.acquire(ctx, fd.target, config)
+	}
+	if err != nil { // it is tried again with the next discovery
+		next.stage, next.err = failed, &TargetError{Target: fd.target, Err: err}
+		r.put(name, next)
+		return
+	}
+	r.put(name, next)
+	synced, ended := next.lease.Informer.HasSyncedChecker().Done(), next.lease.Done()
+	r.waits.Go(func() {
+		select {
+		case <-synced:
+		case <-ended:
+		}
+		r.wake()
+	})
+}
+
+// release ends the informer of a feed.
+func (r *run) release(fd *feed) {
+	f := r.cluster.fleet
+	f.mu.Lock()
+	fd.stage, fd.released = ending, fd.lease.Release()
+	f.mu.Unlock()
+	r.waits.Go(func() {
+		<-fd.released
+		r.wake()
+	})
+}
+
+func (r *run) wake() {
+	select {
+	case r.awake <- struct{}{}:
+	default:
+	}
+}
+
+// put sets the feed of a resource, or forgets it if fd is nil.
+func (r *run) put(name schema.GroupResource, fd *feed) {
+	f := r.cluster.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if fd == nil {
+		delete(r.feeds, name)
+	} else {
+		r.feeds[name] = fd
+	}
+}
+
+// configure returns the configuration of the informer of a feed, and sets the storage of the feed.
+func (r *run) configure(ctx context.Context, fd *feed) (config informer.InformerConfig, err error) {
+	f, c := r.cluster.fleet, r.cluster
+	err = report.Guard(ctx, func(error) {}, func() error {
+		config, err = f.config.Configure(fd.target)
+		return err
+	})
+	if err != nil {
+		return config, err
+	}
+	if config.ListerWatcher == nil {
+		config.ListerWatcher = c.listers.ForResource("", fd.target.Resource)
+	}
+	if config.Budget == nil {
+		config.Budget = f.config.Budget
+	}
+	switch {
+	case config.Storage != nil:
+		fd.storage = config.Storage
+	case fd.storage == nil:
+		fd.storage = informer.NewResourceVersionStorage()
+	}
+	config.Storage = fd.storage
+	return config, nil
+}
+
+// acquire makes and starts an informer. It runs with the values of ctx.
+func (r *run) acquire(ctx context.Context, t Target, config informer.InformerConfig) (*factory.Lease[informer.ResourceVersionInformer], error) {
+	made, err := newInformer(t.String(), config)
+	if err != nil {
+		return nil, err
+	}
+	variant := t.Group
+	if !t.Shard.IsAll() {
+		variant += "/" + t.Shard.String()
+	}
+	opts := factory.InformerOptions{Cluster: t.Cluster, Variant: variant}
+	lease, err := r.cluster.fleet.config.Factory.AcquireResourceVersion(t.Resource, opts, func() informer.ResourceVersionInformer { return made })
+	if err != nil {
+		return nil, err
+	}
+	if lease.Informer != made {
+		lease.Release()
+		return nil, errors.New("the factory has an informer for it that is not the fleet's")
+	}
+	if err := lease.StartWithContext(ctx); err != nil {
+		lease.Release()
+		return nil, err
+	}
+	return lease, nil
+}
+
+// newInformer makes an informer. The error is what is wrong with config.
+func newInformer(name string, config informer.InformerConfig) (i informer.ResourceVersionInformer, err error) {
+	defer func() {
+		if wrong := recover(); wrong != nil {
+			err = fmt.Errorf("%v", wrong)
+		}
+	}()
+	return informer.NewResourceVersionInformer(name, config), nil
+}
+
+// renewed returns a storage with the keys of another one, each in a version that no object has. So an informer delivers all objects that are there,
+// and the deletion of the others.
+func renewed(storage *informer.ResourceVersionStorage) *informer.ResourceVersionStorage {
+	const none = "0"
+	versions := make(map[string]any, storage.Len())
+	for key := range storage.All() {
+		versions[key] = none
+	}
+	fresh := informer.NewResourceVersionStorage()
+	if err := fresh.Replace(versions); err != nil { // not possible: the keys are those of a storage
+		panic(fmt.Sprintf("fleet: keys of a storage: %v", err))
+	}
+	return fresh
+}

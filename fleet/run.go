@@ -1,0 +1,177 @@
+package fleet
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Run follows all units of the fleet, as clusters come and go, until ctx ends. It returns after the last call of a handler has returned and
+// checkpoints are saved. A unit that RunUnit follows is left to it.
+func (f *Fleet) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	over := make(chan struct{}, 1)
+	for {
+		changed, runs := f.beginAll(ctx)
+		for _, r := range runs {
+			running.Go(func() {
+				_ = r.follow(ctx) // that the cluster was removed, or that ctx has ended
+				select {
+				case over <- struct{}{}:
+				default:
+				}
+			})
+		}
+		select {
+		case <-changed:
+		case <-over:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// RunUnit follows a unit until ctx ends. It returns after the last call of a handler has returned and checkpoints are saved. The informers run with the
+// values of ctx, so that an epoch (informer.WithEpoch) is in the context of each batch.
+//
+// It returns nil when ctx has ended, and otherwise a *UnitError: of ErrNoUnit, of ErrUnitRunning, or of ErrRemoved when the cluster was removed meanwhile,
+// as it also was if it is in the fleet again.
+func (f *Fleet) RunUnit(ctx context.Context, u Unit) error {
+	r, err := f.begin(ctx, u)
+	if err == nil {
+		err = r.follow(ctx)
+	}
+	if err != nil {
+		return &UnitError{Unit: u, Err: err}
+	}
+	return nil
+}
+
+func (f *Fleet) begin(ctx context.Context, u Unit) (*run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.beginLocked(ctx, u)
+}
+
+// beginAll begins all units that nobody runs.
+func (f *Fleet) beginAll(ctx context.Context) (changed <-chan struct{}, runs []*run) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ctx.Err() != nil {
+		return f.changed, nil
+	}
+	for _, u := range f.unitsLocked() {
+		if r, err := f.beginLocked(ctx, u); err == nil {
+			runs = append(runs, r)
+		}
+	}
+	return f.changed, runs
+}
+
+func (f *Fleet) beginLocked(ctx context.Context, u Unit) (*run, error) {
+	c, g := f.clusters[u.Cluster], f.groupOf(u)
+	switch {
+	case c == nil || g == nil:
+		return nil, ErrNoUnit
+	case c.units[u] != nil:
+		return nil, ErrUnitRunning
+	}
+	r := &run{unit: u, group: g, cluster: c, feeds: map[schema.GroupResource]*feed{}, awake: make(chan struct{}, 1)}
+	c.enterLocked(ctx, r)
+	return r, nil
+}
+
+// run is a unit that is followed.
+type run struct {
+	unit    Unit
+	group   *group
+	cluster *cluster
+	session *session
+	// awake has one element when a feed has come to an end that was waited for.
+	awake chan struct{}
+	// waits are for the ends of feeds.
+	waits sync.WaitGroup
+
+	// feeds are written by follow with the fleet's lock, so that follow reads them without.
+	feeds map[schema.GroupResource]*feed
+	// The rest is guarded by the fleet's lock.
+
+	// missing are the errors of the catalog that was followed last; followed tells that there was one.
+	missing  []error
+	followed bool
+}
+
+// follow follows the unit until ctx ends or the cluster is removed.
+func (r *run) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer r.cluster.leave(r)
+	defer r.end(cancel)
+	for {
+		found, news := r.newest()
+		if found != nil {
+			r.adopt(ctx, found)
+		}
+		select {
+		case <-news:
+		case <-r.awake:
+		case <-r.cluster.removed:
+			return ErrRemoved
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// newest returns the newest catalog, and a channel that is closed when there is a newer one.
+func (r *run) newest() (*catalog, <-chan struct{}) {
+	f := r.cluster.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return r.session.catalog, r.session.news
+}
+
+// end ends all informers, and waits for them.
+func (r *run) end(cancel context.CancelFunc) {
+	var last []<-chan struct{}
+	for _, fd := range r.feeds {
+		if fd.lease != nil {
+			last = append(last, fd.lease.Release())
+		}
+	}
+	for _, ended := range last {
+		<-ended
+	}
+	cancel()
+	r.waits.Wait()
+}
+
+// adopt makes the feeds what a catalog asks for, as far as that goes at once: the end of an informer wakes the run.
+func (r *run) adopt(ctx context.Context, found *catalog) {
+	wanted, missing := r.group.choose(found)
+	for _, name := range sortedNames(r.feeds) {
+		r.adjust(ctx, name, wanted, found)
+	}
+	for _, name := range sortedNames(wanted) {
+		if closed(r.cluster.removed) || ctx.Err() != nil {
+			break
+		}
+		r.ensure(ctx, name, wanted[name], found)
+	}
+	f := r.cluster.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.missing, r.followed = append(missing, found.missing()...), true
+	broadcast(&f.moved)
+}
+
+func sortedNames[V any](of map[schema.GroupResource]V) []schema.GroupResource {
+	names := make([]schema.GroupResource, 0, len(of))
+	for name := range of {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, compareResources)
+	return names
+}

@@ -1,0 +1,141 @@
+package fleet
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/rvinformer/informer/internal/backoff"
+)
+
+const (
+	// settleFirst is how long a discovery waits after a sign of a change: one change has several signs. It doubles up to settleLongest
+	// while signs go on.
+	settleFirst, settleLongest = time.Second, 30 * time.Second
+	// looksAgain is when a server is discovered once more after a sign: what it says lags behind its objects.
+	looksAgain = 5 * time.Second
+	// brokenEvery is how often a cluster is discovered whose answer was not complete.
+	brokenEvery = time.Minute
+)
+
+// session discovers a cluster again and again, while a unit of it runs.
+type session struct {
+	cluster *cluster
+	cancel  context.CancelFunc
+	// running is the goroutine.
+	running sync.WaitGroup
+	signs   *signs
+
+	// The rest is guarded by the fleet's lock.
+
+	// catalog is what the newest discovery that was answered has shown; nil before it.
+	catalog *catalog
+	// news is closed and replaced when a discovery was answered.
+	news chan struct{}
+}
+
+// newSession begins a session, which ends when end is called. It has the values of ctx.
+func newSession(ctx context.Context, c *cluster) *session {
+	s := &session{cluster: c, news: make(chan struct{})}
+	s.signs = newSigns(c)
+	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.running.Go(func() { s.run(ctx) })
+	return s
+}
+
+func (s *session) end() {
+	s.cancel()
+	s.running.Wait()
+}
+
+func (s *session) run(ctx context.Context) {
+	defer s.signs.end()
+	pauses, settle, again := backoff.OrDefault(nil), settleFirst, false
+	for {
+		found, retryAfter, err := s.cluster.discover(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.note(found, err)
+		var pause time.Duration
+		switch {
+		case err != nil:
+			pause = max(pauses.Step(), retryAfter)
+		default:
+			pauses = backoff.OrDefault(nil)
+			s.signs.follow(ctx, found)
+			pause = s.pause(found, again)
+		}
+		again = false
+		switch s.await(ctx, pause, err == nil) {
+		case ended:
+			return
+		case due:
+			settle = settleFirst
+		case hurried:
+			again = true
+			if backoff.Sleep(ctx, settle) != nil {
+				return
+			}
+			settle = min(2*settle, settleLongest)
+		}
+	}
+}
+
+// pause is how long to wait after a discovery that was answered.
+func (s *session) pause(found *catalog, again bool) time.Duration {
+	every := s.cluster.fleet.config.DiscoverEvery
+	switch {
+	case again:
+		return min(looksAgain, every)
+	case !found.complete():
+		every = min(brokenEvery, every)
+	}
+	const fifth = 0.2
+	return wait.Jitter(every*4/5, 2*fifth/(1-fifth))
+}
+
+// waited is what a wait has come to.
+type waited int
+
+const (
+	due waited = iota
+	hurried
+	ended
+)
+
+// await waits for the pause to be over or, if it may be cut short, for a sign.
+func (s *session) await(ctx context.Context, pause time.Duration, mayHurry bool) waited {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	var hurry <-chan struct{}
+	if mayHurry {
+		hurry = s.signs.seen
+	}
+	select {
+	case <-timer.C:
+		return due
+	case <-hurry:
+		return hurried
+	case <-ctx.Done():
+		return ended
+	}
+}
+
+// note keeps what a discovery has come to, and wakes the units.
+func (s *session) note(found *catalog, err error) {
+	f := s.cluster.fleet
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.cluster.session != s {
+		return // it ends
+	}
+	s.cluster.log.discovered(found, err)
+	if err == nil {
+		s.catalog = found
+		broadcast(&s.news)
+	}
+	broadcast(&f.moved)
+}
