@@ -37,6 +37,7 @@ var layers = [][]string{
 	{"factory", "controller", "objectcache", "informertest/oracle"},
 	{"factory/typed", "informertest/script", "metrics", "statuspage"},
 	{"fleet"},
+	{"fleet/shards"},
 }
 
 // outside are directories whose packages are programs, or modules of their own.
@@ -92,6 +93,9 @@ var goroutines = map[string]string{
 	"fleet/run.go Fleet.Run":                              "each unit is followed on its own: Run",
 	"fleet/session.go newSession":                         "a cluster is discovered while its units follow it: session.end",
 	"fleet/signs.go signs.follow":                         "the signs of changes are watched while discovery waits: signs.end",
+	"fleet/shards/decide.go decider.chore":                "a request must not hold up decisions: Replica.decide",
+	"fleet/shards/decide.go decider.start":                "units are owned side by side: Replica.decide",
+	"fleet/shards/replica.go Replica.Run":                 "the member Lease is renewed, and Leases are watched, beside decisions: Run",
 	"internal/flow/run.go run.hire":                       "a worker calls the handler while something waits: run.wait",
 	"internal/flow/run.go run.deliverHere":                "the reflector runs beside an ordinary handler, which has Run's goroutine: run.wait",
 	"internal/flow/run.go run.help":                       "checkpoints are saved, and audits run, beside the reflector: run.wait",

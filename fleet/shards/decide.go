@@ -1,0 +1,354 @@
+package shards
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/rvinformer/informer/fleet"
+	"github.com/rvinformer/informer/internal/backoff"
+)
+
+const (
+	// gather is how long changes are gathered before they are looked at, because they come in crowds.
+	gather = 10 * time.Millisecond
+	// discardAfter is after how many lease durations the Lease of a dead member is deleted.
+	discardAfter = 10
+)
+
+// decider is what Replica.decide keeps from one look to the next.
+type decider struct {
+	*Replica
+	life     context.Context
+	beside   sync.WaitGroup // tenures and chores
+	stopping bool
+	plan     plan
+	units    []fleet.Unit
+	digest   string
+	weighed  time.Time
+	// retry is when a unit or a chore that has failed may be tried again.
+	retryUnits  map[fleet.Unit]time.Time
+	retryChores map[string]time.Time
+
+	mu     sync.Mutex
+	failed []failure
+	busy   map[string]bool // chores
+}
+
+// failure is a unit that could not be taken, or a chore that failed.
+type failure struct {
+	unit  fleet.Unit
+	chore string
+	after time.Duration
+}
+
+// decide looks at everything whenever something has changed, until ctx has ended and all units are given up.
+func (r *Replica) decide(ctx, life context.Context) {
+	d := &decider{
+		Replica: r, life: life, weighed: time.Now(),
+		retryUnits: map[fleet.Unit]time.Time{}, retryChores: map[string]time.Time{}, busy: map[string]bool{},
+	}
+	defer d.beside.Wait()
+	stop := ctx.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		changed := r.config.Work.Changed()
+		next, over := d.look()
+		if over {
+			return
+		}
+		timer.Reset(time.Until(next))
+		select {
+		case <-r.wake:
+		case <-changed:
+		case <-timer.C:
+		case <-stop:
+			stop, d.stopping = nil, true
+			continue
+		}
+		_ = backoff.Sleep(life, gather)
+	}
+}
+
+// look decides about all units, and returns when to look again if nothing happens until then. It is over when the replica stops and
+// has no units any more.
+func (d *decider) look() (next time.Time, over bool) {
+	d.readUnits()
+	d.collectFailures()
+	members, leases, synced := d.seen.snapshot()
+	v := &view{
+		now: time.Now(), identity: d.identity, name: d.member.name, digest: d.digest, settle: d.config.SettleTime,
+		fresh: d.config.RenewDeadline, members: members, fleetName: d.config.Name,
+	}
+	term := d.terms.get()
+	if term != nil {
+		v.termSince = term.since
+	}
+	ofUnits := make([]unitLease, len(d.units))
+	for i, u := range d.units {
+		ofUnits[i] = leases[unitName(d.config.Name, u)]
+	}
+	d.plan.update(v.planners(), d.units, ofUnits)
+
+	own := d.ownTenures()
+	d.endTenures(v, own, leases)
+	if d.stopping && len(own) == 0 {
+		return next, true
+	}
+	next = v.next()
+	if synced && term != nil && !d.stopping {
+		next = d.begin(v, term, own, ofUnits, next)
+		d.freeUnknown(v, own, leases)
+		d.weigh(v.now, own, leases)
+		d.discard(v, leases)
+	}
+	d.announce(members[d.member.name])
+	d.recordStates(v, ofUnits)
+	return d.earliestChore(v.now, next), false
+}
+
+// readUnits asks the Work for its units.
+func (d *decider) readUnits() {
+	units := slices.Clone(d.config.Work.Units())
+	slices.SortFunc(units, fleet.Unit.Compare)
+	units = slices.Compact(units)
+	if d.digest == "" || !slices.Equal(units, d.units) {
+		d.units, d.digest = units, unitsDigest(units)
+	}
+}
+
+func (d *decider) ownTenures() map[fleet.Unit]*tenure {
+	d.Replica.mu.Lock()
+	defer d.Replica.mu.Unlock()
+	own := make(map[fleet.Unit]*tenure, len(d.tenures))
+	for u, t := range d.tenures {
+		own[u] = t
+	}
+	return own
+}
+
+// endTenures gives up what this replica is not to own any more.
+func (d *decider) endTenures(v *view, own map[fleet.Unit]*tenure, leases map[string]unitLease) {
+	planned := make(map[fleet.Unit]string, len(d.units))
+	for i, u := range d.units {
+		planned[u] = d.plan.owner(i)
+	}
+	decides := v.decides()
+	for u, t := range own {
+		owner, exists := planned[u]
+		switch {
+		case t.lost(leases[t.name], d.identity):
+			t.giveUp(errLost)
+		case d.stopping:
+			t.giveUp(errStopped)
+		case !exists:
+			t.giveUp(errRemoved)
+		case decides && owner != "" && owner != d.identity:
+			t.giveUp(errMoved)
+		}
+	}
+}
+
+// begin starts a tenure for each unit that this replica is to take.
+func (d *decider) begin(v *view, term *term, own map[fleet.Unit]*tenure, leases []unitLease, next time.Time) time.Time {
+	for i, u := range d.units {
+		if own[u] != nil {
+			continue
+		}
+		if at, ok := d.retryUnits[u]; ok && at.After(v.now) {
+			next = earlier(next, at)
+			continue
+		}
+		delete(d.retryUnits, u)
+		name, l := unitName(d.config.Name, u), leases[i]
+		switch v.about(l, d.plan.owner(i)) {
+		case take:
+			d.start(newTenure(u, name, l, term.ctx), rounded(d.config.Weight(u)))
+		case free:
+			d.free(l)
+		case confirm:
+			holder := memberName(d.config.Name, l.holder)
+			known := v.members[holder]
+			d.chore("confirming that "+l.holder+" has expired", func(ctx context.Context) error { return d.ledger.confirm(ctx, holder, known) })
+		}
+	}
+	return next
+}
+
+// start runs a tenure beside.
+func (d *decider) start(t *tenure, weight int64) {
+	d.Replica.mu.Lock()
+	d.tenures[t.unit] = t
+	d.Replica.mu.Unlock()
+	d.beside.Go(func() {
+		t.serve(d.life, d.config.Work, d.ledger, weight)
+		d.ended(t)
+	})
+}
+
+// ended forgets a tenure after it has ended.
+func (d *decider) ended(t *tenure) {
+	_, _, epoch, _, err := t.now()
+	d.Replica.mu.Lock()
+	delete(d.tenures, t.unit)
+	d.Replica.mu.Unlock()
+	taking := "taking " + t.unit.String()
+	switch {
+	case epoch > 0:
+		d.problem(taking, nil)
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+		// Another replica was faster, as the watch will show.
+		d.fail(failure{unit: t.unit, after: d.config.RetryPeriod / 4})
+	default:
+		d.problem(taking, err)
+		d.fail(failure{unit: t.unit, after: d.config.RetryPeriod / 2})
+	}
+	d.awake()
+}
+
+// free releases a Lease that names this replica, which does not run the unit.
+func (d *decider) free(l unitLease) {
+	d.chore("releasing "+l.text, func(ctx context.Context) error { return d.ledger.release(ctx, l.name, l.epoch) })
+}
+
+// freeUnknown releases Leases of units that are no more.
+func (d *decider) freeUnknown(v *view, own map[fleet.Unit]*tenure, leases map[string]unitLease) {
+	names := make(map[string]bool, len(d.units)+len(own))
+	for _, u := range d.units {
+		names[unitName(d.config.Name, u)] = true
+	}
+	for _, t := range own {
+		names[t.name] = true
+	}
+	for name, l := range leases {
+		if !names[name] && v.standing(l) == mine {
+			d.free(l)
+		}
+	}
+}
+
+// weigh publishes weights that have changed.
+func (d *decider) weigh(now time.Time, own map[fleet.Unit]*tenure, leases map[string]unitLease) {
+	if now.Sub(d.weighed) < weighEvery {
+		return
+	}
+	d.weighed = now
+	for u, t := range own {
+		weight := d.config.Weight(u)
+		phase, _, epoch, _, _ := t.now()
+		if phase == Running && differs(weight, leases[t.name].weight) {
+			d.chore("weighing "+u.String(), func(ctx context.Context) error { return d.ledger.weigh(ctx, t.name, epoch, rounded(weight)) })
+		}
+	}
+}
+
+// discard deletes the Leases of members that are long dead and own nothing. The first of the planners does it.
+func (d *decider) discard(v *view, leases map[string]unitLease) {
+	if !v.decides() || len(d.plan.members) == 0 || d.plan.members[0] != d.identity {
+		return
+	}
+	owners := make(map[string]bool)
+	for _, l := range leases {
+		owners[memberName(d.config.Name, l.holder)] = true
+	}
+	for name, m := range v.members {
+		if m.version != "" && !owners[name] && v.now.Sub(m.renewed) > discardAfter*max(m.duration, d.config.LeaseDuration) {
+			d.chore("deleting the lease of the dead member "+m.identity, func(ctx context.Context) error { return d.ledger.discard(ctx, m) })
+		}
+	}
+}
+
+// announce writes into the member Lease what the other members must know.
+func (d *decider) announce(own memberLease) {
+	wanted := map[string]string{annotationUnits: d.digest, annotationLeaving: ""}
+	if d.stopping {
+		wanted[annotationLeaving] = "true"
+	}
+	if own.version == "" || own.units == d.digest && own.leaving == d.stopping {
+		return
+	}
+	d.chore("announcing", func(ctx context.Context) error {
+		lease, err := d.member.annotate(ctx, wanted)
+		if err == nil {
+			d.seen.note(lease)
+		}
+		return err
+	})
+}
+
+// chore does something beside, unless it is under way or has failed just now.
+func (d *decider) chore(name string, do func(ctx context.Context) error) {
+	if at, ok := d.retryChores[name]; ok && at.After(time.Now()) || !d.claim(name) {
+		return
+	}
+	d.beside.Go(func() {
+		err := do(d.life)
+		d.problem(name, err)
+		if err != nil {
+			d.fail(failure{chore: name, after: d.config.RetryPeriod / 2})
+		}
+		d.unclaim(name)
+		d.awake()
+	})
+}
+
+func (d *decider) claim(chore string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.busy[chore] {
+		return false
+	}
+	d.busy[chore] = true
+	return true
+}
+
+func (d *decider) unclaim(chore string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.busy, chore)
+}
+
+func (d *decider) fail(f failure) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = append(d.failed, f)
+}
+
+// collectFailures notes when what has failed may be tried again.
+func (d *decider) collectFailures() {
+	d.mu.Lock()
+	failed := d.failed
+	d.failed = nil
+	d.mu.Unlock()
+	now := time.Now()
+	for _, f := range failed {
+		if f.chore != "" {
+			d.retryChores[f.chore] = now.Add(f.after)
+		} else {
+			d.retryUnits[f.unit] = now.Add(f.after)
+		}
+	}
+}
+
+// earliestChore is next, or when a chore may be tried again before it.
+func (d *decider) earliestChore(now, next time.Time) time.Time {
+	for name, at := range d.retryChores {
+		if at.After(now) {
+			next = earlier(next, at)
+		} else {
+			delete(d.retryChores, name)
+		}
+	}
+	return next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

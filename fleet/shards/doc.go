@@ -1,0 +1,60 @@
+// Package shards lets many processes share the work of one fleet. Each process runs a Replica:
+//
+//	replica, err := shards.New(shards.Config{
+//		Client:    clientset.CoordinationV1(), // of the coordinating cluster; its rest.Config without a rate limit: QPS -1
+//		Namespace: "mirror",
+//		Name:      "mirror",
+//		Work:      clusters,                   // a *fleet.Fleet
+//	})
+//	err = replica.Run(ctx)
+//
+// The work is made of units (fleet.Unit). Each unit has at most one owner, which runs it. The owners agree through Leases in one
+// namespace of one cluster, the coordinating cluster. There is no leader, and replicas do not talk to each other.
+//
+// # Words
+//
+// A member is a replica whose member Lease is alive. An owner is the member that the Lease of a unit names. An epoch counts the
+// owners of a unit, and grows with each. A term is the time for which a replica may work: from a renewal of its member Lease until
+// the renewal deadline. A unit is uncovered while it has no living owner.
+//
+// # Leases
+//
+// Each replica has a member Lease, which client-go's leaderelection renews. Each unit has a Lease that is written when its owner
+// changes, and not renewed: its holder is alive as long as the member Lease of the holder is. Its leaseTransitions is the epoch. All
+// writes are conditional on the resource version.
+//
+// A replica starts a unit in four cases only: the unit has no Lease, its Lease names nobody, its Lease names this replica, or the
+// member Lease of its holder has expired. Expired means that this replica has observed no renewal for the time that the
+// Lease states, by its own monotonic clock, and that the API server confirms it. Clocks of different machines are never compared.
+//
+// # Who owns what
+//
+// All replicas compute the same plan from the Leases: rendezvous hashing over the members, where no member gets more than a
+// quarter above the average, by weight. A member that joins takes its share from the others; one that leaves hands its own out.
+// A new member takes part after SettleTime. The replica that owns a unit and sees that the plan gives it to another member ends
+// it: it cancels the context of RunUnit, waits until RunUnit has returned, and then releases the Lease. The other member sees the
+// release in its watch and takes the unit with the next epoch.
+//
+// Members plan together only if they have the same units. While a configuration is rolled out, members with different units leave each
+// other's units alone, and share out what has no owner.
+//
+// # The sink decides
+//
+// Leases alone cannot stop a process that was paused in the middle of a write. So each context of RunUnit has the epoch
+// (informer.EpochOf, Event.Epoch), and the sink compares it in the transaction that writes: it refuses a smaller epoch than the one it has
+// stored for the unit, and stores a larger one. StaleEpoch is what the handler then returns. What else a sink keeps for the unit, the
+// checkpoint above all, needs the same check. A new owner claims the unit first: it stores its epoch before it loads the checkpoint.
+// Otherwise the owner before it could still save after that.
+//
+// Epochs of a unit never decrease while its Lease exists. If somebody deletes the Lease, the next owner goes on from the epoch
+// that it remembers. If no replica remembers it, the sink refuses the new epoch, StaleEpoch reports the one that is stored, and
+// the owner continues above that.
+//
+// # When the coordinating cluster fails
+//
+// Work goes on until the renewal deadline, and no longer: all contexts of RunUnit end RenewDeadline after the last renewal
+// was sent that has succeeded. When the API server is back, each replica goes on with the units that its Leases still name, under new epochs.
+// As long as the API server is only slow, and renewals succeed within RenewDeadline, nothing changes except that handovers take longer.
+//
+// The page docs/replicas.md has the protocol, the guarantees, the permissions that a replica needs, and a table of failures.
+package shards

@@ -1,0 +1,202 @@
+package shards
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/rvinformer/informer/fleet"
+)
+
+// atOnce is how many writes of unit Leases a replica has under way.
+const atOnce = 16
+
+// ledger reads and writes the Leases of units. What the server answers is noted.
+type ledger struct {
+	leases    coordinationv1client.LeaseInterface
+	fleetName string
+	identity  string
+	patience  time.Duration // of one request
+	seen      *observed
+	slots     chan struct{} // taken by requests
+}
+
+func newLedger(config Config, identity string, seen *observed) *ledger {
+	return &ledger{
+		leases:    config.Client.Leases(config.Namespace),
+		fleetName: config.Name,
+		identity:  identity,
+		patience:  config.RenewDeadline / 2,
+		seen:      seen,
+		slots:     make(chan struct{}, atOnce),
+	}
+}
+
+// request calls the API server, with a limit to its time and to how many are under way.
+func (l *ledger) request(ctx context.Context, do func(ctx context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.patience)
+	defer cancel()
+	select {
+	case l.slots <- struct{}{}:
+		defer func() { <-l.slots }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	lease, err := do(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.seen.note(lease)
+	return lease, nil
+}
+
+// acquire makes this replica the owner of a unit, with the next epoch. from is the Lease as it was observed. Each call that succeeds has its own
+// epoch, also if this replica was the owner before, so that a write of before that comes late changes nothing.
+func (l *ledger) acquire(ctx context.Context, u fleet.Unit, from unitLease, weight int64) (*coordinationv1.Lease, error) {
+	name := unitName(l.fleetName, u)
+	if from.text != "" && from.text != u.String() {
+		return nil, fmt.Errorf("lease %s is of the unit %q, not of %q", name, from.text, u)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Name:            name,
+		Labels:          unitLabels(l.fleetName, u),
+		Annotations:     map[string]string{annotationUnit: u.String()},
+		UID:             from.uid,
+		ResourceVersion: from.version,
+	}}
+	setWeight(lease, cmp.Or(weight, from.weight))
+	if err := setOwner(lease, l.identity, from.highest+1); err != nil {
+		return nil, err
+	}
+	return l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		if from.version == "" || from.deleted {
+			lease.UID, lease.ResourceVersion = "", ""
+			return l.leases.Create(ctx, lease, metav1.CreateOptions{})
+		}
+		return l.leases.Update(ctx, lease, metav1.UpdateOptions{})
+	})
+}
+
+// raise gives a unit that this replica owns an epoch above another one.
+func (l *ledger) raise(ctx context.Context, name string, epoch, above int64) (*coordinationv1.Lease, error) {
+	lease, err := l.own(ctx, name, epoch)
+	if err != nil {
+		return nil, err
+	}
+	if err := setOwner(lease, l.identity, max(epoch, above)+1); err != nil {
+		return nil, err
+	}
+	return l.update(ctx, lease)
+}
+
+// release makes nobody the owner of a unit that this replica owns.
+func (l *ledger) release(ctx context.Context, name string, epoch int64) error {
+	lease, err := l.own(ctx, name, epoch)
+	if err != nil {
+		return err
+	}
+	lease.Spec.HolderIdentity = ptr.To("")
+	lease.Spec.RenewTime = ptr.To(metav1.NowMicro())
+	_, err = l.update(ctx, lease)
+	return err
+}
+
+// weigh publishes the weight of a unit that this replica owns.
+func (l *ledger) weigh(ctx context.Context, name string, epoch, weight int64) error {
+	lease, err := l.own(ctx, name, epoch)
+	if err != nil {
+		return err
+	}
+	setWeight(lease, weight)
+	_, err = l.update(ctx, lease)
+	return err
+}
+
+func (l *ledger) update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	return l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return l.leases.Update(ctx, lease, metav1.UpdateOptions{})
+	})
+}
+
+// errNotOwner says that a Lease names another owner, or another epoch.
+type errNotOwner struct{ lease, holder string }
+
+func (e errNotOwner) Error() string { return fmt.Sprintf("lease %s is held by %q", e.lease, e.holder) }
+
+// own reads the Lease of a unit that this replica owns since an epoch. The error is an errNotOwner if it does not.
+func (l *ledger) own(ctx context.Context, name string, epoch int64) (*coordinationv1.Lease, error) {
+	lease, err := l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return l.leases.Get(ctx, name, metav1.GetOptions{})
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, errNotOwner{lease: name}
+	case err != nil:
+		return nil, err
+	case ptr.Deref(lease.Spec.HolderIdentity, "") != l.identity || int64(ptr.Deref(lease.Spec.LeaseTransitions, 0)) != epoch:
+		return nil, errNotOwner{lease: name, holder: ptr.Deref(lease.Spec.HolderIdentity, "")}
+	}
+	return lease, nil
+}
+
+// setOwner writes an owner and an epoch. The times are for people.
+func setOwner(lease *coordinationv1.Lease, identity string, epoch int64) error {
+	if epoch > math.MaxInt32 {
+		return fmt.Errorf("lease %s: there are no epochs above %d", lease.Name, math.MaxInt32)
+	}
+	now := metav1.NowMicro()
+	lease.Spec.HolderIdentity = &identity
+	lease.Spec.LeaseTransitions = ptr.To(int32(epoch))
+	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
+	return nil
+}
+
+func setWeight(lease *coordinationv1.Lease, weight int64) {
+	if weight <= 0 {
+		return
+	}
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
+	}
+	lease.Annotations[annotationWeight] = strconv.FormatInt(weight, 10)
+}
+
+// confirm reads the Lease of a member that has expired, or is not known, and takes note of what it finds.
+func (l *ledger) confirm(ctx context.Context, name string, known memberLease) error {
+	lease, err := l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return l.leases.Get(ctx, name, metav1.GetOptions{})
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		l.seen.confirmGone(name, known)
+		return nil
+	case err != nil:
+		return err
+	}
+	if lease.ResourceVersion == known.version {
+		l.seen.confirmDead(name, known.version)
+	}
+	return nil
+}
+
+// discard deletes the Lease of a member that is long dead, unless it has come back.
+func (l *ledger) discard(ctx context.Context, dead memberLease) error {
+	ctx, cancel := context.WithTimeout(ctx, l.patience)
+	defer cancel()
+	err := l.leases.Delete(ctx, dead.name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &dead.uid, ResourceVersion: &dead.version},
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+package shards
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
+)
+
+// member keeps the member Lease of a replica.
+type member struct {
+	leases   coordinationv1client.LeaseInterface
+	name     string
+	identity string
+	elector  *leaderelection.LeaderElector
+	patience time.Duration // of one request
+}
+
+// timedLock is a LeaseLock whose requests end in time, and that says when a write that has succeeded was sent.
+type timedLock struct {
+	*resourcelock.LeaseLock
+	patience time.Duration
+	renewed  func(sent time.Time)
+}
+
+func (l timedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.patience)
+	defer cancel()
+	return l.LeaseLock.Get(ctx)
+}
+
+func (l timedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, record, l.LeaseLock.Create)
+}
+
+func (l timedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(ctx, record, l.LeaseLock.Update)
+}
+
+func (l timedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, do func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+	ctx, cancel := context.WithTimeout(ctx, l.patience)
+	defer cancel()
+	sent := time.Now()
+	err := do(ctx, record)
+	if err == nil {
+		l.renewed(sent)
+	}
+	return err
+}
+
+func newMember(config Config, identity string, renewed func(sent time.Time)) (*member, error) {
+	m := &member{
+		leases:   config.Client.Leases(config.Namespace),
+		name:     memberName(config.Name, identity),
+		identity: identity,
+		patience: config.RenewDeadline / 2,
+	}
+	lock := timedLock{
+		LeaseLock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: config.Namespace, Name: m.name},
+			Client:     config.Client,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+			Labels:     map[string]string{labelFleet: config.Name, labelRole: roleMember},
+		},
+		patience: m.patience,
+		renewed:  renewed,
+	}
+	var err error
+	m.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:          lock,
+		LeaseDuration: config.LeaseDuration,
+		RenewDeadline: config.RenewDeadline,
+		RetryPeriod:   config.RetryPeriod,
+		Name:          m.name,
+		// Work follows the renewals, not these.
+		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {}},
+	})
+	return m, err
+}
+
+// run renews the Lease until ctx ends. An elector gives up after its renewal deadline; the next round takes the Lease up again.
+func (m *member) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		m.elector.Run(ctx)
+	}
+}
+
+// annotate writes annotations, beside the renewals, and returns the Lease. An empty value removes an annotation.
+func (m *member) annotate(ctx context.Context, annotations map[string]string) (lease *coordinationv1.Lease, err error) {
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		lease, err = m.leases.Get(ctx, m.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if lease.Annotations == nil {
+			lease.Annotations = map[string]string{}
+		}
+		maps.Copy(lease.Annotations, annotations)
+		maps.DeleteFunc(lease.Annotations, func(_, value string) bool { return value == "" })
+		lease, err = m.leases.Update(ctx, lease, metav1.UpdateOptions{})
+		return err
+	})
+	return lease, err
+}
+
+// remove deletes the Lease after the last renewal.
+func (m *member) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	err := m.leases.Delete(ctx, m.name, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,249 @@
+package shards
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/fleet"
+	"github.com/rvinformer/informer/internal/backoff"
+)
+
+// The causes with which a tenure ends.
+var (
+	errMoved   = errors.New("the plan gives the unit to another member")
+	errRemoved = errors.New("the unit is gone")
+	errLost    = errors.New("another owner has the lease")
+	errStopped = errors.New("the replica stops")
+	errStale   = errors.New("the sink has a larger epoch")
+)
+
+// The pauses before a unit is run again that has ended by itself.
+const (
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+)
+
+// tenure is the time for which this replica owns a unit: from the write that makes it the owner to the one that releases it.
+type tenure struct {
+	unit fleet.Unit
+	name string // of the Lease
+	from unitLease
+	ctx  context.Context // ends with the term, or when the unit is given up
+	end  context.CancelCauseFunc
+
+	mu       sync.Mutex
+	phase    Phase
+	since    time.Time // of the phase
+	epoch    int64     // zero: not yet an owner
+	uid      types.UID // of the Lease
+	restarts int
+	err      error // of the last attempt that failed
+	stored   int64 // the largest epoch that the sink has reported
+	// halt ends the RunUnit under way.
+	halt context.CancelCauseFunc
+}
+
+// Phase is what a replica does with a unit that it owns, or takes.
+type Phase string
+
+const (
+	// Acquiring: the Lease is being written.
+	Acquiring Phase = "Acquiring"
+	// Running: RunUnit is under way.
+	Running Phase = "Running"
+	// Waiting: RunUnit has returned by itself, and is called again after a pause.
+	Waiting Phase = "Waiting"
+	// Ending: RunUnit is to return.
+	Ending Phase = "Ending"
+	// Releasing: the Lease is being released.
+	Releasing Phase = "Releasing"
+)
+
+func newTenure(u fleet.Unit, name string, from unitLease, term context.Context) *tenure {
+	t := &tenure{unit: u, name: name, from: from, phase: Acquiring, since: time.Now()}
+	t.ctx, t.end = context.WithCancelCause(term)
+	return t
+}
+
+// giveUp ends the tenure. The first cause counts.
+func (t *tenure) giveUp(cause error) {
+	if t.ctx.Err() == nil {
+		t.end(cause)
+		t.enter(Ending)
+	}
+}
+
+func (t *tenure) enter(phase Phase) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if phase == Ending && t.phase != Running && t.phase != Waiting {
+		return // it ends soon
+	}
+	t.phase, t.since = phase, time.Now()
+}
+
+// owns takes note of the Lease that makes this replica the owner.
+func (t *tenure) owns(lease *coordinationv1.Lease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.epoch, t.uid = int64(ptr.Deref(lease.Spec.LeaseTransitions, 0)), lease.UID
+}
+
+// fail takes note of an error; nil of the end of one.
+func (t *tenure) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.err = err
+}
+
+func (t *tenure) now() (phase Phase, since time.Time, epoch int64, restarts int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.phase, t.since, t.epoch, t.restarts, t.err
+}
+
+// lost reports whether a Lease shows that this replica is not the owner any more.
+func (t *tenure) lost(l unitLease, identity string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.epoch == 0:
+		return false
+	case l.uid != t.uid:
+		// It may have been observed before this replica has made it.
+		return l.uid != "" && l.uid != t.from.uid
+	}
+	return l.deleted || l.epoch > t.epoch || l.epoch == t.epoch && l.holder != identity
+}
+
+// serve takes the unit, runs it until the tenure ends, and releases it. life is the context of the replica.
+func (t *tenure) serve(life context.Context, work Work, ledger *ledger, weight int64) {
+	defer t.end(errStopped)
+	lease, err := ledger.acquire(t.ctx, t.unit, t.from, weight)
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	t.owns(lease)
+	for pauses := t.pauses(); t.ctx.Err() == nil; {
+		started := time.Now()
+		err := t.run(work)
+		if t.ctx.Err() != nil {
+			break
+		}
+		if errors.Is(err, errStale) {
+			if !t.raise(life, ledger) {
+				return
+			}
+			continue
+		}
+		if time.Since(started) > longestPause {
+			pauses = t.pauses()
+		}
+		t.failed(err)
+		if backoff.Sleep(t.ctx, pauses.Step()) != nil {
+			break
+		}
+	}
+	t.release(life, ledger)
+}
+
+// pauses are those between calls of RunUnit that return by themselves. They go to this replica's account: the unit stays here,
+// because a plan that depended on failures would differ from replica to replica.
+func (t *tenure) pauses() wait.Backoff {
+	return wait.Backoff{Duration: firstPause, Cap: longestPause, Steps: 10, Factor: 2, Jitter: 0.2}
+}
+
+// run calls RunUnit. The error is errStale if the sink has reported that.
+func (t *tenure) run(work Work) error {
+	_, _, epoch, _, _ := t.now()
+	ctx, halt := context.WithCancelCause(t.ctx)
+	defer halt(nil)
+	t.mu.Lock()
+	t.halt, t.stored = halt, 0
+	t.mu.Unlock()
+	t.enter(Running)
+	err := work.RunUnit(context.WithValue(informer.WithEpoch(ctx, epoch), staleKey{}, t.stale), t.unit)
+	if errors.Is(context.Cause(ctx), errStale) || errors.Is(err, ErrStaleEpoch) {
+		return errStale
+	}
+	return err
+}
+
+// stale is called by the handler of a unit whose epoch the sink has refused.
+func (t *tenure) stale(stored int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stored = max(t.stored, stored)
+	t.halt(errStale)
+}
+
+// failed takes note that RunUnit has returned by itself.
+func (t *tenure) failed(err error) {
+	if err == nil {
+		err = errors.New("RunUnit has returned before its context has ended")
+	}
+	t.mu.Lock()
+	t.err = err
+	t.restarts++
+	t.mu.Unlock()
+	t.enter(Waiting)
+}
+
+// raise gives the unit an epoch above what the sink has stored, and reports false if this replica is not the owner, or the tenure ends.
+func (t *tenure) raise(life context.Context, ledger *ledger) bool {
+	t.mu.Lock()
+	epoch, stored := t.epoch, t.stored
+	t.restarts++
+	t.err = ErrStaleEpoch
+	t.mu.Unlock()
+	t.enter(Waiting)
+	for t.ctx.Err() == nil {
+		lease, err := ledger.raise(t.ctx, t.name, epoch, stored)
+		switch {
+		case err == nil:
+			t.owns(lease)
+			return true
+		case errors.As(err, new(errNotOwner)):
+			t.giveUp(errLost)
+			return false
+		}
+		t.fail(err)
+		if backoff.Sleep(t.ctx, firstPause) != nil {
+			break
+		}
+	}
+	t.release(life, ledger)
+	return false
+}
+
+// release gives the unit back after RunUnit has returned, so that another replica need not wait for this one to expire. When the term
+// is over, the unit is kept: the next term goes on with it, unless another replica has taken it by then.
+func (t *tenure) release(life context.Context, ledger *ledger) {
+	cause := context.Cause(t.ctx)
+	if errors.Is(cause, errLost) || errors.Is(cause, errTermOver) {
+		return
+	}
+	t.enter(Releasing)
+	_, _, epoch, _, _ := t.now()
+	deadline := time.Now().Add(2 * ledger.patience)
+	for life.Err() == nil {
+		err := ledger.release(life, t.name, epoch)
+		if err == nil || errors.As(err, new(errNotOwner)) {
+			return
+		}
+		t.fail(err)
+		if !apierrors.IsConflict(err) && (time.Now().After(deadline) || backoff.Sleep(life, firstPause/2) != nil) {
+			return
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package shards
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rvinformer/informer/fleet"
+)
+
+// view is what a replica knows when it decides. Decisions are functions of it alone.
+type view struct {
+	now      time.Time
+	identity string
+	name     string // of the own member Lease
+	digest   string // of the own units
+	settle   time.Duration
+	fresh    time.Duration // how old the newest observation of the own Lease may be
+	// termSince is when the term has begun; zero without a term.
+	termSince time.Time
+	members   map[string]memberLease
+	fleetName string
+}
+
+// standing is how a unit's owner stands, as this replica sees it.
+type standing int
+
+const (
+	unowned standing = iota // no Lease, or nobody's
+	mine                    // the Lease names this replica
+	living                  // the owner is alive
+	suspect                 // the owner has expired, and the API server has not confirmed that
+	dead                    // the owner has expired
+)
+
+// standing returns how the owner of a unit stands.
+func (v *view) standing(l unitLease) standing {
+	switch l.holder {
+	case "":
+		return unowned
+	case v.identity:
+		return mine
+	}
+	m, known := v.members[memberName(v.fleetName, l.holder)]
+	switch {
+	case known && !m.expired(v.now):
+		return living
+	case known && m.dead:
+		return dead
+	}
+	return suspect
+}
+
+// plans reports whether a member takes part in the plan: it is alive, has been for a while, stays, and knows the same units.
+func (v *view) plans(m memberLease) bool {
+	return !m.expired(v.now) && !m.leaving && m.units == v.digest && m.renewals > 0 && v.now.Sub(m.since) >= v.settle
+}
+
+// decides reports whether this replica takes part in the plan, and sees what the others do. One that has just come, or whose
+// watch lags, keeps what it has and takes nothing.
+func (v *view) decides() bool {
+	own, ok := v.members[v.name]
+	return ok && v.plans(own) && v.now.Sub(own.renewed) < v.fresh &&
+		!v.termSince.IsZero() && v.now.Sub(v.termSince) >= v.settle
+}
+
+// planners are the identities of the members that take part in the plan, sorted.
+func (v *view) planners() []string {
+	var planners []string
+	for _, m := range v.members {
+		if v.plans(m) {
+			planners = append(planners, m.identity)
+		}
+	}
+	slices.Sort(planners)
+	return planners
+}
+
+// next is when the view changes by itself: a member expires or has settled.
+func (v *view) next() time.Time {
+	next := v.now.Add(time.Minute)
+	soonest := func(t time.Time) {
+		if t.After(v.now) && t.Before(next) {
+			next = t
+		}
+	}
+	for _, m := range v.members {
+		if m.identity == "" || m.dead {
+			continue
+		}
+		soonest(m.expires())
+		soonest(m.since.Add(v.settle))
+	}
+	if !v.termSince.IsZero() {
+		soonest(v.termSince.Add(v.settle))
+	}
+	return next
+}
+
+// action is what to do about a unit that this replica does not run.
+type action int
+
+const (
+	leave   action = iota
+	take           // become its owner
+	free           // release its Lease, which names this replica
+	confirm        // ask the API server whether its owner is dead
+)
+
+// about decides about a unit that this replica does not run. planned is who is to own it; empty for nobody.
+func (v *view) about(l unitLease, planned string) action {
+	decides := v.decides()
+	switch v.standing(l) {
+	case mine:
+		if decides && planned != "" && planned != v.identity {
+			return free
+		}
+		return take // it was this replica's before the term, or the write that took it seemed to fail
+	case unowned, dead:
+		if decides && planned == v.identity {
+			return take
+		}
+	case suspect:
+		if decides && planned == v.identity {
+			return confirm
+		}
+	}
+	return leave
+}
+
+// plan is who is to own what, computed anew only when something in it changes.
+type plan struct {
+	members []string
+	loads   []load
+	owners  []int
+}
+
+// update computes the plan for members and for units with their Leases.
+func (p *plan) update(members []string, units []fleet.Unit, leases []unitLease) {
+	loads := loadsOf(units, leases)
+	if slices.Equal(members, p.members) && slices.Equal(loads, p.loads) {
+		return
+	}
+	*p = plan{members: members, loads: loads, owners: share(members, loads)}
+}
+
+// owner is who is to own the unit at a place; empty for nobody.
+func (p *plan) owner(i int) string {
+	if p.owners[i] == nobody {
+		return ""
+	}
+	return p.members[p.owners[i]]
+}
+
+// loadsOf are units with their published weights. One whose weight is not known counts as the average of the others.
+func loadsOf(units []fleet.Unit, leases []unitLease) []load {
+	var sum, known int64
+	for _, l := range leases {
+		if l.weight > 0 {
+			sum += rounded(l.weight)
+			known++
+		}
+	}
+	average := rounded(max(1, sum/max(1, known)))
+	loads := make([]load, len(units))
+	for i, u := range units {
+		loads[i] = load{text: u.String(), weight: average}
+		if w := rounded(leases[i].weight); w > 0 {
+			loads[i].weight = w
+		}
+	}
+	return loads
+}
