@@ -96,6 +96,9 @@ func (w *jsonWatch) event() (Event, error) {
 		text := w.obj.text
 		event.Offset = w.unit + int64(text.from)
 		event.Bytes = w.lend(w.keep+text.from, w.keep+text.to)
+		if event.Type == watch.Bookmark {
+			w.rest()
+		}
 	} else {
 		event = Event{}
 	}

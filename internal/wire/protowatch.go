@@ -111,6 +111,9 @@ func (w *protoWatch) frame(length int64, tooLarge bool) (Event, error) {
 	if failed != nil {
 		return Event{}, failed
 	}
+	if event.Type == watch.Bookmark {
+		w.rest()
+	}
 	return event, nil
 }
 

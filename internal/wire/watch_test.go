@@ -128,3 +128,45 @@ func TestLostWatchEvents(t *testing.T) {
 		}
 	}
 }
+
+// A watch holds little once a bookmark has said that nothing else is to be told, however much came before.
+func TestWatchRestsAfterBookmark(t *testing.T) {
+	large := `{"metadata":{"name":"large"},"a":"` + strings.Repeat("x", 3000) + `"}`
+	bookmark := `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9"}}`
+	var text, frames bytes.Buffer
+	for range 200 {
+		text.WriteString(`{"type":"ADDED","object":` + large + "}\n")
+		frames.Write(protoFrame(t, "ADDED", encoded(t, protoCodec, &corev1.Pod{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "large", Annotations: map[string]string{"a": strings.Repeat("x", 3000)}},
+		})))
+	}
+	text.WriteString(`{"type":"BOOKMARK","object":` + bookmark + "}\n")
+	frames.Write(protoFrame(t, "BOOKMARK", encoded(t, protoCodec, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9"}})))
+	for format, body := range map[Format]*bytes.Buffer{JSON: &text, Protobuf: &frames} {
+		reads := &roomReader{Reader: body}
+		w := NewWatchReader(reads, format, Options{BufferBytes: 128})
+		for {
+			event, err := w.Next()
+			require.NoError(t, err, format)
+			if event.Type == watch.Bookmark {
+				break
+			}
+		}
+		require.Greater(t, reads.room, defaultBufferBytes/2, format)
+		w.Wait()
+		require.Less(t, reads.room, 1<<10, "%v: the buffer that waits", format)
+		_, err := w.Next()
+		require.Equal(t, io.EOF, err, format)
+	}
+}
+
+// roomReader notes how much was to be read last.
+type roomReader struct {
+	io.Reader
+	room int
+}
+
+func (r *roomReader) Read(p []byte) (int, error) {
+	r.room = len(p)
+	return r.Reader.Read(p)
+}

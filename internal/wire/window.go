@@ -44,6 +44,8 @@ type window struct {
 	room, read int
 	lent       int
 	slack      int // reads in a row that found buf empty and hardly filled it
+	// resting tells that little is expected. The next fill of an empty buf gives it back at once.
+	resting bool
 
 	// The bytes lent to the caller, for poisoning. No fill happens between lending and releasing.
 	lentFrom, lentTo int
@@ -100,11 +102,19 @@ func (w *window) took(n int, err error) bool {
 	return n > 0 || err != nil
 }
 
+// rest notes that little is expected after what was lent: the initial events of a watch are over, or it sent a bookmark,
+// which servers send when nothing else is to be said.
+func (w *window) rest() { w.resting = true }
+
 // fit doubles a buffer that the last read has filled, up to the usual size, and gives back most of one that is empty
-// and was hardly used.
+// and was hardly used, or rests.
 func (w *window) fit() {
 	rest := max(w.floor, min(2*w.lent, defaultBufferBytes))
+	rests := w.resting && w.pos == w.end && w.keep < 0
+	w.resting = false
 	switch {
+	case rests && rest <= len(w.buf)/2:
+		w.slide(make([]byte, rest), w.pos)
 	case w.room > 0 && w.read == w.room && len(w.buf) < defaultBufferBytes:
 		w.slide(make([]byte, 2*len(w.buf)), w.from())
 	case w.pos == w.end && w.keep < 0 && w.read < len(w.buf)/4 && rest <= len(w.buf)/2:
