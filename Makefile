@@ -156,6 +156,7 @@ bench:
 	cd bench && go run . all
 	cd bench && go run . peaks
 	cd bench && go run . clusters
+	cd bench && go run . fleet
 	cd bench && go run . readcache -million 1000000
 
 # The same with 10,000 pods, once, in about a minute. Writes nothing.

@@ -9,6 +9,7 @@
 //	go run . peaks        # the memory of typed factories; writes docs/performance.md
 //	go run . readcache    # caches that can be read; writes docs/performance.md
 //	go run . clusters     # many servers; writes docs/performance.md
+//	go run . fleet        # 25,000 informers of 500 servers; writes docs/performance.md
 //
 // It starts a server, simulated (package podserver) or real, in a process of its
 // own, and each contestant in another, one at a time. Each run goes through all
@@ -73,8 +74,16 @@ func command(ctx context.Context, args []string) error {
 		_ = flags.Parse(args)
 		_, err := clusters(ctx, plan)
 		return err
+	case "fleet":
+		plan := defaultFleetPlan()
+		plan.flags(flags)
+		_ = flags.Parse(args)
+		_, err := fleet(ctx, plan)
+		return err
+	case "serve-fleet":
+		return serveFleet()
 	case "serve-clusters":
 		return serveClusters()
 	}
-	return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters or serve", name)
+	return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters, fleet or serve", name)
 }

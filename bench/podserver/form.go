@@ -27,9 +27,10 @@ type form struct {
 	added, modified template
 	// pools of *tiles, of items and of either event.
 	itemTiles, addedTiles, modifiedTiles sync.Pool
+	fews                                 sync.Map // of []byte by few
 }
 
-// forms are made once: they hold no state.
+// forms are made once: they hold what all servers of the process send.
 var forms = sync.OnceValue(func() map[[2]bool]*form {
 	all := map[[2]bool]*form{}
 	for _, protobuf := range []bool{false, true} {

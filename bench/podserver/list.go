@@ -42,6 +42,13 @@ func sendList(w *counted, f *form, set Options, first, n int) error {
 	if _, err := w.Write(f.listHead().append(nil, meta, n*f.item.size())); err != nil {
 		return err
 	}
+	if few := f.few(listed, set, first, first+n); few != nil {
+		if _, err := w.Write(few[:max(0, len(few)-f.separator())]); err != nil {
+			return err
+		}
+		_, err := w.Write(f.listHead().closing())
+		return err
+	}
 	t := f.itemTiles.Get().(*tiles)
 	defer f.itemTiles.Put(t)
 	for sent := 0; sent < n; {

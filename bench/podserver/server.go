@@ -32,6 +32,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
@@ -66,6 +67,9 @@ type Server struct {
 	ca       []byte
 	served   chan error
 
+	door    *door
+	changed atomic.Int64 // Options.Changed, and what Change has added
+
 	watches  atomic.Int64 // open
 	requests atomic.Int64
 	bytes    atomic.Int64 // of bodies written
@@ -85,7 +89,8 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, listener: listener, ca: ca, served: make(chan error, 1)}
+	s := &Server{options: o, listener: listener, ca: ca, served: make(chan error, 1), door: newDoor(listener, o.Trouble == SlowLink)}
+	s.changed.Store(int64(o.Changed))
 	mux := http.NewServeMux()
 	if o.Samples {
 		objects := &sampled{set: o}
@@ -98,9 +103,16 @@ func Start(o Options) (*Server, error) {
 		})
 		mux.HandleFunc("GET "+releasesPath, func(w http.ResponseWriter, r *http.Request) { s.serveSamples(w, r, objects.releaseForm()) })
 	}
-	for _, resource := range o.templateResources() {
-		mux.HandleFunc("GET /api/v1/"+resource, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, o) })
-	}
+	resources := sets.New(o.templateResources()...)
+	mux.HandleFunc("GET /api/v1/{resource}", func(w http.ResponseWriter, r *http.Request) {
+		if !resources.Has(r.PathValue("resource")) {
+			http.NotFound(w, r)
+			return
+		}
+		set := o
+		set.Changed = int(s.changed.Load())
+		s.serve(w, r, set)
+	})
 	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, Options{}) })
 	mux.HandleFunc("GET /api/v1/namespaces/kube-system", serveCluster)
 	mux.HandleFunc("GET "+extra.UsagePath, s.serveUsage)
@@ -112,9 +124,9 @@ func Start(o Options) (*Server, error) {
 	}
 	go func() {
 		if o.Plain {
-			s.served <- s.http.Serve(listener)
+			s.served <- s.http.Serve(s.door)
 		} else {
-			s.served <- s.http.ServeTLS(listener, "", "")
+			s.served <- s.http.ServeTLS(s.door, "", "")
 		}
 	}()
 	return s, nil
@@ -131,6 +143,10 @@ func (s *Server) Config() *rest.Config {
 		QPS:             -1,
 	}
 }
+
+// Change makes n more of its pods, which have no burst, differ from those of a list before. It is for a server that
+// clients are away from: a watch that is open is not sent them.
+func (s *Server) Change(n int) { s.changed.Add(int64(n)) }
 
 // Close breaks what is under way and waits until no request is served.
 func (s *Server) Close() error {

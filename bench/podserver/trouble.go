@@ -18,6 +18,8 @@ const (
 	Dead Trouble = "dead"
 	// Slow: it sends SlowBytes a second of each body.
 	Slow Trouble = "slow"
+	// SlowLink: it sends SlowBytes a second in all, over all its connections.
+	SlowLink Trouble = "slow link"
 	// Forbidden: it answers 403 to all.
 	Forbidden Trouble = "forbidden"
 )

@@ -118,6 +118,9 @@ type templateEvents struct {
 }
 
 func (e templateEvents) initial(ctx context.Context, w *counted) error {
+	if few := e.form.few(added, e.set, 0, e.set.Pods); few != nil {
+		return sendFew(w, few)
+	}
 	t := e.form.addedTiles.Get().(*tiles)
 	defer e.form.addedTiles.Put(t)
 	return sendEvents(ctx, w, t, 0, e.set.Pods, e.set.identify)
@@ -126,6 +129,9 @@ func (e templateEvents) initial(ctx context.Context, w *counted) error {
 func (e templateEvents) changes(ctx context.Context, w *counted, known, to int) error {
 	if known >= to {
 		return nil
+	}
+	if few := e.form.few(modified, e.set, known, to); few != nil {
+		return sendFew(w, few)
 	}
 	t := e.form.modifiedTiles.Get().(*tiles)
 	defer e.form.modifiedTiles.Put(t)
@@ -145,6 +151,12 @@ func sendEvents(ctx context.Context, w *counted, t *tiles, from, to int, set fun
 	}
 	w.flush()
 	return nil
+}
+
+func sendFew(w *counted, text []byte) error {
+	_, err := w.Write(text)
+	w.flush()
+	return err
 }
 
 func (e templateEvents) bookmark(w *counted, version string, annotations map[string]string) error {

@@ -1,0 +1,350 @@
+package race
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/bench/podserver/extra"
+	"github.com/rvinformer/informer/factory"
+)
+
+// FleetOrder is what the program that follows a fleet is told.
+type FleetOrder struct {
+	Clusters  []Cluster
+	Resources []string
+	// Floor reads the lists of all resources and throws them away: the servers side by side, and the lists of each
+	// one after the other over one connection.
+	Floor bool
+	// Control is the address of what controls the servers.
+	Control string
+	// Outage, if it is not 0, is how long the servers go away once all have synced.
+	Outage time.Duration
+	// Budget is that of all informers, in bytes.
+	Budget int64
+	// Paged reads lists in pages instead of watch-lists.
+	Paged bool
+	// Profile, if set, begins the names of files for profiles.
+	Profile string
+}
+
+// FleetResult is what it has cost.
+type FleetResult struct {
+	Informers int
+	Objects   int64
+	// Wall and CPU are until those have synced that nothing is wrong with. PeakRSS is that of the whole run, and
+	// SyncedRSS the peak until then.
+	Wall, CPU          time.Duration
+	PeakRSS, SyncedRSS int64
+	// Goroutines, StackBytes and LiveBytes are what each idle informer holds, with its share of all the rest; RSS is
+	// that of the process then.
+	Goroutines, StackBytes, LiveBytes float64
+	RSS                               int64
+	// Before and After are what the servers had used before, and when all had synced.
+	Before, After extra.FleetUsage
+	Outage        *FleetOutage `json:",omitempty"`
+}
+
+// FleetOutage is what became of the informers while all servers were away, and after.
+type FleetOutage struct {
+	// Most and All are how long it took from the return of the servers until 95 of 100 informers, and all of them,
+	// had told of the change that had happened meanwhile.
+	Most, All time.Duration
+	// CPU is what the process used from the return until then, and AwayCPU in the outage.
+	CPU, AwayCPU time.Duration
+	// Usage is that of the servers at their return, and After when all informers were current.
+	Usage, After extra.FleetUsage
+	// Listed is how many objects were told as added, which is none where watches went on.
+	Listed int64
+}
+
+// FleetMain is the program that follows a fleet: it obeys one order.
+func FleetMain() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := obeyFleet(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+		os.Exit(1)
+	}
+}
+
+func obeyFleet(ctx context.Context) (err error) {
+	// What 25,000 informers log is made, and not read.
+	klog.SetLogger(funcr.New(func(string, string) {}, funcr.Options{}))
+	f := &fleet{factory: factory.New()}
+	if err := json.NewDecoder(os.Stdin).Decode(&f.FleetOrder); err != nil {
+		return fmt.Errorf("orders: %w", err)
+	}
+	if f.result.Before, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath); err != nil {
+		return err
+	}
+	if f.Floor {
+		err = f.readFloor(ctx)
+	} else {
+		err = f.run(ctx)
+	}
+	f.factory.Shutdown()
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(f.result)
+}
+
+// fleet follows many clusters.
+type fleet struct {
+	FleetOrder
+	factory *factory.Factory
+	added   atomic.Int64
+	// current has, for each informer, when it was told of a change, as a time in nanoseconds since began.
+	current []atomic.Int64
+	began   time.Time
+	result  FleetResult
+}
+
+// readFloor measures the reading of the same lists.
+func (f *fleet) readFloor(ctx context.Context) error {
+	clients := make([]*http.Client, len(f.Clusters))
+	runtime.GC()
+	clock := startStopwatch()
+	errs := make([]error, len(f.Clusters))
+	var reading sync.WaitGroup
+	for i, cluster := range f.Clusters {
+		client, err := rest.HTTPClientFor(cluster.Config())
+		if err != nil {
+			return err
+		}
+		clients[i] = client
+		reading.Go(func() { errs[i] = f.readLists(ctx, client, cluster) })
+	}
+	reading.Wait()
+	var r Result
+	clock.stop(&r)
+	f.result.Wall, f.result.CPU = r.Wall, r.CPU
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, client := range clients {
+		client.CloseIdleConnections()
+	}
+	var err error
+	if f.result.After, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath); err != nil {
+		return err
+	}
+	f.result.PeakRSS, err = peakRSS()
+	return err
+}
+
+func (f *fleet) readLists(ctx context.Context, client *http.Client, cluster Cluster) error {
+	for _, resource := range f.Resources {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, cluster.Host+"/api/v1/"+resource, nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+		if err != nil {
+			return err
+		}
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s of %s: %s", resource, cluster.Host, response.Status)
+		}
+	}
+	return nil
+}
+
+// run measures informers until they have synced, then idle, then through an outage.
+func (f *fleet) run(ctx context.Context) (err error) {
+	f.result.Informers = len(f.Clusters) * len(f.Resources)
+	f.current = make([]atomic.Int64, f.result.Informers)
+	f.began = time.Now()
+	budget := informer.NewBudget(max(f.Budget, 1))
+	runtime.GC()
+	stopProfile, err := f.profileCPU("sync")
+	if err != nil {
+		return err
+	}
+	clock := startStopwatch()
+	var awaited []member
+	for i, cluster := range f.Clusters {
+		members, err := f.follow(i, cluster, budget)
+		if err != nil {
+			return err
+		}
+		if !cluster.Troubled {
+			awaited = append(awaited, members...)
+		}
+	}
+	for _, m := range awaited {
+		if err := done(ctx, m.Informer.HasSyncedChecker().Done()); err != nil {
+			return err
+		}
+	}
+	var r Result
+	clock.stop(&r)
+	stopProfile()
+	f.result.Wall, f.result.CPU, f.result.Objects = r.Wall, r.CPU, f.added.Load()
+	if f.result.SyncedRSS, err = peakRSS(); err != nil {
+		return err
+	}
+	if f.result.After, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath); err != nil {
+		return err
+	}
+	if err := f.idle(); err != nil {
+		return err
+	}
+	if f.Outage > 0 {
+		if err := f.outage(ctx); err != nil {
+			return err
+		}
+	}
+	f.result.PeakRSS, err = peakRSS()
+	return err
+}
+
+// follow starts the informers of a cluster.
+func (f *fleet) follow(at int, of Cluster, budget *informer.Budget) (members []member, err error) {
+	mode := informer.ListModeAuto
+	if f.Paged {
+		mode = informer.ListModePaged
+	}
+	lws, err := informer.NewDynamicListerWatcherFactory(of.Config())
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range f.Resources {
+		resource := schema.GroupVersionResource{Version: "v1", Resource: name}
+		current := &f.current[at*len(f.Resources)+i]
+		lease, err := f.factory.AcquireResourceVersion(resource, factory.InformerOptions{Cluster: of.Host}, func() informer.ResourceVersionInformer {
+			return informer.NewResourceVersionInformer(name, informer.InformerConfig{
+				ListerWatcher: lws.ForResource("", resource),
+				ExampleObject: &informer.RawObject{},
+				Budget:        budget,
+				ListMode:      mode,
+				Handler: informer.ResourceEventHandlerFuncs{
+					AddFunc:    func(interface{}) { f.added.Add(1) },
+					UpdateFunc: func(interface{}, interface{}) { current.Store(int64(time.Since(f.began))) },
+				},
+				ErrorHandler: func(*informer.Reflector, error) {},
+			})
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := lease.Start(); err != nil {
+			return nil, err
+		}
+		members = append(members, lease)
+	}
+	return members, nil
+}
+
+// idle notes what informers hold that wait.
+func (f *fleet) idle() error {
+	time.Sleep(time.Second) // for what they listed with to be let go
+	settled := settledMemory()
+	debug.FreeOSMemory()
+	rss, err := residentMemory()
+	if err != nil {
+		return err
+	}
+	n := float64(f.result.Informers)
+	f.result.RSS = rss
+	f.result.StackBytes, f.result.LiveBytes = float64(settled.StackInuse)/n, float64(settled.HeapAlloc)/n
+	f.result.Goroutines = float64(runtime.NumGoroutine()) / n
+	return errors.Join(f.profile("idle", "heap"), f.profile("idle", "goroutine"))
+}
+
+// outage has the servers go away, and measures until all informers are current again.
+func (f *fleet) outage(ctx context.Context) (err error) {
+	o := &FleetOutage{}
+	f.result.Outage = o
+	added := f.added.Load()
+	before := cpuTime()
+	if _, err := extra.Fleet(ctx, f.Control, extra.FleetLeavePath); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(f.Outage):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	stopProfile, err := f.profileCPU("return")
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
+	back, used := time.Since(f.began), cpuTime()
+	o.AwayCPU = used - before
+	if o.Usage, err = extra.Fleet(ctx, f.Control, extra.FleetReturnPath); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		if f.count() == f.result.Informers {
+			break
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%d of %d informers are current 3 minutes after the return", f.count(), f.result.Informers)
+		}
+	}
+	o.CPU = cpuTime() - used
+	var took []time.Duration
+	for i := range f.current {
+		took = append(took, time.Duration(f.current[i].Load())-back)
+	}
+	slices.Sort(took)
+	o.Most, o.All, o.Listed = took[len(took)*95/100-1], took[len(took)-1], f.added.Load()-added
+	o.After, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath)
+	return err
+}
+
+// count returns how many informers are current.
+func (f *fleet) count() (n int) {
+	for i := range f.current {
+		if f.current[i].Load() > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// profile writes a profile of a name at a moment.
+func (f *fleet) profile(moment, name string) error {
+	if f.Profile == "" {
+		return nil
+	}
+	file, err := os.Create(f.Profile + "." + moment + "." + name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.Lookup(name).WriteTo(file, 0), file.Close())
+}
+
+// profileCPU begins a profile of the CPU, and returns what ends it.
+func (f *fleet) profileCPU(moment string) (stop func(), err error) {
+	if f.Profile == "" {
+		return func() {}, nil
+	}
+	return cpuProfile(f.Profile + "." + moment)
+}
