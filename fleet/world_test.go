@@ -138,6 +138,25 @@ func (m *mirror) take(ctx context.Context, t fleet.Target, events []informer.Eve
 	return nil
 }
 
+// stall makes the handler fail with an error, until it is nil.
+func (m *mirror) stall(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.block = func(context.Context, fleet.Target) error { return err }
+}
+
+// configured is how often Configure was called for a resource.
+func (m *mirror) configured(r schema.GroupVersionResource) (times int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for target, n := range m.targets {
+		if target.Resource == r {
+			times += n
+		}
+	}
+	return times
+}
+
 // keys returns what is believed of a resource of a cluster.
 func (m *mirror) keys(cluster string, r schema.GroupVersionResource) map[string]string {
 	m.mu.Lock()

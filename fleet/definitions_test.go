@@ -1,0 +1,375 @@
+package fleet_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/fleet"
+	"github.com/rvinformer/informer/informertest"
+)
+
+var (
+	gadgets   = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+	gadgetsV2 = schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "gadgets"}
+)
+
+// withDefinitions are resources of a server that has custom resource definitions.
+func withDefinitions() []informertest.Resource { return append(small(), served(crds)) }
+
+// define serves a resource and writes its definition.
+func define(t *testing.T, s *informertest.Server, r schema.GroupVersionResource) {
+	s.AddResource(served(r))
+	create(t, s, crds, r.Resource+"."+r.Group)
+}
+
+// undefine deletes the objects of a resource, the resource, and its definition.
+func undefine(t *testing.T, s *informertest.Server, r schema.GroupVersionResource) {
+	s.RemoveResource(r)
+	require.NoError(t, s.Delete(crds, "", r.Resource+"."+r.Group))
+}
+
+func TestDefinitionsComeAndGo(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east := serve(t, informertest.Options{Resources: withDefinitions()})
+		m := newMirror()
+		f := newFleet(t, m, fleet.Config{DiscoverEvery: time.Hour})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		for range 3 {
+			define(t, east, gadgets)
+			create(t, east, gadgets, "a", "b")
+			time.Sleep(2 * time.Second)
+			require.NoError(t, f.WaitForSync(t.Context()))
+			m.requireRight(t, "east", east, gadgets)
+			require.Equal(t, []string{"Added default/a", "Added default/b"}, m.told("east", gadgets))
+			undefine(t, east, gadgets)
+			time.Sleep(10 * time.Second)
+			require.Equal(t, []string{"Deleted default/a", "Deleted default/b"}, m.told("east", gadgets))
+			now, _ := f.Cluster("east")
+			require.Equal(t, 4, now.Informers, "one has ended")
+			require.Empty(t, now.Missing)
+		}
+	})
+}
+
+// Where definitions may not be watched, or there is no such API, discovery is repeated every few minutes.
+func TestResourcesComeAndGoUnwatched(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east := serve(t, informertest.Options{Resources: withDefinitions()})
+		east.Inject(informertest.Fault{Match: informertest.Match{Resource: crds}, Effect: informertest.Status(403)})
+		m := newMirror()
+		f := newFleet(t, m, fleet.Config{Groups: []fleet.Group{{Except: []string{"customresourcedefinitions"}}}})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		east.AddResource(served(gadgets))
+		create(t, east, gadgets, "a")
+		time.Sleep(7 * time.Minute)
+		m.requireRight(t, "east", east, gadgets)
+		refused := 0
+		for _, r := range east.Requests() {
+			if r.GroupVersionResource == crds {
+				refused++
+			}
+		}
+		require.LessOrEqual(t, refused, 6, "the watch is tried again with each discovery, no sooner")
+		east.RemoveResource(gadgets)
+		time.Sleep(7 * time.Minute)
+		require.Equal(t, []string{"Added default/a", "Deleted default/a"}, m.told("east", gadgets))
+	})
+}
+
+// A resource goes while no watch is there to tell: what the handler was told is told deleted, in whatever form it takes objects.
+func TestGoneUnwatched(t *testing.T) {
+	for name, example := range map[string]runtime.Object{"unstructured": nil, "raw": &informer.RawObject{}, "metadata": &metav1.PartialObjectMetadata{}, "typed": &corev1.Pod{}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				resource := gadgets
+				if name == "typed" {
+					resource = pods
+				}
+				east := serve(t, informertest.Options{Resources: []informertest.Resource{served(deployments), served(resource)}})
+				create(t, east, resource, "a", "b", "c")
+				m := newMirror()
+				f := newFleet(t, m, fleet.Config{
+					Groups: []fleet.Group{{Resources: []string{"*.", "*.example.com"}}},
+					Configure: func(target fleet.Target) (informer.InformerConfig, error) {
+						config, err := m.configure(target)
+						config.ExampleObject = example
+						return config, err
+					},
+				})
+				require.NoError(t, f.Add("east", east.Config()))
+				start(t, f.Run)
+				require.NoError(t, f.WaitForSync(t.Context()))
+				m.told("east", resource)
+				heal := east.Inject(informertest.Fault{Effect: informertest.Refuse()})
+				require.NoError(t, east.Delete(resource, "default", "a"))
+				east.RemoveResource(resource)
+				time.Sleep(time.Minute)
+				heal()
+				time.Sleep(10 * time.Minute)
+				require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b", "Deleted default/c"}, m.told("east", resource))
+				now, _ := f.Cluster("east")
+				require.Zero(t, now.Informers)
+				require.NoError(t, now.LastError)
+			})
+		})
+	}
+}
+
+// The handler fails while it is told that a resource is gone: it is told again, also if the resource is back meanwhile.
+func TestGoneAndBackWhileHandlerFails(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east := serve(t, informertest.Options{Resources: withDefinitions()})
+		define(t, east, gadgets)
+		create(t, east, gadgets, "a", "b")
+		m := newMirror()
+		f := newFleet(t, m, fleet.Config{})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		m.told("east", gadgets)
+		m.stall(fmt.Errorf("the database is down"))
+		undefine(t, east, gadgets)
+		time.Sleep(time.Minute)
+		require.Empty(t, m.told("east", gadgets))
+		define(t, east, gadgets)
+		create(t, east, gadgets, "b", "c")
+		time.Sleep(time.Minute)
+		m.stall(nil)
+		time.Sleep(time.Minute)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		m.requireRight(t, "east", east, gadgets)
+		require.Contains(t, m.told("east", gadgets), "Deleted default/a")
+	})
+}
+
+func TestDefinitionChangesVersion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var preferred atomic.Pointer[string]
+		east := serve(t, informertest.Options{Resources: withDefinitions(), Wrap: preferring(&preferred)})
+		define(t, east, gadgets)
+		create(t, east, gadgets, "a", "b")
+		m := newMirror()
+		f := newFleet(t, m, fleet.Config{DiscoverEvery: time.Hour})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		require.Equal(t, []string{"Added default/a", "Added default/b"}, m.told("east", gadgets))
+
+		// Another version is served, with the same objects but for one, and preferred.
+		east.AddResource(served(gadgetsV2))
+		create(t, east, gadgetsV2, "b", "c")
+		v2 := "v2"
+		preferred.Store(&v2)
+		touch(t, east, crds, "gadgets.example.com")
+		time.Sleep(10 * time.Second)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		require.ElementsMatch(t, []string{"Updated default/b", "Added default/c", "Deleted default/a"}, m.told("east", gadgets))
+		m.requireRight(t, "east", east, gadgetsV2)
+		now, _ := f.Cluster("east")
+		require.Equal(t, 5, now.Informers)
+
+		// The version is not served any more.
+		preferred.Store(nil)
+		require.NoError(t, east.Delete(gadgets, "default", "a"))
+		east.RemoveResource(gadgetsV2)
+		touch(t, east, crds, "gadgets.example.com")
+		time.Sleep(time.Minute)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		m.requireRight(t, "east", east, gadgets)
+	})
+}
+
+// A version that a pattern names is followed for as long as it is served, whatever the server prefers.
+func TestNamedVersion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east := serve(t, informertest.Options{Resources: append(withDefinitions(), served(gadgets), served(gadgetsV2))})
+		m := newMirror()
+		f := newFleet(t, m, fleet.Config{Groups: []fleet.Group{{Resources: []string{"*", "gadgets.v2.example.com"}}}})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		require.Equal(t, 1, m.configured(gadgetsV2))
+		require.Zero(t, m.configured(gadgets))
+		east.RemoveResource(gadgetsV2)
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, 1, m.configured(gadgets))
+		now, _ := f.Cluster("east")
+		require.Len(t, now.Missing, 1)
+		require.ErrorContains(t, now.Missing[0], "gadgets.v2.example.com")
+	})
+}
+
+// preferring makes the named version of a group the preferred one.
+func preferring(version *atomic.Pointer[string]) func(http.Handler) http.Handler {
+	return func(server http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			v := version.Load()
+			if v == nil || r.URL.Path != "/apis" {
+				server.ServeHTTP(w, r)
+				return
+			}
+			edited := editedAnswer{w, func(text string) string {
+				return strings.ReplaceAll(text, `"preferredVersion":{"groupVersion":"example.com/v1","version":"v1"}`, fmt.Sprintf(`"preferredVersion":{"groupVersion":"example.com/%s","version":"%s"}`, *v, *v))
+			}}
+			server.ServeHTTP(edited, r)
+		})
+	}
+}
+
+// editedAnswer is an answer whose text is changed.
+type editedAnswer struct {
+	http.ResponseWriter
+	edit func(string) string
+}
+
+func (e editedAnswer) Write(b []byte) (int, error) {
+	e.Header().Del("Content-Length")
+	if _, err := e.ResponseWriter.Write([]byte(e.edit(string(b)))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// touch changes an object.
+func touch(t *testing.T, s *informertest.Server, r schema.GroupVersionResource, name string) {
+	o, err := s.Get(r, "", name)
+	require.NoError(t, err)
+	o.SetLabels(map[string]string{"touched": o.GetResourceVersion()})
+	_, err = s.Update(r, o)
+	require.NoError(t, err)
+}
+
+// One aggregated API is broken: the others are followed, and its informers go on.
+func TestPartlyBrokenDiscovery(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var broken atomic.Bool
+		broken.Store(true)
+		east := serve(t, informertest.Options{Resources: append(small(), served(gadgetsV2)), Wrap: func(server http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if broken.Load() && r.URL.Path == "/apis/example.com/v1" {
+					http.Error(w, "the backend is away", http.StatusServiceUnavailable)
+					return
+				}
+				server.ServeHTTP(w, r)
+			})
+		}})
+		create(t, east, widgets, "a")
+		create(t, east, pods, "a")
+		m := newMirror()
+		f := newFleet(t, m, fleet.Config{})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		m.requireRight(t, "east", east, pods)
+		now, _ := f.Cluster("east")
+		require.Equal(t, fleet.ClusterPartlyKnown, now.State)
+		require.Len(t, now.Missing, 1)
+		require.ErrorContains(t, now.Missing[0], "example.com/v1")
+		require.Equal(t, 3, now.Informers)
+
+		broken.Store(false)
+		time.Sleep(2 * time.Minute)
+		m.requireRight(t, "east", east, widgets)
+		now, _ = f.Cluster("east")
+		require.Equal(t, fleet.ClusterKnown, now.State)
+		require.Empty(t, now.Missing)
+
+		broken.Store(true)
+		east.RemoveResource(gadgetsV2) // is not believed to be gone
+		time.Sleep(time.Hour)
+		create(t, east, widgets, "b")
+		synctest.Wait()
+		m.requireRight(t, "east", east, widgets)
+		now, _ = f.Cluster("east")
+		require.Equal(t, 4, now.Informers)
+		require.NotContains(t, m.told("east", widgets), "Deleted default/a")
+		broken.Store(false)
+		time.Sleep(10 * time.Minute)
+		now, _ = f.Cluster("east")
+		require.Equal(t, 3, now.Informers)
+	})
+}
+
+// The permission to discover is lost, or something hides a resource that is served: nothing ends.
+func TestHiddenResourcesGoOn(t *testing.T) {
+	for name, hide := range map[string]func(w http.ResponseWriter, r *http.Request) bool{
+		"forbidden": func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasPrefix(r.URL.Path, "/api/v1/") {
+				http.Error(w, "no", http.StatusForbidden)
+				return true
+			}
+			return false
+		},
+		"empty": func(w http.ResponseWriter, r *http.Request) bool {
+			switch r.URL.Path {
+			case "/api":
+				fmt.Fprint(w, `{"kind":"APIVersions","apiVersion":"v1","versions":[]}`)
+			case "/apis":
+				fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+			default:
+				return false
+			}
+			return true
+		},
+		"core not found": func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/api" {
+				http.NotFound(w, r)
+			}
+			return r.URL.Path == "/api"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var hidden atomic.Bool
+				east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if !hidden.Load() || !hide(w, r) {
+							server.ServeHTTP(w, r)
+						}
+					})
+				}})
+				create(t, east, pods, "a")
+				m := newMirror()
+				f := newFleet(t, m, fleet.Config{})
+				require.NoError(t, f.Add("east", east.Config()))
+				start(t, f.Run)
+				require.NoError(t, f.WaitForSync(t.Context()))
+				m.told("east", pods)
+				hidden.Store(true)
+				time.Sleep(time.Hour)
+				create(t, east, pods, "b")
+				time.Sleep(time.Second)
+				require.Equal(t, []string{"Added default/b"}, m.told("east", pods))
+				require.True(t, f.HasSynced())
+				now, _ := f.Cluster("east")
+				require.Equal(t, 3, now.Informers)
+				if name != "core not found" {
+					require.Equal(t, fleet.ClusterLost, now.State)
+					require.Error(t, now.LastError)
+					require.NotZero(t, now.LastErrorTime)
+				}
+				hidden.Store(false)
+				time.Sleep(10 * time.Minute)
+				now, _ = f.Cluster("east")
+				require.NoError(t, now.LastError)
+				require.Equal(t, fleet.ClusterKnown, now.State)
+			})
+		})
+	}
+}
