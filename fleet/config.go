@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -22,12 +23,12 @@ type Config struct {
 	// Budget, Storage and Shard are filled in.
 	//
 	// It is called each time an informer is about to be started, and may be called for several units at a time. It may block: only its own unit
-	// waits. An error, or a panic that utilruntime lets the process survive, is shown in the status of the cluster, and Configure is called again at
+	// waits. Its context has the values of the context of RunUnit or Run, and ends when the unit is not to be followed any more. An error, or a panic that utilruntime lets the process survive, is shown in the status of the cluster, and Configure is called again at
 	// the next discovery; so is the error of a configuration that cannot work.
 	//
 	// A target comes again after its informer has ended, with the same Resource or with another version of it. A checkpoint is of one
 	// version: its name should contain Target.Resource and Target.Shard.
-	Configure func(Target) (informer.InformerConfig, error)
+	Configure func(ctx context.Context, t Target) (informer.InformerConfig, error)
 	// Factory has the informers. Default: a new one.
 	Factory *factory.Factory
 	// Budget is that of the informers. Default: a new one of 16 MiB.

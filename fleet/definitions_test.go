@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -106,8 +107,8 @@ func TestGoneUnwatched(t *testing.T) {
 				m := newMirror()
 				f := newFleet(t, m, fleet.Config{
 					Groups: []fleet.Group{{Resources: []string{"*.", "*.example.com"}}},
-					Configure: func(target fleet.Target) (informer.InformerConfig, error) {
-						config, err := m.configure(target)
+					Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+						config, err := m.configure(ctx, target)
 						config.ExampleObject = example
 						return config, err
 					},

@@ -6,7 +6,7 @@
 //
 //	f, err := fleet.New(fleet.Config{
 //		Groups: []fleet.Group{{Resources: []string{"*"}, Except: []string{"events", "*.coordination.k8s.io"}}},
-//		Configure: func(t fleet.Target) (informer.InformerConfig, error) {
+//		Configure: func(ctx context.Context, t fleet.Target) (informer.InformerConfig, error) {
 //			return informer.InformerConfig{BatchHandler: handlerFor(t)}, nil
 //		},
 //	})

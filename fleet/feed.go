@@ -169,7 +169,7 @@ func (r *run) put(name schema.GroupResource, fd *feed) {
 func (r *run) configure(ctx context.Context, fd *feed) (config informer.InformerConfig, err error) {
 	f, c := r.cluster.fleet, r.cluster
 	err = report.Guard(ctx, func(error) {}, func() error {
-		config, err = f.config.Configure(fd.target)
+		config, err = f.config.Configure(ctx, fd.target)
 		return err
 	})
 	if err != nil {

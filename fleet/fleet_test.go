@@ -152,6 +152,7 @@ func TestRunUnit(t *testing.T) {
 		require.NoError(t, f.WaitForSync(t.Context()))
 		require.ErrorIs(t, f.RunUnit(t.Context(), core), fleet.ErrUnitRunning)
 		require.Equal(t, map[int64]bool{7: true}, m.epochs)
+		require.EqualValues(t, 7, m.configuredBy)
 		require.Equal(t, map[fleet.Target]int{{Unit: core, Resource: pods, Kind: "Pod", Namespaced: true}: 1}, m.targets)
 		stop()
 		require.NoError(t, err)

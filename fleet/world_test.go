@@ -77,6 +77,8 @@ type mirror struct {
 	wrong   []error
 	targets map[fleet.Target]int
 	epochs  map[int64]bool
+	// configuredBy is the epoch of the last call of configure.
+	configuredBy int64
 	// fail, if it is set, is what Configure returns.
 	fail func(fleet.Target) error
 	// block, if it is set, is called by the handler.
@@ -87,10 +89,13 @@ func newMirror() *mirror {
 	return &mirror{objects: map[place]map[string]string{}, events: map[place][]string{}, targets: map[fleet.Target]int{}, epochs: map[int64]bool{}}
 }
 
-func (m *mirror) configure(t fleet.Target) (informer.InformerConfig, error) {
+func (m *mirror) configure(ctx context.Context, t fleet.Target) (informer.InformerConfig, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.targets[t]++
+	if epoch, ok := informer.EpochOf(ctx); ok {
+		m.configuredBy = epoch
+	}
 	if m.fail != nil {
 		if err := m.fail(t); err != nil {
 			return informer.InformerConfig{}, err
