@@ -80,7 +80,7 @@ func (d discoverySource) Status() informer.Status {
 	c.fleet.mu.Lock()
 	defer c.fleet.mu.Unlock()
 	now := c.statusLocked()
-	s := informer.Status{Synced: !now.Discovered.IsZero() || now.State == ClusterIdle, LastContact: now.Discovered, LastError: now.LastError}
+	s := informer.Status{Synced: !now.Discovered.IsZero() || now.State == ClusterIdle, LastError: now.LastError}
 	if now.LastError != nil {
 		s.LastErrorTime, s.FailingSince = cmp.Or(now.LastErrorTime, now.Since), now.Since
 	}

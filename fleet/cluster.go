@@ -53,6 +53,9 @@ func (f *Fleet) newCluster(name string, config *rest.Config) (*cluster, error) {
 func (c *cluster) removeLocked() {
 	c.gone = true
 	close(c.removed)
+	for _, r := range c.units {
+		r.cancel()
+	}
 	if len(c.units) == 0 {
 		close(c.ended)
 	}

@@ -32,7 +32,8 @@ func (e *ClusterError) Error() string { return fmt.Sprintf("cluster %q: %v", e.C
 // Unwrap returns the cause.
 func (e *ClusterError) Unwrap() error { return e.Err }
 
-// UnitError says why a unit is not followed. Its cause is ErrNoUnit, ErrUnitRunning or ErrRemoved.
+// UnitError says why a unit is not followed. Its cause is ErrNoUnit, ErrUnitRunning or ErrRemoved; or, in the status of a cluster, an error of
+// Config.Known.
 type UnitError struct {
 	// Unit is the unit.
 	Unit Unit

@@ -18,13 +18,14 @@ type feed struct {
 	target Target
 	// lease is that of the informer; nil while it failed.
 	lease *factory.Lease[informer.ResourceVersionInformer]
-	// storage is what the handler has acknowledged. It stays from one informer to the next.
+	// storage is what the handler has acknowledged. It stays from one informer to the next, unless Configure brings another one.
 	storage *informer.ResourceVersionStorage
+	// owed tells that the handler may know objects that the storage does not have yet.
+	owed bool
 	// released is closed when an informer that is ending has ended.
 	released <-chan struct{}
-	// err is why there is no informer, and tried the catalog with which one was tried.
-	err   error
-	tried *catalog
+	// err is why there is no informer.
+	err error
 }
 
 // stage is where a feed is.
@@ -42,24 +43,24 @@ const (
 )
 
 // ensure starts the informer of a resource that is to be followed and has none.
-func (r *run) ensure(ctx context.Context, name schema.GroupResource, want choice, found *catalog) {
+func (r *run) ensure(ctx context.Context, name schema.GroupResource, want choice, retry bool) {
 	fd := r.feeds[name]
 	switch {
 	case fd == nil:
-		r.start(ctx, name, &feed{}, want, found)
-	case fd.stage == failed && fd.tried != found, fd.stage == ending && closed(fd.released):
-		r.start(ctx, name, fd, want, found)
+		r.start(ctx, name, &feed{}, want)
+	case fd.stage == failed && retry, fd.stage == ending && closed(fd.released):
+		r.start(ctx, name, fd, want)
 	}
 }
 
 // adjust ends what is not to be followed, or not in this version, and forgets what has ended.
-func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[schema.GroupResource]choice, found *catalog) {
+func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[schema.GroupResource]choice, found *catalog, retry bool) {
 	fd := r.feeds[name]
 	want, is := wanted[name]
 	switch fd.stage {
 	case failed:
-		if !is && found.complete() {
-			r.part(ctx, name, fd)
+		if !is && retry && found.complete() {
+			r.partOrForget(ctx, name, fd)
 		}
 	case following:
 		if closed(fd.lease.Done()) || r.isOver(ctx, fd, want, is, found) {
@@ -71,7 +72,7 @@ func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[
 		}
 	case ending:
 		if !is && closed(fd.released) {
-			r.part(ctx, name, fd)
+			r.partOrForget(ctx, name, fd)
 		}
 	}
 }
@@ -87,9 +88,9 @@ func (r *run) isOver(ctx context.Context, fd *feed, want choice, is bool, found 
 }
 
 // start starts an informer of a feed that has none.
-func (r *run) start(ctx context.Context, name schema.GroupResource, fd *feed, want choice, found *catalog) {
+func (r *run) start(ctx context.Context, name schema.GroupResource, fd *feed, want choice) {
 	target := Target{Unit: r.unit, Resource: want.resource, Kind: want.kind, Namespaced: want.namespaced}
-	next := &feed{stage: following, target: target, storage: fd.storage, tried: found}
+	next := &feed{stage: following, target: target, storage: fd.storage}
 	if fd.storage != nil && fd.target.Resource != want.resource {
 		next.storage = renewed(fd.storage)
 	}
@@ -103,23 +104,28 @@ func (r *run) start(ctx context.Context, name schema.GroupResource, fd *feed, wa
 	r.put(name, next)
 }
 
-// part tells the handler that the objects of a resource are gone which it knows, or forgets the feed if it knows none.
-func (r *run) part(ctx context.Context, name schema.GroupResource, fd *feed) {
-	if fd.storage == nil || fd.storage.Len() == 0 {
+// partOrForget ends a feed: the handler is told that the objects are gone, if it knows any.
+func (r *run) partOrForget(ctx context.Context, name schema.GroupResource, fd *feed) {
+	if fd.owed || fd.storage != nil && fd.storage.Len() > 0 {
+		r.part(ctx, name, fd)
+	} else {
 		r.put(name, nil)
-		return
 	}
+}
+
+// part starts an informer that tells the handler that all objects of a resource are gone.
+func (r *run) part(ctx context.Context, name schema.GroupResource, fd *feed) {
 	next := &feed{stage: parting, target: fd.target, storage: fd.storage}
 	config, err := r.configure(ctx, next)
 	if err == nil {
 		config.ListerWatcher, err = nothingOf(fd.target, r.cluster.config.Host)
 	}
 	if err == nil {
-		config.Storage, config.ListMode, config.ForcePaginatedList = fd.storage, informer.ListModePaged, true
+		config.ListMode = informer.ListModePaged
 		next.lease, err = r.acquire(ctx, fd.target, config)
 	}
-	if err != nil { // it is tried again with the next discovery
-		next.stage, next.err = failed, &TargetError{Target: fd.target, Err: err}
+	if err != nil { // it is tried again later
+		next.stage, next.owed, next.err = failed, fd.owed, &TargetError{Target: fd.target, Err: err}
 		r.put(name, next)
 		return
 	}

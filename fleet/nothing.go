@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -31,7 +30,7 @@ func (n nothing) RoundTrip(request *http.Request) (*http.Response, error) {
 	case asked != n.target.Resource.Resource:
 		return answer(request, http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`), nil
 	case request.URL.Query().Get("watch") == "": // a list
-		return answer(request, http.StatusOK, fmt.Sprintf(`{"kind":"%sList","apiVersion":"%v","metadata":{"resourceVersion":"1"},"items":[]}`, n.target.Kind, n.target.Resource.GroupVersion())), nil
+		return answer(request, http.StatusOK, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`), nil
 	}
 	<-request.Context().Done() // nothing happens to no objects
 	return nil, request.Context().Err()

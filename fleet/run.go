@@ -4,8 +4,12 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // Run follows all units of the fleet, as clusters come and go, until ctx ends. It returns after the last call of a handler has returned and
@@ -18,7 +22,7 @@ func (f *Fleet) Run(ctx context.Context) {
 		changed, runs := f.beginAll(ctx)
 		for _, r := range runs {
 			running.Go(func() {
-				_ = r.follow(ctx) // that the cluster was removed, or that ctx has ended
+				_ = r.follow() // that the cluster was removed, or that ctx has ended
 				select {
 				case over <- struct{}{}:
 				default:
@@ -42,7 +46,7 @@ func (f *Fleet) Run(ctx context.Context) {
 func (f *Fleet) RunUnit(ctx context.Context, u Unit) error {
 	r, err := f.begin(ctx, u)
 	if err == nil {
-		err = r.follow(ctx)
+		err = r.follow()
 	}
 	if err != nil {
 		return &UnitError{Unit: u, Err: err}
@@ -80,6 +84,7 @@ func (f *Fleet) beginLocked(ctx context.Context, u Unit) (*run, error) {
 		return nil, ErrUnitRunning
 	}
 	r := &run{unit: u, group: g, cluster: c, feeds: map[schema.GroupResource]*feed{}, awake: make(chan struct{}, 1)}
+	r.ctx, r.cancel = context.WithCancel(ctx)
 	c.enterLocked(ctx, r)
 	return r, nil
 }
@@ -90,8 +95,13 @@ type run struct {
 	group   *group
 	cluster *cluster
 	session *session
+	// ctx ends with that of the caller, or when the cluster is removed.
+	ctx    context.Context
+	cancel context.CancelFunc
 	// awake has one element when a feed has come to an end that was waited for.
 	awake chan struct{}
+	// remembered tells that it was asked what the sink knows.
+	remembered bool
 	// waits are for the ends of feeds.
 	waits sync.WaitGroup
 
@@ -102,24 +112,33 @@ type run struct {
 	// missing are the errors of the catalog that was followed last; followed tells that there was one.
 	missing  []error
 	followed bool
+	// err is why it is not known what the sink knows.
+	err error
 }
 
 // follow follows the unit until ctx ends or the cluster is removed.
-func (r *run) follow(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (r *run) follow() error {
 	defer r.cluster.leave(r)
-	defer r.end(cancel)
-	for {
+	defer r.end()
+	pauses, retry := backoff.OrDefault(nil), time.NewTimer(time.Hour)
+	retry.Stop()
+	defer retry.Stop()
+	for mayRetry := true; ; {
 		found, news := r.newest()
-		if found != nil {
-			r.adopt(ctx, found)
+		if found != nil && !r.adopt(r.ctx, found, mayRetry) && mayRetry {
+			retry.Reset(pauses.Step())
 		}
 		select {
 		case <-news:
+			pauses, mayRetry = backoff.OrDefault(nil), true
+		case <-retry.C:
+			mayRetry = true
 		case <-r.awake:
-		case <-r.cluster.removed:
-			return ErrRemoved
-		case <-ctx.Done():
+			mayRetry = false
+		case <-r.ctx.Done():
+			if closed(r.cluster.removed) {
+				return ErrRemoved
+			}
 			return nil
 		}
 	}
@@ -134,7 +153,8 @@ func (r *run) newest() (*catalog, <-chan struct{}) {
 }
 
 // end ends all informers, and waits for them.
-func (r *run) end(cancel context.CancelFunc) {
+func (r *run) end() {
+	r.cancel()
 	var last []<-chan struct{}
 	for _, fd := range r.feeds {
 		if fd.lease != nil {
@@ -144,27 +164,69 @@ func (r *run) end(cancel context.CancelFunc) {
 	for _, ended := range last {
 		<-ended
 	}
-	cancel()
 	r.waits.Wait()
 }
 
-// adopt makes the feeds what a catalog asks for, as far as that goes at once: the end of an informer wakes the run.
-func (r *run) adopt(ctx context.Context, found *catalog) {
+// adopt makes the feeds what a catalog asks for, as far as that goes at once: the end of an informer wakes the run. Feeds that have failed are tried
+// again if retry is true. It reports whether none has failed.
+func (r *run) adopt(ctx context.Context, found *catalog, retry bool) (well bool) {
 	wanted, missing := r.group.choose(found)
 	for _, name := range sortedNames(r.feeds) {
-		r.adjust(ctx, name, wanted, found)
+		r.adjust(ctx, name, wanted, found, retry)
 	}
 	for _, name := range sortedNames(wanted) {
-		if closed(r.cluster.removed) || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			break
 		}
-		r.ensure(ctx, name, wanted[name], found)
+		r.ensure(ctx, name, wanted[name], retry)
+	}
+	if retry && found.complete() && !r.remembered {
+		r.remember(ctx, found)
 	}
 	f := r.cluster.fleet
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.missing, r.followed = append(missing, found.missing()...), true
 	broadcast(&f.moved)
+	for _, fd := range r.feeds {
+		if fd.stage == failed {
+			return false
+		}
+	}
+	return r.err == nil
+}
+
+// remember parts from what the sink knows of resources that are gone.
+func (r *run) remember(ctx context.Context, found *catalog) {
+	f := r.cluster.fleet
+	known, err := f.known(ctx, r.unit)
+	f.mu.Lock()
+	r.err = err
+	f.mu.Unlock()
+	if err != nil {
+		return
+	}
+	r.remembered = true
+	for _, resource := range known {
+		name := resource.GroupResource()
+		if r.feeds[name] == nil && found.find(name) == nil && r.cluster.isUnknown(ctx, resource) {
+			r.part(ctx, name, &feed{target: Target{Unit: r.unit, Resource: resource}, owed: true})
+		}
+	}
+}
+
+func (f *Fleet) known(ctx context.Context, u Unit) (known []schema.GroupVersionResource, err error) {
+	if f.config.Known == nil {
+		return nil, nil
+	}
+	err = report.Guard(ctx, func(error) {}, func() error {
+		known, err = f.config.Known(ctx, u)
+		return err
+	})
+	if err != nil {
+		return nil, &UnitError{Unit: u, Err: err}
+	}
+	return known, nil
 }
 
 func sortedNames[V any](of map[schema.GroupResource]V) []schema.GroupResource {

@@ -23,7 +23,7 @@ type Cluster struct {
 	Discovered time.Time
 	// Missing are errors for what the groups name and the cluster lacks, and for what could not be discovered.
 	Missing []error
-	// LastError is why the last discovery failed or, if it did not, why a target has no informer (a *TargetError), and LastErrorTime when the discovery
+	// LastError is why the last discovery failed or, if it did not, why a target has no informer (a *TargetError) or what Known returned (a *UnitError), and LastErrorTime when the discovery
 	// failed. It is nil again after a success.
 	LastError     error
 	LastErrorTime time.Time
@@ -67,6 +67,7 @@ func (c *cluster) statusLocked() Cluster {
 				s.Missing = append(s.Missing, err)
 			}
 		}
+		s.LastError = cmp.Or(s.LastError, u.err)
 		for _, name := range sortedNames(u.feeds) {
 			fd := u.feeds[name]
 			s.LastError = cmp.Or(s.LastError, fd.err)
@@ -196,6 +197,9 @@ func (r *run) unsyncedLocked() (all []unsynced) {
 			why = errors.New(r.cluster.log.state.String())
 		}
 		return []unsynced{{what: r.unit.String(), err: why}}
+	}
+	if r.err != nil {
+		all = append(all, unsynced{what: r.unit.String(), err: r.err})
 	}
 	for _, fd := range r.feeds {
 		switch {

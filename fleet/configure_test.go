@@ -1,0 +1,144 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/fleet"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// An error of Configure, a panic of it, and a configuration that cannot work: each is shown, tried again, and costs the others nothing.
+func TestConfigureFails(t *testing.T) {
+	utilruntime.ReallyCrash = false
+	defer func() { utilruntime.ReallyCrash = true }()
+	errAway := errors.New("the database is away")
+	for name, wrong := range map[string]func() (informer.InformerConfig, error){
+		"the database is away": func() (informer.InformerConfig, error) { return informer.InformerConfig{}, errAway },
+		"panic":                func() (informer.InformerConfig, error) { panic("no") },
+		"MaxBatch is -1": func() (informer.InformerConfig, error) {
+			return informer.InformerConfig{MaxBatch: -1, Handler: informer.ResourceEventHandlerFuncs{}}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				east := serve(t, informertest.Options{})
+				create(t, east, pods, "a")
+				create(t, east, widgets, "a")
+				m := newMirror()
+				tries := 0
+				f := newFleet(t, m, fleet.Config{DiscoverEvery: time.Hour, Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+					if target.Resource == pods {
+						if tries++; tries <= 6 {
+							return wrong()
+						}
+					}
+					return m.configure(ctx, target)
+				}})
+				require.NoError(t, f.Add("east", east.Config()))
+				start(t, f.Run)
+				time.Sleep(time.Second)
+				m.requireRight(t, "east", east, widgets)
+				now, _ := f.Cluster("east")
+				var failed *fleet.TargetError
+				require.ErrorAs(t, now.LastError, &failed)
+				require.Equal(t, pods, failed.Target.Resource)
+				require.ErrorContains(t, now.LastError, name)
+				require.Equal(t, 2, now.Informers)
+				require.False(t, now.Synced)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				err := f.WaitForSync(ctx)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorContains(t, err, "east/all: v1/pods: ")
+				require.ErrorContains(t, err, name)
+
+				require.NoError(t, f.WaitForSync(t.Context()))
+				require.Equal(t, 7, tries)
+				m.requireRight(t, "east", east, pods)
+				now, _ = f.Cluster("east")
+				require.NoError(t, now.LastError)
+			})
+		})
+	}
+}
+
+// A resource went while its unit was not followed: the objects that the sink knows are told deleted, by an informer that Configure seeds.
+func TestGoneBeforeUnitIsFollowed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east := serve(t, informertest.Options{})
+		create(t, east, pods, "a")
+		m := newMirror()
+		fails, asked := 2, 0
+		f := newFleet(t, m, fleet.Config{
+			Groups: []fleet.Group{{Except: []string{"widgets.example.com"}}},
+			Known: func(_ context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error) {
+				require.Equal(t, fleet.Unit{Cluster: "east", Group: "all"}, u)
+				if asked++; asked == 1 {
+					return nil, errors.New("the database is away")
+				}
+				return []schema.GroupVersionResource{pods, widgets, gadgets}, nil
+			},
+			Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+				config, err := m.configure(ctx, target)
+				if target.Resource == gadgets {
+					if fails--; fails >= 0 {
+						return config, errors.New("the database is away again")
+					}
+					config.Storage = informer.NewResourceVersionStorage()
+					for _, name := range []string{"a", "b"} {
+						require.NoError(t, config.Storage.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, ResourceVersion: "5"}}))
+					}
+				}
+				return config, err
+			},
+		})
+		m.objects[place{"east", gadgets.GroupResource()}] = map[string]string{"default/a": "5", "default/b": "5"}
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		time.Sleep(100 * time.Millisecond)
+		now, _ := f.Cluster("east")
+		require.ErrorContains(t, now.LastError, "the database is away")
+		require.False(t, now.Synced)
+		time.Sleep(10 * time.Second)
+		now, _ = f.Cluster("east")
+		require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b"}, m.told("east", gadgets))
+		require.Empty(t, m.told("east", widgets), "it is served, and not followed")
+		require.NoError(t, now.LastError)
+		require.Equal(t, 2, now.Informers)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		require.Equal(t, 2, asked)
+	})
+}
+
+// A unit whose Configure blocks holds up nothing but itself, and ends with its cluster.
+func TestConfigureBlocks(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east, west := serve(t, informertest.Options{}), serve(t, informertest.Options{})
+		m := newMirror()
+		f := newFleet(t, m, fleet.Config{Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+			if target.Cluster == "east" {
+				<-ctx.Done()
+				return informer.InformerConfig{}, fmt.Errorf("no configuration: %w", context.Cause(ctx))
+			}
+			return m.configure(ctx, target)
+		}})
+		require.NoError(t, f.Add("east", east.Config()))
+		require.NoError(t, f.Add("west", west.Config()))
+		start(t, f.Run)
+		require.NoError(t, f.WaitForSync(t.Context(), "west"))
+		time.Sleep(time.Hour)
+		require.False(t, f.HasSynced())
+		<-f.Remove("east")
+		require.NoError(t, f.WaitForSync(t.Context()))
+	})
+}
