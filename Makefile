@@ -20,7 +20,7 @@ NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: browser browser-install test estimate quick lint unit oldest proof torture mutants fuzz examples controllerruntime e2e-short e2e dashboards demo bench bench-quick bench-test
+.PHONY: browser browser-install postgres-install test estimate quick lint unit oldest proof torture mutants fuzz examples controllerruntime e2e-short e2e dashboards demo bench bench-quick bench-test
 
 # The examples run beside unit: they wait for processes and servers half of the time.
 test: estimate lint
@@ -70,7 +70,7 @@ oldest: bin/heartbeat
 # and 20 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
 # crowds of informers; unit has 10 of each. Then the example is killed 50 times; make
 # examples kills it 6 times.
-proof: bin/heartbeat
+proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=200 $(RUNS) proof \
 		go test -json -count=1 -tags wirepoison -timeout 20m -run 'TestRandomScripts|TestCachedRandomScripts' ./informertest/script
 	INFORMER_TORTURE=20 $(SHARED) $(RUNS) "proof with -race" \
@@ -113,7 +113,7 @@ fuzz: bin/heartbeat
 		done; \
 	done
 
-examples: bin/heartbeat
+examples: bin/heartbeat postgres-install
 	$(SHARED) $(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 15m ./...
 	$(SHARED) $(RUNS) "examples/operator" go test -C examples/operator -json -vet=off -timeout 10m ./...
 
@@ -126,6 +126,15 @@ browser-install:
 	@command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium || \
 		{ apt-get update && apt-get install -y --no-install-recommends chromium; } || \
 		echo "CHROMIUM CANNOT BE INSTALLED: THE STATUS PAGE IS NOT TRIED IN A BROWSER."
+
+# PostgreSQL for the tests of examples/mirror, Debian's, which is installed where it is missing. The tests start servers of their
+# own: the one that Debian makes is told not to start.
+postgres-install:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || \
+		{ $(POSTGRES_APT) || { apt-get update && $(POSTGRES_APT); }; } || \
+		echo "POSTGRESQL CANNOT BE INSTALLED: THE MIRROR IS NOT TRIED WITH IT."
+
+POSTGRES_APT := env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y --no-install-recommends postgresql
 
 # controller-runtime's own tests of caches, with the cache of this library, in 1 to 2
 # minutes. Builds kube-apiserver and etcd first, as e2e does. The go command does not know that the tests that

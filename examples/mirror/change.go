@@ -19,6 +19,7 @@ type change struct {
 	uid             string
 	resourceVersion string
 	object          string // JSON
+	standIn         string // for a database that does not take the object as what it is; empty where it does
 }
 
 // target is what is written: an object's row, a resource as a whole, or its checkpoint.

@@ -19,7 +19,7 @@ type cluster struct {
 	name     string
 	client   *rest.Config
 	wanted   []string // as the user has named them; none = everything
-	database *database
+	database database
 	relist   bool // whatever the checkpoints say
 	feeds    feedConfig
 	board    *board
@@ -35,7 +35,7 @@ type cluster struct {
 	followed []*feed
 }
 
-func newCluster(at endpoint, wanted []string, from *database, relist bool, feeds feedConfig, on *board) *cluster {
+func newCluster(at endpoint, wanted []string, from database, relist bool, feeds feedConfig, on *board) *cluster {
 	return &cluster{
 		name:     at.name,
 		client:   at.client,
@@ -86,7 +86,7 @@ func (c *cluster) Run(ctx context.Context) {
 		what.missing = append(what.missing, unserved)
 	}
 	for _, resource := range what.resources {
-		at := place{c.name, resource}
+		at := place{cluster: c.name, resource: resource}
 		storage := informer.NewResourceVersionStorage()
 		err := c.database.Seed(ctx, storage, at)
 		if ctx.Err() != nil || isUnusable(err) {
@@ -171,7 +171,7 @@ func (c *cluster) dropUnserved(ctx context.Context, what found) error {
 	for _, resource := range stored {
 		served := slices.ContainsFunc(what.resources, func(r schema.GroupVersionResource) bool { return r.GroupResource() == resource })
 		if !served {
-			gone = append(gone, change{kind: dropResource, place: place{c.name, resource.WithVersion("")}})
+			gone = append(gone, change{kind: dropResource, place: place{cluster: c.name, resource: resource.WithVersion("")}})
 		}
 	}
 	if gone == nil {

@@ -84,13 +84,13 @@ func forbid(resource string) func(http.Handler) http.Handler {
 }
 
 // requireEqual compares the database with a server.
-func requireEqual(t *testing.T, db *database, c *demoCluster, resources ...schema.GroupVersionResource) {
+func requireEqual(t *testing.T, db database, c *demoCluster, resources ...schema.GroupVersionResource) {
 	t.Helper()
 	for _, s := range c.stock {
 		if resources != nil && !slices.Contains(resources, s.kind.resource) {
 			continue
 		}
-		rows, differences, err := compare(t.Context(), db, place{c.name, s.kind.resource}, c.server)
+		rows, differences, err := compare(t.Context(), db, place{cluster: c.name, resource: s.kind.resource}, c.server)
 		require.NoError(t, err)
 		require.Empty(t, differences, s.kind.resource)
 		require.Equal(t, s.next-s.first, rows, s.kind.resource)

@@ -12,7 +12,7 @@ import (
 )
 
 func newTestRow(cluster, resource string) row {
-	return row{place: place{cluster, schema.GroupVersionResource{Version: "v1", Resource: resource}}, phase: "listing", condition: informer.ReasonListing}
+	return row{place: place{cluster: cluster, resource: schema.GroupVersionResource{Version: "v1", Resource: resource}}, phase: "listing", condition: informer.ReasonListing}
 }
 
 // liveScreen is a terminal of that size.

@@ -32,10 +32,10 @@ func TestFeedKnowsWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 1000, informertest.Options{})
 	db := openTestDatabase(t)
-	at, stock := place{"here", pods}, c.of(t, pods)
+	at, stock := place{cluster: "here", resource: pods}, c.of(t, pods)
 	factory, err := informer.NewDynamicListerWatcherFactory(c.server.Config())
 	require.NoError(t, err)
-	w := newWriter("database", &everySecond{store: db}, func(string) {})
+	w := newWriter("database", &everySecond{store: db}, 1, func(string) {})
 
 	for round := range 8 {
 		storage := informer.NewResourceVersionStorage()

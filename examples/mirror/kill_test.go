@@ -224,7 +224,7 @@ func (c *crashes) settle(after string) {
 // caughtUp compares the resource versions.
 func (c *crashes) caughtUp() (equal bool) {
 	equal = true
-	c.read(func(db *database, of place, server *informertest.Server) {
+	c.read(func(db database, of place, server *informertest.Server) {
 		want, err := server.ResourceVersions(of.resource, "")
 		require.NoError(c, err)
 		storage := informer.NewResourceVersionStorage()
@@ -236,7 +236,7 @@ func (c *crashes) caughtUp() (equal bool) {
 
 // differences compares everything.
 func (c *crashes) differences() (all []error) {
-	c.read(func(db *database, of place, server *informertest.Server) {
+	c.read(func(db database, of place, server *informertest.Server) {
 		_, different, err := compare(c.Context(), db, of, server)
 		require.NoError(c, err)
 		all = append(all, different...)
@@ -245,14 +245,14 @@ func (c *crashes) differences() (all []error) {
 }
 
 // read opens the database as another process would that only reads it, and visits all resources.
-func (c *crashes) read(visit func(db *database, of place, server *informertest.Server)) {
+func (c *crashes) read(visit func(db database, of place, server *informertest.Server)) {
 	name := url.URL{Scheme: "file", Opaque: url.PathEscape(c.path), RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
 	pool, err := sql.Open("sqlite", name.String())
 	require.NoError(c, err)
 	defer pool.Close()
 	for _, cluster := range c.clusters {
 		for _, stock := range cluster.stock {
-			visit(&database{path: c.path, reading: pool}, place{cluster.name, stock.kind.resource}, cluster.server)
+			visit(&sqliteFile{path: c.path, reading: pool}, place{cluster: cluster.name, resource: stock.kind.resource}, cluster.server)
 		}
 	}
 }

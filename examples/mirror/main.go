@@ -1,9 +1,9 @@
-// Command mirror copies the objects of any number of Kubernetes clusters into one SQLite file, in little memory, and keeps
-// the file up to date.
+// Command mirror copies the objects of any number of Kubernetes clusters into one SQLite file or a PostgreSQL database, in
+// little memory, and keeps it up to date.
 //
 // Its words: a place is one resource of one cluster. A feed is the informer of a place, as a handler of batches that makes
 // each of them one transaction. The writer gives the feeds their turns at the database. A feed is synced when all that its
-// first list showed is on disk.
+// first list showed is in the database.
 //
 // A batch is acknowledged when its transaction is committed, so an informer knows what the database has, and nothing else.
 // Objects and their resource versions are in the same rows, and a start seeds the informers with these resource versions: it
@@ -78,18 +78,22 @@ func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err er
 		}
 		clusters = len(endpoints)
 	}
-	fate := ""
-	if o.db == "" { // only with --demo
+	name, fate := o.db, ""
+	switch {
+	case o.postgres != nil:
+		name = nameOf(o.postgres.ConnConfig)
+	case o.db == "": // only with --demo
 		dir, failed := os.MkdirTemp("", "mirror-demo-")
 		if failed != nil {
 			return false, fmt.Errorf("a place for the demo's database: %w", failed)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		o.db = filepath.Join(dir, defaultDatabase)
+		name = o.db
 		fate = "; its directory is removed at the end, and stays after a kill"
 	}
-	to.Print(fmt.Sprintf("mirroring %s into %s%s", english.Plural(clusters, "cluster", ""), o.db, fate))
-	db, err := openDatabase(ctx, o.db)
+	to.Print(fmt.Sprintf("mirroring %s into %s%s", english.Plural(clusters, "cluster", ""), name, fate))
+	db, err := o.open(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -23,7 +24,16 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asMirror) != "" {
 		main()
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if server, err := sharedPostgres(); err == nil {
+			err = server.Stop()
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
+		}
+		os.Exit(code)
+	}))
 }
 
 // mirrorCommand returns a command that runs the mirror in a process of its own.

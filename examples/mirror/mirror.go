@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// mirror is one run: the clusters, the file, and the writer between them, which gives them their turns.
+// mirror is one run: the clusters, the database, and the writer between them, which gives them their turns.
 type mirror struct {
-	database *database
+	database database
 	writer   *writer
 	clusters []*cluster
 	screen   *screen
@@ -23,7 +23,7 @@ type mirror struct {
 type mirrorConfig struct {
 	endpoints []endpoint
 	resources []string // empty = all
-	database  *database
+	database  database
 	store     store         // what the writer writes to: the database
 	relist    bool          // look at all objects again, also where a checkpoint says how far the database is
 	timeout   time.Duration // of a first sync without progress; 0 = never
@@ -38,14 +38,14 @@ const (
 	clientBurst = 300
 )
 
-// maxWaiting bounds the bytes of all objects that are read and not in the file yet. Beyond it the informers stop reading from
+// maxWaiting bounds the bytes of all objects that are read and not in the database yet. Beyond it the informers stop reading from
 // their servers.
 const maxWaiting = 4 << 20
 
 func newMirror(config mirrorConfig, to *screen) *mirror {
 	m := &mirror{
 		database: config.database,
-		writer:   newWriter("database "+config.database.path, config.store, to.Say),
+		writer:   newWriter("database "+config.database.String(), config.store, config.database.Writers(), to.Say),
 		screen:   to,
 	}
 	budget := informer.NewBudget(maxWaiting)
@@ -66,7 +66,7 @@ func newMirror(config mirrorConfig, to *screen) *mirror {
 func (m *mirror) Run(ctx context.Context, during func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(m.database.sound, cancel)()
+	defer context.AfterFunc(m.database.Sound(), cancel)()
 	watched, lookAway := context.WithCancel(ctx)
 	defer lookAway()
 
@@ -83,8 +83,8 @@ func (m *mirror) Run(ctx context.Context, during func(context.Context) error) er
 	display.Wait()
 	cancel()
 	clusters.Wait()
-	if m.database.sound.Err() != nil {
-		return context.Cause(m.database.sound)
+	if m.database.Sound().Err() != nil {
+		return context.Cause(m.database.Sound())
 	}
 	return errors.Join(err, m.writer.Unwritten())
 }

@@ -24,8 +24,8 @@ type running struct {
 	stop func() error
 }
 
-func openTestDatabase(t *testing.T) *database {
-	db, err := openDatabase(t.Context(), filepath.Join(t.TempDir(), "test.db"))
+func openTestDatabase(t *testing.T) *sqliteFile {
+	db, err := openSQLite(t.Context(), filepath.Join(t.TempDir(), "test.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
@@ -72,7 +72,7 @@ func (r *running) reaches(t *testing.T, c *demoCluster, resources ...schema.Grou
 	ctx, cancel := context.WithTimeout(t.Context(), soon)
 	defer cancel()
 	for _, resource := range resources {
-		f, found := r.Feed(place{c.name, resource})
+		f, found := r.Feed(place{cluster: c.name, resource: resource})
 		require.True(t, found, resource)
 		last, err := c.of(t, resource).Update(0)
 		require.NoError(t, err)
@@ -230,7 +230,7 @@ func TestOnceReportsWhatFailed(t *testing.T) {
 	require.Regexp(t, `gone +\(discovery\) .*FAILED: .*connection refused`, to.String())
 	require.Contains(t, to.messages(), "here secrets: 403 Forbidden")
 
-	db, err := openDatabase(t.Context(), path)
+	db, err := openSQLite(t.Context(), path)
 	require.NoError(t, err)
 	defer db.Close()
 	requireEqual(t, db, c, pods, configmaps, widgets)
@@ -318,7 +318,7 @@ func TestCutOffInTheMidst(t *testing.T) {
 	r.says(t, "power is gone")
 	require.Error(t, r.stop())
 
-	rows, differences, err := compare(t.Context(), db, place{"here", pods}, c.server)
+	rows, differences, err := compare(t.Context(), db, place{cluster: "here", resource: pods}, c.server)
 	require.NoError(t, err)
 	require.NotZero(t, rows)
 	require.NotEmpty(t, differences)
@@ -338,7 +338,7 @@ func TestAnotherVersion(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 100, informertest.Options{})
 	db := openTestDatabase(t)
-	old := place{"here", schema.GroupVersionResource{Group: "example.com", Version: "v1beta1", Resource: "widgets"}}
+	old := place{cluster: "here", resource: schema.GroupVersionResource{Group: "example.com", Version: "v1beta1", Resource: "widgets"}}
 	left := change{kind: putRow, place: old, namespace: "tenant-00", name: "gone", uid: "1", resourceVersion: "1", object: "{}"}
 	require.NoError(t, db.Apply(t.Context(), []change{left}))
 
@@ -353,7 +353,7 @@ func TestResourceIsGone(t *testing.T) {
 	c := newTestCluster(t, "here", 100, informertest.Options{})
 	db := openTestDatabase(t)
 	gadgets := schema.GroupResource{Group: "example.com", Resource: "gadgets"}
-	left := change{kind: putRow, place: place{"here", gadgets.WithVersion("v1")}, name: "gone", uid: "1", resourceVersion: "1", object: "{}"}
+	left := change{kind: putRow, place: place{cluster: "here", resource: gadgets.WithVersion("v1")}, name: "gone", uid: "1", resourceVersion: "1", object: "{}"}
 	require.NoError(t, db.Apply(t.Context(), []change{left}))
 
 	rowsByName(t, mirrorConfig{endpoints: []endpoint{c.endpoint()}, database: db, resources: []string{"pods"}})

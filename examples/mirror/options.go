@@ -1,23 +1,26 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/pflag"
 )
 
-const usage = `mirror copies the objects of any number of Kubernetes clusters into one SQLite file, and keeps it up to date.
+const usage = `mirror copies the objects of any number of Kubernetes clusters into one SQLite file or a PostgreSQL database, and keeps it
+up to date.
 
-A second start writes only what has changed meanwhile. Without --once it lists nothing for that: the file says up to where
-it is complete, and each server is asked what has happened since. Where a server does not remember, everything is listed.
-Beside the file there may be its -wal and -shm, which are part of it, and an empty .lock.
+A second start writes only what has changed meanwhile. Without --once it lists nothing for that: the database says up to
+where it is complete, and each server is asked what has happened since. Where a server does not remember, everything is
+listed. Beside the SQLite file there may be its -wal and -shm, which are part of it, and an empty .lock.
 
 Usage:
-  mirror [--kubeconfig FILE] [--context NAME]... [--resources LIST] [--db FILE] [--once]
+  mirror [--kubeconfig FILE] [--context NAME]... [--resources LIST] [--db FILE | --database ADDRESS] [--once]
   mirror --demo [--once]
 
 Flags:
@@ -28,7 +31,8 @@ type options struct {
 	kubeconfig        string
 	contexts          []string
 	resources         []string
-	db                string // empty = defaultDatabase, or a temporary file with --demo
+	db                string          // a SQLite file; empty = defaultDatabase, or a temporary file with --demo
+	postgres          *pgxpool.Config // instead of db; nil = none
 	once              bool
 	timeout           time.Duration
 	keepManagedFields bool
@@ -43,6 +47,7 @@ const defaultDatabase = "mirror.db"
 // parseOptions reads the arguments. pflag.ErrHelp means that the usage was asked for, and printed.
 func parseOptions(args []string, out io.Writer) (options, error) {
 	var o options
+	var database string
 	flags := pflag.NewFlagSet("mirror", pflag.ContinueOnError)
 	flags.SortFlags = false
 	flags.SetOutput(out)
@@ -51,6 +56,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	flags.StringArrayVar(&o.contexts, "context", nil, "a `context` of the kubeconfig, that is a cluster to mirror; repeatable (default the current one)")
 	flags.StringSliceVar(&o.resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com; repeatable (default all that can be listed and watched)")
 	flags.StringVar(&o.db, "db", "", "the SQLite `file` (default "+defaultDatabase+"; with --demo a temporary one)")
+	flags.StringVar(&database, "database", "", "instead of --db: the `address` of a database, like postgres://user@host:5432/name (the password from $PGPASSWORD or ~/.pgpass), or sqlite:FILE")
 	flags.BoolVar(&o.once, "once", false, "end after the initial sync with a summary; exit code 1 if anything could not be synced")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "with --once: how long a resource may make no progress before it is given up")
 	flags.BoolVar(&o.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields in the stored objects")
@@ -75,11 +81,27 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 		return o, errors.New("--demo brings its own clusters: --kubeconfig and --context do not go with it")
 	case o.demo && o.demoObjects < 1:
 		return o, fmt.Errorf("--demo-objects %d: it must be positive", o.demoObjects)
+	case flags.Changed("database") && o.db != "":
+		return o, errors.New("--db and --database: there is one database")
+	}
+	if flags.Changed("database") {
+		var err error
+		if o.postgres, o.db, err = parseAddress(database); err != nil || o.postgres != nil {
+			return o, err
+		}
 	}
 	if o.db == "" && !o.demo {
 		o.db = defaultDatabase
 	}
 	return o, nil
+}
+
+// open opens the database.
+func (o options) open(ctx context.Context) (database, error) {
+	if o.postgres != nil {
+		return openPostgres(ctx, o.postgres, true)
+	}
+	return openSQLite(ctx, o.db)
 }
 
 // prune lists the fields that are dropped while an object is read, before it takes memory.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +22,7 @@ import (
 // compares the database with the servers, and returns the rows.
 func mirrored(t *testing.T, path string, of ...*demoCluster) map[string]row {
 	t.Helper()
-	db, err := openDatabase(t.Context(), path)
+	db, err := openSQLite(t.Context(), path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	var endpoints []endpoint
@@ -145,7 +144,7 @@ func TestLostRows(t *testing.T) {
 	mirrored(t, path, c)
 
 	for _, where := range []string{"resource = 'pods'", "name LIKE '%3'"} {
-		db, err := openDatabase(t.Context(), path)
+		db, err := openSQLite(t.Context(), path)
 		require.NoError(t, err)
 		_, err = db.writing.Exec("DELETE FROM objects WHERE " + where)
 		require.NoError(t, err)
@@ -209,7 +208,7 @@ func TestCheckpointsCannotBeSaved(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 400, informertest.Options{})
 	path := filepath.Join(t.TempDir(), "test.db")
-	db, err := openDatabase(t.Context(), path)
+	db, err := openSQLite(t.Context(), path)
 	require.NoError(t, err)
 	r := start(t, mirrorConfig{endpoints: []endpoint{c.endpoint()}, database: db, store: noCheckpoints{db}})
 	r.settle(t)
@@ -221,74 +220,6 @@ func TestCheckpointsCannotBeSaved(t *testing.T) {
 
 	mirrored(t, path, c)
 	require.Len(t, listed(c.server), len(c.stock))
-}
-
-func write(text string) func(io.Writer) error {
-	return func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	}
-}
-
-// A checkpoint is kept whole, of any size, and only for its place and its server.
-func TestDatabaseKeepsCheckpoints(t *testing.T) {
-	db := openTestDatabase(t)
-	here, there := place{"here", pods}, place{"there", pods}
-	load := func(of place, server string) string {
-		r, err := db.LoadCheckpoint(t.Context(), of, server)
-		if errors.Is(err, fs.ErrNotExist) {
-			return "none"
-		}
-		require.NoError(t, err)
-		defer func() { require.NoError(t, r.Close()) }()
-		text, err := io.ReadAll(r)
-		require.NoError(t, err)
-		return string(text)
-	}
-	save := func(of place, text string) {
-		require.NoError(t, db.SaveCheckpoint(t.Context(), of, "server", write(text)))
-	}
-	require.NoError(t, db.Apply(t.Context(), []change{put(here, "ns", "a", "1", "10"), put(there, "ns", "a", "1", "10")}))
-
-	require.Equal(t, "none", load(here, "server"))
-	large := strings.Repeat("0123456789", checkpointPart/4)
-	save(here, large)
-	save(there, "there")
-	require.Equal(t, large, load(here, "server"))
-	require.Equal(t, "none", load(here, "another server"))
-	save(here, "small")
-	require.Equal(t, "small", load(here, "server"))
-
-	// What fails leaves what was there.
-	failed := errors.New("failed")
-	require.ErrorIs(t, db.SaveCheckpoint(t.Context(), here, "server", func(w io.Writer) error {
-		return errors.Join(write(large)(w), failed)
-	}), failed)
-	require.Panics(t, func() {
-		_ = db.SaveCheckpoint(t.Context(), here, "server", func(w io.Writer) error { panic(write(large)(w)) })
-	})
-	require.Equal(t, "small", load(here, "server"))
-
-	// Rows of another version may be newer than the checkpoint, whichever version is asked for.
-	later := here
-	later.resource.Version = "v2"
-	require.NoError(t, db.Apply(t.Context(), []change{put(later, "ns", "b", "1", "10")}))
-	require.Equal(t, "none", load(here, "server"))
-	require.Equal(t, "none", load(later, "server"))
-	require.NoError(t, db.Apply(t.Context(), []change{{kind: dropOldVersions, place: here}}))
-	require.Equal(t, "small", load(here, "server"))
-
-	// Without a row it is not believed.
-	require.NoError(t, db.Apply(t.Context(), []change{{kind: removeRow, place: here, namespace: "ns", name: "a"}}))
-	require.Equal(t, "none", load(here, "server"))
-	require.NoError(t, db.Apply(t.Context(), []change{put(here, "ns", "a", "1", "10")}))
-	require.Equal(t, "small", load(here, "server"))
-	require.NoError(t, db.Apply(t.Context(), []change{{kind: dropCheckpoint, place: here}}))
-	require.Equal(t, "none", load(here, "server"))
-
-	require.Equal(t, "there", load(there, "server"))
-	require.NoError(t, db.Apply(t.Context(), []change{{kind: dropResource, place: there}, put(there, "ns", "a", "1", "10")}))
-	require.Equal(t, "none", load(there, "server"))
 }
 
 // An index answers whether a checkpoint goes with the rows, however many there are, and its parts need not be sorted.

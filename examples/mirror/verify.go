@@ -31,7 +31,7 @@ func verify(ctx context.Context, m *mirror, simulated *demo) (string, error) {
 	var differences []error
 	for _, c := range simulated.clusters {
 		for _, s := range c.stock {
-			at := place{c.name, s.kind.resource}
+			at := place{cluster: c.name, resource: s.kind.resource}
 			if _, found := m.Feed(at); !found {
 				continue // --resources leaves it out
 			}
@@ -54,7 +54,7 @@ func verify(ctx context.Context, m *mirror, simulated *demo) (string, error) {
 func catchUp(ctx context.Context, m *mirror, simulated *demo) error {
 	for _, c := range simulated.clusters {
 		for _, s := range c.stock {
-			f, found := m.Feed(place{c.name, s.kind.resource})
+			f, found := m.Feed(place{cluster: c.name, resource: s.kind.resource})
 			if !found {
 				continue
 			}
@@ -90,7 +90,7 @@ func (f *feed) reach(ctx context.Context, resourceVersion string) error {
 }
 
 // compare returns the number of rows and what differs from the server. It holds one object at a time, and the server's keys.
-func compare(ctx context.Context, db *database, at place, server *informertest.Server) (rows int, differences []error, err error) {
+func compare(ctx context.Context, db database, at place, server *informertest.Server) (rows int, differences []error, err error) {
 	missing, err := server.ResourceVersions(at.resource, "")
 	if err != nil {
 		return 0, nil, fmt.Errorf("listing %s: %w", at, err)

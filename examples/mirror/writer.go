@@ -2,43 +2,44 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// store takes changes, or a checkpoint, all or nothing. It is the database; tests put a failing one in its place.
-type store interface {
-	Apply(ctx context.Context, changes []change) error
-	SaveCheckpoint(ctx context.Context, of place, server string, write func(io.Writer) error) error
-}
-
 // lastWrite is for how long a write goes on after its context has ended: a stop is no reason to lose a batch in the midst of
 // its transaction, and what waits for its turn behind it.
 const lastWrite = 10 * time.Second
 
-// writer writes to the store for all feeds: one transaction at a time, in the order of their arrival. It tells that this
-// fails, and that it works again, once per outage, however many batches of however many feeds meet it.
+// writer writes to the store for all feeds: as many transactions at a time as the store can take, in the order of their
+// arrival. It tells that this fails, and that it works again, once per outage, however many batches of however many feeds
+// meet it.
 type writer struct {
 	name    string // of the store, for messages
 	store   store
 	backoff wait.Backoff // of Insist
 	say     func(line string)
 
-	// turn is held by the feed that writes. Those that wait for it get it in their order.
-	turn   chan struct{}
-	outage *outage // nil while all is well; belongs to the holder of the turn
+	// turns has room for the feeds that write. Those that wait for a turn get it in their order.
+	turns chan struct{}
+
+	mu      sync.Mutex
+	outage  *outage  // nil while all is well
+	lines   []string // to say
+	talking bool     // by one goroutine, so that the lines keep their order
 }
 
-func newWriter(name string, to store, say func(line string)) *writer {
+func newWriter(name string, to store, turns int, say func(line string)) *writer {
 	return &writer{
 		name:    name,
 		store:   to,
 		backoff: wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: 15 * time.Second},
 		say:     say,
-		turn:    make(chan struct{}, 1),
+		turns:   make(chan struct{}, turns),
 	}
 }
 
@@ -64,8 +65,8 @@ func (w *writer) do(ctx context.Context, what []target, transaction func(context
 	within, cancel := outlast(ctx, lastWrite)
 	defer cancel()
 	select {
-	case w.turn <- struct{}{}:
-		defer func() { <-w.turn }()
+	case w.turns <- struct{}{}:
+		defer func() { <-w.turns }()
 	case <-within.Done():
 	}
 	if within.Err() != nil {
@@ -78,10 +79,12 @@ func (w *writer) do(ctx context.Context, what []target, transaction func(context
 	if isUnusable(err) {
 		return &unwrittenError{w.name, err} // the run ends with it
 	}
-	line := w.note(what, err)
-	if line != "" && ctx.Err() == nil { // later, Unwritten tells
-		w.say(w.name + ": " + line)
+	if stale := (*staleEpochError)(nil); errors.As(err, &stale) {
+		w.note(what, nil) // it is for another replica to write
+		return err
 	}
+	w.note(what, err)
+	w.tell(ctx.Err() != nil) // at the end, Unwritten tells
 	if err != nil {
 		return &unwrittenError{w.name, err}
 	}
@@ -112,35 +115,72 @@ func (w *writer) Insist(ctx context.Context, changes ...change) error {
 	}
 }
 
+// Forget gives up what of a place is not written: it is for another replica to write.
+func (w *writer) Forget(of place) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.outage == nil {
+		return
+	}
+	for what := range w.outage.missing {
+		if what.place == of {
+			w.outage.missing.Delete(what)
+		}
+	}
+	if w.outage.missing.Len() == 0 {
+		w.outage = nil
+	}
+}
+
 // Unwritten says how many changes have failed and were not written since, and why. It is for the end, when there are no more
 // writes.
 func (w *writer) Unwritten() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.outage == nil || w.outage.changes() == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s: %d changes are not written, the next start fetches them again: %w", w.name, w.outage.changes(), w.outage.reason)
 }
 
-// note keeps the outage up to date with what became of a transaction, and returns what there is to tell.
-func (w *writer) note(what []target, err error) string {
+// note keeps the outage up to date with what became of a transaction, and what there is to tell of it.
+func (w *writer) note(what []target, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch {
 	case err == nil && w.outage == nil:
-		return ""
 	case err == nil:
-		if !w.outage.written(what) {
-			return ""
+		if w.outage.written(what) {
+			w.lines = append(w.lines, fmt.Sprintf("writing again, after %s", time.Since(w.outage.began).Round(time.Millisecond)))
+			w.outage = nil
 		}
-		line := fmt.Sprintf("writing again, after %s", time.Since(w.outage.began).Round(time.Millisecond))
-		w.outage = nil
-		return line
 	case w.outage == nil:
 		w.outage = newOutage(time.Now())
 		w.outage.failed(what, err)
-		return fmt.Sprintf("cannot write: %v; the informers wait while it is tried again", err)
+		w.lines = append(w.lines, fmt.Sprintf("cannot write: %v; the informers wait while it is tried again", err))
 	case w.outage.failed(what, err):
-		return fmt.Sprintf("still cannot write: %v", err)
-	default:
-		return ""
+		w.lines = append(w.lines, fmt.Sprintf("still cannot write: %v", err))
+	}
+}
+
+// tell says what there is to tell, or drops it.
+func (w *writer) tell(drop bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if drop {
+		w.lines = nil
+	}
+	if w.talking {
+		return // and says this too
+	}
+	w.talking = true
+	defer func() { w.talking = false }()
+	for len(w.lines) > 0 {
+		line := w.lines[0]
+		w.lines = w.lines[1:]
+		w.mu.Unlock()
+		w.say(w.name + ": " + line)
+		w.mu.Lock()
 	}
 }
 

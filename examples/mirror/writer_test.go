@@ -65,7 +65,7 @@ func named(names ...string) (changes []change) {
 func TestWriterKeepsTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &memoryStore{takes: time.Second}
-		w := newWriter("store", to, nil)
+		w := newWriter("store", to, 1, nil)
 		var writing sync.WaitGroup
 		var want [][]string
 		for i := range 100 {
@@ -93,7 +93,7 @@ func TestWriterTellsAnOutageOnce(t *testing.T) {
 			return why
 		}}
 		var told said
-		w := newWriter("store", to, told.say)
+		w := newWriter("store", to, 1, told.say)
 		write := func(names ...string) error { return w.Write(t.Context(), named(names...)...) }
 
 		require.NoError(t, write("small"))
@@ -128,8 +128,8 @@ func TestWriterTellsAnOutageOnce(t *testing.T) {
 // Rows of one name in two resources, or two clusters, are not one.
 func TestWriterTellsRowsApart(t *testing.T) {
 	why := errors.New("disk full")
-	w := newWriter("store", &memoryStore{fail: func(string) error { return why }}, func(string) {})
-	here, there := put(place{"here", pods}, "ns", "a", "1", "1"), put(place{"there", pods}, "ns", "a", "1", "1")
+	w := newWriter("store", &memoryStore{fail: func(string) error { return why }}, 1, func(string) {})
+	here, there := put(place{cluster: "here", resource: pods}, "ns", "a", "1", "1"), put(place{cluster: "there", resource: pods}, "ns", "a", "1", "1")
 	require.Error(t, w.Write(t.Context(), here))
 	why = nil
 	require.NoError(t, w.Write(t.Context(), there))
@@ -157,7 +157,7 @@ func TestWriterAtTheEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				to := &memoryStore{takes: tt.takes}
 				var told said
-				w := newWriter("store", to, told.say)
+				w := newWriter("store", to, 1, told.say)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				began := time.Now()
@@ -183,7 +183,7 @@ func TestWriterAtTheEnd(t *testing.T) {
 func TestWriterInsists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &memoryStore{fail: func(string) error { return errors.New("disk full") }}
-		w := newWriter("store", to, func(string) {})
+		w := newWriter("store", to, 1, func(string) {})
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("no patience"))
 		defer cancel()
 		require.EqualError(t, w.Insist(ctx, named("a")...), "no patience: store: disk full")

@@ -111,7 +111,7 @@ func TestUnmarkedDatabaseIsMarked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	execute(t, path, createTable, createCheckpoints)
 	require.NoError(t, checkOwner(t.Context(), path))
-	db, err := openDatabase(t.Context(), path)
+	db, err := openSQLite(t.Context(), path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, db.Close()) }()
 	var mark int

@@ -21,11 +21,6 @@ const applicationID = 0x6d697272
 const ownTables = `SELECT o.cluster, o."group", o.version, o.resource, o.namespace, o.name, o.uid, o.resource_version, o.object, c.data
 	FROM objects AS o, checkpoints AS c LIMIT 0`
 
-// unusableError says why the file cannot be used, and what to do about it. It is for good.
-type unusableError struct{ reason, remedy string }
-
-func (e *unusableError) Error() string { return e.reason + "; " + e.remedy }
-
 // checkOwner returns an *unusableError where the file at path belongs to another program. It only reads, so that such a file
 // stays as it is.
 func checkOwner(ctx context.Context, path string) error {
@@ -80,10 +75,4 @@ func resultCode(err error) int {
 		return failed.Code() & 0xff
 	}
 	return sqlite3.SQLITE_OK
-}
-
-// isUnusable reports whether err says that the file cannot be used.
-func isUnusable(err error) bool {
-	unusable := (*unusableError)(nil)
-	return errors.As(err, &unusable)
 }
