@@ -52,7 +52,7 @@ type CheckpointSourceError = checkpoint.SourceError
 // CheckpointSourceDifference is one field that differs between two sources. Its fields are:
 //
 //   - Field string: "server" (the URL), "resource" ("apps/v1/deployments" or "v1/pods"),
-//     "namespace", "labelSelector", "fieldSelector" or "cluster" (the UID of the namespace
+//     "namespace", "labelSelector", "fieldSelector", "shard" or "cluster" (the UID of the namespace
 //     kube-system or, if that cannot be read, an object that identifies the cluster).
 //   - Saved string: the value in the checkpoint. It is empty for "all", or if it is not
 //     known.
@@ -93,7 +93,7 @@ type CheckpointSourceDifference = checkpoint.SourceDifference
 //
 // A damaged checkpoint is reported, as a *CheckpointError, and replaced. Three others are reported
 // and stay as they are, and Run begins with nothing and saves nothing: one of another source
-// (server, resource, namespace, selectors, UID of the namespace kube-system), ErrCheckpointSource;
+// (server, resource, namespace, selectors, shard, UID of the namespace kube-system), ErrCheckpointSource;
 // one of a newer version of the library, ErrCheckpointVersion; and bytes that are no checkpoint,
 // ErrCheckpointFormat.
 //

@@ -83,6 +83,16 @@ type InformerConfig struct {
 	// Default: an empty one.
 	Storage *ResourceVersionStorage
 
+	// Shard is the part of the objects that is followed. Default: all of them.
+	//
+	// The server of a DynamicListerWatcherFactory is asked for no more than the shard: kube-apiserver has that from 1.36 on, behind the feature
+	// gate ShardedListAndWatch. One that does not have it sends everything. So each object is looked at on this side too, whatever
+	// the server and its version, and one that is not in the shard is skipped without being decoded. Of other ListerWatchers, it is skipped
+	// after decoding.
+	//
+	// A Storage should have objects of the shard only. Others with a UID are forgotten when Run begins; their deletion is not delivered.
+	Shard Shard
+
 	// ExampleObject is an object of the type that the handler gets; others are
 	// skipped. Where it has an apiVersion and a kind, so are objects of another kind.
 	// An object without a name is always skipped, because it has no key. Each skipped
@@ -275,7 +285,7 @@ type ResourceVersionInformer interface {
 //
 // Name is for logs. It panics on
 // a configuration that cannot work: an empty name, a nil ListerWatcher, no
-// handler or two, a negative number or duration, an unknown ListMode, a path of Keep or
+// handler or two, a negative number or duration, a Shard that makes no sense, an unknown ListMode, a path of Keep or
 // Prune that makes no sense, a RawObject with a ListerWatcher that decodes, an ExampleObject that a typed
 // Handler does not take.
 func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
@@ -296,6 +306,8 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		panic(fmt.Sprintf("informer %q: Handler or BatchHandler is required", name))
 	case config.Handler != nil && config.BatchHandler != nil:
 		panic(fmt.Sprintf("informer %q: Handler and BatchHandler exclude each other", name))
+	case config.Shard.Validate() != nil:
+		panic(fmt.Sprintf("informer %q: %v", name, config.Shard.Validate()))
 	case config.MaxBatch < 0:
 		panic(fmt.Sprintf("informer %q: MaxBatch is %d", name, config.MaxBatch))
 	case config.Workers < 0:
@@ -337,6 +349,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	r.Backoff = config.Backoff
 	r.mode = listMode(config)
 	r.setup.UseFields(fields)
+	r.setup.Extent.Change(config.Shard)
 	r.setup.Report.UseListMode(r.mode, nil)
 	if config.ErrorHandler != nil {
 		r.reportTo(config.ErrorHandler)
@@ -347,6 +360,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		transform = objectsOnly(transform)
 	}
 	options := r.flow(&config.Storage.versions)
+	options.Extent = &r.setup.Extent
 	options.SkipUnchanged = !wantsSync(config)
 	options.Workers = config.Workers
 	options.Budget = config.Budget.orDefault().shared()
@@ -363,6 +377,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 			Server:   r.setup.Server,
 			Versions: &config.Storage.versions,
 			Cluster:  &r.setup.Cluster,
+			Extent:   &r.setup.Extent,
 			Report:   &r.setup.Report,
 		})
 	}

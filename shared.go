@@ -13,7 +13,6 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/server"
-	"github.com/rvinformer/informer/internal/source"
 )
 
 // SharedResourceVersionInformer is a ResourceVersionInformer with any number of handlers,
@@ -37,7 +36,7 @@ import (
 type SharedResourceVersionInformer struct {
 	name    string
 	config  InformerConfig
-	watches *source.Shared
+	watches sharedWatches
 	// reflector is for reports that are no handler's.
 	reflector *Reflector
 	synced    chan struct{}
@@ -79,7 +78,6 @@ func NewSharedResourceVersionInformer(name string, config InformerConfig) *Share
 	return &SharedResourceVersionInformer{
 		name:      name,
 		config:    config,
-		watches:   source.NewShared(),
 		reflector: newResourceVersionInformer(name, checked).reflector,
 		synced:    make(chan struct{}),
 	}
@@ -109,7 +107,7 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 	}
 	s.added++
 	h := &HandlerRegistration{owner: s, informer: newResourceVersionInformer(name, own), ended: make(chan struct{})}
-	h.informer.reflector.setup.Shared = s.watches
+	h.informer.reflector.setup.Shared = s.watches.of
 	s.handlers = append(s.handlers, h)
 	if s.ctx != nil {
 		s.startLocked(h)
@@ -220,7 +218,7 @@ func (s *SharedResourceVersionInformer) RunWithContext(ctx context.Context) {
 	<-ctx.Done()
 	s.noMore()
 	s.goroutines.Wait()
-	s.watches.Wait()
+	s.watches.wait()
 	s.end()
 }
 

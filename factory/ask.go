@@ -2,6 +2,7 @@ package factory
 
 import (
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -65,6 +66,12 @@ func askForSharedResourceVersion(resource schema.GroupVersionResource, opts Info
 	}
 	if config.Transform == nil {
 		config.Transform = opts.ObjectTransform
+	}
+	if config.Shard.IsAll() {
+		config.Shard = key.Shard
+	}
+	if config.Shard != key.Shard && !opts.Shard.IsAll() {
+		return ask{}, &RequestError{Key: key, Err: fmt.Errorf("the configuration has another shard: %v", config.Shard)}
 	}
 	newFunc := func() Informer { return informer.NewSharedResourceVersionInformer(key.String(), config) }
 	return ask{key: key, transform: transformOf(opts), newFunc: newFunc}, nil

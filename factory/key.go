@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/subject"
 )
 
@@ -18,6 +19,7 @@ type Key struct {
 	LabelSelector string
 	FieldSelector string
 	Namespace     string
+	Shard         informer.Shard
 	Cluster       string
 	Variant       string
 	InformerType  InformerType
@@ -25,9 +27,9 @@ type Key struct {
 
 // NewKey returns the key of the informer that a factory has for resource and
 // opts. The error is a *RequestError: a resource without name or version, a
-// selector that does not parse, an InformerType that does not exist.
+// selector that does not parse, a Shard that makes no sense, an InformerType that does not exist.
 func NewKey(resource schema.GroupVersionResource, opts InformerOptions) (Key, error) {
-	k := Key{Resource: resource, Namespace: opts.Namespace, Cluster: opts.Cluster, Variant: opts.Variant, InformerType: opts.InformerType}
+	k := Key{Resource: resource, Namespace: opts.Namespace, Shard: opts.Shard, Cluster: opts.Cluster, Variant: opts.Variant, InformerType: opts.InformerType}
 	invalid := func(err error) (Key, error) {
 		k.LabelSelector, k.FieldSelector = opts.LabelSelector, opts.FieldSelector
 		return Key{}, &RequestError{Key: k, Err: err}
@@ -39,6 +41,12 @@ func NewKey(resource schema.GroupVersionResource, opts InformerOptions) (Key, er
 		return invalid(errors.New("the resource has no version"))
 	case opts.InformerType < StandardInformer || opts.InformerType > SharedResourceVersionInformer:
 		return invalid(errors.New("there is no such InformerType"))
+	}
+	if err := k.Shard.Validate(); err != nil {
+		return invalid(err)
+	}
+	if k.Shard.IsAll() {
+		k.Shard = informer.Shard{} // whatever its Key
 	}
 	var err error
 	if k.LabelSelector, err = normalLabels(opts.LabelSelector); err != nil {
@@ -77,6 +85,14 @@ func (k Key) Labels() subject.Labels {
 	return l
 }
 
+// shardText writes a shard in less than its String: "uid 0000000000000000-7fffffffffffffff".
+func shardText(s informer.Shard) string {
+	if s.IsAll() {
+		return ""
+	}
+	return fmt.Sprintf("%s %016x-%016x", strings.TrimPrefix(string(s.Key), "object.metadata."), s.Start, s.End-1)
+}
+
 type restriction struct{ name, value string }
 
 // restrictions are the parts of the key that restrict the informer to some of the objects of the resource.
@@ -86,6 +102,7 @@ func (k Key) restrictions() (all []restriction) {
 		{"cluster", k.Cluster},
 		{"labels", k.LabelSelector},
 		{"fields", k.FieldSelector},
+		{"shard", shardText(k.Shard)},
 		{"variant", k.Variant},
 	} {
 		if r.value != "" {

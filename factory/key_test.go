@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
@@ -62,6 +63,8 @@ var requests = []struct {
 		says: `informer of v1/pods, namespace shop, labels a=(, standard: label selector "a=(": `},
 	{name: "field selector", resource: widgets, opts: factory.InformerOptions{FieldSelector: "a"}, newFunc: newStubFunc,
 		says: `informer of example.com/v1/widgets, fields a, standard: field selector "a": `},
+	{name: "shard", resource: pods, opts: factory.InformerOptions{Shard: informer.Shard{Start: 1}}, newFunc: newStubFunc,
+		says: "informer of v1/pods, shard  0000000000000001-ffffffffffffffff, standard: a shard with a range needs a key"},
 	{name: "type", resource: pods, opts: factory.InformerOptions{InformerType: 7}, newFunc: newStubFunc,
 		says: "informer of v1/pods, InformerType(7): there is no such InformerType"},
 	{name: "resource-version type", resource: pods, opts: factory.InformerOptions{InformerType: factory.ResourceVersionInformer}, newFunc: newStubFunc,
@@ -103,4 +106,20 @@ func TestBadResourceVersionRequestsNameTheResource(t *testing.T) {
 func TestVariantsAreDifferentInformers(t *testing.T) {
 	require.NotEqual(t, key(t, factory.InformerOptions{}), key(t, factory.InformerOptions{Variant: "resync 30s"}))
 	require.Equal(t, "v1/pods, variant resync 30s, standard", key(t, factory.InformerOptions{Variant: "resync 30s"}).String())
+}
+
+func TestShardsAreDifferentInformers(t *testing.T) {
+	all := key(t, factory.InformerOptions{})
+	require.Equal(t, all, key(t, factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByUID}}), "a shard of all is the whole")
+	halves := informer.Shard{}.Split(2)
+	require.NotEqual(t, key(t, factory.InformerOptions{Shard: halves[0]}), key(t, factory.InformerOptions{Shard: halves[1]}))
+
+	f := factory.New()
+	lw := &cache.ListWatch{}
+	lease, err := f.AcquireSharedResourceVersion(pods, factory.InformerOptions{Shard: halves[0]}, informer.InformerConfig{ListerWatcher: lw})
+	require.NoError(t, err)
+	lease.Release()
+	_, err = f.AcquireSharedResourceVersion(pods, factory.InformerOptions{Shard: halves[0]}, informer.InformerConfig{ListerWatcher: lw, Shard: halves[1]})
+	require.ErrorContains(t, err, "the configuration has another shard: "+halves[1].String())
+	f.Shutdown()
 }

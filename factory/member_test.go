@@ -45,6 +45,8 @@ func TestLabelsTellKeysApart(t *testing.T) {
 		{factory.InformerOptions{}, subject.Labels{Informer: "standard"}},
 		{factory.InformerOptions{Cluster: "east", InformerType: factory.DynamicInformer}, subject.Labels{Cluster: "east", Informer: "dynamic"}},
 		{factory.InformerOptions{InformerType: factory.DynamicInformer}, subject.Labels{Informer: "dynamic"}},
+		{factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByUID, End: 1 << 63}}, subject.Labels{Informer: "shard uid 0000000000000000-7fffffffffffffff, standard"}},
+		{factory.InformerOptions{Shard: informer.Shard{Key: informer.ShardByNamespace, Start: 1 << 63}}, subject.Labels{Informer: "shard namespace 8000000000000000-ffffffffffffffff, standard"}},
 		{factory.InformerOptions{Namespace: "shop", LabelSelector: "app=web", FieldSelector: "a=b", Variant: "mine"}, subject.Labels{Informer: "namespace shop, labels app=web, fields a=b, variant mine, standard"}},
 	} {
 		key, err := factory.NewKey(pods, c.opts)

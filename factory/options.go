@@ -1,6 +1,10 @@
 package factory
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/rvinformer/informer"
+)
 
 // InformerType says what an informer hands out and keeps. Which one it really is
 // depends on what newFunc returns; informers of two types are never the same.
@@ -51,6 +55,9 @@ type InformerOptions struct {
 	FieldSelector string
 	// Namespace is the only one; empty: all, or a resource without namespaces.
 	Namespace string
+	// Shard is the only part of them; the zero value: all. A SharedResourceVersionInformer whose configuration has no Shard follows it. An
+	// informer whose shard is changed later, by its SetShard, keeps its key: it should be told apart by its Variant.
+	Shard informer.Shard
 	// Cluster is the name of the cluster, any text; empty is a cluster as well.
 	Cluster string
 	// ObjectTransform is what newFunc gives to SetTransform; nil: nothing. The factory

@@ -20,6 +20,8 @@ type api struct {
 	store  *store
 	faults *faults
 	every  time.Duration // between bookmarks
+	// sharded tells that the server knows shardSelector.
+	sharded bool
 	// Ends the watches when the server closes.
 	ctx context.Context
 }
@@ -121,7 +123,11 @@ func (a *api) read(x *exchange, req *http.Request, t target, opts *metav1.ListOp
 	case opts == nil:
 		_, err := listOptions(req.URL.Query())
 		return err
-	case opts.Watch:
+	}
+	if !a.sharded {
+		opts.ShardSelector = ""
+	}
+	if opts.Watch {
 		return a.watch(x, req, t, table, r, opts)
 	}
 	return a.list(x, req, t, table, r, opts)
@@ -173,7 +179,7 @@ func (a *api) list(w *exchange, req *http.Request, t target, table *table, r Res
 	if w.has(effectRepeatToken) && opts.Continue != "" {
 		p.next = opts.Continue
 	}
-	p.taint = w.taint
+	p.taint, p.shard = w.taint, plan.shard.String()
 	return respond(w, req, http.StatusOK, as.media.contentType(), func(out *bufio.Writer) error {
 		return newCodec(r, as).list(out, p)
 	})

@@ -81,6 +81,9 @@ func (c jsonCodec) customList(out *bufio.Writer, p page) error {
 	if p.remaining != nil {
 		metadata["remainingItemCount"] = *p.remaining
 	}
+	if p.shard != "" {
+		metadata["shardInfo"] = map[string]any{"selector": p.shard}
+	}
 	text, err := json.Marshal(metadata)
 	if err != nil {
 		return err

@@ -16,13 +16,18 @@ type page struct {
 	versions  versions
 	objects   []*object
 	next      string // continue token, "" on the last page
+	shard     string // the shardSelector, "" for none
 	remaining *int64 // objects after this page, nil on the last page and where a selector hides their number
 	// What to do to the next item, asked once for each in order.
 	taint func() taint
 }
 
 func (p page) metadata() metav1.ListMeta {
-	return metav1.ListMeta{ResourceVersion: p.versions.format(p.rv), Continue: p.next, RemainingItemCount: p.remaining}
+	m := metav1.ListMeta{ResourceVersion: p.versions.format(p.rv), Continue: p.next, RemainingItemCount: p.remaining}
+	if p.shard != "" {
+		m.ShardInfo = &metav1.ShardInfo{Selector: p.shard}
+	}
+	return m
 }
 
 // continuation is what a continue token carries. Clients must take it as opaque.

@@ -2,11 +2,14 @@ package informertest
 
 import (
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/rvinformer/informer/internal/shard"
 )
 
 // selection says which objects of a resource a request is about. The zero value means all.
@@ -14,6 +17,7 @@ type selection struct {
 	namespace string
 	labels    labels.Selector // nil: any
 	fields    fields.Selector // nil: any
+	shard     shard.Parts     // nil: any
 }
 
 func newSelection(namespace string, opts *metav1.ListOptions) (selection, error) {
@@ -31,6 +35,9 @@ func newSelection(namespace string, opts *metav1.ListOptions) (selection, error)
 			return sel, apierrors.NewBadRequest(fmt.Sprintf("field selector %q: the field label %q is not supported, only metadata.name and metadata.namespace are", opts.FieldSelector, term.Field))
 		}
 	}
+	if sel.shard, err = parseShard(opts.ShardSelector); err != nil {
+		return sel, apierrors.NewInternalError(fmt.Errorf("invalid shard selector: %w", err))
+	}
 	if !byLabel.Empty() {
 		sel.labels = byLabel
 	}
@@ -41,13 +48,34 @@ func newSelection(namespace string, opts *metav1.ListOptions) (selection, error)
 }
 
 // selective reports whether the selection asks for more than a namespace.
-func (s selection) selective() bool { return s.labels != nil || s.fields != nil }
+func (s selection) selective() bool { return s.labels != nil || s.fields != nil || s.shard != nil }
+
+// parseShard reads a shardSelector, of one range or of several.
+func parseShard(selector string) (parts shard.Parts, _ error) {
+	if selector == "" {
+		return nil, nil
+	}
+	for term := range strings.SplitSeq(selector, " || ") {
+		part, err := shard.Parse(term)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(parts) > 0 && part.Key != parts[0].Key:
+			return nil, fmt.Errorf("all shard ranges must use the same field, got %q and %q", parts[0].Key, part.Key)
+		}
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
 
 func (s selection) matches(o *object) bool {
 	if s.namespace != "" && s.namespace != o.namespace {
 		return false
 	}
 	if s.labels != nil && !s.labels.Matches(o.labels) {
+		return false
+	}
+	if s.shard != nil && !s.shard.Has(o.namespace, string(o.uid)) {
 		return false
 	}
 	return s.fields == nil || s.fields.Matches(fields.Set{"metadata.name": o.name, "metadata.namespace": o.namespace})

@@ -39,6 +39,10 @@ type Options struct {
 	// Wrap, if set, is given the server's handler and returns the one that is served. It sees every request first: to
 	// delay it, to answer it itself, to cut it off (panic with http.ErrAbortHandler). Close waits for what it does.
 	Wrap func(http.Handler) http.Handler
+	// ShardedListAndWatch has the server select by the shardSelector of a request, and say so in the shardInfo of lists, as a kube-apiserver does
+	// whose feature gate of that name is on. Default: the selector is ignored, as by one whose gate is off, or that is too old to have it. The
+	// selector has to be written as a Shard and apimachinery write it.
+	ShardedListAndWatch bool
 	// Seed is what the dice of faults begin with: the same requests in the same order then meet the same.
 	Seed uint64
 	// OpaqueVersions makes resource versions texts of no order, such as "v-1a2b", on the wire and in all methods. Clients
@@ -83,7 +87,7 @@ func NewServer(opts Options) *Server {
 		s.AddResource(r)
 	}
 
-	var handler http.Handler = &api{store: s.store, faults: s.faults, every: opts.BookmarkInterval, ctx: ctx}
+	var handler http.Handler = &api{store: s.store, faults: s.faults, every: opts.BookmarkInterval, sharded: opts.ShardedListAndWatch, ctx: ctx}
 	if opts.Wrap != nil {
 		handler = opts.Wrap(handler)
 	}

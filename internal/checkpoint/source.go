@@ -9,6 +9,9 @@ import (
 // MetadataResourceVersion names the resource version in the metadata of a checkpoint.
 const MetadataResourceVersion = "resourceVersion"
 
+// MetadataShard names the shard.
+const MetadataShard = "shard"
+
 // ErrSource says that a checkpoint is of other objects than those that an informer is to
 // follow. It is wrapped by every SourceError.
 var ErrSource = errors.New("checkpoint of another source")
@@ -48,6 +51,8 @@ type Source struct {
 	Namespace string
 	// The selectors are normalized, so that equal ones are equal strings.
 	LabelSelector, FieldSelector string
+	// Shard is a shardSelector, empty for all objects.
+	Shard string
 	// Cluster is the UID of the namespace kube-system. A cluster gets it when it is created,
 	// and keeps it. Clusters that were restored from one backup have the same one.
 	Cluster string
@@ -66,6 +71,7 @@ func (s *Source) fields() []field {
 		{"namespace", &s.Namespace},
 		{"labelSelector", &s.LabelSelector},
 		{"fieldSelector", &s.FieldSelector},
+		{MetadataShard, &s.Shard},
 		{"cluster", &s.Cluster},
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/waiting"
 )
@@ -35,6 +36,8 @@ type Options struct {
 	Consumer Consumer
 	// Follow returns the follower of a run, which puts what it reads into a sink.
 	Follow func(into sink.Sink) *follower.Follower
+	// Extent is the shard that is followed; nil for one that is the whole set for ever.
+	Extent *shard.Extent
 	// Keeper, if set, keeps what is acknowledged across restarts.
 	Keeper *keeper.Keeper
 	// Claim makes what the runs write the informer's own until release.

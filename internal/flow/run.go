@@ -6,6 +6,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/follower"
+	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 )
@@ -44,6 +45,11 @@ func (r *run) start() {
 	}
 	if resume != "" {
 		acknowledged = resume
+	}
+	if !r.Extent.IsAll() {
+		r.Versions.Forget(func(key string, v keytable.Version) bool {
+			return v.UID != "" && r.Extent.LeavesOut(key, string(v.UID))
+		})
 	}
 	r.queue = r.newQueue(acknowledged, resume != "")
 	if r.Keeper != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
 )
@@ -34,6 +35,10 @@ type Options struct {
 	// WatchLists reads sets with a watch-list: always, only where that works, or never.
 	WatchLists WatchLists
 	Report     *report.Report
+	// Extent is the shard that is followed, nil for the whole set.
+	Extent *shard.Extent
+	// SharedOf, if set, returns the watches that are shared with others.
+	SharedOf SharedWatches
 	// Server is asked whether it still is the one that is known.
 	Server server.Identifier
 	// Cluster is that of the known objects.
@@ -65,13 +70,14 @@ type Follower struct {
 	// why is the reason for the next list or watch, if it is begun anew.
 	why    report.Reason
 	relist relist
+	shards shards
 }
 
 // Origin is what a run begins from.
 type Origin struct {
 	// Known is the newest resource version known: a list must not be older.
 	Known string
-	// Resume is the resource version to watch from, without a list; empty to list.
+	// Resume is the resource version to watch from, without a list of what the Extent says was listed; empty to list.
 	Resume string
 	// Resumed is called when the server has accepted Resume.
 	Resumed func()
@@ -91,7 +97,7 @@ type resuming struct {
 
 // New returns a Follower.
 func New(o Options) *Follower {
-	f := &Follower{Options: o}
+	f := &Follower{Options: o, shards: shards{number: unset}}
 	f.Policy.CachePaged = o.Source.CachePaged()
 	if o.ResyncPeriod > 0 {
 		f.resync = newResync(o.ResyncPeriod, f.repeat)
@@ -143,6 +149,7 @@ func (f *Follower) begin(ctx context.Context, from *Origin) {
 	f.resync.start(ctx)
 	f.objects = from.Objects
 	if from.Resume == "" {
+		f.Extent.Forget()
 		f.state = listwatch.Start{Known: from.Known}
 		return
 	}
@@ -164,6 +171,7 @@ func (f *Follower) close() {
 // It, what calls it, and what it calls for a watch, is on the stack while a watch is
 // idle: what is large stands in functions that have returned by then.
 func (f *Follower) step(ctx context.Context) error {
+	f.followShard()
 	if w := f.newWatching(); w != nil {
 		return w.conclude(w.follow(ctx))
 	}

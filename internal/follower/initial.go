@@ -120,6 +120,7 @@ func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known
 			return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: c.Bookmark}, nil
 		case c.Event == watch.Bookmark:
 			return listwatch.Outcome{Kind: listwatch.NoWatchList}, errNoEndBookmark
+		case c.Outside:
 		case c.Event == watch.Added || c.Unreadable != nil:
 			f.show(ctx, c.Item, c.Unreadable)
 		default: // a change while the set is read comes between its objects

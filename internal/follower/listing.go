@@ -3,7 +3,6 @@ package follower
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/rvinformer/informer/internal/listwatch"
@@ -33,6 +32,9 @@ func (f *Follower) list(ctx context.Context) error {
 	case listwatch.AbandonGeneration:
 		f.abandon()
 	case listwatch.CompleteGeneration:
+		if f.shards.rest != nil {
+			return f.completeParts(ctx, outcome.ResourceVersion)
+		}
 		if err := f.complete(ctx, outcome.ResourceVersion); err != nil {
 			f.closeOpened()
 			f.why = report.Failed
@@ -47,7 +49,7 @@ func (f *Follower) list(ctx context.Context) error {
 // a shared watch.
 func (f *Follower) prepare(start listwatch.Start) listwatch.Start {
 	f.chooseMode(start)
-	if f.resuming != nil {
+	if f.resuming != nil && f.shards.rest == nil {
 		f.resuming.confirmed = nil
 		start.Known = rv.AtLeast(start.Known, f.resuming.floor)
 	}
@@ -93,24 +95,21 @@ func (f *Follower) endTurn() {
 
 // page reads a page into the generation.
 func (f *Follower) page(ctx context.Context) (listwatch.Outcome, error) {
-	shown, first := false, ""
 	page, err := f.Source.Page(ctx, f.Policy.ListOptions(f.state), func(it object.Item, unreadable error) error {
-		if !shown {
-			shown, first = true, strings.Clone(it.Key)
-		}
 		f.show(ctx, it, unreadable)
 		return ctx.Err()
 	})
+	shown := page.Objects > 0
 	if err != nil {
 		return listwatch.Outcome{
 			Kind: listwatch.Classify(err), Shown: shown, Refused: !shown, RetryAfter: listwatch.RetryAfter(err), At: time.Now(),
 		}, err
 	}
-	if at, ok := f.state.(listwatch.Listing); ok && page.Continue != "" && at.Circular(page.Continue, first) {
+	if at, ok := f.state.(listwatch.Listing); ok && page.Continue != "" && at.Circular(page.Continue, page.First) {
 		return listwatch.Outcome{Kind: listwatch.Circular, Shown: shown}, errCircularPages
 	}
 	f.Policy.CachePaged = f.Source.CachePaged()
-	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.ResourceVersion, Continue: page.Continue, First: first, Shown: shown}, nil
+	return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: page.ResourceVersion, Continue: page.Continue, First: page.First, Shown: shown}, nil
 }
 
 // errCircularPages says that the pages of a list have no end.

@@ -26,12 +26,14 @@ func (f *Follower) beginGeneration(ctx context.Context) (err error) {
 	if f.pass.generation != nil {
 		return nil
 	}
-	if f.pass.generation, err = f.Sink.Begin(ctx); err != nil {
+	if f.pass.generation, err = f.beginInSink(ctx); err != nil {
 		return err
 	}
 	f.Report.BeginGeneration()
 	f.Report.CountList(f.why)
-	f.Report.Gaps.BeginList()
+	if f.shards.rest == nil { // else it does not show what was missed of the rest
+		f.Report.Gaps.BeginList()
+	}
 	return nil
 }
 
@@ -68,6 +70,7 @@ func (f *Follower) complete(ctx context.Context, resourceVersion string) error {
 		f.Report.Reach(before)
 		return err
 	}
+	f.Extent.End()
 	f.resuming, f.Source.Narrow = nil, false
 	f.Source.CompareToShown(resourceVersion, ended.shown)
 	f.Report.EndGeneration()

@@ -26,6 +26,15 @@ func (f *Follower) Relist() {
 	}
 }
 
+// interrupt ends the watch under way, if there is one.
+func (r *relist) interrupt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.watch != nil {
+		r.watch.Interrupt()
+	}
+}
+
 // begin notes that a watch is followed, unless a list is wanted, which it reports.
 func (r *relist) begin(watch source.Feed) (wanted bool) {
 	r.mu.Lock()

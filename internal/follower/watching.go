@@ -87,6 +87,7 @@ func (w *watching) conclude(err error) error {
 	}
 	w.next = w.Policy.Next(w.at, w.outcome)
 	w.why = w.whyNext()
+	w.goOn(err)
 	return err
 }
 
@@ -119,7 +120,7 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 			patience = confirmSaid
 		}
 	}
-	if w.relist.begin(w.feed) {
+	if w.relist.begin(w.feed) || w.shardChanged() {
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
 	}
 	w.Report.WatchOpened()
@@ -199,6 +200,8 @@ func (w *watching) take(ctx context.Context) {
 	w.events++
 	w.Report.CountEvent(c.Event)
 	switch {
+	case c.Outside:
+		w.advance(strings.Clone(c.Item.Version.ResourceVersion), c)
 	case c.Unreadable != nil:
 		w.lose(c.Unreadable)
 		w.Report.Skip(c.Item.Unreadable(c.Unreadable))

@@ -147,6 +147,13 @@ func (j *Journal) Forget(key string) {
 	}
 }
 
+// Withdraw notes that key is none of the checkpoint's any more. What is written down of it stays until the next save.
+func (j *Journal) Withdraw(key string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.begun, key)
+}
+
 // Begun returns the keys that are begun.
 func (j *Journal) Begun() []string {
 	j.mu.Lock()

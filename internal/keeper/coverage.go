@@ -57,7 +57,7 @@ func (k *Keeper) gaps() int64 { return k.Report.Gaps.Count() + k.Versions.Edits(
 // covered returns resourceVersion if everything up to it was shown to the handler, and else
 // nothing.
 func (k *Keeper) covered(resourceVersion string) string {
-	if !k.covers.is(k.gaps()) {
+	if !k.covers.is(k.gaps()) || !k.Extent.Complete() {
 		return ""
 	}
 	return resourceVersion

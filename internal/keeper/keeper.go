@@ -20,6 +20,7 @@ import (
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/shard"
 )
 
 const (
@@ -55,7 +56,9 @@ type Options struct {
 	Server   server.Identifier
 	Versions *known.Versions
 	Cluster  *known.Cluster
-	Report   *report.Report
+	// Extent is the shard that is followed, nil for the whole set.
+	Extent *shard.Extent
+	Report *report.Report
 }
 
 // Keeper loads the checkpoint when a run begins, and saves it. Begin, Run and End are called one
@@ -81,7 +84,7 @@ func New(o Options) *Keeper {
 		o.Changes = defaultChanges
 	}
 	k := &Keeper{
-		shelf:    shelf{Store: o.Store, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Report: o.Report},
+		shelf:    shelf{Store: o.Store, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Extent: o.Extent, Report: o.Report},
 		Interval: o.Interval, Changes: o.Changes, Versions: o.Versions,
 		pending: newPending(),
 	}
@@ -116,7 +119,7 @@ func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string)
 // End saves what is not saved and unlocks the store. Ctx has ended.
 func (k *Keeper) End(ctx context.Context, queue *deltaqueue.Queue) {
 	defer k.release()
-	if k.changes() == 0 && !k.moved(queue, true) && len(k.Versions.UnsettledUnknown()) == 0 && !k.hasBegun() {
+	if k.changes() == 0 && !k.resharded() && !k.moved(queue, true) && len(k.Versions.UnsettledUnknown()) == 0 && !k.hasBegun() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)

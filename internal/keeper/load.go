@@ -8,6 +8,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/shard"
 )
 
 // load reads the content of the store. If there are no known versions, they are loaded, and else
@@ -58,12 +59,15 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 // is known, but for the gaps.
 func (k *Keeper) loadedVersion(metadata map[string]string, gaps int64) (resume string) {
 	resume = metadata[checkpoint.MetadataResourceVersion]
+	of, _ := shard.Parse(checkpoint.SourceFrom(metadata).Shard) // which was accepted
+	_, k.saved.shards = k.Extent.Shard()
 	if resume == "0" { // which a server takes for any version
 		resume = ""
 	}
 	k.saved.resume, k.saved.at = resume, time.Now()
 	if resume != "" {
 		k.covers.complete(gaps)
+		k.Extent.Resume(of)
 	}
 	return resume
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/shard"
 )
 
 const (
@@ -44,7 +45,9 @@ type shelf struct {
 	// Server is asked which set of objects is followed.
 	Server  server.Identifier
 	Cluster *known.Cluster
-	Report  *report.Report
+	// Extent is the shard that is followed.
+	Extent *shard.Extent
+	Report *report.Report
 
 	hold    hold
 	subject subject
@@ -169,11 +172,20 @@ func (s *shelf) identify(ctx context.Context) (identified bool) {
 // accept checks that a checkpoint is of the objects that are followed.
 func (s *shelf) accept(metadata map[string]string) error {
 	source := checkpoint.SourceFrom(metadata)
-	if err := s.subject.source.Check(source); err != nil {
+	wanted, _ := s.source()
+	if err := wanted.Check(source); err != nil {
 		return err
 	}
 	s.Cluster.Learn(source.Cluster)
 	return nil
+}
+
+// source returns the set of objects that is followed, and the number of the changes of its shard.
+func (s *shelf) source() (checkpoint.Source, int) {
+	of, number := s.Extent.Shard()
+	source := s.subject.source
+	source.Shard = of.String()
+	return source, number
 }
 
 // vouch checks by its objects that a checkpoint is of the cluster of the server, if that does not
@@ -188,7 +200,7 @@ func (s *shelf) vouch(ctx context.Context, metadata map[string]string, objects [
 		ResourceVersion: resume,
 		Objects:         func() []object.Known { return objects },
 		ResourceOnly:    cluster != "" || s.subject.unanswered,
-		Empty:           empty,
+		Empty:           empty && checkpoint.SourceFrom(metadata).Shard == "", // others have what is not in the shard
 	})
 	if a.Identity != server.Another {
 		return nil

@@ -21,13 +21,12 @@ func (v *Versions) WriteTo(w io.Writer) (int64, error) {
 
 // WriteCheckpoint writes the versions as WriteTo does, and metadata before them. Begun are keys
 // that the handler may have begun to take in. They are written without a version: their deletion
-// is then delivered.
-func (v *Versions) WriteCheckpoint(cw *checkpoint.Writer, metadata map[string]string, begun []string) error {
+// is then delivered. Amended, if it is not nil, is called when all versions are written, and returns metadata that takes the place of what was
+// written.
+func (v *Versions) WriteCheckpoint(cw *checkpoint.Writer, metadata map[string]string, begun []string, amended func() map[string]string) error {
 	edits := v.Edits()
-	for _, name := range slices.Sorted(maps.Keys(metadata)) {
-		if err := cw.Metadata(name, metadata[name]); err != nil {
-			return err
-		}
+	if err := writeMetadata(cw, metadata); err != nil {
+		return err
 	}
 	for _, key := range begun {
 		if err := cw.Entry(key, &keytable.Binary{}); err != nil {
@@ -43,7 +42,21 @@ func (v *Versions) WriteCheckpoint(cw *checkpoint.Writer, metadata map[string]st
 			return err
 		}
 	}
+	if amended != nil {
+		if err := writeMetadata(cw, amended()); err != nil {
+			return err
+		}
+	}
 	return cw.Close()
+}
+
+func writeMetadata(cw *checkpoint.Writer, metadata map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(metadata)) {
+		if err := cw.Metadata(name, metadata[name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeEntries writes all entries to w as the table has them. Sorted by key, they

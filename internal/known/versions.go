@@ -145,6 +145,38 @@ func (v *Versions) Replace(versions map[string]interface{}) error {
 	return nil
 }
 
+// Forget forgets the keys for which out, which must not use v, is true. It is no edit: the checkpoint says that they are not what it is of. The
+// journal does not say that they are gone.
+func (v *Versions) Forget(out func(key string, version keytable.Version) bool) {
+	for cursor := keytable.Cursor(0); ; {
+		keys, next := v.keysFrom(cursor)
+		for _, key := range keys {
+			v.forget(key, out)
+		}
+		if cursor = next; cursor == 0 {
+			break
+		}
+	}
+	for _, key := range v.UnsettledUnknown() {
+		v.forget(key, out)
+	}
+}
+
+func (v *Versions) forget(key string, out func(key string, version keytable.Version) bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if version, _ := v.reading().Get(key); !out(key, version) {
+		return
+	}
+	if v.table != nil {
+		v.table.Delete(key)
+	}
+	delete(v.unsettled, key)
+	if v.journal != nil {
+		v.journal.Withdraw(key)
+	}
+}
+
 // Edits is the number of changes that were made by others than an informer.
 func (v *Versions) Edits() int64 {
 	v.mu.RLock()

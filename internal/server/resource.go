@@ -106,6 +106,12 @@ func (r *Resource) WatchListFailure() error { return r.server.watchLists.failure
 // WatchListFailed notes that a watch-list did not work.
 func (r *Resource) WatchListFailed(why error) { r.server.watchLists.note(r.resource, why) }
 
+// ShardFailure returns why a shardSelector did not work for the resource lately, or nil.
+func (r *Resource) ShardFailure() error { return r.server.shards.failure(r.resource) }
+
+// ShardFailed notes that a shardSelector did not work.
+func (r *Resource) ShardFailed(why error) { r.server.shards.note(r.resource, why) }
+
 // Open asks for a list or, if opts say so, for a watch, and lends the body of the answer. If the
 // server answers with an error, that is an apierrors.APIStatus.
 func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Request) (*Body, error) {

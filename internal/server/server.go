@@ -30,7 +30,8 @@ type Server struct {
 	// client is for what is read off the wire. Its requests are given a rate limiter.
 	client       rest.Interface
 	asksProtobuf bool
-	watchLists   *watchListMemory
+	watchLists   *failureMemory
+	shards       *failureMemory
 }
 
 // New returns the server of config, which is copied. The error says what is wrong with config.
@@ -53,7 +54,8 @@ func New(config *rest.Config) (*Server, error) {
 		httpClient:   httpClient,
 		client:       client,
 		asksProtobuf: strings.Contains(asked, runtime.ContentTypeProtobuf),
-		watchLists:   newWatchListMemory(),
+		watchLists:   newFailureMemory(),
+		shards:       newFailureMemory(),
 	}, nil
 }
 

@@ -85,6 +85,7 @@ func (f *channelFeed) take(event watch.Event, to *Change) error {
 		to.Bookmark, to.Unreadable = bookmarkVersion(event.Object)
 	case watch.Added, watch.Modified, watch.Deleted:
 		to.Item, to.Unreadable = f.source.readDecoded(event.Object, object.Place{})
+		to.Outside = f.source.leavesOut(&to.Item)
 	default:
 		to.Unreadable = fmt.Errorf("unknown event type %q", event.Type)
 	}

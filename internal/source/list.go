@@ -26,51 +26,63 @@ func (s *Source) streamPage(ctx context.Context, opts metav1.ListOptions, each E
 	} else {
 		s.lists[body.format].Reset(body)
 	}
-	return s.readStream(s.lists[body.format], each)
+	page, err := s.readStream(s.lists[body.format], each)
+	if err == nil {
+		err = s.checkShard(body.shard, s.lists[body.format].Meta().ShardSelector)
+	}
+	return page, err
 }
 
 func (s *Source) readStream(reader wire.ListReader, each Each) (Page, error) {
-	kind := s.newKindCheck()
+	kind, page := s.newKindCheck(), Page{}
 	for {
 		encoded, err := reader.Next()
 		if err == io.EOF {
-			return endOfStream(reader.Meta(), &kind)
+			err = page.endOfStream(reader.Meta(), &kind)
+			return page, err
 		}
 		if err != nil {
-			if err := lose(err, each); err != nil {
-				return Page{}, err
+			if err := page.lose(err, each); err != nil {
+				return page, err
 			}
 			continue
 		}
 		m := reader.Meta()
 		says := len(encoded.Kind) > 0
 		if err := kind.item(m.Kind, says); err != nil {
-			return Page{}, err
+			return page, err
 		}
 		it, unreadable := s.readLent(encoded, metav1.TypeMeta{APIVersion: m.APIVersion, Kind: m.ItemKind()}, object.Place{Index: encoded.Index})
 		kind.proven = kind.proven || says && unreadable == nil
+		page.count(&it)
+		if s.leavesOut(&it) {
+			continue
+		}
 		if err := each(it, unreadable); err != nil {
-			return Page{}, err
+			return page, err
 		}
 	}
 }
 
 // endOfStream checks that what was read to its end was a list.
-func endOfStream(m wire.ListMeta, kind *kindCheck) (Page, error) {
+func (p *Page) endOfStream(m wire.ListMeta, kind *kindCheck) error {
 	if m.Kind == "" {
-		return Page{}, errors.New("the answer has items but no kind")
+		return errors.New("the answer has items but no kind")
 	}
-	return Page{m.ResourceVersion, m.Continue}, kind.end(m.Kind)
+	p.ResourceVersion, p.Continue = m.ResourceVersion, m.Continue
+	return kind.end(m.Kind)
 }
 
 // lose calls each for an object that the reader has lost, if err says that. The key is uncertain, because the object
 // was not read to its end.
-func lose(err error, each Each) error {
+func (p *Page) lose(err error, each Each) error {
 	var lost *wire.ItemError
 	if !errors.As(err, &lost) {
 		return err
 	}
-	return each(object.Item{Place: object.Place{Index: lost.Index}}, lost)
+	it := object.Item{Place: object.Place{Index: lost.Index}}
+	p.count(&it)
+	return each(it, lost)
 }
 
 // readList hands the objects of a list on, one by one and each with memory of
@@ -89,21 +101,25 @@ func (s *Source) readList(list runtime.Object, each Each) (Page, error) {
 	if err := s.checkListType(list); err != nil {
 		return Page{}, err
 	}
-	kind, check, index := list.GetObjectKind().GroupVersionKind().Kind, s.newKindCheck(), 0
+	kind, check, page := list.GetObjectKind().GroupVersionKind().Kind, s.newKindCheck(), Page{}
 	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
 		says := obj != nil && obj.GetObjectKind().GroupVersionKind().Kind != ""
 		if err := check.item(kind, says); err != nil {
 			return err
 		}
-		it, unreadable := s.readDecoded(obj, object.Place{Index: index})
+		it, unreadable := s.readDecoded(obj, object.Place{Index: page.Objects})
 		check.proven = check.proven || says && unreadable == nil
-		index++
+		page.count(&it)
+		if s.leavesOut(&it) {
+			return nil
+		}
 		return each(it, unreadable)
 	})
 	if err == nil && kind != "" {
 		err = check.end(kind)
 	}
-	return Page{accessor.GetResourceVersion(), accessor.GetContinue()}, err
+	page.ResourceVersion, page.Continue = accessor.GetResourceVersion(), accessor.GetContinue()
+	return page, err
 }
 
 // isTable reports whether a list is in the form that is made for people to read.

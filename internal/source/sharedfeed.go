@@ -177,6 +177,8 @@ func (f *sharedFeed) read(e SharedEvent, to *Change) error {
 	case e.unreadable != nil:
 		to.Item, to.Unreadable = object.Item{Key: e.key}, e.unreadable
 	case e.event == watch.Bookmark:
+	case e.outside:
+		to.Outside, to.Item.Version.ResourceVersion = true, e.passed
 	case e.object != nil:
 		to.Item, to.Unreadable = f.source.readDecoded(e.object.DeepCopyObject(), object.Place{})
 	default:

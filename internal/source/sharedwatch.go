@@ -25,7 +25,10 @@ func NewShared() *Shared { return fanout.New[SharedEvent](fanout.Options{}) }
 // them may change it.
 type SharedEvent struct {
 	event watch.EventType
-	// One of item, object and unreadable says what came, but for a bookmark.
+	// Outside tells that an object is in none of the parts, whose resource version is passed. Otherwise, one of item, object and
+	// unreadable says what came, but for a bookmark.
+	outside    bool
+	passed     string
 	item       wire.Item
 	object     runtime.Object
 	unreadable error
@@ -115,6 +118,8 @@ func shareable(c *Change) fanout.Event[SharedEvent] {
 	_, version := c.Item.Identity()
 	e.ResourceVersion = version.ResourceVersion
 	switch {
+	case c.Outside:
+		e.Value.outside, e.Value.passed = true, version.ResourceVersion
 	case c.Item.Lent != nil:
 		e.Value.item = c.Item.Lent.Item.Clone()
 		e.Bytes += len(e.Value.item.Bytes)

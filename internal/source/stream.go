@@ -34,6 +34,8 @@ type stream struct {
 	// one.
 	list   *budget.List
 	window wideWindow
+	// shard is the shardSelector that the server was asked with.
+	shard  string
 	timer  *time.Timer
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -61,7 +63,7 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 	var opening sync.WaitGroup
 	opening.Go(func() {
 		err = report.Guard(b.ctx, s.Report.Fail, func() (err error) {
-			body, err = s.resource.Open(b.ctx, opts, how)
+			body, b.shard, err = s.request(b.ctx, opts, how)
 			return err
 		})
 	})

@@ -105,6 +105,7 @@ func (f *wireFeed) take(event *wire.Event, to *Change) error {
 	default:
 		f.objects = true
 		to.Item, to.Unreadable = f.source.readLent(event.Item, metav1.TypeMeta{}, object.Place{})
+		to.Outside = f.source.leavesOut(&to.Item)
 	}
 	to.Current = f.body.arrivals.proven(event.Type == watch.Bookmark, f.reader.Unread())
 	return nil

@@ -41,7 +41,7 @@ func FuzzJSONList(f *testing.F) {
 func smallPods() *corev1.PodList {
 	left := int64(2)
 	return &corev1.PodList{
-		ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "abc", RemainingItemCount: &left},
+		ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "abc", RemainingItemCount: &left, ShardInfo: &metav1.ShardInfo{Selector: "shardRange(a, b, c)"}},
 		Items: []corev1.Pod{
 			{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "b", UID: "u", ResourceVersion: "5", Annotations: map[string]string{"k": "v"}}},
 			{ObjectMeta: metav1.ObjectMeta{Name: "", Namespace: "nameless"}},

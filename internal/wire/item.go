@@ -52,6 +52,8 @@ type ListMeta struct {
 	ResourceVersion    string
 	Continue           string
 	RemainingItemCount *int64
+	// ShardSelector is the selector of shardInfo: the shard that the server has selected. It is empty for a list without shardInfo.
+	ShardSelector string
 }
 
 // ItemKind is the kind of the list's items: Pod for a PodList. It is empty for a list of any kind ("List"), and for

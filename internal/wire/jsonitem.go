@@ -18,6 +18,8 @@ const (
 	fieldResourceVersion
 	fieldContinue
 	fieldRemainingItemCount
+	fieldShardInfo
+	fieldSelector
 )
 
 // The longest name above, each letter as \uXXXX. A longer key is none of them.
@@ -64,6 +66,10 @@ func fieldNamed(b []byte) field {
 		return fieldContinue
 	case "remainingItemCount":
 		return fieldRemainingItemCount
+	case "shardInfo":
+		return fieldShardInfo
+	case "selector":
+		return fieldSelector
 	}
 	return fieldOther
 }

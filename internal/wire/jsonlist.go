@@ -158,6 +158,34 @@ func (l *jsonList) listMeta() bool {
 			ok = l.string(&l.meta.Continue)
 		case fieldRemainingItemCount:
 			ok = l.remaining()
+		case fieldShardInfo:
+			ok = l.shardInfo()
+		default:
+			ok = l.skip()
+		}
+		if !ok {
+			return false
+		}
+	}
+}
+
+// shardInfo reads the object of that name. Null counts as none.
+func (l *jsonList) shardInfo() bool {
+	if l.buf[l.pos] != '{' {
+		l.meta.ShardSelector = ""
+		return l.null("an object expected as shardInfo")
+	}
+	l.enter()
+	for first := true; ; first = false {
+		f, ok := l.member(first)
+		if !ok {
+			return false
+		}
+		switch f {
+		case fieldEnd:
+			return true
+		case fieldSelector:
+			ok = l.string(&l.meta.ShardSelector)
 		default:
 			ok = l.skip()
 		}

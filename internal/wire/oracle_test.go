@@ -228,7 +228,14 @@ func checkJSONList(t testing.TB, body []byte) {
 	}
 	l := NewListReader(bytes.NewReader(body), JSON, Options{})
 	readAll(t, l)
-	require.Equal(t, ListMeta{want.APIVersion, want.Kind, want.Metadata.ResourceVersion, want.Metadata.Continue, want.Metadata.RemainingItemCount}, l.Meta())
+	require.Equal(t, ListMeta{want.APIVersion, want.Kind, want.Metadata.ResourceVersion, want.Metadata.Continue, want.Metadata.RemainingItemCount, selectorOf(want.Metadata.ShardInfo)}, l.Meta())
+}
+
+func selectorOf(info *metav1.ShardInfo) string {
+	if info == nil {
+		return ""
+	}
+	return info.Selector
 }
 
 func checkProtoList(t testing.TB, body []byte) {
@@ -258,7 +265,7 @@ func checkProtoList(t testing.TB, body []byte) {
 	require.NoError(t, err)
 	l := NewListReader(bytes.NewReader(body), Protobuf, Options{})
 	readAll(t, l)
-	require.Equal(t, ListMeta{gvk.GroupVersion().String(), gvk.Kind, list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()}, l.Meta())
+	require.Equal(t, ListMeta{gvk.GroupVersion().String(), gvk.Kind, list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount(), selectorOf(list.(metav1.ShardedListInterface).GetShardInfo())}, l.Meta())
 	for i, object := range objects {
 		checkProtoObject(t, object, all[i], l.Meta())
 	}

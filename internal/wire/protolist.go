@@ -43,6 +43,8 @@ const (
 	listMetaRemainingItemCount = 4
 	listMetaShardInfo          = 5
 	listMetaSelfLink           = 1
+
+	shardInfoSelector = 1
 )
 
 func newProtoList(body io.Reader, o Options) *protoList {
@@ -219,7 +221,17 @@ func (l *protoList) listMeta(length int64) {
 			}
 			n := int64(f.n)
 			l.meta.RemainingItemCount = &n
-		case listMetaSelfLink, listMetaShardInfo:
+		case listMetaShardInfo:
+			info := fields{b: f.bytes()}
+			for info.next() {
+				if info.num == shardInfoSelector {
+					l.meta.ShardSelector = string(info.bytes())
+				}
+			}
+			if info.err != nil {
+				f.err = info.err
+			}
+		case listMetaSelfLink:
 			f.bytes()
 		}
 	}
