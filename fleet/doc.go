@@ -49,5 +49,5 @@
 // # Cost
 //
 // A cluster of which a unit runs has one goroutine, one for each unit, one for each informer, and one for each of the two watches that repeat
-// discovery, with what HTTP needs for a watch.
+// discovery. HTTP/2 has one for each watch. The page docs/fleet.md has the memory.
 package fleet

@@ -43,7 +43,8 @@ func spoiled(t *testing.T) map[string]*informertest.Server {
 	for i := range 200 {
 		create(t, servers["slow"], pods, fmt.Sprint("pod-", i))
 	}
-	for i := range 20_000 {
+	servers["huge"].Inject(informertest.Fault{Effect: informertest.Slow(1 << 20)})
+	for i := range 10_000 {
 		create(t, servers["huge"], pods, fmt.Sprint("pod-", i))
 	}
 	return servers
@@ -65,7 +66,7 @@ func TestBadClustersCostOthersNothing(t *testing.T) {
 			var servers []*informertest.Server
 			for i := range good {
 				s := serve(t, informertest.Options{})
-				s.Inject(informertest.Fault{Effect: informertest.Slow(1 << 20)})
+				s.Inject(informertest.Fault{Effect: informertest.Slow(20_000)})
 				for n := range 100 {
 					create(t, s, pods, fmt.Sprint("pod-", n))
 				}
@@ -99,7 +100,8 @@ func TestBadClustersCostOthersNothing(t *testing.T) {
 	measure(false, &alone)
 	measure(true, &beside)
 	t.Logf("synced in %v alone, in %v beside bad clusters", alone, beside)
-	require.Less(t, beside, alone+100*time.Millisecond)
+	require.Positive(t, alone)
+	require.Less(t, beside, alone*11/10+100*time.Millisecond)
 }
 
 // A cluster that does not answer is asked once per pause, not once for each resource.

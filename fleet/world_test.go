@@ -26,13 +26,15 @@ var (
 	widgets     = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	crds        = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-	kinds = map[string]string{"pods": "Pod", "nodes": "Node", "deployments": "Deployment", "widgets": "Widget", "customresourcedefinitions": "CustomResourceDefinition", "gadgets": "Gadget"}
+	apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+	kinds = map[string]string{"pods": "Pod", "nodes": "Node", "deployments": "Deployment", "widgets": "Widget", "customresourcedefinitions": "CustomResourceDefinition", "gadgets": "Gadget", "apiservices": "APIService"}
 )
 
 // served is a resource that a simulated server serves.
 func served(r schema.GroupVersionResource) informertest.Resource {
 	return informertest.Resource{
-		GroupVersionResource: r, Kind: kinds[r.Resource], Namespaced: r != nodes && r != crds,
+		GroupVersionResource: r, Kind: kinds[r.Resource], Namespaced: r != nodes && r != crds && r != apiServices,
 		Custom: r.Group == widgets.Group,
 	}
 }
@@ -106,6 +108,17 @@ func (m *mirror) configure(ctx context.Context, t fleet.Target) (informer.Inform
 	})}, nil
 }
 
+// seeded is configure with a storage that has what the mirror believes, as a sink has that keeps resource versions with its data.
+func (m *mirror) seeded(ctx context.Context, t fleet.Target) (informer.InformerConfig, error) {
+	config, err := m.configure(ctx, t)
+	config.Storage = informer.NewResourceVersionStorage()
+	versions := map[string]any{}
+	for key, version := range m.keys(t.Cluster, t.Resource) {
+		versions[key] = version
+	}
+	return config, errors.Join(err, config.Storage.Replace(versions))
+}
+
 func (m *mirror) take(ctx context.Context, t fleet.Target, events []informer.Event) error {
 	m.mu.Lock()
 	block := m.block
@@ -148,6 +161,17 @@ func (m *mirror) stall(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.block = func(context.Context, fleet.Target) error { return err }
+}
+
+// forget forgets all of a cluster.
+func (m *mirror) forget(cluster string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for at := range m.objects {
+		if at.cluster == cluster {
+			delete(m.objects, at)
+		}
+	}
 }
 
 // configured is how often Configure was called for a resource.
