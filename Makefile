@@ -68,8 +68,8 @@ oldest: bin/heartbeat
 
 # 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
 # and 20 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
-# crowds of informers; unit has 10 of each. Then the example is killed 50 times; make
-# examples kills it 6 times.
+# crowds of informers; unit has 10 of each. Then 100 random plays of replicas that share a
+# fleet; unit has 4. Then the example is killed 50 times; make examples kills it 6 times.
 proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=200 $(RUNS) proof \
 		go test -json -count=1 -tags wirepoison -timeout 20m -run 'TestRandomScripts|TestCachedRandomScripts' ./informertest/script
@@ -77,6 +77,8 @@ proof: bin/heartbeat postgres-install
 		go test -json -count=1 -vet=off -timeout 20m -run RandomScripts ./informertest/script
 	INFORMER_TORTURE=40 $(SHARED) $(RUNS) "proof in a crowd" \
 		go test -json -count=1 -vet=off -timeout 20m -run Torture .
+	INFORMER_TORTURE=100 $(RUNS) "proof of replicas" \
+		go test -json -count=1 -vet=off -timeout 20m -run RandomPlays ./fleet/shards
 	MIRROR_KILLS=50 $(RUNS) "proof of restarts" \
 		go test -C examples/mirror -json -count=1 -timeout 20m -run TestKilledAtAnyMoment .
 
@@ -85,7 +87,7 @@ TORTURE ?= 10000
 TORTURE_FROM ?= $(shell date +%s)
 torture:
 	INFORMER_TORTURE=$(TORTURE) INFORMER_TORTURE_FROM=$(TORTURE_FROM) \
-		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|RandomScripts' . ./informertest/script
+		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|RandomScripts|RandomPlays' . ./informertest/script ./fleet/shards
 
 # A sample of the one-line changes of the core packages, each with the tests that should
 # notice it: about a minute for four of them. A change that no test notices fails it,

@@ -3,12 +3,9 @@ package shards_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,7 +82,7 @@ func (w *world) start(name string, with ...func(*shards.Config, *replica)) *repl
 	w.t.Helper()
 	r := &replica{w: w, name: name, net: &network{}, done: make(chan struct{}), changed: make(chan struct{})}
 	config := w.server.Config()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { r.net.next = next; return r.net })
+	config.Wrap(r.net.over)
 	c := shards.Config{Client: clientset(w.t, config).CoordinationV1(), Namespace: "fleet", Name: "test", Identity: name, Work: r}
 	for _, f := range with {
 		f(&c, r)
@@ -259,107 +256,4 @@ func (w *world) lease(name string) *coordinationv1.Lease {
 	lease, err := clientset(w.t, w.server.Config()).CoordinationV1().Leases("fleet").Get(w.t.Context(), name, metav1.GetOptions{})
 	require.NoError(w.t, err)
 	return lease
-}
-
-// network is what lies between a replica and the server.
-type network struct {
-	next http.RoundTripper
-
-	watchOnly atomic.Bool // a partition meets only answers of watches
-
-	mu   sync.Mutex
-	down chan struct{} // nil: up; closed when it is up again
-	gone bool          // for good
-	body []io.Closer   // of the answers under way
-}
-
-// partition has all requests, and all answers under way, hang until heal.
-func (n *network) partition() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.down == nil {
-		n.down = make(chan struct{})
-	}
-}
-
-func (n *network) heal() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.down != nil {
-		close(n.down)
-		n.down = nil
-	}
-}
-
-// cut fails all requests, and breaks all answers off, for good.
-func (n *network) cut() {
-	n.mu.Lock()
-	n.gone = true
-	bodies := n.body
-	n.body = nil
-	n.mu.Unlock()
-	n.heal()
-	for _, b := range bodies {
-		_ = b.Close()
-	}
-}
-
-// pass waits while the network is down.
-func (n *network) pass(ctx context.Context) error {
-	for {
-		n.mu.Lock()
-		down, gone := n.down, n.gone
-		n.mu.Unlock()
-		switch {
-		case gone:
-			return errCut
-		case down == nil:
-			return nil
-		}
-		select {
-		case <-down:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-var errCut = fmt.Errorf("the network is cut")
-
-func (n *network) RoundTrip(req *http.Request) (*http.Response, error) {
-	watch := req.URL.Query().Has("watch")
-	pass := n.pass
-	if n.watchOnly.Load() && !watch {
-		pass = func(context.Context) error { return nil }
-	}
-	if err := pass(req.Context()); err != nil {
-		return nil, err
-	}
-	resp, err := n.next.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	if err := pass(req.Context()); err != nil {
-		_ = resp.Body.Close()
-		return nil, err
-	}
-	n.mu.Lock()
-	n.body = append(n.body, resp.Body)
-	n.mu.Unlock()
-	resp.Body = &answer{ReadCloser: resp.Body, pass: func() error { return pass(req.Context()) }}
-	return resp, nil
-}
-
-// answer is the body of an answer.
-type answer struct {
-	io.ReadCloser
-	pass func() error
-}
-
-func (a *answer) Read(p []byte) (int, error) {
-	read, err := a.ReadCloser.Read(p)
-	if err := a.pass(); err != nil {
-		return 0, err
-	}
-	return read, err
 }

@@ -79,7 +79,7 @@ func (s *sharing) place(units []int, weight int64, owners []int) {
 	for len(wishes) > 0 {
 		w := wishes[0]
 		if w.member == nobody {
-			w.member = s.least()
+			w.member = s.least(w.unit)
 		} else if s.loads[w.member]+weight > s.room {
 			wishes[0] = s.next(w)
 			heap.Fix(&wishes, 0)
@@ -125,9 +125,15 @@ func (s *sharing) next(w wish) wish {
 	return next
 }
 
-// least is the member with the least load; the first of several.
-func (s *sharing) least() int {
-	return slices.Index(s.loads, slices.Min(s.loads))
+// least is the member with the least load; of several, the one with the highest score for the unit.
+func (s *sharing) least(unit int) int {
+	best := 0
+	for m, load := range s.loads {
+		if load < s.loads[best] || load == s.loads[best] && s.score(unit, m) > s.score(unit, best) {
+			best = m
+		}
+	}
+	return best
 }
 
 // wishes is a heap with the highest score first. Those that no member has room for are last.
