@@ -27,6 +27,8 @@ type decider struct {
 	stopping bool
 	plan     plan
 	units    []fleet.Unit
+	names    []string        // of the Leases of units
+	known    map[string]bool // the same names
 	digest   string
 	weighed  time.Time
 	// retry is when a unit or a chore that has failed may be tried again.
@@ -89,8 +91,8 @@ func (d *decider) look() (next time.Time, over bool) {
 		v.termSince = term.since
 	}
 	ofUnits := make([]unitLease, len(d.units))
-	for i, u := range d.units {
-		ofUnits[i] = leases[unitName(d.config.Name, u)]
+	for i := range d.units {
+		ofUnits[i] = leases[d.names[i]]
 	}
 	d.plan.update(v.planners(), d.units, ofUnits)
 
@@ -102,7 +104,7 @@ func (d *decider) look() (next time.Time, over bool) {
 	next = v.next()
 	if synced && term != nil && !d.stopping {
 		next = d.begin(v, term, own, ofUnits, next)
-		d.freeUnknown(v, own, leases)
+		d.freeUnknown(own, leases)
 		d.weigh(v.now, own, leases)
 		d.discard(v, leases)
 	}
@@ -118,6 +120,11 @@ func (d *decider) readUnits() {
 	units = slices.Compact(units)
 	if d.digest == "" || !slices.Equal(units, d.units) {
 		d.units, d.digest = units, unitsDigest(units)
+		d.names, d.known = make([]string, len(units)), make(map[string]bool, len(units))
+		for i, u := range units {
+			d.names[i] = unitName(d.config.Name, u)
+			d.known[d.names[i]] = true
+		}
 	}
 }
 
@@ -164,7 +171,7 @@ func (d *decider) begin(v *view, term *term, own map[fleet.Unit]*tenure, leases 
 			continue
 		}
 		delete(d.retryUnits, u)
-		name, l := unitName(d.config.Name, u), leases[i]
+		name, l := d.names[i], leases[i]
 		switch v.about(l, d.plan.owner(i)) {
 		case take:
 			d.start(newTenure(u, name, l, term.ctx), rounded(d.config.Weight(u)))
@@ -216,19 +223,21 @@ func (d *decider) free(l unitLease) {
 }
 
 // freeUnknown releases Leases of units that are no more.
-func (d *decider) freeUnknown(v *view, own map[fleet.Unit]*tenure, leases map[string]unitLease) {
-	names := make(map[string]bool, len(d.units)+len(own))
-	for _, u := range d.units {
-		names[unitName(d.config.Name, u)] = true
-	}
-	for _, t := range own {
-		names[t.name] = true
-	}
+func (d *decider) freeUnknown(own map[fleet.Unit]*tenure, leases map[string]unitLease) {
 	for name, l := range leases {
-		if !names[name] && v.standing(l) == mine {
+		if l.holder == d.identity && !d.known[name] && !ownsLease(own, name) {
 			d.free(l)
 		}
 	}
+}
+
+func ownsLease(own map[fleet.Unit]*tenure, name string) bool {
+	for _, t := range own {
+		if t.name == name {
+			return true
+		}
+	}
+	return false
 }
 
 // weigh publishes weights that have changed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -28,6 +29,8 @@ type ledger struct {
 	patience  time.Duration // of one request
 	seen      *observed
 	slots     chan struct{} // taken by requests
+
+	taken, stale atomic.Int64 // how often a unit was taken, and an epoch refused by a sink
 }
 
 func newLedger(config Config, identity string, seen *observed) *ledger {
@@ -61,8 +64,7 @@ func (l *ledger) request(ctx context.Context, do func(ctx context.Context) (*coo
 
 // acquire makes this replica the owner of a unit, with the next epoch. from is the Lease as it was observed. Each call that succeeds has its own
 // epoch, also if this replica was the owner before, so that a write of before that comes late changes nothing.
-func (l *ledger) acquire(ctx context.Context, u fleet.Unit, from unitLease, weight int64) (*coordinationv1.Lease, error) {
-	name := unitName(l.fleetName, u)
+func (l *ledger) acquire(ctx context.Context, u fleet.Unit, name string, from unitLease, weight int64) (*coordinationv1.Lease, error) {
 	if from.text != "" && from.text != u.String() {
 		return nil, fmt.Errorf("lease %s is of the unit %q, not of %q", name, from.text, u)
 	}
@@ -77,13 +79,17 @@ func (l *ledger) acquire(ctx context.Context, u fleet.Unit, from unitLease, weig
 	if err := setOwner(lease, l.identity, from.highest+1); err != nil {
 		return nil, err
 	}
-	return l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+	written, err := l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		if from.version == "" || from.deleted {
 			lease.UID, lease.ResourceVersion = "", ""
 			return l.leases.Create(ctx, lease, metav1.CreateOptions{})
 		}
 		return l.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	})
+	if err == nil {
+		l.taken.Add(1)
+	}
+	return written, err
 }
 
 // raise gives a unit that this replica owns an epoch above another one.

@@ -8,8 +8,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -17,22 +17,24 @@ import (
 
 // network is what lies between a process and all that it writes to. Without trouble it passes everything on at once.
 type network struct {
-	watchOnly atomic.Bool   // a partition meets only answers of watches
-	dice      *rand.Rand    // guarded by mu; only for the troubles
-	skew      time.Duration // what the process adds to the times of its Leases
-	die       func()        // kills the process
+	dice *rand.Rand    // guarded by mu; only for the troubles
+	skew time.Duration // what the process adds to the times of its Leases
+	die  func()        // kills the process
 	// delivering are the writes that arrive after their sender has given them up.
 	delivering sync.WaitGroup
 
-	mu     sync.Mutex
-	down   chan struct{} // nil: up; closed when it is up again
-	gone   bool          // for good
-	bodies []io.Closer   // of the answers under way
+	mu        sync.Mutex
+	down      chan struct{} // nil: up; closed when it is up again
+	gone      bool          // for good
+	bodies    []io.Closer   // of the answers under way
+	watchOnly bool          // a partition meets only answers of watches
 	// reading has a partition meet only what the process writes to its database.
 	reading bool
-	slow    time.Duration // at most, for each request
-	late    float64       // odds that a write fails, and arrives later
-	deadly  float64       // odds that the process dies right before or right after a write
+	// unitsOnly has a partition meet only writes of Leases of units.
+	unitsOnly bool
+	slow      time.Duration // at most, for each request
+	late      float64       // odds that a write fails, and arrives later
+	deadly    float64       // odds that the process dies right before or right after a write
 }
 
 var (
@@ -98,10 +100,11 @@ func (n *network) pass(ctx context.Context) error {
 	}
 }
 
-func (n *network) reads() bool {
+// passes reports whether a request passes in spite of a partition.
+func (n *network) passes(req *http.Request) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.reading
+	return n.reading || n.watchOnly && !req.URL.Query().Has("watch") || n.unitsOnly && (req.Method == http.MethodGet || strings.Contains(req.URL.Path, "-member-"))
 }
 
 // happens throws dice.
@@ -163,7 +166,7 @@ type transport struct {
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	pass := t.pass
-	if t.reads() || t.watchOnly.Load() && !req.URL.Query().Has("watch") {
+	if t.passes(req) {
 		pass = func(context.Context) error { return nil }
 	}
 	if err := pass(ctx); err != nil {

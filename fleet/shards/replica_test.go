@@ -157,7 +157,7 @@ func TestPausedWatchTakesNothingFromTheLiving(t *testing.T) {
 		w.covered(settled)
 		time.Sleep(settled)
 		before := w.ownersNow()
-		a.net.watchOnly.Store(true)
+		a.net.set(func(n *network) { n.watchOnly = true })
 		a.net.partition() // answers of watches hang, requests pass
 		time.Sleep(time.Minute)
 		require.Equal(t, before, w.ownersNow())

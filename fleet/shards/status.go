@@ -15,6 +15,10 @@ type Status struct {
 	Identity string
 	// WorkUntil is when work ends unless the member Lease is renewed before; zero if this replica may not work.
 	WorkUntil time.Time
+	// TermChanged is when this replica was allowed to work, or not any more, for the last time.
+	TermChanged time.Time
+	// Joined tells that this replica takes part in the plan, or did before: it is known to itself and has settled.
+	Joined bool
 	// Members are all replicas that have a Lease, sorted by identity, the dead ones included.
 	Members []Member
 	// Units are all units, sorted.
@@ -79,6 +83,7 @@ type states struct {
 	members []Member
 	units   []Unit
 	gaps    []fleet.Unit
+	joined  bool
 }
 
 // recordStates keeps for Status what a look has found.
@@ -88,14 +93,15 @@ func (d *decider) recordStates(v *view, leases []unitLease) {
 	for _, u := range d.states.units {
 		before[u.Unit] = u
 	}
+	joined := d.states.joined || v.decides()
 	d.Replica.mu.Unlock()
 
-	now := states{gaps: gaps(d.units)}
+	now := states{gaps: gaps(d.units), joined: joined}
 	counts := map[string]int{}
 	for i, u := range d.units {
 		s := v.standing(leases[i])
 		unit := Unit{
-			Unit: u, Lease: unitName(d.config.Name, u), Owner: leases[i].holder, Epoch: leases[i].epoch, Planned: d.plan.owner(i),
+			Unit: u, Lease: d.names[i], Owner: leases[i].holder, Epoch: leases[i].epoch, Planned: d.plan.owner(i),
 			Weight: leases[i].weight, Uncovered: s == unowned || s == dead || s == suspect, Since: v.now,
 		}
 		if b, ok := before[u]; ok && b.Owner == unit.Owner && b.Uncovered == unit.Uncovered {
@@ -121,11 +127,12 @@ func (d *decider) recordStates(v *view, leases []unitLease) {
 
 // Status is a snapshot.
 func (r *Replica) Status() Status {
-	s := Status{Identity: r.identity, WorkUntil: r.terms.until()}
+	s := Status{Identity: r.identity}
+	s.WorkUntil, s.TermChanged = r.terms.until()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s.Members, s.Gaps = slices.Clone(r.states.members), slices.Clone(r.states.gaps)
-	s.Units = slices.Clone(r.states.units)
+	s.Units, s.Joined = slices.Clone(r.states.units), r.states.joined
 	s.Problems = r.problems.list(time.Now())
 	for i := range s.Units {
 		if t := r.tenures[s.Units[i].Unit]; t != nil {

@@ -128,7 +128,7 @@ func (t *tenure) lost(l unitLease, identity string) bool {
 // serve takes the unit, runs it until the tenure ends, and releases it. life is the context of the replica.
 func (t *tenure) serve(life context.Context, work Work, ledger *ledger, weight int64) {
 	defer t.end(errStopped)
-	lease, err := ledger.acquire(t.ctx, t.unit, t.from, weight)
+	lease, err := ledger.acquire(t.ctx, t.unit, t.name, t.from, weight)
 	if err != nil {
 		t.fail(err)
 		return
@@ -207,6 +207,7 @@ func (t *tenure) raise(life context.Context, ledger *ledger) bool {
 	t.err = ErrStaleEpoch
 	t.mu.Unlock()
 	t.enter(Waiting)
+	ledger.stale.Add(1)
 	for t.ctx.Err() == nil {
 		lease, err := ledger.raise(t.ctx, t.name, epoch, stored)
 		switch {

@@ -20,6 +20,7 @@ type terms struct {
 
 	mu      sync.Mutex
 	current *term
+	moved   time.Time // when a term has begun or ended last
 }
 
 // term is the time for which a replica may work.
@@ -47,7 +48,7 @@ func (t *terms) extend(until time.Time) (begun bool) {
 	if t.current != nil && !now.Before(t.current.until) {
 		// The process was paused, and the timer comes later.
 		t.current.end(errTermOver)
-		t.current = nil
+		t.current, t.moved = nil, now
 	}
 	if !now.Before(until) {
 		return false
@@ -62,7 +63,7 @@ func (t *terms) extend(until time.Time) (begun bool) {
 	c := &term{since: now, until: until}
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	c.timer = time.AfterFunc(until.Sub(now), func() { t.expire(c) })
-	t.current = c
+	t.current, t.moved = c, now
 	return true
 }
 
@@ -84,7 +85,7 @@ func (t *terms) expired(c *term) bool {
 	if t.current != c {
 		return false
 	}
-	t.current = nil
+	t.current, t.moved = nil, time.Now()
 	return true
 }
 
@@ -98,14 +99,14 @@ func (t *terms) get() *term {
 	return t.current
 }
 
-// until is when the present term ends; zero if there is none.
-func (t *terms) until() time.Time {
+// until is when the present term ends, zero if there is none, and when the last one has begun or ended.
+func (t *terms) until() (until, moved time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.current == nil {
-		return time.Time{}
+		return time.Time{}, t.moved
 	}
-	return t.current.until
+	return t.current.until, t.moved
 }
 
 // close ends the present term.
