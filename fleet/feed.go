@@ -184,6 +184,9 @@ func (r *run) configure(ctx context.Context, fd *feed) (config informer.Informer
 	if config.ListerWatcher == nil {
 		config.ListerWatcher = c.listers.ForResource("", fd.target.Resource)
 	}
+	if config.Shard.IsAll() {
+		config.Shard = fd.target.Shard
+	}
 	if config.Budget == nil {
 		config.Budget = f.config.Budget
 	}
@@ -203,11 +206,7 @@ func (r *run) acquire(ctx context.Context, t Target, config informer.InformerCon
 	if err != nil {
 		return nil, err
 	}
-	variant := t.Group
-	if !t.Shard.IsAll() {
-		variant += "/" + t.Shard.String()
-	}
-	opts := factory.InformerOptions{Cluster: t.Cluster, Variant: variant}
+	opts := factory.InformerOptions{Cluster: t.Cluster, Variant: t.Group, Shard: t.Shard}
 	lease, err := r.cluster.fleet.config.Factory.AcquireResourceVersion(t.Resource, opts, func() informer.ResourceVersionInformer { return made })
 	if err != nil {
 		return nil, err
