@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/fleet/shards"
 )
 
 func TestBadConfigIsRefused(t *testing.T) {
 	good := shards.Config{
-		Client: fake.NewClientset().CoordinationV1(), Namespace: "fleet", Name: "test", Work: &replica{},
+		Client: clientset(t, &rest.Config{}).CoordinationV1(), Namespace: "fleet", Name: "test", Work: &replica{},
 	}
 	r, err := shards.New(good)
 	require.NoError(t, err)

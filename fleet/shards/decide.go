@@ -108,7 +108,7 @@ func (d *decider) look() (next time.Time, over bool) {
 		d.weigh(v.now, own, leases)
 		d.discard(v, leases)
 	}
-	d.announce(members[d.member.name])
+	d.announce(members[d.member.name], d.stopping || term != nil && v.blind())
 	d.recordStates(v, ofUnits)
 	return d.earliestChore(v.now, next), false
 }
@@ -271,13 +271,14 @@ func (d *decider) discard(v *view, leases map[string]unitLease) {
 	}
 }
 
-// announce writes into the member Lease what the other members must know.
-func (d *decider) announce(own memberLease) {
+// announce writes into the member Lease what the other members must know. One that is blind renews its Lease, and would not see what is free
+// for it: it says so, and the others do not wait for it.
+func (d *decider) announce(own memberLease, leaving bool) {
 	wanted := map[string]string{annotationUnits: d.digest, annotationLeaving: ""}
-	if d.stopping {
+	if leaving {
 		wanted[annotationLeaving] = "true"
 	}
-	if own.version == "" || own.units == d.digest && own.leaving == d.stopping {
+	if own.version == "" || own.units == d.digest && own.leaving == leaving {
 		return
 	}
 	d.chore("announcing", func(ctx context.Context) error {

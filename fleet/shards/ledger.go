@@ -44,16 +44,16 @@ func newLedger(config Config, identity string, seen *observed) *ledger {
 	}
 }
 
-// request calls the API server, with a limit to its time and to how many are under way.
+// request calls the API server, with a limit to its time, which begins when it is sent, and to how many are under way.
 func (l *ledger) request(ctx context.Context, do func(ctx context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.patience)
-	defer cancel()
 	select {
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, context.Cause(ctx)
 	}
+	ctx, cancel := context.WithTimeout(ctx, l.patience)
+	defer cancel()
 	lease, err := do(ctx)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,7 @@ type timedLock struct {
 	*resourcelock.LeaseLock
 	patience time.Duration
 	renewed  func(sent time.Time)
+	failed   func(error) // nil after a success
 }
 
 func (l timedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
@@ -52,10 +53,13 @@ func (l timedLock) write(ctx context.Context, record resourcelock.LeaderElection
 	if err == nil {
 		l.renewed(sent)
 	}
+	if !apierrors.IsConflict(err) { // those of annotate: the elector tries again at once
+		l.failed(err)
+	}
 	return err
 }
 
-func newMember(config Config, identity string, renewed func(sent time.Time)) (*member, error) {
+func newMember(config Config, identity string, renewed func(sent time.Time), failed func(error)) (*member, error) {
 	m := &member{
 		leases:   config.Client.Leases(config.Namespace),
 		name:     memberName(config.Name, identity),
@@ -71,6 +75,7 @@ func newMember(config Config, identity string, renewed func(sent time.Time)) (*m
 		},
 		patience: m.patience,
 		renewed:  renewed,
+		failed:   failed,
 	}
 	var err error
 	m.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{

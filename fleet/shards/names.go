@@ -27,7 +27,7 @@ const (
 	annotationUnit    = "rvinformer.dev/unit"    // the text of the unit
 	annotationWeight  = "rvinformer.dev/weight"  // what the unit costs
 	annotationUnits   = "rvinformer.dev/units"   // of a member: the digest of the units that it knows
-	annotationLeaving = "rvinformer.dev/leaving" // of a member: it hands its units out, and takes none
+	annotationLeaving = "rvinformer.dev/leaving" // of a member: it takes no units, because it stops, or does not see the Leases
 )
 
 // selector finds all Leases of a fleet.

@@ -43,6 +43,8 @@ type memberLease struct {
 	renewed time.Time
 	// renewals counts the versions since then that were observed after the first one: one that has none may be long dead.
 	renewals int
+	// watched is when the watch has shown a version of it last.
+	watched time.Time
 	// read is when this replica has read the version itself; zero if it is from the watch.
 	read time.Time
 	// dead says that the API server confirmed this version after it had expired.
@@ -129,7 +131,13 @@ func outdated(version, known string, now, read, knownRead time.Time) bool {
 
 func (o *observed) noteMemberLocked(lease *coordinationv1.Lease, now, read time.Time) bool {
 	before, known := o.members[lease.Name]
+	watched := before.watched
+	if read.IsZero() {
+		watched = now
+	}
 	if known && outdated(lease.ResourceVersion, before.version, now, read, before.read) {
+		before.watched = watched
+		o.members[lease.Name] = before
 		return false
 	}
 	m := memberLease{
@@ -142,6 +150,7 @@ func (o *observed) noteMemberLocked(lease *coordinationv1.Lease, now, read time.
 		duration: time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second,
 		since:    now,
 		renewed:  now,
+		watched:  watched,
 		read:     read,
 	}
 	returned := known && before.expired(now)

@@ -55,7 +55,7 @@ func New(config Config) (*Replica, error) {
 	r.terms = &terms{deadline: config.RenewDeadline, changed: r.awake}
 	r.seen = newObserved(r.awake)
 	r.ledger = newLedger(config, r.identity, r.seen)
-	r.member, err = newMember(config, r.identity, r.terms.renewed)
+	r.member, err = newMember(config, r.identity, r.terms.renewed, func(err error) { r.problem("renewing the member lease", err) })
 	if err != nil {
 		return nil, fmt.Errorf("shards: %w", err)
 	}

@@ -168,6 +168,37 @@ func TestPausedWatchTakesNothingFromTheLiving(t *testing.T) {
 	})
 }
 
+func TestBlindReplicaIsNotWaitedFor(t *testing.T) {
+	bubble(t, 10, func(t *testing.T, w *world) {
+		a, b := w.start("a"), w.start("b")
+		w.covered(settled)
+		time.Sleep(settled)
+		kept := w.ownersNow()
+		a.net.set(func(n *network) { n.watchOnly = true })
+		a.net.partition()
+		time.Sleep(15 * time.Second)
+		more := append(w.units[:len(w.units):len(w.units)], fleet.Unit{Cluster: "new-1", Group: "all"}, fleet.Unit{Cluster: "new-2", Group: "all"}, fleet.Unit{Cluster: "new-3", Group: "all"})
+		a.use(more)
+		b.use(more)
+		w.units = more
+		t.Log("covered after", w.covered(30*time.Second))
+		for u, owner := range w.ownersNow() {
+			if kept[u] == "" {
+				require.Equal(t, "b", owner)
+			} else if kept[u] == "a" {
+				require.Equal(t, "a", owner)
+			}
+		}
+		a.net.heal()
+		time.Sleep(time.Minute)
+		counts, uncovered := w.owned()
+		require.Zero(t, uncovered)
+		require.InDelta(t, counts["a"], counts["b"], 5, "it takes part again")
+		w.end(a, b)
+		w.alone()
+	})
+}
+
 func TestUnitsComeAndGo(t *testing.T) {
 	bubble(t, 10, func(t *testing.T, w *world) {
 		a, b := w.start("a"), w.start("b")

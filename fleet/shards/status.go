@@ -35,10 +35,11 @@ type Member struct {
 	Alive    bool
 	// Planning tells that it gets units: it has settled, does not leave, and has the same units as this replica.
 	Planning bool
-	Leaving  bool
-	Since    time.Time // when it was seen first, or first again after it had expired
-	Renewed  time.Time // when its last renewal was seen
-	Units    int       // how many it owns
+	// Leaving tells that it takes no units: it stops, or does not see the Leases.
+	Leaving bool
+	Since   time.Time // when it was seen first, or first again after it had expired
+	Renewed time.Time // when its last renewal was seen
+	Units   int       // how many it owns
 }
 
 // Unit is a unit and its owner.

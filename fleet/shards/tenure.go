@@ -144,6 +144,10 @@ func (t *tenure) serve(life context.Context, work Work, ledger *ledger, weight i
 			if !t.raise(life, ledger) {
 				return
 			}
+			// A sink that does not say which epoch it has may refuse many.
+			if time.Since(started) < firstPause && backoff.Sleep(t.ctx, firstPause) != nil {
+				break
+			}
 			continue
 		}
 		if time.Since(started) > longestPause {

@@ -14,7 +14,7 @@ type view struct {
 	name     string // of the own member Lease
 	digest   string // of the own units
 	settle   time.Duration
-	fresh    time.Duration // how old the newest observation of the own Lease may be
+	fresh    time.Duration // how long the watch may not show the own Lease
 	// termSince is when the term has begun; zero without a term.
 	termSince time.Time
 	members   map[string]memberLease
@@ -59,8 +59,13 @@ func (v *view) plans(m memberLease) bool {
 // watch lags, keeps what it has and takes nothing.
 func (v *view) decides() bool {
 	own, ok := v.members[v.name]
-	return ok && v.plans(own) && v.now.Sub(own.renewed) < v.fresh &&
+	return ok && v.plans(own) && !v.blind() &&
 		!v.termSince.IsZero() && v.now.Sub(v.termSince) >= v.settle
+}
+
+// blind reports whether the watch has not shown the renewals of this replica for too long.
+func (v *view) blind() bool {
+	return v.now.Sub(v.members[v.name].watched) >= v.fresh
 }
 
 // planners are the identities of the members that take part in the plan, sorted.
@@ -90,6 +95,7 @@ func (v *view) next() time.Time {
 		soonest(m.expires())
 		soonest(m.since.Add(v.settle))
 	}
+	soonest(v.members[v.name].watched.Add(v.fresh))
 	if !v.termSince.IsZero() {
 		soonest(v.termSince.Add(v.settle))
 	}
