@@ -69,7 +69,8 @@ oldest: bin/heartbeat
 # 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
 # and 20 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
 # crowds of informers; unit has 10 of each. Then 100 random plays of replicas that share a
-# fleet; unit has 4. Then the example is killed 50 times; make examples kills it 6 times.
+# fleet; unit has 4. Then the example is killed 50 times with each database; make examples
+# kills it 6 times.
 proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=200 $(RUNS) proof \
 		go test -json -count=1 -tags wirepoison -timeout 20m -run 'TestRandomScripts|TestCachedRandomScripts' ./informertest/script

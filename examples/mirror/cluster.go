@@ -87,8 +87,7 @@ func (c *cluster) Run(ctx context.Context) {
 	}
 	for _, resource := range what.resources {
 		at := place{cluster: c.name, resource: resource}
-		storage := informer.NewResourceVersionStorage()
-		err := c.database.Seed(ctx, storage, at)
+		storage, err := c.seed(ctx, at)
 		if ctx.Err() != nil || isUnusable(err) {
 			return
 		}
@@ -106,6 +105,41 @@ func (c *cluster) Run(ctx context.Context) {
 	}
 	c.note(discovered, what.missed(), time.Time{})
 	discovery()
+}
+
+// seed reads what the database knows of a place. It tries again while the database is down.
+func (c *cluster) seed(ctx context.Context, at place) (*informer.ResourceVersionStorage, error) {
+	patience, backoff := newPatience(c.feeds.timeout, time.Now()), newRetryBackoff()
+	for {
+		storage := informer.NewResourceVersionStorage()
+		err := c.database.Seed(ctx, storage, at)
+		if err == nil || isUnusable(err) {
+			return storage, err
+		}
+		if err := c.pause(ctx, patience, backoff.Step(), err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// newRetryBackoff is for what is asked before there are informers, which have their own.
+func newRetryBackoff() wait.Backoff {
+	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 15 * time.Second}
+}
+
+// pause waits before the next try after err. Its error says why there is none.
+func (c *cluster) pause(ctx context.Context, patience *patience, pause time.Duration, err error) error {
+	patience.Failed(err)
+	if pointless := patience.Spent(time.Now(), 0); pointless != nil {
+		return pointless
+	}
+	c.note(discovering, err, time.Now().Add(pause))
+	select {
+	case <-time.After(pause):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Settled waits until the first sync of everything has an outcome.
@@ -131,8 +165,7 @@ func (c *cluster) discover(ctx context.Context) (found, error) {
 	if err != nil {
 		return found{}, fmt.Errorf("client configuration: %w", err)
 	}
-	patience := newPatience(c.feeds.timeout, time.Now())
-	backoff := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 15 * time.Second}
+	patience, backoff := newPatience(c.feeds.timeout, time.Now()), newRetryBackoff()
 	for {
 		var what found
 		if len(c.wanted) == 0 {
@@ -143,16 +176,8 @@ func (c *cluster) discover(ctx context.Context) (found, error) {
 		if err == nil {
 			return what, nil
 		}
-		patience.Failed(err)
-		if pointless := patience.Spent(time.Now(), 0); pointless != nil {
-			return found{}, pointless
-		}
-		pause := backoff.Step()
-		c.note(discovering, err, time.Now().Add(pause))
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return found{}, context.Cause(ctx)
+		if err := c.pause(ctx, patience, backoff.Step(), err); err != nil {
+			return found{}, err
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // database is where the objects go: a row for each, with its resource version, and beside the rows how far each place is
-// complete. All methods may be called side by side, but for those of a store, of which Writers says how many at once, and one
-// at a time of each place.
+// complete. All methods may be called side by side; those of a store as often at once as Writers says, and for the same object
+// one after the other.
 //
 // A context with an epoch (informer.WithEpoch) says that the place may have had, or get, another owner. Seed and
 // LoadCheckpoint claim the unit of the place with it. From then on nothing of an older epoch is written; who comes with one
@@ -33,6 +33,8 @@ type database interface {
 	// Resources returns the resources of the cluster that have rows. The version is left empty.
 	Resources(ctx context.Context, cluster string) ([]schema.GroupResource, error)
 
+	// TakesRaw reports whether the objects may come as they are on the wire. Otherwise they come in the form of encode.
+	TakesRaw() bool
 	// Writers is how many calls of Apply and SaveCheckpoint may be made at once.
 	Writers() int
 	// Sound ends when the database is found to be unusable, with the *unusableError that says so as its cause.

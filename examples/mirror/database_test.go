@@ -16,7 +16,7 @@ func put(at place, namespace, name, uid, resourceVersion string) change {
 }
 
 // seeded returns what a start knows of a place.
-func seeded(t *testing.T, db database, at place) map[string]string {
+func seeded(t testing.TB, db database, at place) map[string]string {
 	storage := informer.NewResourceVersionStorage()
 	require.NoError(t, db.Seed(t.Context(), storage, at))
 	versions := make(map[string]string)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -46,7 +47,16 @@ type feedConfig struct {
 	// Objects in a page of a list; 0 = the informer's default. All first lists run side by side, and each of them may hold
 	// a page, so this is what the memory of a start depends on.
 	pageSize int64
+	raw      bool             // the database takes objects as they are on the wire
+	workers  int              // batches of one feed at a time; 0 = 1
 	budget   *informer.Budget // of the objects on their way to the database
+}
+
+func (c feedConfig) exampleObject() runtime.Object {
+	if c.raw {
+		return &informer.RawObject{}
+	}
+	return &unstructured.Unstructured{}
 }
 
 // newFeed prepares a feed. storage holds what the database knows already, and from says where to go on.
@@ -65,9 +75,10 @@ func newFeed(at place, source cache.ListerWatcher, storage *informer.ResourceVer
 		ListerWatcher: source,
 		Storage:       storage,
 		Checkpoint:    from,
-		ExampleObject: &unstructured.Unstructured{},
+		ExampleObject: config.exampleObject(),
 		Prune:         config.prune,
 		Budget:        config.budget,
+		Workers:       config.workers,
 
 		WatchListPageSize: config.pageSize,
 		ErrorHandler:      func(_ *informer.Reflector, err error) { f.failed(err) },
@@ -187,12 +198,19 @@ func (f *feed) changeFor(e informer.Event) (change, error) {
 	if e.Type == informer.Deleted {
 		return c, nil
 	}
-	object, ok := e.Object.(*unstructured.Unstructured)
-	if !ok {
-		return change{}, fmt.Errorf("it came as %T, not as *unstructured.Unstructured", e.Object)
+	c.kind, c.resourceVersion = putRow, e.ResourceVersion
+	switch object := e.Object.(type) {
+	case *informer.RawObject:
+		if object.ContentType() != runtime.ContentTypeJSON {
+			return change{}, fmt.Errorf("it came as %s, not as JSON", object.ContentType())
+		}
+		c.uid, c.object = string(object.GetUID()), string(object.Bytes())
+	case *unstructured.Unstructured:
+		c.uid = string(object.GetUID())
+		c.object, err = encode(object)
+	default:
+		err = fmt.Errorf("it came as %T", e.Object)
 	}
-	c.kind, c.uid, c.resourceVersion = putRow, string(object.GetUID()), e.ResourceVersion
-	c.object, err = encode(object)
 	return c, err
 }
 

@@ -19,7 +19,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/examples/mirror/pgtest"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -35,7 +37,9 @@ type process struct {
 type crashes struct {
 	*testing.T
 	*rand.Rand
-	path       string // of the database
+	path       string // of the SQLite file; empty with PostgreSQL
+	address    string // of the PostgreSQL database
+	server     *pgtest.Server
 	kubeconfig string
 	clusters   []*demoCluster
 	running    *process
@@ -48,8 +52,15 @@ type crashes struct {
 
 // Whenever the mirror is killed, the next start has the database equal the servers again: nothing is missing, nothing too
 // much, nothing old. Objects change all the time, also while it is down, and the servers forget what they were. MIRROR_KILLS says how
-// often the mirror is killed; the default is a sample.
+// often the mirror is killed; the default is a sample. With PostgreSQL, the server is killed now and then too.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { testKills(t, nil) })
+	t.Run("postgres", func(t *testing.T) {
+		testKills(t, pgtest.Start(t, "fsync=on", "full_page_writes=on"))
+	})
+}
+
+func testKills(t *testing.T, server *pgtest.Server) {
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv("MIRROR_KILLS"), "6"))
 	require.NoError(t, err)
 	seed := uint64(time.Now().UnixNano())
@@ -58,7 +69,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		require.NoError(t, err)
 	}
 	t.Logf("MIRROR_SEED=%d", seed)
-	c := newCrashes(t, rand.New(rand.NewPCG(seed, 0)))
+	c := newCrashes(t, rand.New(rand.NewPCG(seed, 0)), server)
 
 	c.start()
 	c.settle("the first start")
@@ -75,7 +86,19 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		c.deletes = c.IntN(3) * len(demoKinds()) / 2
 		c.change(true)
 		time.Sleep(time.Duration(c.Int64N(int64(250 * time.Millisecond))))
-		c.kill()
+		if c.server != nil && c.IntN(2) == 0 {
+			c.server.Kill(t)
+			if c.IntN(2) == 0 { // the mirror goes on for a while
+				c.server.Restart(t)
+				time.Sleep(time.Duration(c.Int64N(int64(250 * time.Millisecond))))
+				c.kill()
+			} else {
+				c.kill()
+				c.server.Restart(t)
+			}
+		} else {
+			c.kill()
+		}
 		c.change(false)
 		c.whileDown()
 		c.start()
@@ -97,9 +120,13 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 var settledLine = regexp.MustCompile(`: (synced|resumed) in `)
 
-func newCrashes(t *testing.T, random *rand.Rand) *crashes {
-	c := &crashes{T: t, Rand: random}
-	c.path = filepath.Join(t.TempDir(), "mirror.db")
+func newCrashes(t *testing.T, random *rand.Rand, server *pgtest.Server) *crashes {
+	c := &crashes{T: t, Rand: random, server: server}
+	if server != nil {
+		c.address = server.NewDatabase(t)
+	} else {
+		c.path = filepath.Join(t.TempDir(), "mirror.db")
+	}
 	var endpoints []endpoint
 	for _, name := range []string{"east", "west"} {
 		cluster := newTestCluster(t, name, 150, informertest.Options{})
@@ -120,7 +147,12 @@ func (c *crashes) start() {
 		cluster.server.ResetRequests()
 	}
 	p := &process{out: newOutput()}
-	p.command = mirrorCommand("--kubeconfig", c.kubeconfig, "--context=east", "--context=west", "--db", c.path)
+	p.command = mirrorCommand("--kubeconfig", c.kubeconfig, "--context=east", "--context=west")
+	if c.server != nil {
+		p.command.Args = append(p.command.Args, "--database", c.address)
+	} else {
+		p.command.Args = append(p.command.Args, "--db", c.path)
+	}
 	p.command.Stdout, p.command.Stderr = p.out.screen.out, p.out.screen.errs
 	require.NoError(c, p.command.Start())
 	c.running = p
@@ -134,6 +166,10 @@ func (c *crashes) kill() {
 
 // lose removes the database.
 func (c *crashes) lose() {
+	if c.server != nil {
+		c.server.Query(c, "test1", "DROP TABLE IF EXISTS objects, checkpoints, units")
+		return
+	}
 	for _, part := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(c.path + part); !errors.Is(err, fs.ErrNotExist) {
 			require.NoError(c, err)
@@ -246,13 +282,23 @@ func (c *crashes) differences() (all []error) {
 
 // read opens the database as another process would that only reads it, and visits all resources.
 func (c *crashes) read(visit func(db database, of place, server *informertest.Server)) {
+	db, closed := c.reader()
+	defer closed()
+	for _, cluster := range c.clusters {
+		for _, stock := range cluster.stock {
+			visit(db, place{cluster: cluster.name, resource: stock.kind.resource}, cluster.server)
+		}
+	}
+}
+
+func (c *crashes) reader() (db database, closed func()) {
+	if c.server != nil {
+		pool, err := pgxpool.New(c.Context(), c.address)
+		require.NoError(c, err)
+		return &postgres{name: c.address, pool: pool}, pool.Close
+	}
 	name := url.URL{Scheme: "file", Opaque: url.PathEscape(c.path), RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
 	pool, err := sql.Open("sqlite", name.String())
 	require.NoError(c, err)
-	defer pool.Close()
-	for _, cluster := range c.clusters {
-		for _, stock := range cluster.stock {
-			visit(&sqliteFile{path: c.path, reading: pool}, place{cluster: cluster.name, resource: stock.kind.resource}, cluster.server)
-		}
-	}
+	return &sqliteFile{path: c.path, reading: pool}, func() { pool.Close() }
 }

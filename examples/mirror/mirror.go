@@ -38,6 +38,10 @@ const (
 	clientBurst = 300
 )
 
+// feedWorkers is how many batches of one resource may be on their way into the database: while one is committed, the next is
+// brought there.
+const feedWorkers = 2
+
 // maxWaiting bounds the bytes of all objects that are read and not in the database yet. Beyond it the informers stop reading from
 // their servers.
 const maxWaiting = 4 << 20
@@ -54,7 +58,8 @@ func newMirror(config mirrorConfig, to *screen) *mirror {
 		client := rest.CopyConfig(e.client)
 		client.UserAgent = "rvinformer-mirror"
 		client.QPS, client.Burst = clientQPS, clientBurst
-		feeds := feedConfig{writer: m.writer, timeout: config.timeout, prune: config.prune, pageSize: config.pageSize, budget: budget}
+		feeds := feedConfig{writer: m.writer, timeout: config.timeout, prune: config.prune, pageSize: config.pageSize, raw: config.database.TakesRaw(), budget: budget,
+			workers: min(feedWorkers, config.database.Writers())}
 		m.clusters = append(m.clusters, newCluster(endpoint{e.name, client}, config.resources, config.database, config.relist, feeds, m.board))
 	}
 	return m

@@ -105,6 +105,9 @@ func (p *postgres) String() string { return p.name }
 // Writers is one for each connection of the pool: pool_max_conns in the address.
 func (p *postgres) Writers() int { return int(p.pool.Config().MaxConns) }
 
+// TakesRaw is true: jsonb has one form for equal objects.
+func (p *postgres) TakesRaw() bool { return true }
+
 // Sound ends when another mirror has begun to write.
 func (p *postgres) Sound() context.Context { return p.sound }
 

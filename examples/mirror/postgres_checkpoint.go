@@ -37,6 +37,7 @@ func (p *postgres) SaveCheckpoint(ctx context.Context, of place, server string, 
 			batch.Queue(`INSERT INTO checkpoints (cluster, "group", resource, shard, version, server, part, data)
 				SELECT $1, $2, $3, $4, $5, $6, part, data FROM staged_parts`,
 				append(checkpointArguments(of), of.resource.Version, server)...)
+			batch.Queue(`TRUNCATE staged_parts`)
 		},
 	})
 }

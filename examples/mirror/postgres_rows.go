@@ -22,10 +22,16 @@ const (
 		AND objects.namespace_hash BETWEEN $4 AND $5 AND objects.uid_hash BETWEEN $6 AND $7`
 
 	// removeStaged removes the rows that are to be removed, and those of other objects that had the name of one that is to
-	// be put. Only rows of the shard: the others belong to another writer.
-	removeStaged = `DELETE FROM objects USING staged_rows AS staged
-		WHERE ` + ofShard + ` AND staged.step = $8 AND objects.namespace = staged.namespace AND objects.name = staged.name
-			AND (staged.object IS NULL OR objects.uid <> staged.uid)`
+	// be put. Only rows of the shard: the others belong to another writer. OFFSET 0 has the index looked up for each staged
+	// row: a plan that reads all rows of the resource instead, which looks good while there are few, is kept while they
+	// become many. The rows that are found stay where they are, because the place is locked.
+	removeStaged = `DELETE FROM objects WHERE ctid = ANY (ARRAY(
+		SELECT old.at FROM staged_rows AS staged, LATERAL (
+			SELECT objects.ctid AS at FROM objects
+			WHERE ` + ofShard + ` AND objects.namespace = staged.namespace AND objects.name = staged.name
+				AND (staged.object IS NULL OR objects.uid <> staged.uid)
+			OFFSET 0) AS old
+		WHERE staged.step = $8))`
 
 	putStaged = `INSERT INTO objects (cluster, "group", version, resource, namespace, name, uid, resource_version, namespace_hash, uid_hash, object, exact)
 		SELECT $1, $2, $3, $4, namespace, name, uid, resource_version, namespace_hash, uid_hash, object, exact
@@ -85,9 +91,11 @@ func stepsOf(changes []change) (steps []step) {
 // Apply writes the changes.
 func (p *postgres) Apply(ctx context.Context, changes []change) error {
 	steps := stepsOf(changes)
+	var clear string
 	t := transaction{
 		stage: func(ctx context.Context, conn *pgx.Conn) error {
 			rows := &stagedRows{steps: steps}
+			defer func() { clear = clearStaged(conn, rows.bytes) }()
 			_, err := conn.CopyFrom(ctx, pgx.Identifier{"staged_rows"},
 				[]string{"step", "namespace", "name", "uid", "resource_version", "namespace_hash", "uid_hash", "object", "exact"}, rows)
 			return err
@@ -96,6 +104,7 @@ func (p *postgres) Apply(ctx context.Context, changes []change) error {
 			for i, s := range steps {
 				s.merge(batch, i)
 			}
+			batch.Queue(clear)
 		},
 	}
 	for _, s := range steps {
@@ -112,6 +121,22 @@ func (p *postgres) Apply(ctx context.Context, changes []change) error {
 		return err
 	}
 	return p.transact(ctx, t)
+}
+
+// maxStaged is for how many bytes of objects a connection only deletes what it has staged. TRUNCATE gives the space back, and
+// takes as long as to write a hundred rows.
+const maxStaged = 8 << 20
+
+// clearStaged returns the statement that empties the staged rows of a connection, after so many bytes more.
+func clearStaged(conn *pgx.Conn, bytes int) string {
+	const key = "staged bytes"
+	of := conn.PgConn().CustomData()
+	before, _ := of[key].(int)
+	if of[key] = before + bytes; before+bytes < maxStaged {
+		return `DELETE FROM staged_rows`
+	}
+	of[key] = 0
+	return `TRUNCATE staged_rows`
 }
 
 // merge queues the statements of a step, whose number is that of its staged rows.
@@ -138,6 +163,7 @@ func (s step) merge(batch *pgx.Batch, number int) {
 type stagedRows struct {
 	steps     []step
 	step, row int // the next
+	bytes     int // of the objects so far
 	values    [9]any
 }
 
@@ -150,6 +176,7 @@ func (s *stagedRows) Next() bool {
 	}
 	c := &s.steps[s.step].rows[s.row]
 	s.row++
+	s.bytes += len(c.object)
 	s.values = [9]any{s.step, c.namespace, c.name, c.uid, c.resourceVersion, hashOf(c.namespace), hashOf(c.uid), nil, nil}
 	if c.kind == putRow {
 		s.values[7] = c.object
@@ -198,7 +225,8 @@ func isRefusedData(err error) bool {
 	return state != "" && (state[:2] == "22" || state[:2] == "54")
 }
 
-// soften finds the objects that jsonb refuses, and gives them a stand-in: their metadata alone.
+// soften finds the objects that jsonb refuses. It takes the objects in the form of encode, which has no half of a character and
+// nothing that is not UTF-8, and gives those that jsonb refuses even so a stand-in: their metadata alone.
 func (p *postgres) soften(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		for i := range s.rows {
@@ -206,17 +234,26 @@ func (p *postgres) soften(ctx context.Context, steps []step) error {
 			if c.kind != putRow {
 				continue
 			}
+			var object unstructured.Unstructured
+			err := utiljson.Unmarshal([]byte(c.object), &object.Object)
+			if err == nil {
+				c.object, err = encode(&object)
+			}
+			if err != nil { // Go does not take it either
+				c.object = strings.ToValidUTF8(c.object, "\ufffd")
+			}
 			var null bool
-			err := p.pool.QueryRow(ctx, `SELECT $1::jsonb IS NULL`, withoutNUL(c.object)).Scan(&null)
+			err = p.pool.QueryRow(ctx, `SELECT $1::text::jsonb IS NULL`, withoutNUL(c.object)).Scan(&null)
 			if !isRefusedData(err) {
 				if err != nil {
 					return err
 				}
 				continue
 			}
-			text, err := json.Marshal(map[string]any{"metadata": map[string]string{
-				"namespace": c.namespace, "name": c.name, "uid": c.uid, "resourceVersion": c.resourceVersion,
-			}})
+			text, err := json.Marshal(map[string]any{
+				"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": map[string]string{
+					"namespace": c.namespace, "name": c.name, "uid": c.uid, "resourceVersion": c.resourceVersion,
+				}})
 			if err != nil {
 				return err
 			}

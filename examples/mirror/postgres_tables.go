@@ -54,7 +54,8 @@ CREATE TABLE units (
 );
 COMMENT ON TABLE objects IS '%[2]s';`
 
-// createStaging makes what a transaction brings its rows to before it takes any lock. A row without an object is to be removed.
+// createStaging makes what a transaction brings its rows to before it takes any lock, and which it leaves empty. A row without
+// an object is to be removed.
 const createStaging = `
 CREATE TEMPORARY TABLE staged_rows (
 	step             integer NOT NULL,
@@ -66,8 +67,8 @@ CREATE TEMPORARY TABLE staged_rows (
 	uid_hash         bigint NOT NULL,
 	object           jsonb,
 	exact            text
-) ON COMMIT DELETE ROWS;
-CREATE TEMPORARY TABLE staged_parts (part integer NOT NULL, data bytea NOT NULL) ON COMMIT DELETE ROWS;
+);
+CREATE TEMPORARY TABLE staged_parts (part integer NOT NULL, data bytea NOT NULL);
 ALTER TABLE staged_parts ALTER COLUMN data SET STORAGE EXTERNAL;`
 
 // advisoryLocks is the first number of mirror's advisory locks: the letters "mirr".

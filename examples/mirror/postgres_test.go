@@ -22,12 +22,18 @@ func newPostgresAddress(t *testing.T) string {
 	return server.NewDatabase(t)
 }
 
-// openTestPostgres opens a database until the test ends.
-func openTestPostgres(t *testing.T, address string, alone bool) *postgres {
+// openPostgresFor opens a database, which the test closes.
+func openPostgresFor(t *testing.T, address string, alone bool) *postgres {
 	config, _, err := parseAddress(address)
 	require.NoError(t, err)
 	db, err := openPostgres(t.Context(), config, alone)
 	require.NoError(t, err)
+	return db
+}
+
+// openTestPostgres opens a database until the test ends.
+func openTestPostgres(t *testing.T, address string, alone bool) *postgres {
+	db := openPostgresFor(t, address, alone)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }

@@ -24,6 +24,12 @@ func mirrored(t *testing.T, path string, of ...*demoCluster) map[string]row {
 	t.Helper()
 	db, err := openSQLite(t.Context(), path)
 	require.NoError(t, err)
+	return mirroredIn(t, db, of...)
+}
+
+// mirroredIn is mirrored with a database, which it closes.
+func mirroredIn(t *testing.T, db database, of ...*demoCluster) map[string]row {
+	t.Helper()
 	defer func() { require.NoError(t, db.Close()) }()
 	var endpoints []endpoint
 	for _, c := range of {

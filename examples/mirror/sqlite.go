@@ -112,6 +112,9 @@ func (d *sqliteFile) String() string { return d.path }
 // Writers is one: SQLite has one writer at a time.
 func (d *sqliteFile) Writers() int { return 1 }
 
+// TakesRaw is false: equal objects are to be equal texts.
+func (d *sqliteFile) TakesRaw() bool { return false }
+
 // Sound ends when the file is found to be damaged.
 func (d *sqliteFile) Sound() context.Context { return d.sound }
 
