@@ -131,7 +131,7 @@ func (f *Fleet) Changed() <-chan struct{} {
 	return f.changed
 }
 
-// find returns the group of a unit, nil if there is no such unit in any cluster.
+// groupOf returns the group of a unit, nil if no cluster has such a unit.
 func (f *Fleet) groupOf(u Unit) *group {
 	for _, g := range f.groups {
 		if g.name == u.Group && slices.Contains(g.shards, u.Shard) {

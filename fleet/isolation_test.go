@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
@@ -44,9 +45,13 @@ func spoiled(t *testing.T) map[string]*informertest.Server {
 		create(t, servers["slow"], pods, fmt.Sprint("pod-", i))
 	}
 	servers["huge"].Inject(informertest.Fault{Effect: informertest.Slow(1 << 20)})
-	for i := range 10_000 {
-		create(t, servers["huge"], pods, fmt.Sprint("pod-", i))
-	}
+	require.NoError(t, servers["huge"].Load(pods, func(yield func(runtime.Object) bool) {
+		for i := range 10_000 {
+			if !yield(object(pods, "default", fmt.Sprint("pod-", i))) {
+				return
+			}
+		}
+	}))
 	return servers
 }
 
@@ -260,5 +265,11 @@ func TestUnreachableAddress(t *testing.T) {
 		now, _ := f.Cluster("nowhere")
 		require.Equal(t, fleet.ClusterUnknown, now.State)
 		require.ErrorContains(t, now.LastError, "127.0.0.1:1")
+
+		waited := make(chan error)
+		go func() { waited <- f.WaitForSync(t.Context()) }()
+		synctest.Wait()
+		f.Remove("nowhere")
+		require.NoError(t, <-waited, "a cluster that is removed is not waited for")
 	})
 }

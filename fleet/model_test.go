@@ -39,7 +39,7 @@ var modelled = []schema.GroupVersionResource{pods, deployments, widgets, gadgets
 func TestRandomClustersComeAndGo(t *testing.T) {
 	checks := flag.Lookup("rapid.checks")
 	if before := checks.Value.String(); before == checks.DefValue { // each is hours of 24 clusters
-		require.NoError(t, flag.Set(checks.Name, "10"))
+		require.NoError(t, flag.Set(checks.Name, "4"))
 		defer func() { require.NoError(t, flag.Set(checks.Name, before)) }()
 	}
 	bubble(t, func(t *testing.T) {

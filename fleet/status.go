@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ type Cluster struct {
 	LastErrorTime time.Time
 	// Units counts the units that are followed here, Informers their informers, and SyncedInformers those that have synced.
 	Units, Informers, SyncedInformers int
-	// Synced tells that units are followed and that all that they follow has synced, what has failed to get an informer included.
+	// Synced tells that units are followed and that everything that they follow has synced. A target that has failed to get an informer has not.
 	Synced bool
 }
 
@@ -59,7 +60,7 @@ func (f *Fleet) Cluster(name string) (Cluster, bool) {
 func (c *cluster) statusLocked() Cluster {
 	s := Cluster{
 		Name: c.name, Server: c.config.Host, State: c.log.state, Since: c.log.since, Discovered: c.log.answered,
-		LastError: c.log.err, LastErrorTime: c.log.failed, Units: len(c.units), Synced: c.unsyncedLocked() == nil,
+		LastError: c.log.err, LastErrorTime: c.log.failed, Units: len(c.units), Synced: c.hasSyncedLocked(),
 	}
 	for _, u := range sortedRuns(c.units) {
 		for _, err := range u.missing {
@@ -94,10 +95,8 @@ func sortedRuns(units map[Unit]*run) []*run {
 
 // HasSynced reports whether the clusters of these names, or all if there are none, have synced: see Cluster.Synced.
 func (f *Fleet) HasSynced(names ...string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	unsynced, _ := f.unsyncedLocked(names, true)
-	return len(unsynced) == 0
+	first, err := f.firstUnsynced(names)
+	return first == nil && err == nil
 }
 
 // WaitForSync waits until the clusters of these names, or all if there are none, have synced: see Cluster.Synced. It includes clusters that are added
@@ -106,64 +105,101 @@ func (f *Fleet) HasSynced(names ...string) bool {
 // The error wraps the cause of ctx, and says what has not synced, and why. It wraps ErrNoCluster if there is no cluster of a name.
 func (f *Fleet) WaitForSync(ctx context.Context, names ...string) error {
 	for {
-		f.mu.Lock()
-		moved := f.moved
-		unsynced, err := f.unsyncedLocked(names, false)
-		f.mu.Unlock()
-		if err != nil || len(unsynced) == 0 {
+		c, err := f.firstUnsynced(names)
+		if c == nil {
 			return err
 		}
-		select {
-		case <-moved:
-		case <-unsynced[0].synced:
-		case <-ctx.Done():
-			return f.whyUnsynced(context.Cause(ctx), names)
+		if err := c.wait(ctx); err != nil {
+			return f.whyUnsynced(err, names)
 		}
 	}
+}
+
+// wait waits until the cluster has synced, or is removed. The error is the cause of ctx.
+func (c *cluster) wait(ctx context.Context) error {
+	for {
+		synced, moved := c.awaited()
+		if moved == nil {
+			return nil
+		}
+		select {
+		case <-synced:
+		case <-moved:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// awaited returns what to wait for until the cluster has synced: one of its informers, and other changes. Both are nil if there is nothing to wait for.
+func (c *cluster) awaited() (synced, moved <-chan struct{}) {
+	c.fleet.mu.Lock()
+	defer c.fleet.mu.Unlock()
+	if c.gone {
+		return nil, nil
+	}
+	for u := range c.unsyncedLocked {
+		return u.synced, c.fleet.moved
+	}
+	return nil, nil
+}
+
+// firstUnsynced returns a cluster of names that has not synced, nil if there is none.
+func (f *Fleet) firstUnsynced(names []string) (*cluster, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	selected, err := f.selectLocked(names)
+	for _, c := range selected {
+		if !c.hasSyncedLocked() {
+			return c, nil
+		}
+	}
+	return nil, err
+}
+
+// selectLocked returns the clusters of names, or all if there are none.
+func (f *Fleet) selectLocked(names []string) (selected []*cluster, err error) {
+	if len(names) == 0 {
+		return slices.Collect(maps.Values(f.clusters)), nil
+	}
+	for _, name := range names {
+		c := f.clusters[name]
+		if c == nil {
+			return nil, &ClusterError{Cluster: name, Err: ErrNoCluster}
+		}
+		selected = append(selected, c)
+	}
+	return selected, nil
 }
 
 // whyUnsynced is the error for what has not synced when a wait ends.
 func (f *Fleet) whyUnsynced(cause error, names []string) error {
 	const most = 10 // reasons in an error
 	f.mu.Lock()
-	unsynced, err := f.unsyncedLocked(names, false)
+	selected, err := f.selectLocked(names)
+	var all []unsynced
+	for _, c := range selected {
+		all = slices.AppendSeq(all, c.unsyncedLocked)
+	}
 	f.mu.Unlock()
-	if err != nil || len(unsynced) == 0 {
+	if len(all) == 0 {
 		return err
 	}
+	slices.SortFunc(all, func(a, b unsynced) int { return strings.Compare(a.what.String(), b.what.String()) })
 	var whys []string
-	for _, u := range unsynced[:min(most, len(unsynced))] {
+	for _, u := range all[:min(most, len(all))] {
 		whys = append(whys, u.String())
 	}
-	if more := len(unsynced) - most; more > 0 {
+	if more := len(all) - most; more > 0 {
 		whys = append(whys, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Errorf("fleet: not synced: %w: %s", cause, strings.Join(whys, "; "))
 }
 
-// unsyncedLocked returns what has not synced of the clusters of names; only the first of it will do if first is true.
-func (f *Fleet) unsyncedLocked(names []string, first bool) (all []unsynced, err error) {
-	for _, name := range names {
-		if f.clusters[name] == nil {
-			return nil, &ClusterError{Cluster: name, Err: ErrNoCluster}
-		}
-	}
-	for name, c := range f.clusters {
-		if len(names) > 0 && !slices.Contains(names, name) {
-			continue
-		}
-		all = append(all, c.unsyncedLocked()...)
-		if first && len(all) > 0 {
-			break
-		}
-	}
-	slices.SortFunc(all, func(a, b unsynced) int { return strings.Compare(a.what, b.what) })
-	return all, nil
-}
-
 // unsynced is something that has not synced.
 type unsynced struct {
-	what string
+	// what is a cluster, a Unit or a Target.
+	what fmt.Stringer
 	// informer is nil where there is none, and err says why.
 	informer informer.ResourceVersionInformer
 	err      error
@@ -177,37 +213,63 @@ func (u unsynced) String() string {
 		condition := u.informer.Status().Condition
 		why = fmt.Errorf("%s: %s", condition.Reason, condition.Message)
 	}
-	return fmt.Sprintf("%s: %v", u.what, why)
+	return fmt.Sprintf("%v: %v", u.what, why)
 }
 
-func (c *cluster) unsyncedLocked() (all []unsynced) {
+func (c *cluster) String() string { return c.name }
+
+var errNotFollowed = errors.New("no unit of it is followed")
+
+func (c *cluster) hasSyncedLocked() bool {
+	for range c.unsyncedLocked {
+		return false
+	}
+	return true
+}
+
+// unsyncedLocked yields what has not synced of the cluster.
+func (c *cluster) unsyncedLocked(yield func(unsynced) bool) {
 	if len(c.units) == 0 {
-		return []unsynced{{what: c.name, err: errors.New("no unit of it is followed")}}
+		yield(unsynced{what: c, err: errNotFollowed})
+		return
 	}
 	for _, r := range c.units {
-		all = append(all, r.unsyncedLocked()...)
+		for u := range r.unsyncedLocked {
+			if !yield(u) {
+				return
+			}
+		}
 	}
-	return all
 }
 
-func (r *run) unsyncedLocked() (all []unsynced) {
+// unsyncedLocked yields what has not synced of the unit.
+func (r *run) unsyncedLocked(yield func(unsynced) bool) {
 	if !r.followed {
 		why := r.cluster.log.err
 		if why == nil {
 			why = errors.New(r.cluster.log.state.String())
 		}
-		return []unsynced{{what: r.unit.String(), err: why}}
+		yield(unsynced{what: r.unit, err: why})
+		return
 	}
-	if r.err != nil {
-		all = append(all, unsynced{what: r.unit.String(), err: r.err})
+	if r.err != nil && !yield(unsynced{what: r.unit, err: r.err}) {
+		return
 	}
 	for _, fd := range r.feeds {
-		switch {
-		case fd.stage == failed:
-			all = append(all, unsynced{what: fd.target.String(), err: fd.err})
-		case fd.stage == following && !closed(fd.lease.Informer.HasSyncedChecker().Done()):
-			all = append(all, unsynced{what: fd.target.String(), informer: fd.lease.Informer, synced: fd.lease.Informer.HasSyncedChecker().Done()})
+		if u, is := fd.unsynced(); is && !yield(u) {
+			return
 		}
 	}
-	return all
+}
+
+// unsynced returns the feed if it has not synced. One that ends, or parts, is not waited for.
+func (fd *feed) unsynced() (u unsynced, is bool) {
+	switch fd.stage {
+	case failed:
+		return unsynced{what: fd.target, err: fd.err}, true
+	case following:
+		synced := fd.lease.Informer.HasSyncedChecker().Done()
+		return unsynced{what: fd.target, informer: fd.lease.Informer, synced: synced}, !closed(synced)
+	}
+	return unsynced{}, false
 }
