@@ -115,6 +115,11 @@ func (c *catalog) hasCore(name string) bool {
 	return c.find(schema.GroupResource{Resource: name}) != nil
 }
 
+// hasCoreGroup reports whether the catalog has a resource of the core group.
+func (c *catalog) hasCoreGroup() bool {
+	return slices.ContainsFunc(c.resources, func(r resource) bool { return r.Group == "" })
+}
+
 // complete reports whether what the catalog lacks is not served.
 func (c *catalog) complete() bool { return len(c.broken) == 0 }
 

@@ -30,7 +30,7 @@ type Config struct {
 	// version: its name should contain Target.Resource and Target.Shard.
 	Configure func(ctx context.Context, t Target) (informer.InformerConfig, error)
 	// Known, if it is set, returns the resources of which the sink of a unit has objects from an earlier time, in the versions that it had them in. It is called each
-	// time a unit is followed, after the first complete discovery, and again after an error, as Configure is.
+	// time a unit is followed, after the first complete discoveries, and again after an error, as Configure is.
 	//
 	// A resource that the cluster has ceased to serve while nobody was looking has no informer that could tell. Those of Known get one, if no
 	// discovery shows them and the server answers a list with 404: it delivers the deletion of all objects that are in the Storage, or in the checkpoint, that Configure

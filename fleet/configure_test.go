@@ -116,7 +116,7 @@ func TestGoneBeforeUnitIsFollowed(t *testing.T) {
 		require.NoError(t, now.LastError)
 		require.Equal(t, 2, now.Informers)
 		require.NoError(t, f.WaitForSync(t.Context()))
-		require.Equal(t, 2, asked)
+		require.Equal(t, 3, asked, "after the error, and with the discovery that agrees")
 	})
 }
 

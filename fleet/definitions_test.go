@@ -49,15 +49,16 @@ func TestDefinitionsComeAndGo(t *testing.T) {
 		require.NoError(t, f.Add("east", east.Config()))
 		start(t, f.Run)
 		require.NoError(t, f.WaitForSync(t.Context()))
+		synctest.Wait() // definitions are watched
 		for range 3 {
 			define(t, east, gadgets)
 			create(t, east, gadgets, "a", "b")
-			time.Sleep(2 * time.Second)
+			time.Sleep(10 * time.Second)
 			require.NoError(t, f.WaitForSync(t.Context()))
 			m.requireRight(t, "east", east, gadgets)
 			require.Equal(t, []string{"Added default/a", "Added default/b"}, m.told("east", gadgets))
 			undefine(t, east, gadgets)
-			time.Sleep(10 * time.Second)
+			time.Sleep(20 * time.Second)
 			require.Equal(t, []string{"Deleted default/a", "Deleted default/b"}, m.told("east", gadgets))
 			now, _ := f.Cluster("east")
 			require.Equal(t, 4, now.Informers, "one has ended")
@@ -102,11 +103,11 @@ func TestGoneUnwatched(t *testing.T) {
 				if name == "typed" {
 					resource = pods
 				}
-				east := serve(t, informertest.Options{Resources: []informertest.Resource{served(deployments), served(resource)}})
+				east := serve(t, informertest.Options{Resources: []informertest.Resource{served(deployments), served(nodes), served(resource)}})
 				create(t, east, resource, "a", "b", "c")
 				m := newMirror()
 				f := newFleet(t, m, fleet.Config{
-					Groups: []fleet.Group{{Resources: []string{"*.", "*.example.com"}}},
+					Groups: []fleet.Group{{Resources: []string{"pods", "*.example.com"}}},
 					Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
 						config, err := m.configure(ctx, target)
 						config.ExampleObject = example
@@ -143,6 +144,7 @@ func TestGoneAndBackWhileHandlerFails(t *testing.T) {
 		require.NoError(t, f.Add("east", east.Config()))
 		start(t, f.Run)
 		require.NoError(t, f.WaitForSync(t.Context()))
+		synctest.Wait() // definitions are watched
 		m.told("east", gadgets)
 		m.stall(fmt.Errorf("the database is down"))
 		undefine(t, east, gadgets)
@@ -170,6 +172,7 @@ func TestDefinitionChangesVersion(t *testing.T) {
 		require.NoError(t, f.Add("east", east.Config()))
 		start(t, f.Run)
 		require.NoError(t, f.WaitForSync(t.Context()))
+		synctest.Wait() // definitions are watched
 		require.Equal(t, []string{"Added default/a", "Added default/b"}, m.told("east", gadgets))
 
 		// Another version is served, with the same objects but for one, and preferred.
@@ -328,6 +331,13 @@ func TestHiddenResourcesGoOn(t *testing.T) {
 			}
 			return true
 		},
+		"core not found, nor listed": func(w http.ResponseWriter, r *http.Request) bool {
+			gone := r.URL.Path == "/api" || strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Query().Get("limit") == "1"
+			if gone {
+				http.NotFound(w, r)
+			}
+			return gone
+		},
 		"core not found": func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path == "/api" {
 				http.NotFound(w, r)
@@ -360,7 +370,7 @@ func TestHiddenResourcesGoOn(t *testing.T) {
 				require.True(t, f.HasSynced())
 				now, _ := f.Cluster("east")
 				require.Equal(t, 3, now.Informers)
-				if name != "core not found" {
+				if !strings.HasPrefix(name, "core") {
 					require.Equal(t, fleet.ClusterLost, now.State)
 					require.Error(t, now.LastError)
 					require.NotZero(t, now.LastErrorTime)
@@ -373,4 +383,68 @@ func TestHiddenResourcesGoOn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// One bad answer to discovery and to a list is not enough to take a resource for gone.
+func TestOneBadAnswerEndsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var bad atomic.Int32
+		east := serve(t, informertest.Options{Wrap: func(server http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.URL.Path == "/apis" && bad.Load() == 1:
+					bad.Store(2)
+					fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+				case bad.Load() == 2 && r.URL.Query().Get("limit") == "1":
+					bad.Store(3)
+					http.NotFound(w, r)
+				default:
+					server.ServeHTTP(w, r)
+				}
+			})
+		}})
+		create(t, east, widgets, "a")
+		m := newMirror()
+		f := newFleet(t, m, fleet.Config{})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		m.told("east", widgets)
+		bad.Store(1)
+		time.Sleep(time.Hour)
+		require.EqualValues(t, 3, bad.Load())
+		require.Empty(t, m.told("east", widgets))
+		now, _ := f.Cluster("east")
+		require.Equal(t, 3, now.Informers)
+	})
+}
+
+// Configure fails at a change of version: it is tried again after a pause, not with the next discovery.
+func TestConfigureFailsAtChangeOfVersion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east := serve(t, informertest.Options{Resources: append(small(), served(gadgets))})
+		create(t, east, gadgets, "a")
+		m := newMirror()
+		failed := time.Time{}
+		f := newFleet(t, m, fleet.Config{DiscoverEvery: time.Hour, Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+			if target.Resource == gadgetsV2 && failed.IsZero() {
+				failed = time.Now()
+				return informer.InformerConfig{}, fmt.Errorf("the database is away")
+			}
+			return m.configure(ctx, target)
+		}})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		east.RemoveResource(gadgets)
+		east.AddResource(served(gadgetsV2))
+		create(t, east, gadgetsV2, "b")
+		for m.configured(gadgetsV2) == 0 {
+			time.Sleep(time.Second)
+		}
+		require.False(t, failed.IsZero())
+		require.Less(t, time.Since(failed), 10*time.Second)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		m.requireRight(t, "east", east, gadgetsV2)
+	})
 }

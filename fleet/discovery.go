@@ -17,10 +17,17 @@ import (
 	"github.com/rvinformer/informer/internal/redact"
 )
 
-// silence is how long a server may say nothing while it is discovered.
-const silence = 30 * time.Second
+const (
+	// silence is how long a server may say nothing while it is discovered.
+	silence = 30 * time.Second
+	// maxAnswer is how large an answer may be. That of a server with a thousand custom resources is about a megabyte.
+	maxAnswer = 32 << 20
+)
 
-var errSilent = fmt.Errorf("the server was silent for %v", silence)
+var (
+	errSilent = fmt.Errorf("the server was silent for %v", silence)
+	errLarge  = fmt.Errorf("an answer to discovery has more than %d MiB", maxAnswer>>20)
+)
 
 // discover asks the cluster once what it serves. After an error, retryAfter is how long the server has asked to be left alone.
 func (c *cluster) discover(ctx context.Context) (found *catalog, retryAfter time.Duration, err error) {
@@ -105,7 +112,7 @@ func (e *exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 		defer e.mu.Unlock()
 		e.retryAfter = max(e.retryAfter, time.Duration(seconds)*time.Second)
 	}
-	response.Body = &body{response.Body, e}
+	response.Body = &body{ReadCloser: response.Body, exchange: e}
 	return response, nil
 }
 
@@ -136,12 +143,16 @@ func (e *exchange) explain(err error) error {
 type body struct {
 	io.ReadCloser
 	exchange *exchange
+	read     int
 }
 
 func (b *body) Read(into []byte) (n int, err error) {
 	n, err = b.ReadCloser.Read(into)
 	if n > 0 {
 		b.exchange.quiet.Reset(silence)
+	}
+	if b.read += n; b.read > maxAnswer {
+		err = errLarge
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = b.exchange.fail(err)

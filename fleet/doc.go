@@ -33,7 +33,7 @@
 //
 //   - A resource that is new gets an informer.
 //   - A resource that is gone loses its informer. Handlers are told that its objects are deleted, by the watch that saw it or by the fleet, which
-//     does so when a complete discovery lacks the resource and the server answers a list of it with 404.
+//     does so when two complete discoveries lack the resource and the server answers a list of it with 404.
 //   - A resource with another preferred version, or whose version is not served any more, gets a new informer in place of the old one. The
 //     handler gets each object once more, in the new version, and the deletion of objects that went meanwhile.
 //   - Discovery that fails, wholly or in part, ends nothing. A broken aggregated API is shown in Cluster.Missing, and its informers go on. Neither

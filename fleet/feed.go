@@ -22,6 +22,8 @@ type feed struct {
 	storage *informer.ResourceVersionStorage
 	// owed tells that the handler may know objects that the storage does not have yet.
 	owed bool
+	// doubt is the first catalog that lacked the resource, nil if none does. Another one has to agree.
+	doubt *catalog
 	// released is closed when an informer that is ending has ended.
 	released <-chan struct{}
 	// err is why there is no informer.
@@ -59,7 +61,7 @@ func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[
 	want, is := wanted[name]
 	switch fd.stage {
 	case failed:
-		if !is && retry && found.complete() {
+		if !is && retry && r.isGone(ctx, fd, found) {
 			r.partOrForget(ctx, name, fd)
 		}
 	case following:
@@ -77,14 +79,29 @@ func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[
 	}
 }
 
-// isOver reports whether the resource is not followed any more as it is. Only a complete discovery that lacks it, and the server's word, are believed.
+// isOver reports whether the resource is not followed any more as it is.
 func (r *run) isOver(ctx context.Context, fd *feed, want choice, is bool, found *catalog) bool {
 	current := fd.target.Resource
 	if is {
+		fd.doubt = nil
 		_, broken := found.broken[current.GroupVersion()]
 		return want.resource != current && !broken
 	}
-	return found.complete() && r.cluster.isUnknown(ctx, current)
+	return r.isGone(ctx, fd, found)
+}
+
+// isGone reports whether the server has ceased to serve a resource. That is believed of two complete discoveries that lack it, and of the server's word.
+// Nothing is believed of a core group without resources: every server has some, and client-go takes any 404 for such a group.
+func (r *run) isGone(ctx context.Context, fd *feed, found *catalog) bool {
+	resource := fd.target.Resource
+	if !found.complete() || resource.Group == "" && !found.hasCoreGroup() || !r.cluster.isUnknown(ctx, resource) {
+		return false
+	}
+	if fd.doubt == nil {
+		fd.doubt = found
+		r.session.signs.see()
+	}
+	return fd.doubt != found
 }
 
 // start starts an informer of a feed that has none.
@@ -100,6 +117,7 @@ func (r *run) start(ctx context.Context, name schema.GroupResource, fd *feed, wa
 	}
 	if err != nil {
 		next.stage, next.err = failed, &TargetError{Target: target, Err: err}
+		next.owed = next.storage == nil && r.cluster.fleet.config.Known != nil
 	}
 	r.put(name, next)
 }
@@ -115,7 +133,7 @@ func (r *run) partOrForget(ctx context.Context, name schema.GroupResource, fd *f
 
 // part starts an informer that tells the handler that all objects of a resource are gone.
 func (r *run) part(ctx context.Context, name schema.GroupResource, fd *feed) {
-	next := &feed{stage: parting, target: fd.target, storage: fd.storage}
+	next := &feed{stage: parting, target: fd.target, storage: fd.storage, doubt: fd.doubt}
 	config, err := r.configure(ctx, next)
 	if err == nil {
 		config.ListerWatcher, err = nothingOf(fd.target, r.cluster.config.Host)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"k8s.io/client-go/rest"
 )
@@ -46,7 +48,7 @@ func New(config Config) (*Fleet, error) {
 	}, nil
 }
 
-// Add adds a cluster. The config is copied. Add does not wait for the server.
+// Add adds a cluster. The name is UTF-8 without "/" and control characters. The config is copied. Add does not wait for the server.
 //
 // The error is a *ClusterError, of ErrClusterExists if the cluster was added before. After Remove it may be added again, also with another
 // config, and even before the channel of Remove is closed: an informer of the new cluster starts when that of the same target has ended.
@@ -58,8 +60,8 @@ func (f *Fleet) Add(name string, config *rest.Config) error {
 }
 
 func (f *Fleet) add(name string, config *rest.Config) error {
-	if name == "" || strings.Contains(name, "/") {
-		return errors.New("a name is required, without a slash")
+	if name == "" || strings.Contains(name, "/") || !isText(name) {
+		return errors.New("a name is required, in UTF-8, without a slash and control characters")
 	}
 	c, err := f.newCluster(name, config)
 	if err != nil {
@@ -139,6 +141,11 @@ func (f *Fleet) groupOf(u Unit) *group {
 		}
 	}
 	return nil
+}
+
+// isText reports whether a name can be stored and shown.
+func isText(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 // broadcast wakes those that wait for the channel. It needs the lock that guards it.

@@ -62,7 +62,7 @@ func TestAddRefuses(t *testing.T) {
 	config := &rest.Config{Host: "https://east.example.com"}
 	require.NoError(t, f.Add("east", config))
 	var refused *fleet.ClusterError
-	for name, err := range map[string]error{"east": f.Add("east", config), "": f.Add("", config), "a/b": f.Add("a/b", config), "none": f.Add("none", nil)} {
+	for name, err := range map[string]error{"east": f.Add("east", config), "": f.Add("", config), "a/b": f.Add("a/b", config), "\xff": f.Add("\xff", config), "a\n": f.Add("a\n", config), "none": f.Add("none", nil)} {
 		require.ErrorAs(t, err, &refused, name)
 		require.Equal(t, name, refused.Cluster)
 	}
@@ -91,6 +91,7 @@ func TestNewRefuses(t *testing.T) {
 		"Configure is required": {},
 		"DiscoverEvery":         {Configure: configure, DiscoverEvery: -1},
 		"two groups":            {Configure: configure, Groups: []fleet.Group{{}, {Name: "all"}}},
+		"not UTF-8":             {Configure: configure, Groups: []fleet.Group{{Name: "\xff"}}},
 		"slash":                 {Configure: configure, Groups: []fleet.Group{{Name: "a/b"}}},
 		"-1 shards":             {Configure: configure, Groups: []fleet.Group{{Shards: -1}}},
 		"shard key":             {Configure: configure, Groups: []fleet.Group{{Shards: 2, ShardBy: "metadata.name"}}},
@@ -174,7 +175,7 @@ func TestShardsOfGroup(t *testing.T) {
 	for _, sharded := range []bool{false, true} {
 		t.Run(fmt.Sprint("the server knows shards: ", sharded), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				east := serve(t, informertest.Options{ShardedListAndWatch: sharded})
+				east := serve(t, informertest.Options{ShardedListAndWatch: sharded, Resources: append(small(), served(nodes))})
 				for i := range 30 {
 					create(t, east, pods, fmt.Sprint("pod-", i))
 				}

@@ -24,7 +24,7 @@ import (
 // Only resources that can be listed and watched are meant. What a cluster lacks of the resources that are named without "*" is shown in
 // Cluster.Missing.
 type Group struct {
-	// Name tells groups apart. It has no "/". Default: "all".
+	// Name tells groups apart. It is UTF-8 without "/" and control characters. Default: "all".
 	Name string
 	// Resources are patterns of what is in the group. Default: "*".
 	Resources []string
@@ -51,8 +51,8 @@ func newGroup(g Group) (*group, error) {
 		g.Resources = []string{"*"}
 	}
 	invalid := func(err error) error { return fmt.Errorf("fleet: group %q: %w", g.Name, err) }
-	if strings.Contains(g.Name, "/") {
-		return nil, invalid(errors.New("the name has a slash"))
+	if strings.Contains(g.Name, "/") || !isText(g.Name) {
+		return nil, invalid(errors.New("the name has a slash or a control character, or is not UTF-8"))
 	}
 	if g.Shards < 0 {
 		return nil, invalid(fmt.Errorf("it has %d shards", g.Shards))

@@ -221,6 +221,30 @@ func deadline(ctx context.Context) time.Time {
 	return at
 }
 
+// A discovery without end takes no more memory than an answer may.
+func TestEndlessDiscovery(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east := serve(t, informertest.Options{Wrap: func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				chunk := []byte(strings.Repeat(" ", 1<<20))
+				for r.Context().Err() == nil {
+					if _, err := w.Write(chunk); err != nil {
+						return
+					}
+				}
+			})
+		}})
+		f := newFleet(t, newMirror(), fleet.Config{})
+		require.NoError(t, f.Add("east", east.Config()))
+		stop := start(t, f.Run)
+		time.Sleep(100 * time.Millisecond)
+		now, _ := f.Cluster("east")
+		require.ErrorContains(t, now.LastError, "more than 32 MiB")
+		stop()
+	})
+}
+
 // The page and the metrics show the discovery of each cluster, as clusters come and go, and the informers.
 func TestShowOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {

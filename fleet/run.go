@@ -100,8 +100,9 @@ type run struct {
 	cancel context.CancelFunc
 	// awake has one element when a feed has come to an end that was waited for.
 	awake chan struct{}
-	// remembered tells that it was asked what the sink knows.
+	// remembered tells that the fleet has parted from what the sink knows and the cluster lacks, and first is the first complete catalog.
 	remembered bool
+	first      *catalog
 	// waits are for the ends of feeds.
 	waits sync.WaitGroup
 
@@ -123,16 +124,17 @@ func (r *run) follow() error {
 	pauses, retry := backoff.OrDefault(nil), time.NewTimer(time.Hour)
 	retry.Stop()
 	defer retry.Stop()
-	for mayRetry := true; ; {
+	for mayRetry, armed := true, false; ; {
 		found, news := r.newest()
-		if found != nil && !r.adopt(r.ctx, found, mayRetry) && mayRetry {
+		if found != nil && !r.adopt(r.ctx, found, mayRetry) && (mayRetry || !armed) {
 			retry.Reset(pauses.Step())
+			armed = true
 		}
 		select {
 		case <-news:
 			pauses, mayRetry = backoff.OrDefault(nil), true
 		case <-retry.C:
-			mayRetry = true
+			mayRetry, armed = true, false
 		case <-r.awake:
 			mayRetry = false
 		case <-r.ctx.Done():
@@ -181,6 +183,9 @@ func (r *run) adopt(ctx context.Context, found *catalog, retry bool) (well bool)
 		r.ensure(ctx, name, wanted[name], retry)
 	}
 	if retry && found.complete() && !r.remembered {
+		if r.first == nil {
+			r.first = found
+		}
 		r.remember(ctx, found)
 	}
 	f := r.cluster.fleet
@@ -208,10 +213,19 @@ func (r *run) remember(ctx context.Context, found *catalog) {
 	}
 	r.remembered = true
 	for _, resource := range known {
+		gone := &feed{target: Target{Unit: r.unit, Resource: resource}, owed: true, doubt: r.first}
 		name := resource.GroupResource()
-		if r.feeds[name] == nil && found.find(name) == nil && r.cluster.isUnknown(ctx, resource) {
-			r.part(ctx, name, &feed{target: Target{Unit: r.unit, Resource: resource}, owed: true})
+		if r.feeds[name] != nil || found.find(name) != nil {
+			continue
 		}
+		if r.isGone(ctx, gone, found) {
+			r.part(ctx, name, gone)
+		} else if found == r.first {
+			r.remembered = false // another discovery has to agree
+		}
+	}
+	if !r.remembered {
+		r.session.signs.see()
 	}
 }
 

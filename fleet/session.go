@@ -16,7 +16,7 @@ const (
 	settleFirst, settleLongest = time.Second, 30 * time.Second
 	// looksAgain is when a server is discovered once more after a sign: what it says lags behind its objects.
 	looksAgain = 5 * time.Second
-	// brokenEvery is how often a cluster is discovered whose answer was not complete.
+	// brokenEvery is how often a cluster is discovered whose answer was not complete, and when one is that was discovered for the first time.
 	brokenEvery = time.Minute
 )
 
@@ -52,7 +52,7 @@ func (s *session) end() {
 
 func (s *session) run(ctx context.Context) {
 	defer s.signs.end()
-	pauses, settle, again := backoff.OrDefault(nil), settleFirst, false
+	pauses, settle, again, answered := backoff.OrDefault(nil), settleFirst, false, 0
 	for {
 		found, retryAfter, err := s.cluster.discover(ctx)
 		if ctx.Err() != nil {
@@ -65,8 +65,9 @@ func (s *session) run(ctx context.Context) {
 			pause = max(pauses.Step(), retryAfter)
 		default:
 			pauses = backoff.OrDefault(nil)
-			s.signs.follow(ctx, found)
-			pause = s.pause(found, again)
+			begun := s.signs.follow(ctx, found)
+			pause = s.pause(found, again, begun && answered == 0)
+			answered++
 		}
 		again = false
 		switch s.await(ctx, pause, err == nil) {
@@ -84,13 +85,13 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// pause is how long to wait after a discovery that was answered.
-func (s *session) pause(found *catalog, again bool) time.Duration {
+// pause is how long to wait after a discovery that was answered. Begun tells that signs are watched only since: what has changed before that has no sign.
+func (s *session) pause(found *catalog, again, begun bool) time.Duration {
 	every := s.cluster.fleet.config.DiscoverEvery
 	switch {
 	case again:
 		return min(looksAgain, every)
-	case !found.complete():
+	case begun, !found.complete():
 		every = min(brokenEvery, every)
 	}
 	const fifth = 0.2

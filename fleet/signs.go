@@ -34,8 +34,9 @@ func newSigns(c *cluster) *signs {
 	return &signs{cluster: c, seen: make(chan struct{}, 1), watched: map[schema.GroupResource]bool{}}
 }
 
-// follow watches what is in a catalog and is not watched. A watch that is refused ends, and is begun again by the next call.
-func (s *signs) follow(ctx context.Context, found *catalog) {
+// follow watches what is in a catalog and is not watched, and reports whether it has begun a watch. A watch that is refused ends, and is begun again by the
+// next call.
+func (s *signs) follow(ctx context.Context, found *catalog) (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range []schema.GroupResource{definitions, apiServices} {
@@ -43,7 +44,7 @@ func (s *signs) follow(ctx context.Context, found *catalog) {
 		if r == nil || s.watched[name] {
 			continue
 		}
-		s.watched[name] = true
+		s.watched[name], begun = true, true
 		s.running.Go(func() {
 			s.watch(ctx, r.WithVersion(r.versions[0]), found)
 			s.mu.Lock()
@@ -51,6 +52,7 @@ func (s *signs) follow(ctx context.Context, found *catalog) {
 			delete(s.watched, name)
 		})
 	}
+	return begun
 }
 
 // end waits for the watches to end. Their context has ended.
