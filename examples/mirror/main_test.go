@@ -156,10 +156,14 @@ func TestMisuse(t *testing.T) {
 		{[]string{"--page-size=0"}, "--page-size 0: it must be positive"},
 		{[]string{"pods"}, `unknown argument "pods"`},
 		{[]string{"--unknown"}, "unknown flag: --unknown"},
+		{[]string{"--db=postgres://me:secret@host/db"}, "--db: it is the file of a SQLite database: the address of a PostgreSQL database goes to --database"},
+		{[]string{"--demo", "postgres://me:secret@host/db"}, "unknown argument: the address of a database goes to --database"},
+		{[]string{"--database", "host=h", "password=secret"}, "unknown argument: the address of a database goes to --database"},
 	} {
 		to := newOutput()
 		require.Equal(t, exitMisused, run(t.Context(), tt.args, to.screen), tt.args)
 		require.Contains(t, to.messages(), tt.want)
+		require.NotContains(t, to.String(), "secret")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +72,10 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 		o.listen = "localhost:0"
 	}
 	switch {
+	case isPostgresURL(o.db):
+		return o, errDatabaseFlag
+	case slices.ContainsFunc(flags.Args(), mayHavePassword):
+		return o, errUnknownArgument
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unknown argument %q", strings.Join(flags.Args(), " "))
 	case o.timeout <= 0:
