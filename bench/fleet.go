@@ -24,7 +24,7 @@ type fleetPlan struct {
 	clusters, kinds, pods, troubled, runs int
 	outage                                time.Duration
 	budget                                int64
-	paged                                 bool
+	leases, paged                         bool
 	profile, only, docs                   string
 }
 
@@ -38,7 +38,8 @@ func (p *fleetPlan) flags(f *flag.FlagSet) {
 	f.IntVar(&p.pods, "pods", p.pods, "objects of each resource")
 	f.IntVar(&p.troubled, "troubled", p.troubled, "clusters in trouble: a third dead, a third slow, a third forbidden")
 	f.IntVar(&p.runs, "runs", p.runs, "how often each is run; medians are quoted")
-	f.DurationVar(&p.outage, "outage", p.outage, "how long all servers are away")
+	f.DurationVar(&p.outage, "outage", p.outage, "how long all servers are away; 0 leaves that out")
+	f.BoolVar(&p.leases, "leases", p.leases, "leases of a factory instead of package fleet")
 	f.BoolVar(&p.paged, "paged", p.paged, "lists in pages instead of watch-lists")
 	f.StringVar(&p.profile, "profile", "", "write profiles to files whose names begin so")
 	f.StringVar(&p.only, "only", "", "only what has this in its name")
@@ -127,9 +128,9 @@ func fleet(ctx context.Context, p *fleetPlan) (_ *fleetReport, err error) {
 }
 
 func (r *fleetReport) log(c fleetCase, result race.FleetResult) {
-	fmt.Fprintf(os.Stderr, "%s fleet %-36s %7d objects, wall %6.2fs  cpu %6.2fs  server's %6.2fs  peak %6.1f MiB, settled %6.1f MiB, %.2f goroutines, %d connections\n",
+	fmt.Fprintf(os.Stderr, "%s fleet %-36s %7d objects, wall %6.2fs  cpu %6.2fs  server's %6.2fs  peak %6.1f MiB (%.1f until synced), settled %6.1f MiB, %.2f goroutines, %d connections\n",
 		time.Now().Format(time.TimeOnly), c.name, result.Objects, result.Wall.Seconds(), result.CPU.Seconds(),
-		(result.After.CPU - result.Before.CPU).Seconds(), float64(result.PeakRSS)/(1<<20), float64(result.RSS)/(1<<20), result.Goroutines, result.After.Accepted)
+		(result.After.CPU - result.Before.CPU).Seconds(), float64(result.PeakRSS)/(1<<20), float64(result.SyncedRSS)/(1<<20), float64(result.RSS)/(1<<20), result.Goroutines, result.After.Accepted)
 	if o := result.Outage; o != nil {
 		fmt.Fprintf(os.Stderr, "%s fleet back: 95 of 100 after %.2fs, all after %.2fs, cpu %.2fs (%.2fs while away), %d attempts, at most %d within a second at one server, %d objects listed\n",
 			time.Now().Format(time.TimeOnly), o.Most.Seconds(), o.All.Seconds(), o.CPU.Seconds(), o.AwayCPU.Seconds(), o.Usage.Attempts, o.Usage.MostAttempts, o.Listed)
@@ -186,7 +187,7 @@ func (p *fleetPlan) run(ctx context.Context, program string, c fleetCase) (resul
 		return result, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	order := race.FleetOrder{Clusters: targets.Clusters, Control: targets.Control, Floor: c.floor, Paged: p.paged, Budget: p.budget}
+	order := race.FleetOrder{Clusters: targets.Clusters, Control: targets.Control, Floor: c.floor, Leases: p.leases, Paged: p.paged, Budget: p.budget}
 	for i := range p.kinds {
 		order.Resources = append(order.Resources, fleetResource(i))
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"time"
 
@@ -13,12 +14,13 @@ import (
 func (r *fleetReport) tables(b *bytes.Buffer) {
 	p := r.plan
 	fmt.Fprintf(b, "## A fleet of %d clusters\n\n    cd bench && go run . fleet\n\n%s, on %s%s.\n%s\n", p.clusters, time.Now().UTC().Format(time.DateOnly), hardware(), r.load.alone(), medians(p.runs))
-	fmt.Fprintf(b, quoted(`
+	b.WriteString(quoted(fmt.Sprintf(`
 %d servers ('bench/podserver') in one process, each with an address, a certificate and connections of its own, over TLS with HTTP/2; and one
-process with an informer for each of %d resources of each server, %s in all, with %d objects each: leases of one 'factory.Factory', raw
-objects, watch-lists, and one budget of %d MiB. The floor is the same lists as plain GETs whose bodies are thrown away: all servers side by
+process with an informer for each of %d resources of each server, %s in all, with %d objects each: %s, raw
+objects, %s, and one budget of %d MiB. The floor is the same lists as plain GETs whose bodies are thrown away: all servers side by
 side, and the lists of one server one after the other over one connection. Both processes share the cores.
-`), p.clusters, p.kinds, thousands(p.clusters*p.kinds), p.pods, p.budget>>20)
+`, p.clusters, p.kinds, thousands(p.clusters*p.kinds), p.pods, map[bool]string{false: "package 'fleet', which discovers them", true: "leases of one 'factory.Factory'"}[p.leases],
+		map[bool]string{false: "watch-lists", true: "lists in pages"}[p.paged], p.budget>>20)))
 	header(b, "Start", "synced after", "× the floor", "CPU", "the servers' CPU", "peak RSS", "connections")
 	for _, c := range fleetCases {
 		if len(r.runs[c.name]) == 0 {
@@ -27,7 +29,7 @@ side, and the lists of one server one after the other over one connection. Both 
 		row(b, c.name, duration(r.of(c.name, wallOfFleet)), times(r.ratio(c.name, fleetFloor)),
 			duration(r.of(c.name, func(f race.FleetResult) float64 { return f.CPU.Seconds() })),
 			duration(r.of(c.name, func(f race.FleetResult) float64 { return (f.After.CPU - f.Before.CPU).Seconds() })),
-			mib(r.of(c.name, func(f race.FleetResult) float64 { return float64(max(f.SyncedRSS, f.PeakRSS)) / (1 << 20) })),
+			mib(r.of(c.name, func(f race.FleetResult) float64 { return float64(cmp.Or(f.SyncedRSS, f.PeakRSS)) / (1 << 20) })),
 			thousands(int(r.of(c.name, func(f race.FleetResult) float64 { return float64(f.After.Accepted) }))))
 	}
 	each := p.troubled / fleetInTrouble
@@ -47,6 +49,9 @@ are not waited for. Beside the run without them, the others have synced within %
 		kib(of(func(f race.FleetResult) float64 { return f.LiveBytes / (1 << 10) })),
 		mib(of(func(f race.FleetResult) float64 { return float64(f.RSS) / (1 << 20) })),
 		mib(of(func(f race.FleetResult) float64 { return float64(f.PeakRSS) / (1 << 20) })))
+	if p.outage == 0 {
+		return
+	}
 	out := func(figure func(*race.FleetOutage) float64) float64 {
 		return of(func(f race.FleetResult) float64 { return figure(f.Outage) })
 	}

@@ -3,7 +3,7 @@
 //
 // It serves over HTTPS and HTTP/2, uncompressed, what a kube-apiserver would:
 // lists of /api/v1/pods, whole or in pages, watches from a resource version, and
-// watch-lists (sendInitialEvents), each as pods or as their metadata, in JSON or
+// watch-lists (sendInitialEvents), and the discovery of its resources, the objects as pods or as their metadata, in JSON or
 // in protobuf, as Accept demands. It holds no text per pod: a pod's encoding is
 // that of a template whose differing parts, all of fixed width, are
 // overwritten. With Options.Samples it has pods with the entropy of real ones, and
@@ -113,6 +113,7 @@ func Start(o Options) (*Server, error) {
 		set.Changed = int(s.changed.Load())
 		s.serve(w, r, set)
 	})
+	o.serveDiscovery(mux)
 	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, Options{}) })
 	mux.HandleFunc("GET /api/v1/namespaces/kube-system", serveCluster)
 	mux.HandleFunc("GET "+extra.UsagePath, s.serveUsage)

@@ -25,6 +25,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/bench/podserver/extra"
 	"github.com/rvinformer/informer/factory"
+	rvfleet "github.com/rvinformer/informer/fleet"
 )
 
 // FleetOrder is what the program that follows a fleet is told.
@@ -40,6 +41,8 @@ type FleetOrder struct {
 	Outage time.Duration
 	// Budget is that of all informers, in bytes.
 	Budget int64
+	// Leases takes leases of a factory for each resource, instead of package fleet with its discovery.
+	Leases bool
 	// Paged reads lists in pages instead of watch-lists.
 	Paged bool
 	// Profile, if set, begins the names of files for profiles.
@@ -76,6 +79,9 @@ type FleetOutage struct {
 	Listed int64
 }
 
+// outagePatience is how long informers may take to come back.
+const outagePatience = 8 * time.Minute
+
 // FleetMain is the program that follows a fleet: it obeys one order.
 func FleetMain() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -89,7 +95,7 @@ func FleetMain() {
 func obeyFleet(ctx context.Context) (err error) {
 	// What 25,000 informers log is made, and not read.
 	klog.SetLogger(funcr.New(func(string, string) {}, funcr.Options{}))
-	f := &fleet{factory: factory.New()}
+	f := &fleet{factory: factory.New(), stop: func() {}}
 	if err := json.NewDecoder(os.Stdin).Decode(&f.FleetOrder); err != nil {
 		return fmt.Errorf("orders: %w", err)
 	}
@@ -101,6 +107,7 @@ func obeyFleet(ctx context.Context) (err error) {
 	} else {
 		err = f.run(ctx)
 	}
+	f.stop()
 	f.factory.Shutdown()
 	if err != nil {
 		return err
@@ -112,7 +119,9 @@ func obeyFleet(ctx context.Context) (err error) {
 type fleet struct {
 	FleetOrder
 	factory *factory.Factory
-	added   atomic.Int64
+	// stop ends what follows, and waits.
+	stop  func()
+	added atomic.Int64
 	// current has, for each informer, when it was told of a change, as a time in nanoseconds since began.
 	current []atomic.Int64
 	began   time.Time
@@ -186,20 +195,13 @@ func (f *fleet) run(ctx context.Context) (err error) {
 		return err
 	}
 	clock := startStopwatch()
-	var awaited []member
-	for i, cluster := range f.Clusters {
-		members, err := f.follow(i, cluster, budget)
-		if err != nil {
-			return err
-		}
-		if !cluster.Troubled {
-			awaited = append(awaited, members...)
-		}
+	if f.Leases {
+		err = f.followLeases(ctx, budget)
+	} else {
+		err = f.followFleet(ctx, budget)
 	}
-	for _, m := range awaited {
-		if err := done(ctx, m.Informer.HasSyncedChecker().Done()); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	var r Result
 	clock.stop(&r)
@@ -223,41 +225,93 @@ func (f *fleet) run(ctx context.Context) (err error) {
 	return err
 }
 
-// follow starts the informers of a cluster.
-func (f *fleet) follow(at int, of Cluster, budget *informer.Budget) (members []member, err error) {
-	mode := informer.ListModeAuto
+// config is that of an informer.
+func (f *fleet) config(cluster, resource int, budget *informer.Budget) informer.InformerConfig {
+	current := &f.current[cluster*len(f.Resources)+resource]
+	config := informer.InformerConfig{
+		ExampleObject: &informer.RawObject{},
+		Budget:        budget,
+		Handler: informer.ResourceEventHandlerFuncs{
+			AddFunc:    func(interface{}) { f.added.Add(1) },
+			UpdateFunc: func(interface{}, interface{}) { current.Store(int64(time.Since(f.began))) },
+		},
+		ErrorHandler: func(*informer.Reflector, error) {},
+	}
 	if f.Paged {
-		mode = informer.ListModePaged
+		config.ListMode = informer.ListModePaged
 	}
-	lws, err := informer.NewDynamicListerWatcherFactory(of.Config())
-	if err != nil {
-		return nil, err
-	}
+	return config
+}
+
+// followFleet follows all clusters with package fleet, and waits for those that nothing is wrong with.
+func (f *fleet) followFleet(ctx context.Context, budget *informer.Budget) error {
+	place, resources := map[string]int{}, map[string]int{}
 	for i, name := range f.Resources {
-		resource := schema.GroupVersionResource{Version: "v1", Resource: name}
-		current := &f.current[at*len(f.Resources)+i]
-		lease, err := f.factory.AcquireResourceVersion(resource, factory.InformerOptions{Cluster: of.Host}, func() informer.ResourceVersionInformer {
-			return informer.NewResourceVersionInformer(name, informer.InformerConfig{
-				ListerWatcher: lws.ForResource("", resource),
-				ExampleObject: &informer.RawObject{},
-				Budget:        budget,
-				ListMode:      mode,
-				Handler: informer.ResourceEventHandlerFuncs{
-					AddFunc:    func(interface{}) { f.added.Add(1) },
-					UpdateFunc: func(interface{}, interface{}) { current.Store(int64(time.Since(f.began))) },
-				},
-				ErrorHandler: func(*informer.Reflector, error) {},
-			})
-		})
-		if err != nil {
-			return nil, err
-		}
-		if err := lease.Start(); err != nil {
-			return nil, err
-		}
-		members = append(members, lease)
+		resources[name] = i
 	}
-	return members, nil
+	clusters, err := rvfleet.New(rvfleet.Config{
+		Groups:  []rvfleet.Group{{Resources: f.Resources}},
+		Factory: f.factory, Budget: budget,
+		Configure: func(_ context.Context, t rvfleet.Target) (informer.InformerConfig, error) {
+			return f.config(place[t.Cluster], resources[t.Resource.Resource], budget), nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	var awaited []string
+	for i, cluster := range f.Clusters {
+		name := fmt.Sprintf("cluster-%04d", i)
+		place[name] = i
+		if err := clusters.Add(name, cluster.Config()); err != nil {
+			return err
+		}
+		if !cluster.Troubled {
+			awaited = append(awaited, name)
+		}
+	}
+	running, stop := context.WithCancel(ctx)
+	var run sync.WaitGroup
+	run.Go(func() { clusters.Run(running) })
+	f.stop = func() {
+		stop()
+		run.Wait()
+	}
+	return clusters.WaitForSync(ctx, awaited...)
+}
+
+// followLeases takes a lease for each resource of each cluster, and waits for those of clusters that nothing is wrong with.
+func (f *fleet) followLeases(ctx context.Context, budget *informer.Budget) error {
+	var awaited []member
+	for i, cluster := range f.Clusters {
+		lws, err := informer.NewDynamicListerWatcherFactory(cluster.Config())
+		if err != nil {
+			return err
+		}
+		for k, name := range f.Resources {
+			resource := schema.GroupVersionResource{Version: "v1", Resource: name}
+			lease, err := f.factory.AcquireResourceVersion(resource, factory.InformerOptions{Cluster: cluster.Host}, func() informer.ResourceVersionInformer {
+				config := f.config(i, k, budget)
+				config.ListerWatcher = lws.ForResource("", resource)
+				return informer.NewResourceVersionInformer(name, config)
+			})
+			if err != nil {
+				return err
+			}
+			if err := lease.Start(); err != nil {
+				return err
+			}
+			if !cluster.Troubled {
+				awaited = append(awaited, lease)
+			}
+		}
+	}
+	for _, m := range awaited {
+		if err := done(ctx, m.Informer.HasSyncedChecker().Done()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // idle notes what informers hold that wait.
@@ -300,12 +354,9 @@ func (f *fleet) outage(ctx context.Context) (err error) {
 	if o.Usage, err = extra.Fleet(ctx, f.Control, extra.FleetReturnPath); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		if f.count() == f.result.Informers {
-			break
-		}
+	for deadline := time.Now().Add(outagePatience); f.count() < f.result.Informers; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d of %d informers are current 3 minutes after the return", f.count(), f.result.Informers)
+			return fmt.Errorf("%d of %d informers are current %v after the return", f.count(), f.result.Informers, outagePatience)
 		}
 	}
 	o.CPU = cpuTime() - used
