@@ -32,12 +32,9 @@ side, and the lists of one server one after the other over one connection. Both 
 			mib(r.of(c.name, func(f race.FleetResult) float64 { return float64(cmp.Or(f.SyncedRSS, f.PeakRSS)) / (1 << 20) })),
 			thousands(int(r.of(c.name, func(f race.FleetResult) float64 { return float64(f.After.Accepted) }))))
 	}
-	each := p.troubled / fleetInTrouble
-	dead := p.troubled - 2*each
-	fmt.Fprintf(b, quoted(`
-Of the %d in trouble, %d are dead (%d refuse connections, %d take them and never answer), %d send %s bytes a second in all, and %d answer 403. They
-are not waited for. Beside the run without them, the others have synced within %s times its time.
-`), p.troubled, dead, dead/2, dead-dead/2, each, thousands(podserver.SlowBytes), each, times(r.ratio(fleetTroubled, fleetFewer)))
+	if len(r.runs[fleetTroubled])*len(r.runs[fleetFewer]) > 0 {
+		r.trouble(b)
+	}
 	healthy := r.runs[fleetHealthy]
 	if len(healthy) == 0 {
 		return
@@ -68,6 +65,17 @@ are not waited for. Beside the run without them, the others have synced within %
 All connections are broken at once, and the servers take and close every new one until they are back. One object of each resource changes
 meanwhile, and an informer is current when its handler was told.
 `))
+}
+
+// trouble says what was wrong with whom.
+func (r *fleetReport) trouble(b *bytes.Buffer) {
+	p := r.plan
+	each := p.troubled / fleetInTrouble
+	dead := p.troubled - 2*each
+	fmt.Fprintf(b, quoted(`
+Of the %d in trouble, %d are dead (%d refuse connections, %d take them and never answer), %d send %s bytes a second in all, and %d answer 403. They
+are not waited for. Beside the run without them, the others have synced within %s times its time.
+`), p.troubled, dead, dead/2, dead-dead/2, each, thousands(podserver.SlowBytes), each, times(r.ratio(fleetTroubled, fleetFewer)))
 }
 
 func wallOfFleet(f race.FleetResult) float64 { return f.Wall.Seconds() }
