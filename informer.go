@@ -277,6 +277,20 @@ type ResourceVersionInformer interface {
 	// informer follows has the version, because a selector leaves it out for instance, the next bookmark tells that it has
 	// passed: servers send one about each minute. So ctx should allow for that.
 	WaitUntil(ctx context.Context, resourceVersion string) error
+	// SetShard has another shard followed: see InformerConfig.Shard. It may be called at any time, and does not wait. An error says what is
+	// wrong with the shard, and nothing has changed then.
+	//
+	// What has left the shard is forgotten: its deletion is not delivered, and no call of the handler begins for it once SetShard has returned.
+	// Calls that are under way end by themselves. What has come to the shard is listed, and nothing else; if the Key is another one,
+	// all is new. An object of it may be delivered, and deleted, that was gone when it was listed. The watch of the rest goes on
+	// after that list, from where it was, so that nothing is missed. While Status.ShardListed is false, WaitUntil and Status.ResourceVersion
+	// are about the rest only, and CurrentAsOf does not move on.
+	//
+	// A Checkpoint is saved with the new shard, and what is left, soon after. A crash before leaves one of the former shard, which can be
+	// used: an informer goes on from a checkpoint of any shard that has something in common with its own, forgets the rest, and lists what is
+	// missing. So a part is handed over without a list, and without missing a deletion, by a copy of the checkpoint that was made before
+	// SetShard: the informer that takes over begins with the copy and with the part as its Shard. An ExtraStore is not told what is forgotten.
+	SetShard(to Shard) error
 }
 
 // NewResourceVersionInformer returns an informer that delivers the newest state of each
@@ -454,6 +468,8 @@ func (i *resourceVersionInformer) Status() Status {
 	q := i.flow.Queued()
 	s.Queued, s.QueuedBytes, s.OldestQueued = q.Keys, q.Bytes, q.Oldest
 	s.ResourceVersion, s.CurrentAsOf = q.ResourceVersion, q.Current
+	s.Shard, _ = i.reflector.setup.Extent.Shard()
+	s.ShardListed = i.reflector.setup.Extent.Complete()
 	s.Counts.StoredBytes = i.flow.Versions.SizeBytes()
 	s.Condition = i.reflector.setup.Report.Condition()
 	return s
@@ -473,6 +489,9 @@ func (i *resourceVersionInformer) auditor() auditor.Auditor {
 func (i *resourceVersionInformer) WaitUntil(ctx context.Context, resourceVersion string) error {
 	return i.flow.WaitUntil(ctx, resourceVersion, nil)
 }
+
+// SetShard has another shard followed.
+func (i *resourceVersionInformer) SetShard(to Shard) error { return i.flow.SetShard(to) }
 
 // handle calls the handler for the deltas of one key.
 func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {

@@ -365,6 +365,22 @@ func (s *SharedResourceVersionInformer) WaitUntil(ctx context.Context, resourceV
 	return nil
 }
 
+// SetShard has another shard followed for all handlers: see ResourceVersionInformer.
+func (s *SharedResourceVersionInformer) SetShard(to Shard) error {
+	if err := to.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config.Shard = to
+	for _, h := range s.handlers {
+		if err := h.informer.SetShard(to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // HandlerConfig is one handler of a SharedResourceVersionInformer. One of Handler and
 // BatchHandler is required. The fields are those of InformerConfig.
 type HandlerConfig struct {

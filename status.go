@@ -121,6 +121,10 @@ type Status struct {
 	// did not get so far.
 	ResumedFrom string
 	ResumedTime time.Time
+	// Shard is the part of the set that is followed, and ShardListed tells that all of it was read. It is false until the first list is
+	// complete, and from a SetShard that has added objects until these were listed.
+	Shard       Shard
+	ShardListed bool
 	// Counts is what the informer has done since it was made. Package metrics shows it to Prometheus.
 	Counts Counts
 	// Condition is what holds the informer up, or that nothing does.
@@ -159,6 +163,7 @@ func together(a, b Status) Status {
 	if a.OldestQueued.IsZero() || !b.OldestQueued.IsZero() && b.OldestQueued.Before(a.OldestQueued) {
 		a.OldestQueued = b.OldestQueued
 	}
+	a.ShardListed = a.ShardListed && b.ShardListed
 	a.Objects = max(a.Objects, b.Objects)
 	a.Queued += b.Queued
 	a.QueuedBytes += b.QueuedBytes

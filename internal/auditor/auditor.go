@@ -11,6 +11,7 @@ import (
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/source"
 )
 
@@ -42,8 +43,15 @@ func (a Auditor) Audit(ctx context.Context, opts report.AuditOptions) (r report.
 	case !a.Setup.Report.BeginAudit():
 		return r, a.wrap(report.ErrAuditRunning)
 	}
-	metadata := source.NewMetadata(a.Setup.Resource, &a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
-	found, err := a.Compare(ctx, metadata, rate(opts), opts.Repair)
+	of, number := a.Setup.Extent.Shard()
+	metadata := source.NewMetadata(a.Setup.Resource, shard.Of(of), &a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
+	found, err := audit.Report{}, error(report.ErrNotSynced) // what has come to the shard was not listed yet
+	if missing, none := a.Setup.Extent.Missing(); none || len(missing) == 0 {
+		found, err = a.Compare(ctx, metadata, rate(opts), opts.Repair)
+	}
+	if a.Setup.Extent.Number() != number {
+		found, err = audit.Report{}, report.ErrShardChanged
+	}
 	r, err = reportOf(found), a.wrap(err)
 	a.Setup.Report.EndAudit(r, err)
 	return r, err

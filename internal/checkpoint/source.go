@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/rvinformer/informer/internal/shard"
 )
 
 // MetadataResourceVersion names the resource version in the metadata of a checkpoint.
@@ -98,13 +100,14 @@ func SourceFrom(metadata map[string]string) (s Source) {
 
 // Check returns a *SourceError if saved, the source of a checkpoint, differs from s. It
 // compares the clusters only where both are known, because reading kube-system may be
-// forbidden, or may fail for a while.
+// forbidden, or may fail for a while. Two shards do not differ if they have objects in common: what is in both can be used.
 func (s Source) Check(saved Source) error {
 	var differences []SourceDifference
 	theirs := saved.fields()
 	for i, f := range s.fields() {
 		wanted, saved := *f.value, *theirs[i].value
-		if wanted == saved || f.value == &s.Cluster && (wanted == "" || saved == "") {
+		switch {
+		case wanted == saved, f.value == &s.Cluster && (wanted == "" || saved == ""), f.value == &s.Shard && overlap(wanted, saved):
 			continue
 		}
 		differences = append(differences, SourceDifference{Field: f.name, Saved: saved, Wanted: wanted})
@@ -113,4 +116,18 @@ func (s Source) Check(saved Source) error {
 		return nil
 	}
 	return &SourceError{Differences: differences}
+}
+
+// overlap reports whether two shards have something in common.
+func overlap(a, b string) bool {
+	first, err := shard.Parse(a)
+	if err != nil {
+		return false
+	}
+	second, err := shard.Parse(b)
+	if err != nil {
+		return false
+	}
+	_, ok := first.And(second)
+	return ok
 }

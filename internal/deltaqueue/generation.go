@@ -19,6 +19,7 @@ func (q *Queue) BeginGeneration() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.generation = q.known.Begin()
+	q.parts = nil
 	q.tombstones.Clear()
 	if q.ended {
 		q.since, q.ended = q.generation, false
@@ -145,7 +146,7 @@ func (q *Queue) EndUnswept() {
 }
 
 func (q *Queue) endLocked() {
-	q.initial, q.ended, q.resumed = false, true, false
+	q.initial, q.ended, q.resumed, q.overlap = false, true, false, ""
 	q.listed = q.seq
 	q.advancedLocked()
 	q.checkSyncedLocked()
@@ -160,7 +161,7 @@ func (q *Queue) unshownEntries() (keys []string) {
 			keys = append(keys, e.Key)
 		}
 	}
-	return keys
+	return q.sweptLocked(keys)
 }
 
 // sweptAtOnce is about how many known keys are looked at under one lock: that is
@@ -174,7 +175,7 @@ func (q *Queue) unshownFrom(cursor keytable.Cursor) (keys []string, next keytabl
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	keys, next = q.known.UnmarkedFrom(cursor, q.generation, sweptAtOnce)
-	return slices.DeleteFunc(keys, func(key string) bool { return q.newestLocked(key) != nil }), next
+	return q.sweptLocked(slices.DeleteFunc(keys, func(key string) bool { return q.newestLocked(key) != nil })), next
 }
 
 func (q *Queue) sweep(ctx context.Context, at moment.Moment, key string) error {

@@ -15,6 +15,9 @@ func (q *Queue) Done(e *Entry) {
 		q.deleteLocked(e.Key, e.Version)
 	} else {
 		q.known.Set(e.Key, e.Version, e.generation)
+		if q.leavesOutLocked(e.Key, e.Version) { // since it was taken
+			q.known.Withdraw(e.Key)
+		}
 	}
 	q.finishLocked(e)
 }
@@ -32,7 +35,11 @@ func (q *Queue) deleteLocked(key string, v keytable.Version) {
 func (q *Queue) Drop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.passOverLocked(e)
+	if q.leavesOutLocked(e.Key, e.Version) { // since it was taken
+		q.known.Withdraw(e.Key)
+	} else {
+		q.passOverLocked(e)
+	}
 	q.finishLocked(e)
 }
 
@@ -71,6 +78,7 @@ func (q *Queue) Advance(e *Entry) (done []Delta) {
 	e.Attempts, e.Panics, e.batch = 0, 0, 0
 	q.returnLocked(e)
 	q.readyLocked(e)
+	q.restrictLocked(e)
 	return done
 }
 
@@ -89,10 +97,12 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 		} else {
 			q.readyLocked(e)
 		}
+		q.restrictLocked(e)
 		return
 	}
 	e.Attempts++
 	q.parkLocked(e, parked, time.Now().Add(delay))
+	q.restrictLocked(e)
 }
 
 // Postpone lets entries be taken again after delay, and not before, whatever
@@ -114,6 +124,7 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 		}
 		e.batch = q.batches
 		q.parkLocked(e, postponed, due)
+		q.restrictLocked(e)
 	}
 }
 

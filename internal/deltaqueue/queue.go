@@ -26,6 +26,7 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/recency"
+	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/waiting"
 )
 
@@ -36,6 +37,8 @@ type Known interface {
 	Get(key string) (keytable.Version, bool)
 	Set(key string, version keytable.Version, generation uint64)
 	Delete(key string) bool
+	// Withdraw forgets a key that is not of the shard any more.
+	Withdraw(key string)
 	Mark(key string, generation uint64) (again bool)
 	Show(key string, version keytable.Version, generation, since uint64) (again bool, c keytable.Comparison)
 	UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor)
@@ -92,6 +95,8 @@ type Options struct {
 	Resumed bool
 	// Current is a moment: everything that the server had then is acknowledged. It is zero if none is known.
 	Current moment.Moment
+	// Extent, if given, is the shard that the objects are of. It may change: see Restrict.
+	Extent *shard.Extent
 	// Waiting, if given, are the callers that wait for a resume point.
 	Waiting *waiting.Line
 }
@@ -110,6 +115,7 @@ type Queue struct {
 	synced         chan struct{}
 	noteSynced     func()
 	waiting        *waiting.Line
+	extent         *shard.Extent
 
 	mu sync.Mutex
 	// hired counts the consumers that were started and are not gone, and idle those
@@ -134,6 +140,10 @@ type Queue struct {
 	batches, turns uint64
 
 	generation uint64
+	// parts are those that the generation under way shows; nil for all.
+	parts shard.Parts
+	// overlap is the resource version of the newest generation of parts, empty if another one has ended since.
+	overlap string
 	// since is the first of the generations up to this one that did not end: this one
 	// goes on with what they have told.
 	since uint64
@@ -210,6 +220,7 @@ func New(opts Options) *Queue {
 		observed:       opts.Resume,
 		current:        opts.Current,
 		waiting:        opts.Waiting,
+		extent:         opts.Extent,
 	}
 }
 
@@ -222,6 +233,10 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 	reserved, err := q.roomLocked(ctx, d)
 	if err != nil {
 		return err
+	}
+	if q.leavesOutLocked(d.Key, d.Version) {
+		q.budget.Give(reserved)
+		return nil
 	}
 	q.queueLocked(d, reserved)
 	if d.Type == cache.Deleted && q.keepTombstones {
@@ -247,7 +262,7 @@ func (q *Queue) Stale(d Delta) bool {
 	if !ok {
 		return false
 	}
-	if recency.Ahead(version, q.observed) && !q.resumed && !q.toldLocked(d) {
+	if recency.Ahead(version, q.observed) && !q.resumed && !q.overlapsLocked() && !q.toldLocked(d) {
 		// What is known is newer than anything that the server has told since its
 		// versions went back. (Or it was acknowledged beyond the resume point.)
 		return false

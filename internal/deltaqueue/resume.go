@@ -26,7 +26,9 @@ func (q *Queue) Observed(resourceVersion string, current moment.Moment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.observed, q.ahead = resourceVersion, false
-	q.current = max(q.current, current)
+	if current != 0 && q.extent.Complete() { // or nothing is known of what was not listed
+		q.current = max(q.current, current)
+	}
 	q.advancedLocked()
 }
 

@@ -65,6 +65,9 @@ type Flow struct {
 	// waiting are the callers of WaitUntil.
 	waiting waiting.Line
 
+	// resharding is held while the shard is changed.
+	resharding sync.Mutex
+
 	mu sync.Mutex
 	// queue is that of the run under way, or of the last one; nil before.
 	queue *deltaqueue.Queue
@@ -231,9 +234,12 @@ func (f *Flow) newestKnown() string {
 // sink returns the sink of the follower.
 func (f *Flow) sink(queue *deltaqueue.Queue) sink.Sink {
 	if f.Keeper == nil {
-		return f.Intake.Into(queue, nil)
+		return f.Intake.Into(queue, intake.Lists{})
 	}
-	return f.Intake.Into(queue, func() func(bool) { return f.Keeper.BeginList(queue) })
+	return f.Intake.Into(queue, intake.Lists{
+		Begun:      func() func(bool) { return f.Keeper.BeginList(queue) },
+		PartsEnded: func() { f.Keeper.PartsListed(queue) },
+	})
 }
 
 // begin notes that a run is under way. It is to be ended.

@@ -47,9 +47,7 @@ func (r *run) start() {
 		acknowledged = resume
 	}
 	if !r.Extent.IsAll() {
-		r.Versions.Forget(func(key string, v keytable.Version) bool {
-			return v.UID != "" && r.Extent.LeavesOut(key, string(v.UID))
-		})
+		r.Versions.Forget(func(key string, v keytable.Version) bool { return r.Extent.Excludes(key, string(v.UID)) })
 	}
 	r.queue = r.newQueue(acknowledged, resume != "")
 	if r.Keeper != nil {
@@ -147,6 +145,7 @@ func (r *run) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
 		Resumed:       resumed,
 		Starved:       f.Report.Starved,
 		Current:       f.currentAsOf(),
+		Extent:        f.Extent,
 		Waiting:       &f.waiting,
 		Stuck:         func(is bool) { r.follower.Stuck(is) },
 	}

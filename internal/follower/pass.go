@@ -66,11 +66,12 @@ func (f *Follower) complete(ctx context.Context, resourceVersion string) error {
 	before := f.Report.LastResourceVersion()
 	f.Report.Reach(resourceVersion)
 	f.Report.ListRead()
+	f.Extent.End() // before a checkpoint is due
 	if err := ended.generation.End(ctx, resourceVersion, !ended.partial); err != nil {
+		f.Extent.Forget()
 		f.Report.Reach(before)
 		return err
 	}
-	f.Extent.End()
 	f.resuming, f.Source.Narrow = nil, false
 	f.Source.CompareToShown(resourceVersion, ended.shown)
 	f.Report.EndGeneration()

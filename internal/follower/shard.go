@@ -34,7 +34,17 @@ func (f *Follower) shardChanged() bool { return f.Extent.Number() != f.shards.nu
 // Where everything up to a version is known of a part of the shard, the rest is listed, and then the watch goes on from that version. So
 // nothing is missed. It tells again what has happened to the rest before the list, which the sink knows to be stale.
 func (f *Follower) followShard() {
-	if f.pass.generation != nil || !f.shardChanged() {
+	for f.pass.generation == nil {
+		f.takeShard()
+		if _, watches := f.state.(listwatch.Watching); watches || f.Extent.Begin(f.shards.number) {
+			return
+		}
+	}
+}
+
+// takeShard takes note of the shard, if it was changed.
+func (f *Follower) takeShard() {
+	if !f.shardChanged() {
 		return
 	}
 	current, number := f.Extent.Shard()
@@ -68,7 +78,6 @@ func (f *Follower) followShard() {
 
 // beginInSink begins a generation in the sink: of the whole shard, or of what is missing of it.
 func (f *Follower) beginInSink(ctx context.Context) (sink.Generation, error) {
-	f.Extent.Begin()
 	if f.shards.rest == nil {
 		return f.Sink.Begin(ctx)
 	}
@@ -94,6 +103,7 @@ func (f *Follower) completeParts(ctx context.Context, resourceVersion string) er
 		return err
 	}
 	f.Extent.End()
+	f.Sink.(sink.Divided).PartsEnded()
 	f.shards = shards{number: unset} // the watch is of the whole shard
 	f.next.State, f.why = rest, report.AfterList
 	f.Report.Succeed()

@@ -11,6 +11,7 @@ import (
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/sink"
 )
 
@@ -18,24 +19,44 @@ import (
 type queueSink struct {
 	queue *deltaqueue.Queue
 	*Intake
-	// began, if set, is called when a generation begins, and the func that it returns when that
-	// generation has ended.
-	began func() (ended func(complete bool))
+	lists Lists
+}
+
+// Lists are called when generations begin and end. Each may be nil.
+type Lists struct {
+	// Begun is called when a generation begins, and the func that it returns when that generation has ended.
+	Begun func() (ended func(complete bool))
+	// PartsEnded is called when a generation of some parts of the set has ended.
+	PartsEnded func()
 }
 
 func (s queueSink) Begin(context.Context) (sink.Generation, error) {
 	g := queueGeneration{queueSink: s}
-	if s.began != nil {
-		g.ended = s.began()
+	if s.lists.Begun != nil {
+		g.ended = s.lists.Begun()
 	}
 	s.queue.BeginGeneration()
 	return g, nil
 }
 
-// Into returns queue as a sink. Began, if it is not nil, is called when a generation begins, and the
-// func that it returns when that generation has ended.
-func (i *Intake) Into(queue *deltaqueue.Queue, began func() (ended func(complete bool))) sink.Sink {
-	return queueSink{queue, i, began}
+// BeginParts implements sink.Divided.
+func (s queueSink) BeginParts(_ context.Context, parts shard.Parts) (sink.Generation, error) {
+	s.queue.BeginParts(parts)
+	return partsGeneration{queueGeneration{queueSink: s}}, nil
+}
+
+// PartsEnded implements sink.Divided.
+func (s queueSink) PartsEnded() {
+	if s.lists.PartsEnded != nil {
+		s.lists.PartsEnded()
+	}
+}
+
+var _ sink.Divided = queueSink{}
+
+// Into returns queue as a sink.
+func (i *Intake) Into(queue *deltaqueue.Queue, lists Lists) sink.Sink {
+	return queueSink{queue, i, lists}
 }
 
 // deltaTypes are those of watch events.
@@ -117,13 +138,8 @@ func (g queueGeneration) Show(ctx context.Context, it object.Item) error {
 func (g queueGeneration) Keep(key string) { g.queue.Keep(key) }
 
 func (g queueGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
-	if complete {
-		deleting := func(key string, last keytable.Version) {
-			g.inform(cache.Deleted, key, g.Tombstone(key, last))
-		}
-		if err := g.queue.Sweep(ctx, deleting); err != nil {
-			return err
-		}
+	if err := g.sweep(ctx, complete); err != nil {
+		return err
 	}
 	// Publish the version first: a caller woken by HasSynced may read it.
 	g.queue.Listed(resourceVersion)
@@ -138,6 +154,27 @@ func (g queueGeneration) End(ctx context.Context, resourceVersion string, comple
 	return nil
 }
 
+// sweep deletes what was not shown, if all was shown.
+func (g queueGeneration) sweep(ctx context.Context, complete bool) error {
+	if !complete {
+		return nil
+	}
+	return g.queue.Sweep(ctx, func(key string, last keytable.Version) {
+		g.inform(cache.Deleted, key, g.Tombstone(key, last))
+	})
+}
+
 // Abandon has nothing to undo: marks of a generation that did not end mean
 // nothing to the next.
 func (g queueGeneration) Abandon() {}
+
+// partsGeneration is a generation of some parts of the set.
+type partsGeneration struct{ queueGeneration }
+
+func (g partsGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
+	if err := g.sweep(ctx, complete); err != nil {
+		return err
+	}
+	g.queue.EndParts(resourceVersion)
+	return nil
+}

@@ -78,6 +78,12 @@ func (k *Keeper) BeginList(queue *deltaqueue.Queue) (ended func(complete bool)) 
 	}
 }
 
+// PartsListed notes that a list of what was missing of the shard has ended. It is saved when it is acknowledged.
+func (k *Keeper) PartsListed(queue *deltaqueue.Queue) { queue.WhenGivenBack(k.pending.noteList) }
+
+// ShardChanged has the checkpoint saved soon as one of the new shard.
+func (k *Keeper) ShardChanged() { k.pending.noteList() }
+
 // SafePoint returns the resource version up to which everything in queue is acknowledged, if
 // another run can go on from there. Ended tells that the run has ended.
 //

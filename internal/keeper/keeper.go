@@ -108,7 +108,11 @@ func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string)
 	resume = k.open(ctx, acknowledged)
 	if k.hold.phase == owns && k.journal != nil && k.journal.Full() {
 		// Before the handler is called, so that what it is shown can be written down.
-		k.failure = k.saveAll(ctx, func() point { return point{resume, k.Cluster.UID()} })
+		claimed := resume
+		if !k.Extent.Complete() { // the checkpoint was of another shard
+			claimed = ""
+		}
+		k.failure = k.saveAll(ctx, func() point { return point{claimed, k.Cluster.UID()} })
 		if k.failure != nil && ctx.Err() == nil {
 			k.Report.Fail(k.failure)
 		}

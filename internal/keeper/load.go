@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/shard"
 )
@@ -49,8 +50,16 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	k.Versions.Adopt(content)
 	k.saved.edits = k.Versions.Edits()
 	k.saved.cluster = checkpoint.SourceFrom(content.Metadata).Cluster
+	begun := content.Begun()
+	if of, _ := k.source(); checkpoint.SourceFrom(content.Metadata).Shard != of.Shard {
+		// It is not known which keys are in the shard that the handler had only begun to take in.
+		k.Versions.Forget(func(key string, v keytable.Version) bool {
+			return v == keytable.Version{} || k.Extent.LeavesOut(key, string(v.UID))
+		})
+		begun = func(func(string) bool) {}
+	}
 	if k.journal != nil && content.Appendable {
-		k.journal.Continue(content.Begun(), content.Journal, content.Base)
+		k.journal.Continue(begun, content.Journal, content.Base)
 	}
 	return k.loadedVersion(content.Metadata, k.gaps()), nil
 }
@@ -60,7 +69,10 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 func (k *Keeper) loadedVersion(metadata map[string]string, gaps int64) (resume string) {
 	resume = metadata[checkpoint.MetadataResourceVersion]
 	of, _ := shard.Parse(checkpoint.SourceFrom(metadata).Shard) // which was accepted
-	_, k.saved.shards = k.Extent.Shard()
+	var wanted shard.Shard
+	if wanted, k.saved.shards = k.Extent.Shard(); of != wanted {
+		k.saved.shards = noShard
+	}
 	if resume == "0" { // which a server takes for any version
 		resume = ""
 	}

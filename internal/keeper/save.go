@@ -22,6 +22,9 @@ type saved struct {
 	at     time.Time
 }
 
+// noShard is the number of no change of the shard.
+const noShard = -1
+
 // point is what a save says beside the known versions.
 type point struct {
 	// resume is the resource version up to which all is acknowledged, empty if none is.

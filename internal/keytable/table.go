@@ -146,6 +146,9 @@ func (t *Table) update(p place, hash uint64, version *Binary, generation uint64)
 	t.add(hash, written, generation)
 }
 
+// Withdraw is Delete, for owners that tell the two apart.
+func (t *Table) Withdraw(key string) { t.Delete(key) }
+
 // Delete forgets key, and reports whether it was there.
 func (t *Table) Delete(key string) bool {
 	hash := t.hasher.sum(key)

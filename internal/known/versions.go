@@ -165,9 +165,12 @@ func (v *Versions) Forget(out func(key string, version keytable.Version) bool) {
 func (v *Versions) forget(key string, out func(key string, version keytable.Version) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if version, _ := v.reading().Get(key); !out(key, version) {
-		return
+	if version, _ := v.reading().Get(key); out(key, version) {
+		v.withdrawLocked(key)
 	}
+}
+
+func (v *Versions) withdrawLocked(key string) {
 	if v.table != nil {
 		v.table.Delete(key)
 	}

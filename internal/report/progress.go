@@ -8,6 +8,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/redact"
+	"github.com/rvinformer/informer/internal/shard"
 )
 
 // Snapshot has the fields of informer.Status, which is converted from it and describes them. A Progress does not know
@@ -36,6 +37,8 @@ type Snapshot struct {
 	CheckpointError error
 	ResumedFrom     string
 	ResumedTime     time.Time
+	Shard           shard.Shard
+	ShardListed     bool
 	Counts          Counts
 	Condition       Condition
 	LastAudit       *Audit

@@ -91,19 +91,33 @@ func (x *Extent) LeavesOut(key, uid string) bool {
 	return s != nil && !s.Includes(namespaceOf(key), uid)
 }
 
+// Excludes reports whether an object is not in the shard, as far as its UID, if that is needed, is known.
+func (x *Extent) Excludes(key, uid string) bool {
+	if x == nil {
+		return false
+	}
+	s := x.current.Load()
+	return s != nil && (uid != "" || s.Key != ByUID) && !s.Includes(namespaceOf(key), uid)
+}
+
 // namespaceOf is the namespace in a key, "namespace/name" or "name".
 func namespaceOf(key string) string {
 	return key[:max(strings.IndexByte(key, '/'), 0)]
 }
 
-// Begin begins a list of the shard, or, if a part was listed, of what is missing.
-func (x *Extent) Begin() {
+// Begin begins a list of the shard as it was after that number of changes, or, if a part was listed, of what is missing. It reports whether that
+// is still the shard.
+func (x *Extent) Begin(number int) bool {
 	if x == nil {
-		return
+		return true
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.number != number {
+		return false
+	}
 	x.listing = extent{x.shard, true}
+	return true
 }
 
 // End notes that the list under way is complete.

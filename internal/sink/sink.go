@@ -29,6 +29,8 @@ type Divided interface {
 	Sink
 	// BeginParts begins a generation that shows some parts of the set. Its End deletes what it did not show of these parts, and nothing else.
 	BeginParts(ctx context.Context, parts shard.Parts) (Generation, error)
+	// PartsEnded follows the End of such a generation, when the Extent has taken note of it.
+	PartsEnded()
 }
 
 // Generation takes the objects of one complete pass over the server's set. A *report.ItemError says that an object

@@ -1,0 +1,149 @@
+package deltaqueue
+
+import (
+	"container/heap"
+	"slices"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/shard"
+)
+
+// Restrict drops what waits of objects that are not in the shard, after that was changed. It is not acknowledged, and nothing will repair that:
+// Known is to forget these objects too. What the consumer has taken stays with it; when it is given back, it is forgotten.
+//
+// From the change of the shard on, the queue takes nothing of objects that are not in it.
+func (q *Queue) Restrict() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.extent.Complete() {
+		q.current = 0 // of what is missing, nothing is known
+	}
+	for e := q.order.first; e != nil; {
+		next := q.order.next(e)
+		if e.stage != taken {
+			q.restrictLocked(e)
+		}
+		e = next
+	}
+	q.advancedLocked()
+}
+
+// restrictLocked drops from an entry, which is not taken, what is not in the shard.
+//
+// The deltas of one key may be of several objects, by their UIDs: the one that the consumer knows, and another that took its place. If that
+// one alone is not in the shard, the end of the first remains.
+func (q *Queue) restrictLocked(e *Entry) {
+	if q.extent.IsAll() {
+		return
+	}
+	before, bytes := q.knownBeforeLocked(e), e.bytes()
+	stays := before != nil && !q.extent.LeavesOut(e.Key, string(before.UID))
+	kept := e.Deltas[:0]
+	for _, d := range e.Deltas {
+		of := d.Version
+		if d.Type == cache.Deleted && before != nil {
+			of = *before // the consumer is told the end of what it knows
+		} else if d.FinalStateUnknown() {
+			of = e.Version
+		}
+		switch {
+		case !q.extent.LeavesOut(e.Key, string(of.UID)):
+			kept = append(kept, d)
+		case stays && len(kept) == 0 && !before.SameObject(of):
+			kept = append(kept, Delta{Type: cache.Deleted, Key: e.Key, Arrived: d.Arrived})
+		}
+	}
+	clear(e.Deltas[len(kept):])
+	e.Deltas = kept
+	q.grownLocked(e.bytes()-bytes, 0)
+	if len(kept) == 0 {
+		q.removeLocked(e)
+		if !stays { // nor is it told the end of what a failed call may have begun
+			q.known.Withdraw(e.Key)
+		}
+		return
+	}
+	if newest := e.newest(); newest.Version != (keytable.Version{}) {
+		e.Version = newest.Version
+	} else if before != nil {
+		e.Version = *before
+	}
+}
+
+// knownBeforeLocked is what the consumer knows of the key of e when it comes to e; nil if nothing.
+func (q *Queue) knownBeforeLocked(e *Entry) *keytable.Version {
+	if t := q.taken[e.Key]; t != nil && t != e {
+		if t.Deleted() {
+			return nil
+		}
+		return &t.Version
+	}
+	if version, exists := q.known.Get(e.Key); exists {
+		return &version
+	}
+	return nil
+}
+
+// removeLocked removes an entry that waits, and has no deltas any more.
+func (q *Queue) removeLocked(e *Entry) {
+	switch e.stage {
+	case ready:
+		q.ready.remove(e)
+	case parked, postponed:
+		heap.Remove(&q.parked, e.heapIndex)
+	}
+	if q.pending[e.Key] == e {
+		delete(q.pending, e.Key)
+	}
+	q.attemptedLocked(e)
+	q.order.remove(e)
+	q.advancedLocked()
+	q.checkSettledLocked()
+	q.wakeLocked()
+}
+
+// leavesOutLocked reports whether an object is not in the shard.
+func (q *Queue) leavesOutLocked(key string, v keytable.Version) bool {
+	return q.extent.LeavesOut(key, string(v.UID))
+}
+
+// BeginParts is BeginGeneration for a generation that shows some parts of the set, beside the rest, which is followed.
+func (q *Queue) BeginParts(parts shard.Parts) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.generation = q.known.Begin()
+	if q.ended {
+		q.since, q.ended = q.generation, false
+	}
+	q.parts = parts
+}
+
+// EndParts ends such a generation, which shows the parts as they were at a resource version. What a watch of the whole tells of them up to
+// there is known.
+func (q *Queue) EndParts(resourceVersion string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.overlap = resourceVersion
+	q.ended, q.listed, q.parts = true, q.seq, nil
+	q.advancedLocked()
+	q.checkSyncedLocked()
+}
+
+// overlapsLocked reports whether a watch may repeat what a generation of parts has shown.
+func (q *Queue) overlapsLocked() bool {
+	return q.overlap != "" && rv.Compare(q.overlap, q.observed) == rv.Newer
+}
+
+// sweptLocked leaves those of keys that the generation under way would have shown.
+func (q *Queue) sweptLocked(keys []string) []string {
+	if q.parts == nil && q.extent.IsAll() {
+		return keys
+	}
+	return slices.DeleteFunc(keys, func(key string) bool {
+		version, _ := q.versionLocked(key)
+		return !q.parts.Includes(key, string(version.UID)) || q.extent.Excludes(key, string(version.UID))
+	})
+}

@@ -1,0 +1,47 @@
+package flow
+
+import (
+	"fmt"
+
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/shard"
+)
+
+// SetShard has another shard followed. What has left it is forgotten: no call of the consumer begins for it any more. What has come to it is
+// listed, by the run under way or the next one. The error says what is wrong with the shard.
+//
+// The shard changes first. From then on, the queue takes nothing that is not in it, and no checkpoint that does not name it gets a new version.
+func (f *Flow) SetShard(to shard.Shard) error {
+	if err := to.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
+	}
+	f.resharding.Lock()
+	defer f.resharding.Unlock()
+	from, _ := f.Extent.Shard()
+	if !f.Extent.Change(to) {
+		return nil
+	}
+	f.mu.Lock()
+	running, r := f.running, f.underWay
+	f.mu.Unlock()
+	if !running {
+		return nil // the next run forgets
+	}
+	if r != nil {
+		r.queue.Restrict()
+	}
+	if !to.Contains(from) {
+		f.Versions.Forget(func(key string, v keytable.Version) bool {
+			// Of a key without a version, which the consumer has only begun to take in, it is not known where it belongs.
+			return v == keytable.Version{} || f.Extent.LeavesOut(key, string(v.UID))
+		})
+	}
+	if r == nil {
+		return nil
+	}
+	if f.Keeper != nil {
+		f.Keeper.ShardChanged()
+	}
+	r.follower.ShardChanged()
+	return nil
+}
