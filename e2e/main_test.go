@@ -36,9 +36,10 @@ func (m inClusters) Run() (code int) {
 		return 1
 	}
 	usual.options = cluster.Options{Binaries: binaries}
+	sharding.options = cluster.Options{Binaries: binaries, APIServerFlags: []string{"--feature-gates=ShardedListAndWatch=true"}}
 	forgetful.options = cluster.Options{Binaries: binaries, APIServerFlags: []string{cluster.WithoutListSnapshots}}
 	defer func() {
-		if err := errors.Join(usual.close(), forgetful.close()); err != nil {
+		if err := errors.Join(usual.close(), forgetful.close(), sharding.close()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -65,6 +66,9 @@ func waitTogether() error {
 var (
 	// usual has the settings that servers have by default.
 	usual lazyCluster
+
+	// sharding selects by the shardSelector of a request.
+	sharding lazyCluster
 
 	// forgetful reads list pages from etcd, so that compaction expires tokens.
 	forgetful lazyCluster
