@@ -3,6 +3,7 @@ package shards
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -38,7 +39,12 @@ type decider struct {
 	mu     sync.Mutex
 	failed []failure
 	busy   map[string]bool // chores
+	// conflicts counts the writes of a unit's Lease that have met a conflict in a row.
+	conflicts map[fleet.Unit]int
 }
+
+// manyConflicts in a row are no race.
+const manyConflicts = 3
 
 // failure is a unit that could not be taken, or a chore that failed.
 type failure struct {
@@ -52,6 +58,7 @@ func (r *Replica) decide(ctx, life context.Context) {
 	d := &decider{
 		Replica: r, life: life, weighed: time.Now(),
 		retryUnits: map[fleet.Unit]time.Time{}, retryChores: map[string]time.Time{}, busy: map[string]bool{},
+		conflicts: map[fleet.Unit]int{},
 	}
 	defer d.beside.Wait()
 	stop := ctx.Done()
@@ -95,6 +102,8 @@ func (d *decider) look() (next time.Time, over bool) {
 		ofUnits[i] = leases[d.names[i]]
 	}
 	d.plan.update(v.planners(), d.units, ofUnits)
+
+	v.lookElsewhere(leases, d.known)
 
 	own := d.ownTenures()
 	d.endTenures(v, own, leases)
@@ -172,7 +181,7 @@ func (d *decider) begin(v *view, term *term, own map[fleet.Unit]*tenure, leases 
 		}
 		delete(d.retryUnits, u)
 		name, l := d.names[i], leases[i]
-		switch v.about(l, d.plan.owner(i)) {
+		switch v.about(u, l, d.plan.owner(i)) {
 		case take:
 			d.start(newTenure(u, name, l, term.ctx), rounded(d.config.Weight(u)))
 		case free:
@@ -207,8 +216,12 @@ func (d *decider) ended(t *tenure) {
 	switch {
 	case epoch > 0:
 		d.problem(taking, nil)
+		d.agree(t.unit)
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		// Another replica was faster, as the watch will show.
+		if d.conflict(t.unit) >= manyConflicts {
+			d.problem(taking, err)
+		}
 		d.fail(failure{unit: t.unit, after: d.config.RetryPeriod / 4})
 	default:
 		d.problem(taking, err)
@@ -266,6 +279,10 @@ func (d *decider) discard(v *view, leases map[string]unitLease) {
 	}
 	for name, m := range v.members {
 		if m.version != "" && !owners[name] && v.now.Sub(m.renewed) > discardAfter*max(m.duration, d.config.LeaseDuration) {
+			if m.deleted {
+				d.seen.drop(name)
+				continue
+			}
 			d.chore("deleting the lease of the dead member "+m.identity, func(ctx context.Context) error { return d.ledger.discard(ctx, m) })
 		}
 	}
@@ -274,16 +291,13 @@ func (d *decider) discard(v *view, leases map[string]unitLease) {
 // announce writes into the member Lease what the other members must know. One that is blind renews its Lease, and would not see what is free
 // for it: it says so, and the others do not wait for it.
 func (d *decider) announce(own memberLease, leaving bool) {
-	wanted := map[string]string{annotationUnits: d.digest, annotationLeaving: ""}
-	if leaving {
-		wanted[annotationLeaving] = "true"
-	}
+	d.member.announce(map[string]string{labelUnits: d.digest, labelLeaving: strconv.FormatBool(leaving)})
 	if own.version == "" || own.units == d.digest && own.leaving == leaving {
 		return
 	}
 	d.chore("announcing", func(ctx context.Context) error {
-		lease, err := d.member.annotate(ctx, wanted)
-		if err == nil {
+		lease, err := d.member.announceNow(ctx)
+		if lease != nil {
 			d.seen.note(lease)
 		}
 		return err
@@ -304,6 +318,21 @@ func (d *decider) chore(name string, do func(ctx context.Context) error) {
 		d.unclaim(name)
 		d.awake()
 	})
+}
+
+// conflict counts a conflict in a row.
+func (d *decider) conflict(u fleet.Unit) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conflicts[u]++
+	return d.conflicts[u]
+}
+
+// agree ends a row of conflicts.
+func (d *decider) agree(u fleet.Unit) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.conflicts, u)
 }
 
 func (d *decider) claim(chore string) bool {

@@ -36,7 +36,10 @@
 // release in its watch and takes the unit with the next epoch.
 //
 // Members plan together only if they have the same units. While a configuration is rolled out, members with different units leave each
-// other's units alone, and share out what has no owner.
+// other's units alone, and share out what has no owner. Units must not overlap, because no epoch fences the owners of two units from each other.
+// A change of the shards of a group is safe as far as the Leases show it: a replica does not take a shard while another member owns
+// a unit of the same cluster and group that it does not know. Two that see nothing owned at the same moment are not kept apart: to change
+// shards or the resources of groups, end all replicas first.
 //
 // # The sink decides
 //
@@ -54,7 +57,7 @@
 //
 // Work goes on until the renewal deadline, and no longer: all contexts of RunUnit end RenewDeadline after the last renewal
 // was sent that has succeeded. When the API server is back, each replica goes on with the units that its Leases still name, under new epochs.
-// As long as the API server is only slow, and renewals succeed within RenewDeadline, nothing changes except that handovers take longer.
+// While the API server is only slow, and answers within a third of RenewDeadline, nothing changes except that handovers take longer.
 //
 // The page docs/replicas.md has the protocol, the guarantees, the permissions that a replica needs, and a table of failures.
 package shards

@@ -58,20 +58,28 @@ func (l *ledger) request(ctx context.Context, do func(ctx context.Context) (*coo
 	if err != nil {
 		return nil, err
 	}
-	l.seen.note(lease)
 	return lease, nil
+}
+
+// requestUnit is request for the Lease of a unit, which is noted.
+func (l *ledger) requestUnit(ctx context.Context, do func(ctx context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
+	lease, err := l.request(ctx, do)
+	if err == nil {
+		l.seen.noteUnit(lease)
+	}
+	return lease, err
 }
 
 // acquire makes this replica the owner of a unit, with the next epoch. from is the Lease as it was observed. Each call that succeeds has its own
 // epoch, also if this replica was the owner before, so that a write of before that comes late changes nothing.
 func (l *ledger) acquire(ctx context.Context, u fleet.Unit, name string, from unitLease, weight int64) (*coordinationv1.Lease, error) {
-	if from.text != "" && from.text != u.String() {
+	if from.text != "" && from.text != unitText(u) {
 		return nil, fmt.Errorf("lease %s is of the unit %q, not of %q", name, from.text, u)
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Name:            name,
 		Labels:          unitLabels(l.fleetName, u),
-		Annotations:     map[string]string{annotationUnit: u.String()},
+		Annotations:     map[string]string{annotationUnit: unitText(u)},
 		UID:             from.uid,
 		ResourceVersion: from.version,
 	}}
@@ -79,17 +87,28 @@ func (l *ledger) acquire(ctx context.Context, u fleet.Unit, name string, from un
 	if err := setOwner(lease, l.identity, from.highest+1); err != nil {
 		return nil, err
 	}
-	written, err := l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+	written, err := l.requestUnit(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		if from.version == "" || from.deleted {
 			lease.UID, lease.ResourceVersion = "", ""
 			return l.leases.Create(ctx, lease, metav1.CreateOptions{})
 		}
 		return l.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	})
-	if err == nil {
+	switch {
+	case err == nil:
 		l.taken.Add(1)
+	case apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err):
+		// Another replica was faster, or the watch does not show the Lease, because it has lost its labels.
+		_, _ = l.read(ctx, name)
 	}
 	return written, err
+}
+
+// read reads the Lease of a unit.
+func (l *ledger) read(ctx context.Context, name string) (*coordinationv1.Lease, error) {
+	return l.requestUnit(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return l.leases.Get(ctx, name, metav1.GetOptions{})
+	})
 }
 
 // raise gives a unit that this replica owns an epoch above another one.
@@ -128,7 +147,12 @@ func (l *ledger) weigh(ctx context.Context, name string, epoch, weight int64) er
 }
 
 func (l *ledger) update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
-	return l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+	// Without these it would not be found.
+	if lease.Labels == nil {
+		lease.Labels = map[string]string{}
+	}
+	lease.Labels[labelFleet], lease.Labels[labelRole] = l.fleetName, roleUnit
+	return l.requestUnit(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return l.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	})
 }
@@ -140,9 +164,7 @@ func (e errNotOwner) Error() string { return fmt.Sprintf("lease %s is held by %q
 
 // own reads the Lease of a unit that this replica owns since an epoch. The error is an errNotOwner if it does not.
 func (l *ledger) own(ctx context.Context, name string, epoch int64) (*coordinationv1.Lease, error) {
-	lease, err := l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
-		return l.leases.Get(ctx, name, metav1.GetOptions{})
-	})
+	lease, err := l.read(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, errNotOwner{lease: name}
@@ -188,6 +210,7 @@ func (l *ledger) confirm(ctx context.Context, name string, known memberLease) er
 	case err != nil:
 		return err
 	}
+	l.seen.note(lease)
 	if lease.ResourceVersion == known.version {
 		l.seen.confirmDead(name, known.version)
 	}

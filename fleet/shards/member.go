@@ -3,6 +3,7 @@ package shards
 import (
 	"context"
 	"maps"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -21,6 +22,9 @@ type member struct {
 	identity string
 	elector  *leaderelection.LeaderElector
 	patience time.Duration // of one request
+
+	mu     sync.Mutex
+	labels map[string]string // to be written with each renewal
 }
 
 // timedLock is a LeaseLock whose requests end in time, and that says when a write that has succeeded was sent.
@@ -29,6 +33,7 @@ type timedLock struct {
 	patience time.Duration
 	renewed  func(sent time.Time)
 	failed   func(error) // nil after a success
+	labels   func() map[string]string
 }
 
 func (l timedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
@@ -48,6 +53,7 @@ func (l timedLock) Update(ctx context.Context, record resourcelock.LeaderElectio
 func (l timedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, do func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
+	l.Labels = l.labels() // one goroutine renews
 	sent := time.Now()
 	err := do(ctx, record)
 	if err == nil {
@@ -65,17 +71,18 @@ func newMember(config Config, identity string, renewed func(sent time.Time), fai
 		name:     memberName(config.Name, identity),
 		identity: identity,
 		patience: config.RenewDeadline / 2,
+		labels:   map[string]string{labelFleet: config.Name, labelRole: roleMember},
 	}
 	lock := timedLock{
 		LeaseLock: &resourcelock.LeaseLock{
 			LeaseMeta:  metav1.ObjectMeta{Namespace: config.Namespace, Name: m.name},
 			Client:     config.Client,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-			Labels:     map[string]string{labelFleet: config.Name, labelRole: roleMember},
 		},
 		patience: m.patience,
 		renewed:  renewed,
 		failed:   failed,
+		labels:   m.currentLabels,
 	}
 	var err error
 	m.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
@@ -97,24 +104,49 @@ func (m *member) run(ctx context.Context) {
 	}
 }
 
-// annotate writes annotations, beside the renewals, and returns the Lease. An empty value removes an annotation.
-func (m *member) annotate(ctx context.Context, annotations map[string]string) (lease *coordinationv1.Lease, err error) {
-	ctx, cancel := context.WithTimeout(ctx, m.patience)
-	defer cancel()
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		lease, err = m.leases.Get(ctx, m.name, metav1.GetOptions{})
+func (m *member) currentLabels() map[string]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.labels)
+}
+
+// announce sets labels of the member Lease. The next renewal writes them, and reaches also a server that is so slow that announceNow meets a renewal each time.
+func (m *member) announce(labels map[string]string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.Copy(m.labels, labels)
+}
+
+// announceNow writes the labels beside the renewals, and returns the Lease.
+func (m *member) announceNow(ctx context.Context) (lease *coordinationv1.Lease, err error) {
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		lease, err = m.get(ctx)
 		if err != nil {
 			return err
 		}
-		if lease.Annotations == nil {
-			lease.Annotations = map[string]string{}
+		if lease.Labels == nil {
+			lease.Labels = map[string]string{}
 		}
-		maps.Copy(lease.Annotations, annotations)
-		maps.DeleteFunc(lease.Annotations, func(_, value string) bool { return value == "" })
-		lease, err = m.leases.Update(ctx, lease, metav1.UpdateOptions{})
+		maps.Copy(lease.Labels, m.currentLabels())
+		lease, err = m.update(ctx, lease)
 		return err
 	})
+	if apierrors.IsConflict(err) {
+		return nil, nil // a renewal was faster, and has written them
+	}
 	return lease, err
+}
+
+func (m *member) get(ctx context.Context) (*coordinationv1.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	return m.leases.Get(ctx, m.name, metav1.GetOptions{})
+}
+
+func (m *member) update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.patience)
+	defer cancel()
+	return m.leases.Update(ctx, lease, metav1.UpdateOptions{})
 }
 
 // remove deletes the Lease after the last renewal.

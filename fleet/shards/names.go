@@ -18,16 +18,18 @@ const (
 	labelCluster = "rvinformer.dev/cluster" // only where the name can be the value of a label
 	labelGroup   = "rvinformer.dev/group"   // the same
 
+	// Of a member: the digest of the units that it knows, and "true" while it takes no units, because it stops, or does not see the Leases.
+	labelUnits   = "rvinformer.dev/units"
+	labelLeaving = "rvinformer.dev/leaving"
+
 	roleMember = "member"
 	roleUnit   = "unit"
 )
 
 // The annotations of Leases.
 const (
-	annotationUnit    = "rvinformer.dev/unit"    // the text of the unit
-	annotationWeight  = "rvinformer.dev/weight"  // what the unit costs
-	annotationUnits   = "rvinformer.dev/units"   // of a member: the digest of the units that it knows
-	annotationLeaving = "rvinformer.dev/leaving" // of a member: it takes no units, because it stops, or does not see the Leases
+	annotationUnit   = "rvinformer.dev/unit"   // the text of the unit
+	annotationWeight = "rvinformer.dev/weight" // what the unit costs
 )
 
 // selector finds all Leases of a fleet.
@@ -43,6 +45,16 @@ func memberName(fleetName, identity string) string {
 // unitName is the name of the Lease of a unit. Names of Leases cannot have all the characters of a unit.
 func unitName(fleetName string, u fleet.Unit) string {
 	return fleetName + "-unit-" + digest(u.String())
+}
+
+// unitText is the text of a unit as a Lease can have it.
+func unitText(u fleet.Unit) string { return strings.ToValidUTF8(u.String(), "\uFFFD") }
+
+// resourcesOf is the part of the text of a unit that its shards have in common: the cluster and the group.
+func resourcesOf(text string) string {
+	cluster, rest, _ := strings.Cut(text, "/")
+	group, _, _ := strings.Cut(rest, "/")
+	return cluster + "/" + group
 }
 
 // unitLabels are the labels of the Lease of a unit.

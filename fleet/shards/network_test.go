@@ -33,6 +33,7 @@ type network struct {
 	// unitsOnly has a partition meet only writes of Leases of units.
 	unitsOnly bool
 	slow      time.Duration // at most, for each request
+	steady    time.Duration // for each request
 	late      float64       // odds that a write fails, and arrives later
 	deadly    float64       // odds that the process dies right before or right after a write
 }
@@ -122,6 +123,7 @@ func (n *network) delay(ctx context.Context) {
 	if n.slow > 0 {
 		d = time.Duration(n.dice.Int64N(int64(n.slow)))
 	}
+	d += n.steady
 	n.mu.Unlock()
 	if d == 0 {
 		return

@@ -36,6 +36,7 @@ type memberLease struct {
 	identity      string // empty: released
 	units         string // the digest of the units that it knows
 	leaving       bool
+	deleted       bool // the rest is what it was
 	duration      time.Duration
 	// since is when it was first observed, or first again after it had expired.
 	since time.Time
@@ -115,7 +116,33 @@ func (o *observed) noteLocked(lease *coordinationv1.Lease, now, read time.Time) 
 	case roleUnit:
 		return o.noteUnitLocked(lease, now, read)
 	}
+	// Somebody has removed the label.
+	if _, known := o.units[lease.Name]; known {
+		return o.noteUnitLocked(lease, now, read)
+	}
+	if _, known := o.members[lease.Name]; known {
+		return o.noteMemberLocked(lease, now, read)
+	}
 	return false
+}
+
+// noteUnit takes the Lease of a unit that this replica has read or written itself, whatever its labels are.
+func (o *observed) noteUnit(lease *coordinationv1.Lease) {
+	if o.noteOneUnit(lease) {
+		o.wake()
+	}
+}
+
+func (o *observed) noteOneUnit(lease *coordinationv1.Lease) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := time.Now()
+	// The watch says that a Lease is deleted that has lost its labels.
+	if u, ok := o.units[lease.Name]; ok && u.deleted && u.uid == lease.UID {
+		u.deleted, u.version = false, ""
+		o.units[lease.Name] = u
+	}
+	return o.noteUnitLocked(lease, now, now)
 }
 
 // outdated reports whether a version that is known outranks another one.
@@ -145,8 +172,8 @@ func (o *observed) noteMemberLocked(lease *coordinationv1.Lease, now, read time.
 		version:  lease.ResourceVersion,
 		uid:      lease.UID,
 		identity: ptr.Deref(lease.Spec.HolderIdentity, ""),
-		units:    lease.Annotations[annotationUnits],
-		leaving:  lease.Annotations[annotationLeaving] != "",
+		units:    lease.Labels[labelUnits],
+		leaving:  lease.Labels[labelLeaving] == "true",
 		duration: time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second,
 		since:    now,
 		renewed:  now,
@@ -158,7 +185,7 @@ func (o *observed) noteMemberLocked(lease *coordinationv1.Lease, now, read time.
 		m.since, m.renewals = before.since, before.renewals+1
 	}
 	o.members[lease.Name] = m
-	return !known || returned || m.renewals == 1 ||
+	return !known || returned || before.deleted || m.renewals == 1 ||
 		m.identity != before.identity || m.units != before.units || m.leaving != before.leaving
 }
 
@@ -198,7 +225,13 @@ func (o *observed) forgetLocked(e informer.Event) bool {
 	}
 	name, uid := accessor.GetName(), accessor.GetUID()
 	if m, ok := o.members[name]; ok && m.uid == uid {
-		delete(o.members, name)
+		if m.leaving {
+			delete(o.members, name)
+			return true
+		}
+		// It has not stopped in order. It may be alive: it works for as long as its Lease would have lasted.
+		m.deleted = true
+		o.members[name] = m
 		return true
 	}
 	if u, ok := o.units[name]; ok && u.uid == uid {
@@ -226,6 +259,13 @@ func (o *observed) confirmDead(name, version string) {
 		m.dead = true
 		o.members[name] = m
 	}
+}
+
+// drop forgets a member.
+func (o *observed) drop(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.members, name)
 }
 
 // sync takes note that the informer has synced.

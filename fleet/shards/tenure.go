@@ -15,6 +15,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
 	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/rv"
 )
 
 // The causes with which a tenure ends.
@@ -45,6 +46,7 @@ type tenure struct {
 	since    time.Time // of the phase
 	epoch    int64     // zero: not yet an owner
 	uid      types.UID // of the Lease
+	version  string    // of the Lease as this replica has written it last
 	restarts int
 	err      error // of the last attempt that failed
 	stored   int64 // the largest epoch that the sink has reported
@@ -95,7 +97,7 @@ func (t *tenure) enter(phase Phase) {
 func (t *tenure) owns(lease *coordinationv1.Lease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.epoch, t.uid = int64(ptr.Deref(lease.Spec.LeaseTransitions, 0)), lease.UID
+	t.epoch, t.uid, t.version = int64(ptr.Deref(lease.Spec.LeaseTransitions, 0)), lease.UID, lease.ResourceVersion
 }
 
 // fail takes note of an error; nil of the end of one.
@@ -122,7 +124,11 @@ func (t *tenure) lost(l unitLease, identity string) bool {
 		// It may have been observed before this replica has made it.
 		return l.uid != "" && l.uid != t.from.uid
 	}
-	return l.deleted || l.epoch > t.epoch || l.epoch == t.epoch && l.holder != identity
+	if l.epoch < t.epoch {
+		// Observed before this replica has written it; or set back by hand, so that another owner could get this epoch again.
+		return rv.Compare(l.version, t.version) == rv.Newer
+	}
+	return l.deleted || l.epoch > t.epoch || l.holder != identity
 }
 
 // serve takes the unit, runs it until the tenure ends, and releases it. life is the context of the replica.
@@ -232,10 +238,10 @@ func (t *tenure) raise(life context.Context, ledger *ledger) bool {
 }
 
 // release gives the unit back after RunUnit has returned, so that another replica need not wait for this one to expire. When the term
-// is over, the unit is kept: the next term goes on with it, unless another replica has taken it by then.
+// is over, the unit is kept: the next term goes on with it, unless another replica has taken it by then. A Lease that seems lost may only
+// have lost its labels.
 func (t *tenure) release(life context.Context, ledger *ledger) {
-	cause := context.Cause(t.ctx)
-	if errors.Is(cause, errLost) || errors.Is(cause, errTermOver) {
+	if errors.Is(context.Cause(t.ctx), errTermOver) {
 		return
 	}
 	t.enter(Releasing)

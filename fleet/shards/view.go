@@ -19,6 +19,19 @@ type view struct {
 	termSince time.Time
 	members   map[string]memberLease
 	fleetName string
+	// elsewhere are the clusters and groups (resourcesOf) of units that this replica does not have, and whose owners are alive.
+	elsewhere map[string]bool
+}
+
+// lookElsewhere finds the units that overlap with those of this replica: they are of the same cluster and group in other shards, because another
+// configuration is being rolled out. known are the names of the Leases of this replica's units.
+func (v *view) lookElsewhere(leases map[string]unitLease, known map[string]bool) {
+	v.elsewhere = map[string]bool{}
+	for name, l := range leases {
+		if s := v.standing(l); !known[name] && s != unowned && s != dead {
+			v.elsewhere[resourcesOf(l.text)] = true
+		}
+	}
 }
 
 // standing is how a unit's owner stands, as this replica sees it.
@@ -52,7 +65,7 @@ func (v *view) standing(l unitLease) standing {
 
 // plans reports whether a member takes part in the plan: it is alive, has been for a while, stays, and knows the same units.
 func (v *view) plans(m memberLease) bool {
-	return !m.expired(v.now) && !m.leaving && m.units == v.digest && m.renewals > 0 && v.now.Sub(m.since) >= v.settle
+	return !m.expired(v.now) && !m.leaving && !m.deleted && m.units == v.digest && m.renewals > 0 && v.now.Sub(m.since) >= v.settle
 }
 
 // decides reports whether this replica takes part in the plan, and sees what the others do. One that has just come, or whose
@@ -113,9 +126,13 @@ const (
 )
 
 // about decides about a unit that this replica does not run. planned is who is to own it; empty for nobody.
-func (v *view) about(l unitLease, planned string) action {
+func (v *view) about(u fleet.Unit, l unitLease, planned string) action {
 	decides := v.decides()
-	switch v.standing(l) {
+	standing := v.standing(l)
+	if standing != mine && v.elsewhere[resourcesOf(unitText(u))] {
+		return leave // nothing fences the owners of two units that overlap from each other
+	}
+	switch standing {
 	case mine:
 		if decides && planned != "" && planned != v.identity {
 			return free
