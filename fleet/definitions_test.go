@@ -338,6 +338,19 @@ func TestHiddenResourcesGoOn(t *testing.T) {
 			}
 			return gone
 		},
+		"core only, by a proxy": func(w http.ResponseWriter, r *http.Request) bool {
+			switch {
+			case r.URL.Path == "/apis":
+				fmt.Fprint(w, `{"kind":"APIGroupList","apiVersion":"v1","groups":[]}`)
+			case strings.HasPrefix(r.URL.Path, "/apis/"):
+				w.Header().Set("Content-Type", "text/html")
+				w.WriteHeader(http.StatusNotFound)
+				fmt.Fprint(w, "<html>no such page</html>")
+			default:
+				return false
+			}
+			return true
+		},
 		"core not found": func(w http.ResponseWriter, r *http.Request) bool {
 			if r.URL.Path == "/api" {
 				http.NotFound(w, r)
@@ -356,17 +369,20 @@ func TestHiddenResourcesGoOn(t *testing.T) {
 					})
 				}})
 				create(t, east, pods, "a")
+				create(t, east, widgets, "a")
 				m := newMirror()
 				f := newFleet(t, m, fleet.Config{})
 				require.NoError(t, f.Add("east", east.Config()))
 				start(t, f.Run)
 				require.NoError(t, f.WaitForSync(t.Context()))
 				m.told("east", pods)
+				m.told("east", widgets)
 				hidden.Store(true)
 				time.Sleep(time.Hour)
 				create(t, east, pods, "b")
 				time.Sleep(time.Second)
 				require.Equal(t, []string{"Added default/b"}, m.told("east", pods))
+				require.Empty(t, m.told("east", widgets))
 				require.True(t, f.HasSynced())
 				now, _ := f.Cluster("east")
 				require.Equal(t, 3, now.Informers)
