@@ -464,3 +464,52 @@ func TestConfigureFailsAtChangeOfVersion(t *testing.T) {
 		m.requireRight(t, "east", east, gadgetsV2)
 	})
 }
+
+// While the informer of the former version ends, a discovery fails in part and lacks the resource: that is no reason to tell anything deleted.
+func TestBrokenDiscoveryAmidChangeOfVersion(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var broken atomic.Bool
+		var preferred atomic.Pointer[string]
+		east := serve(t, informertest.Options{Resources: append(withDefinitions(), served(gadgets)), Wrap: func(server http.Handler) http.Handler {
+			server = preferring(&preferred)(server)
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if broken.Load() && strings.HasPrefix(r.URL.Path, "/apis/example.com/") {
+					http.Error(w, "the backend is away", http.StatusServiceUnavailable)
+					return
+				}
+				server.ServeHTTP(w, r)
+			})
+		}})
+		create(t, east, gadgets, "a", "b")
+		m := newMirror()
+		f := newFleet(t, m, fleet.Config{DiscoverEvery: 5 * time.Minute})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, f.Run)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		m.told("east", gadgets)
+
+		hold := make(chan struct{})
+		m.mu.Lock()
+		m.block = func(context.Context, fleet.Target) error {
+			<-hold
+			return nil
+		}
+		m.mu.Unlock()
+		create(t, east, gadgets, "c") // its handler call keeps the informer from ending
+		east.AddResource(served(gadgetsV2))
+		create(t, east, gadgetsV2, "a", "b", "c")
+		v2 := "v2"
+		preferred.Store(&v2)
+		time.Sleep(7 * time.Minute)
+		broken.Store(true)
+		time.Sleep(7 * time.Minute)
+		close(hold)
+		time.Sleep(10 * time.Minute)
+		require.NotContains(t, fmt.Sprint(m.told("east", gadgets)), "Deleted")
+		broken.Store(false)
+		time.Sleep(10 * time.Minute)
+		require.NoError(t, f.WaitForSync(t.Context()))
+		m.requireRight(t, "east", east, gadgetsV2)
+		require.NotContains(t, fmt.Sprint(m.told("east", gadgets)), "Deleted")
+	})
+}

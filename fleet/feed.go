@@ -24,6 +24,8 @@ type feed struct {
 	owed bool
 	// doubt is the first catalog that lacked the resource, nil if none does. Another one has to agree.
 	doubt *catalog
+	// gone tells that the informer was ended because the server has ceased to serve the resource.
+	gone bool
 	// released is closed when an informer that is ending has ended.
 	released <-chan struct{}
 	// err is why there is no informer.
@@ -65,15 +67,19 @@ func (r *run) adjust(ctx context.Context, name schema.GroupResource, wanted map[
 			r.partOrForget(ctx, name, fd)
 		}
 	case following:
-		if closed(fd.lease.Done()) || r.isOver(ctx, fd, want, is, found) {
+		if closed(fd.lease.Done()) {
+			r.release(fd)
+		} else if r.isOver(ctx, fd, want, is, found) {
+			fd.gone = !is
 			r.release(fd)
 		}
 	case parting:
 		if is || closed(fd.lease.Informer.HasSyncedChecker().Done()) {
+			fd.gone = !is
 			r.release(fd)
 		}
 	case ending:
-		if !is && closed(fd.released) {
+		if !is && closed(fd.released) && (fd.gone || r.isGone(ctx, fd, found)) {
 			r.partOrForget(ctx, name, fd)
 		}
 	}
