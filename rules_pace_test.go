@@ -46,6 +46,13 @@ func (l *lid) count() int {
 	return len(l.times)
 }
 
+// forget forgets the requests so far.
+func (l *lid) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.times = nil
+}
+
 // busiest is how many requests came in the busiest minute.
 func (l *lid) busiest() (most int) {
 	l.mu.Lock()

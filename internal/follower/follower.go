@@ -183,11 +183,20 @@ func (f *Follower) reportAndGoOn(ctx context.Context, err error) {
 	if err != nil {
 		f.Report.Fail(err)
 	}
-	if wait := f.pause(); wait > 0 {
-		f.Report.Enter(report.Backoff)
-		_ = backoff.Sleep(ctx, wait) // the caller sees that ctx has ended
-	}
+	f.rest(ctx, err)
 	f.state = f.next.State
+}
+
+// rest waits before what is next, after a step that has ended with err. It returns early when ctx ends.
+func (f *Follower) rest(ctx context.Context, err error) {
+	wait := f.pause()
+	if wait <= 0 {
+		return
+	}
+	f.Report.Enter(report.Backoff)
+	if outage := f.Source.AwaitServer(ctx, wait, err); outage && f.next.Pause == listwatch.RetryPause {
+		f.pace.Forgive()
+	}
 }
 
 // pause is how long to wait before what is next.

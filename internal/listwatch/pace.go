@@ -10,6 +10,8 @@ import (
 // that fail, and one for lists that follow each other.
 type Pace struct {
 	first, retry, list wait.Backoff
+	// before is retry before the newest RetryPause.
+	before wait.Backoff
 }
 
 // NewPace returns a Pace whose backoffs begin with first.
@@ -27,6 +29,7 @@ func (p *Pace) After(s Step) time.Duration {
 	}
 	switch s.Pause {
 	case RetryPause:
+		p.before = p.retry
 		return max(p.retry.Step(), s.RetryAfter)
 	case AskedPause:
 		return s.RetryAfter
@@ -35,3 +38,7 @@ func (p *Pace) After(s Step) time.Duration {
 	}
 	return 0
 }
+
+// Forgive takes back that the backoff of requests has grown with the newest RetryPause, because the failure was not the
+// request's own.
+func (p *Pace) Forgive() { p.retry = p.before }

@@ -44,6 +44,21 @@ func TestPaceGrowsAndStartsAgain(t *testing.T) {
 	}
 }
 
+// A failure that was not the request's own does not make the backoff grow.
+func TestPaceForgives(t *testing.T) {
+	p := NewPace(wait.Backoff{Duration: time.Second, Factor: 2, Steps: 100, Cap: time.Minute})
+	retry, list := Step{Pause: RetryPause}, Step{Pause: ListPause}
+	require.Equal(t, time.Second, p.After(retry))
+	for range 10 {
+		require.Equal(t, 2*time.Second, p.After(retry))
+		p.Forgive()
+	}
+	require.Equal(t, time.Second, p.After(list), "lists have a backoff of their own")
+	require.Equal(t, time.Second, p.After(Step{Progress: RequestProgress, Pause: RetryPause}))
+	p.Forgive()
+	require.Equal(t, time.Second, p.After(retry))
+}
+
 // played is a reflector against a server that answers as a test says. Time passes in watches
 // and pauses, and in nothing else.
 type played struct {

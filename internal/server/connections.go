@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -22,23 +23,24 @@ const narrowWindow = 160 << 10
 type connections struct {
 	narrow, wide *connection
 	plugin       *plugin // nil if the configuration has none
+	presence     *presence
 }
 
 // connection is one of two, or both where there is one only.
 type connection struct {
-	next  http.RoundTripper
-	first *firstConnection
+	next http.RoundTripper
+	*connector
 }
 
 // clientFor returns a client with connections of its own. It fills in the exchange of each
 // request, and bounds the bodies of errors.
-func clientFor(config *rest.Config) (*http.Client, error) {
+func clientFor(config *rest.Config, p *presence) (*http.Client, error) {
 	var client http.RoundTripper
 	var err error
 	if files := tlsFilesOf(config); files.none() {
-		client, err = newConnections(config)
+		client, err = newConnections(config, p)
 	} else {
-		client, err = newRenewal(config, files)
+		client, err = newRenewal(config, files, p)
 	}
 	if err != nil {
 		return nil, err
@@ -46,7 +48,8 @@ func clientFor(config *rest.Config) (*http.Client, error) {
 	return &http.Client{Transport: client, Timeout: config.Timeout, CheckRedirect: checkRedirect}, nil
 }
 
-func newConnections(config *rest.Config) (c connections, err error) {
+func newConnections(config *rest.Config, p *presence) (c connections, err error) {
+	c.presence = p
 	if c.plugin, err = newPlugin(config); err != nil {
 		return c, err
 	}
@@ -55,14 +58,14 @@ func newConnections(config *rest.Config) (c connections, err error) {
 	if err != nil {
 		return c, err
 	}
-	c.wide = &connection{wide, newFirstConnection()}
+	c.wide = &connection{wide, newConnector(p)}
 	c.narrow = c.wide
 	if config.Transport == nil { // else it is the user's, and stays as it is
 		narrow, err := rest.TransportFor(narrowed(config))
 		if err != nil {
 			return c, err
 		}
-		c.narrow = &connection{narrow, newFirstConnection()}
+		c.narrow = &connection{narrow, newConnector(p)}
 	}
 	return c, nil
 }
@@ -102,27 +105,59 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := c.plugin.await(request.Context()); err != nil {
 		return nil, err
 	}
-	request = over.first.await(request)
-	defer over.first.over()
-	if e != nil {
-		e.Sent()
-	}
-	response, err := over.next.RoundTrip(request)
-	if e != nil {
-		e.Answered()
-	}
+	response, err := over.send(request, e)
 	if err != nil || response == nil {
 		return response, err
 	}
 	c.plugin.reveal(response)
+	if isAnswer(response.StatusCode) {
+		c.presence.heard(e != nil && e.asks)
+	}
 	if isError(response) {
 		readErrorBody(response)
-	} else if e != nil {
+		return response, nil
+	}
+	if e == nil || !e.tells {
+		response.Body = &body{response.Body, isWatch(request), over.hasLost}
+	}
+	if e != nil {
+		e.lost = over.hasLost
 		e.contentType = response.Header.Get("Content-Type")
 		e.wide = over != c.narrow && response.ProtoMajor == 2
 	}
 	return response, nil
 }
+
+// send sends a request when it may be sent, and returns the head of the answer.
+func (c *connection) send(request *http.Request, e *exchange) (response *http.Response, err error) {
+	request, first, err := c.await(request, e != nil && e.asks)
+	if err != nil {
+		return nil, err
+	}
+	err = errUnanswered // if a transport of the caller's ends the goroutine
+	if first != nil {
+		defer func() {
+			connected := c.finish(first, request, err)
+			if e != nil {
+				e.unconnected = !connected
+			}
+		}()
+	}
+	if e != nil {
+		e.Sent()
+	}
+	response, err = c.next.RoundTrip(request)
+	if e != nil {
+		e.Answered()
+	}
+	if err != nil {
+		c.lost()
+	}
+	return response, err
+}
+
+// errUnanswered is the error of a request whose transport has not returned.
+var errUnanswered = errors.New("the transport has not returned")
 
 // CloseIdleConnections is how an http.Client closes them.
 func (c connections) CloseIdleConnections() {

@@ -30,8 +30,9 @@ const (
 // The files are looked at when a request begins, and by a timer while watches are open that may have to end.
 // A former content stays in use as long as a new one cannot be used.
 type renewal struct {
-	config *rest.Config
-	files  tlsFiles
+	config   *rest.Config
+	files    tlsFiles
+	presence *presence
 
 	mu      sync.Mutex
 	current connections
@@ -43,14 +44,14 @@ type renewal struct {
 	timer   *time.Timer // runs while there are watches
 }
 
-func newRenewal(config *rest.Config, files tlsFiles) (*renewal, error) {
-	r := &renewal{config: config, files: files, looked: time.Now(), watches: map[*watchBody]struct{}{}}
+func newRenewal(config *rest.Config, files tlsFiles, p *presence) (*renewal, error) {
+	r := &renewal{config: config, files: files, presence: p, looked: time.Now(), watches: map[*watchBody]struct{}{}}
 	content, err := files.read()
 	if err != nil {
 		return nil, err
 	}
 	r.digest = content.digest()
-	r.current, err = newConnections(content.fill(config))
+	r.current, err = newConnections(content.fill(config), p)
 	return r, err
 }
 
@@ -96,7 +97,7 @@ func (r *renewal) look(while time.Duration) {
 	r.mu.Unlock()
 	var next connections
 	if changed {
-		next, err = newConnections(content.fill(r.config))
+		next, err = newConnections(content.fill(r.config), r.presence)
 	}
 	if changed && err == nil {
 		r.replace(next, digest)

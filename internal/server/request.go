@@ -24,6 +24,8 @@ type Body struct {
 	// Wide tells that the answer comes through a wide window: the connection may hold much of
 	// it while it is not read.
 	Wide bool
+	// Lost is to be called when reading has failed, or a watch has come to its end: the connection may be lost.
+	Lost func()
 }
 
 // exchange is a request that is made with withExchange, and the head of its answer. The body of
@@ -32,6 +34,13 @@ type exchange struct {
 	Request
 	contentType string
 	wide        bool
+	lost        func()
+	// tells tells that the reader of the answer calls lost.
+	tells bool
+	// asks tells that it is a question whether the server is there: see Server.ask.
+	asks bool
+	// unconnected tells that it has failed without a connection.
+	unconnected bool
 }
 
 type exchangeKey struct{}

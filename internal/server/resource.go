@@ -133,12 +133,12 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 			request.Param(name, value)
 		}
 	}
-	e := &exchange{Request: how}
+	e := &exchange{Request: how, tells: true}
 	body, err := request.Stream(withExchange(ctx, e))
 	if err != nil {
 		return nil, err
 	}
-	return &Body{ReadCloser: body, ContentType: e.contentType, Wide: e.wide}, nil
+	return &Body{ReadCloser: body, ContentType: e.contentType, Wide: e.wide, Lost: e.lost}, nil
 }
 
 // get begins a request.

@@ -32,6 +32,7 @@ type Server struct {
 	asksProtobuf bool
 	watchLists   *failureMemory
 	shards       *failureMemory
+	presence     *presence
 }
 
 // New returns the server of config, which is copied. The error says what is wrong with config.
@@ -41,7 +42,8 @@ func New(config *rest.Config) (*Server, error) {
 	}
 	asked := config.ContentType + "," + config.AcceptContentTypes
 	config = dynamic.ConfigFor(config) // a copy
-	httpClient, err := clientFor(config)
+	presence := newPresence()
+	httpClient, err := clientFor(config, presence)
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +58,7 @@ func New(config *rest.Config) (*Server, error) {
 		asksProtobuf: strings.Contains(asked, runtime.ContentTypeProtobuf),
 		watchLists:   newFailureMemory(),
 		shards:       newFailureMemory(),
+		presence:     presence,
 	}, nil
 }
 

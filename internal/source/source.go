@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
@@ -179,6 +180,17 @@ func (s *Source) Key() any {
 		return s.Memory
 	}
 	return s.resource.Turns()
+}
+
+// AwaitServer waits for pause after a request has failed with err. It returns early when ctx ends. If the server is away, it
+// waits for its return instead, and reports that pause does not count: see server.Resource.Await. The ListerWatchers of others
+// cannot tell.
+func (s *Source) AwaitServer(ctx context.Context, pause time.Duration, err error) (outage bool) {
+	if s.resource == nil {
+		_ = backoff.Sleep(ctx, pause) // the caller sees that ctx has ended
+		return false
+	}
+	return s.resource.Await(ctx, pause, err, s.Report.NoteFailure)
 }
 
 // HasWatchLists reports whether sets can be read with a watch-list, as far as the ListerWatcher goes. WatchListFailure

@@ -24,6 +24,9 @@ import (
 type stream struct {
 	io.ReadCloser
 	format wire.Format
+	// watch tells that it is no list, and lost is that of the server.Body.
+	watch bool
+	lost  func()
 	// patience is how long a read may wait, a time.Duration.
 	patience atomic.Int64
 	// ofList counts bytes of a list; nil for a watch.
@@ -47,7 +50,7 @@ var errRequestEnded = errors.New("a tweak or a transport ended its goroutine")
 
 // open opens a list or a watch.
 func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (*stream, error) {
-	b := &stream{source: s, arrivals: arrivals{opened: moment.Now()}, list: s.Turn}
+	b := &stream{source: s, watch: opts.Watch, arrivals: arrivals{opened: moment.Now()}, list: s.Turn}
 	if !opts.Watch || startsWithObjects(opts) {
 		b.ofList = s.Report.CountListBytes
 	}
@@ -73,7 +76,7 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 		return nil, redact.Error(b.reason(err))
 	}
 	s.heard(time.Now())
-	b.ReadCloser = body.ReadCloser
+	b.ReadCloser, b.lost = body.ReadCloser, body.Lost
 	if body.Wide && !s.Prompt {
 		b.window.open(b.drop)
 	}
@@ -127,6 +130,9 @@ func (b *stream) Read(p []byte) (int, error) {
 	}
 	over := b.list.GoesOn(b.ctx)
 	b.window.read()
+	if err != nil && (b.watch || err != io.EOF) {
+		b.lost()
+	}
 	if over != nil {
 		return n, over
 	}

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// connector lets one request connect before the others. The informers of a server start together, and
+// lose their connection together. Without a connector, each would open another one, and with HTTP/2 all
+// but one would be closed again, because the informers can share it. If no connection can be made, all
+// that wait for it fail with that attempt.
+type connector struct {
+	presence *presence
+	// trace tells when the first request has a connection. All have the same one, because a watch keeps its
+	// own for hours.
+	trace *httptrace.ClientTrace
+	// hasLost is the method lost, for all answers.
+	hasLost func()
+	// ready tells that a connection was there, and that no watch over it has ended since, and nothing failed.
+	ready atomic.Bool
+
+	mu sync.Mutex
+	// first is the request that connects, nil without one.
+	first *attempt
+}
+
+// attempt is a request that connects before others.
+type attempt struct {
+	began time.Time
+	// over is closed when there is a connection, or when the request has failed without.
+	over chan struct{}
+	// These belong to the lock of the connector. Linked tells that there is a connection. It does not show
+	// yet that the server is there, unless it was made now, with TLS.
+	done, connected, linked bool
+}
+
+// attemptMost is how long others wait for an attempt. Then one of them attempts it too.
+const attemptMost = time.Second
+
+func newConnector(p *presence) *connector {
+	c := &connector{presence: p}
+	c.trace, c.hasLost = c.newTrace(), c.lost
+	return c
+}
+
+func (c *connector) newTrace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{GetConn: c.gets, GotConn: c.got}
+}
+
+// traced returns a request that tells when it has a connection.
+func (c *connector) traced(request *http.Request) *http.Request {
+	ctx, trace := request.Context(), c.trace
+	if httptrace.ContextClientTrace(ctx) != nil { // the caller's, which is added to this one
+		trace = c.newTrace()
+	}
+	return request.WithContext(httptrace.WithClientTrace(ctx, trace))
+}
+
+// await returns the request as it is to be sent, when it may be sent. The attempt is nil unless the
+// request connects before others. The error is why no connection can be made.
+//
+// An asking request needs no leave of the presence, because it has that already.
+func (c *connector) await(request *http.Request, asks bool) (*http.Request, *attempt, error) {
+	for !c.ready.Load() {
+		first, mine, err := c.join(asks)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case mine:
+			return c.traced(request), first, nil
+		case c.wait(request, first):
+			return request, nil, nil
+		}
+	}
+	return request, nil, nil
+}
+
+// join returns the attempt under way, or begins one.
+func (c *connector) join(asks bool) (first *attempt, mine bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.first != nil && time.Since(c.first.began) < attemptMost {
+		return c.first, false, nil
+	}
+	if !asks {
+		if err := c.presence.mayConnect(); err != nil {
+			return nil, false, err
+		}
+	}
+	c.first = &attempt{began: time.Now(), over: make(chan struct{})}
+	return c.first, true, nil
+}
+
+// wait waits for an attempt of another request, and reports whether this one may be sent.
+func (c *connector) wait(request *http.Request, first *attempt) bool {
+	late := time.NewTimer(time.Until(first.began.Add(attemptMost)))
+	defer late.Stop()
+	select {
+	case <-first.over:
+	case <-late.C:
+	case <-request.Context().Done():
+		return true // the transport says what it says then
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if first.linked { // the answer just takes long
+		c.end(first, true)
+	}
+	return first.connected
+}
+
+// gets notes that the request that goes first looks for a connection, perhaps because the one that it had was dead.
+func (c *connector) gets(string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.first != nil {
+		c.first.linked = false
+	}
+}
+
+// got notes that the request that goes first has a connection, or one that went before it and took too long.
+func (c *connector) got(got httptrace.GotConnInfo) {
+	_, secure := got.Conn.(*tls.Conn)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.first == nil {
+		return
+	}
+	c.first.linked = true
+	if secure && !got.Reused {
+		c.end(c.first, true)
+	}
+}
+
+// finish notes that the request of an attempt was answered, or has failed with err. It reports whether there was a
+// connection.
+func (c *connector) finish(first *attempt, request *http.Request, err error) (connected bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	connected = err == nil || first.connected || first.linked
+	if !connected && request.Context().Err() == nil && report.ClassOf(err) != report.ErrorUnauthorized {
+		c.presence.failed(err) // before others are let go
+	}
+	c.end(first, err == nil)
+	return connected
+}
+
+// end ends an attempt, unless that was done before.
+func (c *connector) end(first *attempt, connected bool) {
+	if first.done {
+		return
+	}
+	first.done, first.connected = true, connected
+	if connected {
+		c.ready.Store(true)
+	}
+	if c.first == first {
+		c.first = nil
+	}
+	close(first.over)
+}
+
+// lost notes that a watch has ended, or that a request or the reading of its answer has failed. The connection may
+// be lost with it, so the next request goes first.
+func (c *connector) lost() { c.ready.Store(false) }
+
+// body is an answer that tells when the connection may be lost. It is for callers that do not tell themselves.
+type body struct {
+	io.ReadCloser
+	watch bool
+	lost  func()
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && (b.watch || err != io.EOF) {
+		b.lost()
+	}
+	return n, err
+}

@@ -1,0 +1,66 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/report"
+)
+
+// Await waits for pause after a request has failed with err. If the server seems to be away, all that wait for
+// it find out together, with one question in a while. If it is away, they wait for its return instead, and note is
+// told why.
+//
+// The result tells that the server was away, so that pause does not count: what has failed is to be tried
+// again as though it had not. Await returns early when ctx ends.
+func (r *Resource) Await(ctx context.Context, pause time.Duration, err error, note func(reason error)) (outage bool) {
+	var answer apierrors.APIStatus
+	answered := errors.As(err, &answer)
+	switch {
+	case err == nil, listwatch.RetryAfter(err) > 0, !listwatch.Down(err),
+		answered && isAnswer(int(answer.Status().Code)),
+		!answered && report.ClassOf(err) != report.ErrorUnreachable:
+		return sleep(ctx, pause, false) // the server is there
+	}
+	return r.server.presence.await(ctx, wait{pause: pause, answered: answered, ask: r.server.ask, note: note})
+}
+
+// ask asks the server whether it is there. Each answer says so, a refusal as well. It notes when there
+// was none.
+func (s *Server) ask(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	sent := false
+	e := &exchange{Request: Request{Sent: func() { sent = true }, Answered: func() {}}, asks: true}
+	body, err := s.client.Get().
+		AbsPath("version").
+		Throttle(unlimited). // what others send must not hold it up
+		MaxRetries(0).
+		Stream(withExchange(limited, e))
+	if err == nil {
+		body.Close()
+		return
+	}
+	var answer apierrors.APIStatus
+	switch {
+	case ctx.Err() != nil, !sent, report.ClassOf(err) == report.ErrorUnauthorized: // nothing was learnt
+	case !errors.As(err, &answer):
+		s.presence.unanswered(err, e.unconnected, 0)
+	case !isAnswer(int(answer.Status().Code)):
+		s.presence.unanswered(err, false, listwatch.RetryAfter(err))
+	}
+}
+
+var unlimited = flowcontrol.NewFakeAlwaysRateLimiter()
+
+// isAnswer reports whether an answer with a status code comes from the server itself. A load balancer
+// whose servers are away answers too.
+func isAnswer(code int) bool {
+	return code != http.StatusBadGateway && code != http.StatusServiceUnavailable && code != http.StatusGatewayTimeout
+}
