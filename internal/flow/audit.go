@@ -23,8 +23,9 @@ func (f *Flow) Audit(ctx context.Context, server audit.Server, bytesPerSecond in
 	if err != nil || !repair || found.Count() == 0 {
 		return found, err
 	}
+	newest := r.queue.Generation() // before Relist, which may have begun the next one when it returns
 	r.follower.Relist()
-	if err := r.queue.AwaitList(ctx, r.queue.Generation()); err != nil {
+	if err := r.queue.AwaitList(ctx, newest); err != nil {
 		return found, fmt.Errorf("waiting until what differs was delivered: %w", err)
 	}
 	found.MarkRepaired(f.Versions)
