@@ -14,6 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer/e2e/process"
 )
 
 const (
@@ -49,8 +51,8 @@ type Cluster struct {
 	etcdURL  string // the same after a restart
 	port     int    // of the API server, the same after a restart
 
-	etcd      *process // nil while it is down
-	apiServer *process // nil while it is down
+	etcd      *process.Process // nil while it is down
+	apiServer *process.Process // nil while it is down
 }
 
 // Start starts both servers on the loopback interface and returns when they
@@ -96,7 +98,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server, err := startProcess("kube-apiserver", c.options.Binaries.APIServer, c.logPath("kube-apiserver"), append([]string{
+	server, err := process.Start("kube-apiserver", c.options.Binaries.APIServer, c.logPath("kube-apiserver"), append([]string{
 		"--etcd-servers=" + c.etcdURL,
 		"--bind-address=" + loopback,
 		// Any address: without one, the server looks for a default route, which a
@@ -135,15 +137,15 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
 	defer client.CloseIdleConnections()
-	return server.waitReady(ctx, client, c.host()+"/readyz")
+	return waitReady(ctx, server, client, c.host()+"/readyz")
 }
 
 // waitReady polls url until it answers 200, for as long as the process lives.
-func (p *process) waitReady(ctx context.Context, client *http.Client, url string) error {
+func waitReady(ctx context.Context, p *process.Process, client *http.Client, url string) error {
 	last := errors.New("never asked")
 	err := wait.PollUntilContextTimeout(ctx, readyPoll, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		select {
-		case <-p.exited:
+		case <-p.Exited():
 			return false, errors.New("it ended before it was ready")
 		default:
 		}
@@ -151,7 +153,7 @@ func (p *process) waitReady(ctx context.Context, client *http.Client, url string
 		return last == nil, nil
 	})
 	if err != nil {
-		return p.failure(fmt.Errorf("waiting until it is ready: %w (last answer: %v)", err, last))
+		return p.Failure(fmt.Errorf("waiting until it is ready: %w (last answer: %v)", err, last))
 	}
 	return nil
 }
@@ -181,7 +183,7 @@ func (c *Cluster) KillAPIServer() error {
 	if c.apiServer == nil {
 		return errors.New("kube-apiserver: it is not running")
 	}
-	if err := c.apiServer.kill(); err != nil {
+	if err := c.apiServer.Kill(); err != nil {
 		return err
 	}
 	c.apiServer = nil
@@ -194,7 +196,7 @@ func (c *Cluster) PauseAPIServer() error {
 	if c.apiServer == nil {
 		return errors.New("kube-apiserver: it is not running")
 	}
-	return c.apiServer.pause()
+	return c.apiServer.Pause()
 }
 
 // ResumeAPIServer lets a paused API server go on where it was.
@@ -202,7 +204,7 @@ func (c *Cluster) ResumeAPIServer() error {
 	if c.apiServer == nil {
 		return errors.New("kube-apiserver: it is not running")
 	}
-	return c.apiServer.resume()
+	return c.apiServer.Resume()
 }
 
 // Config returns a configuration of its own for an administrator, verifying the
@@ -231,7 +233,7 @@ func (c *Cluster) ShowLogs(t testing.TB) {
 			return
 		}
 		for _, name := range []string{"etcd", "kube-apiserver"} {
-			t.Log(logTail(c.logPath(name)))
+			t.Log(process.LogTail(c.logPath(name)))
 		}
 	})
 }
@@ -239,9 +241,9 @@ func (c *Cluster) ShowLogs(t testing.TB) {
 // Close kills both servers, waits until they are gone and removes their data.
 func (c *Cluster) Close() error {
 	var errs []error
-	for _, p := range []*process{c.apiServer, c.etcd} {
+	for _, p := range []*process.Process{c.apiServer, c.etcd} {
 		if p != nil {
-			errs = append(errs, p.kill())
+			errs = append(errs, p.Kill())
 		}
 	}
 	errs = append(errs, os.RemoveAll(c.dir))

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+
+	"github.com/rvinformer/informer/e2e/process"
 )
 
 // StartEtcd starts etcd, again on its port and over its data if it ran before,
@@ -18,7 +20,7 @@ func (c *Cluster) StartEtcd(ctx context.Context) error {
 	}
 	// There are no peers; any port will do for listening to them.
 	peers := "http://" + net.JoinHostPort(loopback, "0")
-	etcd, err := startProcess("etcd", c.options.Binaries.Etcd, c.logPath("etcd"), []string{
+	etcd, err := process.Start("etcd", c.options.Binaries.Etcd, c.logPath("etcd"), []string{
 		"--name=default",
 		"--data-dir=" + c.etcdData(),
 		"--listen-client-urls=" + c.etcdURL,
@@ -35,7 +37,7 @@ func (c *Cluster) StartEtcd(ctx context.Context) error {
 		return err
 	}
 	c.etcd = etcd
-	return etcd.waitReady(ctx, http.DefaultClient, c.etcdURL+"/readyz")
+	return waitReady(ctx, etcd, http.DefaultClient, c.etcdURL+"/readyz")
 }
 
 // KillEtcd ends etcd with SIGKILL, and returns when the process is gone. What
@@ -44,7 +46,7 @@ func (c *Cluster) KillEtcd() error {
 	if c.etcd == nil {
 		return errors.New("etcd: it is not running")
 	}
-	if err := c.etcd.kill(); err != nil {
+	if err := c.etcd.Kill(); err != nil {
 		return err
 	}
 	c.etcd = nil

@@ -91,5 +91,5 @@ func (c *Cluster) RenewCA(ctx context.Context) error {
 		return fmt.Errorf("client of the API server: %w", err)
 	}
 	defer client.CloseIdleConnections()
-	return c.apiServer.waitReady(ctx, client, c.host()+"/readyz")
+	return waitReady(ctx, c.apiServer, client, c.host()+"/readyz")
 }

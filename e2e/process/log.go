@@ -1,4 +1,4 @@
-package cluster
+package process
 
 import (
 	"bytes"
@@ -6,9 +6,9 @@ import (
 	"os"
 )
 
-// logTail returns the last lines of the file, as many as fit in a few KiB. It
+// LogTail returns the last lines of the file, as many as fit in a few KiB. It
 // is for messages about failures, so that it never fails itself.
-func logTail(path string) string {
+func LogTail(path string) string {
 	const most = 8 << 10
 	content, err := os.ReadFile(path)
 	if err != nil {
