@@ -71,8 +71,15 @@ func newFeed(at place, source cache.ListerWatcher, storage *informer.ResourceVer
 		synced:   make(chan struct{}),
 		settled:  make(chan struct{}),
 	}
-	f.informer = informer.NewResourceVersionInformer(at.String(), informer.InformerConfig{
+	f.informer = informer.NewResourceVersionInformer(at.String(), f.config(source, storage, from, config))
+	return f
+}
+
+// config is the configuration of the feed's informer.
+func (f *feed) config(source cache.ListerWatcher, storage *informer.ResourceVersionStorage, from informer.CheckpointStore, config feedConfig) informer.InformerConfig {
+	return informer.InformerConfig{
 		ListerWatcher: source,
+		Shard:         f.place.shard,
 		Storage:       storage,
 		Checkpoint:    from,
 		ExampleObject: config.exampleObject(),
@@ -83,8 +90,7 @@ func newFeed(at place, source cache.ListerWatcher, storage *informer.ResourceVer
 		WatchListPageSize: config.pageSize,
 		ErrorHandler:      func(_ *informer.Reflector, err error) { f.failed(err) },
 		BatchHandler:      f,
-	})
-	return f
+	}
 }
 
 // Run follows the resource until the context ends, or until the feed has given up its first sync.

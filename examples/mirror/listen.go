@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/fleet/shards"
 	"github.com/rvinformer/informer/metrics"
 	"github.com/rvinformer/informer/statuspage"
 )
@@ -21,12 +21,12 @@ import (
 type board struct {
 	page    *statuspage.Page
 	metrics *metrics.Collector
+	replica *shards.Replica // nil where the work is not shared
 }
 
-func newBoard(budget *informer.Budget) *board {
+func newBoard() *board {
 	b := &board{page: statuspage.New(), metrics: metrics.NewCollector()}
 	b.page.Title = "mirror"
-	b.metrics.AddBudget("mirror", budget)
 	return b
 }
 
@@ -42,16 +42,26 @@ func (b *board) Show(at place, source statuspage.Source) (remove func()) {
 	}
 }
 
+// ShowReplica adds a replica, and the units that it shares with others.
+func (b *board) ShowReplica(replica *shards.Replica) {
+	b.replica = replica
+	replica.ShowOn(b.page, b.metrics)
+}
+
 // ShowDiscovery adds the discovery of a cluster, so that the process is not ready before the resources are known.
 func (b *board) ShowDiscovery(cluster string, source statuspage.Source) (remove func()) {
 	return b.page.Add(statuspage.Labels{Cluster: cluster, Informer: "discovery"}, source)
 }
 
-// handler serves the page and its health checks at the root, and the metrics at /metrics.
+// handler serves the page and its health checks at the root, the metrics at /metrics, and the units at /units where the work is shared.
 func (b *board) handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(b.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
+	if b.replica != nil {
+		registry.MustRegister(b.replica)
+		mux.Handle("/units", unitsPage{b.replica.Status})
+	}
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.Handle("/", b.page)
 	return mux

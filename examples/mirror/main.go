@@ -14,6 +14,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -43,9 +44,17 @@ func main() {
 	context.AfterFunc(ctx, stop) // the next signal kills
 
 	to := newScreen(os.Stdout, os.Stderr)
-	klog.LogToStderr(false)
-	klog.SetOutput(to)
+	logTo(to)
 	os.Exit(run(ctx, os.Args[1:], to))
+}
+
+// logTo has the logs of client-go written through the screen, each line once: klog would write an error as a warning too, and
+// as an information.
+func logTo(to *screen) {
+	flags := flag.NewFlagSet("klog", flag.PanicOnError)
+	klog.InitFlags(flags)
+	_ = flags.Parse([]string{"-logtostderr=false", "-one_output=true"}) // it panics rather
+	klog.SetOutput(to)
 }
 
 // run is the program without its process: it ends with the context, and returns the exit code.
@@ -70,6 +79,9 @@ func run(ctx context.Context, args []string, to *screen) int {
 
 // mirrorClusters does what the options ask for. It reports whether all that --once waits for is synced.
 func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err error) {
+	if o.isFleet() {
+		return true, mirrorFleet(ctx, o, to)
+	}
 	var endpoints []endpoint
 	clusters := len(demoNames())
 	if !o.demo {

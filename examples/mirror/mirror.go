@@ -53,10 +53,11 @@ func newMirror(config mirrorConfig, to *screen) *mirror {
 		screen:   to,
 	}
 	budget := informer.NewBudget(maxWaiting)
-	m.board = newBoard(budget)
+	m.board = newBoard()
+	m.board.metrics.AddBudget("mirror", budget)
 	for _, e := range config.endpoints {
 		client := rest.CopyConfig(e.client)
-		client.UserAgent = "rvinformer-mirror"
+		client.UserAgent = userAgent
 		client.QPS, client.Burst = clientQPS, clientBurst
 		feeds := feedConfig{writer: m.writer, timeout: config.timeout, prune: config.prune, pageSize: config.pageSize, raw: config.database.TakesRaw(), budget: budget,
 			workers: min(feedWorkers, config.database.Writers())}

@@ -22,6 +22,7 @@ listed. Beside the SQLite file there may be its -wal and -shm, which are part of
 
 Usage:
   mirror [--kubeconfig FILE] [--context NAME]... [--resources LIST] [--db FILE | --database ADDRESS] [--once]
+  mirror --clusters DIRECTORY [--share NAMESPACE/NAME --database ADDRESS] [--resources LIST]
   mirror --demo [--once]
 
 Flags:
@@ -41,7 +42,17 @@ type options struct {
 	demo              bool
 	demoObjects       int
 	listen            string // empty = nowhere
+
+	clusters        string // a directory with a kubeconfig for each cluster; empty = none
+	share           string // NAMESPACE/NAME of the Leases; empty = this mirror does everything
+	shareKubeconfig string // where the Leases are; empty = in the cluster that mirror runs in
+	identity        string
+	leaseDuration   time.Duration
+	shards          int
 }
+
+// isFleet reports whether clusters come and go, or replicas share them.
+func (o options) isFleet() bool { return o.clusters != "" || o.share != "" }
 
 const defaultDatabase = "mirror.db"
 
@@ -65,6 +76,12 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.demo, "demo", false, "mirror three simulated clusters that run inside this process")
 	flags.IntVar(&o.demoObjects, "demo-objects", 30_000, "with --demo: how many objects the clusters have in all")
 	flags.StringVar(&o.listen, "listen", "", "the `address` to serve a status page, metrics and health checks on, like :8080 (default nowhere; with --demo a free port of this machine)")
+	flags.StringVar(&o.clusters, "clusters", "", "a `directory` with a kubeconfig for each cluster, in a file with the cluster's name; files come and go while mirror runs")
+	flags.StringVar(&o.share, "share", "", "share the work with other replicas by Leases, `NAMESPACE/NAME`; needs --database with a PostgreSQL")
+	flags.StringVar(&o.shareKubeconfig, "share-kubeconfig", "", "with --share: the kubeconfig `file` of the cluster with the Leases (default the cluster that mirror runs in)")
+	flags.StringVar(&o.identity, "identity", defaultIdentity(), "with --share: the `name` of this replica (default $POD_NAME, then the host's name)")
+	flags.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second, "with --share: how long others wait for a replica that says nothing, in whole seconds; it must be the same for all")
+	flags.IntVar(&o.shards, "shards", 1, "with --share: into how many parts each cluster is divided, by namespaces; it must be the same for all")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -91,20 +108,45 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	}
 	if flags.Changed("database") {
 		var err error
-		if o.postgres, o.db, err = parseAddress(database); err != nil || o.postgres != nil {
+		if o.postgres, o.db, err = parseAddress(database); err != nil {
 			return o, err
 		}
 	}
-	if o.db == "" && !o.demo {
+	if o.db == "" && o.postgres == nil && !o.demo {
 		o.db = defaultDatabase
 	}
-	return o, nil
+	return o, o.checkFleet(flags)
+}
+
+// checkFleet says what is wrong with the flags of fleets.
+func (o options) checkFleet(flags *pflag.FlagSet) error {
+	if o.share == "" {
+		for _, name := range []string{"share-kubeconfig", "identity", "lease-duration", "shards"} {
+			if flags.Changed(name) {
+				return fmt.Errorf("--%s goes with --share", name)
+			}
+		}
+	}
+	namespace, name, found := strings.Cut(o.share, "/")
+	switch {
+	case o.isFleet() && o.once:
+		return errors.New("--once does not go with --clusters and --share, which have no end")
+	case o.isFleet() && o.demo:
+		return errors.New("--demo brings its own clusters: --clusters and --share do not go with it")
+	case o.share != "" && (!found || namespace == "" || name == ""):
+		return fmt.Errorf("--share %s: it must be NAMESPACE/NAME", o.share)
+	case o.share != "" && o.postgres == nil:
+		return errors.New("--share needs --database with a PostgreSQL: replicas cannot share a SQLite file")
+	case o.shards < 1:
+		return fmt.Errorf("--shards %d: it must be positive", o.shards)
+	}
+	return nil
 }
 
 // open opens the database.
 func (o options) open(ctx context.Context) (database, error) {
 	if o.postgres != nil {
-		return openPostgres(ctx, o.postgres, true)
+		return openPostgres(ctx, o.postgres, o.share == "")
 	}
 	return openSQLite(ctx, o.db)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rvinformer/informer/fleet"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -115,15 +116,15 @@ func (w *writer) Insist(ctx context.Context, changes ...change) error {
 	}
 }
 
-// Forget gives up what of a place is not written: it is for another replica to write.
-func (w *writer) Forget(of place) {
+// Forget gives up what of a unit is not written: it is for its next owner to write.
+func (w *writer) Forget(of fleet.Unit) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.outage == nil {
 		return
 	}
 	for what := range w.outage.missing {
-		if what.place == of {
+		if what.place.unit() == of.String() {
 			w.outage.missing.Delete(what)
 		}
 	}
