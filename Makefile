@@ -70,7 +70,8 @@ oldest: bin/heartbeat
 # and 20 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
 # crowds of informers; unit has 10 of each. Then 100 random plays of replicas that share a
 # fleet; unit has 4. Then the example is killed 50 times with each database; make examples
-# kills it 6 times.
+# kills it 6 times. At last three replicas of it are killed, paused and stopped for two
+# minutes; make e2e does so for twenty seconds.
 proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=200 $(RUNS) proof \
 		go test -json -count=1 -tags wirepoison -timeout 20m -run 'TestRandomScripts|TestCachedRandomScripts' ./informertest/script
@@ -82,6 +83,8 @@ proof: bin/heartbeat postgres-install
 		go test -json -count=1 -vet=off -timeout 20m -run RandomPlays ./fleet/shards
 	MIRROR_KILLS=50 $(RUNS) "proof of restarts" \
 		go test -C examples/mirror -json -count=1 -timeout 20m -run TestKilledAtAnyMoment .
+	MIRROR_ROUNDS=2 $(RUNS) "proof of replicas" \
+		go test -C e2e -json -count=1 -timeout 20m -run TestReplicasAreKilledPausedAndStopped ./mirror
 
 # As many scripts as you like, others in each run, and random restarts as well.
 TORTURE ?= 10000
@@ -152,7 +155,7 @@ e2e-short: bin/heartbeat
 
 # All of it, for .ci/run: each test in all settings, all trials, and the tests of the
 # clusters themselves.
-e2e: bin/heartbeat
+e2e: bin/heartbeat postgres-install
 	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 30m $$(go list -C e2e ./... | grep -v /controllerruntime)
 
 # The alert rules and the dashboard in docs, with Prometheus' own engine, in half a minute. Building it takes as long.

@@ -1,0 +1,95 @@
+package mirror
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// step is one thing that happens to a replica, or to the API server of the home cluster.
+type step struct {
+	at      time.Duration // from the beginning of the round
+	replica int           // homeServer is the API server
+	what    action
+}
+
+const homeServer = -1
+
+type action string
+
+const (
+	kill   action = "kill"
+	pause  action = "pause"
+	resume action = "resume"
+	stop   action = "stop"
+	start  action = "start"
+)
+
+func (s step) String() string {
+	if s.replica == homeServer {
+		return fmt.Sprintf("%v: %s the API server of the home cluster", s.at.Round(time.Millisecond), s.what)
+	}
+	return fmt.Sprintf("%v: %s replica %d", s.at.Round(time.Millisecond), s.what, s.replica)
+}
+
+// schedule draws what happens in a round of a length: each replica is killed, paused for longer than a lease, or stopped, again and
+// again, and goes on after a while. The API server of the home cluster is killed once, and is back at once or after
+// longer than a lease. At the end everything runs.
+func schedule(random *rand.Rand, replicas int, length, lease time.Duration) []step {
+	var steps []step
+	between := func(from, to time.Duration) time.Duration { return from + time.Duration(random.Int64N(int64(to-from))) }
+	for i := range replicas {
+		for at := between(0, length/3); ; {
+			what, back, down := kill, start, between(0, lease)
+			switch random.IntN(3) {
+			case 1:
+				what, back, down = pause, resume, between(lease/2, 2*lease)
+			case 2:
+				what = stop
+			}
+			if at+down > length {
+				break
+			}
+			steps = append(steps, step{at, i, what}, step{at + down, i, back})
+			at += down + between(lease/5, 2*lease) // a process is deaf to SIGTERM in its first moments
+		}
+	}
+	at := between(length/3, length/2)
+	steps = append(steps, step{at, homeServer, kill}, step{at + between(0, lease*3/2), homeServer, start})
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	return steps
+}
+
+// A seed always gives the same schedule, and a schedule ends with everything up.
+func TestSchedule(t *testing.T) {
+	for seed := range uint64(200) {
+		draw := func() []step {
+			return schedule(rand.New(rand.NewPCG(seed, 0)), 3, time.Minute, 5*time.Second)
+		}
+		steps := draw()
+		require.Equal(t, steps, draw())
+		state := map[int]action{}
+		for _, s := range steps {
+			require.LessOrEqual(t, s.at, time.Minute)
+			down := state[s.replica] == kill || state[s.replica] == stop
+			switch s.what {
+			case start:
+				require.True(t, down, "%v", steps)
+			case resume:
+				require.Equal(t, pause, state[s.replica], "%v", steps)
+			default:
+				require.False(t, down || state[s.replica] == pause, "%v", steps)
+			}
+			state[s.replica] = s.what
+		}
+		for _, last := range state {
+			require.Contains(t, []action{start, resume}, last)
+		}
+		require.Len(t, state, 4, "each replica and the server had its share")
+	}
+}
