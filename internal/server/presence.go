@@ -64,6 +64,8 @@ type presence struct {
 	since  time.Time
 	// unconnected tells that there was no connection either.
 	unconnected bool
+	// doubted tells that another request was answered since the newest question.
+	doubted bool
 	// newest is when the newest attempt has begun, a question or a request that may have to connect, and former
 	// the one before.
 	newest, former time.Time
@@ -101,11 +103,20 @@ func (p *presence) heard(asked bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.reason != nil && !asked && !p.unconnected && p.crowd != nil {
+		// A load balancer may have answered what failed, and others not. The next question tells.
+		p.doubted = true
+		return
+	}
+	p.back(asked, p.reason != nil)
+}
+
+// back notes that the server is there. Outage tells that it was away until now.
+func (p *presence) back(asked, outage bool) {
 	p.eager.Store(false)
 	now := time.Now()
-	// If the server was connected, the answer to a request other than a question does not show that anything
-	// has changed.
-	outage := p.reason != nil && (asked || p.unconnected) && now.Sub(p.since) >= outageLeast
+	outage = outage && now.Sub(p.since) >= outageLeast
+	p.doubted = false
 	p.suspicions, p.failures, p.failure, p.reason, p.unconnected = 0, 0, nil, nil, false
 	if asked {
 		p.next = now.Add(askAgain)
@@ -122,6 +133,10 @@ func (p *presence) heard(asked bool) {
 func (p *presence) unanswered(err error, unconnected bool, retryAfter time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.doubted { // it is the question that fails
+		p.back(false, false)
+		return
+	}
 	p.leave(err, unconnected, retryAfter)
 }
 
