@@ -284,6 +284,7 @@ func TestCheckpointOfAShard(t *testing.T) {
 			i := follow(w, informer.InformerConfig{Handler: &r, Shard: s, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.handle})
 			stop := start(i.RunWithContext)
 			<-i.HasSyncedChecker().Done()
+			synctest.Wait() // what has changed since the checkpoint comes after that
 			stop()
 			return &r, i, &f
 		}
