@@ -230,8 +230,9 @@ type InformerConfig struct {
 
 	// Backoff is how long to wait after a failed request, and between two lists. It starts
 	// again after progress: a complete list, or a watch that has lasted for ten seconds, or for
-	// one and brought something; between lists, only after a watch of ten seconds. Default: 800 ms,
-	// doubled up to 30 s, and as much again at random.
+	// one and brought something; between lists, only after a watch of ten seconds. While the server of a
+	// DynamicListerWatcherFactory is away, all its informers wait for it together, and go on within seconds of
+	// its return, whatever their backoff. Default: 800 ms, doubled up to 30 s, and as much again at random.
 	Backoff *wait.Backoff
 }
 
