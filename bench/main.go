@@ -10,6 +10,7 @@
 //	go run . readcache    # caches that can be read; writes docs/performance.md
 //	go run . clusters     # many servers; writes docs/performance.md
 //	go run . fleet        # 25,000 informers of 500 servers; writes docs/performance.md
+//	go run . shard        # half of a set; writes docs/performance.md
 //
 // It starts a server, simulated (package podserver) or real, in a process of its
 // own, and each contestant in another, one at a time. Each run goes through all
@@ -50,6 +51,7 @@ func command(ctx context.Context, args []string) error {
 		flags.IntVar(&o.Changed, "changed", 0, "how many of them have changed already")
 		flags.IntVar(&o.Events, "events", 0, "changes at the start of each watch")
 		flags.BoolVar(&o.Samples, "samples", false, "objects with the entropy of real ones")
+		flags.BoolVar(&o.Sharded, "sharded", false, "select by shardSelector")
 		_ = flags.Parse(args) // it exits
 		return serve(o)
 	case "all":
@@ -80,10 +82,16 @@ func command(ctx context.Context, args []string) error {
 		_ = flags.Parse(args)
 		_, err := fleet(ctx, plan)
 		return err
+	case "shard":
+		plan := defaultShardPlan()
+		plan.flags(flags)
+		_ = flags.Parse(args)
+		_, err := shards(ctx, plan)
+		return err
 	case "serve-fleet":
 		return serveFleet()
 	case "serve-clusters":
 		return serveClusters()
 	}
-	return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters, fleet or serve", name)
+	return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters, fleet, shard or serve", name)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
@@ -31,7 +32,12 @@ type programs struct {
 }
 
 // buildPrograms builds the programs from the sources in this directory.
-func buildPrograms(ctx context.Context) (_ *programs, err error) {
+func buildPrograms(ctx context.Context) (*programs, error) {
+	return buildContestants(ctx, []string{"./contestants/..."}, "floor", "ours", "ourstyped", "clientgo", "stores")
+}
+
+// buildContestants builds packages, and asks the programs with these names which contestants they have.
+func buildContestants(ctx context.Context, packages []string, names ...string) (_ *programs, err error) {
 	dir, err := os.MkdirTemp("", "rvinformer-bench-")
 	if err != nil {
 		return nil, err
@@ -42,11 +48,11 @@ func buildPrograms(ctx context.Context) (_ *programs, err error) {
 			err = errors.Join(err, p.remove())
 		}
 	}()
-	build := exec.CommandContext(ctx, "go", "build", "-o", dir, "./contestants/...")
+	build := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, packages...)...)
 	if output, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the contestants (in the directory bench): %w\n%s", err, output)
 	}
-	for _, name := range []string{"floor", "ours", "ourstyped", "clientgo", "stores"} {
+	for _, name := range names {
 		program := filepath.Join(dir, name)
 		var entries []race.Entry
 		if err := tell(ctx, program, race.Order{}, &entries); err != nil {
@@ -57,6 +63,15 @@ func buildPrograms(ctx context.Context) (_ *programs, err error) {
 		}
 	}
 	return p, nil
+}
+
+// entry is the contestant with a name.
+func (p *programs) entry(name string) (entry, error) {
+	i := slices.IndexFunc(p.entries, func(e entry) bool { return e.Name == name })
+	if i < 0 {
+		return entry{}, fmt.Errorf("there is no contestant %q", name)
+	}
+	return p.entries[i], nil
 }
 
 func (p *programs) remove() error { return os.RemoveAll(p.dir) }

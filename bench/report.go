@@ -103,7 +103,7 @@ func (r *report) tables(b *bytes.Buffer, withCharts bool) {
 
 // commandLine is what was run.
 func commandLine() string {
-	if len(os.Args) <= 2 && !slices.Contains(os.Args, "peaks") && !slices.Contains(os.Args, "readcache") {
+	if len(os.Args) <= 2 && !slices.Contains(os.Args, "peaks") && !slices.Contains(os.Args, "readcache") && !slices.Contains(os.Args, "shard") {
 		return "make bench"
 	}
 	line := "cd bench && go run ."

@@ -46,7 +46,7 @@ func startServer(ctx context.Context, o podserver.Options) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, executable, "serve", fmt.Sprintf("-pods=%d", o.Pods), fmt.Sprintf("-changed=%d", o.Changed), fmt.Sprintf("-events=%d", o.Events), fmt.Sprintf("-samples=%v", o.Samples))
+	cmd := exec.CommandContext(ctx, executable, "serve", fmt.Sprintf("-pods=%d", o.Pods), fmt.Sprintf("-changed=%d", o.Changed), fmt.Sprintf("-events=%d", o.Events), fmt.Sprintf("-samples=%v", o.Samples), fmt.Sprintf("-sharded=%v", o.Sharded))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

@@ -62,6 +62,7 @@ func (s *source) report(_ *informer.Reflector, err error) {
 func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 	config := informer.InformerConfig{
 		ListerWatcher:     s.factory.ForResource(f.Namespace, pods),
+		Shard:             f.Shard,
 		Storage:           f.Storage,
 		ExampleObject:     s.example,
 		ListMode:          s.mode,

@@ -30,7 +30,7 @@ func (f *form) few(p part, set Options, from, to int) []byte {
 	case modified:
 		t, identify = f.modified, set.identifyChange
 	}
-	if (to-from)*t.size() > fewBytes {
+	if (to-from)*t.size() > fewBytes || set.share != nil {
 		return nil
 	}
 	key := few{p, set.Pods, set.Changed, from, to}

@@ -136,7 +136,13 @@ func (h listHead) append(b []byte, meta metav1.ListMeta, itemBytes int) []byte {
 	}
 	metadata := fmt.Appendf(nil, `{"resourceVersion":%q`, meta.ResourceVersion)
 	if meta.Continue != "" {
-		metadata = fmt.Appendf(metadata, `,"continue":%q,"remainingItemCount":%d`, meta.Continue, *meta.RemainingItemCount)
+		metadata = fmt.Appendf(metadata, `,"continue":%q`, meta.Continue)
+	}
+	if meta.RemainingItemCount != nil {
+		metadata = fmt.Appendf(metadata, `,"remainingItemCount":%d`, *meta.RemainingItemCount)
+	}
+	if meta.ShardInfo != nil {
+		metadata = fmt.Appendf(metadata, `,"shardInfo":{"selector":%q}`, meta.ShardInfo.Selector)
 	}
 	return fmt.Appendf(b, `{"kind":%q,"apiVersion":%q,"metadata":%s},"items":[`, h.kind.Kind, h.kind.APIVersion, metadata)
 }

@@ -2,6 +2,7 @@ package podserver
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 )
@@ -126,6 +127,9 @@ func (o Options) check() error {
 	if o.Samples && o.Events > 0 {
 		return fmt.Errorf("%d events about samples, which have none", o.Events)
 	}
+	if o.Sharded && (o.Samples || o.Changed > 0 || o.Events > 0) {
+		return errors.New("a server of shards has no samples and no changes")
+	}
 	if o.Events > 0 && o.Pods == 0 {
 		return fmt.Errorf("%d events about no pods", o.Events)
 	}
@@ -137,8 +141,9 @@ func (o Options) check() error {
 func (o Options) ListVersion() string { return strconv.Itoa(listVersion + o.Changed) }
 func (o Options) LastVersion() string { return strconv.Itoa(listVersion + o.Changed + o.Events) }
 
-// identify makes id that of pod i as lists have it.
+// identify makes id that of the pod at place i of a list.
 func (o Options) identify(id *identity, i int) {
+	i = o.listedAt(i)
 	id.set(i, o.Pods)
 	if o.Changed == 0 {
 		return

@@ -36,8 +36,11 @@ func page(query url.Values, pods int) (first, n int, err error) {
 // sendList sends n pods of a set, from the first.
 func sendList(w *counted, f *form, set Options, first, n int) error {
 	meta := metav1.ListMeta{ResourceVersion: set.ListVersion()}
-	if left := int64(set.Pods - first - n); left > 0 {
+	if left := int64(set.listed() - first - n); left > 0 {
 		meta.Continue, meta.RemainingItemCount = strconv.Itoa(first+n), &left
+	}
+	if set.share != nil {
+		meta.RemainingItemCount, meta.ShardInfo = nil, &metav1.ShardInfo{Selector: set.share.selector} // a selector hides the number
 	}
 	if _, err := w.Write(f.listHead().append(nil, meta, n*f.item.size())); err != nil {
 		return err

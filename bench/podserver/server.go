@@ -9,7 +9,7 @@
 // overwritten. With Options.Samples it has pods with the entropy of real ones, and
 // custom resources, and holds these.
 //
-// What it does not have: selectors, history (any resource version and any
+// What it does not have: selectors but for that of a shard (Options.Sharded), history (any resource version and any
 // continue token is good), pods in a namespace of its own (every list and watch
 // of one namespace is of an empty set), and writes. The set never changes, but for
 // the burst: after its initial events, if it asks for any, each watch is sent
@@ -57,6 +57,12 @@ type Options struct {
 	Trouble Trouble
 	// Plain serves over HTTP, without TLS and HTTP/2.
 	Plain bool
+	// Sharded has lists and initial events select pods by the shardSelector of a request, of one range, and lists say so in their shardInfo:
+	// those of a kube-apiserver with the gate ShardedListAndWatch. Else the shardSelector is ignored. Such a server has no changes and no samples.
+	Sharded bool
+
+	// share is what a request selects.
+	share *share
 }
 
 // Server is a server that runs. Close ends it.
@@ -67,6 +73,7 @@ type Server struct {
 	ca       []byte
 	served   chan error
 
+	shares  shares
 	door    *door
 	changed atomic.Int64 // Options.Changed, and what Change has added
 
@@ -111,6 +118,13 @@ func Start(o Options) (*Server, error) {
 		}
 		set := o
 		set.Changed = int(s.changed.Load())
+		if o.Sharded {
+			var err error
+			if set.share, err = s.shares.of(o, r.URL.Query().Get("shardSelector")); err != nil {
+				refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "invalid shard selector: "+err.Error())
+				return
+			}
+		}
 		s.serve(w, r, set)
 	})
 	o.serveDiscovery(mux)
@@ -189,7 +203,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options) {
 		_ = watchOf(query, set).serve(r.Context(), out, templateEvents{f, set}, set)
 		return
 	}
-	first, n, err := page(query, set.Pods)
+	first, n, err := page(query, set.listed())
 	if err != nil {
 		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 		return

@@ -118,12 +118,12 @@ type templateEvents struct {
 }
 
 func (e templateEvents) initial(ctx context.Context, w *counted) error {
-	if few := e.form.few(added, e.set, 0, e.set.Pods); few != nil {
+	if few := e.form.few(added, e.set, 0, e.set.listed()); few != nil {
 		return sendFew(w, few)
 	}
 	t := e.form.addedTiles.Get().(*tiles)
 	defer e.form.addedTiles.Put(t)
-	return sendEvents(ctx, w, t, 0, e.set.Pods, e.set.identify)
+	return sendEvents(ctx, w, t, 0, e.set.listed(), e.set.identify)
 }
 
 func (e templateEvents) changes(ctx context.Context, w *counted, known, to int) error {

@@ -50,6 +50,8 @@ type Source interface {
 // Follow says what to follow, and which handler is told.
 type Follow struct {
 	Namespace string // empty for all
+	// Shard is the part that one of ours follows.
+	Shard informer.Shard
 	// Added and Updated are called for each object, one call at a time. A floor,
 	// which sees no objects, calls only Updated, at the start and the end of a burst.
 	Added   func(resourceVersion string)

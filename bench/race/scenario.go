@@ -74,7 +74,7 @@ func (c Contestant) run(ctx context.Context, o Order) (_ Result, err error) {
 	}
 	switch o.Scenario {
 	case ColdStart:
-		err = t.start(ctx, Follow{})
+		err = t.startCold(ctx)
 	case Relist:
 		err = t.startAgain(ctx)
 	case SlowHandler:
@@ -93,6 +93,20 @@ func (c Contestant) run(ctx context.Context, o Order) (_ Result, err error) {
 		err = errors.New("there is no such scenario")
 	}
 	return t.result, err
+}
+
+// startCold starts knowing nothing.
+func (t *trial) startCold(ctx context.Context) error {
+	part, err := informer.ParseShard(t.Shard)
+	if err != nil {
+		return err
+	}
+	stopProfile, err := cpuProfile(t.Profile)
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
+	return t.start(ctx, Follow{Shard: part})
 }
 
 // start measures from the start until the set was handed over. The handler is its

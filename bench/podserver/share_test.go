@@ -1,0 +1,103 @@
+package podserver
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/internal/shard"
+)
+
+// The shards of a set have each of its pods once, in every form, and lists say which shard they are of.
+func TestShards(t *testing.T) {
+	set := Options{Pods: testPods, Sharded: true}
+	s := started(t, set)
+	for _, key := range []shard.Key{shard.ByUID, shard.ByNamespace} {
+		for _, r := range readers(t, s.Config()) {
+			t.Run(string(key)+"/"+r.name, func(t *testing.T) {
+				pods := seen{}
+				for _, part := range (shard.Shard{Key: key}).Split(3) {
+					size, err := set.InShard(part.String())
+					require.NoError(t, err)
+					if key == shard.ByUID {
+						require.InEpsilon(t, testPods/3, size, 0.1) // the hashes of namespaces with like names are close to each other
+					}
+					known := len(pods)
+					opts := metav1.ListOptions{Limit: 500, ShardSelector: part.String()}
+					for {
+						list, err := r.list(t.Context(), opts)
+						require.NoError(t, err)
+						about, err := meta.ListAccessor(list)
+						require.NoError(t, err)
+						require.Nil(t, about.GetRemainingItemCount())
+						if typed, ok := list.(interface{ GetShardInfo() *metav1.ShardInfo }); ok {
+							require.Equal(t, part.String(), typed.GetShardInfo().Selector)
+						}
+						items, err := meta.ExtractList(list)
+						require.NoError(t, err)
+						for _, item := range items {
+							m, err := meta.Accessor(item)
+							require.NoError(t, err)
+							require.True(t, part.Includes(m.GetNamespace(), string(m.GetUID())))
+							pods.add(t, item)
+						}
+						if opts.Continue = about.GetContinue(); opts.Continue == "" {
+							break
+						}
+						require.Len(t, items, 500, "pages are full")
+					}
+					require.Len(t, pods, known+size)
+				}
+				require.Len(t, pods, testPods)
+			})
+		}
+	}
+}
+
+// A watch-list begins with the pods of the shard.
+func TestShardOfWatchList(t *testing.T) {
+	set := Options{Pods: testPods, Sharded: true}
+	part := shard.Shard{}.Split(2)[1]
+	size, err := set.InShard(part.String())
+	require.NoError(t, err)
+	s := started(t, set)
+	for _, r := range readers(t, s.Config())[:2] {
+		yes := true
+		w, err := r.watch(t.Context(), metav1.ListOptions{
+			SendInitialEvents: &yes, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, ShardSelector: part.String(),
+		})
+		require.NoError(t, err)
+		pods := seen{}
+		for event := range w.ResultChan() {
+			if event.Type == watch.Bookmark {
+				break
+			}
+			m, err := meta.Accessor(event.Object)
+			require.NoError(t, err)
+			require.True(t, part.Includes(m.GetNamespace(), string(m.GetUID())))
+			pods.add(t, event.Object)
+		}
+		w.Stop()
+		require.Len(t, pods, size)
+	}
+}
+
+func TestShardsAreRefusedOrIgnored(t *testing.T) {
+	list := readers(t, started(t, Options{Pods: 3, Sharded: true}).Config())[0].list
+	_, err := list(t.Context(), metav1.ListOptions{ShardSelector: "half"})
+	require.True(t, apierrors.IsInternalError(err), err)
+	require.ErrorContains(t, err, "invalid shard selector")
+	part := shard.Shard{Key: shard.ByUID, Start: 1, End: 2}
+	empty, err := list(t.Context(), metav1.ListOptions{ShardSelector: part.String()})
+	require.NoError(t, err)
+	require.Zero(t, meta.LenList(empty))
+	whole, err := readers(t, started(t, Options{Pods: 3}).Config())[0].list(t.Context(), metav1.ListOptions{ShardSelector: part.String()})
+	require.NoError(t, err)
+	require.Equal(t, 3, meta.LenList(whole), "a server without shards ignores the selector")
+	_, err = Start(Options{Pods: 3, Sharded: true, Events: 1})
+	require.ErrorContains(t, err, "no changes")
+}
