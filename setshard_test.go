@@ -263,6 +263,55 @@ func TestSetShardOfABlockedHandler(t *testing.T) {
 	})
 }
 
+// TestSetShardAwayAndBackDuringACall takes an object from an informer, and gives it back, while the handler is told of it. The handler has dropped it
+// meanwhile, so it is told again, or told that it is gone.
+func TestSetShardAwayAndBackDuringACall(t *testing.T) {
+	for _, deleted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("deleted=%v", deleted), func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/b")
+				of := informer.Shard{Key: informer.ShardByNamespace}.Split(2)
+				if !of[0].Includes("a", "") {
+					of[0], of[1] = of[1], of[0]
+				}
+				release := make(chan struct{})
+				var mu sync.Mutex
+				var told []string
+				handler := informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
+					mu.Lock()
+					for _, e := range events {
+						told = append(told, string(e.Type)+" "+e.Key)
+					}
+					mu.Unlock()
+					<-release
+					return nil
+				})
+				storage := informer.NewResourceVersionStorage()
+				i := follow(w, informer.InformerConfig{BatchHandler: handler, Shard: of[0], Storage: storage})
+				defer start(i.RunWithContext)()
+				time.Sleep(time.Second)
+				require.NoError(t, i.SetShard(of[1]))
+				require.NoError(t, i.SetShard(of[0]))
+				if deleted {
+					w.remove("a/b")
+				}
+				time.Sleep(time.Minute)
+				close(release)
+				time.Sleep(10 * time.Minute)
+				mu.Lock()
+				defer mu.Unlock()
+				if deleted {
+					require.Equal(t, []string{"Added a/b", "Deleted a/b"}, told)
+				} else {
+					require.Equal(t, []string{"Added a/b", "Updated a/b"}, told)
+				}
+				require.True(t, i.Status().ShardListed)
+				require.Equal(t, w.shardOf(pods, of[0]), maps.Collect(storage.All()))
+			})
+		})
+	}
+}
+
 // TestSetShardBeforeAndAfterRun sets the shard of an informer that does not run.
 func TestSetShardBeforeAndAfterRun(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -385,8 +434,9 @@ func TestSetShardAtRandom(t *testing.T) {
 					if dice.IntN(3) == 0 {
 						shards = split()
 						for _, n := range dice.Perm(informers) {
+							handlers[n].begin(shards[n])
 							require.NoError(t, all[n].SetShard(shards[n]))
-							handlers[n].forget(shards[n])
+							handlers[n].forget()
 							time.Sleep(time.Duration(dice.IntN(20)) * time.Millisecond)
 						}
 					}
@@ -462,12 +512,18 @@ func (h *holder) of(s informer.Shard) map[string]string {
 	return state
 }
 
-// forget drops what is not in a shard, as a user does whose part another one takes over.
-func (h *holder) forget(s informer.Shard) {
+// begin has it keep what is in a shard, which is set next: calls for what comes to it begin before SetShard has returned.
+func (h *holder) begin(s informer.Shard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.shard = s
-	maps.DeleteFunc(h.has, func(_ string, m metav1.ObjectMeta) bool { return !s.Includes(m.Namespace, string(m.UID)) })
+}
+
+// forget drops what is not in the shard that was set, as a user does whose part another one takes over.
+func (h *holder) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.DeleteFunc(h.has, func(_ string, m metav1.ObjectMeta) bool { return !h.shard.Includes(m.Namespace, string(m.UID)) })
 }
 
 // TestCheckpointAfterSetShard goes on from the checkpoint that is saved after a change of the shard, as one that was killed at any step does.

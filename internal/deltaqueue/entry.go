@@ -45,6 +45,9 @@ type Entry struct {
 	seq     uint64
 	// unattempted counts the entry among those that synced waits for.
 	unattempted bool
+	// withdrawn tells that the object left the shard while the entry was taken. So the key is not known,
+	// whatever becomes of the call, also if the object is in the shard again by then.
+	withdrawn bool
 	// due is when a parked entry is tried again, and turn its place among those that are
 	// due then.
 	due       time.Time

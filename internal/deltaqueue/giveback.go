@@ -15,8 +15,12 @@ func (q *Queue) Done(e *Entry) {
 		q.deleteLocked(e.Key, e.Version)
 	} else {
 		q.known.Set(e.Key, e.Version, e.generation)
-		if q.leavesOutLocked(e.Key, e.Version) { // since it was taken
+		switch {
+		case q.leavesOutLocked(e.Key, e.Version): // since it was taken
 			q.known.Withdraw(e.Key)
+		case e.withdrawn:
+			// Whoever forgot the object may have done so before this call or after it.
+			q.known.Doubt(e.Key)
 		}
 	}
 	q.finishLocked(e)
@@ -132,6 +136,7 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 // next one of its key into it, which it returns, if there is one.
 func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
 	delete(q.taken, e.Key)
+	e.withdrawn = false
 	newer = q.nextOfKeyLocked(e)
 	if q.pending[e.Key] == newer {
 		q.pending[e.Key] = e

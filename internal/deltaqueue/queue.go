@@ -39,6 +39,8 @@ type Known interface {
 	Delete(key string) bool
 	// Withdraw forgets a key that is not of the shard any more.
 	Withdraw(key string)
+	// Doubt notes that the consumer may not have what it has acknowledged of key.
+	Doubt(key string)
 	Mark(key string, generation uint64) (again bool)
 	Show(key string, version keytable.Version, generation, since uint64) (again bool, c keytable.Comparison)
 	UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor)
@@ -384,7 +386,10 @@ func (q *Queue) newestLocked(key string) *Entry {
 	if e := q.pending[key]; e != nil {
 		return e
 	}
-	return q.taken[key]
+	if e := q.taken[key]; e != nil && !e.withdrawn {
+		return e
+	}
+	return nil
 }
 
 // queueLocked merges d into the entry of its key, or makes one. Reserved is what

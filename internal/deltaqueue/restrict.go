@@ -12,7 +12,7 @@ import (
 )
 
 // Restrict drops what waits of objects that are not in the shard, after that was changed. It is not acknowledged, and nothing will repair that:
-// Known is to forget these objects too. What the consumer has taken stays with it; when it is given back, it is forgotten.
+// Known is to forget these objects too. What the consumer has taken stays with it, and is forgotten: it is put again if it is shown again.
 //
 // From the change of the shard on, the queue takes nothing of objects that are not in it.
 func (q *Queue) Restrict() {
@@ -25,6 +25,8 @@ func (q *Queue) Restrict() {
 		next := q.order.next(e)
 		if e.stage != taken {
 			q.restrictLocked(e)
+		} else if q.leavesOutLocked(e.Key, e.Version) {
+			e.withdrawn = true
 		}
 		e = next
 	}
@@ -75,7 +77,7 @@ func (q *Queue) restrictLocked(e *Entry) {
 
 // knownBeforeLocked is what the consumer knows of the key of e when it comes to e; nil if nothing.
 func (q *Queue) knownBeforeLocked(e *Entry) *keytable.Version {
-	if t := q.taken[e.Key]; t != nil && t != e {
+	if t := q.taken[e.Key]; t != nil && t != e && !t.withdrawn {
 		if t.Deleted() {
 			return nil
 		}
