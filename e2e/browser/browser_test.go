@@ -25,8 +25,13 @@ type browser struct {
 func browse(t *testing.T, chromium string, page http.Handler) *browser {
 	s := httptest.NewServer(page)
 	t.Cleanup(s.Close)
+	profile, err := os.MkdirTemp("", "chromium")
+	require.NoError(t, err)
+	t.Cleanup(func() { // Chromium's children may still write to it, which t.TempDir takes for a failure
+		require.Eventually(t, func() bool { return os.RemoveAll(profile) == nil }, time.Minute, 100*time.Millisecond)
+	})
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute),
+		chromedp.ExecPath(chromium), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(time.Minute),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
 	)
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
