@@ -46,6 +46,9 @@ func (e exchange) isWatch() bool {
 // restored, from one about the objects.
 func (e exchange) isOfServer() bool { return strings.HasSuffix(e.path, "/namespaces/kube-system") }
 
+// isProbe tells a question whether the server is there.
+func (e exchange) isProbe() bool { return e.path == "/version" }
+
 func (e exchange) isAny() bool { return true }
 
 // isPage tells a page of a list that is not the first.
@@ -58,7 +61,7 @@ func (e exchange) isFirstPage() bool {
 
 // isWhole tells a list that comes in one answer.
 func (e exchange) isWhole() bool {
-	return !e.isWatch() && !e.isPage() && !e.isOfServer() && e.query.Get("limit") == ""
+	return !e.isWatch() && !e.isPage() && !e.isOfServer() && !e.isProbe() && e.query.Get("limit") == ""
 }
 
 // isExpiredToken tells a page that could not be had any more.
