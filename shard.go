@@ -10,7 +10,7 @@ const (
 	// one after the other, or an owner and what it owns, may be in different shards.
 	ShardByUID = shard.ByUID
 	// ShardByNamespace divides by metadata.namespace: what a namespace has is in one shard, and so is all
-	// that has no namespace.
+	// that has no namespace. Namespaces whose names differ only at their end, as numbered ones do, may all be in one shard.
 	ShardByNamespace = shard.ByNamespace
 )
 

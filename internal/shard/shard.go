@@ -17,7 +17,7 @@ const (
 	// after the other, or an owner and what it owns, may be in different shards.
 	ByUID Key = "object.metadata.uid"
 	// ByNamespace hashes metadata.namespace: what a namespace has is in one shard. So is all that has
-	// no namespace.
+	// no namespace. Namespaces whose names differ only at their end, as numbered ones do, may all be in one shard.
 	ByNamespace Key = "object.metadata.namespace"
 )
 
