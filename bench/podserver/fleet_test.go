@@ -70,7 +70,7 @@ func TestAbsentServersRefuseOrSwallow(t *testing.T) {
 	require.ErrorContains(t, err, "i/o timeout")
 }
 
-// What a server with a slow link sends takes its time, whatever the number of connections.
+// All connections of a server with a slow link share that link.
 func TestSlowLinkIsShared(t *testing.T) {
 	s, err := Start(Options{Pods: 1, Trouble: SlowLink, Plain: true})
 	require.NoError(t, err)

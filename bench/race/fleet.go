@@ -93,7 +93,7 @@ func FleetMain() {
 }
 
 func obeyFleet(ctx context.Context) (err error) {
-	// What 25,000 informers log is made, and not read.
+	// The log of 25,000 informers is made, and not read.
 	klog.SetLogger(funcr.New(func(string, string) {}, funcr.Options{}))
 	f := &fleet{factory: factory.New(), stop: func() {}}
 	if err := json.NewDecoder(os.Stdin).Decode(&f.FleetOrder); err != nil {

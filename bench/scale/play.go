@@ -271,7 +271,7 @@ func (p *play) giveUp(l *lease) {
 	})
 }
 
-// take makes the planned owner the owner of a unit that nobody has.
+// take gives a unit without an owner to the member that is planned for it.
 func (p *play) take(l *lease) {
 	if l.holder != nil && l.holder.up && l.holder.settled {
 		return
