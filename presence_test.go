@@ -124,8 +124,8 @@ func TestInformersOfServerThatIsAwayWaitTogether(t *testing.T) {
 	for _, tls := range []bool{true, false} {
 		for _, lasts := range []time.Duration{10 * time.Second, time.Minute, time.Hour} {
 			t.Run(fmt.Sprintf("TLS=%v/%v", tls, lasts), func(t *testing.T) {
-				if lasts > time.Minute && testing.Short() {
-					t.Skip("thousands of questions take long with the race detector")
+				if lasts > time.Minute && (tls || testing.Short()) {
+					t.Skip("thousands of questions take long with the race detector, with TLS above all")
 				}
 				bubble(t, informertest.Options{TLS: tls}, func(t *testing.T, w *world) {
 					w.create("a/1")
@@ -340,7 +340,7 @@ func TestInformersOfServerThatFlaps(t *testing.T) {
 				f := startTenants(w, 50, nil)
 				w.ResetRequests()
 				began := time.Now()
-				flaps := int(10 * time.Minute / flap / 2)
+				flaps := int(5 * time.Minute / flap / 2)
 				for range flaps {
 					heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
 					left := time.Now()
