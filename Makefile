@@ -28,7 +28,7 @@ test: estimate lint
 	@$(MAKE) --no-print-directory e2e-short
 
 estimate:
-	@echo "make test takes about 10 minutes on two quiet cores; 13 if nothing is built yet."
+	@echo "make test takes about 15 minutes on two cores; 18 if nothing is built yet."
 
 # Compiles and vets the library, and tests its core without the race detector. Takes less than a minute
 # once its dependencies are built.
