@@ -157,7 +157,7 @@ func (q *Queue) unshownEntries() (keys []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for e := q.order.first; e != nil; e = q.order.next(e) {
-		if e == q.newestLocked(e.Key) && e.generation < q.generation && !e.Deleted() {
+		if e == q.lastLocked(e.Key) && e.generation < q.generation && !e.Deleted() {
 			keys = append(keys, e.Key)
 		}
 	}

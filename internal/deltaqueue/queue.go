@@ -382,14 +382,28 @@ func (q *Queue) versionLocked(key string) (keytable.Version, bool) {
 	return q.known.Get(key)
 }
 
+// newestLocked is the newest entry of key that counts as known: not one that was withdrawn.
 func (q *Queue) newestLocked(key string) *Entry {
-	if e := q.pending[key]; e != nil {
-		return e
-	}
-	if e := q.taken[key]; e != nil && !e.withdrawn {
+	if e := q.lastLocked(key); e != nil && !e.withdrawn {
 		return e
 	}
 	return nil
+}
+
+// lastLocked is the newest entry of key. One that was withdrawn may yet be acknowledged.
+func (q *Queue) lastLocked(key string) *Entry {
+	if e := q.pending[key]; e != nil {
+		return e
+	}
+	return q.taken[key]
+}
+
+// lastVersionLocked is the version of key once all of its entries are acknowledged.
+func (q *Queue) lastVersionLocked(key string) (keytable.Version, bool) {
+	if e := q.lastLocked(key); e != nil {
+		return e.Version, true
+	}
+	return q.known.Get(key)
 }
 
 // queueLocked merges d into the entry of its key, or makes one. Reserved is what
@@ -435,7 +449,7 @@ func (q *Queue) newEntryLocked(d Delta) *Entry {
 	key := d.Key
 	e := &Entry{Key: key, Initial: q.initial, Resumed: q.resumed, Arrived: d.Arrived, resume: q.observed, current: q.current, seq: q.seq}
 	// A sweep knows no version: the entry has that of the deleted object.
-	e.Version, _ = q.versionLocked(key)
+	e.Version, _ = q.lastVersionLocked(key)
 	e.Deltas = e.room[:0]
 	q.order.pushBack(e)
 	if q.pending == nil {

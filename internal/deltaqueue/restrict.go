@@ -145,7 +145,7 @@ func (q *Queue) sweptLocked(keys []string) []string {
 		return keys
 	}
 	return slices.DeleteFunc(keys, func(key string) bool {
-		version, _ := q.versionLocked(key)
+		version, _ := q.lastVersionLocked(key)
 		return !q.parts.Includes(key, string(version.UID)) || q.extent.Excludes(key, string(version.UID))
 	})
 }
