@@ -68,7 +68,7 @@ func snippets(ctx context.Context, sink interface {
 	}
 
 	config.Known = func(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error) {
-		return sink.Resources(ctx, u) // those of which it has rows
+		return sink.Resources(ctx, u) // those that have rows there
 	}
 	return nil
 }

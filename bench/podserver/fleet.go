@@ -13,7 +13,7 @@ import (
 	"github.com/rvinformer/informer/bench/podserver/extra"
 )
 
-// Fleet is many servers in one process, some of which may be absent, and what controls them. Close ends it.
+// Fleet is many servers in one process, and the controls of them. Some servers may be absent. Close ends it.
 type Fleet struct {
 	// Servers has those that are there, and Absent the others.
 	Servers []*Server

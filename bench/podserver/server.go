@@ -9,7 +9,7 @@
 // overwritten. With Options.Samples it has pods with the entropy of real ones, and
 // custom resources, and holds these.
 //
-// What it does not have: selectors but for that of a shard (Options.Sharded), history (any resource version and any
+// It lacks: selectors but for that of a shard (Options.Sharded), history (any resource version and any
 // continue token is good), pods in a namespace of its own (every list and watch
 // of one namespace is of an empty set), and writes. The set never changes, but for
 // the burst: after its initial events, if it asks for any, each watch is sent

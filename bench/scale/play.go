@@ -178,7 +178,7 @@ func (p *play) write(then func()) {
 	p.at(p.server.until+p.costs.latency, then)
 }
 
-// unitWrite writes a unit's Lease, of which a replica has a few under way.
+// unitWrite writes a unit's Lease. A replica has a few such writes under way.
 func (p *play) unitWrite(r *replica, then func()) {
 	if r.writing == atOnce {
 		r.waiting = append(r.waiting, func() { p.unitWrite(r, then) })

@@ -23,7 +23,7 @@
 // changes, and not renewed: its holder is alive as long as the member Lease of the holder is. Its leaseTransitions is the epoch. All
 // writes are conditional on the resource version.
 //
-// A replica starts a unit in four cases only: the unit has no Lease, its Lease names nobody, its Lease names this replica, or the
+// A replica starts a unit in four cases only: the unit has no Lease, its Lease names no owner, its Lease names this replica, or the
 // member Lease of its holder has expired. Expired means that this replica has observed no renewal for the time that the
 // Lease states, by its own monotonic clock, and that the API server confirms it. Clocks of different machines are never compared.
 //
