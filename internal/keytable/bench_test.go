@@ -207,3 +207,36 @@ func BenchmarkPeak(b *testing.B) {
 		runtime.KeepAlive(table)
 	}
 }
+
+// BenchmarkSmall measures what a table of few keys takes, the table itself included: there may be one for
+// each of many thousand informers.
+//
+//	go test -run - -bench Small -benchtime 1x ./internal/keytable
+func BenchmarkSmall(b *testing.B) {
+	for _, names := range []struct {
+		name string
+		names
+	}{{"pods-10", pods(10)}, {"random", random}, {"short", func(i int) string { return "team-" + strconv.Itoa(i%7) + "/config-" + strconv.Itoa(i) }}} {
+		for _, keys := range []int{0, 1, 5, 10, 20, 24, 32, 33, 40, 50, 64, 65, 80, 100, 200, 500, 1000} {
+			b.Run(names.name+"/keys="+strconv.Itoa(keys), func(b *testing.B) {
+				for b.Loop() {
+					tables := make([]*keytable.Table, 100_000/max(keys, 100))
+					told := int64(0)
+					before := heap()
+					for n := range tables {
+						tables[n] = keytable.New()
+						for i := range keys {
+							tables[n].Set(names.names(i), versionOf(i), 0)
+						}
+						told += tables[n].SizeBytes()
+					}
+					each := float64(heap()-before) / float64(len(tables))
+					b.ReportMetric(each, "bytes/table")
+					b.ReportMetric(float64(told)/float64(len(tables)), "told/table")
+					b.ReportMetric(each/float64(max(1, keys)), "bytes/key")
+					runtime.KeepAlive(tables)
+				}
+			})
+		}
+	}
+}

@@ -37,8 +37,12 @@ func must(holds bool, invariant string, values ...any) {
 func (t *Table) verify() {
 	if t.count == 0 {
 		must(t.SizeBytes() == 0, "an empty table has %d bytes", t.SizeBytes())
+	}
+	if t.held == nothing {
+		t.verifyFew()
 		return
 	}
+	must(len(t.few.bytes) == 0, "a table with segments has %d bytes beside them", len(t.few.bytes))
 	must(len(t.directory) == 1<<t.depth, "the directory of depth %d has %d places", t.depth, len(t.directory))
 	count, slotPages, entryPages, segments := 0, 0, 0, 0
 	refs := map[uint32]uint32{}
@@ -56,7 +60,7 @@ func (t *Table) verify() {
 			t.verifySegment(n, first, refs)
 			count += int(s.count)
 			slotPages += slotPagesFor(s.slots)
-			entryPages += int(s.taken)
+			entryPages += len(s.entryPages)
 			segments++
 			if s.next == 0 {
 				break
@@ -73,13 +77,28 @@ func (t *Table) verify() {
 	t.stems.verify(&t.hasher, refs)
 }
 
+// verifyFew checks a table without segments.
+func (t *Table) verifyFew() {
+	count, at := 0, 0
+	for e := range t.few.each {
+		size := int(t.few.bytes[at+fewSize])
+		must(e.stem() == 0 && e.textKind() != textLarge, "an entry of few refers to what is elsewhere")
+		must(size == len(e.whole()), "an entry of few has %d bytes, not %d", len(e.whole()), size)
+		must(t.few.bytes[at+fewTag] == fewTagOf(t.hasher.sum(t.keyOf(e))), "%q has a wrong tag", t.keyOf(e))
+		must(t.few.generationOf(e[entryMark]) <= t.generation, "%q has mark %d", t.keyOf(e), t.few.generationOf(e[entryMark]))
+		at += fewEntry + size
+		count++
+	}
+	must(count == t.count && count <= fewMost && at <= fewMostBytes, "few has %d keys in %d bytes, the table %d", count, at, t.count)
+}
+
 // verifySegment checks one segment, for hashes that begin like hash, and adds to
 // refs, if given, how often each stem is named.
 func (t *Table) verifySegment(n uint32, hash uint64, refs map[uint32]uint32) {
 	s := &t.segments[n]
 	must(s.base >= 1, "segment %d begins at generation 0", n)
 	if s.count == 0 {
-		must(s.slots == 0 && s.taken == 0, "empty segment %d has memory", n)
+		must(s.slots == 0 && len(s.entryPages) == 0, "empty segment %d has memory", n)
 		return
 	}
 	live, count := uint32(0), uint16(0)
@@ -105,7 +124,7 @@ func (t *Table) verifySegment(n uint32, hash uint64, refs map[uint32]uint32) {
 	}
 	must(count == s.count, "segment %d has %d keys, not %d", n, count, s.count)
 	must(int(s.count)*fullDen <= int(s.slots)*fullNum, "segment %d has %d keys in %d slots", n, s.count, s.slots)
-	must(live+s.dead <= s.tail && s.tail <= uint32(s.taken)*pageSize, "segment %d has %d bytes in use and %d dead of %d", n, live, s.dead, s.tail)
+	must(live+s.dead <= s.tail && s.tail <= uint32(len(s.entryPages))*pageSize, "segment %d has %d bytes in use and %d dead of %d", n, live, s.dead, s.tail)
 }
 
 func (p *pages) verify() {

@@ -40,6 +40,6 @@ func (t *Table) Marked(key string, generation uint64) bool {
 	if !ok {
 		return false
 	}
-	s := &t.segments[p.segment]
-	return generation < s.base || s.generationOf(p.entry[entryMark]) >= generation
+	m := t.marksOf(p.segment)
+	return generation < m.base || m.generationOf(p.entry[entryMark]) >= generation
 }

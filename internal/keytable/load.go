@@ -58,7 +58,7 @@ func (l *Loader) touch(hashes *[loadAtOnce]uint64) (sum uint64) {
 		key := borrowed(l.keys[begin:l.ends[i]])
 		begin = l.ends[i]
 		hashes[i] = t.hasher.sum(key)
-		if t.count == 0 {
+		if t.held == nothing {
 			continue
 		}
 		if s := &t.segments[t.directory[hashes[i]>>(64-t.depth)]]; s.slots > 0 {

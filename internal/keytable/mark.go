@@ -21,7 +21,7 @@ func (t *Table) Mark(key string, generation uint64) (again bool) {
 	if !ok {
 		return false
 	}
-	again = t.markEntry(&t.segments[p.segment], p.entry, generation)
+	again = t.markEntry(p, generation)
 	t.check(hash)
 	return again
 }
@@ -35,10 +35,10 @@ func (t *Table) Show(key string, v Version, generation, since uint64) (again boo
 	if !ok {
 		return false, Comparison{}
 	}
-	s := &t.segments[p.segment]
-	before := s.generationOf(p.entry[entryMark])
-	again = since >= s.base && before >= since
-	t.markEntry(s, p.entry, generation)
+	m := t.marksOf(p.segment)
+	before := m.generationOf(p.entry[entryMark])
+	again = since >= m.base && before >= since
+	t.markEntry(p, generation)
 	c = t.compare(p.entry, v)
 	c.Marked = before == generation
 	t.check(hash)
@@ -71,9 +71,9 @@ const (
 // empty meanwhile. One that comes, goes or is marked meanwhile may be returned or
 // not.
 func (t *Table) UnmarkedFrom(cursor Cursor, generation uint64, most int) (keys []string, next Cursor) {
-	next = t.walk(cursor, most, func(s *segment, e entry) {
+	next = t.walk(cursor, most, func(m *marks, e entry) {
 		// Below the base, it is not known any more which keys it showed.
-		if generation >= s.base && s.generationOf(e[entryMark]) < generation {
+		if generation >= m.base && m.generationOf(e[entryMark]) < generation {
 			keys = append(keys, t.keyOf(e))
 		}
 	})
@@ -83,7 +83,7 @@ func (t *Table) UnmarkedFrom(cursor Cursor, generation uint64, most int) (keys [
 // KeysFrom returns about most of the next keys of the table, and where to go on.
 // The table may change between the calls, as for UnmarkedFrom.
 func (t *Table) KeysFrom(cursor Cursor, most int) (keys []string, next Cursor) {
-	next = t.walk(cursor, most, func(_ *segment, e entry) { keys = append(keys, t.keyOf(e)) })
+	next = t.walk(cursor, most, func(_ *marks, e entry) { keys = append(keys, t.keyOf(e)) })
 	return keys, next
 }
 
@@ -99,14 +99,19 @@ func (t *Table) LendFrom(cursor Cursor, most int, visit func(key string, version
 		t.readVersion(e, &version)
 		visit(borrowed(key), &version)
 	}}
-	next = t.walk(cursor, most, func(_ *segment, e entry) { t.keep(&ahead, e) })
+	next = t.walk(cursor, most, func(_ *marks, e entry) { t.keep(&ahead, e) })
 	t.flush(&ahead)
 	return next
 }
 
 // walk visits entries from cursor on, about most of them.
-func (t *Table) walk(cursor Cursor, most int, visit func(s *segment, e entry)) Cursor {
-	if t.count == 0 {
+func (t *Table) walk(cursor Cursor, most int, visit func(m *marks, e entry)) Cursor {
+	if t.held == nothing {
+		for e := range t.few.each {
+			if cursor == 0 || cursor.isLeft(t.hasher.sum(t.keyOf(e))) { // a key may be lent to visit: not t.key
+				visit(&t.few.marks, e)
+			}
+		}
 		return 0
 	}
 	for looked := 0; ; {
@@ -161,10 +166,10 @@ func (t *Table) chained(n uint32) (count int) {
 
 // visit visits the entries of segment n, and of those that follow it for the same
 // hashes, with tags from one to another.
-func (t *Table) visit(n uint32, from, to uint64, visit func(s *segment, e entry)) {
+func (t *Table) visit(n uint32, from, to uint64, visit func(m *marks, e entry)) {
 	for {
 		s := &t.segments[n]
-		t.visitOne(s, from, to, func(e entry) { visit(s, e) })
+		t.visitOne(s, from, to, func(e entry) { visit(&s.marks, e) })
 		if s.next == 0 {
 			return
 		}
@@ -172,13 +177,29 @@ func (t *Table) visit(n uint32, from, to uint64, visit func(s *segment, e entry)
 	}
 }
 
-// markEntry marks an entry of s with generation, and reports whether it was
+// marks says what the marks of some entries stand for.
+type marks struct {
+	// base is the generation for which mark 1 stands; mark 0 stands for every
+	// older one. Invariant: it is at least 1 where there are entries.
+	base uint64
+}
+
+// marksOf is the marks of a segment, or of few.
+func (t *Table) marksOf(segment uint32) *marks {
+	if segment == noSegment {
+		return &t.few.marks
+	}
+	return &t.segments[segment].marks
+}
+
+// markEntry marks the entry of a place with generation, and reports whether it was
 // before. A newer mark stays.
-func (t *Table) markEntry(s *segment, e entry, generation uint64) (again bool) {
-	if generation < s.base {
+func (t *Table) markEntry(p place, generation uint64) (again bool) {
+	e := p.entry
+	if generation < t.marksOf(p.segment).base {
 		return generation == 0 || e[entryMark] != 0
 	}
-	mark := t.markFor(s, generation)
+	mark := t.markFor(p.segment, generation)
 	if e[entryMark] >= mark {
 		return true
 	}
@@ -186,34 +207,39 @@ func (t *Table) markEntry(s *segment, e entry, generation uint64) (again bool) {
 	return false
 }
 
-// markFor is the mark of generation in s.
-func (t *Table) markFor(s *segment, generation uint64) byte {
-	if generation < s.base {
+// markFor is the mark of generation in a segment, or in few.
+func (t *Table) markFor(segment uint32, generation uint64) byte {
+	m := t.marksOf(segment)
+	if generation < m.base {
 		return 0
 	}
-	if generation-s.base >= markSpan {
-		t.rebase(s, generation-markSpan/2)
+	if generation-m.base >= markSpan {
+		t.rebase(segment, generation-markSpan/2)
 	}
-	return byte(generation - s.base + 1)
+	return byte(generation - m.base + 1)
 }
 
-// generationOf is the generation that a mark of s stands for, 0 where that is not
+// generationOf is the generation that a mark stands for, 0 where that is not
 // known.
-func (s *segment) generationOf(mark byte) uint64 {
+func (m *marks) generationOf(mark byte) uint64 {
 	if mark == 0 {
 		return 0
 	}
-	return s.base + uint64(mark) - 1
+	return m.base + uint64(mark) - 1
 }
 
-// rebase counts the marks of s from a later generation on.
-func (t *Table) rebase(s *segment, base uint64) {
-	for e := range t.entriesOf(s) {
-		if generation := s.generationOf(e[entryMark]); generation < base {
+// rebase counts the marks of a segment, or of few, from a later generation on.
+func (t *Table) rebase(segment uint32, base uint64) {
+	m, all := t.marksOf(segment), t.few.each
+	if segment != noSegment {
+		all = t.entriesOf(&t.segments[segment])
+	}
+	for e := range all {
+		if generation := m.generationOf(e[entryMark]); generation < base {
 			e[entryMark] = 0
 		} else {
 			e[entryMark] = byte(generation - base + 1)
 		}
 	}
-	s.base = base
+	m.base = base
 }

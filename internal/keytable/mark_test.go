@@ -139,3 +139,60 @@ func TestWalkEnds(t *testing.T) {
 	}
 	require.LessOrEqual(t, len(keys), 10)
 }
+
+// TestWalkOfWhatShrinks deletes all but a few keys between the parts of a walk: those are returned, and once.
+func TestWalkOfWhatShrinks(t *testing.T) {
+	const keys, left = 4000, 7
+	for seed := range 20 {
+		table := keytable.New()
+		for i := range keys {
+			table.Set(random(i), versionOf(i), 0)
+		}
+		returned := map[string]int{}
+		part, cursor := table.KeysFrom(0, 100+seed*150)
+		for _, key := range part {
+			returned[key]++
+		}
+		for i := left; i < keys; i++ {
+			table.Delete(random(i))
+		}
+		table.Verify()
+		require.Less(t, table.SizeBytes(), int64(1000), "it has the form of a small table again")
+		for cursor != 0 {
+			part, cursor = table.KeysFrom(cursor, 1)
+			for _, key := range part {
+				returned[key]++
+			}
+		}
+		for i := range left {
+			require.Equal(t, 1, returned[random(i)], "%s", random(i))
+		}
+	}
+}
+
+// TestMarksOfGrowingTables grows and shrinks a table past the size from which on it has another form: the marks stay.
+func TestMarksOfGrowingTables(t *testing.T) {
+	table := keytable.New()
+	for range 300 {
+		table.Begin()
+	}
+	mark := func(i int) uint64 { return 300 - uint64(i%100) }
+	for i := range 200 {
+		table.Set(pods(3)(i), versionOf(i), mark(i))
+	}
+	for i := 5; i < 200; i++ {
+		table.Delete(pods(3)(i))
+	}
+	for i := range 5 {
+		require.True(t, table.Marked(pods(3)(i), mark(i)), i)
+		require.False(t, table.Marked(pods(3)(i), mark(i)+1), i)
+	}
+	for i := 5; i < 60; i++ {
+		table.Set(pods(3)(i), versionOf(i), mark(i))
+	}
+	table.Verify()
+	for i := range 60 {
+		require.True(t, table.Marked(pods(3)(i), mark(i)), i)
+		require.False(t, table.Marked(pods(3)(i), mark(i)+1), i)
+	}
+}

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// entryPages is what 16 bits can find their way in.
-	entryPages = 1 << 16 / pageSize
+	// entryMostPages is what 16 bits can find their way in.
+	entryMostPages = 1 << 16 / pageSize
 
 	// A group is eight slots: eight tags, then eight refs, in half a cache line.
 	groupSlots = 8
@@ -36,9 +36,7 @@ const (
 // all searches end in their first group, which the processor can foresee: it has
 // begun the next search before the memory has answered this one.
 type segment struct {
-	// base is the generation for which mark 1 stands; mark 0 stands for every
-	// older one. Invariant: it is at least 1.
-	base uint64
+	marks
 	// next is another segment for the same hashes, 0 for none. There is one only
 	// where so many keys have one hash that splitting does not help.
 	next uint32
@@ -51,11 +49,10 @@ type segment struct {
 	// longest is a size that no entry exceeds.
 	longest uint16
 	// depth is how many first bits all hashes of the segment share.
-	depth uint8
-	// taken is the number of entryPages.
-	taken      uint8
-	slotPages  [slotPages]uint32
-	entryPages [entryPages]uint32
+	depth     uint8
+	slotPages [slotPages]uint32
+	// entryPages are entryMostPages at most.
+	entryPages []uint32
 }
 
 // slotPagesFor is the number of pages of so many slots.
@@ -214,6 +211,18 @@ func (t *Table) overflown(s *segment, g uint32) (i uint32, ok bool) {
 
 // resize gives s so many slots.
 func (t *Table) resize(s *segment, slots int) {
+	if size := slots * groupSize / groupSlots; s.slots > 0 && size <= pageSize && s.slots <= slotsPerPage {
+		// It stays in its page, which may be the only one, and short.
+		var copied [pageSize]byte
+		left := copied[:copy(copied[:], t.slots.at(s.slotPages[0])[:int(s.slots)*groupSize/groupSlots])]
+		t.slots.ensure(s.slotPages[0], size)
+		clear(t.slots.at(s.slotPages[0])[:size])
+		s.slots = uint16(slots)
+		for ; len(left) > 0; left = left[groupSize:] {
+			t.insertGroup(s, left)
+		}
+		return
+	}
 	old := *s
 	s.slots = uint16(slots)
 	for i := range slotPagesFor(s.slots) {
@@ -228,14 +237,18 @@ func (t *Table) resize(s *segment, slots int) {
 		left -= pageSize
 	}
 	for g := range uint32(old.slots / groupSlots) {
-		group := t.group(&old, g)
-		for lane := 0; lane < groupRefs; lane += 2 {
-			if tag := binary.LittleEndian.Uint16(group[lane:]); tag != 0 {
-				t.insertSlot(s, tag, binary.LittleEndian.Uint16(group[groupRefs+lane:]))
-			}
-		}
+		t.insertGroup(s, t.group(&old, g))
 	}
 	t.giveSlots(&old)
+}
+
+// insertGroup puts what another group has into the slots.
+func (t *Table) insertGroup(s *segment, group []byte) {
+	for lane := 0; lane < groupRefs; lane += 2 {
+		if tag := binary.LittleEndian.Uint16(group[lane:]); tag != 0 {
+			t.insertSlot(s, tag, binary.LittleEndian.Uint16(group[groupRefs+lane:]))
+		}
+	}
 }
 
 func (t *Table) giveSlots(s *segment) {
@@ -246,24 +259,23 @@ func (t *Table) giveSlots(s *segment) {
 }
 
 func (t *Table) giveEntries(s *segment) {
-	for i := range s.taken {
-		t.entries.give(s.entryPages[i])
+	for _, page := range s.entryPages {
+		t.entries.give(page)
 	}
-	s.taken, s.tail, s.dead, s.longest = 0, 0, 0, 0
+	s.entryPages, s.tail, s.dead, s.longest = nil, 0, 0, 0
 }
 
 // needsPage reports whether an entry of that size does not fit what is taken.
 func (s *segment) needsPage(size int) bool {
-	return s.tail+uint32(size) > uint32(s.taken)*pageSize
+	return s.tail+uint32(size) > uint32(len(s.entryPages))*pageSize
 }
 
 // put adds the bytes of an entry, and returns its ref.
 // The caller has seen to it that there is room.
 func (t *Table) put(s *segment, e entry) uint16 {
 	if s.needsPage(len(e)) {
-		s.tail = uint32(s.taken) * pageSize
-		s.entryPages[s.taken] = t.entries.take()
-		s.taken++
+		s.tail = uint32(len(s.entryPages)) * pageSize
+		s.entryPages = append(s.entryPages, t.entries.take())
 	}
 	s.longest = max(s.longest, uint16(len(e)))
 	ref := s.tail
@@ -293,19 +305,19 @@ func (t *Table) room(s *segment, size int) bool {
 	if s.needsPage(size) && s.dead > 0 && s.dead*4 >= s.tail && s.compactable() {
 		t.compact(s)
 	}
-	return !s.needsPage(size) || s.taken < entryPages
+	return !s.needsPage(size) || len(s.entryPages) < entryMostPages
 }
 
 // compactable reports whether the entries of s surely fit its pages in another
 // order, which may leave more at the end of each page.
 func (s *segment) compactable() bool {
-	return (s.tail-s.dead)/(pageSize-uint32(s.longest)) < entryPages-1
+	return (s.tail-s.dead)/(pageSize-uint32(s.longest)) < entryMostPages-1
 }
 
 // compact leaves the dead entries behind, and slots that are not needed.
 func (t *Table) compact(s *segment) {
 	old := *s
-	s.taken, s.tail, s.dead, s.longest = 0, 0, 0, 0
+	s.entryPages, s.tail, s.dead, s.longest = nil, 0, 0, 0
 	for i := range uint32(s.slots) {
 		if tag, ref := t.readSlot(s, i); tag != 0 {
 			t.writeSlot(s, i, tag, t.put(s, t.entryAt(&old, ref).whole()))
@@ -331,7 +343,7 @@ func (t *Table) split(n uint32) bool {
 	// many, one of them may be as large as the whole.
 	var halves, over [2]segment
 	for side := range halves {
-		over[side] = segment{base: old.base, depth: old.depth + 1}
+		over[side] = segment{marks: old.marks, depth: old.depth + 1}
 		halves[side] = over[side]
 		t.resize(&halves[side], slotsFor(int(old.count)/2))
 	}

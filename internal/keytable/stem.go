@@ -31,8 +31,8 @@ type stems struct {
 	// tail is the first place never used, in bytes.
 	tail uint32
 	// free has, for each size, the first free place of that size, which begins
-	// with the next one. 0 is none.
-	free [stemSizes]uint32
+	// with the next one. 0 is none. It is nil as long as no place was free.
+	free *[stemSizes]uint32
 	// buckets are the first stems of their chains. There is one bucket for every
 	// two stems that there ever were at a time: each new one splits one of the old
 	// (linear hashing), so that no call has to split them all.
@@ -202,7 +202,7 @@ func (s *stems) remove(h *hasher, id uint32) {
 // place finds room for size bytes: a free place, whose rest stays free, or a new
 // one. It is 0 if there is none.
 func (s *stems) place(size int) uint32 {
-	for have := size; have/stemUnit < stemSizes; have += stemUnit {
+	for have := size; s.free != nil && have/stemUnit < stemSizes; have += stemUnit {
 		if id := s.free[have/stemUnit]; id != 0 {
 			s.free[have/stemUnit] = read24(s.at(id))
 			s.vacate(id+uint32(size/stemUnit), have-size)
@@ -234,11 +234,18 @@ func (s *stems) vacate(id uint32, size int) {
 	if size < stemText+2 {
 		return
 	}
+	if s.free == nil {
+		s.free = new([stemSizes]uint32)
+	}
 	write24(s.at(id), s.free[size/stemUnit])
 	s.free[size/stemUnit] = id
 }
 
 // size is the memory that the stems take.
 func (s *stems) size() int64 {
-	return s.pages.size() + int64(cap(s.buckets))*4 + int64(cap(s.seen))
+	size := s.pages.size() + int64(cap(s.buckets))*4 + int64(cap(s.seen))
+	if s.free != nil {
+		size += stemSizes * 4
+	}
+	return size
 }

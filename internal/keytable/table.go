@@ -25,15 +25,12 @@ type Table struct {
 	// count is the number of keys. Invariant: it is the sum of the segments'
 	// counts. If it is 0, the table holds nothing.
 	count int
+	// few has the entries of a small table, and held those of any other.
+	few few
 	*held
-	// key is scratch, for writers.
-	key []byte
-	// last is the key that was added last. If the next one makes a stem of the beginning that
-	// the two share, it is given that: lists come in the order of their names.
-	last []byte
 }
 
-// held is what a table has its keys in.
+// held is what a table has its keys in, if they are not few.
 type held struct {
 	// depth is the number of bits of a hash that the directory tells apart, which
 	// has 2^depth places. Invariant: a segment of depth d has 2^(depth-d) of them,
@@ -46,9 +43,15 @@ type held struct {
 	entries pages
 	stems   stems
 	large   large
+
+	// key is scratch, for writers.
+	key []byte
+	// last is the key that was added last. If the next one makes a stem of the beginning that
+	// the two share, it is given that: lists come in the order of their names.
+	last []byte
 }
 
-// nothing is held by all tables without keys, and there may be many. It is read only.
+// nothing is held by all tables with few keys, and there may be many. It is read only.
 var nothing = &held{}
 
 // New returns an empty table.
@@ -67,8 +70,15 @@ func (t *Table) Len() int { return t.count }
 
 // SizeBytes is the memory that the table holds, in bytes, for its keys.
 func (t *Table) SizeBytes() int64 {
-	return t.slots.size() + t.entries.size() + t.stems.size() + t.large.size() + int64(cap(t.key)+cap(t.last)) +
-		int64(cap(t.directory))*4 + int64(cap(t.segments))*int64(unsafe.Sizeof(segment{}))
+	if t.held == nothing {
+		return int64(cap(t.few.bytes))
+	}
+	pages := 0
+	for n := range t.segments {
+		pages += cap(t.segments[n].entryPages)
+	}
+	return int64(unsafe.Sizeof(held{})) + t.slots.size() + t.entries.size() + t.stems.size() + t.large.size() +
+		int64(cap(t.key)+cap(t.last)) + int64(cap(t.directory)+pages)*4 + int64(cap(t.segments))*int64(unsafe.Sizeof(segment{}))
 }
 
 // Get returns the version stored under key. It allocates the version's strings,
@@ -105,31 +115,52 @@ func (t *Table) SetBinary(key string, version *Binary, generation uint64) {
 func (t *Table) setHashed(hash uint64, key string, version *Binary, generation uint64) {
 	p, ok := t.find(hash, key)
 	if !ok {
-		if t.count == 0 {
-			t.held = &held{}
-		}
-		var buffer [entryMost]byte
-		t.stems.remember(t.count + 1)
-		written, kinds := t.appendVersion(t.appendKey(buffer[:0], key), version)
-		written[entryKinds] |= kinds
-		t.add(hash, written, generation)
-		t.count++
-		t.check(hash)
-		t.restemLast()
-		t.last = append(t.last[:0], key...)
+		t.insert(hash, key, version, generation)
 		return
 	}
-	t.update(p, hash, version, generation)
+	t.update(p, hash, key, version, generation)
 	t.check(hash)
 }
 
+// insert is setHashed for a key that is not there.
+func (t *Table) insert(hash uint64, key string, version *Binary, generation uint64) {
+	var buffer [entryMost]byte
+	if t.held == nothing {
+		if t.count < fewMost && forFew(key, version) {
+			written, kinds := t.appendVersion(t.appendKey(buffer[:0], key), version)
+			written[entryKinds] |= kinds
+			if t.addFew(hash, written, generation) {
+				t.count++
+				t.check(hash)
+				return
+			}
+		}
+		t.toSegments()
+	}
+	t.stems.remember(t.count + 1)
+	written, kinds := t.appendVersion(t.appendKey(buffer[:0], key), version)
+	written[entryKinds] |= kinds
+	t.add(hash, written, generation)
+	t.count++
+	t.check(hash)
+	t.restemLast()
+	t.last = append(t.last[:0], key...)
+}
+
 // update is setHashed for a key that is there.
-func (t *Table) update(p place, hash uint64, version *Binary, generation uint64) {
-	s, e, versionAt := &t.segments[p.segment], p.entry, p.entry.versionAt()
-	t.markEntry(s, e, generation)
+func (t *Table) update(p place, hash uint64, key string, version *Binary, generation uint64) {
+	e, versionAt := p.entry, p.entry.versionAt()
+	t.markEntry(p, generation)
 	if version.IsNumber && version.IsUUID && e[entryKinds]&(versionMask|uidMask) == byte(numberSize(version.Number))|uidUUID {
 		writeNumber(e[versionAt:e.uidAt(versionAt)], version.Number)
 		copy(e[e.uidAt(versionAt):], version.UUID[:])
+		return
+	}
+	marked := t.marksOf(p.segment).generationOf(e[entryMark])
+	if p.segment == noSegment {
+		t.dropFew(p.slot)
+		t.count--
+		t.insert(hash, key, version, marked)
 		return
 	}
 	var buffer [entryMost]byte
@@ -141,9 +172,8 @@ func (t *Table) update(p place, hash uint64, version *Binary, generation uint64)
 		copy(old, written)
 		return
 	}
-	generation = s.generationOf(old[entryMark])
 	t.drop(p)
-	t.add(hash, written, generation)
+	t.add(hash, written, marked)
 }
 
 // Withdraw is Delete, for owners that tell the two apart.
@@ -159,13 +189,20 @@ func (t *Table) Delete(key string) bool {
 	if !ok {
 		return false
 	}
-	t.forget(p.entry)
-	t.drop(p)
 	t.count--
-	if t.count == 0 {
-		*t = *t.NewAfter()
-	} else if s := &t.segments[p.segment]; s.dead*2 > s.tail {
-		t.compact(s)
+	switch {
+	case t.count == 0:
+		t.few, t.held = few{}, nothing
+	case p.segment == noSegment:
+		t.dropFew(p.slot)
+	default:
+		t.forget(p.entry)
+		t.drop(p)
+		if t.count <= fewAgain {
+			t.toFew()
+		} else if s := &t.segments[p.segment]; s.dead*2 > s.tail {
+			t.compact(s)
+		}
 	}
 	t.check(hash)
 	return true
@@ -175,14 +212,24 @@ func (t *Table) Delete(key string) bool {
 // meanwhile.
 func (t *Table) All() iter.Seq2[string, Version] {
 	return func(yield func(string, Version) bool) {
-		for n := range t.segments {
-			for e := range t.entriesOf(&t.segments[n]) {
-				if !yield(t.keyOf(e), t.versionOf(e)) {
-					return
-				}
+		for e := range t.each {
+			if !yield(t.keyOf(e), t.versionOf(e)) {
+				return
 			}
 		}
 	}
+}
+
+// each yields all entries.
+func (t *Table) each(yield func(e entry) bool) {
+	for n := range t.segments {
+		for e := range t.entriesOf(&t.segments[n]) {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+	t.few.each(yield)
 }
 
 // Newest is the greatest resource version of the table, by newer, which returns
@@ -191,18 +238,16 @@ func (t *Table) All() iter.Seq2[string, Version] {
 func (t *Table) Newest(newer func(a, b string) string) (newest string) {
 	var number uint64
 	numbers := false
-	for n := range t.segments {
-		for e := range t.entriesOf(&t.segments[n]) {
-			at := e.versionAt()
-			switch e[entryKinds] & versionMask {
-			case versionEmpty:
-			case versionString:
-				if v := newer(newest, t.readString(e[at:])); v != newest {
-					newest = strings.Clone(v)
-				}
-			default:
-				number, numbers = max(number, readNumber(e[at:e.uidAt(at)])), true
+	for e := range t.each {
+		at := e.versionAt()
+		switch e[entryKinds] & versionMask {
+		case versionEmpty:
+		case versionString:
+			if v := newer(newest, t.readString(e[at:])); v != newest {
+				newest = strings.Clone(v)
 			}
+		default:
+			number, numbers = max(number, readNumber(e[at:e.uidAt(at)])), true
 		}
 	}
 	if numbers {
@@ -219,6 +264,7 @@ func (t *Table) keyOf(e entry) string {
 
 // place is where the entry of a key is.
 type place struct {
+	// segment is noSegment for an entry of few, and slot is where it is in its bytes then.
 	segment uint32
 	slot    uint32
 	// entry is valid until an entry is added anywhere.
@@ -227,8 +273,8 @@ type place struct {
 
 // find returns the place of key.
 func (t *Table) find(hash uint64, key string) (place, bool) {
-	if t.count == 0 {
-		return place{}, false
+	if t.held == nothing {
+		return t.searchFew(hash, key)
 	}
 	n := t.directory[hash>>(64-t.depth)]
 	for {
@@ -246,14 +292,14 @@ func (t *Table) find(hash uint64, key string) (place, bool) {
 // add adds an entry of a key that has none, marked with generation.
 func (t *Table) add(hash uint64, e entry, generation uint64) {
 	if len(t.directory) == 0 {
-		t.directory = []uint32{t.addSegment(segment{base: 1})}
+		t.directory = []uint32{t.addSegment(segment{marks: marks{base: 1}})}
 	}
 	for {
 		n := t.directory[hash>>(64-t.depth)]
 		alone := t.segments[n].next == 0
 		for {
 			s := &t.segments[n]
-			e[entryMark] = t.markFor(s, generation)
+			e[entryMark] = t.markFor(n, generation)
 			if t.fits(s, hash, e) {
 				return
 			}
@@ -264,7 +310,7 @@ func (t *Table) add(hash uint64, e entry, generation uint64) {
 		}
 		if !alone || !t.split(n) {
 			s := &t.segments[n]
-			next := t.addSegment(segment{base: s.base, depth: s.depth})
+			next := t.addSegment(segment{marks: s.marks, depth: s.depth})
 			t.segments[n].next = next
 		}
 	}

@@ -55,6 +55,23 @@ func TestTable(t *testing.T) {
 				delete(want, key)
 				delete(marks, key)
 			},
+			// Tables of a few keys have another form.
+			"grow": func(t *rapid.T) {
+				for i := range rapid.IntRange(1, 50).Draw(t, "keys") {
+					key, version := pods(3)(i), keytable.Version{ResourceVersion: strconv.Itoa(i)}
+					table.Set(key, version, generation)
+					want[key], marks[key] = version, generation
+				}
+			},
+			"shrink": func(t *rapid.T) {
+				left := rapid.IntRange(0, 50).Draw(t, "left")
+				for i := left; i < 50; i++ {
+					table.Delete(pods(3)(i))
+					delete(want, pods(3)(i))
+					delete(marks, pods(3)(i))
+				}
+				table.Verify()
+			},
 			"": func(t *rapid.T) {
 				if got := maps.Collect(table.All()); !maps.Equal(got, want) || table.Len() != len(want) {
 					t.Fatalf("the table is %v of %d, want %v", got, table.Len(), want)
