@@ -4,6 +4,7 @@ package redact
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,56 +12,91 @@ import (
 // mask stands in the place of a credential, as in net/url.
 const mask = "xxxxx"
 
-// secret is the part of a name by which a value is known to be a credential.
+// secret is the part of a name by which a value is known to be a credential. Each has one of secretSigns.
 const secret = `(?:token|secret|passw(?:or)?d|passphrase|credential|signature|api[_-]?key|assertion|jwt|cookie|key-data)`
 
+var secretSigns = []string{"token", "secret", "passw", "passphrase", "credential", "signature", "key", "assertion", "jwt", "cookie"}
+
 // form is one way that a credential stands in text.
+//
+// A pattern takes a hundred times as long as a look for its signs, and nearly all texts have none. Errors come by the thousand when a
+// server goes away.
 type form struct {
-	// sign is part of each text that has the form. It is cheap to look for, and most texts do not have it.
-	sign string
+	// signs are parts of each text that has the form, in lower case, and oneOf, if it is not empty, has parts of which such a text has one.
+	signs, oneOf []string
+	// secret tells that such a text has one of secretSigns too.
+	secret bool
 	// pattern has two groups, which stay: what precedes the credential, and what follows it.
 	pattern *regexp.Regexp
 }
 
 var forms = []form{
 	// https://user:password@host
-	{"://", regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#@"'<>\\]*(@)`)},
+	{signs: []string{"://", "@"}, pattern: regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#@"'<>\\]*(@)`)},
 	// postgres://user:p/a?s#s@host: a password that should have been escaped
-	{"://", regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#@"'<>\\:]*:[^\s@"'<>\\]*(@)`)},
+	{signs: []string{"://", "@"}, pattern: regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s?#@"'<>\\:]*:[^\s@"'<>\\]*(@)`)},
 	// user:password@tcp(host:3306)/database
-	{"@", regexp.MustCompile(`([\w.-]+:)[^\s@"'<>\\]+(@(?:tcp|unix|udp)?\()`)},
+	{signs: []string{"@", "("}, pattern: regexp.MustCompile(`([\w.-]+:)[^\s@"'<>\\]+(@(?:tcp|unix|udp)?\()`)},
 	// ?access_token=…
-	{"=", regexp.MustCompile(`(?i)([?&;](?:[\w.%-]*` + secret + `[\w.%-]*|code|sig|key|auth)=)[^&;\s"'<>#\\]+`)},
+	{signs: []string{"="}, secret: true, pattern: regexp.MustCompile(`(?i)([?&;][\w.%-]*` + secret + `[\w.%-]*=)[^&;\s"'<>#\\]+`)},
+	// ?code=…
+	{oneOf: []string{"code=", "sig=", "key=", "auth="}, pattern: regexp.MustCompile(`(?i)([?&;](?:code|sig|key|auth)=)[^&;\s"'<>#\\]+`)},
 	// password=… in a connection string, --token=… of a command, export AWS_SECRET_ACCESS_KEY=…
-	{"=", regexp.MustCompile(`(?i)((?:^|[\s,('"\x60-])[\w.-]*` + secret + `[\w.-]*=['"]?)[^&;,\s"'<>\\)]+`)},
+	{signs: []string{"="}, secret: true, pattern: regexp.MustCompile(`(?i)((?:^|[\s,('"\x60-])[\w.-]*` + secret + `[\w.-]*=['"]?)[^&;,\s"'<>\\)]+`)},
 	// --token …
-	{"--", regexp.MustCompile(`(?i)(--[\w-]*` + secret + `\s+)[^-\s"'<>\\][^\s"'<>\\]*`)},
+	{signs: []string{"--"}, secret: true, pattern: regexp.MustCompile(`(?i)(--[\w-]*` + secret + `\s+)[^-\s"'<>\\][^\s"'<>\\]*`)},
 	// Authorization: Bearer …
-	{"", regexp.MustCompile(`(?i)((?:authorization|cookie)\\*["']?\s*[:=]\s*\\*["']?\[?)[^\r\n"'<>\\\]]+`)},
+	{oneOf: []string{"authorization", "cookie"}, pattern: regexp.MustCompile(`(?i)((?:authorization|cookie)\\*["']?\s*[:=]\s*\\*["']?\[?)[^\r\n"'<>\\\]]+`)},
 	// Bearer …
-	{"", regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[\w+/.~=-]{16,}`)},
+	{oneOf: []string{"bearer", "basic"}, pattern: regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[\w+/.~=-]{16,}`)},
 	// "password": "…"
-	{":", regexp.MustCompile(`(?i)(\\*["'][\w.-]*` + secret + `[\w.-]*\\*["']\s*:\s*\\*["'])[^"'\\]+`)},
+	{signs: []string{":"}, secret: true, pattern: regexp.MustCompile(`(?i)(\\*["'][\w.-]*` + secret + `[\w.-]*\\*["']\s*:\s*\\*["'])[^"'\\]+`)},
 	// token: … in YAML, as a kubeconfig has it
-	{":", regexp.MustCompile(`(?im)((?:^|\\n)[\t -]*[\w.-]*` + secret + `[\w.-]*:[ \t]+["']?)[^\s"'\\]+`)},
+	{signs: []string{":"}, secret: true, pattern: regexp.MustCompile(`(?im)((?:^|\\n)[\t -]*[\w.-]*` + secret + `[\w.-]*:[ \t]+["']?)[^\s"'\\]+`)},
 	// a private key, and where it is cut short
-	{"PRIVATE KEY", regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]*(-----END [A-Z ]*PRIVATE KEY-----|$)`)},
+	{signs: []string{"private key"}, pattern: regexp.MustCompile(`(-----BEGIN [A-Z ]*PRIVATE KEY-----)[^-]*(-----END [A-Z ]*PRIVATE KEY-----|$)`)},
 	// A JSON web token, as service accounts have them.
-	{"eyJ", regexp.MustCompile(`()\beyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?`)},
+	{signs: []string{"eyj"}, pattern: regexp.MustCompile(`()\beyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?`)},
 	// the same private key in base64, as in a kubeconfig
-	{"LS0tLS1CRUdJTi", regexp.MustCompile(`()LS0tLS1CRUdJTi[\w+/=-]+`)},
+	{signs: []string{"ls0tls1crudjti"}, pattern: regexp.MustCompile(`()LS0tLS1CRUdJTi[\w+/=-]+`)},
 	// tokens that are known by how they begin: of OpenShift, EKS, Google and GitHub
-	{"", regexp.MustCompile(`()\b(?:sha256~|k8s-aws-v1\.|ya29\.|gh[pousr]_)[\w.~-]{16,}`)},
+	{oneOf: []string{"sha256~", "k8s-aws-v1.", "ya29.", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"},
+		pattern: regexp.MustCompile(`()\b(?:sha256~|k8s-aws-v1\.|ya29\.|gh[pousr]_)[\w.~-]{16,}`)},
 }
 
 // Text returns text with a mask in the place of each credential: in a URL, a header, a JSON member, or a token by its form.
 func Text(text string) string {
-	for _, f := range forms {
-		if strings.Contains(text, f.sign) {
+	plain, lower := isASCII(text), strings.ToLower(text)
+	secret := containsOneOf(lower, secretSigns)
+	for i := range forms {
+		// In a pattern that ignores case, some letters stand for others that are no ASCII.
+		if f := &forms[i]; !plain || (secret || !f.secret) && f.mayBeIn(lower) {
 			text = f.pattern.ReplaceAllString(text, "${1}"+mask+"${2}")
 		}
 	}
 	return text
+}
+
+func (f *form) mayBeIn(lower string) bool {
+	for _, sign := range f.signs {
+		if !strings.Contains(lower, sign) {
+			return false
+		}
+	}
+	return len(f.oneOf) == 0 || containsOneOf(lower, f.oneOf)
+}
+
+func containsOneOf(lower string, signs []string) bool {
+	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(lower, sign) })
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // Short is Text for a text that may be long: it returns the beginning, at most limit bytes with the note that the rest is

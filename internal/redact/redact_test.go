@@ -14,33 +14,35 @@ import (
 // jwt has the form of a service account's token.
 const jwt = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl"
 
+var credentials = map[string]string{
+	`Get "https://admin:hunter2@host:6443/api/v1/pods?limit=500": dial tcp`:                `Get "https://xxxxx@host:6443/api/v1/pods?limit=500": dial tcp`,
+	`https://host/login?id=7&access_token=hunter2&next=%2F`:                                `https://host/login?id=7&access_token=xxxxx&next=%2F`,
+	`https://host/callback?code=hunter2#top`:                                               `https://host/callback?code=xxxxx#top`,
+	`s3://bucket/key?X-Amz-Signature=hunter2`:                                              `s3://bucket/key?X-Amz-Signature=xxxxx`,
+	"Authorization: Bearer hunter2\r\nHost: a":                                             "Authorization: xxxxx\r\nHost: a",
+	`unknown header "Authorization": "Basic aHVudGVyMg=="`:                                 `unknown header "Authorization": "xxxxx"`,
+	"Bearer 0123456789abcdef0123 is not valid":                                             "Bearer xxxxx is not valid",
+	`{"id_token":"hunter2","user":"a"}`:                                                    `{"id_token":"xxxxx","user":"a"}`,
+	`the server said "{\"clientSecret\": \"hunter2\"}"`:                                    `the server said "{\"clientSecret\": \"xxxxx\"}"`,
+	`{"password":"hunter2`:                                                                 `{"password":"xxxxx`,
+	"the token " + jwt + " has expired":                                                    "the token xxxxx has expired",
+	`dial postgres://mirror:hunt/er?2#@db:5432/pods: refused`:                              `dial postgres://xxxxx@db:5432/pods: refused`,
+	`connecting to mirror:hunter2@tcp(db:3306)/pods`:                                       `connecting to mirror:xxxxx@tcp(db:3306)/pods`,
+	`cannot connect: host=db user=mirror password=hunter2 sslmode=off`:                     `cannot connect: host=db user=mirror password=xxxxx sslmode=off`,
+	`exec: aws-login --client-secret=hunter2 --user a: exit status 1`:                      `exec: aws-login --client-secret=xxxxx --user a: exit status 1`,
+	`exec: aws-login --password hunter2 --verbose: exit status 1`:                          `exec: aws-login --password xxxxx --verbose: exit status 1`,
+	"AWS_SECRET_ACCESS_KEY=hunter2":                                                        "AWS_SECRET_ACCESS_KEY=xxxxx",
+	"users:\n- name: a\n  user:\n    token: hunter2\n    client-key-data: aHVudGVyMg==\n":  "users:\n- name: a\n  user:\n    token: xxxxx\n    client-key-data: xxxxx\n",
+	`yaml: "user:\n  password: hunter2\n"`:                                                 `yaml: "user:\n  password: xxxxx\n"`,
+	`map[Authorization:[Bearer hunter2] Host:[a]]`:                                         `map[Authorization:[xxxxx] Host:[a]]`,
+	"-----BEGIN RSA PRIVATE KEY-----\naHVudGVyMg\n-----END RSA PRIVATE KEY----- is no key": "-----BEGIN RSA PRIVATE KEY-----xxxxx-----END RSA PRIVATE KEY----- is no key",
+	"-----BEGIN PRIVATE KEY-----\naHVudGVyMg":                                              "-----BEGIN PRIVATE KEY-----xxxxx",
+	"illegal base64 data in LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVk=":                          "illegal base64 data in xxxxx",
+	"sha256~0123456789abcdef0123 and k8s-aws-v1.aHR0cHM6Ly9zdHMu0123":                      "xxxxx and xxxxx",
+}
+
 func TestCredentialsAreMasked(t *testing.T) {
-	for text, want := range map[string]string{
-		`Get "https://admin:hunter2@host:6443/api/v1/pods?limit=500": dial tcp`:                `Get "https://xxxxx@host:6443/api/v1/pods?limit=500": dial tcp`,
-		`https://host/login?id=7&access_token=hunter2&next=%2F`:                                `https://host/login?id=7&access_token=xxxxx&next=%2F`,
-		`https://host/callback?code=hunter2#top`:                                               `https://host/callback?code=xxxxx#top`,
-		`s3://bucket/key?X-Amz-Signature=hunter2`:                                              `s3://bucket/key?X-Amz-Signature=xxxxx`,
-		"Authorization: Bearer hunter2\r\nHost: a":                                             "Authorization: xxxxx\r\nHost: a",
-		`unknown header "Authorization": "Basic aHVudGVyMg=="`:                                 `unknown header "Authorization": "xxxxx"`,
-		"Bearer 0123456789abcdef0123 is not valid":                                             "Bearer xxxxx is not valid",
-		`{"id_token":"hunter2","user":"a"}`:                                                    `{"id_token":"xxxxx","user":"a"}`,
-		`the server said "{\"clientSecret\": \"hunter2\"}"`:                                    `the server said "{\"clientSecret\": \"xxxxx\"}"`,
-		`{"password":"hunter2`:                                                                 `{"password":"xxxxx`,
-		"the token " + jwt + " has expired":                                                    "the token xxxxx has expired",
-		`dial postgres://mirror:hunt/er?2#@db:5432/pods: refused`:                              `dial postgres://xxxxx@db:5432/pods: refused`,
-		`connecting to mirror:hunter2@tcp(db:3306)/pods`:                                       `connecting to mirror:xxxxx@tcp(db:3306)/pods`,
-		`cannot connect: host=db user=mirror password=hunter2 sslmode=off`:                     `cannot connect: host=db user=mirror password=xxxxx sslmode=off`,
-		`exec: aws-login --client-secret=hunter2 --user a: exit status 1`:                      `exec: aws-login --client-secret=xxxxx --user a: exit status 1`,
-		`exec: aws-login --password hunter2 --verbose: exit status 1`:                          `exec: aws-login --password xxxxx --verbose: exit status 1`,
-		"AWS_SECRET_ACCESS_KEY=hunter2":                                                        "AWS_SECRET_ACCESS_KEY=xxxxx",
-		"users:\n- name: a\n  user:\n    token: hunter2\n    client-key-data: aHVudGVyMg==\n":  "users:\n- name: a\n  user:\n    token: xxxxx\n    client-key-data: xxxxx\n",
-		`yaml: "user:\n  password: hunter2\n"`:                                                 `yaml: "user:\n  password: xxxxx\n"`,
-		`map[Authorization:[Bearer hunter2] Host:[a]]`:                                         `map[Authorization:[xxxxx] Host:[a]]`,
-		"-----BEGIN RSA PRIVATE KEY-----\naHVudGVyMg\n-----END RSA PRIVATE KEY----- is no key": "-----BEGIN RSA PRIVATE KEY-----xxxxx-----END RSA PRIVATE KEY----- is no key",
-		"-----BEGIN PRIVATE KEY-----\naHVudGVyMg":                                              "-----BEGIN PRIVATE KEY-----xxxxx",
-		"illegal base64 data in LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVk=":                          "illegal base64 data in xxxxx",
-		"sha256~0123456789abcdef0123 and k8s-aws-v1.aHR0cHM6Ly9zdHMu0123":                      "xxxxx and xxxxx",
-	} {
+	for text, want := range credentials {
 		require.Equal(t, want, redact.Text(text))
 		require.Equal(t, want, redact.Text(want), "redacted twice")
 	}
@@ -73,5 +75,24 @@ func TestShortTextKeepsToTheLimit(t *testing.T) {
 	text := strings.Repeat("x", 90) + ` https://user:hunter2@host`
 	for limit := range len(text) {
 		require.NotContains(t, redact.Short(text, limit), "hun")
+	}
+}
+
+// A text that is no ASCII is searched for all forms, and another one for those that it has a sign of. The result is the same.
+func FuzzSignsLeaveNothingOut(f *testing.F) {
+	for text := range credentials {
+		f.Add(text)
+		f.Add(strings.ToUpper(text))
+		f.Add(strings.ToLower(text))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		require.Equal(t, "ä\n"+redact.Text(text), redact.Text("ä\n"+text))
+	})
+}
+
+func BenchmarkOrdinaryText(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		redact.Text(`Get "https://10.20.30.40:6443/api/v1/pods?allowWatchBookmarks=true&resourceVersion=5000000000&timeoutSeconds=1234&watch=true": dial tcp 10.20.30.40:6443: connect: connection refused`)
 	}
 }
