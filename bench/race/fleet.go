@@ -335,6 +335,10 @@ func (f *fleet) outage(ctx context.Context) (err error) {
 	o := &FleetOutage{}
 	f.result.Outage = o
 	added := f.added.Load()
+	stopProfile, err := f.profileCPU("away")
+	if err != nil {
+		return err
+	}
 	before := cpuTime()
 	if _, err := extra.Fleet(ctx, f.Control, extra.FleetLeavePath); err != nil {
 		return err
@@ -344,11 +348,11 @@ func (f *fleet) outage(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	stopProfile, err := f.profileCPU("return")
-	if err != nil {
+	stopProfile()
+	if stopProfile, err = f.profileCPU("return"); err != nil {
 		return err
 	}
-	defer stopProfile()
+	defer func() { stopProfile() }()
 	back, used := time.Since(f.began), cpuTime()
 	o.AwayCPU = used - before
 	if o.Usage, err = extra.Fleet(ctx, f.Control, extra.FleetReturnPath); err != nil {
