@@ -41,7 +41,7 @@ func checkUnescaped(t *testing.T, content string) {
 	if err != nil && strings.Contains(content, `"`) {
 		return // the scanners have ended the string there
 	}
-	got, ok := appendUnescaped([]byte("before"), []byte(content))
+	got, ok := AppendUnescaped([]byte("before"), []byte(content))
 	require.Equal(t, err == nil, ok, "%q", content)
 	if ok {
 		require.Equal(t, "before"+want, string(got), "%q", content)

@@ -281,7 +281,7 @@ func (s *jsonScan) unescaped(v span) ([]byte, bool) {
 	}
 	from := len(s.scratch)
 	var ok bool
-	s.scratch, ok = appendUnescaped(s.scratch, raw)
+	s.scratch, ok = AppendUnescaped(s.scratch, raw)
 	return s.scratch[from:len(s.scratch):len(s.scratch)], ok
 }
 

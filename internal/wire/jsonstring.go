@@ -29,9 +29,9 @@ func isPlain(b []byte) bool {
 	return true
 }
 
-// appendUnescaped appends the value of a JSON string's content, as encoding/json reads it: invalid UTF-8 and lone
+// AppendUnescaped appends the value of a JSON string's content, as encoding/json reads it: invalid UTF-8 and lone
 // surrogates become U+FFFD. It reports false for what encoding/json rejects.
-func appendUnescaped(dst, b []byte) ([]byte, bool) {
+func AppendUnescaped(dst, b []byte) ([]byte, bool) {
 	for len(b) > 0 {
 		c := b[0]
 		switch {

@@ -118,7 +118,7 @@ func (w *walk) string(at int, value *[]byte) (end int) {
 	if w.b[at] == '"' {
 		*value = w.b[at+1 : end-1]
 		if !isPlain(*value) {
-			unescaped, ok := appendUnescaped(nil, *value)
+			unescaped, ok := AppendUnescaped(nil, *value)
 			if !ok {
 				return w.fail(at, "an invalid string")
 			}
