@@ -76,6 +76,36 @@ func TestAListWithAnUnreadableItem(t *testing.T) {
 	}
 }
 
+// What only a decoder finds is reported with the key of the object and the offset in it.
+func TestUndecodableUnstructuredObjectIsSkipped(t *testing.T) {
+	for name, test := range map[string]struct{ kind, rest, says string }{
+		"no kind":         {"List", "", `list item 1 "a/2" skipped: object without a kind`},
+		"escape":          {"PodList", `,"spec":{"a":"\q"}`, `list item 1 "a/2" skipped: malformed object at byte 118: an invalid escape in this string`},
+		"number":          {"PodList", `,"spec":{"a":1e999}`, `list item 1 "a/2" skipped: malformed object at byte 118: a number out of range`},
+		"control":         {"PodList", ",\"spec\":{\"a\":\"\t\"}", `list item 1 "a/2" skipped: malformed object at byte 119: a control character in a string`},
+		"no kind, number": {"List", `,"spec":{"a":1e999}`, `list item 1 "a/2" skipped: malformed object at byte 105: a number out of range`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			whole := `,"kind":"Pod","apiVersion":"v1"`
+			body := strings.Replace(listJSON(podJSON("1", whole), podJSON("2", test.rest), podJSON("3", whole)), "PodList", test.kind, 1)
+			bubble(t, informertest.Options{Wrap: answering("application/json", body)}, func(t *testing.T, w *world) {
+				var r recorder
+				var f failures
+				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, ExampleObject: &unstructured.Unstructured{}})
+				stop := start(i.RunWithContext)
+				<-i.HasSyncedChecker().Done()
+				stop()
+				require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.events())
+				errs, _ := f.all()
+				var skipped *informer.ItemError
+				require.ErrorAs(t, errs[0], &skipped)
+				require.EqualError(t, skipped, test.says)
+				require.EqualValues(t, 1, i.Status().Skipped)
+			})
+		})
+	}
+}
+
 // A body that is no list fails the request, which is tried again; nothing is
 // deleted for it.
 func TestAnAnswerThatIsNoList(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/rvinformer/informer/internal/jsonmap"
 )
 
 // form is how the bytes of an object are decoded. Nearly all objects of a store have the same.
@@ -20,6 +22,13 @@ type form struct {
 	// kind is what a typed object comes back with. It is empty for objects off the wire, because typed clients leave it out
 	// too. An unstructured object has its kind in its bytes.
 	kind metav1.TypeMeta
+	// decoders are the store's for unstructured objects; nil before the store has the form.
+	decoders *jsonmap.Pool
+}
+
+// same reports whether bytes of both forms are decoded alike.
+func (f form) same(as form) bool {
+	return f.goType == as.goType && f.protobuf == as.protobuf && f.kind == as.kind
 }
 
 // message is implemented by the generated API types.
@@ -116,11 +125,11 @@ func (f form) decodeInto(bytes []byte, into runtime.Object) error {
 }
 
 // fill decodes into an empty object.
-func (f form) fill(bytes []byte, into runtime.Object) error {
+func (f form) fill(bytes []byte, into runtime.Object) (err error) {
 	if u, ok := into.(*unstructured.Unstructured); ok {
-		return utiljson.Unmarshal(bytes, &u.Object)
+		u.Object, err = f.decoders.Decode(bytes)
+		return err
 	}
-	var err error
 	if f.protobuf {
 		err = into.(message).Unmarshal(bytes)
 	} else {

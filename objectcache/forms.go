@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/rvinformer/informer/internal/jsonmap"
 )
 
 // forms give each form of a store a number. There are hardly ever more than two.
@@ -24,7 +26,7 @@ func (f *forms) all() []*form {
 
 // number returns the number of a form. It fails if there are too many.
 func (f *forms) number(of form) (uint8, error) {
-	same := func(known *form) bool { return *known == of }
+	same := func(known *form) bool { return known.same(of) }
 	if n := slices.IndexFunc(f.all(), same); n >= 0 {
 		return uint8(n), nil
 	}
@@ -37,6 +39,7 @@ func (f *forms) number(of form) (uint8, error) {
 	if len(list) > math.MaxUint8 {
 		return 0, fmt.Errorf("is a %v of kind %q in %q: a store has objects of %d types and kinds at most", of.goType, of.kind.Kind, of.kind.APIVersion, math.MaxUint8+1)
 	}
+	of.decoders = &jsonmap.Pool{}
 	longer := append(slices.Clone(list), &of)
 	f.list.Store(&longer)
 	return uint8(len(list)), nil

@@ -10,7 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rvinformer/informer/internal/jsonmap"
 	"github.com/rvinformer/informer/internal/prune"
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // Form is how objects are asked for on the wire, and how they are decoded for their consumer. The zero value is for
@@ -26,6 +28,8 @@ type Form struct {
 	// where that has none.
 	fields  *prune.Fields
 	message *prune.Type
+	// decoders are of unstructured objects; nil where there may be none.
+	decoders *jsonmap.Pool
 }
 
 // Public says how the users of the library see a Raw, whose public type is theirs. The zero value is for a consumer
@@ -43,6 +47,7 @@ func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
 	f := Form{public: e.public, fields: fields}
 	switch {
 	case e.raw:
+		f.decoders = &jsonmap.Pool{}
 		metadata := fields.Of(partialType)
 		f.fromMessages(clientAsksProtobuf && metadata.Knows(), metadata)
 	case e.Partial():
@@ -55,7 +60,7 @@ func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
 			return decodeTyped(raw, reflect.New(e.goType.Elem()).Interface().(runtime.Object))
 		}
 	default:
-		f.decode = decodeUnstructured
+		f.decode, f.decoders = decodeUnstructured, &jsonmap.Pool{}
 	}
 	return f
 }
@@ -79,8 +84,14 @@ func (e Expected) CheckFields(fields *prune.Fields) error {
 func (e Expected) Given() Form { return Form{public: e.public} }
 
 func decodeUnstructured(raw *Raw) (runtime.Object, error) {
-	obj := &unstructured.Unstructured{}
-	return obj, raw.Decode(obj)
+	if raw.format == wire.Protobuf {
+		return nil, raw.Decode(&unstructured.Unstructured{}) // which says that it cannot be
+	}
+	obj, err := raw.decoders.Object(raw.encoding)
+	if err != nil {
+		return nil, undecodable{err}
+	}
+	return obj, nil
 }
 
 func decodePartial(raw *Raw) (runtime.Object, error) {

@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/jsonmap"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -25,6 +26,8 @@ type Raw struct {
 	format   wire.Format
 	// message is where in encoding the object itself is, within its envelope.
 	message struct{ from, to int }
+	// decoders decode it to a map; nil for new ones.
+	decoders *jsonmap.Pool
 	// pooled tells that the memory goes back to the pool. That of a copy does not.
 	pooled bool
 	// place is where it was read, to report what is wrong with it.
@@ -74,6 +77,7 @@ func (r *Raw) Copy() *Raw {
 		encoding: slices.Clone(r.encoding),
 		format:   r.format,
 		message:  r.message,
+		decoders: r.decoders,
 		place:    r.place,
 	}
 }
@@ -146,8 +150,9 @@ func (r *Raw) decode(into runtime.Object) error {
 		return nil
 	}
 	if obj, ok := into.(*unstructured.Unstructured); ok {
-		obj.Object = nil
-		return utiljson.Unmarshal(r.encoding, &obj.Object)
+		var err error
+		obj.Object, err = r.decoders.Decode(r.encoding)
+		return err
 	}
 	return utiljson.Unmarshal(r.encoding, into)
 }
