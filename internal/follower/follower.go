@@ -71,6 +71,8 @@ type Follower struct {
 	why    report.Reason
 	relist relist
 	shards shards
+	// listed is the period in which the newest complete list was begun and ended, 0 if it has taken longer: see server.Resource.Period.
+	listed uint64
 }
 
 // Origin is what a run begins from.

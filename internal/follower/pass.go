@@ -19,6 +19,8 @@ type pass struct {
 	shown string
 	// asked is when the first request of the generation was sent, zero if what it shows may be older than that.
 	asked moment.Moment
+	// period is when it began: see server.Resource.Period.
+	period uint64
 }
 
 // beginGeneration begins a generation, unless one is under way.
@@ -29,6 +31,7 @@ func (f *Follower) beginGeneration(ctx context.Context) (err error) {
 	if f.pass.generation, err = f.beginInSink(ctx); err != nil {
 		return err
 	}
+	f.pass.period, f.listed = f.Source.Period(), 0
 	f.Report.BeginGeneration()
 	f.Report.CountList(f.why)
 	if f.shards.rest == nil { // else it does not show what was missed of the rest
@@ -71,6 +74,9 @@ func (f *Follower) complete(ctx context.Context, resourceVersion string) error {
 		f.Extent.Forget()
 		f.Report.Reach(before)
 		return err
+	}
+	if f.Source.Period() == ended.period {
+		f.listed = ended.period
 	}
 	f.resuming, f.Source.Narrow = nil, false
 	f.Source.CompareToShown(resourceVersion, ended.shown)

@@ -89,7 +89,9 @@ func (w *watching) reportReplacement(ctx context.Context) {
 // begins from, and notes what is learnt of the cluster. That it is another one is an error.
 func (w *watching) ask(ctx context.Context) (server.Answer, error) {
 	known := w.Cluster.UID()
-	a, err := w.Server.Ask(ctx, server.Inquiry{Cluster: known, ResourceVersion: w.at.ResourceVersion, Objects: w.objects})
+	a, err := w.Server.Ask(ctx, server.Inquiry{
+		Cluster: known, ResourceVersion: w.at.ResourceVersion, Objects: w.objects, Over: w.Source.Connection(), Period: w.listed,
+	})
 	switch {
 	case known == "" || a.Cluster == known:
 		w.Cluster.Learn(a.Cluster)

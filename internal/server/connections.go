@@ -34,13 +34,13 @@ type connection struct {
 
 // clientFor returns a client with connections of its own. It fills in the exchange of each
 // request, and bounds the bodies of errors.
-func clientFor(config *rest.Config, p *presence) (*http.Client, error) {
+func clientFor(config *rest.Config, p *presence, k *acquaintance) (*http.Client, error) {
 	var client http.RoundTripper
 	var err error
 	if files := tlsFilesOf(config); files.none() {
-		client, err = newConnections(config, p)
+		client, err = newConnections(config, p, k)
 	} else {
-		client, err = newRenewal(config, files, p)
+		client, err = newRenewal(config, files, p, k)
 	}
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func clientFor(config *rest.Config, p *presence) (*http.Client, error) {
 	return &http.Client{Transport: client, Timeout: config.Timeout, CheckRedirect: checkRedirect}, nil
 }
 
-func newConnections(config *rest.Config, p *presence) (c connections, err error) {
+func newConnections(config *rest.Config, p *presence, k *acquaintance) (c connections, err error) {
 	c.presence = p
 	if c.plugin, err = newPlugin(config); err != nil {
 		return c, err
@@ -58,14 +58,14 @@ func newConnections(config *rest.Config, p *presence) (c connections, err error)
 	if err != nil {
 		return c, err
 	}
-	c.wide = &connection{wide, newConnector(p)}
+	c.wide = &connection{wide, newConnector(p, k)}
 	c.narrow = c.wide
 	if config.Transport == nil { // else it is the user's, and stays as it is
 		narrow, err := rest.TransportFor(narrowed(config))
 		if err != nil {
 			return c, err
 		}
-		c.narrow = &connection{narrow, newConnector(p)}
+		c.narrow = &connection{narrow, newConnector(p, k)}
 	}
 	return c, nil
 }
@@ -112,6 +112,9 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	c.plugin.reveal(response)
 	if isAnswer(response.StatusCode) {
 		c.presence.heard(e != nil && e.asks)
+	}
+	if e != nil {
+		e.over = response.TLS
 	}
 	if isError(response) {
 		readErrorBody(response)

@@ -17,7 +17,8 @@ import (
 // but one would be closed again, because the informers can share it. If no connection can be made, all
 // that wait for it fail with that attempt.
 type connector struct {
-	presence *presence
+	presence     *presence
+	acquaintance *acquaintance
 	// trace tells when the first request has a connection. All have the same one, because a watch keeps its
 	// own for hours.
 	trace *httptrace.ClientTrace
@@ -44,8 +45,8 @@ type attempt struct {
 // attemptMost is how long others wait for an attempt. Then one of them attempts it too.
 const attemptMost = time.Second
 
-func newConnector(p *presence) *connector {
-	c := &connector{presence: p}
+func newConnector(p *presence, k *acquaintance) *connector {
+	c := &connector{presence: p, acquaintance: k}
 	c.trace, c.hasLost = c.newTrace(), c.lost
 	return c
 }
@@ -169,7 +170,10 @@ func (c *connector) end(first *attempt, connected bool) {
 
 // lost notes that a watch has ended, or that a request or the reading of its answer has failed. The connection may
 // be lost with it, so the next request goes first.
-func (c *connector) lost() { c.ready.Store(false) }
+func (c *connector) lost() {
+	c.ready.Store(false)
+	c.acquaintance.lost()
+}
 
 // body is an answer that tells when the connection may be lost. It is for callers that do not tell themselves.
 type body struct {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 
@@ -31,6 +32,10 @@ type Inquiry struct {
 	ResourceOnly bool
 	// Empty tells that the server had no objects by then.
 	Empty bool
+	// Over is the connection of the watch that the question is asked for, nil if it is not known. See Body.
+	Over *tls.ConnectionState
+	// Period is when the objects were listed, 0 if that is not known. See Resource.Period.
+	Period uint64
 }
 
 // Answer is the answer of a server to an Inquiry.
@@ -71,7 +76,36 @@ const (
 // a time: the namespace may be forbidden, and the resource may have an etcd, and versions, of its
 // own, as events often do. The server waits some seconds for data that is not older. If the
 // namespace says that the data is older, and the resource says nothing, that counts.
-func (r *Resource) Ask(ctx context.Context, q Inquiry) (Answer, error) {
+//
+// What the informers of a server ask at about the same time is asked once: see acquaintance.
+func (r *Resource) Ask(ctx context.Context, q Inquiry) (a Answer, err error) {
+	if q.Cluster != "" || q.Period == 0 || q.ResourceOnly {
+		return r.ask(ctx, q)
+	}
+	var objects []object.Known
+	if q.Objects != nil {
+		objects = q.Objects()
+		q.Objects = func() []object.Known { return objects }
+	}
+	k := r.server.acquaintance
+	cluster, mine := k.clusterOf(q.Period, len(objects) > 0, waitFor(ctx, sharePatience))
+	if mine == nil {
+		q.Cluster = cluster
+		return r.ask(ctx, q)
+	}
+	err = errUnanswered // if a transport of the caller's ends the goroutine
+	defer func() {
+		found := ""
+		if a.Identity == Same {
+			found = a.Cluster
+		}
+		k.found(q.Period, mine, found, err)
+	}()
+	return r.ask(ctx, q)
+}
+
+// ask asks what others have not asked.
+func (r *Resource) ask(ctx context.Context, q Inquiry) (Answer, error) {
 	var a Answer
 	var older error
 	if !q.ResourceOnly {
@@ -96,11 +130,17 @@ func (r *Resource) Ask(ctx context.Context, q Inquiry) (Answer, error) {
 
 // askCluster asks for the namespace kube-system.
 func (r *Resource) askCluster(ctx context.Context, q Inquiry, a *Answer) error {
-	request, versioned := r.kubeSystem(), r.resource.Resource != "events"
+	versioned, version := r.resource.Resource != "events", ""
 	if versioned {
-		request.Param("resourceVersion", q.ResourceVersion)
+		version = q.ResourceVersion
 	}
-	uid, err := namespaceUID(ctx, request)
+	uid, err := r.server.acquaintance.askCluster(version, q.Over, waitFor(ctx, sharePatience), func(e *exchange) (string, error) {
+		request := r.kubeSystem()
+		if versioned {
+			request.Param("resourceVersion", version)
+		}
+		return namespaceUID(withExchange(ctx, e), request)
+	})
 	a.Cluster, a.HasVersion = uid, versioned && (err == nil || hasNone(err))
 	switch {
 	case uid == "" || q.Cluster == "":

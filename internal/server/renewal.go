@@ -30,9 +30,10 @@ const (
 // The files are looked at when a request begins, and by a timer while watches are open that may have to end.
 // A former content stays in use as long as a new one cannot be used.
 type renewal struct {
-	config   *rest.Config
-	files    tlsFiles
-	presence *presence
+	config       *rest.Config
+	files        tlsFiles
+	presence     *presence
+	acquaintance *acquaintance
 
 	mu      sync.Mutex
 	current connections
@@ -44,14 +45,14 @@ type renewal struct {
 	timer   *time.Timer // runs while there are watches
 }
 
-func newRenewal(config *rest.Config, files tlsFiles, p *presence) (*renewal, error) {
-	r := &renewal{config: config, files: files, presence: p, looked: time.Now(), watches: map[*watchBody]struct{}{}}
+func newRenewal(config *rest.Config, files tlsFiles, p *presence, k *acquaintance) (*renewal, error) {
+	r := &renewal{config: config, files: files, presence: p, acquaintance: k, looked: time.Now(), watches: map[*watchBody]struct{}{}}
 	content, err := files.read()
 	if err != nil {
 		return nil, err
 	}
 	r.digest = content.digest()
-	r.current, err = newConnections(content.fill(config), p)
+	r.current, err = newConnections(content.fill(config), p, k)
 	return r, err
 }
 
@@ -97,7 +98,7 @@ func (r *renewal) look(while time.Duration) {
 	r.mu.Unlock()
 	var next connections
 	if changed {
-		next, err = newConnections(content.fill(r.config), r.presence)
+		next, err = newConnections(content.fill(r.config), r.presence, r.acquaintance)
 	}
 	if changed && err == nil {
 		r.replace(next, digest)

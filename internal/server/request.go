@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 )
 
@@ -21,6 +22,8 @@ type Request struct {
 type Body struct {
 	io.ReadCloser
 	ContentType string
+	// Over identifies the connection of the answer: it is equal for two answers over one. It is nil without TLS.
+	Over *tls.ConnectionState
 	// Wide tells that the answer comes through a wide window: the connection may hold much of
 	// it while it is not read.
 	Wide bool
@@ -33,8 +36,10 @@ type Body struct {
 type exchange struct {
 	Request
 	contentType string
-	wide        bool
-	lost        func()
+	// over is Response.TLS, which the answers over one connection have in common.
+	over *tls.ConnectionState
+	lost func()
+	wide bool
 	// tells tells that the reader of the answer calls lost.
 	tells bool
 	// asks tells that it is a question whether the server is there: see Server.ask.

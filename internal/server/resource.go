@@ -138,13 +138,17 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 	if err != nil {
 		return nil, err
 	}
-	return &Body{ReadCloser: body, ContentType: e.contentType, Wide: e.wide, Lost: e.lost}, nil
+	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, Lost: e.lost}, nil
 }
 
 // get begins a request.
 func (r *Resource) get() *rest.Request {
 	return r.server.client.Get().Throttle(r.limiter)
 }
+
+// Period returns the number of the present period, from 1: it grows when a connection of the server may have been lost. What is listed in one
+// period is of one cluster.
+func (r *Resource) Period() uint64 { return r.server.acquaintance.losses.Load() }
 
 // path has the segments of the resource's URL, as a dynamic client has them.
 func (r *Resource) path() (segments []string) {

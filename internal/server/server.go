@@ -33,6 +33,7 @@ type Server struct {
 	watchLists   *failureMemory
 	shards       *failureMemory
 	presence     *presence
+	acquaintance *acquaintance
 }
 
 // New returns the server of config, which is copied. The error says what is wrong with config.
@@ -42,8 +43,8 @@ func New(config *rest.Config) (*Server, error) {
 	}
 	asked := config.ContentType + "," + config.AcceptContentTypes
 	config = dynamic.ConfigFor(config) // a copy
-	presence := newPresence()
-	httpClient, err := clientFor(config, presence)
+	presence, acquaintance := newPresence(), newAcquaintance()
+	httpClient, err := clientFor(config, presence, acquaintance)
 	if err != nil {
 		return nil, err
 	}
@@ -59,6 +60,7 @@ func New(config *rest.Config) (*Server, error) {
 		watchLists:   newFailureMemory(),
 		shards:       newFailureMemory(),
 		presence:     presence,
+		acquaintance: acquaintance,
 	}, nil
 }
 

@@ -9,6 +9,7 @@ package source
 
 import (
 	"context"
+	"crypto/tls"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -74,6 +75,8 @@ type Source struct {
 	reader   reader
 	// read is when the newest bytes were read, or the newest object that was decoded.
 	read moment.Moment
+	// over is the connection of the newest list or watch that was opened: see server.Body.
+	over *tls.ConnectionState
 	// lists are the readers of list bodies, by format. They keep their buffers from page to page.
 	lists [wire.Formats]wire.ListReader
 }
@@ -191,6 +194,22 @@ func (s *Source) AwaitServer(ctx context.Context, pause time.Duration, err error
 		return false
 	}
 	return s.resource.Await(ctx, pause, err, s.Report.NoteFailure)
+}
+
+// Connection identifies the connection of the newest list or watch, nil if it is not known. Watches that are shared may be those of others.
+func (s *Source) Connection() *tls.ConnectionState {
+	if s.Shared != nil {
+		return nil
+	}
+	return s.over
+}
+
+// Period is that of the server: see server.Resource.Period. It is 0 for the ListerWatchers of others.
+func (s *Source) Period() uint64 {
+	if s.resource == nil {
+		return 0
+	}
+	return s.resource.Period()
 }
 
 // HasWatchLists reports whether sets can be read with a watch-list, as far as the ListerWatcher goes. WatchListFailure

@@ -77,6 +77,7 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 	}
 	s.heard(time.Now())
 	b.ReadCloser, b.lost = body.ReadCloser, body.Lost
+	s.over = body.Over
 	if body.Wide && !s.Prompt {
 		b.window.open(b.drop)
 	}

@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rvinformer/informer/internal/rv"
+)
+
+const (
+	// answerLasts is how long an answer about the namespace kube-system counts for others.
+	answerLasts = 30 * time.Second
+	// sharePatience is how long an informer waits for an answer to another one. Then it asks on its own.
+	sharePatience = 2 * time.Second
+	// maxFindings is how many periods are remembered.
+	maxFindings = 16
+)
+
+// acquaintance is what a Server has learnt about its cluster from answers to Inquiries. After an outage, all informers
+// have the same questions, and one of them asks.
+//
+// A period is the time between two losses. Nothing was lost in it, so all that was listed in it is of one cluster.
+type acquaintance struct {
+	// losses counts the watches and requests that have failed or ended, from 1: a connection may have been lost with them. It is the
+	// number of the period.
+	losses atomic.Uint64
+
+	mu sync.Mutex
+	// newest is the newest question about the namespace kube-system, nil before the first one.
+	newest *clusterQuestion
+	// findings are by the number of the period.
+	findings map[uint64]*finding
+}
+
+// clusterQuestion is a question about the namespace kube-system.
+type clusterQuestion struct {
+	// version is the resource version that the data must not be older than; empty for any.
+	version string
+	period  uint64
+	began   time.Time
+	// answered is closed when the fields below are set. Err is what namespaceUID returns.
+	answered   chan struct{}
+	connection *tls.ConnectionState
+	uid        string
+	err        error
+}
+
+// finding is which cluster it is that objects were listed of.
+type finding struct {
+	// over is closed when the cluster is set, which is empty if it could not be found.
+	over    chan struct{}
+	cluster string
+}
+
+func newAcquaintance() *acquaintance {
+	k := &acquaintance{findings: map[uint64]*finding{}}
+	k.losses.Store(1)
+	return k
+}
+
+func (k *acquaintance) lost() { k.losses.Add(1) }
+
+// askCluster returns the UID of the namespace kube-system, in data not older than version, which may be empty. Ask asks
+// the server.
+//
+// The answer to another informer counts too if it came over the connection of this one's watch. It says as much as one that is asked for now:
+// a server that is replaced or restored loses its connections.
+func (k *acquaintance) askCluster(version string, over *tls.ConnectionState, wait func(<-chan struct{}) bool, ask func(*exchange) (string, error)) (uid string, err error) {
+	q, mine := k.join(version, over != nil)
+	if !mine && wait(q.answered) && k.counts(q, over) {
+		return q.uid, q.err
+	}
+	if !mine {
+		return ask(newExchange())
+	}
+	e := newExchange()
+	q.err = errUnanswered // if a transport of the caller's ends the goroutine
+	defer close(q.answered)
+	q.uid, q.err = ask(e)
+	q.connection = e.over
+	return q.uid, q.err
+}
+
+// join returns the newest question if its answer may count, or else a new one.
+func (k *acquaintance) join(version string, shares bool) (q *clusterQuestion, mine bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	period, now := k.losses.Load(), time.Now()
+	if q = k.newest; q != nil && shares && q.period == period && now.Sub(q.began) < answerLasts && (version == "" || rv.NotNewer(version, q.version)) {
+		return q, false
+	}
+	q = &clusterQuestion{version: version, period: period, began: now, answered: make(chan struct{})}
+	if shares {
+		k.newest = q
+	}
+	return q, true
+}
+
+// counts reports whether an answer counts for a watch over a connection.
+func (k *acquaintance) counts(q *clusterQuestion, over *tls.ConnectionState) bool {
+	return q.connection == over && (q.err == nil || isRefusal(q.err)) && q.period == k.losses.Load()
+}
+
+// clusterOf returns the cluster of what was listed in a period, empty if it is not known. If mine is set, the caller is to find it, and to call
+// found then. It is not set unless the caller has objects to find it by.
+func (k *acquaintance) clusterOf(period uint64, hasObjects bool, wait func(<-chan struct{}) bool) (cluster string, mine *finding) {
+	k.mu.Lock()
+	f := k.findings[period]
+	if f == nil && hasObjects {
+		mine = &finding{over: make(chan struct{})}
+		k.remember(period, mine)
+	}
+	k.mu.Unlock()
+	if f == nil || !wait(f.over) {
+		return "", mine
+	}
+	return f.cluster, nil
+}
+
+// remember adds a finding, and forgets the oldest one if there are too many.
+func (k *acquaintance) remember(period uint64, f *finding) {
+	if len(k.findings) >= maxFindings {
+		oldest := period
+		for p := range k.findings {
+			oldest = min(oldest, p)
+		}
+		delete(k.findings, oldest)
+	}
+	k.findings[period] = f
+}
+
+// found ends a finding. If it has failed, another informer tries.
+func (k *acquaintance) found(period uint64, f *finding, cluster string, err error) {
+	f.cluster = cluster
+	close(f.over)
+	if err == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.findings[period] == f {
+		delete(k.findings, period)
+	}
+}
+
+// newExchange is for a request whose answer is read at once.
+func newExchange() *exchange {
+	return &exchange{Request: Request{Sent: func() {}, Answered: func() {}}}
+}
+
+// waitFor returns a function that waits until a channel is closed, and reports whether it was, or else that ctx or patience has ended.
+func waitFor(ctx context.Context, patience time.Duration) func(<-chan struct{}) bool {
+	return func(closed <-chan struct{}) bool {
+		select {
+		case <-closed:
+			return true
+		default:
+		}
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-closed:
+			return true
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		return false
+	}
+}
