@@ -203,7 +203,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options) {
 		_ = watchOf(query, set).serve(r.Context(), out, templateEvents{f, set}, set)
 		return
 	}
-	first, n, err := page(query, set.listed())
+	var first, n int
+	var err error
+	if selector := query.Get("fieldSelector"); selector != "" {
+		first, n, err = set.selected(selector)
+	} else {
+		first, n, err = page(query, set.listed())
+	}
 	if err != nil {
 		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 		return

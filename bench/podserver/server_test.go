@@ -268,3 +268,24 @@ func TestUsage(t *testing.T) {
 	require.Equal(t, int64(1), after.Requests-before.Requests)
 	require.GreaterOrEqual(t, after.CPU, before.CPU)
 }
+
+// A pod is found by its name, as an informer asks for one that it knows.
+func TestFieldSelectorFindsAPod(t *testing.T) {
+	s, err := Start(Options{Pods: 20, Plain: true})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	pods := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("")
+	all, err := pods.List(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	for _, pod := range all.Items {
+		found, err := pods.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + pod.Name + ",metadata.namespace=" + pod.Namespace})
+		require.NoError(t, err)
+		require.Len(t, found.Items, 1)
+		require.Equal(t, pod.UID, found.Items[0].UID)
+	}
+	none, err := pods.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=a,metadata.namespace=b"})
+	require.NoError(t, err)
+	require.Empty(t, none.Items)
+	_, err = pods.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=a"})
+	require.ErrorContains(t, err, "only a name and a namespace are known here")
+}
