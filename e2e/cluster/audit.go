@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// auditPolicy logs lists and watches of pods when their answers begin.
+// auditPolicy logs lists and watches of pods and configmaps when their answers begin.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -20,14 +20,15 @@ rules:
   verbs: [list, watch]
   resources:
   - group: ""
-    resources: [pods]
+    resources: [pods, configmaps]
 - level: None
 `
 
-// Audited is a list or a watch of pods, as the API server has logged it.
+// Audited is a list or a watch of pods or configmaps, as the API server has logged it.
 type Audited struct {
 	Received  time.Time
 	Namespace string
+	Resource  string
 	Verb      string
 	URI       string
 	// Credential is what the client has proven itself with: "JTI=" and the ID of a token, or "X509SHA256=" and the hash
@@ -49,7 +50,8 @@ func (c *Cluster) auditFlags() ([]string, error) {
 
 func (c *Cluster) auditPath() string { return filepath.Join(c.dir, "audit.log") }
 
-// Audited returns the lists and watches of pods of a namespace that have begun so far. It is for clusters with Options.Audit.
+// Audited returns the lists and watches of a namespace's pods and configmaps that have begun so far, or with no namespace those
+// of all namespaces at once. It is for clusters with Options.Audit.
 func (c *Cluster) Audited(namespace string) (all []Audited, err error) {
 	text, err := os.ReadFile(c.auditPath())
 	if err != nil {
@@ -61,7 +63,7 @@ func (c *Cluster) Audited(namespace string) (all []Audited, err error) {
 		var event struct {
 			Stage, Verb, RequestURI  string
 			RequestReceivedTimestamp time.Time
-			ObjectRef                struct{ Namespace string }
+			ObjectRef                struct{ Namespace, Resource string }
 			User                     struct{ Extra map[string][]string }
 		}
 		if err := decoder.Decode(&event); errors.Is(err, io.EOF) {
@@ -73,7 +75,7 @@ func (c *Cluster) Audited(namespace string) (all []Audited, err error) {
 		if event.ObjectRef.Namespace != namespace || event.Verb == "watch" && event.Stage != "ResponseStarted" {
 			continue
 		}
-		a := Audited{Received: event.RequestReceivedTimestamp, Namespace: namespace, Verb: event.Verb, URI: event.RequestURI}
+		a := Audited{Received: event.RequestReceivedTimestamp, Namespace: namespace, Resource: event.ObjectRef.Resource, Verb: event.Verb, URI: event.RequestURI}
 		if ids := event.User.Extra[credentialID]; len(ids) > 0 {
 			a.Credential = ids[0]
 		}

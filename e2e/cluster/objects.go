@@ -79,6 +79,13 @@ func (o *Objects) Update(ctx context.Context, name, step string) error {
 	return nil
 }
 
+// UpdateAll changes the objects of these names as Update does, side by side.
+func (o *Objects) UpdateAll(ctx context.Context, names []string, step string) error {
+	return inParallel(ctx, len(names), func(ctx context.Context, i int) error {
+		return o.Update(ctx, names[i], step)
+	})
+}
+
 // Delete deletes one object, which is gone when Delete returns.
 func (o *Objects) Delete(ctx context.Context, name string) error {
 	var now int64
