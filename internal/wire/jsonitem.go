@@ -91,6 +91,9 @@ func (s *jsonScan) object() bool {
 		s.note("an object expected")
 		return s.skip()
 	}
+	if s.mayMatch() && s.byPattern() {
+		return true
+	}
 	s.obj = identity{isThere: true}
 	s.enter()
 	for first := true; ; first = false {
@@ -101,6 +104,9 @@ func (s *jsonScan) object() bool {
 		switch f {
 		case fieldEnd:
 			s.obj.text = span{from, s.pos - s.keep}
+			if s.pattern != nil && !s.dropped && s.fault == nil {
+				s.pattern.offer(s.raw(s.obj.text))
+			}
 			return true
 		case fieldAPIVersion:
 			s.obj.hasAPIVersion = true

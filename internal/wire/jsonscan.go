@@ -28,13 +28,18 @@ type jsonScan struct {
 	dropped bool
 	depth   int // open brackets before pos
 
-	wrecked     bool
+	alike   uint8 // objects since the body began, or was quiet; patternAfter at most
+	trying  bool  // the item is compared with the pattern: it must not be dropped
+	wrecked bool
+
 	fault       error // ErrMalformed
 	faultDetail string
 	faultAt     int64
 
 	obj     identity
 	scratch []byte // unescaped strings
+
+	pattern *pattern // of the objects, nil without one
 
 	// identity of a dropped item
 	lostNamespace, lostName string
@@ -96,6 +101,9 @@ func (s *jsonScan) broken(detail string) bool {
 // more is fill within the limits.
 func (s *jsonScan) more() bool {
 	if size := s.base + int64(s.end) - s.unit; size > s.limit && s.stop == nil {
+		if s.trying {
+			return false
+		}
 		if !s.inItem {
 			s.stop = errBetween
 			return false

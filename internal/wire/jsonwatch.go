@@ -98,6 +98,7 @@ func (w *jsonWatch) event() (Event, error) {
 		event.Bytes = w.lend(w.keep+text.from, w.keep+text.to)
 		if event.Type == watch.Bookmark {
 			w.rest()
+			w.letPatternGo()
 		}
 	} else {
 		event = Event{}
