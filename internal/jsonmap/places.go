@@ -19,9 +19,11 @@ type place struct {
 	// which they were made.
 	newest, older *place
 	children      int
-	// text is the last string, and value is the same in an interface; nil if that is none that is remembered.
+	// text is the string that is expected, and value is the same in an interface; nil if none is. Asked is of the hash of the last
+	// string that was neither expected nor remembered.
 	text  string
 	value interface{}
+	asked uint32
 }
 
 // places counts what a Decoder expects.
@@ -90,4 +92,18 @@ func (p *place) expects(text []byte, i int) (end int, yes bool) {
 	}
 	end = i + 1 + len(p.text)
 	return end + 1, end < len(text) && text[end] == '"' && string(text[i+1:end]) == p.text
+}
+
+// learn expects a string from now on, if it is remembered, or if it stood here the last time too.
+func (p *place) learn(value interface{}, known bool, tag uint32) {
+	if p == nil {
+		return
+	}
+	text := value.(string)
+	switch {
+	case known || p.asked == tag && len(text) <= maxLength:
+		p.text, p.value, p.asked = text, value, 0
+	default:
+		p.asked = tag
+	}
 }

@@ -23,9 +23,7 @@ func (d *Decoder) str(i int, at *place) (interface{}, int) {
 		return value, end
 	}
 	value, known := d.words.value(d.text[i+1:end], hash)
-	if known && at != nil {
-		at.text, at.value = value.(string), value
-	}
+	at.learn(value, known, tagOf(hash))
 	return value, end + 1
 }
 

@@ -10,16 +10,20 @@ const (
 )
 
 // vocabulary remembers short strings in their interface values, so that the next ones that are equal cost no allocation. It
-// is a table of pairs of slots. A string is remembered when it comes for the second time, and takes the
-// place of another only if no third string came for that place in between: strings that come once push none out.
+// is a table of buckets, each of four slots. A string is remembered when it comes for the second time, if hardly another one that is
+// not remembered came for its bucket in between: strings that come once push none out.
 type vocabulary struct {
 	slots []slot
 	shift uint8 // of a hash, for an index
 	kept  int   // slots that have a value
+	turn  uint8 // which slot of a full bucket is taken next
 }
 
+// bucket is how many slots a string may be in. It is a power of two.
+const bucket = 4
+
 type slot struct {
-	// hash is of value, and asked of the string that was looked for last and not found.
+	// hash is of value, and asked of the string with this index that was looked for last and not found.
 	hash, asked uint32
 	value       interface{}
 }
@@ -50,15 +54,12 @@ func (v *vocabulary) find(content []byte, hash uint64) *slot {
 	}
 	tag := tagOf(hash)
 	i := hash >> v.shift
-	at := &v.slots[i]
-	if at.hash == tag && at.holds(content) {
-		return at
+	for k := range uint64(bucket) {
+		if at := &v.slots[i^k]; at.hash == tag && at.holds(content) {
+			return at
+		}
 	}
-	second := &v.slots[i^1]
-	if second.hash == tag && second.holds(content) {
-		return second
-	}
-	return v.miss(at, second, content, tag)
+	return v.miss(i, content, tag)
 }
 
 func (s *slot) holds(content []byte) bool {
@@ -66,30 +67,33 @@ func (s *slot) holds(content []byte) bool {
 	return ok && text == string(content)
 }
 
-// miss remembers the string in one of its two slots, if it was asked for before. It returns that slot, or nil.
-func (v *vocabulary) miss(first, second *slot, content []byte, tag uint32) *slot {
-	taken := first
-	if second.value == nil && first.value != nil {
-		taken = second
-	}
-	if first.asked != tag && second.asked != tag {
-		taken.asked = tag
+// miss remembers the string of a hash with this index, if it was asked for before. It returns its slot, or nil.
+func (v *vocabulary) miss(i uint64, content []byte, tag uint32) *slot {
+	asked := &v.slots[i].asked
+	if *asked != tag {
+		*asked = tag
 		return nil
 	}
-	if first.asked == tag {
-		first.asked = 0
-	} else {
-		second.asked = 0
-	}
-	if taken.value == nil {
-		v.kept++
-	}
+	*asked = 0
+	taken := v.room(i)
 	taken.hash, taken.value = tag, string(content)
 	if v.kept > len(v.slots)/2 && len(v.slots) < maxSlots {
 		v.grow()
 		return v.find(content, hashOf(content))
 	}
 	return taken
+}
+
+// room returns a slot for a string with this index: one that is empty, or else one after the other.
+func (v *vocabulary) room(i uint64) *slot {
+	for k := range uint64(bucket) {
+		if at := &v.slots[i^k]; at.value == nil {
+			v.kept++
+			return at
+		}
+	}
+	v.turn++
+	return &v.slots[i^uint64(v.turn%bucket)]
 }
 
 // grow doubles the table.
@@ -99,14 +103,7 @@ func (v *vocabulary) grow() {
 	v.shift--
 	for _, entry := range old {
 		if text, ok := entry.value.(string); ok {
-			i := hashOf([]byte(text)) >> v.shift
-			at := &v.slots[i]
-			if at.value != nil {
-				at = &v.slots[i^1]
-			}
-			if at.value == nil {
-				v.kept++
-			}
+			at := v.room(hashOf([]byte(text)) >> v.shift)
 			at.hash, at.value = entry.hash, entry.value
 		}
 	}
