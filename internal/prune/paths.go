@@ -2,8 +2,8 @@ package prune
 
 import (
 	"fmt"
-	"slices"
-	"strings"
+
+	"github.com/rvinformer/informer/internal/fieldpath"
 )
 
 // needed are the fields without which an object cannot be told from others.
@@ -19,11 +19,10 @@ type tree struct {
 
 // parse adds a path, and returns what is wrong with it.
 func (t *tree) parse(what, path string) error {
-	names := split(path)
-	if slices.Contains(names, "") {
+	if !fieldpath.Valid(path) {
 		return fmt.Errorf("%s %q: empty field name", what, path)
 	}
-	t.add(names)
+	t.add(fieldpath.Split(path))
 	return nil
 }
 
@@ -69,32 +68,4 @@ func (t *tree) first(path []string) []string {
 		path = append(path, t.name)
 	}
 	return path
-}
-
-// split cuts a path at its dots, but for those behind a backslash.
-func split(path string) (names []string) {
-	name := ""
-	for {
-		part, rest, more := strings.Cut(path, ".")
-		escaped := strings.HasSuffix(part, `\`) && more
-		if escaped {
-			part = strings.TrimSuffix(part, `\`) + "."
-		}
-		if name += part; !escaped {
-			names, name = append(names, name), ""
-		}
-		if !more {
-			return names
-		}
-		path = rest
-	}
-}
-
-// join writes a path as split reads it.
-func join(names []string) string {
-	escaped := make([]string, len(names))
-	for i, name := range names {
-		escaped[i] = strings.ReplaceAll(name, ".", `\.`)
-	}
-	return strings.Join(escaped, ".")
 }

@@ -39,6 +39,8 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+
+	"github.com/rvinformer/informer/internal/fieldpath"
 )
 
 // Fields say which fields of objects stay: those that paths of Keep name, and of them not those
@@ -68,13 +70,13 @@ func Parse(keep, prune []string) (*Fields, error) {
 			}
 		}
 		for _, path := range keep {
-			if names := split(path); f.keep.keepsWhole(names[:len(names)-1]) {
+			if names := fieldpath.Split(path); f.keep.keepsWhole(names[:len(names)-1]) {
 				f.beyond = append(f.beyond, names)
 			}
 		}
 		for _, path := range needed {
 			if path != "metadata" {
-				f.keep.add(split(path))
+				f.keep.add(fieldpath.Split(path))
 			}
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rvinformer/informer/internal/fieldpath"
+	"github.com/rvinformer/informer/internal/gotype"
 )
 
 // Type says which fields of the objects of one Go type stay. It has a table of the fields that
@@ -113,18 +116,18 @@ type typeReader struct{ *Type }
 func (r *typeReader) stray(s selection, at []string, why string) rule {
 	r.strayed = true
 	if s.keep != nil {
-		r.errs = append(r.errs, fmt.Sprintf("keep %q: %s", join(s.keep.first(at)), why))
+		r.errs = append(r.errs, fmt.Sprintf("keep %q: %s", fieldpath.Join(s.keep.first(at)), why))
 	}
 	return rule{goes: s.keep != nil}
 }
 
 // read returns what becomes of a value of type t, to which the names in at lead.
 func (r *typeReader) read(t reflect.Type, s selection, at []string) rule {
-	t = pointed(t)
+	t = gotype.Pointed(t)
 	switch {
 	case s.all():
 		return rule{}
-	case hasOwnJSON(t):
+	case gotype.HasOwnJSON(t):
 		return r.ownJSON(t, s, at)
 	case t == reflect.TypeFor[map[string]interface{}](), t == reflect.TypeFor[[]interface{}](), t.Kind() == reflect.Interface:
 		r.textual = true
@@ -174,11 +177,11 @@ func (r *typeReader) fields(to *table, t reflect.Type, s selection, at []string,
 	to.others = rule{goes: s.keep != nil}
 	for i := range t.NumField() {
 		field := t.Field(i)
-		name, inlined := jsonName(field)
+		name, inlined := gotype.JSONName(field)
 		var result rule
 		switch {
 		case inlined:
-			result = r.inlined(pointed(field.Type), s, at, seen)
+			result = r.inlined(gotype.Pointed(field.Type), s, at, seen)
 		case !field.IsExported():
 			continue
 		case name == "-":
@@ -215,7 +218,7 @@ func (r *typeReader) inlined(t reflect.Type, s selection, at []string, seen map[
 
 // number adds a field to the table of its struct by its number.
 func (r *typeReader) number(to *table, field reflect.StructField, result rule) {
-	number := protobufNumber(field)
+	number := gotype.ProtobufNumber(field)
 	if number > 0 {
 		for len(to.numbers) <= number {
 			to.numbers = append(to.numbers, to.others)
@@ -224,7 +227,7 @@ func (r *typeReader) number(to *table, field reflect.StructField, result rule) {
 		return
 	}
 	// The kind is not in the message. Any other field may be there in a way that its tag does not say.
-	if matters := result.within != nil || result.stays() && to.others.goes; matters && !isTypeMeta(field.Type) {
+	if matters := result.within != nil || result.stays() && to.others.goes; matters && !gotype.IsTypeMeta(field.Type) {
 		r.textual = true
 	}
 }
@@ -234,15 +237,15 @@ func (r *typeReader) inMessage(t reflect.Type, result rule) rule {
 	if result.within == nil {
 		return result
 	}
-	t = pointed(t)
+	t = gotype.Pointed(t)
 	switch t.Kind() {
 	case reflect.Slice:
-		if hasOwnProtobuf(t) {
+		if gotype.HasOwnProtobuf(t) {
 			r.textual = true
 		}
 		return result.within.elements // each is a field of its own
 	case reflect.Map:
-		if hasOwnProtobuf(t) {
+		if gotype.HasOwnProtobuf(t) {
 			r.textual = true
 		}
 	}
@@ -272,7 +275,7 @@ func (r *typeReader) slice(t reflect.Type, s selection, at []string) rule {
 		r.strayed = true // a path of Prune does not lead into arrays
 		return rule{}
 	}
-	if pointed(t.Elem()).Kind() == reflect.Slice {
+	if gotype.Pointed(t.Elem()).Kind() == reflect.Slice {
 		return r.stray(s, at, fmt.Sprintf("a %v has no fields", t))
 	}
 	elements := r.read(t.Elem(), element, at)

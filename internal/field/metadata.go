@@ -1,0 +1,86 @@
+package field
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/rvinformer/informer/internal/fieldpath"
+)
+
+// InMetadata reports whether a path leads into the metadata.
+func InMetadata(path string) bool {
+	name, _, _ := fieldpath.Cut(path)
+	return name == "metadata"
+}
+
+// in finds a field of the metadata.
+func in(object []byte, protobuf bool, path string) (Value, Reason) {
+	if protobuf {
+		return Metadata.InProtobuf(object, path)
+	}
+	return InJSON(object, path)
+}
+
+// Labels returns the labels of an object, with memory of their own. It returns nil if there are none, or if they cannot be
+// read. As in a decoded object, null is an empty string.
+func Labels(object []byte, protobuf bool) map[string]string {
+	labels, why := in(object, protobuf, "metadata.labels")
+	if why != Found || labels.kind != Object {
+		return nil
+	}
+	if !protobuf {
+		return labelsInJSON(labels.bytes)
+	}
+	var meta metav1.ObjectMeta
+	if meta.Unmarshal(labels.bytes) != nil { // the metadata with this field alone
+		return nil
+	}
+	return meta.Labels
+}
+
+func labelsInJSON(text []byte) map[string]string {
+	r := jsonReader{b: text}
+	r.text.Reset(text)
+	var labels map[string]string
+	for at, more := r.first(0); more; {
+		key, from := r.key(at)
+		end := r.skip(from)
+		if r.broken {
+			return nil
+		}
+		name, ok := unescaped(key)
+		value, why := jsonValue(text[from:end])
+		if !ok || why > Missing || why == Found && value.kind != String {
+			return nil
+		}
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[string(name)] = string(value.bytes)
+		at, more = r.next(end)
+	}
+	if r.broken {
+		return nil
+	}
+	return labels
+}
+
+// Owners returns the owner references of an object, with memory of their own. It returns nil if there are none, or if
+// they cannot be read.
+func Owners(object []byte, protobuf bool) []metav1.OwnerReference {
+	owners, why := in(object, protobuf, "metadata.ownerReferences")
+	if why != Found || owners.kind != Array {
+		return nil
+	}
+	var meta metav1.ObjectMeta
+	var err error
+	if protobuf {
+		err = meta.Unmarshal(owners.bytes)
+	} else {
+		err = utiljson.Unmarshal(owners.bytes, &meta.OwnerReferences)
+	}
+	if err != nil || len(meta.OwnerReferences) == 0 {
+		return nil
+	}
+	return meta.OwnerReferences
+}
