@@ -22,8 +22,8 @@ import (
 // the loan ends.
 //
 // It is a runtime.Object and a metav1.Object. Name, namespace, UID and resource
-// version are at hand; the first call of another getter of metav1.Object decodes
-// all metadata, and finds nothing in an object whose metadata cannot be decoded.
+// version are at hand, and Field, Labels and OwnerReferences find what else is needed without decoding. The first call
+// of another getter of metav1.Object decodes all metadata, and finds nothing in an object whose metadata cannot be decoded.
 // It cannot be changed: the setters of metav1.Object panic.
 type RawObject object.Raw
 
@@ -88,7 +88,7 @@ func (o *RawObject) GetUID() types.UID { return o.raw().Version().UID }
 // GetResourceVersion returns the resource version.
 func (o *RawObject) GetResourceVersion() string { return o.raw().Version().ResourceVersion }
 
-// The other getters of metav1.Object. What they return belongs to the object.
+// The other getters of metav1.Object. What they return belongs to the object, but for labels and owner references.
 
 func (o *RawObject) GetGenerateName() string { return o.raw().Metadata().GetGenerateName() }
 func (o *RawObject) GetGeneration() int64    { return o.raw().Metadata().GetGeneration() }
@@ -102,11 +102,11 @@ func (o *RawObject) GetDeletionTimestamp() *metav1.Time {
 func (o *RawObject) GetDeletionGracePeriodSeconds() *int64 {
 	return o.raw().Metadata().GetDeletionGracePeriodSeconds()
 }
-func (o *RawObject) GetLabels() map[string]string      { return o.raw().Metadata().GetLabels() }
+func (o *RawObject) GetLabels() map[string]string      { return o.raw().Labels() }
 func (o *RawObject) GetAnnotations() map[string]string { return o.raw().Metadata().GetAnnotations() }
 func (o *RawObject) GetFinalizers() []string           { return o.raw().Metadata().GetFinalizers() }
 func (o *RawObject) GetOwnerReferences() []metav1.OwnerReference {
-	return o.raw().Metadata().GetOwnerReferences()
+	return o.raw().Owners()
 }
 func (o *RawObject) GetManagedFields() []metav1.ManagedFieldsEntry {
 	return o.raw().Metadata().GetManagedFields()

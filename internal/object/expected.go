@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rvinformer/informer/internal/field"
 )
 
 // Expected is what a reflector takes: anything, a Go type, or a kind. An example object decides it: a Raw,
@@ -15,7 +17,9 @@ type Expected struct {
 	example interface{}
 	public  Public
 	// raw tells that the example is a Raw.
-	raw    bool
+	raw bool
+	// typed is the Go type that the example of a Raw has, nil if it has none.
+	typed  *field.Type
 	goType reflect.Type
 	// kind is that of the example, empty where it does not say one.
 	kind metav1.TypeMeta
@@ -28,7 +32,12 @@ type Expected struct {
 func Expect(example interface{}, description string, public Public) Expected {
 	e := Expected{example: example, public: public, goType: reflect.TypeOf(example), description: description}
 	if public.TakeBack != nil {
-		_, e.raw = public.TakeBack(example)
+		if raw, ok := public.TakeBack(example); ok {
+			e.raw = true
+			if raw != nil {
+				e.typed = raw.typed
+			}
+		}
 	}
 	if obj, ok := example.(runtime.Object); ok && !(e.goType.Kind() == reflect.Pointer && reflect.ValueOf(obj).IsNil()) {
 		e.kind.APIVersion, e.kind.Kind = obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
@@ -59,7 +68,19 @@ func (e Expected) Partial() bool {
 }
 
 // anyKind reports whether objects off the wire may be of any kind.
-func (e Expected) anyKind() bool { return e.example == nil || e.raw || e.Partial() }
+func (e Expected) anyKind() bool { return e.example == nil || e.raw && e.typed == nil || e.Partial() }
+
+// apiType returns the Go type of the API that the objects have, nil if they have none.
+func (e Expected) apiType() reflect.Type {
+	switch {
+	case e.typed != nil:
+		return reflect.PointerTo(e.typed.Go())
+	case e.raw || e.goType == nil || !isAPIType(e.goType):
+		return nil
+	default:
+		return e.goType
+	}
+}
 
 // Check says what is wrong with an object that is not what is expected.
 func (e Expected) Check(obj interface{}) error {
@@ -78,15 +99,12 @@ func (e Expected) CheckKind(kind metav1.TypeMeta) error {
 	if e.anyKind() {
 		return nil
 	}
-	typeName := ""
-	if e.kind.Kind == "" && isAPIType(e.goType) {
-		typeName = e.goType.Elem().Name()
-	}
+	of := e.apiType()
 	switch {
 	case e.kind.Kind != "" && kind != e.kind:
 		return fmt.Errorf("is of kind %v, expected %v", kind.GroupVersionKind(), e.kind.GroupVersionKind())
-	case typeName != "" && typeName != kind.Kind:
-		return fmt.Errorf("is of kind %v, expected a %v", kind.GroupVersionKind(), e.goType)
+	case e.kind.Kind == "" && of != nil && of.Elem().Name() != kind.Kind:
+		return fmt.Errorf("is of kind %v, expected a %v", kind.GroupVersionKind(), of)
 	}
 	return nil
 }
@@ -96,8 +114,8 @@ func (e Expected) ItemKind() string {
 	if e.anyKind() {
 		return ""
 	}
-	if e.kind.Kind == "" && isAPIType(e.goType) {
-		return e.goType.Elem().Name()
+	if of := e.apiType(); e.kind.Kind == "" && of != nil {
+		return of.Elem().Name()
 	}
 	return e.kind.Kind
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rvinformer/informer/internal/field"
 	"github.com/rvinformer/informer/internal/jsonmap"
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/wire"
@@ -28,6 +29,8 @@ type Form struct {
 	// where that has none.
 	fields  *prune.Fields
 	message *prune.Type
+	// typed is given to each Raw.
+	typed *field.Type
 	// decoders are of unstructured objects; nil where there may be none.
 	decoders *jsonmap.Pool
 }
@@ -42,10 +45,13 @@ type Public struct {
 }
 
 // Form returns how objects like e's example are read. A raw object may come in protobuf if the client's
-// configuration asks for it, and fields name nothing but metadata. Fields are those that stay.
+// configuration asks for it, and fields name nothing but metadata, or its Go type is known. Fields are those that stay.
 func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
 	f := Form{public: e.public, fields: fields}
 	switch {
+	case e.typed != nil:
+		f.typed, f.decoders = e.typed, &jsonmap.Pool{}
+		f.fromMessages(clientAsksProtobuf, fields.Of(e.apiType()))
 	case e.raw:
 		f.decoders = &jsonmap.Pool{}
 		metadata := fields.Of(partialType)
@@ -74,10 +80,10 @@ func (f *Form) fromMessages(wanted bool, message *prune.Type) {
 
 // CheckFields returns an error that names fields to keep that the expected objects cannot have.
 func (e Expected) CheckFields(fields *prune.Fields) error {
-	if e.raw || e.goType == nil || !isAPIType(e.goType) {
-		return nil
+	if of := e.apiType(); of != nil {
+		return fields.Of(of).Err()
 	}
-	return fields.Of(e.goType).Err()
+	return nil
 }
 
 // Given returns the Form of objects that a ListerWatcher of others decodes.

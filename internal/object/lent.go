@@ -40,7 +40,8 @@ func (l *Lent) copy(it Item, pool *Pool) (*Raw, error) {
 	kind := l.last
 	const envelope = 64 // of protobuf, or the kind in JSON: about
 	raw := pool.get(len(encoded.Bytes) + envelope + len(kind.APIVersion) + len(kind.Kind))
-	raw.kind, raw.format, raw.place, raw.decoders = kind, l.Format, it.Place, l.Form.decoders
+	raw.kind, raw.format, raw.place = kind, l.Format, it.Place
+	raw.typed, raw.decoders = l.Form.typed, l.Form.decoders
 	raw.key, raw.version = it.Identity()
 	raw.encoding = encoded.AppendObject(raw.encoding, kind.APIVersion, kind.Kind)
 	if l.Format == wire.Protobuf {

@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/field"
 	"github.com/rvinformer/informer/internal/jsonmap"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/wire"
@@ -30,6 +31,8 @@ type Raw struct {
 	decoders *jsonmap.Pool
 	// pooled tells that the memory goes back to the pool. That of a copy does not.
 	pooled bool
+	// typed has the numbers of the fields in protobuf; nil where the Go type is not known.
+	typed *field.Type
 	// place is where it was read, to report what is wrong with it.
 	place Place
 	// decoded is the metadata, once a getter needed it.
@@ -77,6 +80,7 @@ func (r *Raw) Copy() *Raw {
 		encoding: slices.Clone(r.encoding),
 		format:   r.format,
 		message:  r.message,
+		typed:    r.typed,
 		decoders: r.decoders,
 		place:    r.place,
 	}
