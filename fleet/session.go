@@ -52,7 +52,7 @@ func (s *session) end() {
 
 func (s *session) run(ctx context.Context) {
 	defer s.signs.end()
-	pauses, settle, again, answered := backoff.OrDefault(nil), settleFirst, false, 0
+	pauses, settle, by, answered := backoff.OrDefault(nil), settleFirst, itsTime, 0
 	for {
 		found, retryAfter, err := s.cluster.discover(ctx)
 		if ctx.Err() != nil {
@@ -66,17 +66,20 @@ func (s *session) run(ctx context.Context) {
 		default:
 			pauses = backoff.OrDefault(nil)
 			begun := s.signs.follow(ctx, found)
-			pause = s.pause(found, again, begun && answered == 0)
+			if begun && answered == 0 && by == itsTime {
+				by = theStart
+			}
+			pause = s.pause(found, by)
 			answered++
 		}
-		again = false
+		by = itsTime
 		switch s.await(ctx, pause, err == nil) {
 		case ended:
 			return
 		case due:
 			settle = settleFirst
 		case hurried:
-			again = true
+			by = aSign
 			if backoff.Sleep(ctx, settle) != nil {
 				return
 			}
@@ -85,13 +88,24 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// pause is how long to wait after a discovery that was answered. Begun tells that signs are watched only since: what has changed before that has no sign.
-func (s *session) pause(found *catalog, again, begun bool) time.Duration {
+// begunBy is what a discovery was begun by.
+type begunBy int
+
+const (
+	itsTime begunBy = iota
+	// aSign: something has changed, and more may follow.
+	aSign
+	// theStart: signs are watched since. What has changed before has none.
+	theStart
+)
+
+// pause is how long to wait after a discovery that was answered.
+func (s *session) pause(found *catalog, by begunBy) time.Duration {
 	every := s.cluster.fleet.config.DiscoverEvery
 	switch {
-	case again:
+	case by == aSign:
 		return min(looksAgain, every)
-	case begun, !found.complete():
+	case by == theStart, !found.complete():
 		every = min(brokenEvery, every)
 	}
 	const fifth = 0.2
