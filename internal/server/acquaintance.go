@@ -106,18 +106,35 @@ func (k *acquaintance) counts(q *clusterQuestion, over *tls.ConnectionState) boo
 
 // clusterOf returns the cluster of what was listed in a period, empty if it is not known. If mine is set, the caller is to find it, and to call
 // found then. It is not set unless the caller has objects to find it by.
-func (k *acquaintance) clusterOf(period uint64, hasObjects bool, wait func(<-chan struct{}) bool) (cluster string, mine *finding) {
+func (k *acquaintance) clusterOf(period uint64, hasObjects func() bool, wait func(<-chan struct{}) bool) (cluster string, mine *finding) {
+	f := k.findingOf(period)
+	if f == nil && hasObjects() {
+		if f, mine = k.begin(period); mine != nil {
+			return "", mine
+		}
+	}
+	if f == nil || !wait(f.over) {
+		return "", nil
+	}
+	return f.cluster, nil
+}
+
+// findingOf returns the finding of a period, nil if there is none.
+func (k *acquaintance) findingOf(period uint64) *finding {
 	k.mu.Lock()
-	f := k.findings[period]
-	if f == nil && hasObjects {
+	defer k.mu.Unlock()
+	return k.findings[period]
+}
+
+// begin begins the finding of a period, unless another informer did so meanwhile.
+func (k *acquaintance) begin(period uint64) (other, mine *finding) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if other = k.findings[period]; other == nil {
 		mine = &finding{over: make(chan struct{})}
 		k.remember(period, mine)
 	}
-	k.mu.Unlock()
-	if f == nil || !wait(f.over) {
-		return "", mine
-	}
-	return f.cluster, nil
+	return other, mine
 }
 
 // remember adds a finding, and forgets the oldest one if there are too many.

@@ -111,7 +111,11 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	c.plugin.reveal(response)
 	if isAnswer(response.StatusCode) {
-		c.presence.heard(e != nil && e.asks)
+		if e != nil && e.asks {
+			c.presence.heard(questionAnswered)
+		} else {
+			c.presence.heard(requestAnswered)
+		}
 	}
 	if e != nil {
 		e.over = response.TLS

@@ -82,13 +82,8 @@ func (r *Resource) Ask(ctx context.Context, q Inquiry) (a Answer, err error) {
 	if q.Cluster != "" || q.Period == 0 || q.ResourceOnly {
 		return r.ask(ctx, q)
 	}
-	var objects []object.Known
-	if q.Objects != nil {
-		objects = q.Objects()
-		q.Objects = func() []object.Known { return objects }
-	}
 	k := r.server.acquaintance
-	cluster, mine := k.clusterOf(q.Period, len(objects) > 0, waitFor(ctx, sharePatience))
+	cluster, mine := k.clusterOf(q.Period, func() bool { return q.Objects != nil && len(q.Objects()) > 0 }, waitFor(ctx, sharePatience))
 	if mine == nil {
 		q.Cluster = cluster
 		return r.ask(ctx, q)

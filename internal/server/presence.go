@@ -66,8 +66,8 @@ type presence struct {
 	unconnected bool
 	// doubted tells that another request was answered since the newest question.
 	doubted bool
-	// newest is when the newest attempt has begun, a question or a request that may have to connect, and former
-	// the one before.
+	// newest is the newest attempt, a question or a request that may have to connect, and former the one before. Each
+	// is the time at which it has ended, or has begun if it takes longer than attemptEvery: it may reach the server at any time until then.
 	newest, former time.Time
 	// next is when the server may be asked, and, while it is unconnected, when a connection may be attempted.
 	next time.Time
@@ -95,30 +95,41 @@ type crowd struct {
 
 func newPresence() *presence { return &presence{turn: make(chan struct{}, 1)} }
 
-// heard notes that a request was answered. Asked tells that it was a question.
-func (p *presence) heard(asked bool) {
+// sign is what shows that the server is there.
+type sign int
+
+const (
+	// requestAnswered: a request was answered that is no question.
+	requestAnswered sign = iota
+	questionAnswered
+	// othersAnswered: requests were answered since the newest question, which was not. It is the question that fails.
+	othersAnswered
+)
+
+// heard notes that a request was answered, or a question.
+func (p *presence) heard(s sign) {
 	p.answered.Store(int64(moment.Now()))
 	if !p.eager.Load() {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.reason != nil && !asked && !p.unconnected && p.crowd != nil {
+	if p.reason != nil && s == requestAnswered && !p.unconnected && p.crowd != nil {
 		// A load balancer may have answered what failed, and others not. The next question tells.
 		p.doubted = true
 		return
 	}
-	p.back(asked, p.reason != nil)
+	p.back(s)
 }
 
-// back notes that the server is there. Outage tells that it was away until now.
-func (p *presence) back(asked, outage bool) {
+// back notes that the server is there.
+func (p *presence) back(s sign) {
 	p.eager.Store(false)
 	now := time.Now()
-	outage = outage && now.Sub(p.since) >= outageLeast
+	outage := s != othersAnswered && p.reason != nil && now.Sub(p.since) >= outageLeast
 	p.doubted = false
 	p.suspicions, p.failures, p.failure, p.reason, p.unconnected = 0, 0, nil, nil, false
-	if asked {
+	if s == questionAnswered {
 		p.next = now.Add(askAgain)
 	}
 	if c := p.crowd; c != nil {
@@ -133,8 +144,9 @@ func (p *presence) back(asked, outage bool) {
 func (p *presence) unanswered(err error, unconnected bool, retryAfter time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.doubted { // it is the question that fails
-		p.back(false, false)
+	p.attemptEnded(time.Now())
+	if p.doubted {
+		p.back(othersAnswered)
 		return
 	}
 	p.leave(err, unconnected, retryAfter)
@@ -145,6 +157,7 @@ func (p *presence) failed(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.eager.Store(true)
+	p.attemptEnded(time.Now())
 	p.failure = err
 	if p.failures++; p.failures >= 2 {
 		p.leave(err, true, 0)
@@ -181,13 +194,27 @@ func (p *presence) mayConnect() error {
 	defer p.mu.Unlock()
 	now := time.Now()
 	switch {
-	case p.failure != nil && now.Sub(p.former) < attemptEvery:
+	case p.failure != nil && p.untilAttempt(now) > 0:
 		return p.failure
 	case p.unconnected && now.Before(p.next) && now.Sub(p.granted) > grantLasts:
 		return p.reason
 	}
 	p.attempt(now)
 	return nil
+}
+
+// untilAttempt is how long to wait before another attempt, so that there are at most two within attemptEvery.
+func (p *presence) untilAttempt(now time.Time) time.Duration {
+	return attemptEvery - now.Sub(p.former)
+}
+
+// attemptEnded notes that an attempt has failed. Of two, either may be it.
+func (p *presence) attemptEnded(now time.Time) {
+	for _, at := range []*time.Time{&p.newest, &p.former} {
+		if now.Sub(*at) < attemptEvery {
+			*at = now
+		}
+	}
 }
 
 func (p *presence) attempt(now time.Time) {
@@ -333,7 +360,7 @@ func (w *waiter) goesOn() bool {
 		w.tries = true
 		w.paused.Reset(all/2 + rand.N(all))
 		return false
-	case now.Sub(w.newest) < attemptEvery/2 || now.Sub(w.granted) < attemptEvery:
+	case now.Sub(w.newest) < attemptEvery/2 || w.untilAttempt(now) > 0 || now.Sub(w.granted) < attemptEvery:
 		w.paused.Reset(attemptEvery/2 + rand.N(attemptEvery))
 		return false
 	}
@@ -375,6 +402,10 @@ func (w *waiter) claim() bool {
 	defer w.mu.Unlock()
 	now := time.Now()
 	if w.presence.crowd != w.crowd || now.Before(w.next) {
+		return false
+	}
+	if wait := w.untilAttempt(now); wait > 0 && (w.failure != nil || w.reason != nil) {
+		w.next = now.Add(wait)
 		return false
 	}
 	w.attempt(now)
