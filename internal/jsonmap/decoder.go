@@ -54,8 +54,8 @@ func (d *Decoder) Decode(text []byte) (map[string]interface{}, error) {
 // expected returns the place of the object. A Decoder that has decoded one object only may never decode another, and then
 // it is not worth its while to remember places.
 func (d *Decoder) expected() *place {
-	if d.decoded++; d.decoded == 2 {
-		d.places.root = &place{}
+	if d.decoded++; d.decoded == 2 || d.places.refused > maxRefused {
+		d.places = places{root: &place{}}
 	}
 	return d.places.root
 }

@@ -195,8 +195,17 @@ func TestLongValueIsNotRemembered(t *testing.T) {
 }
 
 func TestAllocations(t *testing.T) {
-	texts := smallPods(t, 200)
 	var d jsonmap.Decoder
+	// What it has learned of other objects does not stay in the way.
+	for i := range 40 {
+		object := map[string]interface{}{}
+		for k := range 32 {
+			object[fmt.Sprintf("of-%d", k)] = map[string]interface{}{fmt.Sprint(i): map[string]interface{}{fmt.Sprint(i): "", fmt.Sprint(k): ""}}
+		}
+		_, err := d.Decode(marshal(t, object))
+		require.NoError(t, err)
+	}
+	texts := smallPods(t, 200)
 	decode := func() {
 		for _, text := range texts {
 			if _, err := d.Decode(text); err != nil {
@@ -204,6 +213,8 @@ func TestAllocations(t *testing.T) {
 			}
 		}
 	}
-	decode()
-	require.LessOrEqual(t, testing.AllocsPerRun(3, decode)/float64(len(texts)), 192.0, "for a pod, of which encoding/json makes 594")
+	for range 6 {
+		decode()
+	}
+	require.LessOrEqual(t, testing.AllocsPerRun(2, decode)/float64(len(texts)), 192.0, "for a pod, of which encoding/json makes 594")
 }

@@ -5,6 +5,9 @@ package jsonmap
 const (
 	maxPlaces   = 1024
 	maxChildren = 32
+	// maxRefused is how often a place may be missing, because there are too many, until all are forgotten: the objects have changed, or the
+	// first ones were unlike the others.
+	maxRefused = 4 * maxPlaces
 )
 
 // place is where a value stands in the objects of a kind: a path of names and indexes. It has what was read there last, which
@@ -28,13 +31,14 @@ type place struct {
 
 // places counts what a Decoder expects.
 type places struct {
-	root *place
-	made int
+	root          *place
+	made, refused int
 }
 
 // under returns a new place, nil if there are too many.
 func (c *places) under(p *place) *place {
 	if p.children == maxChildren || c.made == maxPlaces {
+		c.refused++
 		return nil
 	}
 	p.children++
@@ -77,10 +81,14 @@ func (c *places) element(p, before *place) *place {
 	if before != nil {
 		next = &before.next
 	}
-	if *next == nil {
-		if *next = c.under(p); *next == nil {
-			return before
-		}
+	switch {
+	case *next != nil:
+		return *next
+	case p.children == maxChildren:
+		return before // this is not counted: long arrays are no reason to forget
+	}
+	if *next = c.under(p); *next == nil {
+		return before
 	}
 	return *next
 }
