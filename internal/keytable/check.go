@@ -1,6 +1,7 @@
 package keytable
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 )
@@ -113,7 +114,6 @@ func (t *Table) verifySegment(n uint32, hash uint64, refs map[uint32]uint32) {
 		}
 		e := t.entryAt(s, ref)
 		live += uint32(len(e.whole()))
-		must(len(e.whole()) <= int(s.longest), "an entry of segment %d has %d bytes, the longest %d", n, len(e.whole()), s.longest)
 		must(uint32(ref)+uint32(len(e.whole())) <= s.tail, "an entry of segment %d lies beyond its tail", n)
 		must(s.generationOf(e[entryMark]) <= t.generation, "%q has mark %d", t.keyOf(e), s.generationOf(e[entryMark]))
 		own := t.hasher.sum(t.keyOf(e))
@@ -123,6 +123,16 @@ func (t *Table) verifySegment(n uint32, hash uint64, refs map[uint32]uint32) {
 		}
 	}
 	must(count == s.count, "segment %d has %d keys, not %d", n, count, s.count)
+	dead := uint32(0)
+	for at := s.free; at != 0; {
+		e := t.entryAt(s, uint16(at-1))
+		size := uint32(binary.LittleEndian.Uint16(e[deadSize:]))
+		must(at-1+size <= s.tail, "a dead entry of segment %d lies beyond its tail", n)
+		dead += size
+		must(dead <= s.dead, "segment %d has more than %d dead bytes", n, s.dead)
+		at = read24(e[deadNext:])
+	}
+	must(dead == s.dead, "segment %d has %d dead bytes, not %d", n, dead, s.dead)
 	must(int(s.count)*fullDen <= int(s.slots)*fullNum, "segment %d has %d keys in %d slots", n, s.count, s.slots)
 	must(live+s.dead <= s.tail && s.tail <= uint32(len(s.entryPages))*pageSize, "segment %d has %d bytes in use and %d dead of %d", n, live, s.dead, s.tail)
 }
@@ -150,6 +160,7 @@ func (p *pages) verify() {
 
 // verify checks the stems; refs are the entries that name each.
 func (s *stems) verify(h *hasher, refs map[uint32]uint32) {
+	must(s.recent == 0 || s.find(s.rehash(h, s.recent), s.text(s.recent)) == s.recent, "the recent stem is gone")
 	count := 0
 	for bucket, id := range s.buckets {
 		for ; id != 0; id = read24(s.at(id)[stemNext:]) {

@@ -42,8 +42,8 @@
 //
 // A segment that is full splits in two, which moves some 2000 entries and
 // nothing else, so that memory grows by a page at a time, and no call takes much
-// longer than others. Entries of deleted keys are left behind; their segment is
-// compacted when they are many. All memory comes in slabs, and a slab has no
+// longer than others. The place of a deleted entry is for the next one of its size; where
+// such places are many, their segment is compacted. All memory comes in slabs, and a slab has no
 // pointers: the garbage collector has nothing to look at.
 //
 // An entry:

@@ -221,9 +221,14 @@ func (t *Table) intern(text string, isNew bool) uint32 {
 	if text == "" || len(text) > stemMostChars {
 		return 0
 	}
+	if id := t.stems.recent; id != 0 && t.stems.text(id) == text {
+		t.stems.refer(id)
+		return id
+	}
 	hash := t.hasher.sum(text)
 	if id := t.stems.find(hash, text); id != 0 {
 		t.stems.refer(id)
+		t.stems.recent = id
 		return id
 	}
 	if !isNew || !t.stems.worthwhile(hash) {

@@ -71,10 +71,14 @@ const (
 // empty meanwhile. One that comes, goes or is marked meanwhile may be returned or
 // not.
 func (t *Table) UnmarkedFrom(cursor Cursor, generation uint64, most int) (keys []string, next Cursor) {
-	next = t.walk(cursor, most, func(m *marks, e entry) {
-		// Below the base, it is not known any more which keys it showed.
-		if generation >= m.base && m.generationOf(e[entryMark]) < generation {
-			keys = append(keys, t.keyOf(e))
+	next = t.walk(cursor, most, func(m *marks, entries []entry) {
+		if generation < m.base { // it is not known any more which keys it showed
+			return
+		}
+		for _, e := range entries {
+			if m.generationOf(e[entryMark]) < generation {
+				keys = append(keys, t.keyOf(e))
+			}
 		}
 	})
 	return keys, next
@@ -83,7 +87,12 @@ func (t *Table) UnmarkedFrom(cursor Cursor, generation uint64, most int) (keys [
 // KeysFrom returns about most of the next keys of the table, and where to go on.
 // The table may change between the calls, as for UnmarkedFrom.
 func (t *Table) KeysFrom(cursor Cursor, most int) (keys []string, next Cursor) {
-	next = t.walk(cursor, most, func(_ *marks, e entry) { keys = append(keys, t.keyOf(e)) })
+	next = t.walk(cursor, most, func(_ *marks, entries []entry) {
+		t.touch(entries)
+		for _, e := range entries {
+			keys = append(keys, t.keyOf(e))
+		}
+	})
 	return keys, next
 }
 
@@ -94,24 +103,28 @@ func (t *Table) KeysFrom(cursor Cursor, most int) (keys []string, next Cursor) {
 func (t *Table) LendFrom(cursor Cursor, most int, visit func(key string, version *Binary)) (next Cursor) {
 	var version Binary
 	key := make([]byte, 0, 256) // not t.key: others may read, too
-	ahead := ahead{use: func(e entry) {
-		key = t.appendEntryKey(key[:0], e)
-		t.readVersion(e, &version)
-		visit(borrowed(key), &version)
-	}}
-	next = t.walk(cursor, most, func(_ *marks, e entry) { t.keep(&ahead, e) })
-	t.flush(&ahead)
-	return next
+	return t.walk(cursor, most, func(_ *marks, entries []entry) {
+		t.touch(entries)
+		for _, e := range entries {
+			key = t.appendEntryKey(key[:0], e)
+			t.readVersion(e, &version)
+			visit(borrowed(key), &version)
+		}
+	})
 }
 
-// walk visits entries from cursor on, about most of them.
-func (t *Table) walk(cursor Cursor, most int, visit func(m *marks, e entry)) Cursor {
+// walk visits entries from cursor on, about most of them, and some at a time.
+func (t *Table) walk(cursor Cursor, most int, visit func(m *marks, entries []entry)) Cursor {
 	if t.held == nothing {
+		var left [fewMost]entry
+		n := 0
 		for e := range t.few.each {
-			if cursor == 0 || cursor.isLeft(t.hasher.sum(t.keyOf(e))) { // a key may be lent to visit: not t.key
-				visit(&t.few.marks, e)
+			if cursor == 0 || cursor.isLeft(t.hasher.sum(t.keyOf(e))) {
+				left[n] = e
+				n++
 			}
 		}
+		visit(&t.few.marks, left[:n])
 		return 0
 	}
 	for looked := 0; ; {
@@ -166,10 +179,10 @@ func (t *Table) chained(n uint32) (count int) {
 
 // visit visits the entries of segment n, and of those that follow it for the same
 // hashes, with tags from one to another.
-func (t *Table) visit(n uint32, from, to uint64, visit func(m *marks, e entry)) {
+func (t *Table) visit(n uint32, from, to uint64, visit func(m *marks, entries []entry)) {
 	for {
 		s := &t.segments[n]
-		t.visitOne(s, from, to, func(e entry) { visit(&s.marks, e) })
+		t.visitOne(s, from, to, func(entries []entry) { visit(&s.marks, entries) })
 		if s.next == 0 {
 			return
 		}

@@ -77,6 +77,19 @@ func (p *pages) give(page uint32) {
 	p.slabs[slab] = nil
 }
 
+// lower moves what is in a page to one before it, if one is free, and returns where it is. There is a free one
+// somewhere.
+func (p *pages) lower(page uint32) uint32 {
+	free := p.take()
+	if free > page {
+		p.give(free)
+		return page
+	}
+	copy(p.at(free)[:pageSize], p.at(page))
+	p.give(page)
+	return free
+}
+
 // usedOf is the part of used for a slab.
 func (p *pages) usedOf(slab int) [slabWords]uint64 {
 	return [slabWords]uint64(p.used[slab*slabWords:])

@@ -40,14 +40,14 @@ type segment struct {
 	// next is another segment for the same hashes, 0 for none. There is one only
 	// where so many keys have one hash that splitting does not help.
 	next uint32
-	// dead is the size of the entries that no slot refers to.
+	// dead is the size of the entries that no slot refers to. Invariant: free leads to all of them.
 	dead uint32
+	// free is 1 + the ref of the newest dead entry, 0 for none. See freeEntry.
+	free uint32
 	// tail is the first place never used.
 	tail uint32
 	// count is the number of entries, slots that of slots.
 	count, slots uint16
-	// longest is a size that no entry exceeds.
-	longest uint16
 	// depth is how many first bits all hashes of the segment share.
 	depth     uint8
 	slotPages [slotPages]uint32
@@ -211,8 +211,8 @@ func (t *Table) overflown(s *segment, g uint32) (i uint32, ok bool) {
 
 // resize gives s so many slots.
 func (t *Table) resize(s *segment, slots int) {
-	if size := slots * groupSize / groupSlots; s.slots > 0 && size <= pageSize && s.slots <= slotsPerPage {
-		// It stays in its page, which may be the only one, and short.
+	if size := slots * groupSize / groupSlots; t.slots.count == 1 && s.slots > 0 && size <= pageSize {
+		// It stays in its page, which is the only one, and may be short.
 		var copied [pageSize]byte
 		left := copied[:copy(copied[:], t.slots.at(s.slotPages[0])[:int(s.slots)*groupSize/groupSlots])]
 		t.slots.ensure(s.slotPages[0], size)
@@ -262,7 +262,7 @@ func (t *Table) giveEntries(s *segment) {
 	for _, page := range s.entryPages {
 		t.entries.give(page)
 	}
-	s.entryPages, s.tail, s.dead, s.longest = nil, 0, 0, 0
+	s.entryPages, s.tail, s.dead, s.free = nil, 0, 0, 0
 }
 
 // needsPage reports whether an entry of that size does not fit what is taken.
@@ -277,7 +277,6 @@ func (t *Table) put(s *segment, e entry) uint16 {
 		s.tail = uint32(len(s.entryPages)) * pageSize
 		s.entryPages = append(s.entryPages, t.entries.take())
 	}
-	s.longest = max(s.longest, uint16(len(e)))
 	ref := s.tail
 	s.tail += uint32(len(e))
 	page := s.entryPages[ref>>pageBits]
@@ -288,42 +287,117 @@ func (t *Table) put(s *segment, e entry) uint16 {
 
 // fits adds an entry. It is false, and nothing happens, where s has no room.
 func (t *Table) fits(s *segment, hash uint64, e entry) bool {
-	if s.count == segmentMost || !t.room(s, len(e)) {
+	if s.count == segmentMost {
+		return false
+	}
+	ref, ok := t.takeFree(s, len(e))
+	if !ok && !t.room(s, len(e)) {
 		return false
 	}
 	if int(s.count+1)*fullDen > int(s.slots)*fullNum {
 		t.resize(s, slotsFor(int(s.count)+1))
 	}
-	t.insertSlot(s, tagOf(hash), t.put(s, e))
+	if ok {
+		copy(t.entryAt(s, ref), e)
+	} else {
+		ref = t.put(s, e)
+	}
+	t.insertSlot(s, tagOf(hash), ref)
 	s.count++
 	return true
+}
+
+// A dead entry is its size, in two bytes, and 1 + the ref of the one that died before it, in three. The
+// smallest entry has six.
+const (
+	deadSize = 0
+	deadNext = 2
+
+	// deadLooked is how many dead entries takeFree looks at.
+	deadLooked = 4
+)
+
+// freeEntry makes the entry of a ref a dead one.
+func (t *Table) freeEntry(s *segment, ref uint16, size uint32) {
+	e := t.entryAt(s, ref)
+	binary.LittleEndian.PutUint16(e[deadSize:], uint16(size))
+	write24(e[deadNext:], s.free)
+	s.free = uint32(ref) + 1
+	s.dead += size
+}
+
+// takeFree returns the place of a dead entry of just that size, if one of the newest is. It is in a cache,
+// and most entries of a table are of one size: where one goes and another comes, nothing needs to be moved.
+func (t *Table) takeFree(s *segment, size int) (ref uint16, ok bool) {
+	at := s.free
+	var before entry
+	for range deadLooked {
+		if at == 0 {
+			break
+		}
+		e := t.entryAt(s, uint16(at-1))
+		next := read24(e[deadNext:])
+		if int(binary.LittleEndian.Uint16(e[deadSize:])) == size {
+			if before == nil {
+				s.free = next
+			} else {
+				write24(before[deadNext:], next)
+			}
+			s.dead -= uint32(size)
+			return uint16(at - 1), true
+		}
+		at, before = next, e
+	}
+	return 0, false
 }
 
 // room reports whether put has room, and compacts s where dead entries keep
 // a quarter of it.
 func (t *Table) room(s *segment, size int) bool {
-	if s.needsPage(size) && s.dead > 0 && s.dead*4 >= s.tail && s.compactable() {
+	if s.needsPage(size) && s.dead > 0 && s.dead*4 >= s.tail {
 		t.compact(s)
 	}
 	return !s.needsPage(size) || len(s.entryPages) < entryMostPages
 }
 
-// compactable reports whether the entries of s surely fit its pages in another
-// order, which may leave more at the end of each page.
-func (s *segment) compactable() bool {
-	return (s.tail-s.dead)/(pageSize-uint32(s.longest)) < entryMostPages-1
-}
-
-// compact leaves the dead entries behind, and slots that are not needed.
+// compact moves the entries together, over the dead ones, and leaves slots that are not needed. In the order of their
+// places, none of them moves to a later one, and none to where a next one lies.
 func (t *Table) compact(s *segment) {
-	old := *s
-	s.entryPages, s.tail, s.dead, s.longest = nil, 0, 0, 0
-	for i := range uint32(s.slots) {
-		if tag, ref := t.readSlot(s, i); tag != 0 {
-			t.writeSlot(s, i, tag, t.put(s, t.entryAt(&old, ref).whole()))
+	var refs refs
+	t.refsOf(s, 0, 1<<16, &refs)
+	var before [len(refs)]uint16 // how many refs are in the words before each
+	var moved [segmentMost]uint16
+	n, tail := 0, uint32(0)
+	for i, bit := range refs {
+		before[i] = uint16(n)
+		for ; bit != 0; bit &= bit - 1 {
+			e := t.entryAt(s, uint16(i*64+bits.TrailingZeros64(bit))).whole()
+			if tail%pageSize+uint32(len(e)) > pageSize {
+				tail = (tail + pageSize) &^ (pageSize - 1)
+			}
+			moved[n] = uint16(tail)
+			copy(t.entryAt(s, moved[n]), e)
+			tail += uint32(len(e))
+			n++
 		}
 	}
-	t.giveEntries(&old)
+	for i := range uint32(s.slots) {
+		if tag, ref := t.readSlot(s, i); tag != 0 {
+			below := refs[ref/64] & (1<<(ref%64) - 1)
+			t.writeSlot(s, i, tag, moved[int(before[ref/64])+bits.OnesCount64(below)])
+		}
+	}
+	used := (tail + pageSize - 1) / pageSize
+	spare := s.entryPages[used:]
+	for _, page := range spare {
+		t.entries.give(page)
+	}
+	s.entryPages, s.tail, s.dead, s.free = s.entryPages[:used], tail, 0, 0
+	if len(spare) > 0 { // the slabs of a table that shrinks become free from the last one on
+		for i, page := range s.entryPages {
+			s.entryPages[i] = t.entries.lower(page)
+		}
+	}
 	if slots := slotsFor(int(s.count)); slots*2 <= int(s.slots) {
 		t.resize(s, slots)
 	}
@@ -348,22 +422,23 @@ func (t *Table) split(n uint32) bool {
 		t.resize(&halves[side], slotsFor(int(old.count)/2))
 	}
 	var of1 uint64 // one of the hashes of the new segment
-	ahead := ahead{use: func(e entry) {
-		t.key = t.appendEntryKey(t.key[:0], e)
-		key := borrowed(t.key)
-		hash := t.hasher.sum(key)
-		side := hash << old.depth >> 63
-		if side == 1 {
-			of1 = hash
+	t.visitOne(&old, 0, 1<<16, func(entries []entry) {
+		t.touch(entries)
+		for _, e := range entries {
+			t.key = t.appendEntryKey(t.key[:0], e)
+			key := borrowed(t.key)
+			hash := t.hasher.sum(key)
+			side := hash << old.depth >> 63
+			if side == 1 {
+				of1 = hash
+			}
+			var buffer [entryMost]byte
+			moved := t.restem(buffer[:0], e, key)
+			if !t.fits(&halves[side], hash, moved) {
+				t.fits(&over[side], hash, moved)
+			}
 		}
-		var buffer [entryMost]byte
-		moved := t.restem(buffer[:0], e, key)
-		if !t.fits(&halves[side], hash, moved) {
-			t.fits(&over[side], hash, moved)
-		}
-	}}
-	t.visitOne(&old, 0, 1<<16, func(e entry) { t.keep(&ahead, e) })
-	t.flush(&ahead)
+	})
 	t.giveSlots(&old)
 	t.giveEntries(&old)
 	for side := range halves {

@@ -43,6 +43,9 @@ type stems struct {
 	seen []uint8
 	// made is the stem that was made last, until someone has taken note.
 	made uint32
+	// recent is the stem that a key was given, or taken from, last; 0 for none. The next key of a sorted list often has
+	// the same one, and so has the key that takes the place of a deleted one.
+	recent uint32
 }
 
 // at is the stem's bytes, and more.
@@ -140,7 +143,7 @@ func (s *stems) add(h *hasher, hash uint64, text string) uint32 {
 	stem[stemChars] = byte(len(text))
 	copy(stem[stemText:], text)
 	s.buckets[bucket] = id
-	s.made = id
+	s.made, s.recent = id, id
 	return id
 }
 
@@ -177,9 +180,11 @@ func (s *stems) release(h *hasher, id uint32) {
 	case stemMostRefs:
 	case 1:
 		s.remove(h, id)
+		return
 	default:
 		write24(stem[stemRefs:], refs-1)
 	}
+	s.recent = id
 }
 
 func (s *stems) remove(h *hasher, id uint32) {
@@ -196,6 +201,9 @@ func (s *stems) remove(h *hasher, id uint32) {
 		write24(before[stemNext:], next)
 	}
 	s.count--
+	if s.recent == id {
+		s.recent = 0
+	}
 	s.vacate(id, stemSize(int(stem[stemChars])))
 }
 

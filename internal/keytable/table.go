@@ -347,7 +347,7 @@ func (t *Table) drop(p place) {
 	if _, ref := t.readSlot(s, p.slot); uint32(ref)+size == s.tail {
 		s.tail = uint32(ref)
 	} else {
-		s.dead += size
+		t.freeEntry(s, ref, size)
 	}
 	t.removeSlot(s, p.slot)
 	s.count--

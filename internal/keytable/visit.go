@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// visitOne visits the entries of s with tags from one to another. It visits them as
-// they lie in memory, which foresees that, and takes several times as long for the
-// order of the slots.
-func (t *Table) visitOne(s *segment, from, to uint64, visit func(e entry)) {
-	var refs [1 << 16 / 64]uint64 // a bit for each
+// refs has a bit for each ref.
+type refs [1 << 16 / 64]uint64
+
+// refsOf notes the refs of the entries of s with tags from one to another.
+func (t *Table) refsOf(s *segment, from, to uint64, refs *refs) {
 	for g := range uint32(s.slots / groupSlots) {
 		group := t.group(s, g)
 		for lane := 0; lane < groupRefs; lane += 2 {
@@ -20,35 +20,31 @@ func (t *Table) visitOne(s *segment, from, to uint64, visit func(e entry)) {
 			}
 		}
 	}
+}
+
+// visitedAtOnce is how many entries are visited together at most.
+const visitedAtOnce = 32
+
+// visitOne visits the entries of s with tags from one to another, some at a time. It visits
+// them as they lie in memory, which foresees that, and takes several times as long for the
+// order of the slots.
+func (t *Table) visitOne(s *segment, from, to uint64, visit func(entries []entry)) {
+	var refs refs
+	t.refsOf(s, from, to, &refs)
+	var entries [visitedAtOnce]entry
+	n := 0
 	for i, bit := range refs[:(s.tail+63)/64] {
 		for ; bit != 0; bit &= bit - 1 {
-			visit(t.entryAt(s, uint16(i*64+bits.TrailingZeros64(bit))))
+			entries[n] = t.entryAt(s, uint16(i*64+bits.TrailingZeros64(bit)))
+			if n++; n == len(entries) {
+				visit(entries[:])
+				n = 0
+			}
 		}
 	}
-}
-
-// ahead keeps some entries back until their stems are on their way from memory.
-type ahead struct {
-	use     func(e entry)
-	entries [16]entry
-	n       int
-}
-
-// keep uses e, now or later.
-func (t *Table) keep(a *ahead, e entry) {
-	a.entries[a.n] = e
-	if a.n++; a.n == len(a.entries) {
-		t.flush(a)
+	if n > 0 {
+		visit(entries[:n])
 	}
-}
-
-// flush uses what was kept.
-func (t *Table) flush(a *ahead) {
-	t.touch(a.entries[:a.n])
-	for _, e := range a.entries[:a.n] {
-		a.use(e)
-	}
-	a.n = 0
 }
 
 // touch reads a byte of each entry and of its stem. None of them has to wait for
