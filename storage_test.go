@@ -121,9 +121,25 @@ func TestStorageAllWhileItChanges(t *testing.T) {
 		require.NoError(t, s.Add(pod("b/1", "1")))
 	}
 	require.Len(t, seen, 1)
-	for range s.All() {
-		break
+	require.NoError(t, s.Delete(pod("b/1", "1")))
+	for i := range 100 {
+		require.NoError(t, s.Add(pod(fmt.Sprintf("a/%d", i), "1")))
 	}
+	for key, rv := range s.All() {
+		for i := range 100 { // all others change
+			if other := fmt.Sprintf("a/%d", i); other != key {
+				require.NoError(t, s.Update(pod(other, rv+"0")))
+			}
+		}
+		if rv != "1" {
+			require.Equal(t, "10", rv)
+			break
+		}
+	}
+	for i := range 99 {
+		require.NoError(t, s.Delete(pod(fmt.Sprintf("a/%d", i+1), "1")))
+	}
+	require.NoError(t, s.Add(pod("b/1", "1")))
 	n := 0
 	for range s.All() {
 		n++

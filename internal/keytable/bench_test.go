@@ -240,3 +240,72 @@ func BenchmarkSmall(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPass reads all of a million keys, per key: of a map[string]uint64 the strings that it has, and of a table
+// strings that are made for it, or lent.
+//
+//	go test -run - -bench Pass -count 3 ./internal/keytable
+func BenchmarkPass(b *testing.B) {
+	const n = 1_000_000
+	for _, names := range []struct {
+		name string
+		names
+	}{
+		{"pods", pods(10)}, {"random", random},
+	} {
+		table, plain := keytable.New(), map[string]uint64{}
+		for i := range n {
+			table.Set(names.names(i), versionOf(i), 0)
+			plain[names.names(i)] = uint64(i)
+		}
+		run := func(impl string, pass func() int) {
+			b.Run(names.name+"/impl="+impl, func(b *testing.B) {
+				for b.Loop() {
+					if pass() != n {
+						b.Fatal("keys are missing")
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/key")
+			})
+		}
+		sum := 0
+		run("map", func() (count int) {
+			for _, number := range plain {
+				sum += int(number)
+				count++
+			}
+			return count
+		})
+		run("lend", func() (count int) {
+			for cursor := keytable.Cursor(0); ; {
+				cursor = table.LendFrom(cursor, 2000, func(key string, v *keytable.Binary) {
+					sum += len(key) + int(v.Number)
+					count++
+				})
+				if cursor == 0 {
+					return count
+				}
+			}
+		})
+		run("texts", func() (count int) {
+			texts := keytable.Texts{ResourceVersions: []string{}}
+			for cursor := keytable.Cursor(0); ; {
+				texts.Keys, texts.ResourceVersions = texts.Keys[:0], texts.ResourceVersions[:0]
+				cursor = table.TextsFrom(cursor, 2000, &texts)
+				count += len(texts.Keys)
+				if cursor == 0 {
+					return count
+				}
+			}
+		})
+		run("keys", func() (count int) {
+			var texts keytable.Texts
+			for cursor := keytable.Cursor(0); ; {
+				cursor = table.TextsFrom(cursor, 2000, &texts)
+				if cursor == 0 {
+					return len(texts.Keys)
+				}
+			}
+		})
+	}
+}

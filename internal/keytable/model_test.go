@@ -218,6 +218,21 @@ func (m *model) requireEqual(t *testing.T) {
 			break
 		}
 	}
+	texts := keytable.Texts{ResourceVersions: []string{}}
+	for cursor := keytable.Cursor(0); ; {
+		if cursor = m.table.TextsFrom(cursor, 50, &texts); cursor == 0 {
+			break
+		}
+	}
+	for i, key := range texts.Keys {
+		if want, ok := m.versions[key]; !ok || want.ResourceVersion != texts.ResourceVersions[i] {
+			t.Fatalf("%q is told with version %q, want %q", key, texts.ResourceVersions[i], want.ResourceVersion)
+		}
+	}
+	slices.Sort(texts.Keys)
+	if !slices.Equal(texts.Keys, slices.Sorted(maps.Keys(m.versions))) {
+		t.Fatalf("there are texts of %d of %d keys, or of others", len(texts.Keys), len(m.versions))
+	}
 	slices.Sort(keys)
 	slices.Sort(unmarked)
 	if !slices.Equal(unmarked, want) || !maps.Equal(versions, m.versions) || !slices.Equal(keys, slices.Sorted(maps.Keys(m.versions))) {

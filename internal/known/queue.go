@@ -30,6 +30,7 @@ func (v *Versions) Set(key string, version keytable.Version, generation uint64) 
 	if v.journal != nil {
 		v.journal.Acknowledge(key, version, table.Compare(key, version))
 	}
+	v.changes.Add(1)
 	table.Set(key, version, generation)
 	changed := v.changed
 	v.mu.Unlock()
@@ -44,6 +45,7 @@ func (v *Versions) Delete(key string) (existed bool) {
 	if v.journal != nil {
 		v.journal.Forget(key)
 	}
+	v.changes.Add(1)
 	existed = v.writing().Delete(key)
 	changed := v.changed
 	v.mu.Unlock()

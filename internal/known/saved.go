@@ -91,6 +91,7 @@ func (v *Versions) Adopt(s Saved) {
 		table.Begin()
 	}
 	v.edits++
+	v.changes.Add(1)
 	v.table, v.unsettled = table, s.begun
 }
 

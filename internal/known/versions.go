@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/journal"
@@ -25,8 +26,10 @@ type Versions struct {
 	// object that the table does not have: when a generation does not show it, it is
 	// deleted like the known ones.
 	unsettled map[string]uint64
-	// edits counts the changes that were made by others than an informer.
-	edits int64
+	// edits counts the changes that were made by others than an informer, and changes all changes of a key or a version. It is
+	// read without the lock.
+	edits   int64
+	changes atomic.Int64
 	// user is the informer that runs with it, nil if there is none, and reached is the newest
 	// version that one has read. It may be of a deletion, which is not in the table.
 	user    User
@@ -101,6 +104,7 @@ func (v *Versions) Add(obj interface{}) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.edits++
+	v.changes.Add(1)
 	v.writing().Set(key, version, 0)
 	return nil
 }
@@ -115,6 +119,7 @@ func (v *Versions) Remove(obj interface{}) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.edits++
+	v.changes.Add(1)
 	v.writing().Delete(key)
 	return nil
 }
@@ -140,6 +145,7 @@ func (v *Versions) Replace(versions map[string]interface{}) error {
 		table.Set(key, version, 0)
 	}
 	v.edits++
+	v.changes.Add(1)
 	v.table, v.reached = table, ""
 	clear(v.unsettled)
 	return nil
@@ -172,6 +178,7 @@ func (v *Versions) forget(key string, out func(key string, version keytable.Vers
 
 func (v *Versions) withdrawLocked(key string) {
 	if v.table != nil {
+		v.changes.Add(1)
 		v.table.Delete(key)
 	}
 	delete(v.unsettled, key)
@@ -198,8 +205,9 @@ func (v *Versions) Get(key string) (keytable.Version, bool) {
 func (v *Versions) Keys() []string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	keys, _ := v.reading().KeysFrom(0, math.MaxInt)
-	return keys
+	texts := keytable.Texts{Keys: make([]string, 0, v.reading().Len())}
+	v.reading().TextsFrom(0, math.MaxInt, &texts)
+	return texts.Keys
 }
 
 // Len is the number of keys.
@@ -233,6 +241,45 @@ func (v *Versions) All() iter.Seq2[string, keytable.Version] {
 			}
 		}
 	}
+}
+
+// ResourceVersions yields every key and its resource version, as All does. Some of the strings share their memory, 2 KiB at most.
+func (v *Versions) ResourceVersions() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		var texts keytable.Texts
+		for cursor := keytable.Cursor(0); ; {
+			next, at := v.textsFrom(cursor, &texts)
+			for i, key := range texts.Keys {
+				resourceVersion := texts.ResourceVersions[i]
+				if v.changes.Load() != at {
+					version, ok := v.Get(key)
+					if !ok {
+						continue
+					}
+					resourceVersion = version.ResourceVersion
+				}
+				if !yield(key, resourceVersion) {
+					return
+				}
+			}
+			if cursor = next; cursor == 0 {
+				return
+			}
+		}
+	}
+}
+
+// textsFrom replaces texts by the next ones. They are as they were when there were so many changes.
+func (v *Versions) textsFrom(cursor keytable.Cursor, texts *keytable.Texts) (next keytable.Cursor, changes int64) {
+	const atOnce = 2000 // those of a segment: its slots are gone through once
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if texts.Keys == nil {
+		most := min(v.reading().Len(), atOnce)
+		texts.Keys, texts.ResourceVersions = make([]string, 0, most), make([]string, 0, most)
+	}
+	texts.Keys, texts.ResourceVersions = texts.Keys[:0], texts.ResourceVersions[:0]
+	return v.reading().TextsFrom(cursor, atOnce, texts), v.changes.Load()
 }
 
 func (v *Versions) keysFrom(cursor keytable.Cursor) ([]string, keytable.Cursor) {

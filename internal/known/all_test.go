@@ -1,0 +1,74 @@
+package known_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/known"
+)
+
+// TestResourceVersionsWhileTheyChange changes a key in every way that there is, amid a walk that has the key before it.
+func TestResourceVersionsWhileTheyChange(t *testing.T) {
+	const keys = 100
+	key := func(i int) string { return fmt.Sprintf("a/%d", i) }
+	for name, test := range map[string]struct {
+		change func(v *known.Versions, key string)
+		want   string // empty for a key that is gone
+	}{
+		"set":      {func(v *known.Versions, key string) { v.Set(key, keytable.Version{ResourceVersion: "2"}, 0) }, "2"},
+		"delete":   {func(v *known.Versions, key string) { v.Delete(key) }, ""},
+		"withdraw": {func(v *known.Versions, key string) { v.Withdraw(key) }, ""},
+		"forget": {func(v *known.Versions, key string) {
+			v.Forget(func(other string, _ keytable.Version) bool { return other == key })
+		}, ""},
+		"mark": {func(v *known.Versions, key string) { v.Mark(key, v.Begin()) }, "1"},
+		"read": {func(v *known.Versions, key string) {
+			var others known.Versions
+			for i := range keys {
+				others.Set(fmt.Sprintf("a/%d", i), keytable.Version{ResourceVersion: "3"}, 0)
+			}
+			var written strings.Builder
+			_, err := others.WriteTo(&written)
+			require.NoError(t, err)
+			_, err = v.ReadFrom(strings.NewReader(written.String()))
+			require.NoError(t, err)
+		}, "3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var v known.Versions
+			for i := range keys {
+				v.Set(key(i), keytable.Version{ResourceVersion: "1"}, 0)
+			}
+			seen := map[string]string{}
+			for first, resourceVersion := range v.ResourceVersions() {
+				if len(seen) == 0 {
+					for i := range keys {
+						if key(i) != first {
+							test.change(&v, key(i))
+						}
+					}
+				}
+				seen[first] = resourceVersion
+			}
+			for key, resourceVersion := range seen {
+				if resourceVersion != test.want {
+					require.Equal(t, "1", resourceVersion, "%s is the first", key)
+					delete(seen, key)
+					break
+				}
+			}
+			for key, resourceVersion := range seen {
+				require.Contains(t, []string{test.want}, resourceVersion, key)
+			}
+			if test.want == "" {
+				require.Empty(t, seen)
+			} else {
+				require.GreaterOrEqual(t, len(seen), keys-1)
+			}
+		})
+	}
+}
