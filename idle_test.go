@@ -23,7 +23,8 @@ const (
 	idleInformers = 200
 	// idleGoroutines are the informer's own and the one that HTTP/2 keeps for its request.
 	idleGoroutines = 2
-	idleStackBytes = 10 << 10
+	// idleStackBytes are 4 KiB for each, and what a process has at all. The next size is 8 KiB.
+	idleStackBytes = 9 << 10
 	idleHeapBytes  = 12<<10 + 512 // what Status tells of conditions, freshness, counts, audits and beliefs
 )
 
@@ -37,14 +38,21 @@ type idleCost struct{ Goroutines, StackBytes, HeapBytes float64 }
 
 // An idle informer over HTTP/2 takes two goroutines, and little stack and heap. They depend on what stands on the stack
 // while a watch waits: flow.run, Follower.Run and step, watching.follow, wireFeed.Next, and the reader's Wait.
-// A deeper call, or a large variable in one of them, doubles the stack of every informer.
+// A deeper call, or a large variable in one of them, doubles the stack of every informer. That must not happen below some
+// calls of the user's either, such as those of a factory, so the informers of one case have callers that take some stack.
 func TestIdleInformerTakesLittle(t *testing.T) {
+	for _, callers := range []string{"no callers", "callers"} {
+		t.Run(callers, func(t *testing.T) { takesLittle(t, callers) })
+	}
+}
+
+func takesLittle(t *testing.T, callers string) {
 	server := informertest.NewServer(informertest.Options{TLS: true})
 	defer server.Close()
 	config := server.Config()
 	t.Setenv(idleHostVariable, config.Host)
 	t.Setenv(idleCAVariable, string(config.CAData))
-	p := startProcess(t, "idles", "")
+	p := startProcess(t, "idles", callers)
 	var cost idleCost
 	require.NoError(t, json.Unmarshal([]byte(p.line()), &cost))
 	t.Logf("each of %d idle informers takes %+v", idleInformers, cost)
@@ -55,7 +63,7 @@ func TestIdleInformerTakesLittle(t *testing.T) {
 }
 
 // The process prints its idleCost. It is one of its own because the server's goroutines must not count.
-var _ = role("idles", func(t require.TestingT, _ string) {
+var _ = role("idles", func(t require.TestingT, callers string) {
 	config := &rest.Config{Host: os.Getenv(idleHostVariable), QPS: -1}
 	config.CAData = []byte(os.Getenv(idleCAVariable))
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
@@ -69,7 +77,11 @@ var _ = role("idles", func(t require.TestingT, _ string) {
 				ExampleObject: &informer.RawObject{},
 				Handler:       informer.ResourceEventHandlerFuncs{},
 			})
-			informers.Go(func() { i.RunWithContext(ctx) })
+			if callers == "callers" {
+				informers.Go(func() { runBelow(ctx, i) })
+			} else {
+				informers.Go(func() { i.RunWithContext(ctx) })
+			}
 			<-i.HasSyncedChecker().Done()
 		}
 	}
@@ -86,6 +98,19 @@ var _ = role("idles", func(t require.TestingT, _ string) {
 	stop()
 	informers.Wait()
 })
+
+// callersBytes are so many that the frame of the call is as large as that of a factory.
+const callersBytes = 32
+
+// runBelow runs an informer below a call that takes callersBytes of the stack.
+//
+//go:noinline
+func runBelow(ctx context.Context, i informer.ResourceVersionInformer) {
+	var taken [callersBytes]byte
+	defer func() { runtime.KeepAlive(&taken) }()
+	i.RunWithContext(ctx)
+	taken[0]++
+}
 
 // settled waits until no goroutine has ended for longer than a worker of a queue waits for more, and collects garbage until
 // stacks have shrunk, which a collection does by half.

@@ -91,15 +91,12 @@ func New(options Options) *Flow {
 //
 // It is on the stack while a watch is idle: see follower.Follower.
 func (f *Flow) Run(ctx context.Context) {
-	r, err := f.begin(ctx)
-	if err != nil {
-		f.refuse(err)
+	r := f.beginOrRefuse(ctx)
+	if r == nil {
 		return
 	}
 	// A callback may end the goroutine, as a failed assertion of a test in an ErrorHandler does.
-	defer r.end()
-	defer r.wait()
-	defer r.stop()
+	defer r.finish()
 	r.start()
 	if f.Ordinary {
 		r.deliverHere()
@@ -257,6 +254,16 @@ func (f *Flow) begin(ctx context.Context) (*run, error) {
 	r := &run{Flow: f}
 	r.ctx, r.stop = context.WithCancel(ctx)
 	return r, nil
+}
+
+// beginOrRefuse returns nil if a run cannot begin.
+func (f *Flow) beginOrRefuse(ctx context.Context) *run {
+	r, err := f.begin(ctx)
+	if err != nil {
+		f.refuse(err)
+		return nil
+	}
+	return r
 }
 
 // refuse reports why a run did not begin. The status stays that of the run under way, if there

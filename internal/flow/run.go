@@ -108,6 +108,13 @@ func (r *run) wait() {
 	r.helpers.Wait()
 }
 
+// finish stops the run, and returns after every goroutine that it started.
+func (r *run) finish() {
+	defer r.end()
+	defer r.wait()
+	r.stop()
+}
+
 func (r *run) end() {
 	defer r.ended()
 	if r.queue == nil { // it did not start

@@ -110,13 +110,25 @@ func New(o Options) *Follower {
 // Run lists and watches until ctx ends. Failures are reported, and tried again after a backoff.
 func (f *Follower) Run(ctx context.Context, from *Origin) {
 	f.Report.LogTo(ctx)
-	defer f.Report.Enter(report.Stopped)
-	defer f.close()
+	defer f.end()
 	f.begin(ctx, from)
 	for ctx.Err() == nil {
-		if err := f.step(ctx); ctx.Err() == nil {
-			f.reportAndGoOn(ctx, err)
-		}
+		f.goOnAfter(ctx, f.step(ctx))
+	}
+}
+
+// end ends what Run has begun.
+func (f *Follower) end() {
+	defer f.Report.Enter(report.Stopped)
+	f.close()
+}
+
+// goOnAfter goes on after a step that has ended with err, unless ctx has ended. It is not to be on the stack of Run.
+//
+//go:noinline
+func (f *Follower) goOnAfter(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		f.reportAndGoOn(ctx, err)
 	}
 }
 

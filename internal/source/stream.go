@@ -114,14 +114,28 @@ func (b *stream) drop() {
 }
 
 func (b *stream) Read(p []byte) (int, error) {
+	began := b.reading()
+	n, err := b.ReadCloser.Read(p)
+	return b.returned(began, n, err)
+}
+
+// reading begins a read. Neither it nor returned is to be on the stack of Read, which waits.
+//
+//go:noinline
+func (b *stream) reading() (began moment.Moment) {
 	b.window.reading()
 	if b.list.Over() {
 		b.list = nil
 	}
 	b.list.Waits()
 	b.waits()
-	began := moment.Now()
-	n, err := b.ReadCloser.Read(p)
+	return moment.Now()
+}
+
+// returned ends a read, and returns what came of it.
+//
+//go:noinline
+func (b *stream) returned(began moment.Moment, n int, err error) (int, error) {
 	b.waited()
 	if n > 0 {
 		b.took(began, n)
@@ -143,9 +157,7 @@ func (b *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// took notes a read of n bytes. It is not to be on the stack of Read, which waits.
-//
-//go:noinline
+// took notes a read of n bytes.
 func (b *stream) took(began moment.Moment, n int) {
 	last := b.source.read
 	b.source.heard(time.Now())

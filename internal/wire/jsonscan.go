@@ -143,6 +143,14 @@ func (s *jsonScan) peek() (byte, bool) {
 	}
 }
 
+// blank passes white space that was read, and reports whether nothing follows it yet.
+func (s *jsonScan) blank() bool {
+	for s.pos < s.end && isSpace(s.buf[s.pos]) {
+		s.pos++
+	}
+	return s.pos == s.end
+}
+
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
 // expect consumes c, white space before it included.

@@ -32,8 +32,8 @@ func (w *jsonWatch) Reset(body io.Reader) {
 
 func (w *jsonWatch) Wait() {
 	w.forget()
-	if w.err == nil {
-		w.peek()
+	if w.err == nil && w.blank() {
+		w.fill()
 	}
 }
 
