@@ -184,6 +184,7 @@ var families = described([]family{
 			to("resumed", c.Watches.Resumed)
 			to("ended", c.Watches.Ended)
 			to("failed", c.Watches.Failed)
+			to("quiet", c.Watches.Quiet)
 		})},
 })
 

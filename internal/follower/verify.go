@@ -34,12 +34,17 @@ func (w *watching) confirmLater(patience time.Duration) {
 	if w.resuming == nil || w.resuming.confirmed == nil {
 		return
 	}
-	done, confirmed := make(chan struct{}), w.resuming.confirmed
-	timer := time.AfterFunc(patience, func() {
+	w.unconfirm = later(patience, w.resuming.confirmed)
+}
+
+// later calls f after a time. Stop, which is to be called once, prevents that, or waits until f has returned.
+func later(after time.Duration, f func()) (stop func()) {
+	done := make(chan struct{})
+	timer := time.AfterFunc(after, func() {
 		defer close(done)
-		confirmed()
+		f()
 	})
-	w.unconfirm = func() {
+	return func() {
 		if !timer.Stop() {
 			<-done
 		}

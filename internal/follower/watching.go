@@ -33,6 +33,7 @@ type watching struct {
 	opening
 	// unconfirm ends what confirms the watch after a while; nil if there is nothing.
 	unconfirm func()
+	quiet     quiet
 	began     time.Time
 	ordered   bool
 	events    int
@@ -78,9 +79,9 @@ func (w *watching) follow(ctx context.Context) error {
 
 // conclude decides what follows the watch, which has ended with err, and returns err.
 func (w *watching) conclude(err error) error {
-	w.at.Lost = w.at.Lost || w.Report.Gaps.Missed()
+	w.at.Lost = w.needsList()
 	w.at.Distrusted = w.relist.take()
-	w.outcome.Doubtful, w.outcome.Moved = w.doubtful(err), w.moved
+	w.outcome.Doubtful, w.outcome.Moved = !w.ownEnd() && w.doubtful(err), w.moved
 	w.outcome.RetryAfter = listwatch.RetryAfter(err)
 	if !w.outcome.Refused {
 		w.outcome.Lasted = time.Since(w.began)
@@ -136,6 +137,7 @@ func (w *watching) close() {
 	if w.unconfirm != nil {
 		w.unconfirm()
 	}
+	w.quiet.stop()
 	w.relist.end()
 	w.closeFeed(&w.opening)
 }
@@ -175,6 +177,7 @@ func isStall(err error) bool {
 func (w *watching) ended(err error) (listwatch.Outcome, error) {
 	outcome := listwatch.Outcome{Kind: listwatch.WatchEnded}
 	if errors.Is(err, source.ErrUnread) {
+		w.quiet.unread = true
 		return outcome, nil
 	}
 	if err == io.EOF {
@@ -199,6 +202,7 @@ func (w *watching) take(ctx context.Context) {
 	c.Item.Place = object.Place{Watch: true, Index: w.events}
 	w.events++
 	w.Report.CountEvent(c.Event)
+	w.settle(c.Event == watch.Bookmark)
 	switch {
 	case c.Outside:
 		w.advance(strings.Clone(c.Item.Version.ResourceVersion), c)
@@ -225,6 +229,9 @@ func (w *watching) lose(unreadable error) {
 	}
 }
 
+// needsList reports whether something is lost that only a list can tell.
+func (w *watching) needsList() bool { return w.at.Lost || w.Report.Gaps.Missed() }
+
 // advance moves the state on to the resource version of an event.
 func (w *watching) advance(resourceVersion string, c *source.Change) {
 	w.moved, w.at.Strikes = true, 0
@@ -244,7 +251,7 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 
 // current returns the moment that a change proves. While something is lost that only a list can tell, it proves none.
 func (w *watching) current(c *source.Change) moment.Moment {
-	if c.Current == 0 || w.at.Lost || w.Report.Gaps.Missed() {
+	if c.Current == 0 || w.needsList() {
 		return 0
 	}
 	return c.Current

@@ -9,6 +9,8 @@ import (
 func (w *watching) whyNext() report.Reason {
 	_, list := w.next.State.(listwatch.Start)
 	switch {
+	case !list && w.ownEnd():
+		return report.Quiet
 	case !list && w.outcome.Kind == listwatch.WatchEnded:
 		return report.Ended
 	case !list:

@@ -62,6 +62,8 @@ type WatchCounts struct {
 	Ended int64
 	// Failed: the watch before has failed, or was refused.
 	Failed int64
+	// Quiet: the watch before began as a watch-list and has become quiet. It was ended so that its memory is freed.
+	Quiet int64
 }
 
 // EventCounts are the events of watches by type.
@@ -82,6 +84,7 @@ const (
 	AfterList
 	Resumed
 	Ended
+	Quiet
 	reasons
 )
 
@@ -151,7 +154,7 @@ func (c *counters) counts() Counts {
 	watched := func(r Reason) int64 { return int64(c.watches[r-Failed].Load()) }
 	counts := Counts{
 		Lists:              ListCounts{Initial: list(Initial), Expired: list(Expired), Restored: list(Restored), Lost: list(Lost), Failed: list(Failed)},
-		Watches:            WatchCounts{Listed: watched(AfterList), Resumed: watched(Resumed), Ended: watched(Ended), Failed: watched(Failed)},
+		Watches:            WatchCounts{Listed: watched(AfterList), Resumed: watched(Resumed), Ended: watched(Ended), Failed: watched(Failed), Quiet: watched(Quiet)},
 		Events:             EventCounts{Added: c.events[added].Load(), Modified: c.events[modified].Load(), Deleted: c.events[deleted].Load(), Bookmarks: c.events[bookmark].Load()},
 		Listed:             c.listed.Load(),
 		Restores:           int64(c.restores.Load()),
@@ -175,7 +178,7 @@ func (c Counts) Plus(o Counts) Counts {
 		},
 		Watches: WatchCounts{
 			Listed: c.Watches.Listed + o.Watches.Listed, Resumed: c.Watches.Resumed + o.Watches.Resumed,
-			Ended: c.Watches.Ended + o.Watches.Ended, Failed: c.Watches.Failed + o.Watches.Failed,
+			Ended: c.Watches.Ended + o.Watches.Ended, Failed: c.Watches.Failed + o.Watches.Failed, Quiet: c.Watches.Quiet + o.Watches.Quiet,
 		},
 		Events: EventCounts{
 			Added: c.Events.Added + o.Events.Added, Modified: c.Events.Modified + o.Events.Modified,

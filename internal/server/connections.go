@@ -130,7 +130,8 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	if e != nil {
 		e.lost = over.hasLost
 		e.contentType = response.Header.Get("Content-Type")
-		e.wide = over != c.narrow && response.ProtoMajor == 2
+		e.http2 = response.ProtoMajor == 2
+		e.wide = over != c.narrow && e.http2
 	}
 	return response, nil
 }

@@ -27,6 +27,8 @@ type Body struct {
 	// Wide tells that the answer comes through a wide window: the connection may hold much of
 	// it while it is not read.
 	Wide bool
+	// HTTP2 tells that the answer shares a connection with others, by HTTP/2.
+	HTTP2 bool
 	// Lost is to be called when reading has failed, or a watch has come to its end: the connection may be lost.
 	Lost func()
 }
@@ -37,9 +39,9 @@ type exchange struct {
 	Request
 	contentType string
 	// over is Response.TLS, which the answers over one connection have in common.
-	over *tls.ConnectionState
-	lost func()
-	wide bool
+	over        *tls.ConnectionState
+	lost        func()
+	wide, http2 bool
 	// tells tells that the reader of the answer calls lost.
 	tells bool
 	// asks tells that it is a question whether the server is there: see Server.ask.

@@ -138,7 +138,7 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 	if err != nil {
 		return nil, err
 	}
-	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, Lost: e.lost}, nil
+	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, HTTP2: e.http2, Lost: e.lost}, nil
 }
 
 // get begins a request.

@@ -45,6 +45,8 @@ func (s *Source) openChannel(ctx context.Context, opts metav1.ListOptions, patie
 
 func (f *channelFeed) Expect(patience time.Duration) { f.quiet.expect(patience) }
 
+func (f *channelFeed) KeepsInitial() bool { return false }
+
 func (f *channelFeed) Interrupt() { f.quiet.interrupt() }
 
 func (f *channelFeed) Next(ctx context.Context, to *Change) error {

@@ -41,6 +41,8 @@ type Feed interface {
 	Next(ctx context.Context, to *Change) error
 	// Expect sets for how long it may be silent.
 	Expect(patience time.Duration)
+	// KeepsInitial reports whether the connection may still have memory of initial events. The end of the watch would free it.
+	KeepsInitial() bool
 	// Interrupt has Next return ErrUnread, at once or the next time that it waits. It may be called from any goroutine, before
 	// Close.
 	Interrupt()

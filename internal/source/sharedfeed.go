@@ -79,6 +79,9 @@ func (f *sharedFeed) Expect(patience time.Duration) {
 	}
 }
 
+// KeepsInitial is false: the end of one reader does not end the watch of the others.
+func (f *sharedFeed) KeepsInitial() bool { return false }
+
 func (f *sharedFeed) Interrupt() { f.quiet.interrupt() }
 
 func (f *sharedFeed) Next(ctx context.Context, to *Change) error {

@@ -24,15 +24,17 @@ import (
 type stream struct {
 	io.ReadCloser
 	format wire.Format
-	// watch tells that it is no list, and lost is that of the server.Body.
-	watch bool
-	lost  func()
+	// watch tells that it is no list. HTTP2 and lost are those of the server.Body.
+	watch, http2 bool
+	lost         func()
 	// patience is how long a read may wait, a time.Duration.
 	patience atomic.Int64
 	// ofList counts bytes of a list; nil for a watch.
 	ofList   func(bytes int)
 	source   *Source
 	arrivals arrivals
+	// bytes counts what was read.
+	bytes int
 	// list is the list under way that the body is of; nil for a watch, and when it has become
 	// one.
 	list   *budget.List
@@ -76,7 +78,7 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 		return nil, redact.Error(b.reason(err))
 	}
 	s.heard(time.Now())
-	b.ReadCloser, b.lost = body.ReadCloser, body.Lost
+	b.ReadCloser, b.http2, b.lost = body.ReadCloser, body.HTTP2, body.Lost
 	s.over = body.Over
 	if body.Wide && !s.Prompt {
 		b.window.open(b.drop)
@@ -159,6 +161,7 @@ func (b *stream) returned(began moment.Moment, n int, err error) (int, error) {
 
 // took notes a read of n bytes.
 func (b *stream) took(began moment.Moment, n int) {
+	b.bytes += n
 	last := b.source.read
 	b.source.heard(time.Now())
 	b.arrivals.returned(last, began, b.source.read, n)

@@ -21,6 +21,8 @@ type wireFeed struct {
 	reader wire.WatchReader
 	// objects tells that it has shown some.
 	objects bool
+	// initial is how many bytes the initial events took, zero until they have ended.
+	initial int
 }
 
 // watchBuffer is what a watch holds while it waits. It grows with what comes.
@@ -38,6 +40,18 @@ func (s *Source) openWire(ctx context.Context, opts metav1.ListOptions, patience
 func (f *wireFeed) Expect(patience time.Duration) { f.body.expect(patience) }
 
 func (f *wireFeed) Interrupt() { f.body.cancel(ErrUnread) }
+
+// HTTP/2 receives a body in pieces (dataBuffer of golang.org/x/net/http2). A piece is as large as the frame that begins it, from 1 to 16 KiB, and is
+// freed when it was filled and read to its end. So a quiet watch keeps the piece of its last initial events, as bookmarks hardly fill it.
+const (
+	largestPiece = 16 << 10
+	// worthFreeing are so many initial events that they may have left a piece that is worth another request.
+	worthFreeing = 4 << 10
+)
+
+func (f *wireFeed) KeepsInitial() bool {
+	return f.body.http2 && f.initial > worthFreeing && f.body.bytes-f.initial < largestPiece
+}
 
 func (f *wireFeed) Close() { f.body.close() }
 
@@ -97,6 +111,7 @@ func (f *wireFeed) take(event *wire.Event, to *Change) error {
 	case watch.Bookmark:
 		to.Bookmark, to.InitialEnd = string(event.ResourceVersion), event.InitialEventsEnd
 		if to.InitialEnd {
+			f.initial = f.body.bytes
 			f.body.arrivals.behind() // what has happened meanwhile
 			check := f.source.newKindCheck()
 			check.items = f.objects
