@@ -22,14 +22,17 @@ import (
 // fleetPlan is what is to be run with a fleet of clusters.
 type fleetPlan struct {
 	clusters, kinds, pods, troubled, runs int
-	outage                                time.Duration
+	settle, outage                        time.Duration
 	budget                                int64
 	leases, paged                         bool
 	profile, only, docs                   string
 }
 
+// fleetSettles is how long a quiet watch-list may last until it is replaced: until a bookmark comes, 30 s more, and some for a busy machine.
+const fleetSettles = 100 * time.Second
+
 func defaultFleetPlan() *fleetPlan {
-	return &fleetPlan{clusters: 500, kinds: 50, pods: 20, troubled: 30, runs: 3, outage: time.Minute, budget: defaultBudget, docs: "../docs"}
+	return &fleetPlan{clusters: 500, kinds: 50, pods: 20, troubled: 30, runs: 3, settle: fleetSettles, outage: time.Minute, budget: defaultBudget, docs: "../docs"}
 }
 
 func (p *fleetPlan) flags(f *flag.FlagSet) {
@@ -38,6 +41,7 @@ func (p *fleetPlan) flags(f *flag.FlagSet) {
 	f.IntVar(&p.pods, "pods", p.pods, "objects of each resource")
 	f.IntVar(&p.troubled, "troubled", p.troubled, "clusters in trouble: a third dead, a third slow, a third forbidden")
 	f.IntVar(&p.runs, "runs", p.runs, "how often each is run; medians are quoted")
+	f.DurationVar(&p.settle, "settle", p.settle, "how long the informers of all healthy servers are left alone before their memory is measured")
 	f.DurationVar(&p.outage, "outage", p.outage, "how long all servers are away; 0 leaves that out")
 	f.BoolVar(&p.leases, "leases", p.leases, "leases of a factory instead of package fleet")
 	f.BoolVar(&p.paged, "paged", p.paged, "lists in pages instead of watch-lists")
@@ -52,7 +56,7 @@ func (p *fleetPlan) flags(f *flag.FlagSet) {
 
 // quicken makes the plan small.
 func (p *fleetPlan) quicken() {
-	p.clusters, p.kinds, p.troubled, p.runs, p.outage, p.docs = 20, 10, 6, 1, 5*time.Second, ""
+	p.clusters, p.kinds, p.troubled, p.runs, p.settle, p.outage, p.docs = 20, 10, 6, 1, 0, 5*time.Second, ""
 }
 
 // fleetCase is one way that a fleet is followed.
@@ -192,7 +196,7 @@ func (p *fleetPlan) run(ctx context.Context, program string, c fleetCase) (resul
 		order.Resources = append(order.Resources, fleetResource(i))
 	}
 	if c.outage {
-		order.Outage = p.outage
+		order.Settle, order.Outage = p.settle, p.outage
 	}
 	if p.profile != "" {
 		order.Profile = p.profile + "-" + strings.ReplaceAll(c.name, " ", "-")

@@ -46,6 +46,12 @@ side, and the lists of one server one after the other over one connection. Both 
 		kib(of(func(f race.FleetResult) float64 { return f.LiveBytes / (1 << 10) })),
 		mib(of(func(f race.FleetResult) float64 { return float64(f.RSS) / (1 << 20) })),
 		mib(of(func(f race.FleetResult) float64 { return float64(f.PeakRSS) / (1 << 20) })))
+	if p.settle > 0 {
+		fmt.Fprintf(b, quoted(`
+Measured %v after all had synced. By then, each informer had ended its quiet watch-list and gone on with a watch, which frees what HTTP/2 had
+received the last objects in.
+`), p.settle)
+	}
 	if p.outage == 0 {
 		return
 	}

@@ -37,7 +37,9 @@ type FleetOrder struct {
 	Floor bool
 	// Control is the address of what controls the servers.
 	Control string
-	// Outage, if it is not 0, is how long the servers go away once all have synced.
+	// Settle is how long informers are left alone, once all have synced, before it is measured what they hold.
+	Settle time.Duration
+	// Outage, if it is not 0, is how long the servers go away after that.
 	Outage time.Duration
 	// Budget is that of all informers, in bytes.
 	Budget int64
@@ -316,7 +318,7 @@ func (f *fleet) followLeases(ctx context.Context, budget *informer.Budget) error
 
 // idle notes what informers hold that wait.
 func (f *fleet) idle() error {
-	time.Sleep(time.Second) // for what they listed with to be let go
+	time.Sleep(max(time.Second, f.Settle)) // for what they listed with to be let go
 	settled := settledMemory()
 	debug.FreeOSMemory()
 	rss, err := residentMemory()
