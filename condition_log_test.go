@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,13 +49,30 @@ func (l logbook) entries() (entries []entry) {
 const (
 	lineHeldUp = "Informer is held up"
 	lineGoesOn = "Informer goes on"
+
+	lineServerAway   = "Server is away"
+	lineServerBack   = "Server is back"
+	lineServerUnused = "Server is not waited for any more"
 )
 
 // outages returns the outages that were logged, each with its duration, and checks that each has a begin and an end.
 func (l logbook) outages(t *testing.T) (outages []string) {
 	t.Helper()
-	reason := ""
+	reason, away := "", false
 	for _, e := range l.entries() {
+		switch e.message {
+		case lineServerAway:
+			require.False(t, away, "%+v", e)
+			require.NotEmpty(t, e.values["message"])
+			require.NotEmpty(t, e.values["since"])
+			away = true
+			continue
+		case lineServerBack, lineServerUnused:
+			require.True(t, away, "%+v", e)
+			outages = append(outages, "Server "+e.values["lasted"])
+			away = false
+			continue
+		}
 		require.Equal(t, "pods", e.values["informer"], "%+v", e)
 		require.Equal(t, reason, e.values["was"], "%+v", e)
 		if reason != "" {
@@ -71,6 +91,7 @@ func (l logbook) outages(t *testing.T) (outages []string) {
 		}
 	}
 	require.Empty(t, reason, "an outage has no end")
+	require.False(t, away, "an outage of the server has no end")
 	return outages
 }
 
@@ -119,7 +140,7 @@ func TestDayOfOutagesIsAFewLines(t *testing.T) {
 
 		outages := log.outages(t)
 		require.Len(t, outages, 5, "%v", outages)
-		for n, want := range []string{"ServerUnreachable 4h0m", "Forbidden 2h0m", "ExpiredLoop 1h", "Throttled 1h0m", "HandlerFailing 3h0m"} {
+		for n, want := range []string{"Server 4h0m", "Forbidden 2h0m", "ExpiredLoop 1h", "Throttled 1h0m", "HandlerFailing 3h0m"} {
 			require.Contains(t, outages[n], want)
 		}
 		require.Len(t, log.entries(), 10)
@@ -161,5 +182,68 @@ func TestOutageThatAnInformerIsStoppedInHasAnEnd(t *testing.T) {
 		i.RunWithContext(ctx)
 		require.Equal(t, []string{"Unauthorized 2h0m0s"}, log.outages(t))
 		require.Equal(t, "true", log.entries()[1].values["stopped"])
+	})
+}
+
+// The outage of a server is one line at its begin and one at its end, however many informers it has. An informer that something else holds
+// up has lines of its own.
+func TestOutageOfServerIsTwoLines(t *testing.T) {
+	var forbidden atomic.Bool
+	refuses := before(func(rw http.ResponseWriter, r *http.Request) bool {
+		if forbidden.Load() && strings.HasSuffix(r.URL.Path, "/widgets") {
+			failWith(rw, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+			return false
+		}
+		return true
+	})
+	bubble(t, informertest.Options{TLS: true, Wrap: refuses}, func(t *testing.T, w *world) {
+		log := newLogbook()
+		factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(klog.NewContext(t.Context(), log.Logger))
+		var running sync.WaitGroup
+		for n := range 30 {
+			resource := pods
+			if n == 0 {
+				resource = widgets
+			}
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: factory.ForResource("", resource), Handler: &recorder{}})
+			running.Go(func() { i.RunWithContext(ctx) })
+		}
+		time.Sleep(time.Minute)
+		outage := func(lasts time.Duration) {
+			heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+			time.Sleep(lasts)
+			heal()
+			time.Sleep(10 * time.Minute)
+		}
+		for n, lasts := range []time.Duration{time.Minute, 10 * time.Second, time.Hour} {
+			outage(lasts)
+			entries := log.entries()
+			require.Len(t, entries, 2*(n+1))
+			require.Equal(t, lineServerAway, entries[2*n].message)
+			require.Equal(t, "30", entries[2*n].values["informers"])
+			require.Equal(t, w.Config().Host, entries[2*n].values["server"])
+			require.Contains(t, entries[2*n+1].values["lasted"], strings.TrimSuffix(lasts.String(), "0s"))
+		}
+		outage(2 * time.Second)
+		require.Len(t, log.entries(), 6, "it was too short to be told")
+
+		forbidden.Store(true) // until after the outage
+		outage(time.Minute)
+		require.Len(t, log.entries(), 9)
+		require.Equal(t, lineHeldUp, log.entries()[8].message)
+		require.Equal(t, "Forbidden", log.entries()[8].values["reason"])
+		forbidden.Store(false)
+		time.Sleep(10 * time.Minute)
+		require.Len(t, log.entries(), 10)
+
+		heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+		defer heal()
+		time.Sleep(time.Minute)
+		stop()
+		running.Wait()
+		require.Len(t, log.entries(), 12)
+		require.Equal(t, lineServerUnused, log.entries()[11].message)
 	})
 }

@@ -12,12 +12,10 @@ import (
 )
 
 const (
-	// tellAfter is how long a condition has to last until it is logged, and overAfter how long nothing is wrong until that is.
-	tellAfter, overAfter = 5 * time.Second, 10 * time.Second
+	// overAfter is how long nothing is wrong until that is logged.
+	overAfter = 10 * time.Second
 	// checkEach is how often the condition is looked at while something is wrong that was logged.
 	checkEach = 30 * time.Second
-	// quota is how many lines an informer may log at once, and refill is after how long it may log another one.
-	quota, refill = 20, 5 * time.Minute
 )
 
 // herald logs what holds an informer up: a line when that changes, and none while it lasts. It exists while something is wrong or
@@ -29,9 +27,8 @@ type herald struct {
 	// untold counts the conditions since that were not logged.
 	untold int
 	// seen is the condition of the last look.
-	seen ConditionReason
-	// spent is when all lines that may be logged are there again.
-	spent moment.Moment
+	seen  ConditionReason
+	quota Quota
 	// attended counts what may become wrong without a call of the Progress: handlers that are called, waits.
 	attended int
 	stopped  bool
@@ -80,7 +77,7 @@ func (p *Progress) Rest() {
 	if h == nil || h.attended == 0 {
 		return
 	}
-	if h.attended--; h.attended == 0 && p.signs.ails == nil && h.told.Reason == "" && h.spent <= moment.Now() && h.timer.Stop() {
+	if h.attended--; h.attended == 0 && p.signs.ails == nil && h.told.Reason == "" && h.quota.isFull(moment.Now()) && h.timer.Stop() {
 		h.looking.Done()
 		p.herald = nil
 	}
@@ -94,7 +91,7 @@ func (p *Progress) armLocked() {
 	h := &herald{}
 	p.herald = h
 	h.looking.Add(1)
-	h.timer = time.AfterFunc(tellAfter, func() {
+	h.timer = time.AfterFunc(TellAfter, func() {
 		defer h.looking.Done()
 		p.look(h)
 	})
@@ -110,13 +107,17 @@ func (p *Progress) look(h *herald) {
 	}
 	now, ctx := moment.Now(), p.ctx
 	c := p.signs.condition(d, p.counters.listed.Load(), "", now)
-	told := h.tell(c, p.signs.cleared, now)
+	away := p.signs.isServerAway()
+	var told *line
+	if !away { // else it is logged once for all informers of the server
+		told = h.tell(c, p.signs.cleared, now)
+	}
 	calm := h.told.Reason == "" && !isTrouble(c.Reason)
 	if calm && c.Reason == ReasonCurrent && now.Since(p.signs.cleared) >= steadyWatch {
 		p.signs.ails = nil
 	}
 	switch {
-	case calm && p.signs.ails == nil && h.attended == 0 && h.spent <= now:
+	case away && h.idle(now), calm && p.signs.ails == nil && h.idle(now):
 		p.herald = nil
 	default:
 		h.looking.Add(1)
@@ -128,12 +129,17 @@ func (p *Progress) look(h *herald) {
 	}
 }
 
+// idle reports whether nothing is lost if there is no herald until the next failure, or success after it.
+func (h *herald) idle(now moment.Moment) bool {
+	return h.told.Reason == "" && h.attended == 0 && h.quota.isFull(now)
+}
+
 // pause is how long to wait before the next look.
 func (h *herald) pause(c Condition) time.Duration {
 	if h.told.Reason == c.Reason || !isTrouble(c.Reason) && h.told.Reason == "" {
 		return checkEach
 	}
-	return tellAfter
+	return TellAfter
 }
 
 // tell returns the line to log, nil for none. Cleared is when the newest condition ended.
@@ -149,12 +155,12 @@ func (h *herald) tell(c Condition, cleared, now moment.Moment) *line {
 	switch {
 	case c.Reason == h.told.Reason:
 		return nil
-	case trouble && now.Since(moment.Of(c.Since)) < tellAfter, !trouble && now.Since(cleared) < overAfter:
+	case trouble && now.Since(moment.Of(c.Since)) < TellAfter, !trouble && now.Since(cleared) < overAfter:
 		return nil
-	case h.spent.Since(now) > (quota-1)*refill:
+	case !h.quota.Allows(now):
 		return nil
 	}
-	h.spent = max(h.spent, now) + moment.Moment(refill)
+	h.quota.Spend(now)
 	values := []any{}
 	if trouble {
 		values = append(values, "reason", string(c.Reason), "message", c.Message, "since", c.Since.UTC().Format(time.RFC3339), "for", now.Since(moment.Of(c.Since)).Round(time.Second).String())

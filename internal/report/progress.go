@@ -159,6 +159,9 @@ func (p *Progress) WatchOpened() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.signs.opened(moment.Now())
+	if p.signs.ails != nil {
+		p.armLocked() // to forget them
+	}
 }
 
 // Starved notes whether reading waits for the budget. It takes no lock, because a reader that waits often calls it often.
@@ -176,12 +179,18 @@ func (p *Progress) Starved(is bool) {
 }
 
 // NoteFailure notes a failure of anything but the handler.
-func (p *Progress) NoteFailure(err error) {
+func (p *Progress) NoteFailure(err error) { p.noteFailure(err, false) }
+
+// NoteServerAway notes that the server is away, which is logged once for all its informers.
+func (p *Progress) NoteServerAway(err error) { p.noteFailure(err, true) }
+
+func (p *Progress) noteFailure(err error, away bool) {
 	err = redact.Error(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading.add(err)
 	p.signs.failed(err, moment.Now())
+	p.signs.away = away
 	p.armLocked()
 }
 

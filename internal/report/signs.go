@@ -65,6 +65,8 @@ type signs struct {
 	// ails is nil if nothing was wrong in this run.
 	ails  *ails
 	stage stage
+	// away tells that the newest failure is that the server is away.
+	away bool
 }
 
 // tally counts what was read of a list.
@@ -178,6 +180,9 @@ func (s *signs) failed(err error, now moment.Moment) {
 	}
 }
 
+// isServerAway reports whether the informer is held up because the server is away.
+func (s *signs) isServerAway() bool { return s.away && s.ails != nil && s.ails.reading.holds() }
+
 // expired counts a version that the server has forgotten.
 func (s *signs) expired(text string, now moment.Moment) {
 	a := s.ailing()
@@ -198,6 +203,7 @@ func (s *signs) steady(now moment.Moment) bool {
 
 // succeeded notes that a request has succeeded, and opened that it has opened a watch.
 func (s *signs) succeeded(now moment.Moment) {
+	s.away = false
 	if s.ails != nil && s.ails.reading.end(now) {
 		s.cleared = now
 	}

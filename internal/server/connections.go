@@ -112,9 +112,9 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	c.plugin.reveal(response)
 	if isAnswer(response.StatusCode) {
 		if e != nil && e.asks {
-			c.presence.heard(questionAnswered)
+			c.presence.heard(request.Context(), questionAnswered)
 		} else {
-			c.presence.heard(requestAnswered)
+			c.presence.heard(request.Context(), requestAnswered)
 		}
 	}
 	if e != nil {

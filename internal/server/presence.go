@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/internal/moment"
+	"github.com/rvinformer/informer/internal/redact"
 )
 
 const (
@@ -73,6 +74,8 @@ type presence struct {
 	next time.Time
 	// granted is when one request may connect before that.
 	granted time.Time
+	// bulletin logs outages.
+	bulletin bulletin
 	// crowd are those that wait now, nil if none do.
 	crowd *crowd
 }
@@ -93,7 +96,9 @@ type crowd struct {
 	spread time.Duration
 }
 
-func newPresence() *presence { return &presence{turn: make(chan struct{}, 1)} }
+func newPresence(server string) *presence {
+	return &presence{turn: make(chan struct{}, 1), bulletin: bulletin{server: redact.Text(server)}}
+}
 
 // sign is what shows that the server is there.
 type sign int
@@ -107,23 +112,30 @@ const (
 )
 
 // heard notes that a request was answered, or a question.
-func (p *presence) heard(s sign) {
+func (p *presence) heard(ctx context.Context, s sign) {
 	p.answered.Store(int64(moment.Now()))
-	if !p.eager.Load() {
-		return
+	if p.eager.Load() {
+		p.conclude(s).log(ctx)
 	}
+}
+
+// conclude notes what follows from a sign, and returns what to log of it.
+func (p *presence) conclude(s sign) *notice {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.reason != nil && s == requestAnswered && !p.unconnected && p.crowd != nil {
 		// A load balancer may have answered what failed, and others not. The next question tells.
 		p.doubted = true
-		return
+		return nil
 	}
-	p.back(s)
+	return p.back(s)
 }
 
-// back notes that the server is there.
-func (p *presence) back(s sign) {
+// back notes that the server is there, and returns what to log of it.
+func (p *presence) back(s sign) (n *notice) {
+	if p.reason != nil {
+		n = p.bulletin.over("Server is back", p.since, p.waiting())
+	}
 	p.eager.Store(false)
 	now := time.Now()
 	outage := s != othersAnswered && p.reason != nil && now.Sub(p.since) >= outageLeast
@@ -138,18 +150,31 @@ func (p *presence) back(s sign) {
 		p.crowd = nil
 		close(c.back)
 	}
+	return n
+}
+
+// waiting is how many wait now.
+func (p *presence) waiting() int {
+	if p.crowd == nil {
+		return 0
+	}
+	return p.crowd.size
 }
 
 // unanswered notes that a question has failed. The server asks to be left alone for retryAfter.
-func (p *presence) unanswered(err error, unconnected bool, retryAfter time.Duration) {
+func (p *presence) unanswered(ctx context.Context, err error, unconnected bool, retryAfter time.Duration) {
+	p.concludeFailure(err, unconnected, retryAfter).log(ctx)
+}
+
+func (p *presence) concludeFailure(err error, unconnected bool, retryAfter time.Duration) *notice {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.attemptEnded(time.Now())
 	if p.doubted {
-		p.back(othersAnswered)
-		return
+		return p.back(othersAnswered)
 	}
 	p.leave(err, unconnected, retryAfter)
+	return p.bulletin.goneFor(p.since, err, p.waiting())
 }
 
 // failed notes that an attempt got no connection.
@@ -247,7 +272,7 @@ func (p *presence) await(ctx context.Context, how wait) (outage bool) {
 	if c == nil {
 		return sleep(ctx, how.pause, false)
 	}
-	defer p.quit(c)
+	defer func() { p.quit(ctx, c).log(ctx) }()
 	w := waiter{presence: p, wait: how, crowd: c, paused: time.NewTimer(how.pause)}
 	defer w.paused.Stop()
 	w.look()
@@ -289,10 +314,14 @@ func (p *presence) join(answered bool) *crowd {
 	return p.crowd
 }
 
-func (p *presence) quit(c *crowd) {
+// quit leaves the crowd, and returns what to log if all have left it for good.
+func (p *presence) quit(ctx context.Context, c *crowd) *notice {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c.size--
+	if c.size--; ctx.Err() == nil || c != p.crowd || c.size > 0 || !p.bulletin.told {
+		return nil
+	}
+	return p.bulletin.over("Server is not waited for any more", p.since, 0)
 }
 
 // waiter is one of a crowd.

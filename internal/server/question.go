@@ -51,9 +51,9 @@ func (s *Server) ask(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil, !sent, report.ClassOf(err) == report.ErrorUnauthorized: // nothing was learnt
 	case !errors.As(err, &answer):
-		s.presence.unanswered(err, e.unconnected, 0)
+		s.presence.unanswered(ctx, err, e.unconnected, 0)
 	case !isAnswer(int(answer.Status().Code)):
-		s.presence.unanswered(err, false, listwatch.RetryAfter(err))
+		s.presence.unanswered(ctx, err, false, listwatch.RetryAfter(err))
 	}
 }
 

@@ -43,7 +43,7 @@ func New(config *rest.Config) (*Server, error) {
 	}
 	asked := config.ContentType + "," + config.AcceptContentTypes
 	config = dynamic.ConfigFor(config) // a copy
-	presence, acquaintance := newPresence(), newAcquaintance()
+	presence, acquaintance := newPresence(config.Host), newAcquaintance()
 	httpClient, err := clientFor(config, presence, acquaintance)
 	if err != nil {
 		return nil, err

@@ -193,7 +193,7 @@ func (s *Source) AwaitServer(ctx context.Context, pause time.Duration, err error
 		_ = backoff.Sleep(ctx, pause) // the caller sees that ctx has ended
 		return false
 	}
-	return s.resource.Await(ctx, pause, err, s.Report.NoteFailure)
+	return s.resource.Await(ctx, pause, err, s.Report.NoteServerAway)
 }
 
 // Connection identifies the connection of the newest list or watch, nil if it is not known. Watches that are shared may be those of others.
