@@ -31,6 +31,9 @@ func (d Delta) FinalStateUnknown() bool {
 	return d.Type == cache.Deleted && d.Object == nil
 }
 
+// hasState reports whether d says which object it is of, and in which version.
+func (d Delta) hasState() bool { return d.Version != (keytable.Version{}) || d.Object != nil }
+
 // Merge adds newer to the deltas of a key that wait for the consumer, so that
 // at most one object waits, and no deletion is lost: the result is a deletion,
 // or another delta, or a deletion followed by another delta.

@@ -428,7 +428,7 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 		e.unattempted = true
 		q.unattempted++
 	}
-	if d.Version != (keytable.Version{}) || d.Object != nil {
+	if d.hasState() {
 		e.Version = d.Version
 	}
 	q.wakeLocked()
@@ -448,8 +448,9 @@ func (q *Queue) newEntryLocked(d Delta) *Entry {
 	q.seq++
 	key := d.Key
 	e := &Entry{Key: key, Initial: q.initial, Resumed: q.resumed, Arrived: d.Arrived, resume: q.observed, current: q.current, seq: q.seq}
-	// A sweep knows no version: the entry has that of the deleted object.
-	e.Version, _ = q.lastVersionLocked(key)
+	if !d.hasState() { // a sweep knows no version: the entry has that of the deleted object
+		e.Version, _ = q.lastVersionLocked(key)
+	}
 	e.Deltas = e.room[:0]
 	q.order.pushBack(e)
 	if q.pending == nil {

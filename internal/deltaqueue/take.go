@@ -37,7 +37,7 @@ func (q *Queue) TakeBatch(ctx context.Context, into []*Entry, most int) ([]*Entr
 			q.leaveLocked()
 			return nil, context.Cause(ctx)
 		}
-		wait := q.unparkDueLocked(time.Now())
+		wait := q.unparkDueLocked()
 		if q.ready.first != nil {
 			return q.takeLocked(into, most), nil
 		}

@@ -10,7 +10,11 @@ import (
 
 // unparkDueLocked makes the parked entries ready that are due, and returns how
 // long it is until the next one is; zero if there is none.
-func (q *Queue) unparkDueLocked(now time.Time) time.Duration {
+func (q *Queue) unparkDueLocked() time.Duration {
+	if len(q.parked) == 0 {
+		return 0
+	}
+	now := time.Now()
 	for len(q.parked) > 0 {
 		if wait := q.parked[0].due.Sub(now); wait > 0 {
 			return wait

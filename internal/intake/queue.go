@@ -124,11 +124,13 @@ func (g queueGeneration) Show(ctx context.Context, it object.Item) error {
 	if err := g.fill(&d, it); err != nil {
 		return err
 	}
-	change := cache.Added
-	if g.queue.Knows(it.Key) {
-		change = cache.Updated
+	if g.Extra != nil {
+		change := cache.Added
+		if g.queue.Knows(it.Key) {
+			change = cache.Updated
+		}
+		g.inform(change, d.Key, d.Object)
 	}
-	g.inform(change, d.Key, d.Object)
 	if shown {
 		return nil
 	}

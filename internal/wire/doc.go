@@ -65,6 +65,8 @@
 //
 // In JSON, an object is compared with an earlier one of the body, because most bytes of siblings are equal. Only the places
 // where objects have differed are looked at token by token. These pods flatter that: they are made from one template. Objects
-// that do not match are scanned; a JSON list is read with 1,850 MB per second then. In that scan the quotes of 64 bytes are found at once, ahead of the tokens, and bytes.IndexByte finds the end of a long
+// that do not match are scanned; a JSON list is read with 1,850 MB per second then.
+//
+// In that scan, the quotes of 64 bytes are found at once, ahead of the tokens, and bytes.IndexByte finds the end of a long
 // string; between strings one byte is looked at at a time.
 package wire
