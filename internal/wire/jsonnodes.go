@@ -38,12 +38,13 @@ type nodeWalk struct {
 }
 
 // index finds the nodes of the text, which was scanned without a fault. It reports false for a text that must not be one:
-// a key of the object or of its metadata has escapes, or a value that counts is there twice or is of an unusual type.
+// a key of the object or of its metadata has escapes, a value that counts is there twice or is of an unusual type, or
+// there are too many nodes.
 func (p *pattern) index() bool {
 	w := nodeWalk{text: p.text, nodes: p.nodes[:0], says: identity{isThere: true}, in: -1, metadata: -1}
 	ok := true
 	for ok && w.i < len(w.text) {
-		ok = w.step()
+		ok = w.step() && len(w.nodes) <= patternNodes
 	}
 	w.says.hasAPIVersion, w.says.hasKind = w.saw(fieldAPIVersion), w.saw(fieldKind)
 	p.nodes, p.says = w.nodes, w.says

@@ -61,8 +61,9 @@ const (
 	// A body that brings much is read through a buffer of this size or more. Any other body has no pattern, so that a
 	// watch that waits needs no memory for one.
 	patternBuffer = defaultBufferBytes / 2
-	// An object of more bytes does not become the text, and a text does not get more holes.
+	// An object of more bytes or nodes does not become the text, and a text does not get more holes.
 	patternBytes = 64 << 10
+	patternNodes = 8 << 10
 	patternHoles = 1 << 10
 
 	// A text is given up after so many objects in a row that did not match, or that were loose.

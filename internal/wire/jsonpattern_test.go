@@ -187,6 +187,18 @@ func TestPatternIsLearnt(t *testing.T) {
 	require.Nil(t, w.pattern)
 }
 
+// An object of very many values does not become a text, because each value takes memory.
+func TestPatternOfManyValues(t *testing.T) {
+	for values, learnt := range map[int]bool{patternNodes / 2: true, patternNodes: false} {
+		object := strings.Replace(patternObject, `"empty":{}`, `"many":[`+strings.Repeat("1,", values)+`1]`, 1)
+		l := newJSONList(bytes.NewReader(alikeBody(object)), Options{}.withDefaults())
+		all, end := readAll(t, l)
+		require.Equal(t, io.EOF, end)
+		require.Len(t, all, patternAfter+3)
+		require.Equal(t, learnt, len(l.pattern.text) > 0)
+	}
+}
+
 // frameByFrame has as many frames to read as were asked for.
 type frameByFrame struct {
 	t      *testing.T
