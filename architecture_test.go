@@ -20,14 +20,14 @@ const module = "github.com/rvinformer/informer"
 // layers are the packages of the library, the lowest first. A package imports packages of lower layers only.
 var layers = [][]string{
 	{"internal/moment"},
-	{"internal/backoff", "internal/fieldpath", "internal/gotype", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/shard", "internal/subject"},
+	{"internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/shard", "internal/subject"},
 	{"internal/report", "internal/waiting"},
 	{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
 		"internal/objectsize", "internal/pack", "informertest",
 	},
 	{"internal/audit", "internal/checkpoint", "internal/recency", "internal/wire"},
-	{"internal/deltaqueue", "internal/field", "internal/jsonmap", "internal/prune"},
+	{"internal/deltaqueue", "internal/field", "internal/jsonmap", "internal/objectmeta", "internal/prune"},
 	{"internal/journal", "internal/object"},
 	{"internal/known", "internal/server", "internal/sink"},
 	{"internal/intake", "internal/keeper", "internal/source", "internal/userqueue"},

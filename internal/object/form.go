@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rvinformer/informer/internal/field"
+	"github.com/rvinformer/informer/internal/intern"
 	"github.com/rvinformer/informer/internal/jsonmap"
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/wire"
@@ -57,13 +58,19 @@ func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
 		metadata := fields.Of(partialType)
 		f.fromMessages(clientAsksProtobuf && metadata.Knows(), metadata)
 	case e.Partial():
-		f.partial, f.decode = true, decodePartial
+		f.partial = true
+		words := &intern.Pool{}
+		f.decode = func(raw *Raw) (runtime.Object, error) {
+			obj := &metav1.PartialObjectMetadata{}
+			return obj, raw.decodeSharing(words, obj)
+		}
 		f.fromMessages(true, fields.Of(partialType))
 	case e.goType != nil && isAPIType(e.goType):
 		_, generated := e.example.(fromProtobuf)
 		f.fromMessages(generated, fields.Of(e.goType))
+		words := &intern.Pool{}
 		f.decode = func(raw *Raw) (runtime.Object, error) {
-			return decodeTyped(raw, reflect.New(e.goType.Elem()).Interface().(runtime.Object))
+			return decodeTyped(raw, words, reflect.New(e.goType.Elem()).Interface().(runtime.Object))
 		}
 	default:
 		f.decode, f.decoders = decodeUnstructured, &jsonmap.Pool{}
@@ -100,14 +107,9 @@ func decodeUnstructured(raw *Raw) (runtime.Object, error) {
 	return obj, nil
 }
 
-func decodePartial(raw *Raw) (runtime.Object, error) {
-	obj := &metav1.PartialObjectMetadata{}
-	return obj, raw.Decode(obj)
-}
-
 // decodeTyped leaves the kind out, as typed clients do: the Go type says it.
-func decodeTyped(raw *Raw, obj runtime.Object) (runtime.Object, error) {
-	err := raw.Decode(obj)
+func decodeTyped(raw *Raw, words *intern.Pool, obj runtime.Object) (runtime.Object, error) {
+	err := raw.decodeSharing(words, obj)
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj, err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +14,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/field"
+	"github.com/rvinformer/informer/internal/intern"
 	"github.com/rvinformer/informer/internal/jsonmap"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/objectmeta"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -133,21 +136,29 @@ func IsUndecodable(err error) bool {
 
 // Decode decodes the object into an empty object of its type, into metadata or, from JSON, into a map.
 // IsUndecodable is true of the error.
-func (r *Raw) Decode(into runtime.Object) error {
-	if err := r.decode(into); err != nil {
+func (r *Raw) Decode(into runtime.Object) error { return r.decodeSharing(nil, into) }
+
+// decodeSharing is Decode with strings that other objects of the kind have too, if it decodes protobuf.
+func (r *Raw) decodeSharing(words *intern.Pool, into runtime.Object) error {
+	if r.format != wire.Protobuf {
+		words = nil
+	}
+	table := words.Get()
+	defer words.Put(table)
+	if err := r.decode(into, table); err != nil {
 		return undecodable{err}
 	}
 	return nil
 }
 
-func (r *Raw) decode(into runtime.Object) error {
+func (r *Raw) decode(into runtime.Object, words *intern.Table) error {
 	if r.format == wire.Protobuf {
 		message, ok := into.(fromProtobuf)
 		if !ok {
 			return errors.New("the type has no protobuf decoder")
 		}
-		message.Reset()
-		if err := message.Unmarshal(r.encoding[r.message.from:r.message.to]); err != nil {
+		known := objectmeta.Known{Name: r.key[strings.LastIndexByte(r.key, '/')+1:], UID: string(r.version.UID), ResourceVersion: r.version.ResourceVersion}
+		if err := objectmeta.Unmarshal(r.encoding[r.message.from:r.message.to], known, words, message); err != nil {
 			return err
 		}
 		into.GetObjectKind().SetGroupVersionKind(r.kind.GroupVersionKind())

@@ -1,0 +1,113 @@
+// Package intern shares equal strings, as objects of one kind have many of them: keys and values of labels, namespaces,
+// names of owners and managers.
+package intern
+
+import (
+	"hash/maphash"
+	"sync"
+)
+
+const (
+	// maxLength is of strings that are remembered.
+	maxLength = 64
+	// minBits and maxBits bound how many strings are remembered. A Table for a single object is small.
+	minBits, maxBits = 6, 10
+)
+
+// Table remembers strings, as many as it has slots. A string is remembered when it comes again, so that those which come
+// once push none out. It has one of two slots, which are next to each other. A Table is for one goroutine at a time.
+type Table struct {
+	seed  maphash.Seed
+	slots []slot
+	bits  int // of a hash, for the index of a slot
+	kept  int // slots that have a string
+	// chance is a random number.
+	chance uint64
+}
+
+type slot struct {
+	text string
+	// asked is of the hash of the string that was looked for last and not found.
+	asked uint32
+}
+
+func newTable() *Table {
+	return &Table{seed: maphash.MakeSeed(), slots: make([]slot, 1<<minBits), bits: minBits}
+}
+
+// String returns the string that content is: one with memory of its own, or one that was returned before. A nil Table remembers
+// none.
+func (t *Table) String(content []byte) string {
+	if t == nil || len(content) > maxLength || len(content) == 0 {
+		return string(content)
+	}
+	hash := maphash.Bytes(t.seed, content)
+	i := hash >> (64 - t.bits)
+	first, second := &t.slots[i], &t.slots[i^1]
+	switch string(content) {
+	case first.text:
+		return first.text
+	case second.text:
+		return second.text
+	}
+	if tag := uint32(hash) | 1; first.asked != tag {
+		// Where two strings take turns, each would make the other one forgotten. Chance keeps one of them.
+		if t.chance = t.chance*6364136223846793005 + 1442695040888963407; first.asked == 0 || t.chance>>63 == 0 {
+			first.asked = tag
+		}
+		return string(content)
+	}
+	first.asked = 0
+	text := string(content)
+	if t.put(i, text); t.kept > len(t.slots)/4 && t.bits < maxBits {
+		t.grow()
+	}
+	return text
+}
+
+// put remembers a string in one of its two slots, the first if none is free.
+func (t *Table) put(i uint64, text string) {
+	s := &t.slots[i]
+	if second := &t.slots[i^1]; s.text != "" && second.text == "" {
+		s = second
+	}
+	if s.text == "" {
+		t.kept++
+	}
+	s.text = text
+}
+
+// grow doubles the table.
+func (t *Table) grow() {
+	old := t.slots
+	t.bits, t.kept = t.bits+1, 0
+	t.slots = make([]slot, 1<<t.bits)
+	for _, s := range old {
+		if s.text != "" {
+			t.put(maphash.String(t.seed, s.text)>>(64-t.bits), s.text)
+		}
+	}
+}
+
+// Pool has the Tables of objects of one kind, as many as are in use side by side. The garbage collector takes
+// those that have not been used for a while, so that an idle informer has none. The zero value is ready for use, and a
+// Pool must not be copied.
+type Pool struct{ free sync.Pool }
+
+// Get returns a Table, for Put. That of a nil Pool is nil.
+func (p *Pool) Get() *Table {
+	if p == nil {
+		return nil
+	}
+	if t, ok := p.free.Get().(*Table); ok {
+		return t
+	}
+	return newTable()
+}
+
+// Put takes a Table back.
+func (p *Pool) Put(t *Table) {
+	if t != nil {
+		p.free.Put(t)
+	}
+}

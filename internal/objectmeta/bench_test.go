@@ -1,0 +1,103 @@
+//go:build unix
+
+package objectmeta_test
+
+import (
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rvinformer/informer/internal/intern"
+	"github.com/rvinformer/informer/internal/objectmeta"
+	"github.com/rvinformer/informer/internal/samples"
+)
+
+// BenchmarkUnmarshal reports CPU time, which a busy machine does not change as much as its time.
+func BenchmarkUnmarshal(b *testing.B) {
+	cpu := func() time.Duration {
+		var usage syscall.Rusage
+		require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	}
+	var pool intern.Pool
+	words := pool.Get()
+	defer pool.Put(words)
+	run := func(name string, message []byte, make func() objectmeta.Message, decode func(message []byte, into objectmeta.Message) error) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			began := cpu()
+			for b.Loop() {
+				if err := decode(message, make()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(cpu()-began)/float64(b.N), "cpu-ns/op")
+		})
+	}
+	for _, of := range []struct {
+		name    string
+		message []byte
+		make    func() objectmeta.Message
+	}{
+		{"metadata", encoded(b, &metav1.PartialObjectMetadata{ObjectMeta: pod().ObjectMeta}), func() objectmeta.Message { return &metav1.PartialObjectMetadata{} }},
+		{"pod", encoded(b, pod()), func() objectmeta.Message { return &corev1.Pod{} }},
+	} {
+		run(of.name+"/impl=own", of.message, of.make, func(message []byte, into objectmeta.Message) error {
+			return objectmeta.Unmarshal(message, known, words, into)
+		})
+		run(of.name+"/impl=generated", of.message, of.make, func(message []byte, into objectmeta.Message) error { return into.Unmarshal(message) })
+	}
+}
+
+// BenchmarkRetained reports the heap that an object takes which is kept.
+func BenchmarkRetained(b *testing.B) {
+	const n = 20_000
+	for _, of := range []struct {
+		name string
+		make func() objectmeta.Message
+	}{
+		{"metadata", func() objectmeta.Message { return &metav1.PartialObjectMetadata{} }},
+		{"pod", func() objectmeta.Message { return &corev1.Pod{} }},
+	} {
+		for _, own := range []bool{true, false} {
+			name := of.name + "/impl=generated"
+			if own {
+				name = of.name + "/impl=own"
+			}
+			b.Run(name, func(b *testing.B) {
+				for b.Loop() {
+					kept := make([]objectmeta.Message, 0, n)
+					var pool intern.Pool
+					words := pool.Get()
+					before := heap()
+					for _, pod := range (samples.Cluster{Seed: 1}).Pods(0, n, 1) {
+						message, into := encoded(b, pod), of.make()
+						var err error
+						if own {
+							err = objectmeta.Unmarshal(message, objectmeta.Known{}, words, into)
+						} else {
+							err = into.Unmarshal(message)
+						}
+						require.NoError(b, err)
+						kept = append(kept, into)
+					}
+					b.ReportMetric(float64(heap()-before)/n, "B/object")
+					runtime.KeepAlive(kept)
+				}
+			})
+		}
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,99 @@
+package objectmeta_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rvinformer/informer/internal/intern"
+	"github.com/rvinformer/informer/internal/objectmeta"
+	"github.com/rvinformer/informer/internal/samplepod"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// pod has every field of ObjectMeta.
+func pod() *corev1.Pod {
+	pod := samplepod.New(samplepod.Identity{
+		App: "shop", Namespace: "team-7", Node: "node-7", ReplicaSet: "shop-5d4f7c", Suffix: "00007", Hash: "5d4f7c9abcde",
+		UID: "5f7e4c1a-2b3d-4e5f-8a9b-0c1d2e3f4a5b", OwnerUID: "6a7e4c1a-2b3d-4e5f-8a9b-0c1d2e3f4a5b",
+		ResourceVersion: "1000021", Created: time.Unix(1790000000, 0),
+	})
+	seconds, at := int64(30), pod.CreationTimestamp
+	pod.SelfLink, pod.Generation, pod.Finalizers = "/link", 7, []string{"a", "b"}
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = &at, &seconds
+	return pod
+}
+
+var known = objectmeta.Known{Name: "shop-5d4f7c-00007", UID: "5f7e4c1a-2b3d-4e5f-8a9b-0c1d2e3f4a5b", ResourceVersion: "1000021"}
+
+func encoded(t testing.TB, obj interface{ Marshal() ([]byte, error) }) []byte {
+	b, err := obj.Marshal()
+	require.NoError(t, err)
+	return b
+}
+
+// check holds Unmarshal against the generated code.
+func check[T any, P interface {
+	*T
+	objectmeta.Message
+}](t *testing.T, message []byte, words *intern.Table) {
+	var want, got T
+	before := bytes.Clone(message)
+	P(&want).Reset()
+	wrong := P(&want).Unmarshal(message)
+	// The strings that are known are checked twice, and those that are shared are shared then.
+	for range 3 {
+		err := objectmeta.Unmarshal(message[:len(message):len(message)], known, words, P(&got))
+		require.Equal(t, before, message)
+		if wrong != nil {
+			require.EqualError(t, err, wrong.Error())
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+func FuzzUnmarshal(f *testing.F) {
+	whole := encoded(f, pod())
+	f.Add(whole)
+	f.Add(append(bytes.Clone(whole), whole...))
+	f.Add(whole[:len(whole)-9])
+	f.Add(encoded(f, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: map[string]string{"a": "b"}}}))
+	f.Add(encoded(f, &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}})[2:])
+	f.Add([]byte{0x0a, 4, 0x5a, 2, 0x0a, 0x09, 0x12, 0})
+	f.Add([]byte{0x0a, 3, 0xa0, 0x06, 1})
+	f.Add([]byte{0x08, 1})
+	var pool intern.Pool
+	f.Fuzz(func(t *testing.T, message []byte) {
+		words := pool.Get()
+		defer pool.Put(words)
+		check[corev1.Pod](t, message, words)
+		check[metav1.PartialObjectMetadata](t, message, words)
+		check[metav1.PartialObjectMetadata](t, message, nil)
+	})
+}
+
+func TestStringsOfSiblingsAreNotAllocated(t *testing.T) {
+	message := encoded(t, &metav1.PartialObjectMetadata{ObjectMeta: pod().ObjectMeta})
+	var pool intern.Pool
+	words := pool.Get()
+	defer pool.Put(words)
+	allocations := func(decode func(*metav1.PartialObjectMetadata) error) float64 {
+		return testing.AllocsPerRun(100, func() { require.NoError(t, decode(&metav1.PartialObjectMetadata{})) })
+	}
+	generated := allocations(func(into *metav1.PartialObjectMetadata) error { return into.Unmarshal(message) })
+	for range 100 { // until all strings are remembered
+		require.NoError(t, objectmeta.Unmarshal(message, known, words, &metav1.PartialObjectMetadata{}))
+	}
+	own := allocations(func(into *metav1.PartialObjectMetadata) error {
+		return objectmeta.Unmarshal(message, known, words, into)
+	})
+	require.Less(t, own, generated-20)
+}
