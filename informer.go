@@ -466,11 +466,12 @@ func (i *resourceVersionInformer) Status() Status {
 	s := Status(i.reflector.setup.Report.Snapshot())
 	s.Synced = i.HasSynced()
 	s.Objects = i.flow.Versions.Len()
+	shardListed := i.reflector.setup.Extent.Complete() // first: what it completes, the queue has then
 	q := i.flow.Queued()
 	s.Queued, s.QueuedBytes, s.OldestQueued = q.Keys, q.Bytes, q.Oldest
 	s.ResourceVersion, s.CurrentAsOf = q.ResourceVersion, q.Current
 	s.Shard, _ = i.reflector.setup.Extent.Shard()
-	s.ShardListed = i.reflector.setup.Extent.Complete()
+	s.ShardListed = shardListed && !q.Parts
 	s.Counts.StoredBytes = i.flow.Versions.SizeBytes()
 	s.Condition = i.reflector.setup.Report.Condition()
 	return s

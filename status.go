@@ -122,7 +122,7 @@ type Status struct {
 	ResumedFrom string
 	ResumedTime time.Time
 	// Shard is the part of the set that is followed, and ShardListed tells that all of it was read. It is false until the first list is
-	// complete, and from a SetShard that has added objects until these were listed.
+	// complete, and from a SetShard that has added objects until the handler has acknowledged these.
 	Shard       Shard
 	ShardListed bool
 	// Counts is what the informer has done since it was made. Package metrics shows it to Prometheus.

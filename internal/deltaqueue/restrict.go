@@ -134,6 +134,14 @@ func (q *Queue) EndParts(resourceVersion string) {
 	q.checkSyncedLocked()
 }
 
+// PartsWait reports whether something is not acknowledged that was there when the newest generation of parts ended.
+func (q *Queue) PartsWait() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	seq, _ := q.oldestLocked()
+	return q.overlap != "" && seq <= q.listed
+}
+
 // overlapsLocked reports whether a watch may repeat what a generation of parts has shown.
 func (q *Queue) overlapsLocked() bool {
 	return q.overlap != "" && rv.Compare(q.overlap, q.observed) == rv.Newer

@@ -119,6 +119,8 @@ type Queued struct {
 	ResourceVersion string
 	// Current is the newest moment for which everything that the server had then is known to be acknowledged, zero if there is none.
 	Current time.Time
+	// Parts tells that something waits of what has come to the shard.
+	Parts bool
 }
 
 // Queued returns what is not acknowledged.
@@ -133,6 +135,7 @@ func (f *Flow) Queued() (q Queued) {
 	q.ResourceVersion = queue.ResumePoint()
 	current, oldest := queue.Times()
 	q.Current, q.Oldest = current.Time(), oldest.Time()
+	q.Parts = queue.PartsWait()
 	return q
 }
 

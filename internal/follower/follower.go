@@ -63,7 +63,7 @@ type Follower struct {
 	// is followed.
 	opened opening
 	resync *resync
-	// resuming is nil unless the run goes on from a resource version, and has not read a complete set yet.
+	// resuming is nil unless the run goes on from a resource version, or has read parts of the set, and has not read a complete set since.
 	resuming *resuming
 	// objects are those of the Origin.
 	objects func() []object.Known
@@ -90,7 +90,7 @@ type Origin struct {
 
 // resuming is what a run needs to know that goes on from a resource version.
 type resuming struct {
-	// floor is the newest resource version known before the run: what it lists must not be older.
+	// floor is the newest resource version known before the run, or that of parts that were listed: what is listed next must not be older.
 	floor string
 	// confirmed, if set, is to be called when the server has accepted the resource
 	// version that the run resumes from.

@@ -102,6 +102,11 @@ func (f *Follower) completeParts(ctx context.Context, resourceVersion string) er
 		f.next = again
 		return err
 	}
+	// The watch goes on from before this list. If it has to end in a list, that must not be older, or it would not show what this one has shown.
+	if f.resuming == nil {
+		f.resuming = &resuming{}
+	}
+	f.resuming.floor = rv.AtLeast(resourceVersion, f.resuming.floor)
 	f.Extent.End()
 	f.Sink.(sink.Divided).PartsEnded()
 	f.shards = shards{number: unset} // the watch is of the whole shard
