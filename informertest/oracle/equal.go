@@ -42,6 +42,10 @@ func (m *memory) unequal(key, n int, stored map[string]string) (reason string, f
 		return "", 0
 	}
 	switch s := line.states[at]; {
+	case !m.includes(line.key, s.uid) && has:
+		return fmt.Sprintf("stored in version %s, and not in the shard", version), line.since(at)
+	case !m.includes(line.key, s.uid):
+		return "", 0
 	case s.gone && has:
 		return fmt.Sprintf("stored in version %s, and is gone since %s", version, m.h.when(s)), line.since(at)
 	case !s.gone && !has:

@@ -184,4 +184,5 @@ func ExampleValidators() {
 	// stored
 	// persistent
 	// paced
+	// shard
 }

@@ -61,6 +61,7 @@ type knowledge struct {
 	initial bool
 	// together are the keys that have to come together again, in their order.
 	together []string
+	sharing
 }
 
 // memory is what the handler knows while the records go by.
@@ -85,6 +86,11 @@ type memory struct {
 	under map[int]int
 	// seen: this run was seen synced.
 	seen bool
+	// shard is the one that is followed. While it changes, former is the one before.
+	shard, former informer.Shard
+	changing      bool
+	// reshaped is the last change of the shard.
+	reshaped int
 }
 
 // checkTellings returns a violation for each telling that is wrong when it comes. Wrong returns why, empty if it is
@@ -114,7 +120,9 @@ func newMemory(h *History) *memory {
 	return m
 }
 
-func nothing() knowledge { return knowledge{place: never, same: never, newest: never, record: never} }
+func nothing() knowledge {
+	return knowledge{place: never, same: never, newest: never, record: never, sharing: sharing{left: never, entered: never}}
+}
 
 // step takes in a record.
 func (m *memory) step(n int) {
@@ -150,6 +158,14 @@ func (m *memory) step(n int) {
 		m.unnoticed = false
 		m.lose()
 		m.expect()
+	case resharded:
+		m.reshard(n, w.to)
+	case confined:
+		m.changing = false
+	case covered:
+		for i := range m.keys {
+			m.keys[i].pending = false
+		}
 	}
 }
 
@@ -193,7 +209,10 @@ func (m *memory) start(n int, r Run) {
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
 		k.calls, k.together, k.initial = 0, nil, false
-		version, known := r.Known[line.key]
+		version, known := m.knows(r, line, n)
+		if known && k.away != nil && k.away.version == version && !k.present {
+			m.comeBack(k)
+		}
 		switch {
 		case r.Resumed == "" && r.Known == nil:
 			*k = nothing()
@@ -408,6 +427,17 @@ func (m *memory) end(n int, a answer) {
 		t := &batch[i]
 		k := &m.keys[t.key]
 		k.calls--
+		if !m.includes(t.Key, m.h.uidOf(t)) {
+			continue // it has left the shard meanwhile
+		}
+		if k.left > t.record {
+			if a.err == nil {
+				m.acknowledge(k, t)
+				m.keep(t.key, n)
+			}
+			k.unsure = true // it has left the shard, and come back
+			continue
+		}
 		if a.err == nil {
 			m.acknowledge(k, t)
 			m.keep(t.key, n)
@@ -420,6 +450,7 @@ func (m *memory) end(n int, a answer) {
 			m.release(t.key, t.record)
 		case errors.Is(a.err, ErrPanic):
 			k.together = []string{t.Key}
+		case m.reshaped > m.began: // objects of the batch may leave the shard before it comes again
 		case t.size > 1 || i == 0:
 			k.together = keysOf(batch)
 		}
@@ -442,6 +473,7 @@ func (m *memory) acknowledge(k *knowledge, t *telling) {
 	k.present, k.uid, k.version = t.Type != informer.Deleted, uid, t.ResourceVersion
 	k.unsure, k.behind, k.forgotten, k.lost, k.initial, k.together = false, false, false, false, false, nil
 	k.record = t.record
+	k.pending, k.away = false, nil
 	if t.place == never {
 		return
 	}

@@ -533,6 +533,30 @@ var cases = []struct {
 	right:  "wait 1m \n asked 240",
 	wrong:  "asked 1",
 	broken: "paced", shown: "241 requests within 1s, and 240 may come in a minute",
+}, {
+	name:   "tells of what has left the shard",
+	both:   "start \n created a A 1 \n add a A 1 \n ",
+	right:  "shard upper \n updated a A 2 \n update a A 2 \n shard lower \n deleted a A 3 \n settled",
+	wrong:  "shard lower \n updated a A 2 \n add a A 2",
+	broken: "shard", shown: "and it is not in the shard",
+}, {
+	name:   "does not tell of what has come to the shard",
+	both:   "shard lower \n start \n created a A 1 \n other 2 \n status 2 \n settled \n ",
+	right:  "shard upper \n status 2 \n add a A 1 \n covered \n status 2 \n settled",
+	wrong:  "shard upper \n settled",
+	broken: "reliable", shown: "not acknowledged, and there in version 1",
+}, {
+	name:   "claims what has come to the shard too early",
+	both:   "shard lower \n start \n created a A 1 \n other 2 \n shard upper \n status 2 \n ",
+	right:  "add a A 1 \n covered \n status 2",
+	wrong:  "covered \n status 2",
+	broken: "bookmarkable", shown: "all up to version 2 is acknowledged, it is said, and version 1 is not",
+}, {
+	name:   "keeps what has left the shard",
+	both:   "start \n created a A 1 \n add a A 1 \n shard lower \n ",
+	right:  "settled",
+	wrong:  "settled a/1",
+	broken: "equal", shown: "stored in version 1, and not in the shard",
 }}
 
 func TestValidators(t *testing.T) {

@@ -8,13 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rvinformer/informer"
 )
 
 // record is one thing that happened. It does not change.
 type record struct {
 	at time.Duration // since the Oracle was made
 	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, asked,
-	// waiting, rest, surrender, look, shelved or request.
+	// waiting, rest, surrender, look, shelved, request, resharded, confined or covered.
 	what any
 }
 
@@ -40,6 +42,10 @@ type (
 	shelved struct{ key, version string }
 	// request is one to the server, in words.
 	request struct{ what string }
+	// resharded is that another shard is to be followed, confined that it is, and covered that all of it was read.
+	resharded struct{ to informer.Shard }
+	confined  struct{}
+	covered   struct{}
 )
 
 // call is the beginning of a call of the handler, and answer its end.
@@ -155,6 +161,12 @@ func describe(what any, key string) string {
 		return fmt.Sprintf("the store has %s in version %s", w.key, w.version)
 	case request:
 		return w.text()
+	case resharded:
+		return "shard changes to " + w.text()
+	case confined:
+		return "shard has changed"
+	case covered:
+		return "all of the shard was read"
 	}
 	return fmt.Sprintf("%T", what)
 }

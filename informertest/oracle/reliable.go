@@ -46,7 +46,7 @@ func (m *memory) missing(key, n int) string {
 	switch {
 	case m.excuses(key, n):
 		return ""
-	case !ok || line.states[at].gone:
+	case !ok || line.states[at].gone || !m.includes(line.key, line.states[at].uid):
 		if !k.present || k.lost {
 			return ""
 		}

@@ -35,7 +35,7 @@ func checkLeft(h *History) []*Violation {
 				to, resumes = m.judged(run.Resumed, n)
 			}
 			for key := range h.keys {
-				reason := m.unsaved(key, run)
+				reason := m.unsaved(key, run, n)
 				if reason == "" && resumes {
 					reason = m.outdated(key, run, to, n)
 				}
@@ -51,12 +51,13 @@ func checkLeft(h *History) []*Violation {
 
 // unsaved is what of a key was acknowledged for sure, and a run that follows one that
 // was not killed does not know.
-func (m *memory) unsaved(key int, run Run) string {
+func (m *memory) unsaved(key int, run Run, n int) string {
 	k := &m.keys[key]
 	if m.run == 0 || m.killed || k.unsure {
 		return ""
 	}
-	switch version, known := run.Known[m.h.keys[key].key]; {
+	switch version, known := m.knows(run, &m.h.keys[key], n); {
+	case !k.present && known && k.away != nil && version == k.away.version: // it has left the shard and come back while no run was on
 	case k.present && !known:
 		return fmt.Sprintf("acknowledged in version %s, and the next run does not know it", k.version)
 	case !k.present && known:
@@ -74,12 +75,14 @@ func (m *memory) outdated(key int, run Run, to, n int) string {
 	if !ok {
 		return ""
 	}
-	version, known := run.Known[line.key]
+	version, known := m.knows(run, line, n)
 	if known && version == "" {
 		return ""
 	}
 	s := line.states[at]
-	switch {
+	switch k := &m.keys[key]; {
+	case !m.includes(line.key, s.uid) || !known && (k.pending || k.entered > to):
+		return "" // not in the shard, or to be listed
 	case known && s.gone:
 		if _, later := line.find(version, "", at, m.h.seen(line, n)); later {
 			return ""

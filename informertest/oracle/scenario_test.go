@@ -24,7 +24,7 @@ import (
 //	    END: nil, error, panic or exit; a name for what a line "end NAME [END]" ends later
 //	listed     synced     status VERSION     checkpoint VERSION
 //	queued BYTES LIMIT LARGEST     stored KEY [VERSION]     gave-up KEY     settled [KEY/VERSION...]
-//	asked N     wait DURATION
+//	asked N     wait DURATION     shard lower|upper (which has the UIDs A to H)     covered
 type scenario struct {
 	t      *testing.T
 	oracle *oracle.Oracle
@@ -52,6 +52,10 @@ var changes = map[string]informer.EventType{
 }
 
 var ends = map[string]error{"nil": nil, "error": errors.New("full"), "panic": oracle.ErrPanic, "exit": oracle.ErrExit}
+
+var halves = map[string]informer.Shard{
+	"lower": {Key: informer.ShardByUID, End: 1 << 63}, "upper": {Key: informer.ShardByUID, Start: 1 << 63},
+}
 
 func (s *scenario) step(line string, f []string) {
 	o := s.oracle
@@ -81,6 +85,10 @@ func (s *scenario) step(line string, f []string) {
 		o.Listed()
 	case "synced":
 		o.Synced()
+	case "shard":
+		o.Sharded(halves[f[1]])()
+	case "covered":
+		o.Covered()
 	case "status", "checkpoint":
 		o.Claimed(f[0], f[1])
 	case "queued":

@@ -25,5 +25,6 @@ func Validators() []Validator {
 		stored(),
 		persistent(),
 		paced(),
+		confinedToShard(),
 	}
 }

@@ -48,6 +48,7 @@ var verbs = map[string]func(a *args) action{
 	"expect": parseExpect,
 	"settle": parseSettle,
 	"relist": simple((*player).relist),
+	"shard":  parseShard,
 }
 
 // do is an action without arguments that cannot fail, simple one that can.

@@ -16,8 +16,9 @@
 //
 // # The server
 //
-//	server [versions=opaque] [bookmarks=D]
-//	                     in the first line: versions that are no numbers; how often bookmarks come, default: 1m
+//	server [versions=opaque] [bookmarks=D] [shards=on]
+//	                     in the first line: versions that are no numbers; how often bookmarks come, default: 1m; it
+//	                     selects by shard, which is otherwise left to the informer
 //	create KEY...        create objects ("namespace/name"), update them, delete them,
 //	update KEY...
 //	delete KEY...
@@ -49,6 +50,10 @@
 //	start [again|new]    start an informer: another one of the same process, which has what the last one has stored; the
 //	                     very same again; or that of a new process
 //	stop [within=D]      stop the informer, and wait for it
+//	shard all            have the whole set followed, which is so in the beginning
+//	shard A[-B]/N [by=namespace]
+//	                     or of N equal parts those from A to B, counted from 0, by UID; at once, and by informers that
+//	                     start from now on
 //	audit [repair] [speed=N]
 //	                     audit the informer, and repair it, beside what follows; it reads so many bytes a second. That an
 //	                     audit finds something although nothing was lost is an error

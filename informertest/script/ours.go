@@ -42,7 +42,7 @@ func Ours(s Setup) (*Subject, error) {
 		return nil, err
 	}
 	i := informer.NewResourceVersionInformer("script", config)
-	return s.subject(i, i.RunWithContext, config.Budget), nil
+	return s.subject(i, i.RunWithContext, config.Budget, i.SetShard), nil
 }
 
 // config is what the script wants, for an informer of this module.
@@ -58,6 +58,7 @@ func (s Setup) config() (informer.InformerConfig, error) {
 	config := informer.InformerConfig{
 		ListerWatcher:      factory.ForResource("", s.Resource),
 		Storage:            s.Storage,
+		Shard:              s.Shard,
 		ExampleObject:      example(s.Decode),
 		ListMode:           listModes[s.List],
 		WatchListPageSize:  int64(s.Page),
@@ -105,7 +106,7 @@ type follower interface {
 }
 
 // subject is an informer of this module that is put to a script.
-func (s Setup) subject(i follower, run func(context.Context), budget *informer.Budget) *Subject {
+func (s Setup) subject(i follower, run func(context.Context), budget *informer.Budget, setShard func(informer.Shard) error) *Subject {
 	fresh := s.NewProcess
 	return &Subject{
 		Run:       run,
@@ -129,11 +130,18 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 			}
 			return run, err
 		},
-		ResourceVersion: func() string { return i.Status().ResourceVersion },
-		Stored:          func() map[string]string { return maps.Collect(s.Storage.All()) },
-		Memory:          func() (int64, int64) { return budget.InUse(), budget.Limit() },
-		Waiting:         func() int { return i.Status().Queued },
-		Audit:           i.Audit,
+		ResourceVersion: func() string {
+			status := i.Status()
+			if s.HasShards && !status.ShardListed {
+				return ""
+			}
+			return status.ResourceVersion
+		},
+		SetShard: setShard,
+		Stored:   func() map[string]string { return maps.Collect(s.Storage.All()) },
+		Memory:   func() (int64, int64) { return budget.InUse(), budget.Limit() },
+		Waiting:  func() int { return i.Status().Queued },
+		Audit:    i.Audit,
 		Idle: func(complete bool) error {
 			return errors.Join(idle(i.Status(), s.Storage.Len()), whole(complete, i.Status(), i.LastSyncResourceVersion()))
 		},

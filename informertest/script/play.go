@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/informertest/oracle"
 )
@@ -141,6 +142,8 @@ type player struct {
 	travelled atomic.Bool  // the server was restored, and the informer has not settled since
 	at        step         // the line under way
 
+	shard atomic.Pointer[informer.Shard] // nil: the whole set
+
 	restoredMu sync.Mutex
 	restored   restoring
 }
@@ -181,6 +184,9 @@ func (p *player) isAudit(r *http.Request) bool {
 // is only the question whether the server has that.
 func (p *player) noteList(query url.Values) {
 	question := query.Get("limit") == "1" && query.Has("resourceVersionMatch")
+	if query.Get("shardSelector") != p.currentShard().String() {
+		return // of what has come to the shard
+	}
 	begins := !query.Has("watch") && !query.Has("continue") && !question || query.Has("sendInitialEvents")
 	if begins {
 		p.oracle.Listed()

@@ -89,6 +89,8 @@ func (p *player) setup(process *process) Setup {
 		GaveUp:       p.gaveUp,
 		Travelled:    p.travelled.Load,
 		Stored:       p.oracle.Stored,
+		Shard:        p.currentShard(),
+		HasShards:    p.script.shards,
 	}
 	switch {
 	case p.config.Journal:

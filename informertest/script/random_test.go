@@ -212,6 +212,9 @@ var cachedMakers = map[string]script.Maker{"early": script.Cached, "late": scrip
 func TestCachedScenarios(t *testing.T) {
 	survivePanics(t)
 	for _, s := range readScenarios(t) {
+		if s.HasShards() {
+			continue // this informer follows the same set for ever
+		}
 		for name, maker := range cachedMakers {
 			t.Run(name+" "+scenarioName(s), func(t *testing.T) {
 				result, err := play(t, peaceful(t, s), maker)

@@ -25,7 +25,9 @@ type Script struct {
 	judging oracle.Options
 	// typed: objects are decoded to their Go type, and mistyped: some do not fit it.
 	typed, mistyped bool
-	steps           []step
+	// shards: its informers follow parts of the set.
+	shards bool
+	steps  []step
 }
 
 // step is one action.
@@ -73,6 +75,7 @@ func (s *Script) parseLine(line string) (action, error) {
 	case "server":
 		return nothing, s.parseServer(newArgs(strings.Fields(rest)))
 	}
+	s.shards = s.shards || verb == "shard"
 	parse, ok := verbs[verb]
 	if !ok {
 		return nil, fmt.Errorf("%q is no action", verb)
@@ -115,6 +118,9 @@ func (s *Script) parseInformer(a *args) (action, error) {
 	}, a.end()
 }
 
+// HasShards reports whether the informers of the script follow parts of the set. An informer without Subject.SetShard cannot be put to it.
+func (s *Script) HasShards() bool { return s.shards }
+
 // judgement is how the oracle is to judge an informer that plays the script.
 func (s *Script) judgement() oracle.Options {
 	o := s.judging
@@ -133,6 +139,7 @@ func (s *Script) parseServer(a *args) error {
 	}
 	s.server.OpaqueVersions = a.namedOne("versions", "numbers", "opaque") == "opaque"
 	s.server.BookmarkInterval = a.namedDuration("bookmarks", 0)
+	s.server.ShardedListAndWatch = a.namedOne("shards", "off", "on") == "on"
 	return a.end()
 }
 

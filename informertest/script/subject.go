@@ -34,6 +34,9 @@ type Setup struct {
 	// not try again.
 	Failed func(error)
 	GaveUp func(key string)
+	// Shard is the part of the set to follow. HasShards is that the script changes it.
+	Shard     informer.Shard
+	HasShards bool
 	// Travelled reports whether the server was restored, and the informer has not settled since.
 	Travelled func() bool
 	// Stored is to be told, when BatchHandler is called, which version the store has of each key in the batch, empty for
@@ -51,7 +54,8 @@ type Subject struct {
 	HasSynced func() bool
 	// Origin is what the next Run goes on from; it is called right before. Nil: from nothing.
 	Origin func() (oracle.Run, error)
-	// ResourceVersion is up to where everything is acknowledged, as the informer says; empty where it does not.
+	// ResourceVersion is up to where everything is acknowledged, as the informer says; empty where it does not, or says so of a part of
+	// its shard only.
 	ResourceVersion func() string
 	// Stored is what it has of each key: the resource version.
 	Stored func() map[string]string
@@ -63,6 +67,8 @@ type Subject struct {
 	Waiting func() int
 	// Audit compares the informer with its server.
 	Audit func(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error)
+	// SetShard has another part of the set followed, from now on if it runs, and else from its next run on.
+	SetShard func(to informer.Shard) error
 	// Idle is what is wrong with what the informer says of itself while all is quiet. Complete says that nothing has been
 	// passed over or unreadable since it was made to list.
 	Idle func(complete bool) error

@@ -1,0 +1,163 @@
+package oracle
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rvinformer/informer"
+)
+
+// Sharded records that the informer is asked to follow another shard. Done records that the call has returned: no call of the
+// handler begins then for an object that is not in the shard. Without Sharded, the whole set is followed.
+//
+// What has left the shard is forgotten, and so is what the handler knows of it. What has come to it is to be told until all has settled,
+// or until Covered says that claims are about all of the shard.
+func (o *Oracle) Sharded(to informer.Shard) (done func()) {
+	o.record(resharded{to})
+	return func() { o.record(confined{}) }
+}
+
+// Covered records that the informer says that it has read all of its shard: what is claimed from now on is about all of it.
+func (o *Oracle) Covered() { o.recordAlive(covered{}) }
+
+func (r resharded) text() string {
+	if r.to.IsAll() {
+		return "the whole set"
+	}
+	return r.to.String()
+}
+
+func confinedToShard() Validator {
+	return Validator{
+		Name:  "shard",
+		Doc:   "No call begins for an object that is not in the shard, once the informer has been told which shard that is.",
+		Check: checkShard,
+	}
+}
+
+func checkShard(h *History) []*Violation {
+	return checkTellings(h, "shard", (*memory).strays, func(_ *memory, t *telling) int { return h.from(t) })
+}
+
+// strays is why t is not in the shard, if so.
+func (m *memory) strays(t *telling) string {
+	uid := m.h.uidOf(t)
+	switch {
+	case t.UID == "" && t.before.unsure, m.includes(t.Key, uid), m.changing && inShard(m.former, t.Key, uid):
+		return ""
+	}
+	return fmt.Sprintf("%s, and it is not in the shard", t.text())
+}
+
+// sharing is what changes of the shard have made of what a handler has of a key.
+type sharing struct {
+	// left is the last change of the shard that had it forgotten, or during a call with it, and entered the last one that had it followed.
+	left, entered int
+	// pending: it has come to the shard, and is not owed before a list that shows it.
+	pending bool
+	// away is what the handler had when it was forgotten. A run may go on from before that.
+	away *knowledge
+}
+
+// reshard has another shard followed.
+func (m *memory) reshard(n int, to informer.Shard) {
+	m.former, m.shard, m.changing = m.shard, to, true
+	m.reshaped = n
+	for i := range m.keys {
+		k, line := &m.keys[i], &m.h.keys[i]
+		at, exists := m.h.at(line, n)
+		if k.calls > 0 {
+			k.left = n
+		}
+		if uid, known := m.known(k, line, n); known && !m.includes(line.key, uid) {
+			m.leave(k, n)
+		}
+		k.together = nil // of a batch that failed, some may have left
+		if !exists || line.states[at].gone {
+			continue
+		}
+		if uid := line.states[at].uid; m.includes(line.key, uid) && !inShard(m.former, line.key, uid) {
+			k.entered, k.pending = n, true
+		}
+	}
+}
+
+// known is the UID of the object that the handler knows, or has been told of.
+func (m *memory) known(k *knowledge, line *timeline, n int) (uid types.UID, known bool) {
+	at, exists := m.h.at(line, n)
+	switch {
+	case k.present && k.uid != "":
+		return k.uid, true
+	case k.present && k.place != never:
+		return line.states[k.place].uid, true
+	case exists && (k.present || k.unsure || k.together != nil || k.initial || k.excused > 0):
+		return line.states[at].uid, true
+	}
+	return "", false
+}
+
+// leave has a key forgotten.
+func (m *memory) leave(k *knowledge, n int) {
+	before := *k
+	*k = nothing()
+	k.calls, k.left, k.away = before.calls, n, before.away
+	// An informer that does not run forgets what it knows when it runs again. Of what the handler has only begun with, it does not know where it
+	// belongs.
+	k.unsure = before.unsure && !m.running
+	if before.present {
+		before.away = nil
+		k.away = &before
+	}
+}
+
+// comeBack has the handler know what it knew when a key was forgotten, as an informer does that goes on from before that.
+func (m *memory) comeBack(k *knowledge) {
+	entered, pending := k.entered, k.pending
+	*k = *k.away
+	k.calls, k.unsure, k.entered, k.pending = 0, true, entered, pending
+}
+
+// knows is what a run knows of a key of its shard.
+func (m *memory) knows(r Run, line *timeline, n int) (version string, known bool) {
+	version, known = r.Known[line.key]
+	if !known || m.shard.IsAll() {
+		return version, known
+	}
+	at, ok := line.last(version, "", m.h.seen(line, n))
+	if version == "" {
+		at, ok = m.h.at(line, n)
+	}
+	if ok && !m.includes(line.key, line.states[at].uid) {
+		return "", false
+	}
+	return version, true
+}
+
+// includes reports whether an object is in the shard that is followed, as far as its UID is known.
+func (m *memory) includes(key string, uid types.UID) bool { return inShard(m.shard, key, uid) }
+
+func inShard(s informer.Shard, key string, uid types.UID) bool {
+	if s.IsAll() || s.Key == informer.ShardByUID && uid == "" {
+		return true
+	}
+	namespace := ""
+	if at := strings.IndexByte(key, '/'); at >= 0 {
+		namespace = key[:at]
+	}
+	return s.Includes(namespace, string(uid))
+}
+
+// uidOf is the UID of the object that t tells of, empty where it is not known.
+func (h *History) uidOf(t *telling) types.UID {
+	switch {
+	case t.UID != "":
+		return t.UID
+	case t.before.uid != "":
+		return t.before.uid
+	case t.place != never:
+		return h.keys[t.key].states[t.place].uid
+	}
+	return ""
+}
