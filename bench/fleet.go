@@ -77,7 +77,7 @@ const (
 )
 
 var fleetCases = []fleetCase{
-	{name: fleetFloor, floor: true},
+	{name: fleetFloor, floor: true, outage: true},
 	{name: fleetHealthy, outage: true},
 	{name: fleetFewer, fewer: true},
 	{name: fleetTroubled, troubled: true},
@@ -136,7 +136,7 @@ func (r *fleetReport) log(c fleetCase, result race.FleetResult) {
 		time.Now().Format(time.TimeOnly), c.name, result.Objects, result.Wall.Seconds(), result.CPU.Seconds(),
 		(result.After.CPU - result.Before.CPU).Seconds(), float64(result.PeakRSS)/(1<<20), float64(result.SyncedRSS)/(1<<20), float64(result.RSS)/(1<<20), result.Goroutines, result.After.Accepted)
 	if o := result.Outage; o != nil {
-		fmt.Fprintf(os.Stderr, "%s fleet back: 95 of 100 after %.2fs, all after %.2fs, cpu %.2fs (%.2fs while away), %d attempts, at most %d within a second at one server, %d objects listed\n",
+		fmt.Fprintf(os.Stderr, "%s fleet watches open again: 95 of 100 after %.2fs, all after %.2fs, cpu %.2fs (%.2fs while away), %d attempts, at most %d within a second at one server, %d objects listed\n",
 			time.Now().Format(time.TimeOnly), o.Most.Seconds(), o.All.Seconds(), o.CPU.Seconds(), o.AwayCPU.Seconds(), o.Usage.Attempts, o.Usage.MostAttempts, o.Listed)
 	}
 }

@@ -43,6 +43,10 @@ func TestFleet(t *testing.T) {
 	require.Greater(t, floor.After.Bytes, 3000*all)
 	require.InEpsilon(t, floor.After.Bytes, healthy.After.Bytes, 0.1, "the same bytes, but for events and bookmarks")
 
+	require.Positive(t, floor.Outage.Most)
+	require.GreaterOrEqual(t, floor.Outage.All, floor.Outage.Most)
+	require.Equal(t, int64(p.clusters*p.kinds), floor.Outage.After.Watches, "as many watches as informers")
+
 	well := all * int64(p.clusters-p.troubled) / int64(p.clusters)
 	require.Equal(t, well, r.runs[fleetFewer][0].Objects)
 	troubled := r.runs[fleetTroubled][0]
@@ -53,4 +57,5 @@ func TestFleet(t *testing.T) {
 	document, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Contains(t, string(document), "## A fleet of 20 clusters")
+	require.Contains(t, string(document), "| × the bare watches |")
 }

@@ -39,7 +39,7 @@ type FleetOrder struct {
 	Control string
 	// Settle is how long informers are left alone, once all have synced, before it is measured what they hold.
 	Settle time.Duration
-	// Outage, if it is not 0, is how long the servers go away after that.
+	// Outage, if it is not 0, is how long the servers go away after that. With Floor, they stay, and as many watches are opened.
 	Outage time.Duration
 	// Budget is that of all informers, in bytes.
 	Budget int64
@@ -68,7 +68,7 @@ type FleetResult struct {
 	Outage        *FleetOutage `json:",omitempty"`
 }
 
-// FleetOutage is what became of the informers while all servers were away, and after.
+// FleetOutage is what became of the informers while all servers were away, and after; or of as many bare watches.
 type FleetOutage struct {
 	// Most and All are how long it took from the return of the servers until 95 of 100 informers, and all of them,
 	// had told of the change that had happened meanwhile.
@@ -105,7 +105,9 @@ func obeyFleet(ctx context.Context) (err error) {
 		return err
 	}
 	if f.Floor {
-		err = f.readFloor(ctx)
+		if err = f.readFloor(ctx); err == nil && f.Outage > 0 {
+			err = f.openFloor(ctx)
+		}
 	} else {
 		err = f.run(ctx)
 	}
