@@ -149,6 +149,8 @@ var families = described([]family{
 		read: number(func(s *informer.Status) int64 { return s.QueuedBytes })},
 	{name: "queued_items", help: "Number of objects with changes that are not acknowledged; in an object cache, of calls that wait.",
 		read: number(func(s *informer.Status) int64 { return int64(s.Queued) })},
+	{name: "received_bytes_total", help: "Number of bytes of lists and watches that came from the server, compressed if they came so; HTTP and TLS add to them.", kind: counter,
+		read: number(func(s *informer.Status) int64 { return s.Counts.ReceivedBytes })},
 	{name: "restores_total", help: "Number of times that the server was found to be another, or without a version that it had: restored, replaced or lagging.", kind: counter,
 		read: number(func(s *informer.Status) int64 { return s.Counts.Restores })},
 	{name: "skipped_items_total", help: "Number of objects of lists and events of watches that could not be read.", kind: counter,

@@ -20,6 +20,9 @@ type Counts struct {
 	Events EventCounts
 	// Listed is the number of objects in lists.
 	Listed int64
+	// ReceivedBytes is the size of the lists and watches that came, as the server sent them: compressed, if they were. It is without
+	// the bytes that HTTP and TLS add, and zero for a ListerWatcher that decodes.
+	ReceivedBytes int64
 	// Restores is how often the server did not have the version that a watch went on from, or was of
 	// another cluster: it was restored from a backup, replaced, or lags by seconds.
 	Restores int64
@@ -101,6 +104,7 @@ const (
 type counters struct {
 	events   [eventTypes]atomic.Int64
 	listed   atomic.Int64
+	received atomic.Int64
 	lists    [Failed + 1]atomic.Uint32
 	watches  [reasons - Failed]atomic.Uint32 // from Failed on
 	restores atomic.Uint32
@@ -121,6 +125,9 @@ func (p *Progress) CountWatch(why Reason) { p.counters.watches[max(why, Failed)-
 
 // CountListed counts objects of a list.
 func (p *Progress) CountListed(objects int64) { p.counters.listed.Add(objects) }
+
+// CountReceived counts bytes that came from the server.
+func (p *Progress) CountReceived(bytes int) { p.counters.received.Add(int64(bytes)) }
 
 // CountRestore counts that the server was found to be another, or in another state.
 func (p *Progress) CountRestore() { p.counters.restores.Add(1) }
@@ -157,6 +164,7 @@ func (c *counters) counts() Counts {
 		Watches:            WatchCounts{Listed: watched(AfterList), Resumed: watched(Resumed), Ended: watched(Ended), Failed: watched(Failed), Quiet: watched(Quiet)},
 		Events:             EventCounts{Added: c.events[added].Load(), Modified: c.events[modified].Load(), Deleted: c.events[deleted].Load(), Bookmarks: c.events[bookmark].Load()},
 		Listed:             c.listed.Load(),
+		ReceivedBytes:      c.received.Load(),
 		Restores:           int64(c.restores.Load()),
 		TimeToSync:         time.Duration(c.syncing.Load()),
 		CheckpointSaves:    int64(c.saves.Load()),
@@ -185,6 +193,7 @@ func (c Counts) Plus(o Counts) Counts {
 			Deleted: c.Events.Deleted + o.Events.Deleted, Bookmarks: c.Events.Bookmarks + o.Events.Bookmarks,
 		},
 		Listed:             c.Listed + o.Listed,
+		ReceivedBytes:      c.ReceivedBytes + o.ReceivedBytes,
 		Restores:           c.Restores + o.Restores,
 		HandlerCalls:       c.HandlerCalls + o.HandlerCalls,
 		HandlerFailures:    c.HandlerFailures + o.HandlerFailures,

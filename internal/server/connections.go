@@ -119,6 +119,9 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	if e != nil {
 		e.over = response.TLS
+		if e.tells {
+			decompress(response, e)
+		}
 	}
 	if isError(response) {
 		readErrorBody(response)

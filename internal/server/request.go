@@ -16,6 +16,8 @@ type Request struct {
 	// connection has failed. Between the two, the caller waits for the server. Before, it may
 	// wait for its rate limiter, and after, for as long as the server has asked it to.
 	Sent, Answered func()
+	// Arrived, if set, is called when bytes of a compressed answer have come, from within a read of the Body.
+	Arrived func(bytes int)
 }
 
 // Body is the answer to a Request, while it arrives. It is to be closed.
@@ -29,6 +31,8 @@ type Body struct {
 	Wide bool
 	// HTTP2 tells that the answer shares a connection with others, by HTTP/2.
 	HTTP2 bool
+	// Zipped tells that the answer comes compressed. What is read of it is decompressed.
+	Zipped bool
 	// Lost is to be called when reading has failed, or a watch has come to its end: the connection may be lost.
 	Lost func()
 }
@@ -42,6 +46,8 @@ type exchange struct {
 	over        *tls.ConnectionState
 	lost        func()
 	wide, http2 bool
+	// unzips tells that the answer may be compressed, and zipped that it is.
+	unzips, zipped bool
 	// tells tells that the reader of the answer calls lost.
 	tells bool
 	// asks tells that it is a question whether the server is there: see Server.ask.

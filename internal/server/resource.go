@@ -100,6 +100,9 @@ func (r *Resource) Turns() any {
 // AsksProtobuf reports whether the client's configuration asks for protobuf.
 func (r *Resource) AsksProtobuf() bool { return r.server.asksProtobuf }
 
+// Compresses reports whether lists may come compressed: unless the client's configuration has DisableCompression.
+func (r *Resource) Compresses() bool { return !r.server.config.DisableCompression }
+
 // WatchListFailure returns why a watch-list of the resource did not work lately, or nil.
 func (r *Resource) WatchListFailure() error { return r.server.watchLists.failure(r.resource) }
 
@@ -124,21 +127,25 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 		return nil, fmt.Errorf("options of a list of %v: %w", r.resource.GroupResource(), err)
 	}
 	request := r.get().AbsPath(r.path()...).SetHeader("Accept", how.Accept).MaxRetries(r.retries)
-	if r.server.config.DisableCompression {
+	unzips := r.Compresses() && !opts.Watch
+	switch {
+	case !r.Compresses():
 		// client-go's transport for plain HTTP asks for gzip all the same.
 		request.SetHeader("Accept-Encoding", "identity")
+	case unzips:
+		request.SetHeader("Accept-Encoding", acceptGzip)
 	}
 	for name, values := range params {
 		for _, value := range values {
 			request.Param(name, value)
 		}
 	}
-	e := &exchange{Request: how, tells: true}
+	e := &exchange{Request: how, tells: true, unzips: unzips}
 	body, err := request.Stream(withExchange(ctx, e))
 	if err != nil {
 		return nil, err
 	}
-	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, HTTP2: e.http2, Lost: e.lost}, nil
+	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, HTTP2: e.http2, Zipped: e.zipped, Lost: e.lost}, nil
 }
 
 // get begins a request.

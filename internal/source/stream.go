@@ -24,9 +24,9 @@ import (
 type stream struct {
 	io.ReadCloser
 	format wire.Format
-	// watch tells that it is no list. HTTP2 and lost are those of the server.Body.
-	watch, http2 bool
-	lost         func()
+	// watch tells that it is no list. HTTP2, zipped and lost are those of the server.Body.
+	watch, http2, zipped bool
+	lost                 func()
 	// patience is how long a read may wait, a time.Duration.
 	patience atomic.Int64
 	// ofList counts bytes of a list; nil for a watch.
@@ -60,7 +60,7 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(patience, b.giveUp)
 	b.timer.Stop()
-	how := server.Request{Accept: s.Form.Accept(!opts.Watch), MayWiden: s.mayWiden(opts), Sent: b.waits, Answered: b.waited}
+	how := server.Request{Accept: s.Form.Accept(!opts.Watch), MayWiden: s.mayWiden(opts), Sent: b.waits, Answered: b.waited, Arrived: s.Report.CountReceived}
 	var body *server.Body
 	err := errRequestEnded
 	// A request takes a deep stack, and a stack does not shrink below four times what
@@ -78,7 +78,7 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 		return nil, redact.Error(b.reason(err))
 	}
 	s.heard(time.Now())
-	b.ReadCloser, b.http2, b.lost = body.ReadCloser, body.HTTP2, body.Lost
+	b.ReadCloser, b.http2, b.zipped, b.lost = body.ReadCloser, body.HTTP2, body.Zipped, body.Lost
 	s.over = body.Over
 	if body.Wide && !s.Prompt {
 		b.window.open(b.drop)
@@ -165,6 +165,9 @@ func (b *stream) took(began moment.Moment, n int) {
 	last := b.source.read
 	b.source.heard(time.Now())
 	b.arrivals.returned(last, began, b.source.read, n)
+	if !b.zipped {
+		b.source.Report.CountReceived(n)
+	}
 }
 
 func (b *stream) close() {
