@@ -757,6 +757,7 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 		"StallTimeout":      {StallTimeout: -1},
 		"WatchListPageSize": {WatchListPageSize: -1},
 		"ListMode":          {ListMode: 9},
+		"Economy":           {Economy: "time"},
 		"metadata.name":     {Prune: []string{"metadata.name"}},
 		"spec.nothing":      {Keep: []string{"spec.nothing"}},
 		"HotBytes":          {Decoded: true, HotBytes: 1},
@@ -785,4 +786,18 @@ func TestStallIsNoticed(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"update a/1 unheard was created"}, h.take())
 	})
+}
+
+func TestEconomyChoosesTheListMode(t *testing.T) {
+	for economy, mode := range map[informer.Economy]informer.ListMode{informer.EconomyServer: informer.ListModeWatchList, informer.EconomyCPU: informer.ListModePaged, informer.EconomyBytes: informer.ListModePaged} {
+		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1", "a/2")
+			i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Economy: economy})
+			defer w.run(i)()
+			require.Equal(t, mode, i.Status().ListMode)
+			require.NoError(t, i.Status().Fallback)
+			require.Positive(t, i.Status().Counts.ReceivedBytes)
+			w.requireInStep(i)
+		})
+	}
 }

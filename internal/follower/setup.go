@@ -71,6 +71,8 @@ type Tuning struct {
 	// ListMode is how sets are read. CacheFirst reads them as client-go does, in place of it.
 	ListMode   report.ListMode
 	CacheFirst bool
+	// Economy is what report.Auto saves.
+	Economy report.Economy
 	// PageSize is the number of objects to ask for in each page of a list.
 	PageSize int64
 	// InternalErrorRetry is for how long a watch that breaks with an internal error is tried again.
@@ -93,7 +95,7 @@ func (s *Setup) Follower(into sink.Sink, t Tuning) *Follower {
 		Source:       s.source(t),
 		Sink:         into,
 		Policy:       t.policy(),
-		WatchLists:   t.watchLists(),
+		WatchLists:   t.watchLists(s.Resource),
 		Report:       &s.Report,
 		Extent:       &s.Extent,
 		SharedOf:     s.Shared,
@@ -131,10 +133,13 @@ func (t Tuning) policy() listwatch.Policy {
 	return p
 }
 
-func (t Tuning) watchLists() WatchLists {
+// watchLists decides for a resource that is read off the wire, or nil.
+func (t Tuning) watchLists(r *server.Resource) WatchLists {
 	switch {
 	case t.CacheFirst:
 		return NoWatchLists
+	case t.ListMode == report.Auto && r != nil && (t.Economy == report.CPU || t.Economy == report.Bytes && r.Compresses()):
+		return CheaperPages
 	case t.ListMode == report.Auto:
 		return WatchListsIfTheyWork
 	case t.ListMode == report.WatchList:
