@@ -11,6 +11,7 @@
 //	go run . clusters     # many servers; writes docs/performance.md
 //	go run . fleet        # 25,000 informers of 500 servers; writes docs/performance.md
 //	go run . shard        # half of a set; writes docs/performance.md
+//	go run . ways         # each way to read a set, from a kube-apiserver; writes docs/performance.md
 //
 // It starts a server, simulated (package podserver) or real, in a process of its
 // own, and each contestant in another, one at a time. Each run goes through all
@@ -88,10 +89,16 @@ func command(ctx context.Context, args []string) error {
 		_ = flags.Parse(args)
 		_, err := shards(ctx, plan)
 		return err
+	case "ways":
+		plan := defaultWaysPlan()
+		plan.flags(flags)
+		_ = flags.Parse(args)
+		_, err := ways(ctx, plan)
+		return err
 	case "serve-fleet":
 		return serveFleet()
 	case "serve-clusters":
 		return serveClusters()
 	}
-	return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters, fleet, shard or serve", name)
+	return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters, fleet, shard, ways or serve", name)
 }

@@ -93,7 +93,7 @@ func (e entry) run(ctx context.Context, o race.Order) (r race.Result, err error)
 
 func usage(ctx context.Context, target race.Target) (extra.Usage, error) {
 	if !target.Simulated {
-		return extra.Usage{}, nil
+		return extra.Usage{CPU: race.CPUTimeOf(target.PIDs)}, nil
 	}
 	return extra.UsageOf(ctx, target.Config())
 }

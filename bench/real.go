@@ -35,7 +35,7 @@ func startRealServer(ctx context.Context, pods int) (_ *server, err error) {
 	}
 	config := c.Config()
 	return &server{
-		target: race.Target{Host: config.Host, CA: config.CAData, Token: config.BearerToken, Objects: pods},
+		target: race.Target{Host: config.Host, CA: config.CAData, Token: config.BearerToken, Objects: pods, PIDs: c.PIDs()},
 		stop:   c.Close,
 	}, nil
 }

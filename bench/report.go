@@ -103,7 +103,7 @@ func (r *report) tables(b *bytes.Buffer, withCharts bool) {
 
 // commandLine is what was run.
 func commandLine() string {
-	if len(os.Args) <= 2 && !slices.Contains(os.Args, "peaks") && !slices.Contains(os.Args, "readcache") && !slices.Contains(os.Args, "shard") {
+	if len(os.Args) <= 2 && !slices.Contains(os.Args, "peaks") && !slices.Contains(os.Args, "readcache") && !slices.Contains(os.Args, "shard") && !slices.Contains(os.Args, "ways") {
 		return "make bench"
 	}
 	line := "cd bench && go run ."
@@ -182,7 +182,7 @@ time, it waited for its reader. Making a page takes it 0.08 µs per pod
 
 func (h *results) startTable(b *bytes.Buffer, title string) {
 	columns := []string{"wall", "CPU", "CPU, × own floor", "CPU, × JSON floor", "allocations per object", "beyond own floor", "allocated per object", "peak RSS"}
-	// A relist comes after a cold start; a real server does not say.
+	// A relist comes after a cold start.
 	withServer := h.scenario == race.ColdStart && h.of("floor-json", serverCPU) > 0
 	if withServer {
 		columns = append(columns, "server's CPU")

@@ -87,7 +87,7 @@ func gcCPUMillis(r race.Result) float64 { return 1e3 * seconds(r.Store.GCCPU) }
 
 func synced(r race.Result) float64     { return seconds(r.Synced) }
 func requests(r race.Result) float64   { return float64(r.Requests) }
-func receivedMB(r race.Result) float64 { return float64(r.ServerBytes) / (1 << 20) }
+func receivedMB(r race.Result) float64 { return float64(r.Received) / (1 << 20) }
 
 func goroutines(r race.Result) float64 { return r.Goroutines }
 func stackKiB(r race.Result) float64   { return r.StackBytes / (1 << 10) }

@@ -19,16 +19,29 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// Contestant is one form of objects and one way to read a set.
+// Way is how a set is read.
+type Way struct {
+	Mode    informer.ListMode
+	Economy informer.Economy
+	// Plain asks for nothing that is compressed.
+	Plain bool
+}
+
+// Contestant is one form of objects and one mode to read a set.
 func Contestant(name, floor string, example runtime.Object, contentType string, mode informer.ListMode, scenarios ...race.Scenario) race.Contestant {
+	return ContestantIn(Way{Mode: mode}, name, floor, example, contentType, scenarios...)
+}
+
+// ContestantIn is one form of objects and one way to read a set.
+func ContestantIn(way Way, name, floor string, example runtime.Object, contentType string, scenarios ...race.Scenario) race.Contestant {
 	return race.Contestant{Entry: race.Entry{Name: name, Floor: floor, Scenarios: scenarios}, Connect: func(t *race.Target) (race.Source, error) {
 		config := t.Config()
-		config.ContentType = contentType
+		config.ContentType, config.DisableCompression = contentType, way.Plain
 		if t.Simulated {
 			rename(config)
 		}
 		factory, err := informer.NewDynamicListerWatcherFactory(config)
-		return &source{name: name, factory: factory, example: example, mode: mode}, err
+		return &source{name: name, factory: factory, example: example, way: way}, err
 	}}
 }
 
@@ -37,8 +50,9 @@ func Contestant(name, floor string, example runtime.Object, contentType string, 
 func rename(config *rest.Config) {
 	address := strings.TrimPrefix(config.Host, "https://")
 	config.Host, config.ServerName = "https://podserver", "127.0.0.1"
+	dial := config.Dial
 	config.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, address)
+		return dial(ctx, network, address)
 	}
 }
 
@@ -48,7 +62,7 @@ type source struct {
 	name    string
 	factory informer.DynamicListerWatcherFactory
 	example runtime.Object
-	mode    informer.ListMode
+	way     Way
 	errors  atomic.Int64
 }
 
@@ -65,7 +79,8 @@ func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 		Shard:             f.Shard,
 		Storage:           f.Storage,
 		ExampleObject:     s.example,
-		ListMode:          s.mode,
+		ListMode:          s.way.Mode,
+		Economy:           s.way.Economy,
 		WatchListPageSize: race.PageSize,
 		ErrorHandler:      s.report,
 		Handler: informer.ResourceEventHandlerFuncs{

@@ -27,7 +27,7 @@ func (t *trial) audit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	clock := startStopwatch()
+	clock := t.Target.startStopwatch()
 	if err := compare(ctx); err != nil {
 		return err
 	}

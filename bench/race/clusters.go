@@ -170,7 +170,7 @@ func (c *clusters) add(interface{}) {
 // start measures until all are synced that nothing is wrong with.
 func (c *clusters) start() error {
 	runtime.GC()
-	clock := startStopwatch()
+	clock := (&Target{}).startStopwatch()
 	var wait []member
 	for _, cluster := range c.Clusters {
 		members, err := c.follow(cluster)
@@ -334,7 +334,7 @@ func (c *clusters) churn() error {
 		return err
 	}
 	before, goroutines := settledMemory(), runtime.NumGoroutine()
-	clock := startStopwatch()
+	clock := (&Target{}).startStopwatch()
 	if err := turn(c.Times); err != nil {
 		return err
 	}

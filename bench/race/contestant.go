@@ -85,8 +85,12 @@ type Target struct {
 	Changed     int
 	Events      int
 	LastVersion string
+	// PIDs are the processes of a server that is no podserver.
+	PIDs []int
 	// Simulated tells that it is a podserver.
 	Simulated bool
+	// meter, of the process that follows, counts what comes from the server.
+	meter *meter
 }
 
 // Config is how to reach the server, without a limit of the rate of requests.
@@ -96,5 +100,6 @@ func (t *Target) Config() *rest.Config {
 		BearerToken:     t.Token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: t.CA},
 		QPS:             -1,
+		Dial:            t.meter.dial(),
 	}
 }

@@ -136,7 +136,7 @@ type fleet struct {
 func (f *fleet) readFloor(ctx context.Context) error {
 	clients := make([]*http.Client, len(f.Clusters))
 	runtime.GC()
-	clock := startStopwatch()
+	clock := (&Target{}).startStopwatch()
 	errs := make([]error, len(f.Clusters))
 	var reading sync.WaitGroup
 	for i, cluster := range f.Clusters {
@@ -198,7 +198,7 @@ func (f *fleet) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	clock := startStopwatch()
+	clock := (&Target{}).startStopwatch()
 	if f.Leases {
 		err = f.followLeases(ctx, budget)
 	} else {

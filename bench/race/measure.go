@@ -24,6 +24,7 @@ type Result struct {
 	Synced     time.Duration // of a restart: until it was synced
 	Allocs     uint64
 	AllocBytes uint64
+	Received   int64 // bytes off the sockets
 	PeakRSS    int64
 	Grown      int64 // of an audit: by how much PeakRSS is more than what the process had before it
 
@@ -53,10 +54,13 @@ type stopwatch struct {
 	start  time.Time
 	cpu    time.Duration
 	memory runtime.MemStats
+	// meter counts what comes from the server, and received is what it had counted.
+	meter    *meter
+	received int64
 }
 
-func startStopwatch() *stopwatch {
-	s := &stopwatch{}
+func (t *Target) startStopwatch() *stopwatch {
+	s := &stopwatch{meter: t.meter, received: t.meter.total()}
 	runtime.ReadMemStats(&s.memory)
 	s.cpu = cpuTime()
 	s.start = time.Now()
@@ -71,6 +75,7 @@ func (s *stopwatch) stop(r *Result) {
 	runtime.ReadMemStats(&now)
 	r.Allocs = now.Mallocs - s.memory.Mallocs
 	r.AllocBytes = now.TotalAlloc - s.memory.TotalAlloc
+	r.Received = s.meter.total() - s.received
 }
 
 // cpuTime is what this process has used, in user mode and in the kernel.
@@ -78,6 +83,15 @@ func cpuTime() time.Duration { return kernelClock(unix.CLOCK_PROCESS_CPUTIME_ID)
 
 // CPUTime is what this process has used, in user mode and in the kernel.
 func CPUTime() time.Duration { return cpuTime() }
+
+// CPUTimeOf is what other processes have used.
+func CPUTimeOf(pids []int) (sum time.Duration) {
+	for _, pid := range pids {
+		const ofProcess = 2 // as clock_getcpuclockid(3) makes the clock of a process
+		sum += kernelClock(^int32(pid)<<3 | ofProcess)
+	}
+	return sum
+}
 
 // threadCPUTime is that of the thread that it is called on.
 func threadCPUTime() time.Duration { return kernelClock(unix.CLOCK_THREAD_CPUTIME_ID) }

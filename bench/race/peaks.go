@@ -46,7 +46,7 @@ func (l *Loss) Measure(ctx context.Context, synced <-chan struct{}, check func()
 	if err := forgetPeakRSS(); err != nil {
 		return p, err
 	}
-	before, clock := l.read.Load(), startStopwatch()
+	before, clock := l.read.Load(), (&Target{}).startStopwatch()
 	l.lose()
 	// The informer waits before it lists.
 	for l.read.Load()-before < before/2 {

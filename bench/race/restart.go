@@ -86,7 +86,7 @@ func (t *trial) restart(ctx context.Context) error {
 		}
 	}
 	runtime.GC()
-	clock := startStopwatch()
+	clock := t.Target.startStopwatch()
 	with, err := t.recall()
 	if err != nil {
 		cancel()

@@ -35,6 +35,8 @@ const (
 	// which leaves that.
 	Restart  Scenario = "restart"
 	Remember Scenario = "remember"
+	// Ways is for floors of the ways to read a set. They start cold.
+	Ways Scenario = "ways"
 )
 
 // Served has the scenarios of informers that need a server, and Scenarios all.
@@ -63,13 +65,14 @@ type trial struct {
 
 // run runs a contestant through the scenario of an order in this process.
 func (c Contestant) run(ctx context.Context, o Order) (_ Result, err error) {
+	o.Target.meter = &meter{}
 	t := &trial{Order: o, floor: c.IsFloor(), memory: c.Memory}
 	t.result = Result{Contestant: c.Name, Scenario: o.Scenario, Objects: o.Target.Objects}
 	if o.Scenario == Storage {
 		err = t.store(c.Open())
 		return t.result, err
 	}
-	if t.source, err = c.Connect(&o.Target); err != nil {
+	if t.source, err = c.Connect(&t.Target); err != nil {
 		return Result{}, err
 	}
 	switch o.Scenario {
@@ -119,7 +122,7 @@ func (t *trial) start(ctx context.Context, with Follow) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var added atomic.Int64
 	runtime.GC()
-	clock := startStopwatch()
+	clock := t.Target.startStopwatch()
 	with.Added, with.Updated = func(string) { added.Add(1) }, func(string) {}
 	f := t.source.Follow(ctx, with)
 	defer f.Wait()
@@ -157,7 +160,7 @@ func (t *trial) startSlowly(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	told := make(chan struct{})
 	var added atomic.Int64
-	clock := startStopwatch()
+	clock := t.Target.startStopwatch()
 	f := t.source.Follow(ctx, Follow{Updated: func(string) {}, Added: func(string) {
 		time.Sleep(SlowHandlerSleep)
 		if added.Add(1) == enough {
@@ -182,7 +185,7 @@ func (t *trial) readBurst(ctx context.Context) error {
 	delivered, over := 0, false
 	changed := func(version string) {
 		if clock == nil {
-			clock = startStopwatch()
+			clock = t.Target.startStopwatch()
 		}
 		delivered++
 		if version == t.Target.LastVersion && !over {

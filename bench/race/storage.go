@@ -61,7 +61,7 @@ func (t *trial) store(empty Store) error {
 		return err
 	}
 	s := &storing{keys: keys, order: shuffled(n), store: empty}
-	clock := startStopwatch()
+	clock := t.Target.startStopwatch()
 	before := settledMemory()
 	debug.FreeOSMemory()
 	if err := forgetPeakRSS(); err != nil {

@@ -141,6 +141,16 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 }
 
 // waitReady polls url until it answers 200, for as long as the process lives.
+// PIDs are the numbers of the processes of the API server and of etcd, of those that are up.
+func (c *Cluster) PIDs() (all []int) {
+	for _, p := range []*process.Process{c.apiServer, c.etcd} {
+		if p != nil {
+			all = append(all, p.PID())
+		}
+	}
+	return all
+}
+
 func waitReady(ctx context.Context, p *process.Process, client *http.Client, url string) error {
 	last := errors.New("never asked")
 	err := wait.PollUntilContextTimeout(ctx, readyPoll, readyTimeout, true, func(ctx context.Context) (bool, error) {

@@ -71,6 +71,9 @@ func (p *Process) Signal(signal os.Signal) error {
 	return nil
 }
 
+// PID is its number.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 

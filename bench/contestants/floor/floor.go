@@ -30,6 +30,7 @@ const (
 
 func main() {
 	race.Main(
+		plain("floor-json-plain", acceptJSON), plain("floor-protobuf-plain", acceptProtobuf), plain("floor-metadata-protobuf-plain", acceptProtobuf+asMetadata),
 		floor("floor-json", acceptJSON, false, race.ColdStart, race.Relist, race.WatchBurst, race.Idle),
 		floor("floor-protobuf", acceptProtobuf, false, race.ColdStart, race.Relist, race.WatchBurst),
 		floor("floor-metadata-protobuf", acceptProtobuf+asMetadata, false, race.ColdStart, race.Relist, race.WatchBurst, race.Audit),
@@ -44,6 +45,18 @@ func floor(name, accept string, watchList bool, scenarios ...race.Scenario) race
 		client, err := rest.HTTPClientFor(t.Config())
 		return floorSource{t, client, accept, watchList}, err
 	}}
+}
+
+// plain is a floor whose pages are not compressed, for the ways to read a set.
+func plain(name, accept string) race.Contestant {
+	c := floor(name, accept, false, race.Ways)
+	c.Connect = func(t *race.Target) (race.Source, error) {
+		config := t.Config()
+		config.DisableCompression = true
+		client, err := rest.HTTPClientFor(config)
+		return floorSource{t, client, accept, false}, err
+	}
+	return c
 }
 
 type floorSource struct {
