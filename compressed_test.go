@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
@@ -204,6 +208,30 @@ func TestEconomy(t *testing.T) {
 					require.Equal(t, "watch-list", w.verbs()[0][:10])
 					require.Greater(t, status.Counts.ReceivedBytes, int64(300_000))
 				}
+			})
+		})
+	}
+}
+
+// Typed objects in protobuf take less CPU with a watch-list, and all others with pages.
+func TestEconomyOfCPUByForm(t *testing.T) {
+	for name, test := range map[string]struct {
+		example runtime.Object
+		want    informer.ListMode
+	}{
+		"raw":          {&informer.RawObject{}, informer.ListModePaged},
+		"metadata":     {&metav1.PartialObjectMetadata{}, informer.ListModePaged},
+		"unstructured": {&unstructured.Unstructured{}, informer.ListModePaged},
+		"typed":        {&corev1.Pod{}, informer.ListModeWatchList},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				i := informer.NewResourceVersionInformer(name, informer.InformerConfig{
+					ListerWatcher: w.lister(), Handler: &recorder{}, ExampleObject: test.example, Economy: informer.EconomyCPU,
+				})
+				defer start(i.RunWithContext)()
+				synctest.Wait()
+				require.Equal(t, test.want, i.Status().ListMode)
 			})
 		})
 	}

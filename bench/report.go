@@ -181,7 +181,7 @@ time, it waited for its reader. Making a page takes it 0.08 µs per pod
 }
 
 func (h *results) startTable(b *bytes.Buffer, title string) {
-	columns := []string{"wall", "CPU", "CPU, × own floor", "CPU, × JSON floor", "allocations per object", "beyond own floor", "allocated per object", "peak RSS"}
+	columns := []string{"wall", "CPU", "CPU, × own floor", "CPU, × JSON floor", "allocations per object", "beyond own floor", "allocated per object", "received", "peak RSS"}
 	// A relist comes after a cold start.
 	withServer := h.scenario == race.ColdStart && h.of("floor-json", serverCPU) > 0
 	if withServer {
@@ -197,7 +197,7 @@ func (h *results) startTable(b *bytes.Buffer, title string) {
 			duration(h.of(e.Name, wall)), duration(h.of(e.Name, cpu)),
 			times(h.ratio(e.Name, e.Floor, cpu)), times(h.ratio(e.Name, "floor-json", cpu)),
 			fmt.Sprintf("%.1f", h.of(e.Name, allocs)), beyond, kib(h.of(e.Name, allocBytes) / 1024),
-			mib(h.of(e.Name, peakMB)),
+			received(h.of(e.Name, receivedMB)), mib(h.of(e.Name, peakMB)),
 		}
 		if withServer {
 			cells = append(cells, duration(h.of(e.Name, serverCPU)))
@@ -207,15 +207,15 @@ func (h *results) startTable(b *bytes.Buffer, title string) {
 }
 
 func (h *results) slowTable(b *bytes.Buffer) {
-	header(b, fmt.Sprintf("A handler that sleeps %v per object, %s pods (one run, all side by side)", race.SlowHandlerSleep, thousands(h.size)), "objects handled", "wall", "CPU", "peak RSS")
+	header(b, fmt.Sprintf("A handler that sleeps %v per object, %s pods (one run, all side by side)", race.SlowHandlerSleep, thousands(h.size)), "objects handled", "wall", "CPU", "received", "peak RSS")
 	for _, e := range h.entries {
 		row(b, e.Name, fmt.Sprintf("%.0f", h.of(e.Name, delivered)), duration(h.of(e.Name, wall)),
-			duration(h.of(e.Name, cpu)), mib(h.of(e.Name, peakMB)))
+			duration(h.of(e.Name, cpu)), received(h.of(e.Name, receivedMB)), mib(h.of(e.Name, peakMB)))
 	}
 }
 
 func (h *results) watchTable(b *bytes.Buffer) {
-	header(b, "Changes, as fast as they can be read", "changes per second", "per second of CPU", "× client-go-typed", "handler calls", "allocations per change", "peak RSS", "server's CPU")
+	header(b, "Changes, as fast as they can be read", "changes per second", "per second of CPU", "× client-go-typed", "handler calls", "allocations per change", "received", "peak RSS", "server's CPU")
 	for _, e := range h.entries {
 		calls := fmt.Sprintf("%.0f", h.of(e.Name, delivered))
 		if e.IsFloor() {
@@ -223,15 +223,15 @@ func (h *results) watchTable(b *bytes.Buffer) {
 		}
 		row(b, e.Name, fmt.Sprintf("%.0f", h.of(e.Name, perSecond)), fmt.Sprintf("%.0f", h.of(e.Name, perCPUSecond)),
 			times(h.ratio(e.Name, "client-go-typed", perCPUSecond)), calls,
-			fmt.Sprintf("%.1f", h.of(e.Name, allocs)), mib(h.of(e.Name, peakMB)), duration(h.of(e.Name, serverCPU)))
+			fmt.Sprintf("%.1f", h.of(e.Name, allocs)), received(h.of(e.Name, receivedMB)), mib(h.of(e.Name, peakMB)), duration(h.of(e.Name, serverCPU)))
 	}
 	b.WriteString("\nChanges of one object that wait for the handler are told as one, so there may be\nfewer calls than changes.\n")
 }
 
 func (h *results) auditTable(b *bytes.Buffer) {
-	header(b, fmt.Sprintf("An audit that finds nothing, %s pods", thousands(h.size)), "wall", "CPU", "CPU, × own floor", "memory beyond that before")
+	header(b, fmt.Sprintf("An audit that finds nothing, %s pods", thousands(h.size)), "wall", "CPU", "CPU, × own floor", "received", "memory beyond that before")
 	for _, e := range h.entries {
-		row(b, e.Name, duration(h.of(e.Name, wall)), duration(h.of(e.Name, cpu)), times(h.ratio(e.Name, e.Floor, cpu)), fmt.Sprintf("%.1f MiB", h.of(e.Name, grownMB)))
+		row(b, e.Name, duration(h.of(e.Name, wall)), duration(h.of(e.Name, cpu)), times(h.ratio(e.Name, e.Floor, cpu)), received(h.of(e.Name, receivedMB)), fmt.Sprintf("%.1f MiB", h.of(e.Name, grownMB)))
 	}
 }
 
@@ -290,6 +290,9 @@ func times(ratio float64) string {
 }
 
 func mib(mebibytes float64) string { return fmt.Sprintf("%.0f MiB", mebibytes) }
+
+// received writes what came off the sockets.
+func received(mebibytes float64) string { return fmt.Sprintf("%.1f MiB", mebibytes) }
 
 func kib(kibibytes float64) string { return fmt.Sprintf("%.1f KiB", kibibytes) }
 

@@ -789,7 +789,7 @@ func TestStallIsNoticed(t *testing.T) {
 }
 
 func TestEconomyChoosesTheListMode(t *testing.T) {
-	for economy, mode := range map[informer.Economy]informer.ListMode{informer.EconomyServer: informer.ListModeWatchList, informer.EconomyCPU: informer.ListModePaged, informer.EconomyBytes: informer.ListModePaged} {
+	for economy, mode := range map[informer.Economy]informer.ListMode{informer.EconomyServer: informer.ListModeWatchList, informer.EconomyCPU: informer.ListModeWatchList, informer.EconomyBytes: informer.ListModePaged} {
 		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 			w.create("a/1", "a/2")
 			i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Economy: economy})

@@ -95,7 +95,7 @@ func (s *Setup) Follower(into sink.Sink, t Tuning) *Follower {
 		Source:       s.source(t),
 		Sink:         into,
 		Policy:       t.policy(),
-		WatchLists:   t.watchLists(s.Resource),
+		WatchLists:   t.watchLists(s.Resource, &s.Form),
 		Report:       &s.Report,
 		Extent:       &s.Extent,
 		SharedOf:     s.Shared,
@@ -133,12 +133,12 @@ func (t Tuning) policy() listwatch.Policy {
 	return p
 }
 
-// watchLists decides for a resource that is read off the wire, or nil.
-func (t Tuning) watchLists(r *server.Resource) WatchLists {
+// watchLists decides for a resource that is read off the wire, or nil, and a form of objects.
+func (t Tuning) watchLists(r *server.Resource, f *object.Form) WatchLists {
 	switch {
 	case t.CacheFirst:
 		return NoWatchLists
-	case t.ListMode == report.Auto && r != nil && (t.Economy == report.CPU || t.Economy == report.Bytes && r.Compresses()):
+	case t.ListMode == report.Auto && r != nil && t.savesWithPages(r, f):
 		return CheaperPages
 	case t.ListMode == report.Auto:
 		return WatchListsIfTheyWork
@@ -146,4 +146,15 @@ func (t Tuning) watchLists(r *server.Resource) WatchLists {
 		return TryWatchLists
 	}
 	return NoWatchLists
+}
+
+// savesWithPages reports whether pages save what is to be saved, as measured by the command ways of bench.
+func (t Tuning) savesWithPages(r *server.Resource, f *object.Form) bool {
+	switch t.Economy {
+	case report.CPU:
+		return !f.TypedInProtobuf()
+	case report.Bytes:
+		return r.Compresses()
+	}
+	return false
 }
