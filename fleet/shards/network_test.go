@@ -167,9 +167,11 @@ type transport struct {
 
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
-	pass := t.pass
-	if t.passes(req) {
-		pass = func(context.Context) error { return nil }
+	pass := func(ctx context.Context) error { // asked anew for each part of an answer
+		if t.passes(req) {
+			return nil
+		}
+		return t.pass(ctx)
 	}
 	if err := pass(ctx); err != nil {
 		return nil, err
