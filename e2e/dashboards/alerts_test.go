@@ -84,16 +84,26 @@ func TestAlertsFireForTheirFaults(t *testing.T) {
 	for _, r := range alerts(t) {
 		names[r.Alert] = true
 	}
+	plays := map[string]func(t *testing.T) (scrapes, time.Time){}
 	for name, f := range faults {
+		plays[name] = func(t *testing.T) (scrapes, time.Time) { return play(t, f) }
+	}
+	for name, begin := range fleetFaults {
+		plays[name] = func(t *testing.T) (scrapes, time.Time) { return playFleet(t, begin) }
+	}
+	for name, play := range plays {
 		require.True(t, names[name], "there is no alert %s", name)
 		delete(names, name)
 		t.Run(name, func(t *testing.T) {
-			seen, began := play(t, f)
+			seen, began := play(t)
 			fired := evaluate(t, seen)
 			for _, a := range fired {
 				t.Logf("%v: %s %s", a.at.Sub(began), a.name, a.of)
 				require.NotEqual(t, "well", a.of.Get("cluster"))
 				require.NotEqual(t, "default", a.of.Get("budget"))
+				if fleetFaults[name] != nil {
+					require.True(t, a.at.After(began), "%s fires before the fault", a.name)
+				}
 			}
 			if name == "" {
 				require.Empty(t, fired)
