@@ -286,8 +286,8 @@ type ResourceVersionInformer interface {
 	//
 	// What has left the shard is forgotten: its deletion is not delivered, and no call of the handler begins for it once SetShard has returned.
 	// Calls that are under way end by themselves. What has come to the shard is listed, and nothing else; if the Key is another one,
-	// all is new. An object of it may be delivered, and deleted, that was gone when it was listed. The watch of the rest goes on
-	// after that list, from where it was, so that nothing is missed. While Status.ShardListed is false, WaitUntil and Status.ResourceVersion
+	// all is new, and where resource versions have no order, all is listed. An object of it may be delivered, and deleted, that was gone when it
+	// was listed. The watch of the rest goes on after that list, from where it was, so that nothing is missed. While Status.ShardListed is false, WaitUntil and Status.ResourceVersion
 	// are about the rest only, and CurrentAsOf does not move on.
 	//
 	// A Checkpoint is saved with the new shard, and what is left, soon after. A crash before leaves one of the former shard, which can be

@@ -32,7 +32,8 @@ func (f *Follower) shardChanged() bool { return f.Extent.Number() != f.shards.nu
 // followShard has the next request be of the shard, if that was changed. A list under way goes on: the Extent knows how much of it counts.
 //
 // Where everything up to a version is known of a part of the shard, the rest is listed, and then the watch goes on from that version. So
-// nothing is missed. It tells again what has happened to the rest before the list, which the sink knows to be stale.
+// nothing is missed. It tells again what has happened to the rest before the list, which the sink knows to be stale. Versions without an order
+// do not tell that: with them, the whole shard is listed.
 func (f *Follower) followShard() {
 	for f.pass.generation == nil {
 		f.takeShard()
@@ -64,7 +65,7 @@ func (f *Follower) takeShard() {
 	f.state = at
 	missing, none := f.Extent.Missing()
 	switch {
-	case none || at.Lost || at.ResourceVersion == "" || at.ResourceVersion == "0":
+	case none || len(missing) > 0 && !rv.Ordered(at.ResourceVersion) || at.Lost || at.ResourceVersion == "" || at.ResourceVersion == "0":
 		f.closeOpened()
 		f.state = listwatch.Start{Known: at.ResourceVersion}
 		f.why = report.AfterList
