@@ -39,7 +39,7 @@ func (q *Queue) deleteLocked(key string, v keytable.Version) {
 func (q *Queue) Drop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.leavesOutLocked(e.Key, e.Version) { // since it was taken
+	if q.leftLocked(e.Key, string(e.Version.UID)) {
 		q.known.Withdraw(e.Key)
 	} else {
 		q.passOverLocked(e)
@@ -82,7 +82,7 @@ func (q *Queue) Advance(e *Entry) (done []Delta) {
 	e.Attempts, e.Panics, e.batch = 0, 0, 0
 	q.returnLocked(e)
 	q.readyLocked(e)
-	q.restrictLocked(e)
+	q.restrictLocked(e, q.leftLocked)
 	return done
 }
 
@@ -101,12 +101,12 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 		} else {
 			q.readyLocked(e)
 		}
-		q.restrictLocked(e)
+		q.restrictLocked(e, q.leftLocked)
 		return
 	}
 	e.Attempts++
 	q.parkLocked(e, parked, time.Now().Add(delay))
-	q.restrictLocked(e)
+	q.restrictLocked(e, q.leftLocked)
 }
 
 // Postpone lets entries be taken again after delay, and not before, whatever
@@ -128,7 +128,7 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 		}
 		e.batch = q.batches
 		q.parkLocked(e, postponed, due)
-		q.restrictLocked(e)
+		q.restrictLocked(e, q.leftLocked)
 	}
 }
 

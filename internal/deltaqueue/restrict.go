@@ -24,7 +24,7 @@ func (q *Queue) Restrict() {
 	for e := q.order.first; e != nil; {
 		next := q.order.next(e)
 		if e.stage != taken {
-			q.restrictLocked(e)
+			q.restrictLocked(e, q.extent.LeavesOut)
 		} else if q.leavesOutLocked(e.Key, e.Version) {
 			e.withdrawn = true
 		}
@@ -33,16 +33,16 @@ func (q *Queue) Restrict() {
 	q.advancedLocked()
 }
 
-// restrictLocked drops from an entry, which is not taken, what is not in the shard.
+// restrictLocked drops from an entry, which is not taken, what is not in the shard, as leaves tells.
 //
 // The deltas of one key may be of several objects, by their UIDs: the one that the consumer knows, and another that took its place. If that
 // one alone is not in the shard, the end of the first remains.
-func (q *Queue) restrictLocked(e *Entry) {
+func (q *Queue) restrictLocked(e *Entry, leaves func(key, uid string) bool) {
 	if q.extent.IsAll() {
 		return
 	}
 	before, bytes := q.knownBeforeLocked(e), e.bytes()
-	stays := before != nil && !q.extent.LeavesOut(e.Key, string(before.UID))
+	stays := before != nil && !leaves(e.Key, string(before.UID))
 	kept := e.Deltas[:0]
 	for _, d := range e.Deltas {
 		of := d.Version
@@ -52,7 +52,7 @@ func (q *Queue) restrictLocked(e *Entry) {
 			of = e.Version
 		}
 		switch {
-		case !q.extent.LeavesOut(e.Key, string(of.UID)):
+		case !leaves(e.Key, string(of.UID)):
 			kept = append(kept, d)
 		case stays && len(kept) == 0 && !before.SameObject(of):
 			kept = append(kept, Delta{Type: cache.Deleted, Key: e.Key, Arrived: d.Arrived})
@@ -105,6 +105,14 @@ func (q *Queue) removeLocked(e *Entry) {
 	q.advancedLocked()
 	q.checkSettledLocked()
 	q.wakeLocked()
+}
+
+// leftLocked reports whether an object has left the shard since it was taken. One whose UID is not known has not, unless it was forgotten.
+func (q *Queue) leftLocked(key, uid string) bool {
+	if known, exists := q.known.Get(key); exists && known.UID == "" && uid == "" {
+		return q.extent.Excludes(key, "")
+	}
+	return q.extent.LeavesOut(key, uid)
 }
 
 // leavesOutLocked reports whether an object is not in the shard.
