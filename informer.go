@@ -476,7 +476,7 @@ func (i *resourceVersionInformer) Status() Status {
 	s.Queued, s.QueuedBytes, s.OldestQueued = q.Keys, q.Bytes, q.Oldest
 	s.ResourceVersion, s.CurrentAsOf = q.ResourceVersion, q.Current
 	s.Shard, _ = i.reflector.setup.Extent.Shard()
-	s.ShardListed = shardListed && !q.Parts
+	s.ShardListed = shardListed && !q.Added
 	s.Counts.StoredBytes = i.flow.Versions.SizeBytes()
 	s.Condition = i.reflector.setup.Report.Condition()
 	return s

@@ -263,6 +263,56 @@ func TestSetShardOfABlockedHandler(t *testing.T) {
 	})
 }
 
+// TestShardListedWhenAcknowledged has a handler take its time for what has come to a shard, whatever list shows it. Until then, the status does not
+// claim it, and nor does that of another run.
+func TestShardListedWhenAcknowledged(t *testing.T) {
+	for name, to := range map[string]informer.Shard{
+		"wider":       {},
+		"disjoint":    {Key: informer.ShardByUID, Start: 1 << 63},
+		"another key": {Key: informer.ShardByNamespace, Start: 1 << 63},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(40)...)
+				w.create("b/1", "c/1", "d/1", "e/1", "f/1", "g/1")
+				var slow atomic.Bool
+				release := make(chan struct{})
+				handler := informer.BatchHandlerFunc(func(ctx context.Context, _ []informer.Event) error {
+					if !slow.Load() {
+						return nil
+					}
+					select {
+					case <-release:
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				})
+				i := follow(w, informer.InformerConfig{BatchHandler: handler, Shard: half})
+				stop := start(i.RunWithContext)
+				<-i.HasSyncedChecker().Done()
+				require.True(t, i.Status().ShardListed)
+				slow.Store(true)
+				require.NoError(t, i.SetShard(to))
+				time.Sleep(time.Minute)
+				require.Positive(t, i.Status().Queued)
+				require.False(t, i.Status().ShardListed)
+				stop()
+				require.False(t, i.Status().ShardListed)
+				defer start(i.RunWithContext)()
+				time.Sleep(time.Minute)
+				require.Positive(t, i.Status().Queued)
+				require.False(t, i.Status().ShardListed)
+				close(release)
+				time.Sleep(time.Minute)
+				require.Zero(t, i.Status().Queued)
+				require.True(t, i.Status().ShardListed)
+				require.Equal(t, len(w.shardOf(pods, to)), i.Status().Objects)
+			})
+		})
+	}
+}
+
 // TestSetShardAwayAndBackDuringACall takes an object from an informer, and gives it back, while the handler is told of it. The handler has dropped it
 // meanwhile, so it is told again, or told that it is gone.
 func TestSetShardAwayAndBackDuringACall(t *testing.T) {

@@ -148,6 +148,7 @@ func (q *Queue) EndUnswept() {
 func (q *Queue) endLocked() {
 	q.initial, q.ended, q.resumed, q.overlap = false, true, false, ""
 	q.listed = q.seq
+	q.addedLocked()
 	q.advancedLocked()
 	q.checkSyncedLocked()
 }

@@ -99,6 +99,8 @@ type Options struct {
 	Current moment.Moment
 	// Extent, if given, is the shard that the objects are of. It may change: see Restrict.
 	Extent *shard.Extent
+	// Added tells that something has come to the shard that is not acknowledged: see AddedWaits.
+	Added bool
 	// Waiting, if given, are the callers that wait for a resume point.
 	Waiting *waiting.Line
 }
@@ -146,6 +148,8 @@ type Queue struct {
 	parts shard.Parts
 	// overlap is the resource version of the newest generation of parts, empty if another one has ended since.
 	overlap string
+	// added is the last entry of what has come to the shard, and unlisted before that was listed.
+	added uint64
 	// since is the first of the generations up to this one that did not end: this one
 	// goes on with what they have told.
 	since uint64
@@ -201,7 +205,7 @@ func New(opts Options) *Queue {
 	if opts.Waiting == nil {
 		opts.Waiting = &waiting.Line{}
 	}
-	return &Queue{
+	q := &Queue{
 		known:          opts.Known,
 		limit:          opts.Limit,
 		budget:         opts.Budget,
@@ -224,6 +228,10 @@ func New(opts Options) *Queue {
 		waiting:        opts.Waiting,
 		extent:         opts.Extent,
 	}
+	if opts.Added {
+		q.added = unlisted
+	}
+	return q
 }
 
 // Put adds what a watch told. It waits while the queue is full or the budget

@@ -2,6 +2,7 @@ package deltaqueue
 
 import (
 	"container/heap"
+	"math"
 	"slices"
 
 	"k8s.io/client-go/tools/cache"
@@ -20,6 +21,9 @@ func (q *Queue) Restrict() {
 	defer q.mu.Unlock()
 	if !q.extent.Complete() {
 		q.current = 0 // of what is missing, nothing is known
+		q.added = unlisted
+	} else if q.added == unlisted { // what was missing has left the shard again
+		q.added = q.seq
 	}
 	for e := q.order.first; e != nil; {
 		next := q.order.next(e)
@@ -142,12 +146,29 @@ func (q *Queue) EndParts(resourceVersion string) {
 	q.checkSyncedLocked()
 }
 
-// PartsWait reports whether something is not acknowledged that was there when the newest generation of parts ended.
-func (q *Queue) PartsWait() bool {
+// unlisted is the entry up to which what has come to the shard is not acknowledged, before that was listed.
+const unlisted = math.MaxUint64
+
+// PartsListed notes that a generation of parts has ended, and that the Extent has taken note of it.
+func (q *Queue) PartsListed() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.addedLocked()
+}
+
+// addedLocked notes that what has come to the shard waits, if all of that was listed.
+func (q *Queue) addedLocked() {
+	if q.added == unlisted && q.extent.Complete() {
+		q.added = q.listed
+	}
+}
+
+// AddedWaits reports whether something that has come to the shard is not acknowledged. The ResumePoint is not about it.
+func (q *Queue) AddedWaits() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	seq, _ := q.oldestLocked()
-	return q.overlap != "" && seq <= q.listed
+	return seq <= q.added
 }
 
 // overlapsLocked reports whether a watch may repeat what a generation of parts has shown.

@@ -119,8 +119,8 @@ type Queued struct {
 	ResourceVersion string
 	// Current is the newest moment for which everything that the server had then is known to be acknowledged, zero if there is none.
 	Current time.Time
-	// Parts tells that something waits of what has come to the shard.
-	Parts bool
+	// Added tells that something waits of what has come to the shard. ResourceVersion is not about that.
+	Added bool
 }
 
 // Queued returns what is not acknowledged.
@@ -135,8 +135,15 @@ func (f *Flow) Queued() (q Queued) {
 	q.ResourceVersion = queue.ResumePoint()
 	current, oldest := queue.Times()
 	q.Current, q.Oldest = current.Time(), oldest.Time()
-	q.Parts = queue.PartsWait()
+	q.Added = queue.AddedWaits()
 	return q
+}
+
+// addedWaits reports whether the consumer knows a part of the shard, from the runs before or a checkpoint, and not all that has come to it.
+func (f *Flow) addedWaits(resumed bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return (f.queue != nil || resumed) && !f.Extent.Complete() || f.queue != nil && f.queue.AddedWaits()
 }
 
 // currentAsOf is Queued.Current of the runs before.

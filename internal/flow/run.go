@@ -153,6 +153,7 @@ func (r *run) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
 		Starved:       f.Report.Starved,
 		Current:       f.currentAsOf(),
 		Extent:        f.Extent,
+		Added:         f.addedWaits(resumed),
 		Waiting:       &f.waiting,
 		Stuck:         func(is bool) { r.follower.Stuck(is) },
 	}

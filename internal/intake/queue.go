@@ -47,6 +47,7 @@ func (s queueSink) BeginParts(_ context.Context, parts shard.Parts) (sink.Genera
 
 // PartsEnded implements sink.Divided.
 func (s queueSink) PartsEnded() {
+	s.queue.PartsListed()
 	if s.lists.PartsEnded != nil {
 		s.lists.PartsEnded()
 	}
