@@ -198,7 +198,8 @@ func withEnd(b []byte) []byte {
 func checkReader(t *testing.T, b []byte) {
 	before := allocated()
 	got, read, err := readContent(iotest.HalfReader(bytes.NewReader(b)))
-	require.Less(t, allocated()-before, uint64(1<<20+2000*len(b)))
+	// The runtime counts what was allocated before only now and then. A block as large as may be would be 4 MiB.
+	require.Less(t, allocated()-before, uint64(3<<20+2000*len(b)))
 	want, end, ok := plainly(b)
 	require.Equal(t, ok, err == nil, "%v", err)
 	if !ok {
