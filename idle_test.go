@@ -25,7 +25,8 @@ const (
 	idleGoroutines = 2
 	// idleStackBytes are 4 KiB for each, and what a process has at all. The next size is 8 KiB.
 	idleStackBytes = 9 << 10
-	idleHeapBytes  = 12<<10 + 512 // what Status tells of conditions, freshness, counts, audits and beliefs
+	// idleHeapBytes has room for what Status tells of conditions, freshness, counts, audits and beliefs, and for a pool of decoders.
+	idleHeapBytes = 12<<10 + 512 + 128
 )
 
 const (
