@@ -237,7 +237,7 @@ func TestEconomyOfCPUByForm(t *testing.T) {
 	}
 }
 
-// What a ListerWatcher of others brings was decoded by it.
+// A foreign ListerWatcher has decoded its objects itself.
 func TestReceivedBytesOfOthers(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")
