@@ -95,7 +95,7 @@ const (
 	itsTime begunBy = iota
 	// aSign: something has changed, and more may follow.
 	aSign
-	// theStart: signs are watched since. What has changed before has none.
+	// theStart: signs are watched since. An earlier change has none.
 	theStart
 )
 

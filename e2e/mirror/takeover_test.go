@@ -19,8 +19,8 @@ import (
 	"github.com/rvinformer/informer/e2e/cluster"
 )
 
-// One of three replicas is killed. Another one takes over its objects, of which 1 in 100 has changed meanwhile, and does not list them. (A resource of which
-// the database has no row is listed: that costs nothing.)
+// One of three replicas is killed. Another one takes over its objects, of which 1 in 100 has changed meanwhile, and does not list them. (A resource without
+// a row in the database is listed: that costs nothing.)
 //
 // MIRROR_TAKEOVER says how many objects there are; without it there are 3,000. MIRROR_LEASE is how long the Leases last.
 func TestKilledReplicaIsTakenOverWithoutList(t *testing.T) {
@@ -173,7 +173,7 @@ func (r *replicas) asked(t *testing.T, c *cluster.Cluster, resource string, sinc
 	return lists, watches
 }
 
-// steps counts the objects of a namespace of cluster away whose row has a value of the label step, among those of which Name has two zeros at its end.
+// steps counts rows of a namespace of cluster away: those that have a value of the label step, and whose name ends in two zeros.
 func (d *table) steps(t *testing.T, namespace, step string) int {
 	t.Helper()
 	n, err := strconv.Atoi(d.server.Query(t, d.name, fmt.Sprintf(`SELECT count(*) FROM objects WHERE cluster = 'away' AND "group" = ''

@@ -12,7 +12,7 @@ import (
 // Sharded records that the informer is asked to follow another shard. Done records that the call has returned: no call of the
 // handler begins then for an object that is not in the shard. Without Sharded, the whole set is followed.
 //
-// What has left the shard is forgotten, and so is what the handler knows of it. What has come to it is to be told until all has settled,
+// Objects that have left the shard are forgotten, and so is the handler's knowledge of them. Objects that have come to it are to be told until all has settled,
 // or until Covered says that claims are about all of the shard.
 func (o *Oracle) Sharded(to informer.Shard) (done func()) {
 	o.record(resharded{to})
@@ -103,8 +103,8 @@ func (m *memory) leave(k *knowledge, n int) {
 	before := *k
 	*k = nothing()
 	k.calls, k.left, k.away = before.calls, n, before.away
-	// An informer that does not run forgets what it knows when it runs again. Of what the handler has only begun with, it does not know where it
-	// belongs.
+	// An informer that does not run forgets what it knows when it runs again. It does not know
+	// to which shard an object belongs that the handler has only begun with.
 	k.unsure = before.unsure && !m.running
 	if before.present {
 		before.away = nil

@@ -72,7 +72,7 @@ func (d *Decoder) forget() {
 	if cap(d.members)+cap(d.elements) > maxMembers {
 		d.members, d.elements = nil, nil
 	}
-	// What has not been taken out of the stacks, because of a fault, and what is still beyond their ends.
+	// The stacks may still have values that a fault has left there, and values beyond their ends.
 	clear(d.members[:cap(d.members)])
 	clear(d.elements[:cap(d.elements)])
 	d.members, d.elements = d.members[:0], d.elements[:0]
