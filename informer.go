@@ -284,8 +284,8 @@ type ResourceVersionInformer interface {
 	// SetShard has another shard followed: see InformerConfig.Shard. It may be called at any time, and does not wait. An error says what is
 	// wrong with the shard, and nothing has changed then.
 	//
-	// What has left the shard is forgotten: its deletion is not delivered, and no call of the handler begins for it once SetShard has returned.
-	// Calls that are under way end by themselves. What has come to the shard is listed, and nothing else; if the Key is another one,
+	// What has left the shard is forgotten: its deletion is not delivered, and no call of the handler is prepared for it once SetShard has returned.
+	// Calls that are under way end by themselves, and one for which an object was being decoded or transformed is still made. What has come to the shard is listed, and nothing else; if the Key is another one,
 	// all is new, and where resource versions have no order, all is listed. An object of it may be delivered, and deleted, that was gone when it
 	// was listed. The watch of the rest goes on after that list, from where it was, so that nothing is missed. While Status.ShardListed is false, WaitUntil and Status.ResourceVersion
 	// are about the rest only, and CurrentAsOf does not move on.

@@ -86,11 +86,9 @@ type memory struct {
 	under map[int]int
 	// seen: this run was seen synced.
 	seen bool
-	// shard is the one that is followed. While it changes, former is the one before.
-	shard, former informer.Shard
-	changing      bool
-	// reshaped is the last change of the shard.
-	reshaped int
+	// shard is the one that is followed.
+	shard informer.Shard
+	change
 }
 
 // checkTellings returns a violation for each telling that is wrong when it comes. Wrong returns why, empty if it is
@@ -126,6 +124,7 @@ func nothing() knowledge {
 
 // step takes in a record.
 func (m *memory) step(n int) {
+	m.forgetFormers(n)
 	switch w := m.h.records[n].what.(type) {
 	case Write:
 		if w.Type != Other {
@@ -161,7 +160,7 @@ func (m *memory) step(n int) {
 	case resharded:
 		m.reshard(n, w.to)
 	case confined:
-		m.changing = false
+		m.confine(n)
 	case covered:
 		for i := range m.keys {
 			m.keys[i].pending = false
@@ -208,7 +207,7 @@ func (m *memory) start(n int, r Run) {
 	clear(m.under)
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
-		k.calls, k.together, k.initial = 0, nil, false
+		k.calls, k.together, k.initial, k.leaving = 0, nil, false, false
 		version, known := m.knows(r, line, n)
 		if known && k.away != nil && k.away.version == version && !k.present {
 			m.comeBack(k)
@@ -368,7 +367,11 @@ func (m *memory) begin(n int, c call) {
 		}
 		k := &m.keys[m.h.tellings[m.next].key]
 		k.calls++
-		k.initial = k.initial || e.IsInInitialList
+		if t := &m.h.tellings[m.next]; m.mayBeOfFormer(n) && !m.wasAlwaysIn(t.Key, m.h.uidOf(t)) {
+			k.left = n
+		} else {
+			k.initial = k.initial || e.IsInInitialList
+		}
 		m.next++
 	}
 	if len(c.events) == 0 {
@@ -430,12 +433,12 @@ func (m *memory) end(n int, a answer) {
 		if !m.includes(t.Key, m.h.uidOf(t)) {
 			continue // it has left the shard meanwhile
 		}
-		if k.left > t.record {
+		if k.left >= t.record {
 			if a.err == nil {
 				m.acknowledge(k, t)
 				m.keep(t.key, n)
 			}
-			k.unsure = true // it has left the shard, and come back
+			k.unsure, k.leaving = true, false // it has left the shard, and come back
 			continue
 		}
 		if a.err == nil {

@@ -540,6 +540,12 @@ var cases = []struct {
 	wrong:  "shard lower \n updated a A 2 \n add a A 2",
 	broken: "shard", shown: "and it is not in the shard",
 }, {
+	name:   "tells late of what has left the shard",
+	both:   "start \n created a A 1 \n add a A 1 \n updated a A 2 \n shard upper \n at once shard lower \n ",
+	right:  "at once update a A 2 \n deleted a A 3 \n settled",
+	wrong:  "update a A 2",
+	broken: "shard", shown: "and it is not in the shard",
+}, {
 	name:   "does not tell of what has come to the shard",
 	both:   "shard lower \n start \n created a A 1 \n other 2 \n status 2 \n settled \n ",
 	right:  "shard upper \n status 2 \n add a A 1 \n covered \n status 2 \n settled",

@@ -38,7 +38,10 @@ func play(t *testing.T, opts oracle.Options, text string) *oracle.Oracle {
 	s.oracle = oracle.New(opts)
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
-			s.now = s.now.Add(time.Second)
+			same := false
+			if line, same = strings.CutPrefix(line, "at once "); !same {
+				s.now = s.now.Add(time.Second)
+			}
 			s.step(line, strings.Fields(line))
 		}
 	}

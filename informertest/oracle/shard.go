@@ -2,15 +2,20 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer"
 )
 
-// Sharded records that the informer is asked to follow another shard. Done records that the call has returned: no call of the
-// handler begins then for an object that is not in the shard. Without Sharded, the whole set is followed.
+// Sharded records that the informer is asked to follow another shard. Done records that the call has returned. Without Sharded, the whole set
+// is followed.
+//
+// After done, no call of the handler begins for an object that is not in the shard. One that begins at the same time of Options.Now as done is
+// excused: the informer may have been about to make it.
 //
 // Objects that have left the shard are forgotten, and so is the handler's knowledge of them. Objects that have come to it are to be told until all has settled,
 // or until Covered says that claims are about all of the shard.
@@ -45,16 +50,60 @@ func checkShard(h *History) []*Violation {
 func (m *memory) strays(t *telling) string {
 	uid := m.h.uidOf(t)
 	switch {
-	case t.UID == "" && t.before.unsure, m.includes(t.Key, uid), m.changing && inShard(m.former, t.Key, uid):
+	case t.UID == "" && t.before.unsure, m.includes(t.Key, uid), m.mayBeOfFormer(t.record) && m.wasIn(t.Key, uid):
 		return ""
 	}
 	return fmt.Sprintf("%s, and it is not in the shard", t.text())
+}
+
+// change is the last change of the shard, with those that came right before it.
+type change struct {
+	// reshaped is its record.
+	reshaped int
+	// formers are the shards before it, for which calls may yet begin: the informer was about to make them.
+	formers []informer.Shard
+	// confined: it has been made, at the time until, up to which such calls may begin.
+	confined bool
+	until    time.Duration
+}
+
+// confine notes that the change has been made.
+func (m *memory) confine(n int) { m.confined, m.until = true, m.h.records[n].at }
+
+// mayBeOfFormer reports whether a call that begins with a record may be for a former shard.
+func (m *memory) mayBeOfFormer(n int) bool {
+	return len(m.formers) > 0 && (!m.confined || m.h.records[n].at == m.until)
+}
+
+// forgetFormers ends the time in which calls may begin for former shards, if it is over at a record.
+func (m *memory) forgetFormers(n int) {
+	if len(m.formers) == 0 || m.mayBeOfFormer(n) {
+		return
+	}
+	m.formers = nil
+	for i := range m.keys {
+		if k := &m.keys[i]; k.leaving {
+			k.leaving, k.unsure = false, false
+		}
+	}
+}
+
+// wasIn reports whether an object is in one of the former shards.
+func (m *memory) wasIn(key string, uid types.UID) bool {
+	return slices.ContainsFunc(m.formers, func(s informer.Shard) bool { return inShard(s, key, uid) })
+}
+
+// wasAlwaysIn reports whether an object is in the shard and in all of the former ones.
+func (m *memory) wasAlwaysIn(key string, uid types.UID) bool {
+	return m.includes(key, uid) && !slices.ContainsFunc(m.formers, func(s informer.Shard) bool { return !inShard(s, key, uid) })
 }
 
 // sharing is what changes of the shard have made of what a handler has of a key.
 type sharing struct {
 	// left is the last change of the shard that had it forgotten, or during a call with it, and entered the last one that had it followed.
 	left, entered int
+	// leaving: it has left a moment ago, and is unsure for as long as a call may begin that the informer was about to make.
+	leaving bool
 	// pending: it has come to the shard, and is not owed before a list that shows it.
 	pending bool
 	// away is what the handler had when it was forgotten. A run may go on from before that.
@@ -63,8 +112,8 @@ type sharing struct {
 
 // reshard has another shard followed.
 func (m *memory) reshard(n int, to informer.Shard) {
-	m.former, m.shard, m.changing = m.shard, to, true
-	m.reshaped = n
+	former := m.shard
+	m.shard, m.change = to, change{reshaped: n, formers: append(m.formers, former)}
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
 		at, exists := m.h.at(line, n)
@@ -78,7 +127,7 @@ func (m *memory) reshard(n int, to informer.Shard) {
 		if !exists || line.states[at].gone {
 			continue
 		}
-		if uid := line.states[at].uid; m.includes(line.key, uid) && !inShard(m.former, line.key, uid) {
+		if uid := line.states[at].uid; m.includes(line.key, uid) && !inShard(former, line.key, uid) {
 			k.entered, k.pending = n, true
 		}
 	}
@@ -105,7 +154,8 @@ func (m *memory) leave(k *knowledge, n int) {
 	k.calls, k.left, k.away = before.calls, n, before.away
 	// An informer that does not run forgets what it knows when it runs again. It does not know
 	// to which shard an object belongs that the handler has only begun with.
-	k.unsure = before.unsure && !m.running
+	k.leaving = m.running
+	k.unsure = before.unsure || k.leaving
 	if before.present {
 		before.away = nil
 		k.away = &before

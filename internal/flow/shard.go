@@ -7,7 +7,7 @@ import (
 	"github.com/rvinformer/informer/internal/shard"
 )
 
-// SetShard has another shard followed. What has left it is forgotten: no call of the consumer begins for it any more. What has come to it is
+// SetShard has another shard followed. What has left it is forgotten: it is not taken for a call of the consumer any more. What has come to it is
 // listed, by the run under way or the next one. The error says what is wrong with the shard.
 //
 // The shard changes first. From then on, the queue takes nothing that is not in it, and no checkpoint that does not name it gets a new version.
