@@ -11,7 +11,7 @@ import (
 const (
 	// writeBuffer is how much of a response is gathered before it goes to the socket.
 	writeBuffer = 32 << 10
-	// gzipThreshold is the size in bytes that a response must exceed to be compressed.
+	// gzipThreshold is the size in bytes that a response must exceed to be compressed, where Options.GzipAbove says nothing else.
 	gzipThreshold = 128 << 10
 	// gzipLevel costs the least time.
 	gzipLevel = 1
@@ -26,7 +26,36 @@ type body struct {
 	begun       bool
 
 	mayZip bool         // the client accepts gzip
+	above  int          // the size that it must exceed to be compressed
 	zip    *gzip.Writer // nil: not compressed
+
+	// spoils has what faults do to the compressed bytes.
+	spoils
+}
+
+// spoils are what faults do to compressed bytes.
+type spoils struct {
+	corrupt bool
+	left    int  // of a body to be corrupted: the bytes of content that pass before that
+	wrong   bool // its end
+}
+
+// What follows a block of compressed data to spoil it.
+var (
+	// noBlock begins a block of the one type that does not exist.
+	noBlock = []byte{0b111}
+	// wrongEnd is the last block, an empty one, and a checksum and length of zero.
+	wrongEnd = []byte{1, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0}
+)
+
+// spoils finds what faults do to the compressed bytes of its answer.
+func (x *exchange) spoils() (s spoils) {
+	var e Effect
+	if e, s.corrupt = x.find(effectCorrupt); s.corrupt {
+		s.left = e.n
+	}
+	s.wrong = x.has(effectWrongChecksum)
+	return s
 }
 
 var zippers = sync.Pool{New: func() any {
@@ -40,11 +69,14 @@ var zippers = sync.Pool{New: func() any {
 // respond answers with what write writes. Its error means that nothing was written yet. Later, when the status is on
 // its way, only a broken connection tells the client that the answer is not whole: then it panics.
 func respond(w http.ResponseWriter, req *http.Request, code int, contentType string, write func(out *bufio.Writer) error) error {
-	b := &body{w: w, code: code, contentType: contentType, mayZip: acceptsGzip(req)}
+	b := &body{w: w, code: code, contentType: contentType, mayZip: acceptsGzip(req), above: gzipThreshold}
+	if x, ok := w.(*exchange); ok {
+		b.above, b.spoils = x.gzipAbove, x.spoils()
+	}
 	defer b.release()
 	size := writeBuffer
 	if b.mayZip {
-		size = gzipThreshold + 1
+		size = max(size, b.above+1)
 	}
 	out := bufio.NewWriterSize(b, size)
 	err := write(out)
@@ -52,7 +84,7 @@ func respond(w http.ResponseWriter, req *http.Request, code int, contentType str
 		err = out.Flush()
 	}
 	if err == nil && b.zip != nil {
-		err = b.zip.Close()
+		err = b.endZip()
 	}
 	if err != nil && b.begun {
 		panic(http.ErrAbortHandler)
@@ -62,12 +94,39 @@ func respond(w http.ResponseWriter, req *http.Request, code int, contentType str
 
 func (b *body) Write(p []byte) (int, error) {
 	if !b.begun {
-		b.begin(len(p) > gzipThreshold)
+		b.begin(len(p) > b.above)
 	}
-	if b.zip != nil {
-		return b.zip.Write(p)
+	switch {
+	case b.zip == nil:
+		return b.w.Write(p)
+	case b.corrupt && b.left < len(p):
+		if _, err := b.zip.Write(p[:b.left]); err != nil {
+			return 0, err
+		}
+		if err := b.breakZip(noBlock); err != nil {
+			return 0, err
+		}
+		panic(endedCleanly{})
 	}
-	return b.w.Write(p)
+	b.left -= len(p)
+	return b.zip.Write(p)
+}
+
+// endZip ends a compressed body.
+func (b *body) endZip() error {
+	if b.wrong {
+		return b.breakZip(wrongEnd)
+	}
+	return b.zip.Close()
+}
+
+// breakZip ends the block of compressed data that was begun, and writes what is to follow in place of the next one.
+func (b *body) breakZip(next []byte) error {
+	if err := b.zip.Flush(); err != nil {
+		return err
+	}
+	_, err := b.w.Write(next)
+	return err
 }
 
 func (b *body) begin(large bool) {

@@ -22,8 +22,8 @@
 //	client, err := dynamic.NewForConfig(server.Config())
 //
 // It reads and writes JSON, and with clients that ask for it protobuf: of the kinds that client-go/kubernetes/scheme knows, and
-// of the metadata of all, custom resources included. A list or object of more than 128 KiB is compressed for clients
-// that accept gzip, as Go's do on their own. What is stored is JSON, and nothing holds it against a schema; in protobuf an
+// of the metadata of all, custom resources included. A list or object of more than 128 KiB (see [Options].GzipAbove) is compressed
+// for clients that accept gzip, as Go's do on their own. What is stored is JSON, and nothing holds it against a schema; in protobuf an
 // object of a built-in kind loses the fields that its Go type does not have, and one that does not fit the type at all
 // makes the request fail with 500, a watch with an ERROR event.
 //
@@ -49,7 +49,7 @@
 //	heal := server.Inject(fault)
 //	defer heal()
 //
-// Connections are refused, cut or hang, bodies are broken off or slow, items are garbage, of another type or huge, answers
+// Connections are refused, cut or hang, bodies are broken off, slow or compressed wrongly, items are garbage, of another type or huge, answers
 // are errors, watches lose their bookmarks or their order, a replica lags behind: the functions that return an [Effect] say how. Dice
 // decide where a fault gives odds; they begin with [Options].Seed. Close is never held up by a fault, and the log of
 // [Server.Requests] has the requests that faults answered.

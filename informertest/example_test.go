@@ -114,6 +114,9 @@ func ExampleEffect() {
 		informertest.Cut(100),
 		informertest.CutClean(100),
 		informertest.Slow(10),
+		// One that is compressed cannot be decompressed.
+		informertest.Corrupt(100),
+		informertest.WrongChecksum(),
 		// One of the items is not what it should be.
 		informertest.Garbage(3),
 		informertest.Mistyped(3),
@@ -143,6 +146,8 @@ func ExampleEffect() {
 	// cut=100
 	// cut=100,clean
 	// slow=10
+	// corrupt=100
+	// wrong-checksum
 	// garbage=3
 	// mistyped=3
 	// oversize=3,1048576

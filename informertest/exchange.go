@@ -1,7 +1,6 @@
 package informertest
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -18,6 +17,8 @@ type exchange struct {
 	faults *faults
 	done   <-chan struct{} // the client is gone
 	stop   <-chan struct{} // the server closes
+	// gzipAbove is the size in bytes that its answer must exceed to be compressed.
+	gzipAbove int
 
 	// How many faults meet it, so that the usual request pays nothing for being able to meet some.
 	many atomic.Int32
@@ -39,8 +40,8 @@ var errGone = errors.New("the client is gone, or the server closes")
 // endedCleanly is what ends a handler, as a panic, whose response is to look whole.
 type endedCleanly struct{}
 
-func newExchange(f *faults, q inquiry, w http.ResponseWriter, req *http.Request, stop context.Context) *exchange {
-	return &exchange{inquiry: q, w: w, faults: f, done: req.Context().Done(), stop: stop.Done()}
+func newExchange(q inquiry, w http.ResponseWriter, req *http.Request, a *api) *exchange {
+	return &exchange{inquiry: q, w: w, faults: a.faults, done: req.Context().Done(), stop: a.ctx.Done(), gzipAbove: a.gzipAbove}
 }
 
 func (x *exchange) add(a *activeFault) {

@@ -87,6 +87,8 @@ const (
 	effectLose
 	effectRepeatToken
 	effectForeign
+	effectCorrupt
+	effectWrongChecksum
 )
 
 // Effect is what happens to a request that a [Fault] meets. Effects are made by functions, one each, and are comparable.
@@ -213,6 +215,14 @@ func RepeatToken() Effect { return Effect{kind: effectRepeatToken} }
 // has, as a bad proxy does.
 func Foreign() Effect { return Effect{kind: effectForeign} }
 
+// Corrupt (text: corrupt=N) has a compressed body go on, after the first n bytes of its content, with what cannot be decompressed. The n
+// bytes can be. It does nothing to a body that is shorter, or not compressed; see [Options].GzipAbove.
+func Corrupt(n int) Effect { return Effect{kind: effectCorrupt, n: n} }
+
+// WrongChecksum (text: wrong-checksum) ends a compressed body with a checksum, and a length, that are not those of its content. It does nothing
+// to a body that is not compressed.
+func WrongChecksum() Effect { return Effect{kind: effectWrongChecksum} }
+
 // validate reports what is wrong with a fault.
 func (f Fault) validate() error {
 	if err := f.Match.validate(); err != nil {
@@ -323,6 +333,8 @@ func (e Effect) verbs() []string {
 		return []string{verbList, verbWatch, verbWatchList}
 	case effectRepeatToken, effectForeign:
 		return []string{verbList}
+	case effectCorrupt, effectWrongChecksum:
+		return []string{verbList, verbGet} // a watch is never compressed
 	case effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectClose, effectRepeat, effectSwap, effectLose:
 		return []string{verbWatch, verbWatchList}
 	case effectIgnoreWatchList, effectRefuseWatchList, effectEndlessWatchList:

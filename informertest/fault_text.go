@@ -49,6 +49,8 @@ var effectWords = []effectWord{
 	{effectLose, "lose", formNumber},
 	{effectRepeatToken, "repeat-token", formWord},
 	{effectForeign, "foreign", formWord},
+	{effectCorrupt, "corrupt", formNumber},
+	{effectWrongChecksum, "wrong-checksum", formWord},
 }
 
 // String is the effect's part of a fault's text.

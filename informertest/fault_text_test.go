@@ -39,6 +39,8 @@ func TestParseFault(t *testing.T) {
 		"close":                               {Effect: informertest.CloseWatch()},
 		"repeat=3":                            {Effect: informertest.Repeat(3)},
 		"watch lose=2":                        {Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Lose(2)},
+		"list corrupt=0":                      {Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Corrupt(0)},
+		"wrong-checksum":                      {Effect: informertest.WrongChecksum()},
 		"swap=4":                              {Effect: informertest.Swap(4)},
 	} {
 		got, err := informertest.ParseFault(text)
@@ -155,6 +157,7 @@ func drawFault(t *rapid.T) informertest.Fault {
 		informertest.Status(429).RetryAfter(time.Duration(rapid.Int64().Draw(t, "retry after"))),
 		informertest.NoBookmarks(), informertest.DropBookmarks(n.Draw(t, "n")), informertest.IgnoreWatchList(), informertest.RefuseWatchList(),
 		informertest.EndlessWatchList(), informertest.CloseWatch(), informertest.Lag(), informertest.Repeat(n.Draw(t, "n")), informertest.Swap(n.Draw(t, "n")), informertest.Lose(n.Draw(t, "n")),
+		informertest.Corrupt(n.Draw(t, "n")), informertest.WrongChecksum(),
 	}
 	f := informertest.Fault{Effect: rapid.SampledFrom(effects).Draw(t, "effect")}
 	verbs := rapid.Permutation([]string{"list", "watch", "watch-list", "get"}).Draw(t, "verbs")

@@ -1,6 +1,7 @@
 package informertest_test
 
 import (
+	"compress/flate"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -114,4 +115,54 @@ func TestClientsUnzip(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, o.Data, got.Items[0].Data)
 	}
+}
+
+func TestGzipAbove(t *testing.T) {
+	s := start(t, informertest.Options{GzipAbove: 1})
+	create(t, s, configMap("a", "1", "x"))
+	resp, _ := fetch(t, s, configMapsPath, "", "gzip")
+	require.Equal(t, "gzip", resp.Header.Get("Content-Encoding"))
+	resp, _ = fetch(t, s, configMapsPath, "", "")
+	require.Empty(t, resp.Header.Get("Content-Encoding"))
+}
+
+func TestFaultsOfCompression(t *testing.T) {
+	s := start(t, informertest.Options{GzipAbove: 1})
+	for i := range 50 {
+		create(t, s, configMap("a", fmt.Sprint(i), "x"))
+	}
+	_, whole := fetch(t, s, configMapsPath, "", "")
+	unzip := func() (string, error) {
+		resp, body := fetch(t, s, configMapsPath, "", "gzip")
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		zip, err := gzip.NewReader(strings.NewReader(body))
+		require.NoError(t, err)
+		text, err := io.ReadAll(zip)
+		return string(text), err
+	}
+	for _, n := range []int{0, 1, 100, len(whole) - 1} {
+		heal := s.Inject(informertest.Fault{Effect: informertest.Corrupt(n)})
+		text, err := unzip()
+		require.ErrorAs(t, err, new(flate.CorruptInputError))
+		require.Equal(t, whole[:n], text)
+		_, text = fetch(t, s, configMapsPath, "", "")
+		require.Equal(t, whole, text, "it is not compressed")
+		heal()
+	}
+	heal := s.Inject(informertest.Fault{Effect: informertest.Corrupt(len(whole))})
+	text, err := unzip()
+	require.NoError(t, err, "it is shorter")
+	require.Equal(t, whole, text)
+	heal()
+
+	heal = s.Inject(informertest.Fault{Effect: informertest.WrongChecksum()})
+	text, err = unzip()
+	require.ErrorIs(t, err, gzip.ErrChecksum)
+	require.Equal(t, whole, text)
+	_, text = fetch(t, s, configMapsPath, "", "")
+	require.Equal(t, whole, text, "it is not compressed")
+	heal()
+	text, err = unzip()
+	require.NoError(t, err)
+	require.Equal(t, whole, text)
 }

@@ -22,6 +22,8 @@ type api struct {
 	every  time.Duration // between bookmarks
 	// sharded tells that the server knows shardSelector.
 	sharded bool
+	// gzipAbove is the size in bytes that an answer must exceed to be compressed.
+	gzipAbove int
 	// Ends the watches when the server closes.
 	ctx context.Context
 }

@@ -43,6 +43,9 @@ type Options struct {
 	// whose feature gate of that name is on. Default: the selector is ignored, as by one whose gate is off, or that is too old to have it. The
 	// selector has to be written as a Shard and apimachinery write it.
 	ShardedListAndWatch bool
+	// GzipAbove is the size in bytes that the answer to a list or get must exceed to be compressed with gzip, for a client that accepts that. Default:
+	// 128 KiB, as in a kube-apiserver. 1 compresses them all.
+	GzipAbove int
 	// Seed is what the dice of faults begin with: the same requests in the same order then meet the same.
 	Seed uint64
 	// OpaqueVersions makes resource versions texts of no order, such as "v-1a2b", on the wire and in all methods. Clients
@@ -75,6 +78,9 @@ func NewServer(opts Options) *Server {
 	if opts.BookmarkInterval <= 0 {
 		opts.BookmarkInterval = time.Minute
 	}
+	if opts.GzipAbove <= 0 {
+		opts.GzipAbove = gzipThreshold
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{store: newStore(versions(opts.OpaqueVersions)), stop: stop, served: make(chan struct{})}
 	s.faults = newFaults(s.store, opts.Seed)
@@ -87,7 +93,7 @@ func NewServer(opts Options) *Server {
 		s.AddResource(r)
 	}
 
-	var handler http.Handler = &api{store: s.store, faults: s.faults, every: opts.BookmarkInterval, sharded: opts.ShardedListAndWatch, ctx: ctx}
+	var handler http.Handler = &api{store: s.store, faults: s.faults, every: opts.BookmarkInterval, sharded: opts.ShardedListAndWatch, gzipAbove: opts.GzipAbove, ctx: ctx}
 	if opts.Wrap != nil {
 		handler = opts.Wrap(handler)
 	}

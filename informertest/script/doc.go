@@ -16,9 +16,10 @@
 //
 // # The server
 //
-//	server [versions=opaque] [bookmarks=D] [shards=on]
+//	server [versions=opaque] [bookmarks=D] [shards=on] [gzip=N]
 //	                     in the first line: versions that are no numbers; how often bookmarks come, default: 1m; it
-//	                     selects by shard, which is otherwise left to the informer
+//	                     selects by shard, which is otherwise left to the informer; lists of more
+//	                     than N bytes are compressed, default: 128 KiB
 //	create KEY...        create objects ("namespace/name"), update them, delete them,
 //	update KEY...
 //	delete KEY...

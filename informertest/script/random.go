@@ -73,8 +73,15 @@ func (w *writer) pick(of ...string) string { return of[w.dice(len(of))] }
 func (w *writer) one(n int) bool { return w.dice(n) == n-1 }
 
 func (w *writer) prepare() {
+	var server []string
 	if w.opaque = w.one(8); w.opaque {
-		w.line("server versions=opaque")
+		server = append(server, "versions=opaque")
+	}
+	if w.one(2) {
+		server = append(server, "gzip=1")
+	}
+	if len(server) > 0 {
+		w.line("server %s", strings.Join(server, " "))
 	}
 	w.informer()
 	w.handler()
@@ -99,6 +106,7 @@ func (w *writer) informer() {
 		"media=" + w.pick("json", "protobuf"),
 	}
 	for _, option := range []string{
+		"economy=" + w.pick("0", "cpu", "bytes"),
 		"page=" + w.pick("0", "1", "7", "50"),
 		"budget=" + w.pick("0", "5000", "1"),
 		"workers=" + w.pick("0", "4"),
@@ -182,7 +190,7 @@ func (w *writer) fault() string {
 		}
 		words = append(words, w.effect("500", "503", "429 retry-after=2", "401", "403", "404", "410", "reset", "hang", "cut=%d", "cut=%d,clean", "slow=%d"))
 	case 3: // of a list
-		words = append(words, w.pick("list repeat-token", "list foreign", "list page=later 500"))
+		words = append(words, w.effect("list repeat-token", "list foreign", "list page=later 500", "list corrupt=%d", "list wrong-checksum"))
 	case 1: // of the content of a stream
 		words = append(words, w.effect(
 			"no-bookmarks", "drop-bookmarks=2", "ignore-watch-list", "refuse-watch-list", "endless-watch-list",

@@ -140,6 +140,7 @@ func (s *Script) parseServer(a *args) error {
 	s.server.OpaqueVersions = a.namedOne("versions", "numbers", "opaque") == "opaque"
 	s.server.BookmarkInterval = a.namedDuration("bookmarks", 0)
 	s.server.ShardedListAndWatch = a.namedOne("shards", "off", "on") == "on"
+	s.server.GzipAbove = a.namedCount("gzip", 0)
 	return a.end()
 }
 
