@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -77,6 +78,18 @@ func (w *world) gate(server http.Handler) http.Handler {
 		}
 		server.ServeHTTP(rw, r)
 	})
+}
+
+// requireOneWatch waits for the next watch where one ends at this very moment, as its time has come.
+func (w *world) requireOneWatch() {
+	w.t.Helper()
+	for range 3 {
+		if synctest.Wait(); w.watching.Load() > 0 {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	require.EqualValues(w.t, 1, w.watching.Load())
 }
 
 func object(gvr schema.GroupVersionResource, key, value string) *unstructured.Unstructured {

@@ -236,7 +236,7 @@ func TestSharedWatchListIsNotReplaced(t *testing.T) {
 		adds(t, s, &recorder{})
 		defer start(s.RunWithContext)()
 		time.Sleep(10 * time.Minute)
-		require.EqualValues(t, 1, w.watching.Load())
+		w.requireOneWatch()
 		require.False(t, slices.ContainsFunc(w.Requests(), func(r informertest.Request) bool { return r.Verb == "list" }))
 		require.Zero(t, s.Status().Counts.Watches.Quiet)
 	})

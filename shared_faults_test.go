@@ -162,7 +162,7 @@ func TestAHandlerAddedAfterARestore(t *testing.T) {
 				w.requireState(hangs)
 				require.NotContains(t, late.events(), "delete a/0002")
 				require.NotContains(t, late.events(), "add a/0009")
-				require.EqualValues(t, 1, w.watching.Load())
+				w.requireOneWatch()
 			})
 		})
 	}
@@ -215,7 +215,7 @@ func TestHandlersDoNotJoinAWatchThatIsBehind(t *testing.T) {
 		w.requireState(fast)
 		time.Sleep(time.Hour)
 		w.requireState(hangs)
-		require.EqualValues(t, 1, w.watching.Load())
+		w.requireOneWatch()
 	})
 }
 
@@ -246,7 +246,7 @@ func TestSharedEventsThatCanNotBeRead(t *testing.T) {
 				for _, r := range all {
 					w.requireState(r)
 				}
-				require.EqualValues(t, 1, w.watching.Load())
+				w.requireOneWatch()
 			})
 		})
 	}

@@ -60,7 +60,7 @@ func TestHandlersShareAWatch(t *testing.T) {
 					w.requireState(r)
 					require.Equal(t, []string{"update a/0003", "add a/0009", "delete a/0004"}, r.events()[len(r.events())-3:])
 				}
-				require.EqualValues(t, 1, w.watching.Load())
+				w.requireOneWatch()
 			})
 		})
 	}
