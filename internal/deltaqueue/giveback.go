@@ -39,7 +39,7 @@ func (q *Queue) deleteLocked(key string, v keytable.Version) {
 func (q *Queue) Drop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.leftLocked(e.Key, string(e.Version.UID)) {
+	if q.leftSinceTaken(e)(e.Key, e.Version) {
 		q.known.Withdraw(e.Key)
 	} else {
 		q.passOverLocked(e)
@@ -80,9 +80,10 @@ func (q *Queue) Advance(e *Entry) (done []Delta) {
 		e.Arrived = max(e.Arrived, e.Deltas[0].Arrived)
 	}
 	e.Attempts, e.Panics, e.batch = 0, 0, 0
+	left := q.leftSinceTaken(e)
 	q.returnLocked(e)
 	q.readyLocked(e)
-	q.restrictLocked(e, q.leftLocked)
+	q.restrictLocked(e, left)
 	return done
 }
 
@@ -93,6 +94,7 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.attemptedLocked(e)
+	left := q.leftSinceTaken(e)
 	if newer := q.returnLocked(e); newer != nil {
 		e.Attempts = 0
 		if newer.stage == ready { // others of the key may wait behind it
@@ -101,12 +103,12 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 		} else {
 			q.readyLocked(e)
 		}
-		q.restrictLocked(e, q.leftLocked)
+		q.restrictLocked(e, left)
 		return
 	}
 	e.Attempts++
 	q.parkLocked(e, parked, time.Now().Add(delay))
-	q.restrictLocked(e, q.leftLocked)
+	q.restrictLocked(e, left)
 }
 
 // Postpone lets entries be taken again after delay, and not before, whatever
@@ -120,6 +122,7 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 	due := time.Now().Add(delay)
 	q.batches++
 	for _, e := range entries {
+		left := q.leftSinceTaken(e)
 		q.returnLocked(e)
 		e.Attempts++
 		if panicked {
@@ -128,7 +131,7 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 		}
 		e.batch = q.batches
 		q.parkLocked(e, postponed, due)
-		q.restrictLocked(e, q.leftLocked)
+		q.restrictLocked(e, left)
 	}
 }
 

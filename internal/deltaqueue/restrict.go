@@ -14,9 +14,10 @@ import (
 
 // Restrict drops what waits of objects that are not in the shard, after that was changed. It is not acknowledged, and nothing will repair that:
 // Known is to forget these objects too. What the consumer has taken stays with it, and is forgotten: it is put again if it is shown again.
+// A shard that is wider contains the former one, and so all that waits.
 //
 // From the change of the shard on, the queue takes nothing of objects that are not in it.
-func (q *Queue) Restrict() {
+func (q *Queue) Restrict(wider bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.extent.Complete() {
@@ -25,28 +26,35 @@ func (q *Queue) Restrict() {
 	} else if q.added == unlisted { // what was missing has left the shard again
 		q.added = q.seq
 	}
-	for e := q.order.first; e != nil; {
-		next := q.order.next(e)
-		if e.stage != taken {
-			q.restrictLocked(e, q.extent.LeavesOut)
-		} else if q.leavesOutLocked(e.Key, e.Version) {
-			e.withdrawn = true
-		}
-		e = next
+	if !wider {
+		q.forgetLocked()
 	}
 	q.advancedLocked()
 }
 
-// restrictLocked drops from an entry, which is not taken, what is not in the shard, as leaves tells.
+// forgetLocked drops what is not in the shard.
+func (q *Queue) forgetLocked() {
+	for e := q.order.first; e != nil; {
+		next := q.order.next(e)
+		if e.stage != taken {
+			q.restrictLocked(e, q.forgetsLocked)
+		} else if q.forgetsLocked(e.Key, e.Version) {
+			e.withdrawn = true
+		}
+		e = next
+	}
+}
+
+// restrictLocked drops from an entry, which is not taken, what is not in the shard, as left tells.
 //
 // The deltas of one key may be of several objects, by their UIDs: the one that the consumer knows, and another that took its place. If that
 // one alone is not in the shard, the end of the first remains.
-func (q *Queue) restrictLocked(e *Entry, leaves func(key, uid string) bool) {
+func (q *Queue) restrictLocked(e *Entry, left func(key string, v keytable.Version) bool) {
 	if q.extent.IsAll() {
 		return
 	}
 	before, bytes := q.knownBeforeLocked(e), e.bytes()
-	stays := before != nil && !leaves(e.Key, string(before.UID))
+	stays := before != nil && !left(e.Key, *before)
 	kept := e.Deltas[:0]
 	for _, d := range e.Deltas {
 		of := d.Version
@@ -56,7 +64,7 @@ func (q *Queue) restrictLocked(e *Entry, leaves func(key, uid string) bool) {
 			of = e.Version
 		}
 		switch {
-		case !leaves(e.Key, string(of.UID)):
+		case !left(e.Key, of):
 			kept = append(kept, d)
 		case stays && len(kept) == 0 && !before.SameObject(of):
 			kept = append(kept, Delta{Type: cache.Deleted, Key: e.Key, Arrived: d.Arrived})
@@ -111,12 +119,18 @@ func (q *Queue) removeLocked(e *Entry) {
 	q.wakeLocked()
 }
 
-// leftLocked reports whether an object has left the shard since it was taken. One whose UID is not known has not, unless it was forgotten.
-func (q *Queue) leftLocked(key, uid string) bool {
-	if known, exists := q.known.Get(key); exists && known.UID == "" && uid == "" {
-		return q.extent.Excludes(key, "")
+// leftSinceTaken returns what reports whether an object has left the shard since an entry was taken. One whose UID is not known has not, unless
+// it was forgotten meanwhile.
+func (q *Queue) leftSinceTaken(e *Entry) func(key string, v keytable.Version) bool {
+	if e.withdrawn {
+		return q.forgetsLocked
 	}
-	return q.extent.LeavesOut(key, uid)
+	return func(key string, v keytable.Version) bool { return q.extent.Excludes(key, string(v.UID)) }
+}
+
+// forgetsLocked reports whether what the consumer knows under a key is forgotten because the shard was changed.
+func (q *Queue) forgetsLocked(key string, v keytable.Version) bool {
+	return q.extent.Forgets(key, string(v.UID), v == keytable.Version{})
 }
 
 // leavesOutLocked reports whether an object is not in the shard.
@@ -183,6 +197,6 @@ func (q *Queue) sweptLocked(keys []string) []string {
 	}
 	return slices.DeleteFunc(keys, func(key string) bool {
 		version, _ := q.lastVersionLocked(key)
-		return !q.parts.Includes(key, string(version.UID)) || q.extent.Excludes(key, string(version.UID))
+		return !q.parts.Shows(key, string(version.UID)) || q.extent.Excludes(key, string(version.UID))
 	})
 }

@@ -1,15 +1,18 @@
 package deltaqueue_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/shard"
 )
 
@@ -44,6 +47,102 @@ func TestDeletionWithoutUIDIsTriedAgain(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// begun returns a queue of a shard, and a deletion that was taken of it: of a key that the consumer has only begun to take in.
+func begun(t *testing.T, extent *shard.Extent) (*deltaqueue.Queue, *deltaqueue.Entry) {
+	var versions known.Versions
+	versions.Doubt("a/b")
+	q := deltaqueue.New(deltaqueue.Options{Extent: extent, Known: &versions})
+	q.BeginGeneration()
+	require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
+	current, _ := extent.Shard()
+	extent.Resume(current)
+	q.Listed("5")
+	q.EndGeneration()
+	return q, take(t, q)
+}
+
+// A process that was killed may have begun to take in an object. Its end is told, also after a failure, unless the shard was changed meanwhile to one
+// that may not have it.
+func TestDeletionOfWhatWasBegunIsTriedAgain(t *testing.T) {
+	all, halves := shard.Shard{}, (shard.Shard{Key: shard.ByUID}).Split(2)
+	for _, test := range []struct {
+		name     string
+		of       shard.Shard
+		to       shard.Shard
+		forgets  bool
+		withNews bool
+	}{
+		{"same shard", halves[0], halves[0], false, false},
+		{"same other shard", halves[1], halves[1], false, false},
+		{"wider", halves[0], all, false, false},
+		{"wider range", halves[0].Split(2)[0], halves[0], false, false},
+		{"narrower", all, halves[0], true, false},
+		{"narrower, other half", all, halves[1], true, false},
+		{"narrower by namespace", all, shard.Shard{Key: shard.ByNamespace}.Split(2)[1], false, false},
+		{"an object came instead", halves[0], halves[0], false, true},
+	} {
+		for how, fail := range map[string]func(*deltaqueue.Queue, *deltaqueue.Entry){
+			"taken": func(q *deltaqueue.Queue, e *deltaqueue.Entry) { q.Retry(e, time.Second) },
+			"taken in a batch": func(q *deltaqueue.Queue, e *deltaqueue.Entry) {
+				q.Postpone([]*deltaqueue.Entry{e}, time.Second, false)
+			},
+			"waiting": nil,
+		} {
+			t.Run(test.name+" while "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var extent shard.Extent
+					extent.Change(test.of)
+					q, e := begun(t, &extent)
+					if fail == nil {
+						q.Retry(e, time.Second)
+					}
+					if test.withNews {
+						put(t, q, deltaqueue.Delta{Type: cache.Added, Key: e.Key, Version: keytable.Version{ResourceVersion: "6", UID: uidIn(test.of)}})
+					}
+					if extent.Change(test.to) {
+						q.Restrict(test.to.Contains(test.of))
+					}
+					if fail != nil {
+						fail(q, e)
+					}
+					entries, _ := q.Len()
+					if test.forgets {
+						require.Zero(t, entries)
+						return
+					}
+					require.Equal(t, 1, entries)
+					require.Equal(t, cache.Deleted, take(t, q).Deltas[0].Type)
+				})
+			})
+		}
+	}
+}
+
+func uidIn(s shard.Shard) types.UID {
+	for n := 0; ; n++ {
+		if uid := fmt.Sprint("u", n); s.Includes("", uid) {
+			return types.UID(uid)
+		}
+	}
+}
+
+// A list of what has come to a shard says nothing of an object whose UID is not known.
+func TestListOfPartsSweepsNothingWithoutUID(t *testing.T) {
+	for _, s := range (shard.Shard{Key: shard.ByUID}).Split(2) {
+		var extent shard.Extent
+		extent.Change(s)
+		q, table := newQueue(deltaqueue.Options{Extent: &extent})
+		table.Set("a/b", keytable.Version{}, table.Begin())
+		extent.Change(shard.Shard{})
+		q.Restrict(true)
+		q.BeginParts(shard.Shard{}.Without(s))
+		require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
+		q.EndParts("5")
+		entries, _ := q.Len()
+		require.Zero(t, entries)
 	}
 }
 

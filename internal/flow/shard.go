@@ -27,13 +27,13 @@ func (f *Flow) SetShard(to shard.Shard) error {
 	if !running {
 		return nil // the next run forgets
 	}
+	wider := to.Contains(from)
 	if r != nil {
-		r.queue.Restrict()
+		r.queue.Restrict(wider)
 	}
-	if !to.Contains(from) {
+	if !wider {
 		f.Versions.Forget(func(key string, v keytable.Version) bool {
-			// Of a key without a version, which the consumer has only begun to take in, it is not known where it belongs.
-			return v == keytable.Version{} || f.Extent.LeavesOut(key, string(v.UID))
+			return f.Extent.Forgets(key, string(v.UID), v == keytable.Version{})
 		})
 	}
 	if r == nil {

@@ -100,6 +100,20 @@ func (x *Extent) Excludes(key, uid string) bool {
 	return s != nil && (uid != "" || s.Key != ByUID) && !s.Includes(namespaceOf(key), uid)
 }
 
+// Forgets reports whether what is known under a key is forgotten because the shard was changed: an object that is not in it, or one that a
+// consumer has only begun to take in and of which the UID, if that is needed, is not known.
+func (x *Extent) Forgets(key, uid string, begun bool) bool {
+	return x.LeavesOut(key, uid) || begun && uid == "" && x.isByUID()
+}
+
+func (x *Extent) isByUID() bool {
+	if x == nil {
+		return false
+	}
+	s := x.current.Load()
+	return s != nil && s.Key == ByUID
+}
+
 // namespaceOf is the namespace in a key, "namespace/name" or "name".
 func namespaceOf(key string) string {
 	return key[:max(strings.IndexByte(key, '/'), 0)]

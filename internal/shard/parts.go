@@ -26,6 +26,11 @@ func (p Parts) Has(namespace, uid string) bool {
 // Includes is Has for an object with a key, "namespace/name" or "name".
 func (p Parts) Includes(key, uid string) bool { return p.Has(namespaceOf(key), uid) }
 
+// Shows reports whether a list of the parts shows an object for certain, if there is one: its UID, where that is needed, is known.
+func (p Parts) Shows(key, uid string) bool {
+	return p == nil || p.Includes(key, uid) && (uid != "" || p[0].Key != ByUID)
+}
+
 // String is the parts as a shardSelector, and empty for the whole set.
 func (p Parts) String() string {
 	terms := make([]string, len(p))
