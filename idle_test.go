@@ -5,6 +5,8 @@ package informer_test
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"runtime"
 	"sync"
@@ -26,13 +28,16 @@ const (
 	// idleStackBytes are 4 KiB for each, and what a process has at all. The next size is 8 KiB.
 	idleStackBytes = 9 << 10
 	// idleHeapBytes has room for what Status tells of conditions, freshness, counts, audits and beliefs, and for a pool of decoders.
-	idleHeapBytes = 12<<10 + 512 + 128
+	idleHeapBytes = 12<<10 + 256
 )
 
 const (
 	idleHostVariable = "INFORMER_TEST_IDLE_HOST"
 	idleCAVariable   = "INFORMER_TEST_IDLE_CA"
 )
+
+// idleBeyondBytes are what the heap and the stacks of an informer may take beyond those of a bare stream.
+const idleBeyondBytes = 9<<10 + 256
 
 // idleCost is what informers take that only wait for events, each.
 type idleCost struct{ Goroutines, StackBytes, HeapBytes float64 }
@@ -47,20 +52,30 @@ func TestIdleInformerTakesLittle(t *testing.T) {
 	}
 }
 
+// bareStreams is a role of idles, beside "callers" and "no callers".
+const bareStreams = "bare streams"
+
 func takesLittle(t *testing.T, callers string) {
+	cost := measureIdle(t, callers)
+	require.LessOrEqual(t, cost.Goroutines, float64(idleGoroutines)+0.05) // a connection has some of its own
+	require.LessOrEqual(t, cost.StackBytes, float64(idleStackBytes))
+	require.LessOrEqual(t, cost.HeapBytes, float64(idleHeapBytes))
+	require.Greater(t, cost.HeapBytes, 0.0)
+	bare := measureIdle(t, bareStreams)
+	require.LessOrEqual(t, cost.StackBytes+cost.HeapBytes-bare.StackBytes-bare.HeapBytes, float64(idleBeyondBytes))
+}
+
+// measureIdle measures what informers, or bare streams, take in a process of their own.
+func measureIdle(t *testing.T, what string) (cost idleCost) {
 	server := informertest.NewServer(informertest.Options{TLS: true})
 	defer server.Close()
 	config := server.Config()
 	t.Setenv(idleHostVariable, config.Host)
 	t.Setenv(idleCAVariable, string(config.CAData))
-	p := startProcess(t, "idles", callers)
-	var cost idleCost
+	p := startProcess(t, "idles", what)
 	require.NoError(t, json.Unmarshal([]byte(p.line()), &cost))
-	t.Logf("each of %d idle informers takes %+v", idleInformers, cost)
-	require.LessOrEqual(t, cost.Goroutines, float64(idleGoroutines)+0.05) // a connection has some of its own
-	require.LessOrEqual(t, cost.StackBytes, float64(idleStackBytes))
-	require.LessOrEqual(t, cost.HeapBytes, float64(idleHeapBytes))
-	require.Greater(t, cost.HeapBytes, 0.0)
+	t.Logf("%s: each of %d takes %+v", what, idleInformers, cost)
+	return cost
 }
 
 // The process prints its idleCost. It is one of its own because the server's goroutines must not count.
@@ -72,6 +87,10 @@ var _ = role("idles", func(t require.TestingT, callers string) {
 	var informers sync.WaitGroup
 	ctx, stop := context.WithCancel(context.Background())
 	start := func(n int) {
+		if callers == bareStreams {
+			openStreams(ctx, t, config, &informers, n)
+			return
+		}
 		for range n {
 			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 				ListerWatcher: factory.ForResource("", pods),
@@ -99,6 +118,37 @@ var _ = role("idles", func(t require.TestingT, callers string) {
 	stop()
 	informers.Wait()
 })
+
+// openStreams opens watch-lists as an informer does, and reads them with 64 bytes: the least that a watch takes.
+func openStreams(ctx context.Context, t require.TestingT, config *rest.Config, readers *sync.WaitGroup, n int) {
+	client, err := rest.HTTPClientFor(config)
+	require.NoError(t, err)
+	for range n {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/api/v1/pods?watch=true&sendInitialEvents=true&"+
+			"resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1800", nil)
+		require.NoError(t, err)
+		opened := make(chan error)
+		readers.Go(func() { // the stack of the request is deep
+			response, err := client.Do(request)
+			if err == nil {
+				readers.Go(func() { readStream(response.Body) })
+			}
+			opened <- err
+		})
+		require.NoError(t, <-opened)
+	}
+}
+
+// readStream reads a body to its end.
+func readStream(body io.ReadCloser) {
+	defer body.Close()
+	var piece [64]byte
+	for {
+		if _, err := body.Read(piece[:]); err != nil {
+			return
+		}
+	}
+}
 
 // callersBytes are so many that the frame of the call is as large as that of a factory.
 const callersBytes = 32

@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,9 +32,9 @@ func (s *Source) mayWiden(opts metav1.ListOptions) bool {
 type wideWindow struct {
 	// unread runs while the answer is not read; nil where the window is narrow.
 	unread *time.Timer
-	// ending is the first of drop and close. Dropped is closed when drop has returned.
-	ending  atomic.Int32
-	dropped chan struct{}
+	// ending is the first of drop and close. Dropping is waited for by close where drop was first.
+	ending   atomic.Int32
+	dropping sync.WaitGroup
 }
 
 const (
@@ -43,10 +44,10 @@ const (
 
 // open begins with an answer that is read. Drop is called when it is left unread for too long.
 func (w *wideWindow) open(drop func()) {
-	w.dropped = make(chan struct{})
+	w.dropping.Add(1)
 	w.unread = time.AfterFunc(maxUnread, func() {
 		if w.ending.CompareAndSwap(0, byDrop) {
-			defer close(w.dropped)
+			defer w.dropping.Done()
 			drop()
 		}
 	})
@@ -72,6 +73,6 @@ func (w *wideWindow) close() {
 	}
 	w.unread.Stop()
 	if !w.ending.CompareAndSwap(0, byClose) && w.ending.Load() == byDrop {
-		<-w.dropped
+		w.dropping.Wait()
 	}
 }

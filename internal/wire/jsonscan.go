@@ -22,12 +22,12 @@ var errBetween = fmt.Errorf("%w: what stands between the items", ErrTooLarge)
 type jsonScan struct {
 	window
 
-	limit   int64
-	unit    int64
+	limit int64
+	unit  int64
+	depth int // open brackets before pos
+
 	inItem  bool
 	dropped bool
-	depth   int // open brackets before pos
-
 	alike   uint8 // objects since the body began, or was quiet; patternAfter at most
 	trying  bool  // the item is compared with the pattern: it must not be dropped
 	wrecked bool

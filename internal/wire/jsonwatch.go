@@ -11,22 +11,21 @@ import (
 // jsonWatch reads {"type":…,"object":{…}} one after another. Its unit is the frame.
 type jsonWatch struct {
 	jsonScan
-	options Options
 
 	err   error // ended the body
 	index int   // of the next event
 }
 
 func newJSONWatch(body io.Reader, o Options) *jsonWatch {
-	w := &jsonWatch{options: o}
+	w := &jsonWatch{}
 	w.watch = true
-	w.Reset(body)
+	w.restart(body, o)
 	return w
 }
 
 func (w *jsonWatch) Reset(body io.Reader) {
 	w.forget()
-	w.restart(body, w.options)
+	w.restart(body, Options{MaxItemBytes: int(w.limit), BufferBytes: w.floor})
 	w.err, w.index = nil, 0
 }
 
@@ -93,6 +92,7 @@ func (w *jsonWatch) event() (Event, error) {
 	w.index++
 	err := w.itemError(&event.Item, event.Type == watch.Error || event.Type == watch.Bookmark)
 	if err == nil {
+		w.begun()
 		text := w.obj.text
 		event.Offset = w.unit + int64(text.from)
 		event.Bytes = w.lend(w.keep+text.from, w.keep+text.to)

@@ -111,6 +111,7 @@ func (w *protoWatch) frame(length int64, tooLarge bool) (Event, error) {
 	if failed != nil {
 		return Event{}, failed
 	}
+	w.begun()
 	if event.Type == watch.Bookmark {
 		w.rest()
 	}

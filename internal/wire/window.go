@@ -34,7 +34,7 @@ type window struct {
 	base int64 // offset of buf[0] in the body
 
 	stop error  // no bytes follow: io.EOF, the reader's error, or a limit
-	head []byte // first bytes of the body, for errors
+	head []byte // first bytes of the body, for errors; nil where no error quotes them any more
 
 	floor int // len(buf) at rest
 	most  int // len(buf) that holds the largest item, and room to read more
@@ -44,14 +44,14 @@ type window struct {
 	room, read int
 	lent       int
 	slack      int // reads in a row that found buf empty and hardly filled it
-	// resting tells that little is expected. The next fill of an empty buf gives it back at once.
-	resting bool
 
 	// The bytes lent to the caller, for poisoning. No fill happens between lending and releasing.
 	lentFrom, lentTo int
 	poison           bool
 
 	watch bool // the body is a watch, for errors
+	// resting tells that little is expected. The next fill of an empty buf gives it back at once.
+	resting bool
 }
 
 func (w *window) reset(src io.Reader, o Options) {
@@ -93,7 +93,7 @@ func (w *window) fill() bool {
 //
 //go:noinline
 func (w *window) took(n int, err error) bool {
-	if len(w.head) < headBytes {
+	if have := int64(len(w.head)); have < headBytes && have == w.base+int64(w.end) {
 		w.head = append(w.head, w.buf[w.end:w.end+min(n, headBytes-len(w.head))]...)
 	}
 	w.end += n
@@ -101,6 +101,9 @@ func (w *window) took(n int, err error) bool {
 	w.stop = err
 	return n > 0 || err != nil
 }
+
+// begun lets the head go, since the body has turned out to be what it should.
+func (w *window) begun() { w.head = nil }
 
 // rest notes that little is expected after what was lent: the initial events of a watch are over, or it sent a bookmark,
 // which servers send when nothing else is to be said.
