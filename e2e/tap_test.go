@@ -36,6 +36,8 @@ type exchange struct {
 	query  url.Values
 	status int
 	err    error
+	// Accept-Encoding of the request, and Content-Encoding of the answer.
+	accepted, encoding string
 }
 
 func (e exchange) isWatch() bool {
@@ -79,7 +81,7 @@ type tapped struct {
 }
 
 func (t tapped) RoundTrip(req *http.Request) (*http.Response, error) {
-	e := exchange{path: req.URL.Path, query: req.URL.Query()}
+	e := exchange{path: req.URL.Path, query: req.URL.Query(), accepted: req.Header.Get("Accept-Encoding")}
 	if t.tap.before != nil {
 		if err := t.tap.before(req.Context(), e); err != nil {
 			return nil, err
@@ -87,7 +89,7 @@ func (t tapped) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.next.RoundTrip(req)
 	if e.err = err; err == nil {
-		e.status = resp.StatusCode
+		e.status, e.encoding = resp.StatusCode, resp.Header.Get("Content-Encoding")
 	}
 	if t.tap.after != nil {
 		t.tap.after(e)
@@ -124,6 +126,18 @@ func (b *tappedBody) Read(p []byte) (int, error) {
 		b.tap.Unlock()
 	}
 	return n, err
+}
+
+// ofObjects returns the exchanges so far that are about the objects.
+func (t *tap) ofObjects() (all []exchange) {
+	t.Lock()
+	defer t.Unlock()
+	for _, e := range t.exchanges {
+		if !e.isOfServer() && !e.isProbe() {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // count returns how many exchanges so far are of the kind.
