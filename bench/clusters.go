@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -95,15 +94,12 @@ type clustersReport struct {
 
 // clusters runs a plan and writes what came out.
 func clusters(ctx context.Context, p *clustersPlan) (_ *clustersReport, err error) {
-	dir, err := os.MkdirTemp("", "rvinformer-bench-")
+	programs, err := buildContestants(ctx, []string{"./contestants/clusters"})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	program := filepath.Join(dir, "clusters")
-	if output, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./contestants/clusters").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building contestants/clusters (in the directory bench): %w\n%s", err, output)
-	}
+	defer func() { err = errors.Join(err, programs.remove()) }()
+	program := filepath.Join(programs.dir, "clusters")
 	r := &clustersReport{plan: p, load: currentLoad(), start: map[string][]race.ClustersResult{}, idle: map[string][]race.ClustersResult{}}
 	for range p.runs {
 		if err := r.run(ctx, program); err != nil {
@@ -112,18 +108,7 @@ func clusters(ctx context.Context, p *clustersPlan) (_ *clustersReport, err erro
 	}
 	var tables bytes.Buffer
 	r.tables(&tables)
-	if _, err := os.Stdout.Write(tables.Bytes()); err != nil || p.docs == "" {
-		return r, err
-	}
-	path := filepath.Join(p.docs, "performance.md")
-	document, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if document, err = replaceSection(document, "bench-clusters", tables.Bytes()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, os.WriteFile(path, document, 0o644)
+	return r, publish(p.docs, "bench-clusters", tables.Bytes())
 }
 
 // run runs everything once.
@@ -203,7 +188,8 @@ func emptyClusters(n int, plain bool) []podserver.Options {
 func runClusters(ctx context.Context, program string, options []podserver.Options, notAwaited int, order race.ClustersOrder) (result race.ClustersResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
-	targets, stop, err := startClusters(ctx, options)
+	var targets []race.Target
+	stop, err := startProcess(ctx, "serve-clusters", options, &targets)
 	if err != nil {
 		return result, err
 	}
@@ -212,20 +198,11 @@ func runClusters(ctx context.Context, program string, options []podserver.Option
 	for i, target := range targets {
 		order.Clusters = append(order.Clusters, race.Cluster{Target: target, Troubled: i >= len(targets)-notAwaited})
 	}
-	input, err := json.Marshal(order)
-	if err != nil {
-		return result, err
-	}
-	cmd := exec.CommandContext(ctx, program)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
+	var env []string
 	if order.Profile != "" {
-		cmd.Env = append(os.Environ(), "GODEBUG=memprofilerate=1")
+		env = append(env, "GODEBUG=memprofilerate=1")
 	}
-	output, err := cmd.Output()
-	if err != nil {
-		return result, err
-	}
-	return result, json.Unmarshal(output, &result)
+	return result, tell(ctx, program, order, &result, env...)
 }
 
 // serveClusters is the process of many simulated servers: their options are on its
@@ -251,33 +228,4 @@ func serveClusters() (err error) {
 	}
 	_, err = io.Copy(io.Discard, io.MultiReader(input.Buffered(), os.Stdin))
 	return err
-}
-
-// startClusters starts servers in a process of their own.
-func startClusters(ctx context.Context, options []podserver.Options) (targets []race.Target, stop func() error, err error) {
-	executable, err := os.Executable()
-	if err != nil {
-		return nil, nil, err
-	}
-	cmd := exec.CommandContext(ctx, executable, "serve-clusters")
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, nil, err
-	}
-	stop = func() error {
-		stdin.Close()
-		return cmd.Wait()
-	}
-	if err := errors.Join(json.NewEncoder(stdin).Encode(options), json.NewDecoder(stdout).Decode(&targets)); err != nil {
-		return nil, nil, fmt.Errorf("simulated servers: %w (%v)", err, stop())
-	}
-	return targets, stop, nil
 }

@@ -92,15 +92,12 @@ type fleetReport struct {
 
 // fleet runs a plan and writes what came out.
 func fleet(ctx context.Context, p *fleetPlan) (_ *fleetReport, err error) {
-	dir, err := os.MkdirTemp("", "rvinformer-bench-")
+	programs, err := buildContestants(ctx, []string{"./contestants/fleet"})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	program := filepath.Join(dir, "fleet")
-	if output, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./contestants/fleet").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building contestants/fleet (in the directory bench): %w\n%s", err, output)
-	}
+	defer func() { err = errors.Join(err, programs.remove()) }()
+	program := filepath.Join(programs.dir, "fleet")
 	r := &fleetReport{plan: p, load: currentLoad(), runs: map[string][]race.FleetResult{}}
 	for range p.runs {
 		for _, c := range fleetCases {
@@ -117,18 +114,7 @@ func fleet(ctx context.Context, p *fleetPlan) (_ *fleetReport, err error) {
 	}
 	var tables bytes.Buffer
 	r.tables(&tables)
-	if _, err := os.Stdout.Write(tables.Bytes()); err != nil || p.docs == "" {
-		return r, err
-	}
-	path := filepath.Join(p.docs, "performance.md")
-	document, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if document, err = replaceSection(document, "bench-fleet", tables.Bytes()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, os.WriteFile(path, document, 0o644)
+	return r, publish(p.docs, "bench-fleet", tables.Bytes())
 }
 
 func (r *fleetReport) log(c fleetCase, result race.FleetResult) {

@@ -73,18 +73,7 @@ func peaks(ctx context.Context, p *peaksPlan) (err error) {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, peaksNotes, commandLine(), time.Now().UTC().Format(time.DateOnly), time.Since(began).Round(time.Second), hardware(), load.alone(), medians(p.runs), p.pods)
 	peaksTable(&text, measured, p.pods)
-	if _, err := os.Stdout.Write(text.Bytes()); err != nil || p.docs == "" {
-		return err
-	}
-	path := filepath.Join(p.docs, "performance.md")
-	document, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if document, err = replaceSection(document, "bench-peaks", text.Bytes()); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return os.WriteFile(path, document, 0o644)
+	return publish(p.docs, "bench-peaks", text.Bytes())
 }
 
 const peaksNotes = `## Memory of typed factories

@@ -98,8 +98,8 @@ func usage(ctx context.Context, target race.Target) (extra.Usage, error) {
 	return extra.UsageOf(ctx, target.Config())
 }
 
-// tell gives an order to a program, and reads the answer.
-func tell(ctx context.Context, program string, o, answer any) error {
+// tell gives an order to a program, and reads the answer. The program has env beside the environment of this one.
+func tell(ctx context.Context, program string, o, answer any, env ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	input, err := json.Marshal(o)
@@ -107,7 +107,7 @@ func tell(ctx context.Context, program string, o, answer any) error {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, program)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
+	cmd.Stdin, cmd.Stderr, cmd.Env = bytes.NewReader(input), os.Stderr, append(os.Environ(), env...)
 	output, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(program), err)

@@ -73,15 +73,7 @@ func readcache(ctx context.Context, p *readcachePlan) (r *readcacheReport, err e
 	if _, err := os.Stdout.Write(text); err != nil || p.docs == "" {
 		return r, err
 	}
-	path := filepath.Join(p.docs, "performance.md")
-	document, err := os.ReadFile(path)
-	if err != nil {
-		return r, err
-	}
-	if document, err = r.document(document); err != nil {
-		return r, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, os.WriteFile(path, document, 0o644)
+	return r, rewrite(p.docs, performance, r.document)
 }
 
 // wants tells whether a figure is to be measured.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -34,22 +33,17 @@ func (r *report) write(docs string) error {
 	if r.plan.real {
 		section = "bench-real"
 	}
-	path := filepath.Join(docs, "performance.md")
-	document, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	document, err = replaceSection(document, section, tables.Bytes())
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	var summary bytes.Buffer
-	if r.summary(&summary); summary.Len() > 0 {
-		if document, err = replaceSection(document, "bench-summary", summary.Bytes()); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+	return rewrite(docs, performance, func(document []byte) ([]byte, error) {
+		document, err := replaceSection(document, section, tables.Bytes())
+		if err != nil {
+			return nil, err
 		}
-	}
-	return os.WriteFile(path, document, 0o644)
+		var summary bytes.Buffer
+		if r.summary(&summary); summary.Len() > 0 {
+			return replaceSection(document, "bench-summary", summary.Bytes())
+		}
+		return document, nil
+	})
 }
 
 // replaceSection puts text between the marks of a section, or, where there are

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/rvinformer/informer"
@@ -80,18 +79,7 @@ func shards(ctx context.Context, p *shardPlan) (_ *shardReport, err error) {
 	}
 	var table bytes.Buffer
 	r.table(&table)
-	if _, err := os.Stdout.Write(table.Bytes()); err != nil || p.docs == "" {
-		return r, err
-	}
-	path := filepath.Join(p.docs, "performance.md")
-	document, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if document, err = replaceSection(document, "bench-shard", table.Bytes()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, os.WriteFile(path, document, 0o644)
+	return r, publish(p.docs, "bench-shard", table.Bytes())
 }
 
 // run runs all cases, and all of them again.

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -60,18 +59,7 @@ func ways(ctx context.Context, p *waysPlan) (_ *waysReport, err error) {
 	}
 	var table bytes.Buffer
 	r.table(&table)
-	if _, err := os.Stdout.Write(table.Bytes()); err != nil || p.docs == "" {
-		return r, err
-	}
-	path := filepath.Join(p.docs, "performance.md")
-	document, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if document, err = replaceSection(document, "bench-ways", table.Bytes()); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, os.WriteFile(path, document, 0o644)
+	return r, publish(p.docs, "bench-ways", table.Bytes())
 }
 
 // run runs each form in each way after its floor, and all of them again.
