@@ -145,8 +145,8 @@ func (r *clustersReport) run(ctx context.Context, program string) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		r.start[s.name] = append(r.start[s.name], result)
-		fmt.Fprintf(os.Stderr, "%s start %-45s %8d objects, wall %6.2fs  cpu %6.2fs  peak %6.1f MiB\n",
-			time.Now().Format(time.TimeOnly), s.name, result.Objects, result.Wall.Seconds(), result.CPU.Seconds(), float64(result.PeakRSS)/(1<<20))
+		fmt.Fprintf(os.Stderr, "%s start %-45s %8d objects, wall %6.2fs  cpu %6.2fs  received %6.1f MiB  peak %6.1f MiB\n",
+			time.Now().Format(time.TimeOnly), s.name, result.Objects, result.Wall.Seconds(), result.CPU.Seconds(), float64(result.Received)/(1<<20), float64(result.PeakRSS)/(1<<20))
 	}
 	for _, i := range p.idles {
 		if !strings.Contains("idle, "+i.name, p.only) {

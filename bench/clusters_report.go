@@ -17,14 +17,16 @@ func (r *clustersReport) tables(b *bytes.Buffer) {
 %d servers ('bench/podserver'), all in one process and each with an address, a certificate
 and connections of its own; and one process that follows %d resources of each, with leases
 of one 'factory.Factory', raw objects, watch-lists and one budget, of 16 MiB where nothing
-else is said. A slow server sends %s bytes a second of each body.
+else is said. A slow server sends %s bytes a second of each body. What is received is counted at
+the sockets, and no answer is compressed.
 `), p.clusters, len(clusterResources), thousands(podserver.SlowBytes))
-	header(b, fmt.Sprintf("Start, %s objects of each resource", thousands(p.pods)), "synced after", "CPU", "objects told", "peak of the budget", "peak RSS")
+	header(b, fmt.Sprintf("Start, %s objects of each resource", thousands(p.pods)), "synced after", "CPU", "objects told", "received", "peak of the budget", "peak RSS")
 	for _, s := range clustersStarts {
 		all := r.start[s.name]
 		row(b, s.name, duration(medianIn(all, func(r race.ClustersResult) float64 { return r.Wall.Seconds() })),
 			duration(medianIn(all, func(r race.ClustersResult) float64 { return r.CPU.Seconds() })),
 			thousands(int(medianIn(all, func(r race.ClustersResult) float64 { return float64(r.Objects) }))),
+			received(medianIn(all, func(r race.ClustersResult) float64 { return float64(r.Received) / (1 << 20) })),
 			fmt.Sprintf("%.1f MiB", medianIn(all, func(r race.ClustersResult) float64 { return float64(r.BudgetPeak) / (1 << 20) })),
 			mib(medianIn(all, func(r race.ClustersResult) float64 { return float64(r.PeakRSS) / (1 << 20) })))
 	}

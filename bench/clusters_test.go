@@ -26,6 +26,7 @@ func TestClusters(t *testing.T) {
 		t.Logf("%s: %+v", s.name, got)
 		require.Less(t, got.Wall, 30*time.Second, s.name)
 		require.Greater(t, got.PeakRSS, int64(5<<20), s.name)
+		require.Greater(t, got.Received, 100*got.Objects, s.name)
 		switch {
 		case len(s.last) > 0: // those in trouble tell of little
 			require.GreaterOrEqual(t, got.Objects, objects*7/10, s.name)

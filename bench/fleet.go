@@ -118,9 +118,9 @@ func fleet(ctx context.Context, p *fleetPlan) (_ *fleetReport, err error) {
 }
 
 func (r *fleetReport) log(c fleetCase, result race.FleetResult) {
-	fmt.Fprintf(os.Stderr, "%s fleet %-36s %7d objects, wall %6.2fs  cpu %6.2fs  server's %6.2fs  peak %6.1f MiB (%.1f until synced), settled %6.1f MiB, %.2f goroutines, %d connections\n",
+	fmt.Fprintf(os.Stderr, "%s fleet %-36s %7d objects, wall %6.2fs  cpu %6.2fs  server's %6.2fs  received %6.1f MiB  peak %6.1f MiB (%.1f until synced), settled %6.1f MiB, %.2f goroutines, %d connections\n",
 		time.Now().Format(time.TimeOnly), c.name, result.Objects, result.Wall.Seconds(), result.CPU.Seconds(),
-		(result.After.CPU - result.Before.CPU).Seconds(), float64(result.PeakRSS)/(1<<20), float64(result.SyncedRSS)/(1<<20), float64(result.RSS)/(1<<20), result.Goroutines, result.After.Accepted)
+		(result.After.CPU - result.Before.CPU).Seconds(), float64(result.Received)/(1<<20), float64(result.PeakRSS)/(1<<20), float64(result.SyncedRSS)/(1<<20), float64(result.RSS)/(1<<20), result.Goroutines, result.After.Accepted)
 	if o := result.Outage; o != nil {
 		fmt.Fprintf(os.Stderr, "%s fleet watches open again: 95 of 100 after %.2fs, all after %.2fs, cpu %.2fs (%.2fs while away), %d attempts, at most %d within a second at one server, %d objects listed\n",
 			time.Now().Format(time.TimeOnly), o.Most.Seconds(), o.All.Seconds(), o.CPU.Seconds(), o.AwayCPU.Seconds(), o.Usage.Attempts, o.Usage.MostAttempts, o.Listed)

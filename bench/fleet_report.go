@@ -18,10 +18,11 @@ func (r *fleetReport) tables(b *bytes.Buffer) {
 %d servers ('bench/podserver') in one process, each with an address, a certificate and connections of its own, over TLS with HTTP/2; and one
 process with an informer for each of %d resources of each server, %s in all, with %d objects each: %s, raw
 objects, %s, and one budget of %d MiB. The floor is the same lists as plain GETs whose bodies are thrown away: all servers side by
-side, and the lists of one server one after the other over one connection. Both processes share the cores.
+side, and the lists of one server one after the other over one connection. What is received is counted at the sockets, and no answer
+is compressed. Both processes share the cores.
 `, p.clusters, p.kinds, thousands(p.clusters*p.kinds), p.pods, map[bool]string{false: "package 'fleet', which discovers them", true: "leases of one 'factory.Factory'"}[p.leases],
 		map[bool]string{false: "watch-lists", true: "lists in pages"}[p.paged], p.budget>>20)))
-	header(b, "Start", "synced after", "× the floor", "CPU", "the servers' CPU", "peak RSS", "connections")
+	header(b, "Start", "synced after", "× the floor", "CPU", "the servers' CPU", "received", "peak RSS", "connections")
 	for _, c := range fleetCases {
 		if len(r.runs[c.name]) == 0 {
 			continue
@@ -29,6 +30,7 @@ side, and the lists of one server one after the other over one connection. Both 
 		row(b, c.name, duration(r.of(c.name, wallOfFleet)), times(r.ratio(c.name, fleetFloor)),
 			duration(r.of(c.name, func(f race.FleetResult) float64 { return f.CPU.Seconds() })),
 			duration(r.of(c.name, func(f race.FleetResult) float64 { return (f.After.CPU - f.Before.CPU).Seconds() })),
+			received(r.of(c.name, func(f race.FleetResult) float64 { return float64(f.Received) / (1 << 20) })),
 			mib(r.of(c.name, func(f race.FleetResult) float64 { return float64(cmp.Or(f.SyncedRSS, f.PeakRSS)) / (1 << 20) })),
 			thousands(int(r.of(c.name, func(f race.FleetResult) float64 { return float64(f.After.Accepted) }))))
 	}

@@ -42,6 +42,8 @@ func TestFleet(t *testing.T) {
 	require.Equal(t, int64(p.clusters), floor.After.Accepted, "one connection for each server")
 	require.Greater(t, floor.After.Bytes, 3000*all)
 	require.InEpsilon(t, floor.After.Bytes, healthy.After.Bytes, 0.1, "the same bytes, but for events and bookmarks")
+	require.InEpsilon(t, healthy.After.Bytes-healthy.Before.Bytes, healthy.Received, 0.1, "those bytes come off the sockets")
+	require.InEpsilon(t, floor.Received, healthy.Received, 0.1)
 
 	require.Positive(t, floor.Outage.Most)
 	require.GreaterOrEqual(t, floor.Outage.All, floor.Outage.Most)

@@ -31,6 +31,8 @@ func TestFactoriesListAgain(t *testing.T) {
 		for _, resident := range []int64{p.Start, p.Relist, p.Settled, p.SettledAgain} {
 			require.Greater(t, resident, int64(10<<20))
 		}
+		require.Greater(t, p.StartReceived, int64(2000*pods))
+		require.InEpsilon(t, p.StartReceived, p.RelistReceived, 0.1, "the same set")
 		if k.ours {
 			require.Less(t, p.RelistBytes, uint64(3<<10*pods))
 		} else {

@@ -91,7 +91,8 @@ func readTables(p *readcachePlan) []readTable {
 		{
 			figure: race.Informing, title: fmt.Sprintf("An informer of %s objects, and its process", thousands(p.pods)),
 			notes: `Settled is what is resident once the garbage is collected and what is free is given back. The peaks are
-VmHWM. The list without changes comes when the watch is cut and the next one is answered with 410.`,
+VmHWM. The list without changes comes when the watch is cut and the next one is answered with 410. What is received is
+counted at the sockets, and no answer is compressed.`,
 			columns: readableColumns,
 			measures: []measure{
 				{"live bytes per object", live, bytesEach, "550", "500"},
@@ -101,6 +102,8 @@ VmHWM. The list without changes comes when the watch is cut and the next one is 
 				{"settled after it", func(c race.ReadCosts) float64 { return float64(c.Peaks.SettledAgain) }, mebibytes, "", ""},
 				{"decoded by it", func(c race.ReadCosts) float64 { return float64(c.Decoded) }, count, "0", "0"},
 				{"allocated by it, per object", func(c race.ReadCosts) float64 { return float64(c.Peaks.RelistBytes) / n }, bytesEach, "", ""},
+				{"received in the start", startReceived, mebibytes, "", ""},
+				{"received in the list", relistReceived, mebibytes, "", ""},
 				{"CPU of the start", startCPU, inSeconds, "", ""},
 				{"time of the start", func(c race.ReadCosts) float64 { return float64(c.StartWall) }, inSeconds, "", ""},
 			},
@@ -150,6 +153,8 @@ store returns its own objects: a reader that wants to change one copies it first
 				{"settled", settled, mebibytes, "", ""},
 				{"peak of the start", startPeak, mebibytes, "", ""},
 				{"peak of a list without changes", relistPeak, mebibytes, "", ""},
+				{"received in the start", startReceived, mebibytes, "", ""},
+				{"received in the list", relistReceived, mebibytes, "", ""},
 				{"CPU of the start", startCPU, inSeconds, "", ""},
 				{"Get, not read before", getCold, micros, "", ""},
 				{"Get, just read", getHot, micros, "", ""},
@@ -165,17 +170,19 @@ store returns its own objects: a reader that wants to change one copies it first
 	}
 }
 
-func live(c race.ReadCosts) float64          { return c.Live }
-func settled(c race.ReadCosts) float64       { return float64(c.Peaks.Settled) }
-func startPeak(c race.ReadCosts) float64     { return float64(c.Peaks.Start) }
-func relistPeak(c race.ReadCosts) float64    { return float64(c.Peaks.Relist) }
-func startCPU(c race.ReadCosts) float64      { return float64(c.StartCPU) }
-func getCold(c race.ReadCosts) float64       { return float64(c.Get) }
-func getHot(c race.ReadCosts) float64        { return float64(c.GetHot) }
-func deepCopy(c race.ReadCosts) float64      { return float64(c.DeepCopy) }
-func matching(c race.ReadCosts) float64      { return float64(c.ListMatching) }
-func matchingWall(c race.ReadCosts) float64  { return float64(c.ListMatchingWall) }
-func namespaceList(c race.ReadCosts) float64 { return float64(c.Namespace) }
+func live(c race.ReadCosts) float64           { return c.Live }
+func settled(c race.ReadCosts) float64        { return float64(c.Peaks.Settled) }
+func startPeak(c race.ReadCosts) float64      { return float64(c.Peaks.Start) }
+func relistPeak(c race.ReadCosts) float64     { return float64(c.Peaks.Relist) }
+func startReceived(c race.ReadCosts) float64  { return float64(c.Peaks.StartReceived) }
+func relistReceived(c race.ReadCosts) float64 { return float64(c.Peaks.RelistReceived) }
+func startCPU(c race.ReadCosts) float64       { return float64(c.StartCPU) }
+func getCold(c race.ReadCosts) float64        { return float64(c.Get) }
+func getHot(c race.ReadCosts) float64         { return float64(c.GetHot) }
+func deepCopy(c race.ReadCosts) float64       { return float64(c.DeepCopy) }
+func matching(c race.ReadCosts) float64       { return float64(c.ListMatching) }
+func matchingWall(c race.ReadCosts) float64   { return float64(c.ListMatchingWall) }
+func namespaceList(c race.ReadCosts) float64  { return float64(c.Namespace) }
 
 // ratioOf is that of two figures of one process. It is compared with nothing else.
 func ratioOf(a, b func(race.ReadCosts) float64) func(race.ReadCosts) float64 {
@@ -224,8 +231,8 @@ func (r *readcacheReport) write(b *bytes.Buffer, t readTable) {
 	})
 	if m := r.million; m != nil && t.figure == race.Informing {
 		fmt.Fprintf(b, "\n%s pods, one run:\n", thousands(r.plan.million))
-		columnsOf(b, "live bytes per pod", "settled", "reach", "peak of the start", "peak of a list without changes", "decoded by it", "CPU of the start")
-		row(b, "`objectcache` typed", bytesEach(m.Live), mebibytes(settled(*m)), "750", mebibytes(startPeak(*m)), mebibytes(relistPeak(*m)), thousands(int(m.Decoded)), inSeconds(startCPU(*m)))
+		columnsOf(b, "live bytes per pod", "settled", "reach", "peak of the start", "peak of a list without changes", "decoded by it", "received in the start", "CPU of the start")
+		row(b, "`objectcache` typed", bytesEach(m.Live), mebibytes(settled(*m)), "750", mebibytes(startPeak(*m)), mebibytes(relistPeak(*m)), thousands(int(m.Decoded)), mebibytes(startReceived(*m)), inSeconds(startCPU(*m)))
 	}
 }
 

@@ -39,6 +39,8 @@ func TestReadcache(t *testing.T) {
 			for _, resident := range []int64{costs.Peaks.Start, costs.Peaks.Relist, costs.Peaks.Settled, costs.Peaks.SettledAgain} {
 				require.Greater(t, resident, int64(10<<20), name)
 			}
+			require.Greater(t, costs.Peaks.StartReceived, int64(1000*p.pods), name)
+			require.InEpsilon(t, costs.Peaks.StartReceived, costs.Peaks.RelistReceived, 0.2, name)
 			require.Positive(t, costs.StartCPU, name)
 			require.Positive(t, costs.StartWall, name)
 		}

@@ -30,6 +30,15 @@ type Cluster struct {
 	Troubled bool
 }
 
+// meterOf counts what comes from all clusters together.
+func meterOf(clusters []Cluster) *Target {
+	all := &Target{meter: &meter{}}
+	for i := range clusters {
+		clusters[i].meter = all.meter
+	}
+	return all
+}
+
 // ClustersOrder is what the program that follows many clusters is told.
 type ClustersOrder struct {
 	Do        ClustersScenario
@@ -65,6 +74,8 @@ type ClustersResult struct {
 	Objects   int64
 	Wall, CPU time.Duration
 	PeakRSS   int64
+	// Received is what came off the sockets, in bytes.
+	Received int64
 	// BudgetPeak is the most that was in use of the budget.
 	BudgetPeak int64
 
@@ -169,8 +180,9 @@ func (c *clusters) add(interface{}) {
 
 // start measures until all are synced that nothing is wrong with.
 func (c *clusters) start() error {
+	of := meterOf(c.Clusters)
 	runtime.GC()
-	clock := (&Target{}).startStopwatch()
+	clock := of.startStopwatch()
 	var wait []member
 	for _, cluster := range c.Clusters {
 		members, err := c.follow(cluster)
@@ -187,6 +199,7 @@ func (c *clusters) start() error {
 	var r Result
 	clock.stop(&r)
 	c.result.Wall, c.result.CPU, c.result.Objects, c.result.BudgetPeak = r.Wall, r.CPU, c.told.Load(), c.budget.Peak()
+	c.result.Received = r.Received
 	err := r.notePeakRSS()
 	c.result.PeakRSS = r.PeakRSS
 	return err

@@ -59,6 +59,8 @@ type FleetResult struct {
 	// SyncedRSS the peak until then.
 	Wall, CPU          time.Duration
 	PeakRSS, SyncedRSS int64
+	// Received is what had come off the sockets until then, in bytes.
+	Received int64
 	// Goroutines, StackBytes and LiveBytes are what each idle informer holds, with its share of all the rest; RSS is
 	// that of the process then.
 	Goroutines, StackBytes, LiveBytes float64
@@ -135,8 +137,9 @@ type fleet struct {
 // readFloor measures the reading of the same lists.
 func (f *fleet) readFloor(ctx context.Context) error {
 	clients := make([]*http.Client, len(f.Clusters))
+	of := meterOf(f.Clusters)
 	runtime.GC()
-	clock := (&Target{}).startStopwatch()
+	clock := of.startStopwatch()
 	errs := make([]error, len(f.Clusters))
 	var reading sync.WaitGroup
 	for i, cluster := range f.Clusters {
@@ -150,7 +153,7 @@ func (f *fleet) readFloor(ctx context.Context) error {
 	reading.Wait()
 	var r Result
 	clock.stop(&r)
-	f.result.Wall, f.result.CPU = r.Wall, r.CPU
+	f.result.Wall, f.result.CPU, f.result.Received = r.Wall, r.CPU, r.Received
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -198,7 +201,7 @@ func (f *fleet) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	clock := (&Target{}).startStopwatch()
+	clock := meterOf(f.Clusters).startStopwatch()
 	if f.Leases {
 		err = f.followLeases(ctx, budget)
 	} else {
@@ -210,7 +213,7 @@ func (f *fleet) run(ctx context.Context) (err error) {
 	var r Result
 	clock.stop(&r)
 	stopProfile()
-	f.result.Wall, f.result.CPU, f.result.Objects = r.Wall, r.CPU, f.added.Load()
+	f.result.Wall, f.result.CPU, f.result.Received, f.result.Objects = r.Wall, r.CPU, r.Received, f.added.Load()
 	if f.result.SyncedRSS, err = peakRSS(); err != nil {
 		return err
 	}

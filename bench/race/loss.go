@@ -7,12 +7,15 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+
+	"k8s.io/client-go/rest"
 )
 
 // Loss loses a watch: it cuts the one under way, and answers the next one that goes on
-// from a version with 410, so that its informer has to list. It counts what is read.
+// from a version with 410, so that its informer has to list. It counts what is read of bodies, and what comes off the sockets.
 type Loss struct {
-	read atomic.Int64
+	read  atomic.Int64
+	meter meter
 
 	mu sync.Mutex
 	// cut ends the newest watch.
@@ -21,8 +24,13 @@ type Loss struct {
 	refuse bool
 }
 
-// Around puts it into a client.
-func (l *Loss) Around(next http.RoundTripper) http.RoundTripper { return lossy{l, next} }
+// Config is the configuration of a client of the server whose watch is to be lost.
+func (l *Loss) Config(t *Target) *rest.Config {
+	config := t.Config()
+	config.Dial = l.meter.dial()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lossy{l, next} })
+	return config
+}
 
 func (l *Loss) lose() {
 	l.mu.Lock()

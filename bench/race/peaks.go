@@ -22,6 +22,8 @@ type Peaks struct {
 	// what is free is given back (debug.FreeOSMemory), and SettledAgain the same after
 	// the list.
 	Settled, SettledAgain int64
+	// StartReceived is what had come off the sockets when all was handed over, in bytes, and RelistReceived what came in the list.
+	StartReceived, RelistReceived int64
 	// The allocations of the list.
 	RelistBytes, RelistAllocs uint64
 }
@@ -37,6 +39,7 @@ func (l *Loss) Measure(ctx context.Context, synced <-chan struct{}, check func()
 	if p.Start, err = peakRSS(); err != nil {
 		return p, err
 	}
+	p.StartReceived = l.meter.total()
 	if err := check(); err != nil {
 		return p, err
 	}
@@ -60,6 +63,7 @@ func (l *Loss) Measure(ctx context.Context, synced <-chan struct{}, check func()
 	if p.Relist, err = peakRSS(); err != nil {
 		return p, err
 	}
+	p.RelistReceived = l.meter.total() - p.StartReceived
 	var r Result
 	clock.stop(&r)
 	p.RelistBytes, p.RelistAllocs = r.AllocBytes, r.Allocs

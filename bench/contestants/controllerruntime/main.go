@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime"
@@ -58,7 +57,7 @@ func obey(ctx context.Context) error {
 	reading := race.ReadCosts{}
 	costs, err := o.Informing(ctx, func(ctx context.Context, loss *race.Loss) (_ *race.Running, err error) {
 		var running *race.Running
-		cache, running, err = start(ctx, o.Target.Config(), construct, loss)
+		cache, running, err = start(ctx, loss.Config(&o.Target), construct)
 		return running, err
 	}, func() error { return read(ctx, cache, o.Target.Objects, &reading) })
 	if err != nil {
@@ -69,8 +68,7 @@ func obey(ctx context.Context) error {
 }
 
 // start starts a cache with an informer of pods.
-func start(ctx context.Context, config *rest.Config, construct crcache.NewCacheFunc, loss *race.Loss) (crcache.Cache, *race.Running, error) {
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return loss.Around(next) })
+func start(ctx context.Context, config *rest.Config, construct crcache.NewCacheFunc) (crcache.Cache, *race.Running, error) {
 	kind := corev1.SchemeGroupVersion.WithKind("Pod")
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(kind, meta.RESTScopeNamespace)

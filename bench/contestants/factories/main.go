@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
 
@@ -37,12 +36,11 @@ func measure(ctx context.Context) error {
 		return fmt.Errorf("orders: %w", err)
 	}
 	loss := &race.Loss{}
-	config := o.Target.Config()
+	config := loss.Config(&o.Target)
 	config.ContentType = runtime.ContentTypeJSON
 	if o.Protobuf {
 		config.ContentType = runtime.ContentTypeProtobuf
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return loss.Around(next) })
 	f, err := open(o.Ours, config)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
@@ -92,14 +90,8 @@ func clientGoStore() cache.Indexer {
 	return cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers())
 }
 
-func config(t *race.Target, loss *race.Loss) *rest.Config {
-	config := t.Config()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return loss.Around(next) })
-	return config
-}
-
 func clientGoTyped(ctx context.Context, t *race.Target, loss *race.Loss) (*race.Running, error) {
-	config := config(t, loss)
+	config := loss.Config(t)
 	config.ContentType = runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -109,7 +101,7 @@ func clientGoTyped(ctx context.Context, t *race.Target, loss *race.Loss) (*race.
 }
 
 func clientGoDynamic(ctx context.Context, t *race.Target, loss *race.Loss) (*race.Running, error) {
-	client, err := dynamic.NewForConfig(config(t, loss))
+	client, err := dynamic.NewForConfig(loss.Config(t))
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func ourUnstructured(ctx context.Context, t *race.Target, loss *race.Loss) (*rac
 
 // ours runs an informer of package objectcache.
 func ours(ctx context.Context, t *race.Target, loss *race.Loss, resource schema.GroupVersionResource, example runtime.Object) (*race.Running, error) {
-	config := config(t, loss)
+	config := loss.Config(t)
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
 	if err != nil {
 		return nil, err
