@@ -27,7 +27,7 @@ var layers = [][]string{
 		"internal/objectsize", "internal/pack", "informertest",
 	},
 	{"internal/audit", "internal/checkpoint", "internal/recency", "internal/wire"},
-	{"internal/deltaqueue", "internal/field", "internal/jsonmap", "internal/objectmeta", "internal/prune"},
+	{"internal/deltaqueue", "internal/field", "internal/jsonmap", "internal/protoobject", "internal/prune"},
 	{"internal/journal", "internal/object"},
 	{"internal/known", "internal/server", "internal/sink"},
 	{"internal/intake", "internal/keeper", "internal/source", "internal/userqueue"},

@@ -2,16 +2,13 @@
 // names of owners and managers.
 package intern
 
-import (
-	"hash/maphash"
-	"sync"
-)
+import "hash/maphash"
 
 const (
 	// maxLength is of strings that are remembered.
-	maxLength = 64
+	maxLength = 128
 	// minBits and maxBits bound how many strings are remembered. A Table for a single object is small.
-	minBits, maxBits = 6, 10
+	minBits, maxBits = 6, 11
 )
 
 // Table remembers strings, as many as it has slots. A string is remembered when it comes again, so that those which come
@@ -21,6 +18,8 @@ type Table struct {
 	slots []slot
 	bits  int // of a hash, for the index of a slot
 	kept  int // slots that have a string
+	// last is the slot of the string that was found last.
+	last uint32
 	// chance is a random number.
 	chance uint64
 }
@@ -29,9 +28,12 @@ type slot struct {
 	text string
 	// asked is of the hash of the string that was looked for last and not found.
 	asked uint32
+	// next is the slot of the string that came next after this one the last time: siblings have many strings in the same order.
+	next uint32
 }
 
-func newTable() *Table {
+// NewTable returns an empty Table.
+func NewTable() *Table {
 	return &Table{seed: maphash.MakeSeed(), slots: make([]slot, 1<<minBits), bits: minBits}
 }
 
@@ -41,14 +43,24 @@ func (t *Table) String(content []byte) string {
 	if t == nil || len(content) > maxLength || len(content) == 0 {
 		return string(content)
 	}
+	next := t.slots[t.last].next
+	if expected := t.slots[next].text; expected == string(content) {
+		t.last = next
+		return expected
+	}
+	return t.find(content)
+}
+
+// find looks for a string that is not the expected one.
+func (t *Table) find(content []byte) string {
 	hash := maphash.Bytes(t.seed, content)
 	i := hash >> (64 - t.bits)
 	first, second := &t.slots[i], &t.slots[i^1]
 	switch string(content) {
 	case first.text:
-		return first.text
+		return t.found(uint32(i))
 	case second.text:
-		return second.text
+		return t.found(uint32(i ^ 1))
 	}
 	if tag := uint32(hash) | 1; first.asked != tag {
 		// Where two strings take turns, each would make the other one forgotten. Chance keeps one of them.
@@ -63,6 +75,12 @@ func (t *Table) String(content []byte) string {
 		t.grow()
 	}
 	return text
+}
+
+// found returns the string of a slot, and has it expected the next time.
+func (t *Table) found(i uint32) string {
+	t.slots[t.last].next, t.last = i, i
+	return t.slots[i].text
 }
 
 // put remembers a string in one of its two slots, the first if none is free.
@@ -80,34 +98,11 @@ func (t *Table) put(i uint64, text string) {
 // grow doubles the table.
 func (t *Table) grow() {
 	old := t.slots
-	t.bits, t.kept = t.bits+1, 0
+	t.bits, t.kept, t.last = t.bits+1, 0, 0
 	t.slots = make([]slot, 1<<t.bits)
 	for _, s := range old {
 		if s.text != "" {
 			t.put(maphash.String(t.seed, s.text)>>(64-t.bits), s.text)
 		}
-	}
-}
-
-// Pool has the Tables of objects of one kind, as many as are in use side by side. The garbage collector takes
-// those that have not been used for a while, so that an idle informer has none. The zero value is ready for use, and a
-// Pool must not be copied.
-type Pool struct{ free sync.Pool }
-
-// Get returns a Table, for Put. That of a nil Pool is nil.
-func (p *Pool) Get() *Table {
-	if p == nil {
-		return nil
-	}
-	if t, ok := p.free.Get().(*Table); ok {
-		return t
-	}
-	return newTable()
-}
-
-// Put takes a Table back.
-func (p *Pool) Put(t *Table) {
-	if t != nil {
-		p.free.Put(t)
 	}
 }

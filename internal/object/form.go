@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rvinformer/informer/internal/field"
-	"github.com/rvinformer/informer/internal/intern"
 	"github.com/rvinformer/informer/internal/jsonmap"
+	"github.com/rvinformer/informer/internal/protoobject"
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -59,18 +59,18 @@ func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
 		f.fromMessages(clientAsksProtobuf && metadata.Knows(), metadata)
 	case e.Partial():
 		f.partial = true
-		words := &intern.Pool{}
+		siblings := &protoobject.Pool{}
 		f.decode = func(raw *Raw) (runtime.Object, error) {
 			obj := &metav1.PartialObjectMetadata{}
-			return obj, raw.decodeSharing(words, obj)
+			return obj, raw.decodeSharing(siblings, obj)
 		}
 		f.fromMessages(true, fields.Of(partialType))
 	case e.goType != nil && isAPIType(e.goType):
-		_, generated := e.example.(fromProtobuf)
+		_, generated := e.example.(protoobject.Message)
 		f.fromMessages(generated, fields.Of(e.goType))
-		words := &intern.Pool{}
+		siblings := &protoobject.Pool{}
 		f.decode = func(raw *Raw) (runtime.Object, error) {
-			return decodeTyped(raw, words, reflect.New(e.goType.Elem()).Interface().(runtime.Object))
+			return decodeTyped(raw, siblings, reflect.New(e.goType.Elem()).Interface().(runtime.Object))
 		}
 	default:
 		f.decode, f.decoders = decodeUnstructured, &jsonmap.Pool{}
@@ -108,8 +108,8 @@ func decodeUnstructured(raw *Raw) (runtime.Object, error) {
 }
 
 // decodeTyped leaves the kind out, as typed clients do: the Go type says it.
-func decodeTyped(raw *Raw, words *intern.Pool, obj runtime.Object) (runtime.Object, error) {
-	err := raw.decodeSharing(words, obj)
+func decodeTyped(raw *Raw, siblings *protoobject.Pool, obj runtime.Object) (runtime.Object, error) {
+	err := raw.decodeSharing(siblings, obj)
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj, err
 }

@@ -14,10 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/field"
-	"github.com/rvinformer/informer/internal/intern"
 	"github.com/rvinformer/informer/internal/jsonmap"
 	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/objectmeta"
+	"github.com/rvinformer/informer/internal/protoobject"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -117,12 +116,6 @@ func (r *Raw) Metadata() *metav1.ObjectMeta {
 	return &obj.ObjectMeta
 }
 
-// fromProtobuf is implemented by the generated API types.
-type fromProtobuf interface {
-	Reset()
-	Unmarshal([]byte) error
-}
-
 // undecodable is why an object does not fit the type that it was to be decoded to.
 type undecodable struct{ error }
 
@@ -139,26 +132,21 @@ func IsUndecodable(err error) bool {
 func (r *Raw) Decode(into runtime.Object) error { return r.decodeSharing(nil, into) }
 
 // decodeSharing is Decode with strings that other objects of the kind have too, if it decodes protobuf.
-func (r *Raw) decodeSharing(words *intern.Pool, into runtime.Object) error {
-	if r.format != wire.Protobuf {
-		words = nil
-	}
-	table := words.Get()
-	defer words.Put(table)
-	if err := r.decode(into, table); err != nil {
+func (r *Raw) decodeSharing(siblings *protoobject.Pool, into runtime.Object) error {
+	if err := r.decode(into, siblings); err != nil {
 		return undecodable{err}
 	}
 	return nil
 }
 
-func (r *Raw) decode(into runtime.Object, words *intern.Table) error {
+func (r *Raw) decode(into runtime.Object, siblings *protoobject.Pool) error {
 	if r.format == wire.Protobuf {
-		message, ok := into.(fromProtobuf)
+		message, ok := into.(protoobject.Message)
 		if !ok {
 			return errors.New("the type has no protobuf decoder")
 		}
-		known := objectmeta.Known{Name: r.key[strings.LastIndexByte(r.key, '/')+1:], UID: string(r.version.UID), ResourceVersion: r.version.ResourceVersion}
-		if err := objectmeta.Unmarshal(r.encoding[r.message.from:r.message.to], known, words, message); err != nil {
+		known := protoobject.Known{Name: r.key[strings.LastIndexByte(r.key, '/')+1:], UID: string(r.version.UID), ResourceVersion: r.version.ResourceVersion}
+		if err := siblings.Unmarshal(r.encoding[r.message.from:r.message.to], known, message); err != nil {
 			return err
 		}
 		into.GetObjectKind().SetGroupVersionKind(r.kind.GroupVersionKind())

@@ -1,6 +1,6 @@
 //go:build unix
 
-package objectmeta_test
+package protoobject_test
 
 import (
 	"runtime"
@@ -12,8 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/rvinformer/informer/internal/intern"
-	"github.com/rvinformer/informer/internal/objectmeta"
+	"github.com/rvinformer/informer/internal/protoobject"
 	"github.com/rvinformer/informer/internal/samples"
 )
 
@@ -24,10 +23,8 @@ func BenchmarkUnmarshal(b *testing.B) {
 		require.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	}
-	var pool intern.Pool
-	words := pool.Get()
-	defer pool.Put(words)
-	run := func(name string, message []byte, make func() objectmeta.Message, decode func(message []byte, into objectmeta.Message) error) {
+	var pool protoobject.Pool
+	run := func(name string, message []byte, make func() protoobject.Message, decode func(message []byte, into protoobject.Message) error) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			began := cpu()
@@ -42,15 +39,15 @@ func BenchmarkUnmarshal(b *testing.B) {
 	for _, of := range []struct {
 		name    string
 		message []byte
-		make    func() objectmeta.Message
+		make    func() protoobject.Message
 	}{
-		{"metadata", encoded(b, &metav1.PartialObjectMetadata{ObjectMeta: pod().ObjectMeta}), func() objectmeta.Message { return &metav1.PartialObjectMetadata{} }},
-		{"pod", encoded(b, pod()), func() objectmeta.Message { return &corev1.Pod{} }},
+		{"metadata", encoded(b, &metav1.PartialObjectMetadata{ObjectMeta: pod().ObjectMeta}), func() protoobject.Message { return &metav1.PartialObjectMetadata{} }},
+		{"pod", encoded(b, pod()), func() protoobject.Message { return &corev1.Pod{} }},
 	} {
-		run(of.name+"/impl=own", of.message, of.make, func(message []byte, into objectmeta.Message) error {
-			return objectmeta.Unmarshal(message, known, words, into)
+		run(of.name+"/impl=own", of.message, of.make, func(message []byte, into protoobject.Message) error {
+			return pool.Unmarshal(message, known, into)
 		})
-		run(of.name+"/impl=generated", of.message, of.make, func(message []byte, into objectmeta.Message) error { return into.Unmarshal(message) })
+		run(of.name+"/impl=generated", of.message, of.make, func(message []byte, into protoobject.Message) error { return into.Unmarshal(message) })
 	}
 }
 
@@ -59,10 +56,10 @@ func BenchmarkRetained(b *testing.B) {
 	const n = 20_000
 	for _, of := range []struct {
 		name string
-		make func() objectmeta.Message
+		make func() protoobject.Message
 	}{
-		{"metadata", func() objectmeta.Message { return &metav1.PartialObjectMetadata{} }},
-		{"pod", func() objectmeta.Message { return &corev1.Pod{} }},
+		{"metadata", func() protoobject.Message { return &metav1.PartialObjectMetadata{} }},
+		{"pod", func() protoobject.Message { return &corev1.Pod{} }},
 	} {
 		for _, own := range []bool{true, false} {
 			name := of.name + "/impl=generated"
@@ -71,15 +68,14 @@ func BenchmarkRetained(b *testing.B) {
 			}
 			b.Run(name, func(b *testing.B) {
 				for b.Loop() {
-					kept := make([]objectmeta.Message, 0, n)
-					var pool intern.Pool
-					words := pool.Get()
+					kept := make([]protoobject.Message, 0, n)
+					var pool protoobject.Pool
 					before := heap()
 					for _, pod := range (samples.Cluster{Seed: 1}).Pods(0, n, 1) {
 						message, into := encoded(b, pod), of.make()
 						var err error
 						if own {
-							err = objectmeta.Unmarshal(message, objectmeta.Known{}, words, into)
+							err = pool.Unmarshal(message, protoobject.Known{}, into)
 						} else {
 							err = into.Unmarshal(message)
 						}
