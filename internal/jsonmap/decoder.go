@@ -7,8 +7,7 @@ const maxDepth = 10000
 // goroutine at a time.
 type Decoder struct {
 	text []byte // lent
-	// The members and elements of the objects and arrays that are open, the innermost last.
-	members  []member
+	// elements are those of the arrays that are open, the innermost last.
 	elements []interface{}
 	// unescaped is where strings with escapes are written to.
 	unescaped []byte
@@ -18,12 +17,6 @@ type Decoder struct {
 	// decoded is how many texts were.
 	decoded int
 	fault   *Error
-}
-
-// member is one of an object.
-type member struct {
-	name  string
-	value interface{}
 }
 
 // Decode returns the object that text is, with memory of its own; nil for null. The error is an *Error.
@@ -54,28 +47,27 @@ func (d *Decoder) Decode(text []byte) (map[string]interface{}, error) {
 // expected returns the place of the object. A Decoder that has decoded one object only may never decode another, and then
 // it is not worth its while to remember places.
 func (d *Decoder) expected() *place {
-	if d.decoded++; d.decoded == 2 || d.places.refused > maxRefused {
-		d.places = places{root: &place{}}
+	if d.decoded++; d.decoded == 2 || d.places.refused > maxRefused && d.decoded-d.places.since >= minObjects {
+		d.places = places{root: &place{}, since: d.decoded}
 	}
 	return d.places.root
 }
 
 // Limits of what a Decoder keeps for the next text.
 const (
-	maxMembers   = 1 << 10
+	maxElements  = 1 << 10
 	maxUnescaped = 16 << 10
 )
 
 // forget drops all that refers to the text or the object.
 func (d *Decoder) forget() {
 	d.text = nil
-	if cap(d.members)+cap(d.elements) > maxMembers {
-		d.members, d.elements = nil, nil
+	if cap(d.elements) > maxElements {
+		d.elements = nil
 	}
-	// The stacks may still have values that a fault has left there, and values beyond their ends.
-	clear(d.members[:cap(d.members)])
+	// The stack may still have values that a fault has left there, and values beyond its end.
 	clear(d.elements[:cap(d.elements)])
-	d.members, d.elements = d.members[:0], d.elements[:0]
+	d.elements = d.elements[:0]
 	if cap(d.unescaped) > maxUnescaped {
 		d.unescaped = nil
 	}

@@ -3,6 +3,7 @@ package jsonmap_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -182,6 +183,50 @@ func TestRememberedIsBounded(t *testing.T) {
 		requireSame(t, &d, text)
 	}
 	bounded()
+}
+
+// TestLongKeyIsNotRemembered decodes objects whose names are too long for a place, and one that is not.
+func TestLongKeyIsNotRemembered(t *testing.T) {
+	long := strings.Repeat("x", 1<<10)
+	var d jsonmap.Decoder
+	for range 5 {
+		requireSame(t, &d, []byte(`{"`+long+`":{"name":"a"},"spec":{"`+long+`":[]}}`))
+	}
+	_, places, bytes := d.Remembered()
+	require.Equal(t, 1, places)
+	require.Less(t, bytes, 100)
+}
+
+// TestMapsAreNotMuchTooLarge has a place whose objects become smaller: what an object takes must not depend on those before it.
+func TestMapsAreNotMuchTooLarge(t *testing.T) {
+	large := map[string]interface{}{}
+	for k := range 1000 {
+		large[fmt.Sprint(k)] = int64(k)
+	}
+	texts := [][]byte{marshal(t, map[string]interface{}{"labels": large}), []byte(`{"labels":{"a":"b"}}`)}
+	var d jsonmap.Decoder
+	var objects [100]map[string]interface{}
+	before := liveBytes()
+	for k := range objects {
+		for _, text := range texts {
+			requireSame(t, &d, text)
+		}
+		if k%2 == 0 { // the place has had a large one only now
+			requireSame(t, &d, texts[0])
+		}
+		var err error
+		objects[k], err = d.Decode(texts[1])
+		require.NoError(t, err)
+	}
+	require.Less(t, liveBytes()-before, int64(len(objects)*4<<10))
+	runtime.KeepAlive(objects)
+}
+
+func liveBytes() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 func TestLongValueIsNotRemembered(t *testing.T) {

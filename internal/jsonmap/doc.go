@@ -7,8 +7,8 @@
 //
 // It is faster for three reasons:
 //
-//   - It is one pass. The members of an object wait on a stack until all are read, so that a map is made once and never
-//     grows.
+//   - It is one pass. Each value goes into its map as it is read, and the map has room for as many members as the last object of
+//     its place had, so that it hardly ever grows.
 //   - Strings that come again, such as field names, are allocated once. A Decoder remembers short strings, and the
 //     interface values of them, within a bound. It is meant for objects of one kind, whose strings repeat.
 //   - Members of an object are expected in the order in which the last object of its place had them, with the

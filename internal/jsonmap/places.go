@@ -8,6 +8,10 @@ const (
 	// maxRefused is how often a place may be missing, because there are too many, until all are forgotten: the objects have changed, or the
 	// first ones were unlike the others.
 	maxRefused = 4 * maxPlaces
+	// minObjects is for how many objects places are kept at least: to learn them again costs more than they save in a few.
+	minObjects = 128
+	// maxKey is how long the key of a member may be that has a place.
+	maxKey = 256
 )
 
 // place is where a value stands in the objects of a kind: a path of names and indexes. It has what was read there last, which
@@ -22,6 +26,8 @@ type place struct {
 	// which they were made.
 	newest, older *place
 	children      int
+	// members is how many the last object here had.
+	members int
 	// text is the string that is expected, and value is the same in an interface; nil if none is. Asked is of the hash of the last
 	// string that was neither expected nor remembered.
 	text  string
@@ -33,6 +39,8 @@ type place struct {
 type places struct {
 	root          *place
 	made, refused int
+	// since is the number of the text that was the first.
+	since int
 }
 
 // under returns a new place, nil if there are too many.

@@ -1,5 +1,7 @@
 package jsonmap
 
+import "maps"
+
 // value reads the value that begins at i, which is no white space. It returns the offset behind it.
 func (d *Decoder) value(i, depth int, at *place) (interface{}, int) {
 	if i >= len(d.text) {
@@ -48,22 +50,26 @@ func (d *Decoder) object(i, depth int, at *place) (map[string]interface{}, int) 
 		return map[string]interface{}{}, i + 1
 	}
 	var before, expected *place // members
+	members := 0
 	if at != nil {
-		expected = at.first
+		expected, members = at.first, at.members
 	}
-	for first := len(d.members); ; {
-		var m member
+	// Values go into the map as they come. To keep them until their number is known costs more than a guess that is wrong at times.
+	object := make(map[string]interface{}, members)
+	for {
+		var name string
 		here := expected
 		if here != nil && len(d.text)-i > len(here.key) && string(d.text[i:i+len(here.key)]) == here.key {
-			m.name, i = here.name, i+len(here.key)
+			name, i = here.name, i+len(here.key)
 		} else {
-			m.name, here, i = d.key(i, at, before)
+			name, here, i = d.key(i, at, before)
 		}
 		if i = d.space(i); here != nil {
 			before, expected = here, here.next
 		}
-		m.value, i = d.value(i, depth, here)
-		d.members = append(d.members, m)
+		var value interface{}
+		value, i = d.value(i, depth, here)
+		object[name] = value
 		if i = d.space(i); i >= len(d.text) {
 			return nil, d.broken(i, "',' or '}' expected")
 		}
@@ -71,17 +77,27 @@ func (d *Decoder) object(i, depth int, at *place) (map[string]interface{}, int) 
 		case ',':
 			i = d.space(i + 1)
 		case '}':
-			object := make(map[string]interface{}, len(d.members)-first)
-			for k := range d.members[first:] {
-				m := &d.members[first+k]
-				object[m.name] = m.value
+			if at != nil {
+				at.members = len(object)
 			}
-			d.members = d.members[:first]
-			return object, i + 1
+			return fitted(object, members), i + 1
 		default:
 			return nil, d.broken(i, "',' or '}' expected")
 		}
 	}
+}
+
+// smallMap is how many members a map has room for that is made for fewer.
+const smallMap = 8
+
+// fitted returns a map that was made for so many members, or a copy of it if that is less than half of them: users keep it.
+func fitted(object map[string]interface{}, members int) map[string]interface{} {
+	if members <= smallMap || len(object) > members/2 {
+		return object
+	}
+	smaller := make(map[string]interface{}, len(object))
+	maps.Copy(smaller, object)
+	return smaller
 }
 
 // key reads the key that begins at i, and its colon, of a member of the object at a place, and returns the place of
@@ -103,7 +119,9 @@ func (d *Decoder) key(i int, at, before *place) (name string, here *place, end i
 		}
 		at = nil // a place has no white space in its key
 	}
-	end++
+	if end++; end-i > maxKey {
+		at = nil
+	}
 	if at != nil {
 		here = at.find(d.text[i:end])
 	}
