@@ -179,6 +179,11 @@ func (t *trial) startSlowly(ctx context.Context) error {
 
 // readBurst measures from the first change to the last.
 func (t *trial) readBurst(ctx context.Context) error {
+	stopProfile, err := cpuProfile(t.Profile)
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	var clock *stopwatch
