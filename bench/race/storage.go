@@ -23,6 +23,8 @@ type Store interface {
 	Has(key string) bool
 	// Pass reads each version, and counts them.
 	Pass() int
+	// PassKeys reads each version and the last letter of its key, and counts them.
+	PassKeys() int
 	ListKeys() []string
 }
 
@@ -34,7 +36,7 @@ type StoreCosts struct {
 	Live, LiveLater, Peak int64
 	// The caller's CPU time, for all keys. What else runs, the garbage collector too,
 	// is not in it.
-	Fill, Lookup, Absent, Update, Replace, Pass, ListKeys time.Duration
+	Fill, Lookup, Absent, Update, Replace, Pass, PassKeys, ListKeys time.Duration
 	// GC is how long a full garbage collection beside the filled store takes, GCCPU
 	// the CPU time of it.
 	GC, GCCPU time.Duration
@@ -106,11 +108,12 @@ func (s *storing) read() error {
 	found, foundNear := 0, 0
 	s.costs.Lookup = s.lookups(s.keys.at, &found)
 	s.costs.Absent = s.lookups(s.keys.near, &foundNear)
-	passed, listed := 0, 0
+	passed, passedKeys, listed := 0, 0, 0
 	s.costs.Pass = median(threadCPUTime, func() { passed = s.store.Pass() })
+	s.costs.PassKeys = median(threadCPUTime, func() { passedKeys = s.store.PassKeys() })
 	s.costs.ListKeys = median(threadCPUTime, func() { listed = len(s.store.ListKeys()) })
-	if n := s.keys.len(); found != n || foundNear != 0 || passed != n || listed != n {
-		return fmt.Errorf("of %d keys it found %d, and %d others; it read %d and listed %d", n, found, foundNear, passed, listed)
+	if n := s.keys.len(); found != n || foundNear != 0 || passed != n || passedKeys != n || listed != n {
+		return fmt.Errorf("of %d keys it found %d, and %d others; it read %d, %d with their keys, and listed %d", n, found, foundNear, passed, passedKeys, listed)
 	}
 	return nil
 }

@@ -324,6 +324,23 @@ func BenchmarkPass(b *testing.B) {
 				}
 			}
 		})
+		run("texts-lent", func() (count int) {
+			texts := keytable.Texts{ResourceVersions: []string{}, Lent: true}
+			for cursor := keytable.Cursor(0); ; {
+				cursor = table.TextsFrom(cursor, 2000, &texts)
+				count += len(texts.Keys)
+				if cursor == 0 {
+					return count
+				}
+			}
+		})
+		run("map-keys", func() (count int) { // as "map", but the keys are read, too
+			for key, number := range plain {
+				sum += int(number) + int(key[0])
+				count++
+			}
+			return count
+		})
 		run("keys", func() (count int) {
 			var texts keytable.Texts
 			for cursor := keytable.Cursor(0); ; {

@@ -229,6 +229,22 @@ func (m *model) requireEqual(t *testing.T) {
 			t.Fatalf("%q is told with version %q, want %q", key, texts.ResourceVersions[i], want.ResourceVersion)
 		}
 	}
+	lent, times := keytable.Texts{ResourceVersions: []string{}, Lent: true}, map[string]int{}
+	for cursor := keytable.Cursor(0); ; {
+		cursor = m.table.TextsFrom(cursor, 50, &lent)
+		for i, key := range lent.Keys {
+			if want, ok := m.versions[key]; !ok || want.ResourceVersion != lent.ResourceVersions[i] {
+				t.Fatalf("%q is lent with version %q, want %q", key, lent.ResourceVersions[i], want.ResourceVersion)
+			}
+			times[strings.Clone(key)]++
+		}
+		if cursor == 0 {
+			break
+		}
+	}
+	if len(times) != len(m.versions) {
+		t.Fatalf("%d of %d keys are lent", len(times), len(m.versions))
+	}
 	slices.Sort(texts.Keys)
 	if !slices.Equal(texts.Keys, slices.Sorted(maps.Keys(m.versions))) {
 		t.Fatalf("there are texts of %d of %d keys, or of others", len(texts.Keys), len(m.versions))

@@ -14,17 +14,34 @@ const (
 )
 
 // Texts are keys and, if they are asked for, their resource versions, each at the same index. They share pieces of 2 KiB of
-// memory, which is never written again: to have a piece for each takes twice as long as to find and write them.
+// memory, which is never written again unless they are lent: to have a piece for each takes twice as long as to find and write them.
 type Texts struct {
 	Keys []string
 	// ResourceVersions is nil if they are not asked for.
 	ResourceVersions []string
-	piece            []byte
+	// Lent has the next call of TextsFrom write over the texts, and lend others in their place.
+	Lent  bool
+	piece []byte
+	// pieces is what the pieces since the last call had room for.
+	pieces int
+}
+
+// begin lets go of the texts that were lent. Their pieces become one that has room for as many.
+func (x *Texts) begin() {
+	if !x.Lent {
+		return
+	}
+	x.Keys, x.ResourceVersions = x.Keys[:0], x.ResourceVersions[:0]
+	if x.pieces > cap(x.piece) {
+		x.piece = make([]byte, 0, x.pieces)
+	}
+	x.piece, x.pieces = x.piece[:0], cap(x.piece)
 }
 
 // TextsFrom adds about most of the next keys of the table to texts, with resource versions if these are not nil, and returns
 // where to go on. The table may change between the calls, as for UnmarkedFrom.
 func (t *Table) TextsFrom(cursor Cursor, most int, texts *Texts) (next Cursor) {
+	texts.begin()
 	return t.walk(cursor, most, func(_ *marks, entries []entry) {
 		t.touch(entries)
 		versions := texts.ResourceVersions != nil
@@ -34,7 +51,7 @@ func (t *Table) TextsFrom(cursor Cursor, most int, texts *Texts) (next Cursor) {
 			if kind == textLarge {
 				texts.Keys = append(texts.Keys, stem+t.large.texts[binary.LittleEndian.Uint32(e[entryText:])])
 			} else {
-				texts.reserve(len(stem) + textChars(e[entryText:], kind) + packedChars)
+				texts.reserve(len(stem) + textChars(e[entryText:], kind) + packedChars + numberMostChars)
 				from := len(texts.piece)
 				texts.piece = appendRead(append(texts.piece, stem...), e[entryText:], kind)
 				texts.Keys = append(texts.Keys, borrowed(texts.piece[from:]))
@@ -55,7 +72,7 @@ func (t *Table) resourceVersionOf(e entry, texts *Texts) string {
 	case versionString:
 		return strings.Clone(t.readString(e[at:]))
 	}
-	texts.reserve(numberMostChars)
+	texts.reserve(numberMostChars) // there mostly is: after a key
 	from := len(texts.piece)
 	texts.piece = strconv.AppendUint(texts.piece, readNumber(e[at:e.uidAt(at)]), 10)
 	return borrowed(texts.piece[from:])
@@ -65,5 +82,6 @@ func (t *Table) resourceVersionOf(e entry, texts *Texts) string {
 func (x *Texts) reserve(size int) {
 	if cap(x.piece)-len(x.piece) < size {
 		x.piece = make([]byte, 0, max(size, textsPiece))
+		x.pieces += cap(x.piece)
 	}
 }

@@ -244,9 +244,14 @@ func (v *Versions) All() iter.Seq2[string, keytable.Version] {
 }
 
 // ResourceVersions yields every key and its resource version, as All does. Some of the strings share their memory, 2 KiB at most.
-func (v *Versions) ResourceVersions() iter.Seq2[string, string] {
+func (v *Versions) ResourceVersions() iter.Seq2[string, string] { return v.resourceVersions(false) }
+
+// LendResourceVersions is ResourceVersions, but the strings are valid for their turn only.
+func (v *Versions) LendResourceVersions() iter.Seq2[string, string] { return v.resourceVersions(true) }
+
+func (v *Versions) resourceVersions(lent bool) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
-		var texts keytable.Texts
+		texts := keytable.Texts{Lent: lent}
 		for cursor := keytable.Cursor(0); ; {
 			next, at := v.textsFrom(cursor, &texts)
 			for i, key := range texts.Keys {

@@ -32,6 +32,7 @@ func contestant(name string, open func() race.Store) race.Contestant {
 type storage struct {
 	versions *informer.ResourceVersionStorage
 	last     interface{} // read, so that it is not optimized away
+	letters  int         // as last
 }
 
 func (s *storage) Put(obj *metav1.PartialObjectMetadata)    { must(s.versions.Add(obj)) }
@@ -46,7 +47,15 @@ func (s *storage) Has(key string) (exists bool) {
 }
 
 func (s *storage) Pass() (n int) {
-	for range s.versions.All() {
+	for range s.versions.Lend() {
+		n++
+	}
+	return n
+}
+
+func (s *storage) PassKeys() (n int) {
+	for key := range s.versions.Lend() {
+		s.letters += int(key[len(key)-1])
 		n++
 	}
 	return n
@@ -58,6 +67,7 @@ type lockedMap[V any] struct {
 	versions map[string]V
 	of       func(*metav1.PartialObjectMetadata) V
 	last     V
+	letters  int
 }
 
 func newLockedMap[V any](of func(*metav1.PartialObjectMetadata) V) *lockedMap[V] {
@@ -100,6 +110,17 @@ func (m *lockedMap[V]) Pass() (n int) {
 	return n
 }
 
+func (m *lockedMap[V]) PassKeys() (n int) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for key, version := range m.versions {
+		m.last = version
+		m.letters += int(key[len(key)-1])
+		n++
+	}
+	return n
+}
+
 func (m *lockedMap[V]) ListKeys() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -114,6 +135,7 @@ func (m *lockedMap[V]) ListKeys() []string {
 type objectStore struct {
 	objects cache.ThreadSafeStore
 	last    string
+	letters int
 }
 
 func (s *objectStore) Put(obj *metav1.PartialObjectMetadata)    { s.objects.Add(keyOf(obj), obj) }
@@ -131,6 +153,16 @@ func (s *objectStore) Has(key string) bool {
 func (s *objectStore) Pass() (n int) {
 	for _, obj := range s.objects.List() {
 		s.last = obj.(*metav1.PartialObjectMetadata).ResourceVersion
+		n++
+	}
+	return n
+}
+
+func (s *objectStore) PassKeys() (n int) {
+	for _, obj := range s.objects.List() {
+		obj := obj.(*metav1.PartialObjectMetadata)
+		s.last = obj.ResourceVersion
+		s.letters += int(obj.Name[len(obj.Name)-1])
 		n++
 	}
 	return n
