@@ -1,7 +1,12 @@
 package shards_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,6 +101,80 @@ func TestRefusedRenewalsAreAProblem(t *testing.T) {
 		time.Sleep(settled)
 		require.Empty(t, a.Status().Problems)
 		w.end(a)
+	})
+}
+
+// conflicting answers each write of a Lease whose name contains a text with 409.
+func conflicting(name string) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			write := req.Method == http.MethodPut || req.Method == http.MethodPost
+			if !write || req.Body == nil {
+				return next.RoundTrip(req)
+			}
+			body, err := io.ReadAll(req.Body)
+			if err != nil {
+				return nil, err
+			}
+			if !bytes.Contains(body, []byte(name)) {
+				req.Body = io.NopCloser(bytes.NewReader(body))
+				return next.RoundTrip(req)
+			}
+			const text = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409,"message":"the object has been modified"}`
+			return &http.Response{
+				StatusCode: http.StatusConflict, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
+				Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(text)), ContentLength: int64(len(text)),
+			}, nil
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// Conflicts that do not end are no race: nothing is owned, and the status says why.
+func TestConflictsWithoutEndAreAProblem(t *testing.T) {
+	for name, doing := range map[string]string{"test-member-": "renewing the member lease", "test-unit-": "taking cluster-000/all"} {
+		bubble(t, 1, func(t *testing.T, w *world) {
+			config := w.server.Config()
+			config.Wrap(conflicting(name))
+			a := w.start("a", func(c *shards.Config, _ *replica) { c.Client = clientset(t, config).CoordinationV1() })
+			time.Sleep(time.Minute)
+			require.Empty(t, a.Status().Owned())
+			problems := a.Status().Problems
+			require.Len(t, problems, 1)
+			require.Equal(t, doing, problems[0].Doing)
+			require.ErrorContains(t, problems[0].Err, "the object has been modified")
+			w.end(a)
+		})
+	}
+}
+
+// A release that meets nothing but conflicts is tried with pauses, and given up.
+func TestReleaseThatConflictsEnds(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, w *world) {
+		var conflicts atomic.Bool
+		writes := 0
+		config := w.server.Config()
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			conflict := conflicting("test-unit-")(next)
+			return roundTripper(func(req *http.Request) (*http.Response, error) {
+				if !conflicts.Load() {
+					return next.RoundTrip(req)
+				}
+				if strings.Contains(req.URL.Path, "test-unit-") && req.Method == http.MethodPut {
+					writes++
+				}
+				return conflict.RoundTrip(req)
+			})
+		})
+		a := w.start("a", func(c *shards.Config, _ *replica) { c.Client = clientset(t, config).CoordinationV1() })
+		w.covered(settled)
+		conflicts.Store(true)
+		w.end(a)
+		require.Greater(t, writes, 1)
+		require.Less(t, writes, 50)
 	})
 }
 

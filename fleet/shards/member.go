@@ -34,6 +34,8 @@ type timedLock struct {
 	renewed  func(sent time.Time)
 	failed   func(error) // nil after a success
 	labels   func() map[string]string
+	// conflicts counts the writes in a row that have met a conflict. One goroutine renews.
+	conflicts *int
 }
 
 func (l timedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
@@ -53,15 +55,19 @@ func (l timedLock) Update(ctx context.Context, record resourcelock.LeaderElectio
 func (l timedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, do func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	ctx, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
-	l.Labels = l.labels() // one goroutine renews
+	l.Labels = l.labels()
 	sent := time.Now()
 	err := do(ctx, record)
 	if err == nil {
 		l.renewed(sent)
 	}
-	if !apierrors.IsConflict(err) { // those of annotate: the elector tries again at once
-		l.failed(err)
+	// A conflict with announceNow is no failure: the elector reads the Lease and tries again.
+	if !apierrors.IsConflict(err) {
+		*l.conflicts = 0
+	} else if *l.conflicts++; *l.conflicts < manyConflicts {
+		return err
 	}
+	l.failed(err)
 	return err
 }
 
@@ -79,10 +85,11 @@ func newMember(config Config, identity string, renewed func(sent time.Time), fai
 			Client:     config.Client,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 		},
-		patience: m.patience,
-		renewed:  renewed,
-		failed:   failed,
-		labels:   m.currentLabels,
+		patience:  m.patience,
+		renewed:   renewed,
+		failed:    failed,
+		labels:    m.currentLabels,
+		conflicts: new(int),
 	}
 	var err error
 	m.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{

@@ -247,13 +247,17 @@ func (t *tenure) release(life context.Context, ledger *ledger) {
 	t.enter(Releasing)
 	_, _, epoch, _, _ := t.now()
 	deadline := time.Now().Add(2 * ledger.patience)
-	for life.Err() == nil {
+	for conflicts := 0; life.Err() == nil; {
 		err := ledger.release(life, t.name, epoch)
 		if err == nil || errors.As(err, new(errNotOwner)) {
 			return
 		}
 		t.fail(err)
-		if !apierrors.IsConflict(err) && (time.Now().After(deadline) || backoff.Sleep(life, firstPause/2) != nil) {
+		if apierrors.IsConflict(err) {
+			conflicts++
+		}
+		isRace := apierrors.IsConflict(err) && conflicts < manyConflicts
+		if !isRace && (time.Now().After(deadline) || backoff.Sleep(life, firstPause/2) != nil) {
 			return
 		}
 	}
