@@ -24,6 +24,7 @@ type cluster struct {
 	feeds    feedConfig
 	board    *board
 
+	known func()        // takes the discovery off the board
 	began time.Time     // of this run
 	ready chan struct{} // closed when discovery has ended, whatever came of it
 
@@ -36,7 +37,7 @@ type cluster struct {
 }
 
 func newCluster(at endpoint, wanted []string, from database, relist bool, feeds feedConfig, on *board) *cluster {
-	return &cluster{
+	c := &cluster{
 		name:     at.name,
 		client:   at.client,
 		wanted:   wanted,
@@ -47,6 +48,8 @@ func newCluster(at endpoint, wanted []string, from database, relist bool, feeds 
 		ready:    make(chan struct{}),
 		began:    time.Now(),
 	}
+	c.known = on.ShowDiscovery(c.name, c)
+	return c
 }
 
 // discoveryState says how far the cluster's discovery is.
@@ -63,7 +66,6 @@ func (c *cluster) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer close(c.ready)
-	discovery := c.board.ShowDiscovery(c.name, c)
 
 	factory, err := informer.NewDynamicListerWatcherFactory(c.client)
 	if err != nil {
@@ -104,7 +106,7 @@ func (c *cluster) Run(ctx context.Context) {
 		running.Go(func() { f.Run(ctx) })
 	}
 	c.note(discovered, what.missed(), time.Time{})
-	discovery()
+	c.known()
 }
 
 // seed reads what the database knows of a place. It tries again while the database is down.

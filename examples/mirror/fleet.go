@@ -30,12 +30,12 @@ type fleetMirror struct {
 const groupName = "all"
 
 // newFleetMirror prepares a run with the clusters that there are now.
-func newFleetMirror(o options, endpoints []endpoint, to database, screen *screen) (*fleetMirror, error) {
+func newFleetMirror(o options, endpoints []endpoint, to database, on *board, screen *screen) (*fleetMirror, error) {
 	m := &fleetMirror{
 		database: to,
 		writer:   newWriter("database "+to.String(), to, to.Writers(), screen.Say),
 		screen:   screen,
-		board:    newBoard(),
+		board:    on,
 	}
 	m.feeds = feedConfig{writer: m.writer, prune: o.prune(), pageSize: o.pageSize, budget: informer.NewBudget(maxWaiting)}
 	var err error
@@ -158,24 +158,25 @@ func mirrorFleet(ctx context.Context, o options, to *screen) (err error) {
 			return err
 		}
 	}
-	db, err := o.open(ctx)
+	on := newBoard()
+	stop, err := o.serve(ctx, on, to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	opening := o.opening(to.Say)
+	opened := on.ShowDatabase(opening)
+	db, err := opening.Open(ctx)
 	if err != nil {
 		return ignoreStop(ctx, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	m, err := newFleetMirror(o, endpoints, db, to)
+	m, err := newFleetMirror(o, endpoints, db, on, to)
 	if err != nil {
 		return err
 	}
+	opened()
 	to.Print(fmt.Sprintf("mirroring into %s%s", db, o.sharing(m.replica)))
-	if o.listen != "" {
-		link, stop, failed := m.board.Serve(ctx, o.listen)
-		if failed != nil {
-			return failed
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-		to.Print("status: " + link + ", metrics at " + link + "metrics")
-	}
 	began := time.Now()
 	err = m.Run(ctx)
 	to.Print(fmt.Sprintf("stopped after %s", round(time.Since(began))))

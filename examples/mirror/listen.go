@@ -18,15 +18,21 @@ import (
 )
 
 // board shows the informers of a run to those who operate it: a status page with health checks, and metrics.
+// What it shows may be added while it is served.
 type board struct {
-	page    *statuspage.Page
-	metrics *metrics.Collector
-	replica *shards.Replica // nil where the work is not shared
+	page     *statuspage.Page
+	metrics  *metrics.Collector
+	registry *prometheus.Registry // of metrics, and more
+	mux      *http.ServeMux
 }
 
+// newBoard makes a board that serves the page and its health checks at the root, and the metrics at /metrics.
 func newBoard() *board {
-	b := &board{page: statuspage.New(), metrics: metrics.NewCollector()}
+	b := &board{page: statuspage.New(), metrics: metrics.NewCollector(), registry: prometheus.NewRegistry(), mux: http.NewServeMux()}
 	b.page.Title = "mirror"
+	b.registry.MustRegister(b.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	b.mux.Handle("/metrics", promhttp.HandlerFor(b.registry, promhttp.HandlerOpts{}))
+	b.mux.Handle("/", b.page)
 	return b
 }
 
@@ -42,29 +48,16 @@ func (b *board) Show(at place, source statuspage.Source) (remove func()) {
 	}
 }
 
-// ShowReplica adds a replica, and the units that it shares with others.
+// ShowReplica adds a replica, and the units that it shares with others, which /units lists.
 func (b *board) ShowReplica(replica *shards.Replica) {
-	b.replica = replica
 	replica.ShowOn(b.page, b.metrics)
+	b.registry.MustRegister(replica)
+	b.mux.Handle("/units", unitsPage{replica.Status})
 }
 
 // ShowDiscovery adds the discovery of a cluster, so that the process is not ready before the resources are known.
 func (b *board) ShowDiscovery(cluster string, source statuspage.Source) (remove func()) {
 	return b.page.Add(statuspage.Labels{Cluster: cluster, Informer: "discovery"}, source)
-}
-
-// handler serves the page and its health checks at the root, the metrics at /metrics, and the units at /units where the work is shared.
-func (b *board) handler() http.Handler {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(b.metrics, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	mux := http.NewServeMux()
-	if b.replica != nil {
-		registry.MustRegister(b.replica)
-		mux.Handle("/units", unitsPage{b.replica.Status})
-	}
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.Handle("/", b.page)
-	return mux
 }
 
 // Serve serves the board on an address until the context ends: then /readyz fails, and stop ends the rest. The link is that of
@@ -74,7 +67,7 @@ func (b *board) Serve(ctx context.Context, address string) (link string, stop fu
 	if err != nil {
 		return "", nil, fmt.Errorf("--listen %s: %w", address, err)
 	}
-	server := &http.Server{Handler: b.handler(), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: b.mux, ReadHeaderTimeout: 10 * time.Second}
 	var serving sync.WaitGroup
 	var failure error
 	serving.Go(func() {
@@ -90,4 +83,16 @@ func (b *board) Serve(ctx context.Context, address string) (link string, stop fu
 		return errors.Join(failure, closed)
 	}
 	return "http://" + listener.Addr().String() + "/", stop, nil
+}
+
+// serve serves the board where --listen says, and says so. It returns what ends that.
+func (o options) serve(ctx context.Context, on *board, to *screen) (stop func() error, err error) {
+	if o.listen == "" {
+		return func() error { return nil }, nil
+	}
+	link, stop, err := on.Serve(ctx, o.listen)
+	if err == nil {
+		to.Print("status: " + link + ", metrics at " + link + "metrics")
+	}
+	return stop, err
 }

@@ -105,9 +105,17 @@ func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err er
 		fate = "; its directory is removed at the end, and stays after a kill"
 	}
 	to.Print(fmt.Sprintf("mirroring %s into %s%s", english.Plural(clusters, "cluster", ""), name, fate))
-	db, err := o.open(ctx)
+	on := newBoard()
+	stop, err := o.serve(ctx, on, to)
 	if err != nil {
 		return false, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	opening := o.opening(to.Say)
+	opened := on.ShowDatabase(opening)
+	db, err := opening.Open(ctx)
+	if err != nil {
+		return false, stopped(ctx, err)
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 
@@ -130,6 +138,7 @@ func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err er
 		store:     db,
 		prune:     o.prune(),
 		pageSize:  o.pageSize,
+		board:     on,
 	}
 	if o.once {
 		// Only a list tells when the database is up to date. A watch that goes on from a checkpoint tells what has happened
@@ -137,13 +146,6 @@ func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err er
 		config.relist, config.timeout = true, o.timeout
 	}
 	m := newMirror(config, to)
-	if o.listen != "" {
-		link, stop, failed := m.board.Serve(ctx, o.listen)
-		if failed != nil {
-			return false, failed
-		}
-		defer func() { err = errors.Join(err, stop()) }()
-		to.Print("status: " + link + ", metrics at " + link + "metrics")
-	}
+	opened()
 	return follow(ctx, m, simulated, o, to)
 }

@@ -29,6 +29,7 @@ type mirrorConfig struct {
 	timeout   time.Duration // of a first sync without progress; 0 = never
 	prune     []string
 	pageSize  int64 // of lists; 0 = the informer's default
+	board     *board
 }
 
 // The clients' own brakes. A cluster with hundreds of resources starts that many lists at once; the server's priority and
@@ -51,9 +52,9 @@ func newMirror(config mirrorConfig, to *screen) *mirror {
 		database: config.database,
 		writer:   newWriter("database "+config.database.String(), config.store, config.database.Writers(), to.Say),
 		screen:   to,
+		board:    config.board,
 	}
 	budget := informer.NewBudget(maxWaiting)
-	m.board = newBoard()
 	m.board.metrics.AddBudget("mirror", budget)
 	for _, e := range config.endpoints {
 		client := rest.CopyConfig(e.client)

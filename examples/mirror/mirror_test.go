@@ -36,7 +36,7 @@ func start(t *testing.T, config mirrorConfig) *running {
 	if config.store == nil {
 		config.store = config.database
 	}
-	config.prune = options{}.prune()
+	config.prune, config.board = options{}.prune(), newBoard()
 	r := &running{out: newOutput()}
 	r.mirror = newMirror(config, r.out.screen)
 

@@ -27,7 +27,7 @@ func BenchmarkPostgres(b *testing.B) {
 		require.NoError(b, err)
 		db, err := openPostgres(b.Context(), config, true)
 		require.NoError(b, err)
-		m := newMirror(mirrorConfig{endpoints: []endpoint{cluster.endpoint()}, database: db, store: db, prune: options{}.prune()}, newOutput().screen)
+		m := newMirror(mirrorConfig{endpoints: []endpoint{cluster.endpoint()}, database: db, store: db, prune: options{}.prune(), board: newBoard()}, newOutput().screen)
 		began := time.Now()
 		require.NoError(b, m.Run(b.Context(), m.Settled))
 		mirroring := time.Since(began)
