@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -118,6 +119,56 @@ func TestGoneBeforeUnitIsFollowed(t *testing.T) {
 		require.NoError(t, f.WaitForSync(t.Context()))
 		require.Equal(t, 3, asked, "after the error, and with the discovery that agrees")
 	})
+}
+
+// The informer that tells the end of a resource lists, also where it has the checkpoint of the one before: nothing would come of a watch.
+func TestGoneWithCheckpoint(t *testing.T) {
+	for name, meanwhile := range map[string]bool{"while followed": false, "between two runs": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				east := serve(t, informertest.Options{})
+				create(t, east, pods, "a")
+				create(t, east, widgets, "a", "b")
+				m, folder := newMirror(), t.TempDir()
+				follow := func() (stop func()) {
+					f := newFleet(t, m, fleet.Config{
+						Known: func(context.Context, fleet.Unit) ([]schema.GroupVersionResource, error) {
+							return []schema.GroupVersionResource{widgets}, nil
+						},
+						Configure: func(ctx context.Context, target fleet.Target) (informer.InformerConfig, error) {
+							config, err := m.seeded(ctx, target)
+							config.Checkpoint = informer.FileCheckpoint(filepath.Join(folder, target.Resource.Resource))
+							return config, err
+						},
+					})
+					require.NoError(t, f.Add("east", east.Config()))
+					ctx, cancel := context.WithCancel(t.Context())
+					ended := make(chan struct{})
+					go func() {
+						defer close(ended)
+						f.Run(ctx)
+					}()
+					return func() {
+						cancel()
+						<-ended
+					}
+				}
+				stop := follow()
+				time.Sleep(2 * time.Minute)
+				require.Len(t, m.told("east", widgets), 2)
+				if meanwhile {
+					stop()
+				}
+				east.RemoveResource(widgets)
+				if meanwhile {
+					stop = follow()
+				}
+				time.Sleep(20 * time.Minute)
+				stop()
+				require.ElementsMatch(t, []string{"Deleted default/a", "Deleted default/b"}, m.told("east", widgets))
+			})
+		})
+	}
 }
 
 // A unit whose Configure blocks holds up nothing but itself, and ends with its cluster.

@@ -23,6 +23,9 @@ func nothingOf(t Target, host string) (cache.ListerWatcher, error) {
 // nothing is a server whose resource has no objects, and which has nothing else.
 type nothing struct{ target Target }
 
+// versionOfNothing is the resource version of its lists. A watch from any other is refused, so that an informer that resumes from a checkpoint lists.
+const versionOfNothing = "1"
+
 // RoundTrip answers a request.
 func (n nothing) RoundTrip(request *http.Request) (*http.Response, error) {
 	_, asked, _ := strings.Cut(request.URL.Path, n.target.Resource.GroupVersion().String()+"/")
@@ -30,7 +33,9 @@ func (n nothing) RoundTrip(request *http.Request) (*http.Response, error) {
 	case asked != n.target.Resource.Resource:
 		return answer(request, http.StatusNotFound, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`), nil
 	case request.URL.Query().Get("watch") == "": // a list
-		return answer(request, http.StatusOK, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`), nil
+		return answer(request, http.StatusOK, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"`+versionOfNothing+`"},"items":[]}`), nil
+	case request.URL.Query().Get("resourceVersion") != versionOfNothing:
+		return answer(request, http.StatusGone, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`), nil
 	}
 	<-request.Context().Done() // nothing happens to no objects
 	return nil, request.Context().Err()
