@@ -196,9 +196,9 @@ func (c *cluster) dropUnserved(ctx context.Context, what found) error {
 	}
 	var gone []change
 	for _, resource := range stored {
-		served := slices.ContainsFunc(what.resources, func(r schema.GroupVersionResource) bool { return r.GroupResource() == resource })
+		served := slices.ContainsFunc(what.resources, func(r schema.GroupVersionResource) bool { return r.GroupResource() == resource.GroupResource() })
 		if !served {
-			gone = append(gone, change{kind: dropResource, place: place{cluster: c.name, resource: resource.WithVersion("")}})
+			gone = append(gone, change{kind: dropResource, place: place{cluster: c.name, resource: resource}})
 		}
 	}
 	if gone == nil {

@@ -30,8 +30,8 @@ type database interface {
 	LoadCheckpoint(ctx context.Context, of place, server string) (io.ReadCloser, error)
 	// Objects calls visit with every row of a place, in no order, as a change of kind putRow. It holds one row at a time.
 	Objects(ctx context.Context, of place, visit func(change) error) error
-	// Resources returns the resources of the cluster that have rows. The version is left empty.
-	Resources(ctx context.Context, cluster string) ([]schema.GroupResource, error)
+	// Resources returns the resources of the cluster that have rows, each in a version that a row of it is in.
+	Resources(ctx context.Context, cluster string) ([]schema.GroupVersionResource, error)
 
 	// TakesRaw reports whether the objects may come as they are on the wire. Otherwise they come in the form of encode.
 	TakesRaw() bool

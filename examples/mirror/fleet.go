@@ -10,6 +10,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
 	"github.com/rvinformer/informer/fleet/shards"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 )
 
@@ -45,6 +46,10 @@ func newFleetMirror(o options, endpoints []endpoint, to database, on *board, scr
 		Groups:    []fleet.Group{{Name: groupName, Resources: o.resources, Shards: o.shards, ShardBy: informer.ShardByNamespace}},
 		Budget:    m.feeds.budget,
 		Configure: m.configure,
+		// All of the cluster, also those of other shards: a shard without rows of one has nothing to delete.
+		Known: func(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error) {
+			return m.database.Resources(ctx, u.Cluster)
+		},
 	})
 	if err != nil {
 		return nil, err

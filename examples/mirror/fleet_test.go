@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/rvinformer/informer/informertest"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Clusters come while mirror runs, and what it has of them is the same as with --context. A second run goes on without a list.
@@ -76,6 +80,53 @@ func TestClustersOfAFolder(t *testing.T) {
 	read()
 	require.Empty(t, listed(east.server))
 	require.Empty(t, listed(west.server))
+}
+
+// The rows of a resource that a cluster has ceased to serve while no mirror followed it go away at the next start. Those of a resource that is
+// only not followed stay.
+func TestFleetDropsWhatIsGoneMeanwhile(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) database{
+		"sqlite":   func(t *testing.T) database { return openTestDatabase(t) },
+		"postgres": func(t *testing.T) database { return openTestPostgres(t, newPostgresAddress(t), true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			here := newTestCluster(t, "here", 100, informertest.Options{})
+			db := open(t)
+			runs := func(resources []string, until func(m *fleetMirror) bool) {
+				to := newOutput()
+				m, err := newFleetMirror(options{shards: 1, resources: resources}, []endpoint{here.endpoint()}, db, newBoard(), to.screen)
+				require.NoError(t, err)
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- m.Run(ctx) }()
+				require.Eventually(t, func() bool { return until(m) }, soon, 50*time.Millisecond, to)
+				cancel()
+				require.NoError(t, <-ended)
+				require.Empty(t, to.messages())
+			}
+			stored := func() []schema.GroupVersionResource {
+				all, err := db.Resources(t.Context(), "here")
+				require.NoError(t, err)
+				return all
+			}
+			isSynced := func(m *fleetMirror) bool { c, _ := m.fleet.Cluster("here"); return c.Synced }
+			runs(nil, isSynced)
+			require.ElementsMatch(t, slices.Collect(maps.Keys(byResource(here))), stored())
+
+			here.server.RemoveResource(widgets)
+			runs([]string{"pods"}, func(*fleetMirror) bool { return !slices.Contains(stored(), widgets) })
+			require.Len(t, stored(), len(here.stock)-1)
+		})
+	}
+}
+
+func byResource(c *demoCluster) map[schema.GroupVersionResource]*stock {
+	all := map[schema.GroupVersionResource]*stock{}
+	for _, s := range c.stock {
+		all[s.kind.resource] = s
+	}
+	return all
 }
 
 func placeOf(c *demoCluster, s *stock) place {

@@ -352,8 +352,8 @@ func TestResourceIsGone(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 100, informertest.Options{})
 	db := openTestDatabase(t)
-	gadgets := schema.GroupResource{Group: "example.com", Resource: "gadgets"}
-	left := change{kind: putRow, place: place{cluster: "here", resource: gadgets.WithVersion("v1")}, name: "gone", uid: "1", resourceVersion: "1", object: "{}"}
+	gadgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
+	left := change{kind: putRow, place: place{cluster: "here", resource: gadgets}, name: "gone", uid: "1", resourceVersion: "1", object: "{}"}
 	require.NoError(t, db.Apply(t.Context(), []change{left}))
 
 	rowsByName(t, mirrorConfig{endpoints: []endpoint{c.endpoint()}, database: db, resources: []string{"pods"}})

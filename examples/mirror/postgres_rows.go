@@ -305,13 +305,13 @@ func (p *postgres) Objects(ctx context.Context, of place, visit func(change) err
 	return p.unread("objects", of, err)
 }
 
-// Resources finds the resources that have rows: one after the other, for there are few of them and many rows.
-func (p *postgres) Resources(ctx context.Context, cluster string) ([]schema.GroupResource, error) {
+// Resources finds the resources that have rows, each in the version of its first row: one after the other, for there are few of them and many rows.
+func (p *postgres) Resources(ctx context.Context, cluster string) ([]schema.GroupVersionResource, error) {
 	rows, err := p.pool.Query(ctx, `
 WITH RECURSIVE found AS (
-	(SELECT "group", resource FROM objects WHERE cluster = $1 ORDER BY "group", resource LIMIT 1)
+	(SELECT "group", version, resource FROM objects WHERE cluster = $1 ORDER BY "group", resource LIMIT 1)
 	UNION ALL
-	SELECT next.* FROM found, LATERAL (SELECT objects."group", objects.resource FROM objects
+	SELECT next.* FROM found, LATERAL (SELECT objects."group", objects.version, objects.resource FROM objects
 		WHERE cluster = $1 AND (objects."group", objects.resource) > (found."group", found.resource)
 		ORDER BY objects."group", objects.resource LIMIT 1) AS next
 )
@@ -319,8 +319,8 @@ SELECT * FROM found`, cluster)
 	if err != nil {
 		return nil, p.unread("resources", place{cluster: cluster}, err)
 	}
-	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r schema.GroupResource, err error) {
-		err = row.Scan(&r.Group, &r.Resource)
+	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r schema.GroupVersionResource, err error) {
+		err = row.Scan(&r.Group, &r.Version, &r.Resource)
 		return r, err
 	})
 	return slices.Clip(found), p.unread("resources", place{cluster: cluster}, err)

@@ -257,18 +257,18 @@ func (d *sqliteFile) checked(err error) error {
 	return err
 }
 
-// Resources returns the resources of the cluster that have rows. The version is left empty.
-func (d *sqliteFile) Resources(ctx context.Context, cluster string) ([]schema.GroupResource, error) {
-	rows, err := d.reading.QueryContext(ctx, `SELECT DISTINCT "group", resource FROM objects WHERE cluster = ?`, cluster)
+// Resources returns the resources of the cluster that have rows, each in a version that a row of it is in.
+func (d *sqliteFile) Resources(ctx context.Context, cluster string) ([]schema.GroupVersionResource, error) {
+	rows, err := d.reading.QueryContext(ctx, `SELECT "group", min(version), resource FROM objects WHERE cluster = ? GROUP BY "group", resource`, cluster)
 	if err != nil {
 		return nil, d.unread("resources", place{cluster: cluster}, err)
 	}
 	defer rows.Close()
 
-	var resources []schema.GroupResource
+	var resources []schema.GroupVersionResource
 	for rows.Next() {
-		var r schema.GroupResource
-		if err := rows.Scan(&r.Group, &r.Resource); err != nil {
+		var r schema.GroupVersionResource
+		if err := rows.Scan(&r.Group, &r.Version, &r.Resource); err != nil {
 			return nil, d.unread("resources", place{cluster: cluster}, err)
 		}
 		resources = append(resources, r)
