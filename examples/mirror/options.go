@@ -81,7 +81,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	flags.StringVar(&o.shareKubeconfig, "share-kubeconfig", "", "with --share: the kubeconfig `file` of the cluster with the Leases (default the cluster that mirror runs in)")
 	flags.StringVar(&o.identity, "identity", defaultIdentity(), "with --share: the `name` of this replica (default $POD_NAME, then the host's name)")
 	flags.DurationVar(&o.leaseDuration, "lease-duration", 15*time.Second, "with --share: how long others wait for a replica that says nothing, in whole seconds; it must be the same for all")
-	flags.IntVar(&o.shards, "shards", 1, "with --share: into how many parts each cluster is divided, by namespaces; it must be the same for all")
+	flags.IntVar(&o.shards, "shards", 1, "with --share: into how many parts each cluster is divided, by namespaces; a replica with another number than the others waits until they have ended")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -145,8 +145,12 @@ func (o options) checkFleet(flags *pflag.FlagSet) error {
 
 // open opens the database.
 func (o options) open(ctx context.Context) (database, error) {
-	if o.postgres != nil {
-		return openPostgres(ctx, o.postgres, o.share == "")
+	switch {
+	case o.postgres == nil:
+	case o.share == "":
+		return openPostgres(ctx, o.postgres, 0)
+	default:
+		return openPostgres(ctx, o.postgres, o.shards)
 	}
 	return openSQLite(ctx, o.db)
 }

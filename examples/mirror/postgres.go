@@ -52,10 +52,12 @@ SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
 	('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END)
 ) AS wanted (name, value) JOIN pg_settings USING (name)`
 
-// openPostgres connects to a database, and makes its tables where they are missing. Alone says that no other mirror may
-// write to it at the same time; otherwise there may be other mirrors that are not alone, and every context of a write has an
-// epoch. The error is an *unusableError where the tables are another program's, or another mirror writes to them.
-func openPostgres(ctx context.Context, config *pgxpool.Config, alone bool) (_ *postgres, err error) {
+// openPostgres connects to a database, and makes its tables where they are missing. Shards is into how many parts the mirrors that
+// share the work divide each cluster: there may be other mirrors with the same number, and every context of a write has an epoch. With 0, no other mirror
+// may write to it at the same time. The error is an *unusableError where the tables are another program's, or another mirror writes to them. It is an
+// *otherShardsError while there are mirrors with another number.
+func openPostgres(ctx context.Context, config *pgxpool.Config, shards int) (_ *postgres, err error) {
+	alone := shards == 0
 	config = config.Copy()
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, sessionSettings); err != nil {
@@ -80,6 +82,11 @@ func openPostgres(ctx context.Context, config *pgxpool.Config, alone bool) (_ *p
 	}
 	if p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, err
+	}
+	if !alone {
+		if err := p.claimShards(ctx, shards); err != nil {
+			return nil, err
+		}
 	}
 	p.reign, err = p.reignOf(ctx, alone)
 	return p, err

@@ -25,7 +25,7 @@ func BenchmarkPostgres(b *testing.B) {
 	for b.Loop() {
 		config, _, err := parseAddress(server.NewDatabase(b))
 		require.NoError(b, err)
-		db, err := openPostgres(b.Context(), config, true)
+		db, err := openPostgres(b.Context(), config, 0)
 		require.NoError(b, err)
 		m := newMirror(mirrorConfig{endpoints: []endpoint{cluster.endpoint()}, database: db, store: db, prune: options{}.prune(), board: newBoard()}, newOutput().screen)
 		began := time.Now()

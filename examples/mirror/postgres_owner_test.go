@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rvinformer/informer"
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,7 +17,7 @@ func TestPostgresHasOneMirror(t *testing.T) {
 	require.NoError(t, err)
 	refused := func(alone bool) {
 		t.Helper()
-		_, err := openPostgres(t.Context(), config, alone)
+		_, err := openPostgres(t.Context(), config, shardsOf(alone))
 		require.ErrorContains(t, err, ": another mirror writes to it; end that one first")
 		require.True(t, isUnusable(err))
 	}
@@ -30,6 +31,44 @@ func TestPostgresHasOneMirror(t *testing.T) {
 	require.NoError(t, first.Close())
 	require.NoError(t, second.Close())
 	require.NoError(t, openPostgresFor(t, address, true).Close())
+}
+
+// Replicas that divide the clusters in different ways do not write at the same time, also if one of them has lost its session unnoticed.
+func TestPostgresReplicasHaveTheSameShards(t *testing.T) {
+	t.Parallel()
+	config, _, err := parseAddress(newPostgresAddress(t))
+	require.NoError(t, err)
+	open := func(shards int) (*postgres, error) { return openPostgres(t.Context(), config, shards) }
+	first, err := open(1)
+	require.NoError(t, err)
+	second, err := open(1)
+	require.NoError(t, err)
+	refused := func() {
+		t.Helper()
+		_, err := open(2)
+		require.ErrorContains(t, err, "mirrors with --shards 1 write to it, and this one has --shards 2")
+		require.False(t, isFinal(err), "it is waited for")
+	}
+	refused()
+	require.NoError(t, first.Close())
+	refused()
+
+	second.presence.End()
+	other, err := open(2)
+	require.NoError(t, err)
+	here := place{cluster: "here", resource: pods, group: groupName}
+	require.ErrorContains(t, second.Apply(at(t, 7), []change{put(here, "ns", "a", "1", "10")}), "another mirror writes to it")
+	here.shard = informer.Shard{Key: informer.ShardByNamespace}.Split(2)[0]
+	require.NoError(t, other.Apply(at(t, 1), []change{put(here, "ns", "b", "2", "11")}))
+	_, err = open(1)
+	require.ErrorContains(t, err, "mirrors with --shards 2 write to it")
+	require.NoError(t, other.Close())
+	require.NoError(t, second.Close())
+	for range 2 {
+		again, err := open(1)
+		require.NoError(t, err)
+		defer again.Close()
+	}
 }
 
 // A mirror whose session has ended unnoticed writes nothing any more once another one has begun, and ends.

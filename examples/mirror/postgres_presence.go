@@ -70,6 +70,24 @@ func (p *presence) Begin(ctx context.Context) (err error) {
 	}
 }
 
+// Alone calls do while no other mirror is present, and reports whether that is so. This one shares the lock with others before and afterwards.
+func (p *presence) Alone(ctx context.Context, do func() error) (alone bool, err error) {
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	if err := p.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, $2)`, advisoryLocks, int32(p.tables)).Scan(&alone); err != nil || !alone {
+		return false, err
+	}
+	if err := do(); err != nil {
+		return true, err // the connection ends with it, and so does the lock
+	}
+	_, err = p.conn.Exec(ctx, `SELECT pg_advisory_unlock($1, $2)`, advisoryLocks, int32(p.tables))
+	return true, err
+}
+
 // Renew sees to it that the connection still stands, and makes another one if not.
 func (p *presence) Renew(ctx context.Context) error {
 	select {

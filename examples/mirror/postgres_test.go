@@ -26,9 +26,17 @@ func newPostgresAddress(t *testing.T) string {
 func openPostgresFor(t *testing.T, address string, alone bool) *postgres {
 	config, _, err := parseAddress(address)
 	require.NoError(t, err)
-	db, err := openPostgres(t.Context(), config, alone)
+	db, err := openPostgres(t.Context(), config, shardsOf(alone))
 	require.NoError(t, err)
 	return db
+}
+
+// shardsOf is the number of shards of a mirror that is alone, or shares the work.
+func shardsOf(alone bool) int {
+	if alone {
+		return 0
+	}
+	return 1
 }
 
 // openTestPostgres opens a database until the test ends.

@@ -39,7 +39,7 @@
 // other's units alone, and share out what has no owner. Units must not overlap, because no epoch fences the owners of two units from each other.
 // A change of the shards of a group is safe as far as the Leases show it: a replica does not take a shard while another member owns
 // a unit of the same cluster and group that it does not know. Two that see nothing owned at the same moment are not kept apart: to change
-// shards or the resources of groups, end all replicas first.
+// shards or the resources of groups, end all replicas first, or have the sink refuse replicas that divide the work in another way.
 //
 // # The sink decides
 //
