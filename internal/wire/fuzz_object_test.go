@@ -5,7 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"runtime/metrics"
+	goruntime "runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -251,9 +251,10 @@ func FuzzReaderMemory(f *testing.F) {
 	})
 }
 
-// allocated is how many bytes the process has allocated so far.
+// allocated is how many bytes the process has allocated so far. The metrics of the runtime count small objects late, some at the next
+// collection of garbage.
 func allocated() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return m.TotalAlloc
 }
