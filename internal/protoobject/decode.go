@@ -3,7 +3,6 @@ package protoobject
 import (
 	"reflect"
 	"time"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +16,8 @@ const (
 	fixed32 = 5
 )
 
-// message decodes a message into the struct of its plan at an address. It is false if there is something that it does not expect.
-func (d *decoder) message(p *plan, at unsafe.Pointer, b []byte) bool {
+// message decodes a message into a struct, which a plan is of. It is false if there is something that it does not expect.
+func (d *decoder) message(p *plan, into reflect.Value, b []byte) bool {
 	fields := p.fields()
 	rest := -1 // where fields begin that are left to the generated code
 	for i := 0; i < len(b); {
@@ -63,7 +62,7 @@ func (d *decoder) message(p *plan, at unsafe.Pointer, b []byte) bool {
 			continue
 		}
 		if rest >= 0 {
-			if !generated(p.of, at, b[rest:from]) {
+			if !generated(into, b[rest:from]) {
 				return false
 			}
 			rest = -1
@@ -72,108 +71,105 @@ func (d *decoder) message(p *plan, at unsafe.Pointer, b []byte) bool {
 			if tag&7 != varint {
 				return false
 			}
-			number64(f.do, unsafe.Add(at, f.offset), value)
+			setNumber(f, into.Field(f.index), value)
 			continue
 		}
-		if tag&7 != lengthDelimited || !d.field(f, unsafe.Add(at, f.offset), data, tag, b[i:]) {
+		if tag&7 != lengthDelimited || !d.field(f, into.Field(f.index), data, tag, b[i:]) {
 			return false
 		}
 	}
-	return rest < 0 || generated(p.of, at, b[rest:])
+	return rest < 0 || generated(into, b[rest:])
 }
 
 // none is a field that a plan does not have.
 var none field
 
 // generated leaves fields to the generated code, which adds them to what was decoded.
-func generated(of reflect.Type, at unsafe.Pointer, fields []byte) bool {
-	into, ok := reflect.NewAt(of, at).Interface().(interface{ Unmarshal([]byte) error })
-	return ok && into.Unmarshal(fields) == nil
+func generated(into reflect.Value, fields []byte) bool {
+	code, ok := into.Addr().Interface().(interface{ Unmarshal([]byte) error })
+	return ok && code.Unmarshal(fields) == nil
 }
 
-func number64(do operation, at unsafe.Pointer, value uint64) {
-	switch do {
+func setNumber(f *field, into reflect.Value, value uint64) {
+	switch f.do {
 	case integer64:
-		*(*int64)(at) = int64(value)
+		into.SetInt(int64(value))
 	case integer32:
-		*(*int32)(at) = int32(value)
+		into.SetInt(int64(int32(value)))
 	case boolean:
-		*(*bool)(at) = value != 0
+		into.SetBool(value != 0)
 	case integer64Pointer:
-		n := int64(value)
-		*(**int64)(at) = &n
+		made(f, into).SetInt(int64(value))
 	case integer32Pointer:
-		n := int32(value)
-		*(**int32)(at) = &n
+		made(f, into).SetInt(int64(int32(value)))
 	case booleanPointer:
-		b := value != 0
-		*(**bool)(at) = &b
+		made(f, into).SetBool(value != 0)
 	}
 }
 
-// slice is the header of a slice.
-type slice struct {
-	data     unsafe.Pointer
-	len, cap int
+// made has the pointer point to a new zero, and returns that.
+func made(f *field, pointer reflect.Value) reflect.Value {
+	p := reflect.New(f.of)
+	pointer.Set(p)
+	return p.Elem()
 }
 
-// field decodes a field at its address. The rest of the message tells how many elements follow.
-func (d *decoder) field(f *field, at unsafe.Pointer, data []byte, tag uint64, rest []byte) bool {
+// pointed returns what the pointer points to. It is made if there is nothing.
+func pointed(f *field, pointer reflect.Value) reflect.Value {
+	if pointer.IsNil() {
+		return made(f, pointer)
+	}
+	return pointer.Elem()
+}
+
+// appended makes a slice longer by one, and returns the new element. The rest of the message tells how many follow.
+func appended(slice reflect.Value, tag uint64, rest []byte) reflect.Value {
+	n := slice.Len()
+	if n == slice.Cap() {
+		slice.Grow(1 + following(tag, rest))
+	}
+	slice.SetLen(n + 1)
+	return slice.Index(n)
+}
+
+// field decodes a field. The rest of the message tells how many elements follow.
+func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, rest []byte) bool {
 	switch f.do {
 	case text:
-		*(*string)(at) = d.words.String(data)
+		into.SetString(d.words.String(data))
 	case textPointer:
-		s := d.words.String(data)
-		*(**string)(at) = &s
+		made(f, into).SetString(d.words.String(data))
 	case name:
-		*(*string)(at) = d.kept(data, d.known.Name)
+		into.SetString(d.kept(data, d.known.Name))
 	case uid:
-		*(*string)(at) = d.kept(data, d.known.UID)
+		into.SetString(d.kept(data, d.known.UID))
 	case version:
-		*(*string)(at) = d.kept(data, d.known.ResourceVersion)
+		into.SetString(d.kept(data, d.known.ResourceVersion))
 	case message:
-		return d.message(f.plan, at, data)
+		return d.message(f.plan, into, data)
 	case messagePointer:
-		return d.message(f.plan, pointed(f, at), data)
+		return d.message(f.plan, pointed(f, into), data)
 	case messages:
-		s := (*slice)(at)
-		if s.len == s.cap {
-			reflect.NewAt(f.of, at).Elem().Grow(1 + following(tag, rest))
-		}
-		element := unsafe.Add(s.data, uintptr(s.len)*f.size)
-		s.len++
-		return d.message(f.plan, element, data)
+		return d.message(f.plan, appended(into, tag, rest), data)
 	case texts:
-		s := (*[]string)(at)
-		if *s == nil {
-			*s = make([]string, 0, 1+following(tag, rest))
-		}
-		*s = append(*s, d.words.String(data))
+		appended(into, tag, rest).SetString(d.words.String(data))
 	case bytes:
-		s := (*[]byte)(at)
-		if *s = append((*s)[:0], data...); *s == nil {
-			*s = []byte{}
+		b := append(into.Bytes()[:0], data...)
+		if b == nil {
+			b = []byte{}
 		}
+		into.SetBytes(b)
 	case textMap, bytesMap, quantityMap:
-		return d.entry(f, at, data, tag, rest)
-	case moment:
-		return unmarshalTime((*metav1.Time)(at), data)
-	case momentPointer:
-		t := (**metav1.Time)(at)
-		if *t == nil {
-			*t = &metav1.Time{}
+		return d.entry(f, into, data, tag, rest)
+	case moment, momentPointer:
+		if f.do == momentPointer {
+			into = pointed(f, into)
 		}
-		return unmarshalTime(*t, data)
-	case managed:
-		m := (**metav1.FieldsV1)(at)
-		if *m == nil {
-			*m = &metav1.FieldsV1{}
-		}
-		return (*m).Unmarshal(data) == nil
+		return unmarshalTime(into.Addr().Interface().(*metav1.Time), data)
+	case managed, customPointer:
+		return generated(pointed(f, into), data)
 	case custom:
-		return generated(f.of, at, data)
-	case customPointer:
-		return generated(f.of, pointed(f, at), data)
+		return generated(into, data)
 	default:
 		return false
 	}
@@ -188,17 +184,8 @@ func (d *decoder) kept(content []byte, known string) string {
 	return string(content)
 }
 
-// pointed returns what the pointer points to. It is made if there is nothing.
-func pointed(f *field, at unsafe.Pointer) unsafe.Pointer {
-	p := (*unsafe.Pointer)(at)
-	if *p == nil {
-		*p = reflect.New(f.of).UnsafePointer()
-	}
-	return *p
-}
-
 // entry decodes an entry of a map.
-func (d *decoder) entry(f *field, at unsafe.Pointer, entry []byte, tag uint64, rest []byte) bool {
+func (d *decoder) entry(f *field, into reflect.Value, entry []byte, tag uint64, rest []byte) bool {
 	var key string
 	var value []byte
 	for i := 0; i < len(entry); {
@@ -218,32 +205,31 @@ func (d *decoder) entry(f *field, at unsafe.Pointer, entry []byte, tag uint64, r
 			return false
 		}
 	}
+	if into.IsNil() {
+		into.Set(reflect.MakeMapWithSize(f.of, 1+following(tag, rest)))
+	}
 	switch f.do {
 	case textMap:
-		m := (*map[string]string)(at)
-		if *m == nil {
-			*m = make(map[string]string, 1+following(tag, rest))
-		}
-		(*m)[key] = d.words.String(value)
+		into.Interface().(map[string]string)[key] = d.words.String(value)
 	case bytesMap:
-		m := (*map[string][]byte)(at)
-		if *m == nil {
-			*m = make(map[string][]byte, 1+following(tag, rest))
-		}
-		(*m)[key] = append([]byte{}, value...)
+		into.Interface().(map[string][]byte)[key] = append([]byte{}, value...)
 	case quantityMap:
-		m := reflect.NewAt(f.of, at).Elem()
-		if m.IsNil() {
-			m.Set(reflect.MakeMapWithSize(f.of, 1+following(tag, rest)))
-		}
 		var ok bool
 		if d.quantity, ok = d.quantities.decode(value); !ok {
 			return false
 		}
-		d.key = key
-		m.SetMapIndex(reflect.NewAt(f.of.Key(), unsafe.Pointer(&d.key)).Elem(), reflect.ValueOf(&d.quantity).Elem())
+		into.SetMapIndex(d.keyOf(f.of.Key(), key), reflect.ValueOf(&d.quantity).Elem())
 	}
 	return true
+}
+
+// keyOf returns a key of a map, which is of a type that strings have. It is good until the next call.
+func (d *decoder) keyOf(t reflect.Type, key string) reflect.Value {
+	if !d.key.IsValid() || d.key.Type() != t {
+		d.key = reflect.New(t).Elem()
+	}
+	d.key.SetString(key)
+	return d.key
 }
 
 // following returns how many fields with the same tag follow, which are length-delimited.

@@ -48,8 +48,8 @@ func (o operation) isVarint() bool { return o >= integer64 && o <= booleanPointe
 // field is how a field is decoded.
 type field struct {
 	do operation
-	// offset is where it is in its struct, and size is that of an element of a slice.
-	offset, size uintptr
+	// index is that of reflect.
+	index int
 	// of is the type of the field, of what it points to, or of a slice with the elements.
 	of reflect.Type
 	// plan is of the message that the field is, points to, or has.
@@ -101,7 +101,7 @@ func (p *plan) make() {
 		for len(p.number) <= number {
 			p.number = append(p.number, field{})
 		}
-		p.number[number] = fieldOf(f)
+		p.number[number] = fieldOf(f, i)
 	}
 	if p.of == reflect.TypeFor[metav1.ObjectMeta]() {
 		p.number[1].do, p.number[5].do, p.number[6].do = name, uid, version
@@ -116,17 +116,17 @@ var (
 	quantityType = reflect.TypeFor[resource.Quantity]()
 )
 
-func fieldOf(f reflect.StructField) field {
+func fieldOf(f reflect.StructField, index int) field {
 	of := f.Type
 	pointer := of.Kind() == reflect.Pointer
 	if pointer {
 		of = of.Elem()
 	}
-	made := field{offset: f.Offset, of: of}
+	made := field{index: index, of: of}
 	made.do = operationOf(of, pointer)
 	switch made.do {
 	case messages:
-		made.size, made.plan = of.Elem().Size(), planOf(of.Elem())
+		made.plan = planOf(of.Elem())
 	case message, messagePointer:
 		made.plan = planOf(of)
 	}

@@ -4,13 +4,12 @@
 //   - Slices are allocated once, with the length that they need.
 //
 // The generated code has a method for each type. This package has a plan instead, which it makes of the Go type the first time: which
-// field has which number, and where it is in memory. What a plan does not know, it leaves to the generated code.
+// field has which number. What a plan does not know, it leaves to the generated code.
 package protoobject
 
 import (
 	"reflect"
 	"sync"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,7 +53,10 @@ func (p *Pool) get() *decoder {
 
 func (p *Pool) put(d *decoder) {
 	if p != nil {
-		d.known, d.key, d.quantity = Known{}, "", resource.Quantity{}
+		d.known, d.quantity = Known{}, resource.Quantity{}
+		if d.key.IsValid() {
+			d.key.SetString("")
+		}
 		p.free.Put(d)
 	}
 }
@@ -64,7 +66,7 @@ type decoder struct {
 	words *intern.Table
 	known Known
 	// key and quantity are of the entry of a map. They are here because reflection would allocate them.
-	key        string
+	key        reflect.Value
 	quantity   resource.Quantity
 	quantities quantities
 }
@@ -85,7 +87,7 @@ func (d *decoder) object(object []byte, into Message) bool {
 	v := reflect.ValueOf(into)
 	if v.Kind() == reflect.Pointer {
 		if p := planOf(v.Type().Elem()); p.isGenerated() {
-			return d.message(p, v.UnsafePointer(), object)
+			return d.message(p, v.Elem(), object)
 		}
 	}
 	if accessor, ok := into.(metav1.ObjectMetaAccessor); ok {
@@ -105,6 +107,6 @@ func (d *decoder) foreign(object []byte, meta *metav1.ObjectMeta, into Message) 
 	}
 	metadata := m.Data()
 	_, to := m.Span()
-	return m.Err() == nil && d.message(metadataPlan, unsafe.Pointer(meta), metadata) &&
+	return m.Err() == nil && d.message(metadataPlan, reflect.ValueOf(meta).Elem(), metadata) &&
 		into.Unmarshal(object[to:]) == nil
 }
