@@ -174,13 +174,15 @@ demo:
 	go run -C examples/mirror . --demo
 
 # Beside client-go and a plain GET, against a simulated server of 100,000 and of a
-# million pods; then typed factories, many clusters, half of a set, and caches that can be read: more than an hour. Writes docs/performance.md and docs/bench-*.svg.
+# million pods; then typed factories, many clusters, half of a set, the ways to read a set from a kube-apiserver, and caches that can be read: more than
+# an hour. Writes docs/performance.md, tables of docs/which-informer.md, and docs/bench-*.svg.
 bench:
 	cd bench && go run . all
 	cd bench && go run . peaks
 	cd bench && go run . clusters
 	cd bench && go run . fleet
 	cd bench && go run . shard
+	cd bench && go run . ways
 	cd bench && go run . readcache -million 1000000
 
 # The same with 10,000 pods, once, in about a minute. Writes nothing.

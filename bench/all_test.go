@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -94,6 +95,8 @@ func TestEveryContestantEndsEveryScenario(t *testing.T) {
 	docs := t.TempDir()
 	path := filepath.Join(docs, "performance.md")
 	require.NoError(t, os.WriteFile(path, []byte("# Performance\n"), 0o644))
+	choosing := filepath.Join(docs, "which-informer.md")
+	require.NoError(t, os.WriteFile(choosing, []byte("# Which informer?\n"), 0o644))
 	require.NoError(t, r.write(docs))
 	first, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -102,6 +105,12 @@ func TestEveryContestantEndsEveryScenario(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(first), string(second))
 	require.Contains(t, string(first), "<!-- bench-summary: written by make bench -->\n### Memory of a start\n")
+	chosen, err := os.ReadFile(choosing)
+	require.NoError(t, err)
+	for _, c := range choices {
+		require.Contains(t, string(chosen), "<!-- "+c.section+": written by make bench -->\n| "+c.columns[0])
+		require.Len(t, regexp.MustCompile(`(?m)^\|( [^|]*\|)+$`).FindAllString(string(chosen), -1), 2+5+3)
+	}
 	for _, c := range charts {
 		require.FileExists(t, filepath.Join(docs, c.name+".svg"))
 	}

@@ -19,8 +19,8 @@ type report struct {
 	load     load
 }
 
-// write writes the tables and the summary into docs/performance.md, each between two lines that say
-// so, and draws the charts beside it.
+// write writes the tables and the summary into performance.md, and tables into which-informer.md, each between two lines that say
+// so, and draws the charts beside them.
 func (r *report) write(docs string) error {
 	var tables bytes.Buffer
 	r.tables(&tables, true)
@@ -32,6 +32,11 @@ func (r *report) write(docs string) error {
 	section := "bench"
 	if r.plan.real {
 		section = "bench-real"
+	}
+	if !r.plan.real {
+		if err := r.writeChoices(docs); err != nil {
+			return err
+		}
 	}
 	return rewrite(docs, performance, func(document []byte) ([]byte, error) {
 		document, err := replaceSection(document, section, tables.Bytes())
@@ -219,7 +224,7 @@ func (h *results) watchTable(b *bytes.Buffer) {
 			times(h.ratio(e.Name, "client-go-typed", perCPUSecond)), calls,
 			fmt.Sprintf("%.1f", h.of(e.Name, allocs)), received(h.of(e.Name, receivedMB)), mib(h.of(e.Name, peakMB)), duration(h.of(e.Name, serverCPU)))
 	}
-	b.WriteString("\nChanges of one object that wait for the handler are told as one, so there may be\nfewer calls than changes.\n")
+	b.WriteString("\nChanges of one object that wait for the handler are delivered as one, so there may be\nfewer calls than changes.\n")
 }
 
 func (h *results) auditTable(b *bytes.Buffer) {
