@@ -16,6 +16,10 @@ import (
 // ExampleObject is a *RawObject hands out nothing else; it needs a ListerWatcher
 // of a DynamicListerWatcherFactory.
 //
+// It comes in JSON. It comes in protobuf where the rest.Config of the factory asks for that (ContentType or AcceptContentTypes) and the server has
+// it, unless Keep or Prune need JSON. ContentType says what it is. The informer never chooses protobuf by itself, not for an Economy either,
+// because the handler gets the bytes as they come.
+//
 // A RawObject is lent: it and its bytes are valid until the handler returns. A handler that
 // keeps it longer keeps what DeepCopyObject returns. A test that is built with
 // -tags wirepoison finds a handler that does not: the bytes are overwritten when

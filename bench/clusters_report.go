@@ -20,7 +20,7 @@ of one 'factory.Factory', raw objects, watch-lists and one budget, of 16 MiB whe
 else is said. A slow server sends %s bytes a second of each body. What is received is counted at
 the sockets, and no answer is compressed.
 `), p.clusters, len(clusterResources), thousands(podserver.SlowBytes))
-	header(b, fmt.Sprintf("Start, %s objects of each resource", thousands(p.pods)), "synced after", "CPU", "objects told", "received", "peak of the budget", "peak RSS")
+	header(b, fmt.Sprintf("Start, %s objects of each resource", thousands(p.pods)), "synced after", "CPU", "objects delivered", "received", "peak of the budget", "peak RSS")
 	for _, s := range clustersStarts {
 		all := r.start[s.name]
 		row(b, s.name, duration(medianIn(all, func(r race.ClustersResult) float64 { return r.Wall.Seconds() })),

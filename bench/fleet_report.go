@@ -80,7 +80,7 @@ received the last objects in.
 	}
 	b.WriteString(quoted(`
 All connections are broken at once, and the servers take and close every new one until they are back. One object of each resource changes
-meanwhile, and an informer is current when its handler was told. The bare watches are opened through an 'http.Client' over one new connection to
+meanwhile, and an informer is current when its handler has the change. The bare watches are opened through an 'http.Client' over one new connection to
 each server, all side by side, and the first event of each is read: no informers can be back sooner on these cores.
 `))
 }

@@ -276,7 +276,7 @@ The objects of the tables below are not the copies of one template that all othe
 what compresses them. `+"`internal/samples`"+` makes pods of 3.4 KB of protobuf and custom resources of 2 KB of JSON. They have UIDs, container IDs,
 addresses and times of their own, and 12.5 objects on average have one owner. Unstructured objects are these custom resources.
 
-Each contestant has a process of its own for each figure, and an index of namespaces. No handler is told. The server (`+"`bench/podserver`"+`) is
+Each contestant has a process of its own for each figure, and an index of namespaces. No handler listens. The server (`+"`bench/podserver`"+`) is
 another process on the same cores. Client-go's informers are as its factories make them. Live bytes are those of the heap after a
 collection, and what is resident outside of it. The reach is what this library set itself.
 

@@ -90,13 +90,13 @@ func (h *results) storageTables(b *bytes.Buffer) {
 
 func (h *results) restartTable(b *bytes.Buffer, once string) {
 	header(b, fmt.Sprintf("Starting again, %s pods, 1 in %d has changed%s", thousands(h.size), oneChangedIn, once),
-		"synced after", "all told after", "handler calls", "CPU", "CPU, × own floor", "received", "requests", "peak RSS")
+		"synced after", "all delivered after", "handler calls", "CPU", "CPU, × own floor", "received", "requests", "peak RSS")
 	for _, e := range h.entries {
-		told, calls := duration(h.of(e.Name, wall)), thousands(int(h.of(e.Name, delivered)))
+		last, calls := duration(h.of(e.Name, wall)), thousands(int(h.of(e.Name, delivered)))
 		if e.IsFloor() {
-			told, calls = "-", "-"
+			last, calls = "-", "-"
 		}
-		row(b, e.Name, duration(h.of(e.Name, synced)), told, calls, duration(h.of(e.Name, cpu)), times(h.ratio(e.Name, e.Floor, cpu)),
+		row(b, e.Name, duration(h.of(e.Name, synced)), last, calls, duration(h.of(e.Name, cpu)), times(h.ratio(e.Name, e.Floor, cpu)),
 			fmt.Sprintf("%.1f MiB", h.of(e.Name, receivedMB)), fmt.Sprintf("%.0f", h.of(e.Name, requests)), mib(h.of(e.Name, peakMB)))
 	}
 }

@@ -115,7 +115,7 @@ func (r *shardReport) run(ctx context.Context, programs *programs) (err error) {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
 			r.runs[c.name] = append(r.runs[c.name], result)
-			fmt.Fprintf(os.Stderr, "%s shard %-50s %7d objects told, wall %6.2fs  cpu %6.3fs  server's %6.3fs  received %6.1f MiB  peak %5.1f MiB\n", time.Now().Format(time.TimeOnly),
+			fmt.Fprintf(os.Stderr, "%s shard %-50s %7d objects delivered, wall %6.2fs  cpu %6.3fs  server's %6.3fs  received %6.1f MiB  peak %5.1f MiB\n", time.Now().Format(time.TimeOnly),
 				c.name, result.Delivered, result.Wall.Seconds(), result.CPU.Seconds(), result.ServerCPU.Seconds(), receivedMB(result), peakMB(result))
 		}
 	}
