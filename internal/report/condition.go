@@ -60,7 +60,7 @@ func (p *Progress) Condition() Condition {
 	d := p.Delivery()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.signs.condition(d, p.counters.listed.Load(), textOf(p.reading.err), moment.Now())
+	return p.signs.condition(d, p.counters.listed.Load(), textOf(p.reading.told().err), moment.Now())
 }
 
 func textOf(err error) string {

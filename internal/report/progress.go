@@ -82,9 +82,9 @@ type Progress struct {
 	failing atomic.Bool
 	// retrying tells that something waits, or may wait, to be handed over again that the handler has failed for.
 	retrying atomic.Bool
-	handling trouble
+	handling row
 	// reading is how everything else does.
-	reading trouble
+	reading row
 	// auditing tells that an audit is under way.
 	auditing bool
 	// skippedBefore is the number of items that were skipped before the generation under way.
@@ -99,18 +99,29 @@ type Progress struct {
 	herald *herald
 }
 
-// trouble is a row of failures, none if err is nil.
+// row is a row of failures. It is small without one, as that of most informers is.
+type row struct{ *trouble }
+
+// trouble is what is told of a row of failures, none if err is nil.
 type trouble struct {
 	err         error // the newest
 	since, last time.Time
 }
 
-func (t *trouble) add(err error) {
+func (r *row) add(err error) {
 	now := time.Now()
-	if t.err == nil {
-		t.since = now
+	if r.trouble == nil {
+		r.trouble = &trouble{since: now}
 	}
-	t.err, t.last = err, now
+	r.err, r.last = err, now
+}
+
+// told is what is told of the row.
+func (r row) told() trouble {
+	if r.trouble == nil {
+		return trouble{}
+	}
+	return *r.trouble
 }
 
 // UseListMode notes how complete sets are read, and why not with a watch-list.
@@ -149,7 +160,7 @@ func (p *Progress) CountListBytes(bytes int) {
 func (p *Progress) Succeed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.reading = trouble{}
+	p.reading = row{}
 	p.signs.succeeded(moment.Now())
 }
 
@@ -198,8 +209,8 @@ func (p *Progress) noteFailure(err error, away bool) {
 func (p *Progress) Forget(failure error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if failure != nil && redact.Same(p.reading.err, failure) {
-		p.reading = trouble{}
+	if failure != nil && redact.Same(p.reading.told().err, failure) {
+		p.reading = row{}
 		p.signs.succeeded(moment.Now())
 	}
 }
@@ -210,7 +221,7 @@ func (p *Progress) Handled() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.failing.Store(false)
-		p.handling = trouble{}
+		p.handling = row{}
 	}
 }
 
@@ -221,7 +232,7 @@ func (p *Progress) GivenBack() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.handling.err == nil && p.retrying.Swap(false) && p.signs.ails != nil && p.signs.ails.handling.end(moment.Now()) {
+	if p.handling.trouble == nil && p.retrying.Swap(false) && p.signs.ails != nil && p.signs.ails.handling.end(moment.Now()) {
 		p.signs.cleared = moment.Now()
 	}
 }
@@ -370,9 +381,9 @@ func (p *Progress) Stored() bool {
 func (p *Progress) Snapshot() Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	newest := p.reading
-	if p.handling.err != nil && !p.handling.last.Before(newest.last) {
-		newest = p.handling
+	newest := p.reading.told()
+	if p.handling.trouble != nil && !p.handling.last.Before(newest.last) {
+		newest = p.handling.told()
 	}
 	return Snapshot{
 		Phase:           p.now.Phase,
