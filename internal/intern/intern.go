@@ -1,5 +1,6 @@
 // Package intern shares equal strings, as objects of one kind have many of them: keys and values of labels, namespaces,
-// names of owners and managers.
+// names of owners and managers. It is for strings: the table of internal/jsonmap has them in the interface values that maps hold,
+// and their hashes from the search for the quote that ends them.
 package intern
 
 import "hash/maphash"

@@ -2,6 +2,7 @@ package jsonmap
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -9,19 +10,27 @@ import (
 // Pool has the Decoders of objects of one kind, as many as are at work side by side. The garbage collector takes
 // those that have not been used for a while, so that an idle informer has none. The zero value is ready for use, and a nil
 // Pool uses each Decoder once. A Pool must not be copied.
-type Pool struct{ free sync.Pool }
+type Pool struct {
+	// free is made when it is needed: each informer has a Pool, and most never decode an unstructured object.
+	free atomic.Pointer[sync.Pool]
+}
 
 // Decode is Decode of one of the Decoders.
 func (p *Pool) Decode(text []byte) (map[string]interface{}, error) {
 	if p == nil {
 		return new(Decoder).Decode(text)
 	}
-	d, ok := p.free.Get().(*Decoder)
+	free := p.free.Load()
+	if free == nil {
+		p.free.CompareAndSwap(nil, &sync.Pool{})
+		free = p.free.Load()
+	}
+	d, ok := free.Get().(*Decoder)
 	if !ok {
 		d = &Decoder{}
 	}
 	object, err := d.Decode(text)
-	p.free.Put(d)
+	free.Put(d)
 	return object, err
 }
 
