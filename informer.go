@@ -292,7 +292,8 @@ type ResourceVersionInformer interface {
 	//
 	// A Checkpoint is saved with the new shard, and what is left, soon after. A crash before leaves one of the former shard, which can be
 	// used: an informer goes on from a checkpoint of any shard that has something in common with its own, forgets the rest, and lists what is
-	// missing. So a part is handed over without a list, and without missing a deletion, by a copy of the checkpoint that was made before
+	// missing, or all if the Key is another one. A checkpoint of a shard that has nothing in common is refused, unless SetShard has changed that
+	// shard to the present one before the checkpoint was loaded. So a part is handed over without a list, and without missing a deletion, by a copy of the checkpoint that was made before
 	// SetShard: the informer that takes over begins with the copy and with the part as its Shard. An ExtraStore is not told what is forgotten.
 	SetShard(to Shard) error
 }

@@ -649,6 +649,76 @@ func TestCheckpointAfterSetShard(t *testing.T) {
 	}
 }
 
+// TestCheckpointOfAnotherShard begins with the checkpoint of a shard that was left without a run. What both shards have is known by it; the informer
+// lists all, tells what is gone, and has a checkpoint of its own afterwards.
+func TestCheckpointOfAnotherShard(t *testing.T) {
+	upper := informer.Shard{Key: informer.ShardByUID, Start: 1 << 63}
+	named := informer.Shard{Key: informer.ShardByNamespace, Start: 1 << 63}
+	for _, test := range []struct {
+		name string
+		// made is the shard with which the second informer is made, which finds a checkpoint of half, and to the one that is set.
+		made, to informer.Shard
+		// waits: it is set while the run waits for its server.
+		waits bool
+	}{
+		{"made with another key", named, named, false},
+		{"another key, set before the run", half, named, false},
+		{"disjoint, set before the run", half, upper, false},
+		{"disjoint, set while the run waits", half, upper, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				for n := range 30 {
+					w.create(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
+				}
+				path := filepath.Join(t.TempDir(), "pods")
+				run := func(made, to informer.Shard) (*recorder, informer.ResourceVersionInformer) {
+					var r recorder
+					i := follow(w, informer.InformerConfig{Handler: &r, Shard: made, Checkpoint: informer.FileCheckpoint(path)})
+					begin := func() (stop func()) { return start(i.RunWithContext) }
+					if test.waits && made != to {
+						w.down(func() {
+							stop := begin()
+							begin = func() func() { return stop }
+							time.Sleep(time.Minute)
+							require.NoError(t, i.SetShard(to))
+						})
+					}
+					require.NoError(t, i.SetShard(to))
+					stop := begin()
+					<-i.HasSyncedChecker().Done()
+					synctest.Wait()
+					stop()
+					require.NoError(t, i.Status().CheckpointError)
+					require.Equal(t, len(w.shardOf(pods, to)), i.Status().Objects)
+					return &r, i
+				}
+				first, _ := run(half, half)
+				uids := w.uids()
+				for n := range 10 {
+					w.remove(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
+				}
+				for k, uid := range uids {
+					namespace, _, _ := strings.Cut(k, "/")
+					if !half.Includes(namespace, uid) || !test.to.Includes(namespace, uid) {
+						delete(first.folded, k)
+					}
+				}
+				second, _ := run(test.made, test.to)
+				require.Equal(t, test.to == upper, len(first.folded) == 0)
+				for k := range first.folded { // what is in both
+					_, exists := w.shardOf(pods, test.to)[k]
+					told := strings.Join(second.events(), "\n") + "\n"
+					require.Equal(t, !exists, strings.Contains(told, "delete "+k), k)
+					require.NotContains(t, told, "add "+k+"\n")
+				}
+				_, third := run(test.to, test.to)
+				require.NotEmpty(t, third.Status().ResumedFrom)
+			})
+		})
+	}
+}
+
 // readOnly is a store that has what it had.
 type readOnly struct{ informer.CheckpointStore }
 

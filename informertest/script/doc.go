@@ -54,7 +54,8 @@
 //	shard all            have the whole set followed, which is so in the beginning
 //	shard A[-B]/N [by=namespace]
 //	                     or of N equal parts those from A to B, counted from 0, by UID; at once, and by informers that
-//	                     start from now on
+//	                     start from now on. If the checkpoint is of a shard that has nothing in common with that, an
+//	                     informer is made with the one of the checkpoint, and the shard is changed before it starts
 //	audit [repair] [speed=N]
 //	                     audit the informer, and repair it, beside what follows; it reads so many bytes a second. That an
 //	                     audit finds something although nothing was lost is an error

@@ -53,10 +53,7 @@ func (p *player) start(how string) error {
 		p.process, how = p.newProcess(), ""
 	}
 	if p.subject == nil || how != "again" || p.subject.Once {
-		subject, err := p.maker(p.setup(p.process))
-		if err == nil {
-			err = subject.validate()
-		}
+		subject, err := p.makeSubject()
 		if err != nil {
 			return fmt.Errorf("making an informer: %w", err)
 		}
@@ -71,6 +68,23 @@ func (p *player) start(how string) error {
 	}
 	p.run = run
 	return nil
+}
+
+// makeSubject makes an informer of the process.
+func (p *player) makeSubject() (*Subject, error) {
+	setup := p.setup(p.process)
+	var err error
+	if setup.Shard, err = p.madeFor(); err != nil {
+		return nil, err
+	}
+	subject, err := p.maker(setup)
+	if err == nil {
+		err = subject.validate()
+	}
+	if wanted := p.currentShard(); err == nil && setup.Shard != wanted {
+		err = subject.SetShard(wanted)
+	}
+	return subject, err
 }
 
 // setup is what an informer of a process is made from.
@@ -89,7 +103,6 @@ func (p *player) setup(process *process) Setup {
 		GaveUp:       p.gaveUp,
 		Travelled:    p.travelled.Load,
 		Stored:       p.oracle.Stored,
-		Shard:        p.currentShard(),
 		HasShards:    p.script.shards,
 	}
 	switch {

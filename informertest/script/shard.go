@@ -1,13 +1,16 @@
 package script
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
 // parseShard has another shard followed: "all", or parts "A/N" or "A-B/N" of N.
@@ -59,6 +62,33 @@ func (p *player) reshard(to informer.Shard) error {
 		return nil
 	}
 	return p.subject.SetShard(to)
+}
+
+// madeFor is the shard that an informer is made with: the one to follow or, if the checkpoint is of one that has nothing in common with it, that one.
+// A program changes it then, before the informer runs.
+func (p *player) madeFor() (informer.Shard, error) {
+	wanted, content := p.currentShard(), p.shelf.content()
+	if !p.script.shards || content == nil {
+		return wanted, nil
+	}
+	saved, err := shardIn(content)
+	if err == nil && saved.Meets(wanted) {
+		saved = wanted
+	}
+	return saved, err
+}
+
+// shardIn is the shard that a checkpoint is of.
+func shardIn(content []byte) (informer.Shard, error) {
+	r := checkpoint.NewReader(bytes.NewReader(content))
+	var err error
+	for err == nil {
+		_, _, err = r.Next()
+	}
+	if !errors.Is(err, io.EOF) {
+		return informer.Shard{}, fmt.Errorf("reading the shard of the checkpoint: %w", err)
+	}
+	return informer.ParseShard(r.Metadata()[checkpoint.MetadataShard])
 }
 
 func (p *player) currentShard() informer.Shard {

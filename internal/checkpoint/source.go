@@ -100,14 +100,14 @@ func SourceFrom(metadata map[string]string) (s Source) {
 
 // Check returns a *SourceError if saved, the source of a checkpoint, differs from s. It
 // compares the clusters only where both are known, because reading kube-system may be
-// forbidden, or may fail for a while. Two shards do not differ if they have objects in common: what is in both can be used.
+// forbidden, or may fail for a while. Two shards do not differ if they may have objects in common: what is in both can be used.
 func (s Source) Check(saved Source) error {
 	var differences []SourceDifference
 	theirs := saved.fields()
 	for i, f := range s.fields() {
 		wanted, saved := *f.value, *theirs[i].value
 		switch {
-		case wanted == saved, f.value == &s.Cluster && (wanted == "" || saved == ""), f.value == &s.Shard && overlap(wanted, saved):
+		case wanted == saved, f.value == &s.Cluster && (wanted == "" || saved == ""), f.value == &s.Shard && meet(wanted, saved):
 			continue
 		}
 		differences = append(differences, SourceDifference{Field: f.name, Saved: saved, Wanted: wanted})
@@ -118,16 +118,12 @@ func (s Source) Check(saved Source) error {
 	return &SourceError{Differences: differences}
 }
 
-// overlap reports whether two shards have something in common.
-func overlap(a, b string) bool {
+// meet reports whether there may be objects in both shards.
+func meet(a, b string) bool {
 	first, err := shard.Parse(a)
 	if err != nil {
 		return false
 	}
 	second, err := shard.Parse(b)
-	if err != nil {
-		return false
-	}
-	_, ok := first.And(second)
-	return ok
+	return err == nil && first.Meets(second)
 }

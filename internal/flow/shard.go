@@ -18,6 +18,9 @@ func (f *Flow) SetShard(to shard.Shard) error {
 	f.resharding.Lock()
 	defer f.resharding.Unlock()
 	from, _ := f.Extent.Shard()
+	if f.Keeper != nil && to != from {
+		f.Keeper.ShardLeft(from)
+	}
 	if !f.Extent.Change(to) {
 		return nil
 	}

@@ -51,6 +51,8 @@ type shelf struct {
 
 	hold    hold
 	subject subject
+	// formers are the shards that were followed before that of the Extent.
+	formers formers
 	// failure is that of the last save, nil if it did not fail.
 	failure error
 }
@@ -91,6 +93,7 @@ func (s *shelf) open(ctx context.Context, load func(ctx context.Context) error) 
 		return closed
 	}
 	s.hold.loaded, s.hold.phase = true, owns
+	s.formers.end()
 	if isForeign(err) {
 		s.hold.phase = refused
 		s.release()
@@ -169,11 +172,15 @@ func (s *shelf) identify(ctx context.Context) (identified bool) {
 	}
 }
 
-// accept checks that a checkpoint is of the objects that are followed.
+// accept checks that a checkpoint is of the objects that are followed, or were before the shard was changed.
 func (s *shelf) accept(metadata map[string]string) error {
 	source := checkpoint.SourceFrom(metadata)
 	wanted, _ := s.source()
-	if err := wanted.Check(source); err != nil {
+	err := wanted.Check(source)
+	if err != nil && !s.formers.any(func(former shard.Shard) bool {
+		wanted.Shard = former.String()
+		return wanted.Check(source) == nil
+	}) {
 		return err
 	}
 	s.Cluster.Learn(source.Cluster)

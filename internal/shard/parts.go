@@ -60,6 +60,12 @@ func (s Shard) And(other Shard) (common Shard, ok bool) {
 	return Shard{Key: s.Key, Start: start, End: last + 1}, true
 }
 
+// Meets reports whether there may be objects in both shards. With two keys, there may.
+func (s Shard) Meets(other Shard) bool {
+	_, common := s.And(other)
+	return common || s.Key != other.Key
+}
+
 // Contains reports whether each object of other is in s.
 func (s Shard) Contains(other Shard) bool {
 	common, ok := s.And(other)

@@ -65,6 +65,9 @@ func TestArithmeticOfTheWholeSet(t *testing.T) {
 	require.Equal(t, shard.Parts{half}, half.Without(other))
 	require.Equal(t, shard.Parts{half}, half.Without(named), "two keys have no range in common")
 	require.False(t, half.Contains(named))
+	require.True(t, half.Meets(named), "an object may be in both")
+	require.True(t, half.Meets(all))
+	require.False(t, half.Meets(other))
 
 	require.Nil(t, shard.Of(shard.Shard{Key: shard.ByUID}))
 	require.True(t, shard.Of(all).Has("n", "u"))
