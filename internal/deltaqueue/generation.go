@@ -146,7 +146,7 @@ func (q *Queue) EndUnswept() {
 }
 
 func (q *Queue) endLocked() {
-	q.initial, q.ended, q.resumed, q.overlap = false, true, false, ""
+	q.initial, q.ended, q.resumed, q.overlap = false, true, false, nil
 	q.listed = q.seq
 	q.addedLocked()
 	q.advancedLocked()

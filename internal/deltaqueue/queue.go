@@ -146,8 +146,8 @@ type Queue struct {
 	generation uint64
 	// parts are those that the generation under way shows; nil for all.
 	parts shard.Parts
-	// overlap is the resource version of the newest generation of parts, empty if another one has ended since.
-	overlap string
+	// overlap is that of the newest generation of parts, nil if another one has ended since.
+	overlap *overlap
 	// added is the last entry of what has come to the shard, and unlisted before that was listed.
 	added uint64
 	// since is the first of the generations up to this one that did not end: this one
@@ -261,7 +261,7 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 func (q *Queue) Stale(d Delta) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.tombstones.Covers(d.Version) {
+	if q.tombstones.Covers(d.Version) || d.Type != cache.Deleted && q.repeatedLocked(d.Key, d.Version) {
 		return true
 	}
 	if e := q.newestLocked(d.Key); e != nil && e.newest().FinalStateUnknown() {

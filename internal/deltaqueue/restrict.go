@@ -154,7 +154,10 @@ func (q *Queue) BeginParts(parts shard.Parts) {
 func (q *Queue) EndParts(resourceVersion string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.overlap = resourceVersion
+	if !q.overlapsLocked() {
+		q.overlap = nil
+	}
+	q.overlap = &overlap{parts: q.parts, resourceVersion: resourceVersion, former: q.overlap}
 	q.ended, q.listed, q.parts = true, q.seq, nil
 	q.advancedLocked()
 	q.checkSyncedLocked()
@@ -185,18 +188,39 @@ func (q *Queue) AddedWaits() bool {
 	return seq <= q.added
 }
 
-// overlapsLocked reports whether a watch may repeat what a generation of parts has shown.
-func (q *Queue) overlapsLocked() bool {
-	return q.overlap != "" && rv.Compare(q.overlap, q.observed) == rv.Newer
+// overlap is what a generation of parts has shown, and the watch of the whole, which goes on from before that, may repeat.
+type overlap struct {
+	parts           shard.Parts
+	resourceVersion string
+	// former is the overlap of the generation of parts before, nil for none.
+	former *overlap
 }
 
-// sweptLocked leaves those of keys that the generation under way would have shown.
+// overlapsLocked reports whether a watch may repeat what a generation of parts has shown.
+func (q *Queue) overlapsLocked() bool {
+	return q.overlap != nil && rv.Compare(q.overlap.resourceVersion, q.observed) == rv.Newer
+}
+
+// repeatedLocked reports whether a state is not newer than what a generation of parts has shown of its object, or that it is gone.
+func (q *Queue) repeatedLocked(key string, v keytable.Version) bool {
+	if !q.overlapsLocked() {
+		return false
+	}
+	for o := q.overlap; o != nil; o = o.former {
+		if rv.NotNewer(v.ResourceVersion, o.resourceVersion) && o.parts.Shows(key, string(v.UID)) {
+			return true
+		}
+	}
+	return false
+}
+
+// sweptLocked leaves those of keys that the generation under way would have shown: not those that have come to the shard since it began.
 func (q *Queue) sweptLocked(keys []string) []string {
-	if q.parts == nil && q.extent.IsAll() {
+	if q.parts == nil && q.extent.SweepsAll() {
 		return keys
 	}
 	return slices.DeleteFunc(keys, func(key string) bool {
 		version, _ := q.lastVersionLocked(key)
-		return !q.parts.Shows(key, string(version.UID)) || q.extent.Excludes(key, string(version.UID))
+		return !q.parts.Shows(key, string(version.UID)) || !q.extent.Sweeps(key, string(version.UID))
 	})
 }

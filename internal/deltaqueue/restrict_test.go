@@ -31,6 +31,7 @@ func TestDeletionWithoutUIDIsTriedAgain(t *testing.T) {
 						extent.Change(s)
 						q, table := newQueue(deltaqueue.Options{Extent: &extent})
 						table.Set("a/b", known, table.Begin())
+						beginList(t, &extent)
 						q.BeginGeneration()
 						require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
 						extent.Resume(s)
@@ -50,11 +51,68 @@ func TestDeletionWithoutUIDIsTriedAgain(t *testing.T) {
 	}
 }
 
+func beginList(t *testing.T, x *shard.Extent) {
+	_, number := x.Shard()
+	require.True(t, x.Begin(number))
+}
+
+// A list does not show what comes to the shard while it is read, such as an object of which the consumer is just told.
+func TestListSweepsNothingThatCameMeanwhile(t *testing.T) {
+	halves := (shard.Shard{Key: shard.ByUID}).Split(2)
+	for _, to := range []shard.Shard{{}, halves[1], {Key: shard.ByUID, Start: 1}} {
+		var extent shard.Extent
+		q, _ := newQueue(deltaqueue.Options{Extent: &extent})
+		put(t, q, deltaqueue.Delta{Type: cache.Added, Key: "a/b", Version: keytable.Version{ResourceVersion: "1", UID: uidIn(halves[1])}})
+		e := take(t, q)
+		extent.Change(halves[0])
+		q.Restrict(false)
+		beginList(t, &extent)
+		q.BeginGeneration()
+		extent.Change(to)
+		q.Restrict(to.Contains(halves[0]))
+		q.Done(e)
+		require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
+		q.EndGeneration()
+		entries, _ := q.Len()
+		require.Zero(t, entries, "%v", to)
+	}
+}
+
+// The watch of the whole repeats what has happened to the parts before they were listed, also to objects that were gone then.
+func TestRepeatedStatesOfListedPartsAreStale(t *testing.T) {
+	quarters := (shard.Shard{Key: shard.ByUID}).Split(4)
+	var extent shard.Extent
+	extent.Change(quarters[0])
+	q, _ := newQueue(deltaqueue.Options{Extent: &extent, Resume: "10"})
+	q.Observed("10", 0)
+	for n, listed := range []string{"20", "30"} {
+		extent.Change(shard.Shard{Key: shard.ByUID, End: quarters[n+1].End})
+		q.Restrict(true)
+		beginList(t, &extent)
+		q.BeginParts(shard.Parts{quarters[n+1]})
+		q.EndParts(listed)
+		extent.End()
+	}
+	told := func(of shard.Shard, event cache.DeltaType, resourceVersion string) deltaqueue.Delta {
+		return deltaqueue.Delta{Type: event, Key: "a/b", Version: keytable.Version{ResourceVersion: resourceVersion, UID: uidIn(of)}}
+	}
+	require.False(t, q.Stale(told(quarters[0], cache.Added, "15")), "it was not listed")
+	require.True(t, q.Stale(told(quarters[1], cache.Added, "15")))
+	require.True(t, q.Stale(told(quarters[1], cache.Updated, "20")))
+	require.False(t, q.Stale(told(quarters[1], cache.Added, "21")), "it was listed before")
+	require.True(t, q.Stale(told(quarters[2], cache.Added, "30")))
+	require.False(t, q.Stale(told(quarters[2], cache.Added, "31")))
+	require.False(t, q.Stale(told(quarters[1], cache.Deleted, "15")), "it may have the version of the state that it ended")
+	q.Observed("30", 0)
+	require.False(t, q.Stale(told(quarters[1], cache.Added, "15")), "the server has gone back: nothing is repeated any more")
+}
+
 // begun returns a queue of a shard, and a deletion that was taken of it: of a key that the consumer has only begun to take in.
 func begun(t *testing.T, extent *shard.Extent) (*deltaqueue.Queue, *deltaqueue.Entry) {
 	var versions known.Versions
 	versions.Doubt("a/b")
 	q := deltaqueue.New(deltaqueue.Options{Extent: extent, Known: &versions})
+	beginList(t, extent)
 	q.BeginGeneration()
 	require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
 	current, _ := extent.Shard()
@@ -138,6 +196,7 @@ func TestListOfPartsSweepsNothingWithoutUID(t *testing.T) {
 		table.Set("a/b", keytable.Version{}, table.Begin())
 		extent.Change(shard.Shard{})
 		q.Restrict(true)
+		beginList(t, &extent)
 		q.BeginParts(shard.Shard{}.Without(s))
 		require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
 		q.EndParts("5")
@@ -154,6 +213,7 @@ func TestDeletionWithoutUIDIsDropped(t *testing.T) {
 		q, table := newQueue(deltaqueue.Options{Extent: &extent})
 		table.Set("a/b", keytable.Version{}, table.Begin())
 		for range 2 {
+			beginList(t, &extent)
 			q.BeginGeneration()
 			require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
 			q.EndGeneration()

@@ -114,6 +114,34 @@ func (x *Extent) isByUID() bool {
 	return s != nil && s.Key == ByUID
 }
 
+// Sweeps reports whether an object is gone if the list under way does not show it: it has been in the shard since that list began, as far as its
+// UID, if that is needed, is known.
+func (x *Extent) Sweeps(key, uid string) bool {
+	if x == nil {
+		return true
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l := x.listing
+	switch {
+	case !l.any:
+		return false
+	case uid == "" && l.Key == ByUID && !l.IsAll():
+		return l.Shard == x.shard
+	}
+	return l.Includes(namespaceOf(key), uid)
+}
+
+// SweepsAll reports whether the list under way is of the whole set, and was never of less.
+func (x *Extent) SweepsAll() bool {
+	if x == nil {
+		return true
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.listing.any && x.listing.IsAll()
+}
+
 // namespaceOf is the namespace in a key, "namespace/name" or "name".
 func namespaceOf(key string) string {
 	return key[:max(strings.IndexByte(key, '/'), 0)]
