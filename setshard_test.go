@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -357,6 +358,50 @@ func TestSetShardAwayAndBackDuringACall(t *testing.T) {
 				}
 				require.True(t, i.Status().ShardListed)
 				require.Equal(t, w.shardOf(pods, of[0]), maps.Collect(storage.All()))
+			})
+		})
+	}
+}
+
+// TestFailureForWhatHasLeftTheShardIsForgotten has a handler fail for objects that leave the shard then, or during the call.
+func TestFailureForWhatHasLeftTheShardIsForgotten(t *testing.T) {
+	for _, during := range []bool{false, true} {
+		t.Run(fmt.Sprintf("during=%v", during), func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(20)...)
+				entered, release := make(chan struct{}, 1), make(chan struct{})
+				handler := informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+					select {
+					case entered <- struct{}{}:
+					default:
+						return nil
+					}
+					if during {
+						<-release
+					}
+					return errors.New("no")
+				})
+				i := follow(w, informer.InformerConfig{BatchHandler: handler, MaxBatch: 100, ErrorHandler: (&failures{}).handle})
+				entered <- struct{}{}
+				defer start(i.RunWithContext)()
+				<-i.HasSyncedChecker().Done()
+				<-entered
+				var one string // is all that waits for the handler
+				for k, uid := range w.uids() {
+					if half.Includes("", uid) {
+						one = k
+					}
+				}
+				w.update(one, "2")
+				synctest.Wait()
+				if !during {
+					require.Error(t, i.Status().LastError)
+				}
+				require.NoError(t, i.SetShard(informer.Shard{Key: informer.ShardByUID, Start: 1 << 63}))
+				close(release)
+				synctest.Wait()
+				require.Zero(t, i.Status().Queued)
+				require.NoError(t, i.Status().LastError)
 			})
 		})
 	}

@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 
+	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/shard"
 )
@@ -33,6 +34,7 @@ func (f *Flow) SetShard(to shard.Shard) error {
 	wider := to.Contains(from)
 	if r != nil {
 		r.queue.Restrict(wider)
+		f.forgetFailure(r.queue)
 	}
 	if !wider {
 		f.Versions.Forget(func(key string, v keytable.Version) bool {
@@ -47,4 +49,11 @@ func (f *Flow) SetShard(to shard.Shard) error {
 	}
 	r.follower.ShardChanged()
 	return nil
+}
+
+// forgetFailure notes that the consumer does not fail any more, if what it has failed for has left the shard.
+func (f *Flow) forgetFailure(queue *deltaqueue.Queue) {
+	if !f.Extent.IsAll() && !queue.Retrying() {
+		f.Report.Handled()
+	}
 }
