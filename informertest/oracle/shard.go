@@ -175,11 +175,10 @@ func (m *memory) knows(r Run, line *timeline, n int) (version string, known bool
 	if !known || m.shard.IsAll() {
 		return version, known
 	}
-	at, ok := line.last(version, "", m.h.seen(line, n))
-	if version == "" {
-		at, ok = m.h.at(line, n)
+	if version == "" { // which of the objects of that name it is, is not known
+		return "", slices.ContainsFunc(line.states[:m.h.seen(line, n)], func(s state) bool { return m.includes(line.key, s.uid) })
 	}
-	if ok && !m.includes(line.key, line.states[at].uid) {
+	if at, ok := line.last(version, "", m.h.seen(line, n)); ok && !m.includes(line.key, line.states[at].uid) {
 		return "", false
 	}
 	return version, true
