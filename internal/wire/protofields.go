@@ -40,6 +40,23 @@ type fields struct {
 
 // next goes to the next field. At the end, and on an error (err), it is false.
 func (f *fields) next() bool {
+	// Most fields have a tag of one byte, and a length of one or two.
+	if rest := f.b[f.i:]; len(rest) > 2 && rest[0] >= 1<<3 && rest[0] < 0x80 && rest[0]&7 == byte(lengthDelimited) && f.err == nil {
+		length, at := int(rest[1]), 2
+		if length >= 0x80 {
+			length, at = length&0x7F|int(rest[2])<<7, 3
+		}
+		if (at == 2 || rest[2] < 0x80) && length <= len(rest)-at {
+			f.num, f.typ, f.data, f.n = int32(rest[0]>>3), lengthDelimited, rest[at:at+length:at+length], 0
+			f.i += at + length
+			return true
+		}
+	}
+	return f.nextOther()
+}
+
+// nextOther is next for any field.
+func (f *fields) nextOther() bool {
 	if f.err != nil || f.i >= len(f.b) {
 		return false
 	}
