@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -104,7 +103,7 @@ func watchListError(err error) error { return fmt.Errorf("watch-list: %w", err) 
 
 func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known string) (listwatch.Outcome, error) {
 	var c source.Change
-	newest := known
+	newest := []byte(known) // no string, which each object would allocate
 	for index := 0; ; index++ {
 		err := changes.Next(ctx, &c)
 		switch {
@@ -112,12 +111,14 @@ func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known
 			return listwatch.Outcome{Kind: listwatch.Failed}, ctx.Err()
 		case err != nil:
 			outcome, err := classifyInitialEvents(err)
-			outcome.ResourceVersion, outcome.Shown = newest, index > 0
+			outcome.ResourceVersion, outcome.Shown = string(newest), index > 0
 			return outcome, err
 		}
-		switch rv.Compare(c.Item.Version.ResourceVersion, newest) {
-		case rv.Newer, rv.Unordered:
-			newest = rv.Newest(newest, strings.Clone(c.Item.Version.ResourceVersion))
+		switch v := c.Item.Version.ResourceVersion; rv.Compare(v, object.LentString(newest)) {
+		case rv.Newer:
+			newest = append(newest[:0], v...)
+		case rv.Unordered:
+			newest = []byte(rv.Newest(string(newest), v))
 		}
 		c.Item.Place = object.Place{Watch: true, Index: index}
 		switch {
