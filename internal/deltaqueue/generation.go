@@ -38,9 +38,10 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 	if q.tombstones.Covers(version) {
 		return true
 	}
-	e := q.newestLocked(key)
+	waiting, taken := q.pending[key], q.taken[key]
+	e := newestOf(waiting, taken)
 	waits := e != nil && e.generation == q.generation
-	q.showEntriesLocked(key)
+	q.showEntriesLocked(waiting, taken)
 	again, c := q.known.Show(key, version, q.generation, q.since)
 	if e != nil {
 		return e.shows(version) || waits && recency.Older(version, e.Version)
@@ -69,21 +70,21 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 func (q *Queue) Keep(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.showEntriesLocked(key)
+	q.showEntriesLocked(q.pending[key], q.taken[key])
 	q.known.Mark(key, q.generation)
 }
 
-// showEntriesLocked notes that the generation shows key, wherever it waits: what is
+// showEntriesLocked notes that the generation shows the key of these entries, each of which may be nil: what is
 // taken may be acknowledged, and what waits behind it dropped, before the sweep.
-func (q *Queue) showEntriesLocked(key string) {
-	if e := q.pending[key]; e != nil {
-		e.generation = q.generation
+func (q *Queue) showEntriesLocked(waiting, taken *Entry) {
+	if waiting != nil {
+		waiting.generation = q.generation
 		if q.everyChange {
-			q.showOlderLocked(e)
+			q.showOlderLocked(waiting)
 		}
 	}
-	if e := q.taken[key]; e != nil {
-		e.generation = q.generation
+	if taken != nil {
+		taken.generation = q.generation
 	}
 }
 

@@ -391,11 +391,18 @@ func (q *Queue) versionLocked(key string) (keytable.Version, bool) {
 }
 
 // newestLocked is the newest entry of key that counts as known: not one that was withdrawn.
-func (q *Queue) newestLocked(key string) *Entry {
-	if e := q.lastLocked(key); e != nil && !e.withdrawn {
-		return e
+func (q *Queue) newestLocked(key string) *Entry { return newestOf(q.pending[key], q.taken[key]) }
+
+// newestOf is newestLocked for the newest entry of a key that waits, and the one that is taken.
+func newestOf(waiting, taken *Entry) *Entry {
+	last := waiting
+	if last == nil {
+		last = taken
 	}
-	return nil
+	if last == nil || last.withdrawn {
+		return nil
+	}
+	return last
 }
 
 // lastLocked is the newest entry of key. One that was withdrawn may yet be acknowledged.
@@ -455,7 +462,9 @@ func (q *Queue) mergingLocked(key string) *Entry {
 func (q *Queue) newEntryLocked(d Delta) *Entry {
 	q.seq++
 	key := d.Key
-	e := &Entry{Key: key, Initial: q.initial, Resumed: q.resumed, Arrived: d.Arrived, resume: q.observed, current: q.current, seq: q.seq}
+	e := newEntry()
+	e.Key, e.Arrived, e.seq = key, d.Arrived, q.seq
+	e.Initial, e.Resumed, e.resume, e.current = q.initial, q.resumed, q.observed, q.current
 	if !d.hasState() { // a sweep knows no version: the entry has that of the deleted object
 		e.Version, _ = q.lastVersionLocked(key)
 	}

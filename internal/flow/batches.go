@@ -109,6 +109,9 @@ func (f *Flow) acknowledge(queue *deltaqueue.Queue, s Sent) {
 	switch s.means {
 	case allTaken:
 		queue.Done(s.Entry)
+		f.Intake.TakeBack(taken)
+		deltaqueue.Recycle(s.Entry)
+		return
 	case lastSkipped:
 		f.leave(queue, s.Entry, s.why)
 	case firstEnded:

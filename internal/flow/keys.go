@@ -53,12 +53,14 @@ func (k Keys) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, ent
 	taken := e.Deltas
 	if len(deltas) < len(taken) {
 		f.leave(queue, e, unreadable)
-	} else {
-		f.Report.Handled()
-		queue.Done(e)
-		f.Report.GivenBack()
+		f.Intake.TakeBack(taken)
+		return
 	}
+	f.Report.Handled()
+	queue.Done(e)
+	f.Report.GivenBack()
 	f.Intake.TakeBack(taken)
+	deltaqueue.Recycle(e)
 }
 
 // failed reports what Process failed with, and gives the entry back.
