@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +27,9 @@ type stream struct {
 	format wire.Format
 	// watch tells that it is no list. HTTP2, zipped and lost are those of the server.Body.
 	watch, http2, zipped bool
-	lost                 func()
+	// hurried is how many reads are to come before others go first again: see letOthersGo.
+	hurried uint8
+	lost    func()
 	// patience is how long a read may wait, a time.Duration.
 	patience atomic.Int64
 	// ofList counts bytes of a list; nil for a watch.
@@ -125,6 +128,7 @@ func (b *stream) Read(p []byte) (int, error) {
 //
 //go:noinline
 func (b *stream) reading() (began moment.Moment) {
+	b.letOthersGo()
 	b.window.reading()
 	if b.list.Over() {
 		b.list = nil
@@ -132,6 +136,29 @@ func (b *stream) reading() (began moment.Moment) {
 	b.list.Waits()
 	b.waits()
 	return moment.Now()
+}
+
+const (
+	// longYield is longer than the work on what one read brings. Then there is other work that takes the processors.
+	longYield = 2 * time.Millisecond
+	// hurriedReads are so many reads that no other goroutine goes before, where others take long.
+	hurriedReads = 64
+)
+
+// letOthersGo has the workers and the connection go before the next read of a list. So objects are handled while
+// processors have them in their caches, and a read takes all that has come meanwhile.
+func (b *stream) letOthersGo() {
+	switch {
+	case b.ofList == nil:
+	case b.hurried > 0:
+		b.hurried--
+	default:
+		began := time.Now()
+		runtime.Gosched()
+		if time.Since(began) > longYield {
+			b.hurried = hurriedReads
+		}
+	}
 }
 
 // returned ends a read, and returns what came of it.
