@@ -392,7 +392,11 @@ func (m *memory) tell(n int, c call, e Event) telling {
 		if uid == "" && !(t.before.behind && m.h.options.StaleLists) { // else it may be of an object before that one
 			uid = t.before.uid
 		}
-		find = func(from int) (int, bool) { return line.findEndIn(e.ResourceVersion, uid, from, seen) }
+		version := e.ResourceVersion
+		if e.FinalStateUnknown {
+			version = "" // that of the last known state, which after a restore a deletion may have too
+		}
+		find = func(from int) (int, bool) { return line.findEndIn(version, uid, from, seen) }
 	}
 	var ok bool
 	if t.place, ok = find(max(0, t.before.place)); ok {

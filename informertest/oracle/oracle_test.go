@@ -142,6 +142,13 @@ var cases = []struct {
 	wrong:  "start resumed=1 \n update a A 1",
 	broken: "unique", shown: "run killed",
 }, {
+	name: "a deletion that a restore brings about has the version of a state",
+	both: "start \n created a A 1 \n add a A 1 \n updated a A 2 \n update a A 2 \n deleted a A 3 \n created a B 4 \n restored 1 a/A/1 \n deleted a A 2 \n",
+	// What is unknown is the deletion before B, which the watch told of before the restore.
+	right:  "delete a A 2 unknown \n add a B 4 \n delete a B 4 unknown \n settled",
+	wrong:  "delete a A 2 \n add a B 4",
+	broken: "ordered", shown: "back in time, acknowledged is version 2",
+}, {
 	name:   "another object after a kill, of a storage that was filled without UIDs",
 	both:   "created a A 1 \n start known=a/1 \n sync a A 1 initial \n",
 	right:  "kill \n deleted a A 2 \n created a B 3 \n start known=a/1 \n update a B 3 initial \n settled",
