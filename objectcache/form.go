@@ -12,6 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/rvinformer/informer/internal/jsonmap"
+	"github.com/rvinformer/informer/internal/protoobject"
 )
 
 // form is how the bytes of an object are decoded. Nearly all objects of a store have the same.
@@ -24,6 +25,8 @@ type form struct {
 	kind metav1.TypeMeta
 	// decoders are the store's for unstructured objects; nil before the store has the form.
 	decoders *jsonmap.Pool
+	// siblings share strings where they come in protobuf; nil before the store has the form.
+	siblings *protoobject.Pool
 }
 
 // same reports whether bytes of both forms are decoded alike.
@@ -131,7 +134,7 @@ func (f form) fill(bytes []byte, into runtime.Object) (err error) {
 		return err
 	}
 	if f.protobuf {
-		err = into.(message).Unmarshal(bytes)
+		err = f.siblings.Unmarshal(bytes, protoobject.Known{}, into.(message))
 	} else {
 		err = utiljson.Unmarshal(bytes, into)
 	}

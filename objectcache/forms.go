@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rvinformer/informer/internal/jsonmap"
+	"github.com/rvinformer/informer/internal/protoobject"
 )
 
 // forms give each form of a store a number. There are hardly ever more than two.
@@ -39,7 +40,7 @@ func (f *forms) number(of form) (uint8, error) {
 	if len(list) > math.MaxUint8 {
 		return 0, fmt.Errorf("is a %v of kind %q in %q: a store has objects of %d types and kinds at most", of.goType, of.kind.Kind, of.kind.APIVersion, math.MaxUint8+1)
 	}
-	of.decoders = &jsonmap.Pool{}
+	of.decoders, of.siblings = &jsonmap.Pool{}, &protoobject.Pool{}
 	longer := append(slices.Clone(list), &of)
 	f.list.Store(&longer)
 	return uint8(len(list)), nil

@@ -107,6 +107,10 @@ func (d *decoder) foreign(object []byte, meta *metav1.ObjectMeta, into Message) 
 	}
 	metadata := m.Data()
 	_, to := m.Span()
-	return m.Err() == nil && d.message(metadataPlan, reflect.ValueOf(meta).Elem(), metadata) &&
-		into.Unmarshal(object[to:]) == nil
+	if m.Err() != nil || !d.message(metadataPlan, reflect.ValueOf(meta).Elem(), metadata) {
+		return false
+	}
+	had := *meta
+	// Code that is not generated may begin with an empty object, in place of adding to this one.
+	return into.Unmarshal(object[to:]) == nil && meta.Name == had.Name && meta.UID == had.UID && meta.ResourceVersion == had.ResourceVersion
 }

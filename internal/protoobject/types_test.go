@@ -165,21 +165,29 @@ func TestForeignTypeDecodesItself(t *testing.T) {
 		require.Equal(t, known.Name, own.Name)
 		require.Equal(t, encoded(t, &metav1.PartialObjectMetadata{ObjectMeta: pod().ObjectMeta}), message[:len(message)-len(own.rest)])
 	}
+	for range 3 {
+		own := foreign{clears: true}
+		require.NoError(t, pool.Unmarshal(message, known, &own))
+		require.Equal(t, message, own.rest, "all of it, because nothing was kept of the metadata")
+	}
 	own := foreign{refuses: true}
 	require.EqualError(t, pool.Unmarshal(message, known, &own), "refused")
 }
 
 type foreign struct {
 	metav1.ObjectMeta
-	rest    []byte
-	refuses bool
+	rest            []byte
+	refuses, clears bool
 }
 
-func (f *foreign) Reset() { *f = foreign{refuses: f.refuses} }
+func (f *foreign) Reset() { *f = foreign{refuses: f.refuses, clears: f.clears} }
 
 func (f *foreign) Unmarshal(b []byte) error {
 	if f.refuses {
 		return errors.New("refused")
+	}
+	if f.clears {
+		f.Reset()
 	}
 	f.rest = b
 	return nil
