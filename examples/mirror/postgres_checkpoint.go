@@ -61,45 +61,12 @@ func (p *postgres) LoadCheckpoint(ctx context.Context, of place, server string) 
 	if err != nil {
 		return nil, p.unread("checkpoint", of, err)
 	}
-	parts := &postgresParts{rows: rows}
-	if err := parts.next(); err != nil {
+	parts, err := newParts(rows, func() error {
 		rows.Close()
-		if err == io.EOF {
-			err = fs.ErrNotExist
-		}
+		return nil
+	})
+	if err != nil {
 		return nil, p.unread("checkpoint", of, err)
 	}
 	return parts, nil
-}
-
-// postgresParts reads the parts of a checkpoint, one after the other.
-type postgresParts struct {
-	rows pgx.Rows
-	part []byte
-}
-
-func (r *postgresParts) Read(b []byte) (int, error) {
-	for len(r.part) == 0 {
-		if err := r.next(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(b, r.part)
-	r.part = r.part[n:]
-	return n, nil
-}
-
-func (r *postgresParts) next() error {
-	if !r.rows.Next() {
-		if err := r.rows.Err(); err != nil {
-			return err
-		}
-		return io.EOF
-	}
-	return r.rows.Scan(&r.part)
-}
-
-func (r *postgresParts) Close() error {
-	r.rows.Close()
-	return nil
 }

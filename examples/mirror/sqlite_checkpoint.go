@@ -69,42 +69,9 @@ func (d *sqliteFile) LoadCheckpoint(ctx context.Context, of place, server string
 	if err != nil {
 		return nil, d.unread("checkpoint", of, err)
 	}
-	parts := &sqliteParts{rows: rows}
-	if err := parts.next(); err != nil {
-		rows.Close()
-		if err == io.EOF {
-			err = fs.ErrNotExist
-		}
+	parts, err := newParts(rows, rows.Close)
+	if err != nil {
 		return nil, d.unread("checkpoint", of, err)
 	}
 	return parts, nil
 }
-
-// sqliteParts reads the parts of a checkpoint, one after the other.
-type sqliteParts struct {
-	rows *sql.Rows
-	part []byte
-}
-
-func (r *sqliteParts) Read(b []byte) (int, error) {
-	for len(r.part) == 0 {
-		if err := r.next(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(b, r.part)
-	r.part = r.part[n:]
-	return n, nil
-}
-
-func (r *sqliteParts) next() error {
-	if !r.rows.Next() {
-		if err := r.rows.Err(); err != nil {
-			return err
-		}
-		return io.EOF
-	}
-	return r.rows.Scan(&r.part)
-}
-
-func (r *sqliteParts) Close() error { return r.rows.Close() }
