@@ -22,7 +22,7 @@ func TestAuditWhileObjectsChange(t *testing.T) {
 		enough  = 50 // writes between two audits
 	)
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	pods := newPods(ctx, t, c, names/2)
 	s := start(ctx, t, newMirror(nil), informer.InformerConfig{ListerWatcher: source(t, c.Config(), pods)})
 	cached := objectcache.NewSharedIndexInformerWithOptions(source(t, c.Config(), pods), &corev1.Pod{}, objectcache.Options{})

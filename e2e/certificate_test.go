@@ -17,7 +17,7 @@ func TestTrialOfARenewedCertificate(t *testing.T) {
 	// machine connects within the rest.
 	const short = 40 * time.Second
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	network := startProxy(t, c)
 	issue := func(lifetime time.Duration) (certFile, keyFile string) {
 		certFile, keyFile, err := c.IssueClientCertificate("renewed", lifetime)

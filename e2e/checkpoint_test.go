@@ -34,7 +34,7 @@ func forEachResume(t *testing.T, n int, test func(ctx context.Context, t *testin
 	for _, setting := range sample(settings, 2) {
 		t.Run(setting.name, func(t *testing.T) {
 			ctx := testContext(t)
-			c := usual.get(t)
+			c := usual.Get(t)
 			pods := newPods(ctx, t, c, n)
 			path := filepath.Join(t.TempDir(), "pods")
 			config := setting.config
@@ -138,7 +138,7 @@ func TestResumeAfterCompaction(t *testing.T) {
 // cluster, at the same address, is refused and stays as it is.
 func TestACheckpointOfAnotherCluster(t *testing.T) {
 	ctx := testContext(t)
-	mine, other := usual.get(t), forgetful.get(t)
+	mine, other := usual.Get(t), forgetful.Get(t)
 	pods := newPods(ctx, t, mine, 20)
 	newPods(ctx, t, other, 5)
 	uid := func(c *cluster.Cluster) string {

@@ -18,7 +18,7 @@ func TestChurnDuringTheInitialList(t *testing.T) {
 	for _, setting := range sample(settings, 2) {
 		t.Run(setting.name, func(t *testing.T) {
 			ctx := testContext(t)
-			c := usual.get(t)
+			c := usual.Get(t)
 			pods := newPods(ctx, t, c, existing)
 			churn := pods.StartChurn(ctx, writers, names, existing)
 			defer func() { require.NoError(t, churn.Stop()) }()

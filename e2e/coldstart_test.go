@@ -32,7 +32,7 @@ var settings = []struct {
 
 func TestColdStartOnPods(t *testing.T) {
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	n := 5000
 	if testing.Short() {
 		n = 1000
@@ -42,13 +42,13 @@ func TestColdStartOnPods(t *testing.T) {
 
 func TestColdStartOnCustomResources(t *testing.T) {
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	testColdStart(ctx, t, c, newWidgets(ctx, t, c, 1000), 1000)
 }
 
 func TestColdStartOnNothing(t *testing.T) {
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	testColdStart(ctx, t, c, newPods(ctx, t, c, 0), 0)
 }
 

@@ -20,7 +20,7 @@ import (
 func TestEconomy(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	const (
 		many, perPage = 2000, 1000 // so that each page has more than the 128 KiB from which on it is compressed, metadata in protobuf too
 		fraction      = 10         // pages take less than a tenth of the bytes of a watch-list; measured: 1/19 to 1/27

@@ -24,7 +24,7 @@ import (
 func TestExampleMirror(t *testing.T) {
 	skipInShort(t)
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	pods := newPods(ctx, t, c, 300)
 	widgets := newWidgets(ctx, t, c, 50)
 	run := newExampleMirror(ctx, t, c)
@@ -50,7 +50,7 @@ func TestExampleMirror(t *testing.T) {
 func TestExampleMirrorEndsOnSIGINT(t *testing.T) {
 	skipInShort(t)
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	newPods(ctx, t, c, 20)
 	program, args := buildExampleMirror(ctx, t, c)
 	cmd := exec.CommandContext(ctx, program, append(args, "--resources", "pods")...)

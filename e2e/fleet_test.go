@@ -27,7 +27,7 @@ import (
 func TestFleetFollowsDefinition(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	pods := newPods(ctx, t, c, 20)
 	client, err := apiextensions.NewForConfig(c.Config())
 	require.NoError(t, err)

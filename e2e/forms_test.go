@@ -101,7 +101,7 @@ func TestFormsAreThoseOfATypedClient(t *testing.T) {
 
 func testForm[T runtime.Object](t *testing.T, mode informer.ListMode, configure func(*testing.T, *rest.Config) *rest.Config, example T, see func(*testing.T, T) *corev1.Pod) {
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	objects := newPods(ctx, t, c, 300)
 	g := &gathered[T]{typed: see, t: t, pods: map[string]*corev1.Pod{}}
 	s := start(ctx, t, newMirror(nil), informer.InformerConfig{

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,11 +34,11 @@ func (m inClusters) Run() (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	usual.options = cluster.Options{Binaries: binaries}
-	sharding.options = cluster.Options{Binaries: binaries, APIServerFlags: []string{"--feature-gates=ShardedListAndWatch=true"}}
-	forgetful.options = cluster.Options{Binaries: binaries, APIServerFlags: []string{cluster.WithoutListSnapshots}}
+	usual.Options = cluster.Options{Binaries: binaries}
+	sharding.Options = cluster.Options{Binaries: binaries, APIServerFlags: []string{"--feature-gates=ShardedListAndWatch=true"}}
+	forgetful.Options = cluster.Options{Binaries: binaries, APIServerFlags: []string{cluster.WithoutListSnapshots}}
 	defer func() {
-		if err := errors.Join(usual.close(), forgetful.close(), sharding.close()); err != nil {
+		if err := errors.Join(usual.Close(), forgetful.Close(), sharding.Close()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -65,45 +64,16 @@ func waitTogether() error {
 // that do not run in parallel may kill the API server; the others run after them.
 var (
 	// usual has the settings that servers have by default.
-	usual lazyCluster
+	usual cluster.Lazy
 
 	// sharding selects by the shardSelector of a request.
-	sharding lazyCluster
+	sharding cluster.Lazy
 
 	// forgetful reads list pages from etcd, so that compaction expires tokens.
-	forgetful lazyCluster
+	forgetful cluster.Lazy
 )
 
-// lazyCluster is started by the first test that needs it, so that running one
-// test starts one cluster.
-type lazyCluster struct {
-	options cluster.Options
-
-	once    sync.Once
-	cluster *cluster.Cluster
-	err     error
-}
-
-func (l *lazyCluster) get(t *testing.T) *cluster.Cluster {
-	t.Helper()
-	l.once.Do(func() { l.cluster, l.err = cluster.Start(context.Background(), l.options) })
-	require.NoError(t, l.err)
-	l.cluster.ShowLogs(t)
-	return l.cluster
-}
-
-func (l *lazyCluster) close() error {
-	if l.cluster == nil {
-		return nil
-	}
-	return l.cluster.Close()
-}
-
-func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
-	t.Cleanup(cancel)
-	return ctx
-}
+func testContext(t *testing.T) context.Context { return cluster.TestContext(t, testTimeout) }
 
 // sample returns n of the cases in a short run, which make test does, and all of them otherwise.
 func sample[T any](cases []T, n int) []T {

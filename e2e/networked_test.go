@@ -21,7 +21,7 @@ func TestTrialOfABadNetwork(t *testing.T) {
 	t.Parallel()
 	const lasts = 25 * time.Second
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	network := startProxy(t, c)
 	ways := ways()
 	for i := range ways {

@@ -25,7 +25,7 @@ const (
 // second page is. That page is had again, with the same token or a new list.
 func TestServerKilledInTheMiddleOfAList(t *testing.T) {
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	pods := newLargePods(ctx, t, c, largePods)
 	answers := []struct {
 		name   string
@@ -72,7 +72,7 @@ func TestServerKilledInTheMiddleOfAWatch(t *testing.T) {
 	for _, setting := range sample(settings[:2], 1) {
 		t.Run(setting.name, func(t *testing.T) {
 			ctx := testContext(t)
-			c := usual.get(t)
+			c := usual.Get(t)
 			pods := newLargePods(ctx, t, c, existing)
 			middle := newPause()
 			seen := &tap{reading: func(ctx context.Context, e exchange, n int64) {

@@ -29,7 +29,7 @@ import (
 // watches, resumes, and asks which cluster it reads after its watch broke. No request is refused.
 func TestPermissionsOfTheManualSuffice(t *testing.T) {
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	network := startProxy(t, c)
 	newPods(ctx, t, c, 20)
 	everywhere := &cluster.Objects{Namespace: corev1.NamespaceAll, Resource: cluster.PodResource}

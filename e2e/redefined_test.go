@@ -12,7 +12,7 @@ func TestTrialOfARedefinedResource(t *testing.T) {
 	skipInShort(t)
 	t.Parallel()
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	widgets := newWidgets(ctx, t, c, trialNames/2)
 	tr := newTrial(ctx, t, c, widgets, ways(), c.Config)
 	for range 2 {

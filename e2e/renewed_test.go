@@ -69,7 +69,7 @@ func TestThousandsOfWatchesGoOnWithRenewedCredentials(t *testing.T) {
 	skipInShort(t)
 	t.Parallel()
 	ctx := testContext(t)
-	options := usual.options
+	options := usual.Options
 	options.Audit = true
 	c, err := cluster.Start(ctx, options)
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ func TestTrialOfARenewedToken(t *testing.T) {
 	skipInShort(t)
 	t.Parallel()
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	network := startProxy(t, c)
 	tokens := newAccount(ctx, t, c)
 	first := tokens.renew(ctx, t)

@@ -49,13 +49,13 @@ func follows(ctx context.Context, t *testing.T, c *cluster.Cluster, pods *cluste
 func TestShardsWithTheFeatureGateAndWithout(t *testing.T) {
 	for _, server := range []struct {
 		name    string
-		cluster *lazyCluster
+		cluster *cluster.Lazy
 		knows   bool
 	}{{"with", &sharding, true}, {"without", &usual, false}} {
 		t.Run(server.name, func(t *testing.T) {
 			t.Parallel()
 			ctx := testContext(t)
-			c := server.cluster.get(t)
+			c := server.cluster.Get(t)
 			pods := newPods(ctx, t, c, 300)
 			client, err := kubernetes.NewForConfig(c.Config())
 			require.NoError(t, err)

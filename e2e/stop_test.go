@@ -85,7 +85,7 @@ func atEvent(when func(n int, e event) bool) func(*tap, *mirror, *informer.Infor
 // so that the next informer needs to tell only the rest.
 func TestStopAtAnyMoment(t *testing.T) {
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	pods := newPods(ctx, t, c, stopPods)
 	for _, setting := range sample(settings, 3) {
 		for _, moment := range moments {
@@ -127,7 +127,7 @@ func TestStopAtAnyMoment(t *testing.T) {
 // Run stops with a channel as RunWithContext does with a context.
 func TestStopThroughAChannel(t *testing.T) {
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	pods := newPods(ctx, t, c, 50)
 	transport := newTransport(t, c)
 	present := goleak.IgnoreCurrent()

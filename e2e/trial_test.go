@@ -117,7 +117,7 @@ func (tr *trial) awaitErrors(ctx context.Context, t *testing.T) {
 // startCluster starts a cluster that the test has for itself.
 func startCluster(ctx context.Context, t *testing.T, flags ...string) *cluster.Cluster {
 	t.Helper()
-	options := usual.options
+	options := usual.Options
 	options.APIServerFlags = flags
 	c, err := cluster.Start(ctx, options)
 	require.NoError(t, err)

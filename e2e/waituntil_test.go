@@ -20,7 +20,7 @@ import (
 // A write is acknowledged, and readable, when WaitUntil has returned for its version, and so is its deletion.
 func TestWriteThenWaitThenRead(t *testing.T) {
 	ctx := testContext(t)
-	c := usual.get(t)
+	c := usual.Get(t)
 	pods := newPods(ctx, t, c, 50)
 	client, err := kubernetes.NewForConfig(c.Config())
 	require.NoError(t, err)

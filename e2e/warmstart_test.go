@@ -41,7 +41,7 @@ func forEachRestart(t *testing.T, n int, test func(ctx context.Context, t *testi
 		for _, storage := range storages {
 			t.Run(setting.name+"/"+storage.name, func(t *testing.T) {
 				ctx := testContext(t)
-				c := usual.get(t)
+				c := usual.Get(t)
 				pods := newPods(ctx, t, c, n)
 				config := setting.config
 				config.WatchListPageSize = 40
@@ -107,7 +107,7 @@ func TestWarmStartOfTheSameInformer(t *testing.T) {
 	for _, setting := range sample(settings, 2) {
 		t.Run(setting.name, func(t *testing.T) {
 			ctx := testContext(t)
-			c := usual.get(t)
+			c := usual.Get(t)
 			pods := newPods(ctx, t, c, n)
 			config := setting.config
 			config.WatchListPageSize = 40

@@ -32,7 +32,7 @@ var deployment = filepath.Join("..", "..", "examples", "mirror", "deploy")
 // A kube-apiserver accepts every object of deploy, field by field, and its pods in a namespace that is restricted.
 func TestServerAcceptsDeploy(t *testing.T) {
 	ctx := testContext(t)
-	a := newApplier(t, away.get(t).Config())
+	a := newApplier(t, away.Get(t).Config())
 	for _, part := range []string{"home", "cluster", "try"} {
 		objects := render(t, part)
 		for _, object := range objects {
@@ -49,7 +49,7 @@ func TestServerAcceptsDeploy(t *testing.T) {
 // What pods would be of a Deployment is checked by no dry run of the Deployment itself: the namespace refuses pods, not templates.
 func TestPodsOfDeployAreRestricted(t *testing.T) {
 	ctx := testContext(t)
-	config := away.get(t).Config()
+	config := away.Get(t).Config()
 	a := newApplier(t, config)
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)

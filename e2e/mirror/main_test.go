@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/rvinformer/informer/e2e/cluster"
@@ -29,10 +27,10 @@ func (m withClusters) Run() (code int) {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	home.options = cluster.Options{Binaries: binaries, Audit: true}
-	away.options = cluster.Options{Binaries: binaries, Audit: true}
+	home.Options = cluster.Options{Binaries: binaries, Audit: true}
+	away.Options = cluster.Options{Binaries: binaries, Audit: true}
 	defer func() {
-		if err := errors.Join(home.close(), away.close()); err != nil {
+		if err := errors.Join(home.Close(), away.Close()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
@@ -43,38 +41,10 @@ func (m withClusters) Run() (code int) {
 // The clusters of this package, which the tests use one after the other.
 var (
 	// home has the Leases, and is mirrored too.
-	home lazyCluster
+	home cluster.Lazy
 
 	// away is only mirrored.
-	away lazyCluster
+	away cluster.Lazy
 )
 
-// lazyCluster is started by the first test that needs it.
-type lazyCluster struct {
-	options cluster.Options
-
-	once    sync.Once
-	cluster *cluster.Cluster
-	err     error
-}
-
-func (l *lazyCluster) get(t *testing.T) *cluster.Cluster {
-	t.Helper()
-	l.once.Do(func() { l.cluster, l.err = cluster.Start(context.Background(), l.options) })
-	require.NoError(t, l.err)
-	l.cluster.ShowLogs(t)
-	return l.cluster
-}
-
-func (l *lazyCluster) close() error {
-	if l.cluster == nil {
-		return nil
-	}
-	return l.cluster.Close()
-}
-
-func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
-	t.Cleanup(cancel)
-	return ctx
-}
+func testContext(t *testing.T) context.Context { return cluster.TestContext(t, testTimeout) }

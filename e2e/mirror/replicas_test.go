@@ -81,7 +81,7 @@ type replicas struct {
 func newReplicas(ctx context.Context, t *testing.T, n int, more ...string) *replicas {
 	t.Helper()
 	server := pgtest.Start(t)
-	r := &replicas{clusters: map[string]*cluster.Cluster{"home": home.get(t), "away": away.get(t)}}
+	r := &replicas{clusters: map[string]*cluster.Cluster{"home": home.Get(t), "away": away.Get(t)}}
 	address := server.NewDatabase(t)
 	r.table = &table{server, databaseOf(t, address)}
 

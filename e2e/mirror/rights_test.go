@@ -26,7 +26,7 @@ var (
 // The account that reads a cluster may list and watch what the Deployment mirrors. It may not read secrets, nor write.
 func TestReaderOfDeployMayReadWhatIsMirrored(t *testing.T) {
 	ctx := testContext(t)
-	c := away.get(t)
+	c := away.Get(t)
 	reader := accountIn(ctx, t, c, "cluster")
 	client := dynamicFor(t, reader)
 	awaitRights(ctx, t, client.Resource(cluster.PodResource))
@@ -54,7 +54,7 @@ func TestReaderOfDeployMayReadWhatIsMirrored(t *testing.T) {
 // The account of mirror itself may write Leases of its namespace, and read nothing of any cluster.
 func TestAccountOfDeployMayOnlyShareOut(t *testing.T) {
 	ctx := testContext(t)
-	client := dynamicFor(t, accountIn(ctx, t, away.get(t), "home"))
+	client := dynamicFor(t, accountIn(ctx, t, away.Get(t), "home"))
 	own := client.Resource(leases).Namespace("mirror")
 	awaitRights(ctx, t, own)
 

@@ -32,7 +32,7 @@ func TestKilledReplicaIsTakenOverWithoutList(t *testing.T) {
 	t.Cleanup(cancel)
 
 	// In one namespace, so that they are of one unit.
-	c := away.get(t)
+	c := away.Get(t)
 	namespace, err := c.CreateNamespace(ctx, "takeover")
 	require.NoError(t, err)
 	maps, err := c.ConfigMaps(namespace)
@@ -80,7 +80,7 @@ type ownedUnit struct {
 func unitOf(ctx context.Context, t *testing.T, namespace string) (found ownedUnit) {
 	t.Helper()
 	_, deployed := mirrorArgs(t)
-	admin, err := kubernetes.NewForConfig(home.get(t).Config())
+	admin, err := kubernetes.NewForConfig(home.Get(t).Config())
 	require.NoError(t, err)
 	all, err := admin.CoordinationV1().Leases(deployed.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "rvinformer.dev/role=unit,rvinformer.dev/cluster=away"})
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func (r *replicas) settle(ctx context.Context, t *testing.T, namespace string, l
 func (r *replicas) owners(ctx context.Context, t *testing.T) int {
 	t.Helper()
 	_, deployed := mirrorArgs(t)
-	admin, err := kubernetes.NewForConfig(home.get(t).Config())
+	admin, err := kubernetes.NewForConfig(home.Get(t).Config())
 	require.NoError(t, err)
 	all, err := admin.CoordinationV1().Leases(deployed.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "rvinformer.dev/role=unit"})
 	require.NoError(t, err)
