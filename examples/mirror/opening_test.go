@@ -20,7 +20,6 @@ import (
 // A PostgreSQL that is down when mirror starts is waited for: the log and the status page say so, and the process is live but not ready.
 func TestPostgresThatIsDownAtTheStart(t *testing.T) {
 	server := pgtest.Start(t)
-	address := server.NewDatabase(t)
 	here := newTestCluster(t, "here", 100, informertest.Options{})
 	clusters := filepath.Join(t.TempDir(), "clusters")
 	require.NoError(t, os.Mkdir(clusters, 0o700))
@@ -33,6 +32,7 @@ func TestPostgresThatIsDownAtTheStart(t *testing.T) {
 		"clusters": {[]string{"--clusters", clusters, "--resources=pods"}, "here: 1 resource synced\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			address := server.NewDatabase(t)
 			server.Kill(t)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
