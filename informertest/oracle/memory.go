@@ -119,7 +119,7 @@ func newMemory(h *History) *memory {
 }
 
 func nothing() knowledge {
-	return knowledge{place: never, same: never, newest: never, record: never, sharing: sharing{left: never, entered: never}}
+	return knowledge{place: never, same: never, newest: never, record: never, sharing: sharing{left: never, entered: never, ended: never}}
 }
 
 // step takes in a record.
@@ -367,7 +367,7 @@ func (m *memory) begin(n int, c call) {
 		}
 		k := &m.keys[m.h.tellings[m.next].key]
 		k.calls++
-		if t := &m.h.tellings[m.next]; m.mayBeOfFormer(n) && !m.wasAlwaysIn(t.Key, m.h.uidOf(t)) {
+		if t := &m.h.tellings[m.next]; m.follows(t) || m.mayBeOfFormer(n) && !m.wasAlwaysIn(t.Key, m.h.uidOf(t)) {
 			k.left = n
 		} else {
 			k.initial = k.initial || e.IsInInitialList
@@ -434,6 +434,9 @@ func (m *memory) end(n int, a answer) {
 		t := &batch[i]
 		k := &m.keys[t.key]
 		k.calls--
+		if t.Type == informer.Deleted && k.left >= t.record {
+			k.ended = m.h.records[n].at
+		}
 		if !m.includes(t.Key, m.h.uidOf(t)) {
 			continue // it has left the shard meanwhile
 		}

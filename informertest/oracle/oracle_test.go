@@ -553,6 +553,12 @@ var cases = []struct {
 	wrong:  "update a A 2",
 	broken: "shard", shown: "and it is not in the shard",
 }, {
+	name:   "tells of what has left the shard after the end of another object",
+	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n created a B 3 \n delete a A 2 : x \n shard upper \n at once shard lower \n end x \n ",
+	right:  "at once add a B 3 \n settled",
+	wrong:  "add a B 3",
+	broken: "shard", shown: "and it is not in the shard",
+}, {
 	name:   "does not tell of what has come to the shard",
 	both:   "shard lower \n start \n created a A 1 \n other 2 \n status 2 \n settled \n ",
 	right:  "shard upper \n status 2 \n add a A 1 \n covered \n status 2 \n settled",

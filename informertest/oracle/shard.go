@@ -15,7 +15,8 @@ import (
 // is followed.
 //
 // After done, no call of the handler begins for an object that is not in the shard. One that begins at the same time of Options.Now as done is
-// excused: the informer may have been about to make it.
+// excused: the informer may have been about to make it. So is one that tells of an object right after a call with the end of another object of the
+// same name, during which the shard changed: the two were handed over together.
 //
 // Objects that have left the shard are forgotten, and so is the handler's knowledge of them. Objects that have come to it are to be told until all has settled,
 // or until Covered says that claims are about all of the shard.
@@ -50,7 +51,7 @@ func checkShard(h *History) []*Violation {
 func (m *memory) strays(t *telling) string {
 	uid := m.h.uidOf(t)
 	switch {
-	case t.UID == "" && t.before.unsure, m.includes(t.Key, uid), m.mayBeOfFormer(t.record) && m.wasIn(t.Key, uid):
+	case t.UID == "" && t.before.unsure, m.includes(t.Key, uid), m.mayBeOfFormer(t.record) && m.wasIn(t.Key, uid), m.follows(t):
 		return ""
 	}
 	return fmt.Sprintf("%s, and it is not in the shard", t.text())
@@ -73,6 +74,11 @@ func (m *memory) confine(n int) { m.confined, m.until = true, m.h.records[n].at 
 // mayBeOfFormer reports whether a call that begins with a record may be for a former shard.
 func (m *memory) mayBeOfFormer(n int) bool {
 	return len(m.formers) > 0 && (!m.confined || m.h.records[n].at == m.until)
+}
+
+// follows reports whether t was handed over together with the end of the object before it: the shard changed during that call.
+func (m *memory) follows(t *telling) bool {
+	return t.Type != informer.Deleted && m.keys[t.key].ended == m.h.records[t.record].at
 }
 
 // forgetFormers ends the time in which calls may begin for former shards, if it is over at a record.
@@ -102,6 +108,8 @@ func (m *memory) wasAlwaysIn(key string, uid types.UID) bool {
 type sharing struct {
 	// left is the last change of the shard that had it forgotten, or during a call with it, and entered the last one that had it followed.
 	left, entered int
+	// ended is when a call returned that told of the end of an object, and during which the key left the shard.
+	ended time.Duration
 	// leaving: it has left a moment ago, and is unsure for as long as a call may begin that the informer was about to make.
 	leaving bool
 	// pending: it has come to the shard, and is not owed before a list that shows it.
