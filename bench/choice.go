@@ -60,7 +60,7 @@ var choices = []choice{
 	},
 }
 
-// writeChoices writes the tables of which-informer.md in the directory docs. One whose contestants did not all take part stays as it is.
+// writeChoices writes the tables of which-informer.md in the directory docs. A table stays as it is if one of its contestants did not take part.
 func (r *report) writeChoices(docs string) error {
 	return rewrite(docs, "which-informer.md", func(document []byte) (_ []byte, err error) {
 		for _, c := range choices {

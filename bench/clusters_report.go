@@ -17,7 +17,7 @@ func (r *clustersReport) tables(b *bytes.Buffer) {
 %d servers ('bench/podserver'), all in one process and each with an address, a certificate
 and connections of its own; and one process that follows %d resources of each, with leases
 of one 'factory.Factory', raw objects, watch-lists and one budget, of 16 MiB where nothing
-else is said. A slow server sends %s bytes a second of each body. What is received is counted at
+else is said. A slow server sends %s bytes a second of each body. The bytes received are counted at
 the sockets, and no answer is compressed.
 `), p.clusters, len(clusterResources), thousands(podserver.SlowBytes))
 	header(b, fmt.Sprintf("Start, %s objects of each resource", thousands(p.pods)), "synced after", "CPU", "objects delivered", "received", "peak of the budget", "peak RSS")

@@ -18,7 +18,7 @@ func (r *fleetReport) tables(b *bytes.Buffer) {
 %d servers ('bench/podserver') in one process, each with an address, a certificate and connections of its own, over TLS with HTTP/2; and one
 process with an informer for each of %d resources of each server, %s in all, with %d objects each: %s, raw
 objects, %s, and one budget of %d MiB. The floor is the same lists as plain GETs whose bodies are thrown away: all servers side by
-side, and the lists of one server one after the other over one connection. What is received is counted at the sockets, and no answer
+side, and the lists of one server one after the other over one connection. The bytes received are counted at the sockets, and no answer
 is compressed. Both processes share the cores.
 `, p.clusters, p.kinds, thousands(p.clusters*p.kinds), p.pods, map[bool]string{false: "package 'fleet', which discovers them", true: "leases of one 'factory.Factory'"}[p.leases],
 		map[bool]string{false: "watch-lists", true: "lists in pages"}[p.paged], p.budget>>20)))

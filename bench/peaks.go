@@ -89,8 +89,8 @@ One informer of %d pods, made by a typed factory: client-go's, with its defaults
 ` + "`factory/typed`" + ` with WithRESTConfig. Settled is what is resident after the start, once the garbage
 is collected and what is free is given back (debug.FreeOSMemory). The peaks are VmHWM: of
 the start, and, counted anew from the settled state, of the list that follows when the
-watch is cut and the next one is answered with 410. Nothing has changed meanwhile. What is received
-is counted at the sockets. No answer is compressed.
+watch is cut and the next one is answered with 410. Nothing has changed meanwhile. The bytes received
+are counted at the sockets. No answer is compressed.
 
 `
 

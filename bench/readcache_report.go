@@ -91,7 +91,7 @@ func readTables(p *readcachePlan) []readTable {
 		{
 			figure: race.Informing, title: fmt.Sprintf("An informer of %s objects, and its process", thousands(p.pods)),
 			notes: `Settled is what is resident once the garbage is collected and what is free is given back. The peaks are
-VmHWM. The list without changes comes when the watch is cut and the next one is answered with 410. What is received is
+VmHWM. The list without changes comes when the watch is cut and the next one is answered with 410. The bytes received are
 counted at the sockets, and no answer is compressed.`,
 			columns: readableColumns,
 			measures: []measure{

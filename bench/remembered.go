@@ -42,7 +42,7 @@ A restart is in a new process, without what an earlier one knew, or with it: '-r
 has a 'Storage' that 'ReadFrom' fills from a checkpoint, which the earlier process left
 with 'WriteTo' before some pods changed; the time that this takes is counted. '-resume'
 has the 'Checkpoint' that the earlier process kept, and watches on. client-go cannot be
-told what was known. All others read watch-lists. What is received is counted
+told what was known. All others read watch-lists. The bytes received are counted
 at the sockets.
 `)
 )

@@ -63,17 +63,16 @@ type change struct {
 	reshaped int
 	// formers are the shards before it, for which calls may yet begin: the informer was about to make them.
 	formers []informer.Shard
-	// confined: it has been made, at the time until, up to which such calls may begin.
-	confined bool
-	until    time.Duration
+	// until is when the change was made, up to which such calls may begin; never while it is being made.
+	until time.Duration
 }
 
 // confine notes that the change has been made.
-func (m *memory) confine(n int) { m.confined, m.until = true, m.h.records[n].at }
+func (m *memory) confine(n int) { m.until = m.h.records[n].at }
 
 // mayBeOfFormer reports whether a call that begins with a record may be for a former shard.
 func (m *memory) mayBeOfFormer(n int) bool {
-	return len(m.formers) > 0 && (!m.confined || m.h.records[n].at == m.until)
+	return len(m.formers) > 0 && (m.until == never || m.h.records[n].at == m.until)
 }
 
 // follows reports whether t was handed over together with the end of the object before it: the shard changed during that call.
@@ -121,7 +120,7 @@ type sharing struct {
 // reshard has another shard followed.
 func (m *memory) reshard(n int, to informer.Shard) {
 	former := m.shard
-	m.shard, m.change = to, change{reshaped: n, formers: append(m.formers, former)}
+	m.shard, m.change = to, change{reshaped: n, formers: append(m.formers, former), until: never}
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
 		at, exists := m.h.at(line, n)
