@@ -25,7 +25,6 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/bench/podserver/extra"
 	"github.com/rvinformer/informer/factory"
-	rvfleet "github.com/rvinformer/informer/fleet"
 )
 
 // FleetOrder is what the program that follows a fleet is told.
@@ -86,17 +85,32 @@ type FleetOutage struct {
 // outagePatience is how long informers may take to come back.
 const outagePatience = 8 * time.Minute
 
-// FleetMain is the program that follows a fleet: it obeys one order.
-func FleetMain() {
+// FollowFleet follows a fleet in the way that is measured. It returns once all clusters have synced that nothing is wrong with. The function
+// that it returns ends all, and waits; it is nil if nothing has begun.
+type FollowFleet func(context.Context, FollowedFleet) (stop func(), err error)
+
+// FollowedFleet is what is followed: each of the resources in each of the clusters.
+type FollowedFleet struct {
+	Clusters  []Cluster
+	Resources []string
+	Factory   *factory.Factory
+	Budget    *informer.Budget
+	// Config is that of the informer of a resource of a cluster, by their places above, with what it lists and watches left out.
+	Config func(cluster, resource int) informer.InformerConfig
+}
+
+// FleetMain is the program that follows a fleet: it obeys one order. What it follows with is given, because package fleet is more than the other
+// programs of contestants should have in their memory.
+func FleetMain(follow FollowFleet) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := obeyFleet(ctx); err != nil {
+	if err := obeyFleet(ctx, follow); err != nil {
 		fmt.Fprintln(os.Stderr, "fleet:", err)
 		os.Exit(1)
 	}
 }
 
-func obeyFleet(ctx context.Context) (err error) {
+func obeyFleet(ctx context.Context, follow FollowFleet) (err error) {
 	// The log of 25,000 informers is made, and not read.
 	klog.SetLogger(funcr.New(func(string, string) {}, funcr.Options{}))
 	f := &fleet{factory: factory.New(), stop: func() {}}
@@ -111,7 +125,7 @@ func obeyFleet(ctx context.Context) (err error) {
 			err = f.openFloor(ctx)
 		}
 	} else {
-		err = f.run(ctx)
+		err = f.run(ctx, follow)
 	}
 	f.stop()
 	f.factory.Shutdown()
@@ -191,7 +205,7 @@ func (f *fleet) readLists(ctx context.Context, client *http.Client, cluster Clus
 }
 
 // run measures informers until they have synced, then idle, then through an outage.
-func (f *fleet) run(ctx context.Context) (err error) {
+func (f *fleet) run(ctx context.Context, follow FollowFleet) (err error) {
 	f.result.Informers = len(f.Clusters) * len(f.Resources)
 	f.current = make([]atomic.Int64, f.result.Informers)
 	f.began = time.Now()
@@ -205,7 +219,12 @@ func (f *fleet) run(ctx context.Context) (err error) {
 	if f.Leases {
 		err = f.followLeases(ctx, budget)
 	} else {
-		err = f.followFleet(ctx, budget)
+		var stop func()
+		stop, err = follow(ctx, FollowedFleet{Clusters: f.Clusters, Resources: f.Resources, Factory: f.factory, Budget: budget,
+			Config: func(cluster, resource int) informer.InformerConfig { return f.config(cluster, resource, budget) }})
+		if stop != nil {
+			f.stop = stop
+		}
 	}
 	if err != nil {
 		return err
@@ -248,43 +267,6 @@ func (f *fleet) config(cluster, resource int, budget *informer.Budget) informer.
 		config.ListMode = informer.ListModePaged
 	}
 	return config
-}
-
-// followFleet follows all clusters with package fleet, and waits for those that nothing is wrong with.
-func (f *fleet) followFleet(ctx context.Context, budget *informer.Budget) error {
-	place, resources := map[string]int{}, map[string]int{}
-	for i, name := range f.Resources {
-		resources[name] = i
-	}
-	clusters, err := rvfleet.New(rvfleet.Config{
-		Groups:  []rvfleet.Group{{Resources: f.Resources}},
-		Factory: f.factory, Budget: budget,
-		Configure: func(_ context.Context, t rvfleet.Target) (informer.InformerConfig, error) {
-			return f.config(place[t.Cluster], resources[t.Resource.Resource], budget), nil
-		},
-	})
-	if err != nil {
-		return err
-	}
-	var awaited []string
-	for i, cluster := range f.Clusters {
-		name := fmt.Sprintf("cluster-%04d", i)
-		place[name] = i
-		if err := clusters.Add(name, cluster.Config()); err != nil {
-			return err
-		}
-		if !cluster.Troubled {
-			awaited = append(awaited, name)
-		}
-	}
-	running, stop := context.WithCancel(ctx)
-	var run sync.WaitGroup
-	run.Go(func() { clusters.Run(running) })
-	f.stop = func() {
-		stop()
-		run.Wait()
-	}
-	return clusters.WaitForSync(ctx, awaited...)
 }
 
 // followLeases takes a lease for each resource of each cluster, and waits for those of clusters that nothing is wrong with.
