@@ -56,7 +56,7 @@ type crashes struct {
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testKills(t, nil) })
 	t.Run("postgres", func(t *testing.T) {
-		testKills(t, pgtest.Start(t, "fsync=on", "full_page_writes=on"))
+		testKills(t, pgtest.Start(t, "full_page_writes=on"))
 	})
 }
 

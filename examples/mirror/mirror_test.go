@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-const soon = 40 * time.Second
+const soon = 2 * time.Minute
 
 // running is a mirror that runs until the test stops it.
 type running struct {

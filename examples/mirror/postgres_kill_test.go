@@ -17,7 +17,7 @@ import (
 // missing.
 func TestPostgresIsKilled(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Start(t, "fsync=on", "full_page_writes=on")
+	server := pgtest.Start(t, "full_page_writes=on")
 	db := openTestPostgres(t, server.NewDatabase(t), true)
 	c := newTestCluster(t, "here", 1000, informertest.Options{})
 	r := start(t, mirrorConfig{endpoints: []endpoint{c.endpoint()}, database: db})

@@ -29,7 +29,7 @@ import (
 var ErrMissing = errors.New("PostgreSQL is not installed: apt-get install -y --no-install-recommends postgresql, or make postgres-install")
 
 // patience is for how long a server may take to start or to stop.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // Server is a running PostgreSQL server. Its methods are for one goroutine, except NewDatabase and URL.
 type Server struct {
