@@ -6,6 +6,7 @@ package cache_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -28,6 +29,7 @@ var server *cluster.Cluster
 
 func TestSuite(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(time.Minute) // a second is too short for a slow machine
 	RunSpecs(t, "controller-runtime's tests of package cache")
 }
 
