@@ -15,7 +15,7 @@ func TestTrialOfARenewedCertificate(t *testing.T) {
 	t.Parallel()
 	// The library looks for new files every 20 seconds, and ends watches within 10 more. A slow
 	// machine connects within the rest.
-	const short = 40 * time.Second
+	const short = 70 * time.Second
 	ctx := testContext(t)
 	c := usual.Get(t)
 	network := startProxy(t, c)

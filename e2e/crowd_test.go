@@ -103,7 +103,7 @@ func (cr *crowd) requireTold(ctx context.Context, t *testing.T) {
 func (cr *crowd) awaitWatches(ctx context.Context, t *testing.T, since time.Time, credential string) {
 	t.Helper()
 	watches := 0
-	err := wait.PollUntilContextTimeout(ctx, time.Second, 2*time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, time.Second, quietTimeout, true, func(context.Context) (bool, error) {
 		watches = 0
 		for _, a := range cr.audited(t, since) {
 			if a.Verb == "watch" && (credential == "" || a.Credential == credential) {

@@ -48,7 +48,7 @@ func TestFleetFollowsDefinition(t *testing.T) {
 	require.Equal(t, fleet.ClusterKnown, now.State)
 	require.Greater(t, now.Informers, 30, "of what every server has")
 	known := versions(ctx, t, pods)
-	require.Eventually(t, func() bool { return len(b.of("v1/pods", known)) == len(known) }, 10*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return len(b.of("v1/pods", known)) == len(known) }, time.Minute, 50*time.Millisecond)
 
 	definitions := client.ApiextensionsV1().CustomResourceDefinitions()
 	definition := gadgetDefinition()

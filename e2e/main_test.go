@@ -17,7 +17,7 @@ import (
 
 // testTimeout ends a test that waits for something that never comes. The longest, whose server is paused for a minute, takes
 // 80 s on a quiet machine.
-const testTimeout = 4 * time.Minute
+const testTimeout = 10 * time.Minute
 
 // inClusters are the tests of a package, with the clusters that they are in.
 type inClusters struct{ *testing.M }

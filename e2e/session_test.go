@@ -17,7 +17,7 @@ import (
 )
 
 // stopTimeout is how long Run may take to return after it was told to.
-const stopTimeout = 30 * time.Second
+const stopTimeout = time.Minute
 
 // session is one run of an informer with a mirror for a handler.
 type session struct {

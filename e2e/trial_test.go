@@ -22,8 +22,8 @@ const (
 	// trialPause is between two writes.
 	trialPause = 5 * time.Millisecond
 	// quietTimeout is how long followers may take to come to rest when all faults are
-	// over: a backoff is 30 s, and twice that at most.
-	quietTimeout = 90 * time.Second
+	// over: a backoff is 30 s, and twice that at most. The rest is for a slow machine.
+	quietTimeout = 4 * time.Minute
 	quietPoll    = 50 * time.Millisecond
 )
 

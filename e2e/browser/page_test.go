@@ -132,7 +132,7 @@ func fleet(t *testing.T) http.Handler {
 	north.Close()
 	require.Eventually(t, func() bool {
 		return broken.Status().Condition.Reason == informer.ReasonHandlerFailing && last.Status().Condition.Reason == informer.ReasonServerUnreachable
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	return page
 }
 

@@ -23,7 +23,7 @@ const (
 
 	// readyTimeout is generous: where all cores are busy with a build, a server
 	// that starts in two seconds takes many.
-	readyTimeout = 2 * time.Minute
+	readyTimeout = 4 * time.Minute
 	readyPoll    = 50 * time.Millisecond
 )
 

@@ -56,7 +56,7 @@ func (m inCluster) Run() (code int) {
 }
 
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	t.Cleanup(cancel)
 	shared.ShowLogs(t)
 	return ctx

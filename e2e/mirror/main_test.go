@@ -14,7 +14,7 @@ import (
 )
 
 // testTimeout ends a test that waits for something that never comes.
-const testTimeout = 5 * time.Minute
+const testTimeout = 10 * time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(withClusters{m}) }
 

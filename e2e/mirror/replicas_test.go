@@ -28,7 +28,7 @@ const (
 
 	// caughtUpWithin is how long the replicas may take until the database equals the servers, once nothing changes any more: a lease that
 	// has to expire first, the informers' pauses after an API server was down, and a machine that is busy.
-	caughtUpWithin = 2 * time.Minute
+	caughtUpWithin = 4 * time.Minute
 )
 
 // Three mirrors share two clusters and one database. They are killed, paused for longer than their leases, continued, and stopped by chance, and so is

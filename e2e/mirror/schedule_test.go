@@ -56,7 +56,7 @@ func schedule(random *rand.Rand, replicas int, length, lease time.Duration) []st
 				break
 			}
 			steps = append(steps, step{at, i, what}, step{at + down, i, back})
-			at += down + between(lease/5, 2*lease) // a process is deaf to SIGTERM in its first moments
+			at += down + between(lease/5, 2*lease)
 		}
 	}
 	at := between(length/3, length/2)

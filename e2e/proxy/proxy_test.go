@@ -70,7 +70,7 @@ func (c *caller) say(t *testing.T, line string) {
 
 func (c *caller) hear(t *testing.T, line string) {
 	t.Helper()
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 	heard, err := c.lines.ReadString('\n')
 	require.NoError(t, err)
 	require.Equal(t, line+"\n", heard)
@@ -85,7 +85,7 @@ func (c *caller) hearNothing(t *testing.T) {
 
 func (c *caller) hearEnd(t *testing.T) {
 	t.Helper()
-	require.NoError(t, c.SetReadDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 	_, err := c.lines.ReadByte()
 	require.Error(t, err)
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)

@@ -42,7 +42,7 @@ func run(m *testing.M) (code int) {
 }
 
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	t.Cleanup(cancel)
 	shared.ShowLogs(t)
 	return ctx
