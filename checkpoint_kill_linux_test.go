@@ -58,7 +58,7 @@ func testKilledProcess(t *testing.T, forgets bool) {
 	}
 
 	p := startProcess(t, "follows", path)
-	require.Eventually(t, saved, 20*time.Second, time.Millisecond)
+	require.Eventually(t, saved, 2*time.Minute, time.Millisecond)
 	for n := range 10 {
 		killer := time.AfterFunc(time.Duration(f.n(int(200*time.Millisecond))), p.kill)
 		for range 10 {
@@ -82,7 +82,7 @@ func testKilledProcess(t *testing.T, forgets bool) {
 			require.Equal(t, "follows", p.line())
 		}
 	}
-	require.Eventually(t, same, 20*time.Second, 10*time.Millisecond, "%v", foldJournal(t, path))
+	require.Eventually(t, same, 2*time.Minute, 10*time.Millisecond, "%v", foldJournal(t, path))
 	if !forgets {
 		require.Len(t, w.lists(), 1, "asked %v", w.verbs())
 	}
@@ -95,7 +95,7 @@ func showGhost(t *testing.T, w *world, path, key string) {
 	p := startProcess(t, "follows", path)
 	w.create(key)
 	told := func() bool { return foldJournal(t, path)[key] != "" }
-	require.Eventually(t, told, 20*time.Second, time.Millisecond)
+	require.Eventually(t, told, 2*time.Minute, time.Millisecond)
 	p.kill()
 	p.wait()
 	w.remove(key)

@@ -155,7 +155,7 @@ func TestEndAmidCompressedList(t *testing.T) {
 		var r recorder
 		i := follow(w, informer.InformerConfig{Handler: &r})
 		stop := start(i.RunWithContext)
-		require.Eventually(t, func() bool { return began.Load() && len(r.state()) > 100 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return began.Load() && len(r.state()) > 100 }, time.Minute, time.Millisecond)
 		stop()
 		require.False(t, i.HasSynced())
 		server.Close()

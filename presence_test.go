@@ -375,7 +375,7 @@ func TestInformersOfServerThatIsAwayWaitTogetherOverRealSockets(t *testing.T) {
 		f.informers = append(f.informers, i)
 		defer start(i.RunWithContext)()
 	}
-	const patience, often = 30 * time.Second, 20 * time.Millisecond
+	const patience, often = time.Minute, 20 * time.Millisecond
 	require.Eventually(t, func() bool { return f.current() == 20 }, patience, often)
 	left := time.Now()
 	heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})

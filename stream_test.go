@@ -275,7 +275,7 @@ func TestOverHTTP2(t *testing.T) {
 	}
 	w.update("a/0001", "changed")
 	for n := range recorders {
-		require.Eventually(t, func() bool { return len(recorders[n].events()) == 101 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return len(recorders[n].events()) == 101 }, time.Minute, time.Millisecond)
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -302,10 +302,10 @@ func TestHealthChecksOfHTTP2(t *testing.T) {
 	var f failures
 	i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &r, ErrorHandler: f.handle})
 	defer start(i.RunWithContext)()
-	require.Eventually(t, func() bool { return i.HasSynced() && strings.Contains(fmt.Sprint(w.verbs()), "watch") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return i.HasSynced() && strings.Contains(fmt.Sprint(w.verbs()), "watch") }, time.Minute, time.Millisecond)
 	cable.cut()
 	w.create("a/2")
-	require.Eventually(t, func() bool { return len(r.events()) == 2 }, 20*time.Second, 10*time.Millisecond, "a new connection is made")
+	require.Eventually(t, func() bool { return len(r.events()) == 2 }, time.Minute, 10*time.Millisecond, "a new connection is made")
 	w.requireState(&r)
 	errs, _ := f.all()
 	require.NotEmpty(t, errs)

@@ -86,7 +86,7 @@ func TestAddingAndRemovingLeavesNothing(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return collected.Load() == made.Load() && runtime.NumGoroutine() <= goroutines+1 // that of Eventually
-	}, 30*time.Second, 10*time.Millisecond, "informers that are not collected, or goroutines that have not ended")
+	}, 2*time.Minute, 10*time.Millisecond, "informers that are not collected, or goroutines that have not ended")
 	runtime.KeepAlive(f)
 }
 

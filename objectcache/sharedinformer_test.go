@@ -137,7 +137,7 @@ func (l *testListener) handle(obj interface{}) {
 
 func (l *testListener) ok() bool {
 	l.println("polling")
-	err := wait.PollImmediate(100*time.Millisecond, 2*time.Second, func() (bool, error) {
+	err := wait.PollImmediate(100*time.Millisecond, time.Minute, func() (bool, error) {
 		if l.satisfiedExpectations() {
 			return true, nil
 		}
@@ -443,7 +443,7 @@ func TestSharedInformerErrorHandling(t *testing.T) {
 		if !strings.Contains(err.Error(), "Access Denied") {
 			t.Errorf("Expected 'Access Denied' error. Actual: %v", err)
 		}
-	case <-time.After(time.Second):
+	case <-time.After(time.Minute):
 		t.Errorf("Timeout waiting for error handler call")
 	}
 }
@@ -888,13 +888,7 @@ func TestStateSharedInformer(t *testing.T) {
 	}
 
 	close(stop)
-	fmt.Println("sleeping")
-	time.Sleep(1 * time.Second)
-
-	if !informer.IsStopped() {
-		t.Errorf("informer reports not to be stopped although stop channel closed")
-		return
-	}
+	require.Eventually(t, informer.IsStopped, time.Minute, time.Millisecond, "informer reports not to be stopped although stop channel closed")
 	if !objectcache.IsStarted(informer) {
 		t.Errorf("informer reports not to be started after it has been started and stopped")
 		return
@@ -913,7 +907,7 @@ func TestAddOnStoppedSharedInformer(t *testing.T) {
 	defer wg.Wait()
 	close(stop)
 
-	err := wait.PollImmediate(100*time.Millisecond, 2*time.Second, func() (bool, error) {
+	err := wait.PollImmediate(100*time.Millisecond, time.Minute, func() (bool, error) {
 		if informer.IsStopped() {
 			return true, nil
 		}
@@ -952,13 +946,7 @@ func TestRemoveOnStoppedSharedInformer(t *testing.T) {
 	wg.StartWithChannel(stop, informer.Run)
 	defer wg.Wait()
 	close(stop)
-	fmt.Println("sleeping")
-	time.Sleep(1 * time.Second)
-
-	if !informer.IsStopped() {
-		t.Errorf("informer reports not to be stopped although stop channel closed")
-		return
-	}
+	require.Eventually(t, informer.IsStopped, time.Minute, time.Millisecond, "informer reports not to be stopped although stop channel closed")
 	err = informer.RemoveEventHandler(handle)
 	if err != nil {
 		t.Errorf("informer does not remove handler on stopped informer")
@@ -1040,8 +1028,8 @@ func TestAddWhileActive(t *testing.T) {
 		if !handle1.HasSynced() {
 			t.Error("Not synced after channel said we are synced??")
 		}
-	case <-time.After(10 * time.Second):
-		t.Error("Not synced 10 seconds after Run??")
+	case <-time.After(time.Minute):
+		t.Error("Not synced a minute after Run??")
 	}
 
 	listener2.lock.Lock() // ensure we observe it before it has synced
@@ -1266,7 +1254,7 @@ func TestEventPanics(t *testing.T) {
 			}
 			expected = expectedLog(name2)
 			assert.Equal(t, numPods, numOccurrences(output, expected), "Log output should have the right number of panics for %q (search string %q, got instead:\n%s", name2, expected, output)
-		}, 30*time.Second, time.Millisecond, "handler has panicked")
+		}, time.Minute, time.Millisecond, "handler has panicked")
 
 		// Both handlers should have slept for one second after each panic,
 		// except after the last pod event because then the input channel
@@ -1451,7 +1439,7 @@ func TestShutDownEventHandler_Lifecycles(t *testing.T) {
 		}()
 
 		// Wait deterministically for the informer to sync (proving it has started)
-		syncCtx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		syncCtx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if !cache.WaitFor(syncCtx, "informer sync", informer.HasSyncedChecker()) {
 			t.Fatalf("Informer did not sync")
@@ -1492,7 +1480,7 @@ func TestShutDownEventHandler_Lifecycles(t *testing.T) {
 		}()
 
 		// Wait deterministically for the informer to sync (proving it has started)
-		syncCtx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		syncCtx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if !cache.WaitFor(syncCtx, "informer sync", informer.HasSyncedChecker()) {
 			t.Fatalf("Informer did not sync")

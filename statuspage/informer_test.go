@@ -162,7 +162,7 @@ func TestPageOfAFactory(t *testing.T) {
 	ordinary.Start(stop)
 	<-h.HasSyncedChecker().Done()
 	require.True(t, cache.WaitForCacheSync(stop, ordinary.Informer.HasSynced, shared.Informer.HasSynced))
-	require.Eventually(t, func() bool { return page.Ready(nil) == nil }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return page.Ready(nil) == nil }, time.Minute, 5*time.Millisecond)
 	require.NoError(t, page.Live(nil))
 
 	a := ask(t, page, "?sort=cluster")

@@ -59,5 +59,5 @@ func TestFactoriesComeAndGo(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return collected.Load() == rounds && runtime.NumGoroutine() <= goroutines+1 // that of Eventually
-	}, 30*time.Second, 10*time.Millisecond, "factories that are not collected, or goroutines that have not ended")
+	}, 2*time.Minute, 10*time.Millisecond, "factories that are not collected, or goroutines that have not ended")
 }

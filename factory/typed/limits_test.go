@@ -271,7 +271,7 @@ func TestFakeClientset(t *testing.T) {
 	require.Equal(t, []string{"default/one"}, keys(i))
 	_, err := c.CoreV1().Pods("default").Create(t.Context(), pod("two"), metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return told.added.Load() == 2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return told.added.Load() == 2 }, time.Minute, time.Millisecond)
 	two, err := f.Core().V1().Pods().Lister().Pods("default").Get("two")
 	require.NoError(t, err)
 	require.Equal(t, "two", two.Name)
