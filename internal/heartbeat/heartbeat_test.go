@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -53,7 +54,9 @@ func reported(t *testing.T, lines ...string) (*report, *strings.Builder) {
 	return r, &out
 }
 
-func TestOtherOutputPassesThrough(t *testing.T) {
+func TestOtherOutputPassesThrough(t *testing.T) { synctest.Test(t, testOtherOutputPassesThrough) }
+
+func testOtherOutputPassesThrough(t *testing.T) {
 	r, out := reported(t, "go: downloading x", "{ not an event", `{"Key":"value"}`)
 	r.beat(r.started.Add(75 * time.Second))
 	r.end(r.started.Add(80*time.Second), nil)
@@ -61,6 +64,10 @@ func TestOtherOutputPassesThrough(t *testing.T) {
 }
 
 func TestPassingTestsPrintOneLineForEachPackage(t *testing.T) {
+	synctest.Test(t, testPassingTestsPrintOneLineForEachPackage)
+}
+
+func testPassingTestsPrintOneLineForEachPackage(t *testing.T) {
 	r, out := reported(t,
 		`{"Action":"start","Package":"example.com/a"}`,
 		`{"Action":"run","Package":"example.com/a","Test":"TestSlow"}`,
@@ -76,6 +83,10 @@ func TestPassingTestsPrintOneLineForEachPackage(t *testing.T) {
 }
 
 func TestBeatNamesInnermostTestsThatRun(t *testing.T) {
+	synctest.Test(t, testBeatNamesInnermostTestsThatRun)
+}
+
+func testBeatNamesInnermostTestsThatRun(t *testing.T) {
 	r, out := reported(t,
 		`{"Action":"start","Package":"example.com/a"}`,
 		`{"Action":"run","Package":"example.com/a","Test":"TestOuter"}`,
@@ -87,7 +98,9 @@ func TestBeatNamesInnermostTestsThatRun(t *testing.T) {
 	require.Contains(t, out.String(), " 0 tests passed; now a.TestOuter/inner (20s), b (20s)\n")
 }
 
-func TestFailurePrintsItsOutput(t *testing.T) {
+func TestFailurePrintsItsOutput(t *testing.T) { synctest.Test(t, testFailurePrintsItsOutput) }
+
+func testFailurePrintsItsOutput(t *testing.T) {
 	r, out := reported(t,
 		`{"Action":"start","Package":"example.com/a"}`,
 		`{"Action":"run","Package":"example.com/a","Test":"TestFails"}`,
