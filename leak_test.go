@@ -69,7 +69,7 @@ func leaveNothing(t *testing.T, opts informertest.Options) {
 	y.settle(goroutines)
 }
 
-// steady is the number of goroutines once those of other tests have ended.
+// steady is the number of goroutines once those of other tests have ended, or most of them: on a slow machine some may end later.
 func steady() int {
 	n := runtime.NumGoroutine()
 	for since := time.Now(); time.Since(since) < 50*time.Millisecond; time.Sleep(time.Millisecond) {
@@ -279,18 +279,18 @@ func (y *yard) liveHeap() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// settle waits until there are so many goroutines, and not one more or less.
+// settle waits until there are so many goroutines, and not one more.
 func (y *yard) settle(goroutines int) {
 	y.t.Helper()
-	y.eventually(func() bool { return runtime.NumGoroutine() == goroutines }, func() string {
+	y.eventually(func() bool { return runtime.NumGoroutine() <= goroutines }, func() string {
 		stacks := make([]byte, 1<<20)
-		return fmt.Sprintf("%d goroutines, not %d:\n%s", runtime.NumGoroutine(), goroutines, stacks[:runtime.Stack(stacks, true)])
+		return fmt.Sprintf("%d goroutines, not %d at most:\n%s", runtime.NumGoroutine(), goroutines, stacks[:runtime.Stack(stacks, true)])
 	})
 }
 
 func (y *yard) eventually(done func() bool, otherwise func() string) {
 	y.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			require.FailNow(y.t, otherwise())
 		}
