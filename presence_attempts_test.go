@@ -62,6 +62,22 @@ func (b *brittle) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// hollow is a connection that breaks when something was sent over it after the handshake of TLS 1.3.
+type hollow struct {
+	net.Conn
+	// sent counts the encrypted records. The first one ends the handshake.
+	sent atomic.Int32
+}
+
+func (h *hollow) Write(p []byte) (int, error) {
+	const encrypted = 23
+	if p[0] == encrypted && h.sent.Add(1) > 1 {
+		h.Close()
+		return 0, syscall.ECONNRESET
+	}
+	return h.Conn.Write(p)
+}
+
 // However a server is away, and however long an attempt to connect takes to arrive there, no two others arrive within the same second.
 func TestAttemptsAtServerThatIsAwayAreFew(t *testing.T) {
 	refused := func(conn net.Conn) (net.Conn, error) {
@@ -75,11 +91,15 @@ func TestAttemptsAtServerThatIsAwayAreFew(t *testing.T) {
 		return func() time.Duration { return rand.N(most) }
 	}
 	for name, r := range map[string]*road{
-		"refused":                   {takes: atOnce, end: refused},
-		"refused after some time":   {takes: upTo(300 * time.Millisecond), end: refused},
-		"refused after a long time": {takes: upTo(900 * time.Millisecond), end: refused},
-		"closed":                    {takes: upTo(500 * time.Millisecond), end: breaks(0)},
-		"breaks in the handshake":   {takes: upTo(500 * time.Millisecond), end: breaks(100)},
+		"refused":                    {takes: atOnce, end: refused},
+		"refused after some time":    {takes: upTo(300 * time.Millisecond), end: refused},
+		"refused after a long time":  {takes: upTo(900 * time.Millisecond), end: refused},
+		"closed":                     {takes: upTo(500 * time.Millisecond), end: breaks(0)},
+		"breaks in the handshake":    {takes: upTo(500 * time.Millisecond), end: breaks(100)},
+		"breaks after the handshake": {takes: atOnce, end: func(conn net.Conn) (net.Conn, error) { return &hollow{Conn: conn}, nil }},
+		"breaks some time after the handshake": {takes: upTo(500 * time.Millisecond), end: func(conn net.Conn) (net.Conn, error) {
+			return &hollow{Conn: conn}, nil
+		}},
 		"no TLS": {takes: upTo(500 * time.Millisecond), end: func(conn net.Conn) (net.Conn, error) {
 			return &brittle{Conn: conn, nonsense: true}, nil
 		}},

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/tls"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -35,11 +34,12 @@ type connector struct {
 // attempt is a request that connects before others.
 type attempt struct {
 	began time.Time
-	// over is closed when there is a connection, or when the request has failed without.
+	// over is closed when the request was answered, or has failed.
 	over chan struct{}
-	// These belong to the lock of the connector. Linked tells that there is a connection. It does not show
-	// yet that the server is there, unless it was made now, with TLS.
-	done, connected, linked bool
+	// These belong to the lock of the connector. Linked tells that there is a connection, and reused that others had it
+	// before. A connection does not show yet that the server is there, even if it was made now, with TLS: a load
+	// balancer may make it, and break it.
+	done, connected, linked, reused bool
 }
 
 // attemptMost is how long others wait for an attempt. Then one of them attempts it too.
@@ -128,24 +128,19 @@ func (c *connector) gets(string) {
 
 // got notes that the request that goes first has a connection, or one that went before it and took too long.
 func (c *connector) got(got httptrace.GotConnInfo) {
-	_, secure := got.Conn.(*tls.Conn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.first == nil {
-		return
-	}
-	c.first.linked = true
-	if secure && !got.Reused {
-		c.end(c.first, true)
+	if c.first != nil {
+		c.first.linked, c.first.reused = true, got.Reused
 	}
 }
 
 // finish notes that the request of an attempt was answered, or has failed with err. It reports whether there was a
-// connection.
+// connection. One that was made for the request, and over which nothing came, is none.
 func (c *connector) finish(first *attempt, request *http.Request, err error) (connected bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	connected = err == nil || first.connected || first.linked
+	connected = err == nil || first.connected || first.linked && first.reused
 	if !connected && request.Context().Err() == nil && report.ClassOf(err) != report.ErrorUnauthorized {
 		c.presence.failed(err) // before others are let go
 	}
