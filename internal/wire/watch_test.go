@@ -160,6 +160,49 @@ func TestWatchRestsAfterBookmark(t *testing.T) {
 	}
 }
 
+// A watch that brings an event now and then waits with its small buffer in between, and reads the event in two steps.
+func TestWatchBorrowsBufferForAnEvent(t *testing.T) {
+	const events, perEvent = 200, 2
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "large", Annotations: map[string]string{"a": strings.Repeat("x", 5000)}}}
+	for format, event := range map[Format][]byte{
+		JSON:     []byte(`{"type":"ADDED","object":` + string(encoded(t, jsonCodec, pod)) + "}\n"),
+		Protobuf: protoFrame(t, "ADDED", encoded(t, protoCodec, pod)),
+	} {
+		source := &bursts{burst: event, more: events}
+		w := NewWatchReader(source, format, Options{BufferBytes: 128})
+		for range events {
+			w.Wait()
+			require.Equal(t, 128, source.firstRoom, "%v: the buffer that waits", format)
+			_, err := w.Next()
+			require.NoError(t, err, format)
+		}
+		require.Equal(t, perEvent*events, source.reads, format)
+	}
+}
+
+// bursts brings the same bytes again and again, and never more of them than the rest of one burst. It counts the reads, and notes with which room a
+// burst was awaited.
+type bursts struct {
+	burst            []byte
+	left             []byte
+	more             int
+	reads, firstRoom int
+}
+
+func (b *bursts) Read(p []byte) (int, error) {
+	if len(b.left) == 0 {
+		if b.more == 0 {
+			return 0, io.EOF
+		}
+		b.left, b.firstRoom = b.burst, len(p)
+		b.more--
+	}
+	b.reads++
+	n := copy(p, b.left)
+	b.left = b.left[n:]
+	return n, nil
+}
+
 // roomReader notes how much was to be read last.
 type roomReader struct {
 	io.Reader

@@ -3,6 +3,7 @@ package wire
 import (
 	"fmt"
 	"io"
+	"sync"
 )
 
 const (
@@ -52,11 +53,27 @@ type window struct {
 	watch bool // the body is a watch, for errors
 	// resting tells that little is expected. The next fill of an empty buf gives it back at once.
 	resting bool
+	// spare is buf if that is borrowed, else nil.
+	spare *spare
 }
+
+// spareBytes is the size of a spare: that of the largest frame in which servers send by HTTP/2.
+const spareBytes = 16 << 10
+
+// spare is a buffer that a watch borrows while it reads more than its own small one holds. It is given back once
+// all was read, so that very many watches that each bring one event need few of them.
+type spare struct {
+	bytes [spareBytes]byte
+	// own is the buffer of the borrower, with nothing in it.
+	own []byte
+}
+
+var spares = sync.Pool{New: func() any { return new(spare) }}
 
 func (w *window) reset(src io.Reader, o Options) {
 	size := o.BufferBytes
 	most := max(o.MaxItemBytes, size) + defaultBufferBytes
+	w.giveBack()
 	*w = window{src: src, buf: w.buf, keep: -1, lent: w.lent, head: w.head[:0], floor: size, most: most, calm: w.calm, poison: w.poison || poisonLent, watch: w.watch}
 	if len(w.buf) == 0 {
 		w.buf = make([]byte, size)
@@ -110,15 +127,22 @@ func (w *window) begun() { w.head = nil }
 func (w *window) rest() { w.resting = true }
 
 // fit doubles a buffer that the last read has filled, up to the usual size, and gives back most of one that is empty
-// and was hardly used, or rests.
+// and was hardly used, or rests. A small buffer of a watch is replaced by a spare, until there is nothing more to read.
 func (w *window) fit() {
 	rest := max(w.floor, min(2*w.lent, defaultBufferBytes))
 	rests := w.resting && w.pos == w.end && w.keep < 0
 	w.resting = false
+	filled := w.room > 0 && w.read == w.room
 	switch {
+	case w.spare != nil && !filled && w.pos == w.end && w.keep < 0:
+		w.base += int64(w.pos)
+		w.pos, w.end = 0, 0
+		w.giveBack()
+	case w.watch && filled && len(w.buf) < spareBytes:
+		w.borrow()
 	case rests && rest <= len(w.buf)/2:
 		w.slide(make([]byte, rest), w.pos)
-	case w.room > 0 && w.read == w.room && len(w.buf) < defaultBufferBytes:
+	case filled && len(w.buf) < defaultBufferBytes:
 		w.slide(make([]byte, 2*len(w.buf)), w.from())
 	case w.pos == w.end && w.keep < 0 && w.read < len(w.buf)/4 && rest <= len(w.buf)/2:
 		// By halves, so that it settles at what the body needs; but at once after a giant.
@@ -140,6 +164,22 @@ func (w *window) from() int {
 		return w.keep
 	}
 	return w.pos
+}
+
+// borrow puts a spare in the place of buf.
+func (w *window) borrow() {
+	lent, own := spares.Get().(*spare), w.buf
+	w.slide(lent.bytes[:], w.from())
+	lent.own, w.spare = own, lent
+}
+
+// giveBack puts the window's own buffer in the place of a spare, of which nothing is needed any more.
+func (w *window) giveBack() {
+	if lent := w.spare; lent != nil {
+		w.buf, w.spare = lent.own, nil
+		lent.own = nil
+		spares.Put(lent)
+	}
 }
 
 // makeRoom slides, and grows only if what must be held fills more than half of buf: so every byte is moved about once.
@@ -164,6 +204,9 @@ func (w *window) grown() int {
 // slide moves buf[from:end] to the beginning of into, and into in the place of buf.
 func (w *window) slide(into []byte, from int) {
 	copy(into, w.buf[from:w.end])
+	if len(into) != len(w.buf) {
+		w.giveBack()
+	}
 	w.buf = into
 	w.pos -= from
 	w.end -= from
