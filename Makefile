@@ -55,16 +55,16 @@ lint: bin/heartbeat bin/staticcheck
 	done
 
 unit: bin/heartbeat
-	$(SHARED) $(NEWEST) $(RUNS) unit go test -json -vet=off -timeout 15m ./...
-	$(NEWEST) $(RUNS) "unit without -race" go test -json -vet=off -timeout 15m ./internal/keytable ./internal/prune
-	$(SHARED) $(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 15m ./...
-	$(SHARED) $(RUNS) "unit controllerruntime" go test -C controllerruntime -json -vet=off -timeout 5m ./...
+	$(SHARED) $(NEWEST) $(RUNS) unit go test -json -vet=off -timeout 30m ./...
+	$(NEWEST) $(RUNS) "unit without -race" go test -json -vet=off -timeout 30m ./internal/keytable ./internal/prune
+	$(SHARED) $(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 30m ./...
+	$(SHARED) $(RUNS) "unit controllerruntime" go test -C controllerruntime -json -vet=off -timeout 30m ./...
 
 # The same with the oldest k8s.io modules that the library works with, those of go.mod.
 # Without the race detector.
 oldest: bin/heartbeat
 	$(RUNS) "vet with the oldest k8s.io" go vet ./...
-	$(RUNS) "unit with the oldest k8s.io" go test -json -short -vet=off -timeout 15m ./...
+	$(RUNS) "unit with the oldest k8s.io" go test -json -short -vet=off -timeout 30m ./...
 
 # 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
 # and 20 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
@@ -74,17 +74,17 @@ oldest: bin/heartbeat
 # minutes; make e2e does so for twenty seconds.
 proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=200 $(RUNS) proof \
-		go test -json -count=1 -tags wirepoison -timeout 20m -run 'TestRandomScripts|TestCachedRandomScripts' ./informertest/script
+		go test -json -count=1 -tags wirepoison -timeout 40m -run 'TestRandomScripts|TestCachedRandomScripts' ./informertest/script
 	INFORMER_TORTURE=20 $(SHARED) $(RUNS) "proof with -race" \
-		go test -json -count=1 -vet=off -timeout 20m -run RandomScripts ./informertest/script
+		go test -json -count=1 -vet=off -timeout 40m -run RandomScripts ./informertest/script
 	INFORMER_TORTURE=40 $(SHARED) $(RUNS) "proof in a crowd" \
-		go test -json -count=1 -vet=off -timeout 20m -run Torture .
+		go test -json -count=1 -vet=off -timeout 40m -run Torture .
 	INFORMER_TORTURE=100 $(RUNS) "proof of replicas" \
-		go test -json -count=1 -vet=off -timeout 20m -run RandomPlays ./fleet/shards
+		go test -json -count=1 -vet=off -timeout 40m -run RandomPlays ./fleet/shards
 	MIRROR_KILLS=50 $(RUNS) "proof of restarts" \
-		go test -C examples/mirror -json -count=1 -timeout 20m -run TestKilledAtAnyMoment .
+		go test -C examples/mirror -json -count=1 -timeout 40m -run TestKilledAtAnyMoment .
 	MIRROR_ROUNDS=2 $(RUNS) "proof of replicas" \
-		go test -C e2e -json -count=1 -timeout 20m -run TestReplicasAreKilledPausedAndStopped ./mirror
+		go test -C e2e -json -count=1 -timeout 40m -run TestReplicasAreKilledPausedAndStopped ./mirror
 
 # As many scripts as you like, others in each run, and random restarts as well.
 TORTURE ?= 10000
@@ -128,13 +128,13 @@ fuzz: bin/heartbeat
 	done
 
 examples: bin/heartbeat postgres-install
-	$(SHARED) $(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 15m ./...
-	$(SHARED) $(RUNS) "examples/operator" go test -C examples/operator -json -vet=off -timeout 10m ./...
+	$(SHARED) $(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 30m ./...
+	$(SHARED) $(RUNS) "examples/operator" go test -C examples/operator -json -vet=off -timeout 20m ./...
 
 # The status page in a real browser, Debian's Chromium, which is installed where it is missing. Its pictures in docs come
 # from: BROWSER_PICTURES=$(CURDIR)/docs make browser
 browser: bin/heartbeat browser-install
-	$(RUNS) browser go test -C e2e/browser -json -count=1 -vet=off -timeout 10m ./...
+	$(RUNS) browser go test -C e2e/browser -json -count=1 -vet=off -timeout 20m ./...
 
 browser-install:
 	@command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium || \
@@ -154,7 +154,7 @@ POSTGRES_APT := env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y
 # minutes. Builds kube-apiserver and etcd first, as e2e does. The go command does not know that the tests that
 # this test builds have changed: hence -count=1.
 controllerruntime: bin/heartbeat
-	$(SHARED) $(RUNS) controllerruntime go test -C e2e -json -count=1 -vet=off -timeout 15m ./controllerruntime
+	$(SHARED) $(RUNS) controllerruntime go test -C e2e -json -count=1 -vet=off -timeout 30m ./controllerruntime
 
 # A sample of e2e: each test in some of its settings, and two trials. Builds kube-apiserver
 # and etcd from their modules first, about 3 minutes when nothing is cached.
@@ -164,11 +164,11 @@ e2e-short: bin/heartbeat
 # All of it, for .ci/run: each test in all settings, all trials, and the tests of the
 # clusters themselves.
 e2e: bin/heartbeat postgres-install
-	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 30m $$(go list -C e2e ./... | grep -v /controllerruntime)
+	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 60m $$(go list -C e2e ./... | grep -v /controllerruntime)
 
 # The alert rules and the dashboard in docs, with Prometheus' own engine, in half a minute. Building it takes as long.
 dashboards: bin/heartbeat
-	$(RUNS) dashboards go test -C e2e/dashboards -json -vet=off -timeout 10m ./...
+	$(RUNS) dashboards go test -C e2e/dashboards -json -vet=off -timeout 20m ./...
 
 demo:
 	go run -C examples/mirror . --demo
@@ -190,4 +190,4 @@ bench-quick:
 	cd bench && go run . all -quick
 
 bench-test: bin/heartbeat
-	$(RUNS) bench-test go test -C bench -json -timeout 15m ./...
+	$(RUNS) bench-test go test -C bench -json -timeout 30m ./...

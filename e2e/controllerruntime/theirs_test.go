@@ -69,7 +69,7 @@ func (their theirs) pass(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 
-	out := run(t, "go", "test", "-tags=theirs", "-overlay="+path, "-vet=off", "-count=1", "-timeout=10m", "-v", "./"+their.suite, "-args", "--ginkgo.no-color")
+	out := run(t, "go", "test", "-tags=theirs", "-overlay="+path, "-vet=off", "-count=1", "-timeout=25m", "-v", "./"+their.suite, "-args", "--ginkgo.no-color")
 	require.Regexp(t, `Ran (`+their.leastSpecs+`) of \d+ Specs`, out, "fewer tests than expected ran:\n%s", out)
 	require.Regexp(t, `\b0 Failed\b.*\b0 Pending\b.*\b0 Skipped\b`, out)
 }
