@@ -34,8 +34,8 @@ const (
 // Three mirrors share two clusters and one database. They are killed, paused for longer than their leases, continued, and stopped by chance, and so is
 // the API server with the Leases, while objects are created, changed and deleted. Whenever all is quiet again, the database equals the servers.
 //
-// MIRROR_ROUNDS says how many rounds of a minute there are; without it there is one, of twenty seconds. MIRROR_SEED repeats the schedule
-// of a run; what is written is by chance each time.
+// MIRROR_ROUNDS says how many rounds of a minute there are; without it there is one, of twenty seconds. MIRROR_SEED is for other
+// schedules than that of each run; what is written is by chance each time.
 func TestReplicasAreKilledPausedAndStopped(t *testing.T) {
 	rounds, length := 1, 20*time.Second
 	if text := os.Getenv("MIRROR_ROUNDS"); text != "" {
@@ -44,7 +44,7 @@ func TestReplicasAreKilledPausedAndStopped(t *testing.T) {
 		require.NoError(t, err)
 		length = time.Minute
 	}
-	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("MIRROR_SEED"), fmt.Sprint(uint32(time.Now().UnixNano()))), 10, 64)
+	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("MIRROR_SEED"), "1"), 10, 64)
 	require.NoError(t, err)
 	t.Logf("MIRROR_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))

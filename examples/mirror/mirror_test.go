@@ -253,9 +253,9 @@ func TestOnceGivesUpASilentServer(t *testing.T) {
 	t.Parallel()
 	silent := ignore("configmaps")
 	c := newTestCluster(t, "here", 100, informertest.Options{Wrap: silent})
-	rows := rowsByName(t, mirrorConfig{endpoints: []endpoint{c.endpoint()}, database: openTestDatabase(t), timeout: 2 * time.Second})
+	rows := rowsByName(t, mirrorConfig{endpoints: []endpoint{c.endpoint()}, database: openTestDatabase(t), timeout: 10 * time.Second})
 	require.True(t, rows["here configmaps"].failed)
-	require.Contains(t, rows["here configmaps"].problem, "no progress for 2s")
+	require.Contains(t, rows["here configmaps"].problem, "no progress for 10s")
 	require.True(t, rows["here pods"].synced)
 }
 

@@ -76,7 +76,7 @@ func TestStalledWriterIsPassedBy(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, two.Seed(at(t, epoch), informer.NewResourceVersionStorage(), here))
 		require.NoError(t, two.Apply(at(t, epoch), []change{put(here, "ns", "a", "1", fmt.Sprint(10+epoch))}))
-		require.Less(t, time.Since(began), 9*time.Second)
+		require.Less(t, time.Since(began), soon) // and not an error of lock_timeout
 	}
 
 	// While it brings its data.
