@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -169,9 +168,7 @@ func TestFieldsOfAllTypes(t *testing.T) {
 	if testing.Short() {
 		rounds = 5
 	}
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
-	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, source{rand.NewPCG(uint64(seed), 1)}, serializer.NewCodecFactory(scheme.Scheme))
+	filler := fuzzer.FuzzerFor(metafuzzer.Funcs, source{rand.NewPCG(1, 1)}, serializer.NewCodecFactory(scheme.Scheme))
 	types := 0
 	for kind, of := range scheme.Scheme.AllKnownTypes() {
 		obj, generated := reflect.New(of).Interface().(message)
