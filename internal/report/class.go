@@ -154,8 +154,9 @@ func lacksCredentials(err error) bool {
 func isNetwork(err error) bool {
 	var network net.Error // that every *url.Error is too: there was no answer
 	var stall *StallError
-	return isHTTP2(err) || errors.As(err, &network) || errors.As(err, &stall) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
-		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+	// Those that need no text come first: an outage has an error for each informer.
+	return errors.As(err, &network) || errors.As(err, &stall) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || isHTTP2(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
 // isHTTP2 reports whether err is of the HTTP/2 connection or of the request's stream on it. net/http exports no types of them.

@@ -190,13 +190,12 @@ func (p *Progress) Starved(is bool) {
 }
 
 // NoteFailure notes a failure of anything but the handler.
-func (p *Progress) NoteFailure(err error) { p.noteFailure(err, false) }
+func (p *Progress) NoteFailure(err error) { p.noteFailure(redact.Error(err), false) }
 
 // NoteServerAway notes that the server is away, which is logged once for all its informers.
-func (p *Progress) NoteServerAway(err error) { p.noteFailure(err, true) }
+func (p *Progress) NoteServerAway(err error) { p.noteFailure(redact.Error(err), true) }
 
 func (p *Progress) noteFailure(err error, away bool) {
-	err = redact.Error(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading.add(err)

@@ -15,7 +15,7 @@ type Report struct {
 // Fail notes and reports a failure.
 func (r *Report) Fail(err error) {
 	err = redact.Error(err)
-	r.NoteFailure(err)
+	r.noteFailure(err, false)
 	r.Handler(err)
 }
 
