@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -122,11 +121,10 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 		return nil, fmt.Errorf("namespace %q of a list of %v: %s", r.namespace, r.resource.GroupResource(), strings.Join(complaints, ", "))
 	}
 	opts = r.tweaks.apply(opts)
-	params, err := queryparams.Convert(&opts)
-	if err != nil {
-		return nil, fmt.Errorf("options of a list of %v: %w", r.resource.GroupResource(), err)
-	}
 	request := r.get().AbsPath(r.path()...).SetHeader("Accept", how.Accept).MaxRetries(r.retries)
+	if agent := r.server.config.UserAgent; agent != "" {
+		request.SetHeader("User-Agent", agent) // or client-go's transport copies the request to set it
+	}
 	unzips := r.Compresses() && !opts.Watch
 	switch {
 	case !r.Compresses():
@@ -135,11 +133,7 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 	case unzips:
 		request.SetHeader("Accept-Encoding", acceptGzip)
 	}
-	for name, values := range params {
-		for _, value := range values {
-			request.Param(name, value)
-		}
-	}
+	setOptions(request, &opts)
 	e := &exchange{Request: how, tells: true, unzips: unzips}
 	body, err := request.Stream(withExchange(ctx, e))
 	if err != nil {
