@@ -84,10 +84,12 @@ type memory struct {
 	unnoticed bool
 	// under are the calls under way, with the number of their first telling.
 	under map[int]int
-	// seen: this run was seen synced.
-	seen bool
+	// seen: this run was seen synced. Stirred: it has told of something, or listed.
+	seen, stirred bool
 	// shard is the one that is followed.
 	shard informer.Shard
+	// saving is the one of the last run when it ended, of which its checkpoint may be.
+	saving informer.Shard
 	change
 }
 
@@ -142,6 +144,7 @@ func (m *memory) step(n int) {
 	case halt:
 		m.stop(w)
 	case call:
+		m.stirred = true
 		m.begin(n, w)
 	case answer:
 		m.end(n, w)
@@ -154,7 +157,7 @@ func (m *memory) step(n int) {
 	case synced:
 		m.seen = m.seen || m.running
 	case listed:
-		m.unnoticed = false
+		m.unnoticed, m.stirred = false, true
 		m.lose()
 		m.expect()
 	case resharded:
@@ -202,14 +205,15 @@ func (k *knowledge) is(s state) bool {
 func (m *memory) start(n int, r Run) {
 	again := m.run > 0
 	m.run++
-	m.began, m.running, m.seen, m.now = n, true, false, r
+	m.began, m.running, m.seen, m.stirred, m.now = n, true, false, false, r
 	m.unnoticed = m.unnoticed && r.Resumed != ""
 	clear(m.under)
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
 		k.calls, k.together, k.initial, k.leaving = 0, nil, false, false
 		version, known := m.knows(r, line, n)
-		if known && k.away != nil && k.away.version == version && !k.present {
+		back := known && k.away != nil && k.away.version == version && !k.present
+		if back {
 			m.comeBack(k)
 		}
 		switch {
@@ -225,6 +229,7 @@ func (m *memory) start(n int, r Run) {
 			k.unsure, k.behind, k.forgotten = true, true, true
 			k.place = never
 		}
+		k.forgotten = k.forgotten || back && !inShard(m.saving, line.key, k.uid) // unless the checkpoint is of before
 		if r.Resumed != "" {
 			m.replay(k, line, r.Resumed)
 		}
@@ -281,7 +286,8 @@ func (m *memory) compare(k *knowledge, line *timeline, version string, known boo
 		}
 		return
 	}
-	k.unsure, k.behind, k.forgotten = true, true, k.present && version == "" && !m.now.Journaled
+	unnamed := version == "" && (!m.now.Journaled || k.forgotten || m.resharded())
+	k.unsure, k.behind, k.forgotten = true, true, k.present && unnamed
 	k.place = never
 	if known {
 		k.place, _ = line.find(version, "", 0, m.h.seen(line, n))
@@ -341,7 +347,7 @@ func (m *memory) relist(newest int) {
 }
 
 func (m *memory) stop(h halt) {
-	m.running = false
+	m.running, m.saving = false, m.shard
 	m.killed = m.killed || h.killed
 	if !h.killed {
 		return
@@ -372,6 +378,7 @@ func (m *memory) begin(n int, c call) {
 		} else {
 			k.initial = k.initial || e.IsInInitialList
 		}
+		k.nameless = e.Type == informer.Deleted && m.h.uidOf(&m.h.tellings[m.next]) == ""
 		m.next++
 	}
 	if len(c.events) == 0 {
@@ -481,7 +488,7 @@ func (m *memory) acknowledge(k *knowledge, t *telling) {
 		uid = m.h.keys[t.key].states[t.place].uid
 	}
 	k.present, k.uid, k.version = t.Type != informer.Deleted, uid, t.ResourceVersion
-	k.unsure, k.behind, k.forgotten, k.lost, k.initial, k.together = false, false, false, false, false, nil
+	k.unsure, k.behind, k.forgotten, k.lost, k.initial, k.together, k.nameless = false, false, false, false, false, nil, false
 	k.record = t.record
 	k.pending, k.away = false, nil
 	if t.place == never {

@@ -571,6 +571,30 @@ var cases = []struct {
 	wrong:  "covered \n status 2",
 	broken: "bookmarkable", shown: "all up to version 2 is acknowledged, it is said, and version 1 is not",
 }, {
+	name:   "has not told the end of what it had only begun with, of no object that it could name",
+	both:   "created a AA 1 \n deleted a AA 2 \n created a A 3 \n shard upper \n deleted a A 4 \n start known=a/ \n listed \n ",
+	right:  "delete a - - initial unknown \n synced",
+	wrong:  "delete a - - initial unknown : error \n synced",
+	broken: "synced", shown: "has not returned, or has failed",
+}, {
+	name:   "has not told the end of what it had only begun with, although the shard stays",
+	both:   "created a A 1 \n deleted a A 2 \n start known=a/ \n listed \n delete a - - initial unknown : error \n ",
+	right:  "shard upper \n synced",
+	wrong:  "synced",
+	broken: "synced", shown: "has not returned, or has failed",
+}, {
+	name:   "tells the end of what has left the shard and come back, after it has listed",
+	both:   "created a A 1 \n shard upper \n start known=a/1 \n deleted a A 2 \n ",
+	right:  "shard lower \n shard upper \n delete a A 1 unknown \n settled",
+	wrong:  "listed \n shard lower \n shard upper \n delete a A 1 unknown \n settled",
+	broken: "ordered", shown: "and the handler does not know it",
+}, {
+	name:   "forgets what it had only begun with, although the shard stays",
+	both:   "start \n created a A 1 \n add a A 1 \n checkpoint 1 \n checkpoint 1 \n kill \n deleted a A 2 \n ",
+	right:  "shard upper \n start known=a/ journaled \n listed \n settled",
+	wrong:  "start known=a/ journaled \n listed \n settled",
+	broken: "reliable", shown: "its deletion was not acknowledged",
+}, {
 	name:   "keeps what has left the shard",
 	both:   "start \n created a A 1 \n add a A 1 \n shard lower \n ",
 	right:  "settled",

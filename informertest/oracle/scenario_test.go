@@ -19,12 +19,12 @@ import (
 //
 //	created|updated|deleted KEY UID VERSION     other VERSION
 //	restored VERSION KEY/UID/VERSION...
-//	start [resumed=VERSION] [known=KEY/VERSION,...] [ignores-synced] [followers=N]     stop     kill
+//	start [resumed=VERSION] [known=KEY/VERSION,...] [journaled] [ignores-synced] [followers=N]     stop     kill
 //	add|update|delete|sync KEY UID VERSION [initial] [unknown] [& ANOTHER...] [: END]
 //	    END: nil, error, panic or exit; a name for what a line "end NAME [END]" ends later
 //	listed     synced     status VERSION     checkpoint VERSION
 //	queued BYTES LIMIT LARGEST     stored KEY [VERSION]     gave-up KEY     settled [KEY/VERSION...]
-//	asked N     wait DURATION     shard lower|upper (which has the UIDs A to H)     covered
+//	asked N     wait DURATION     shard lower|upper (which has the UIDs A to Z, and lower has AA)     covered
 type scenario struct {
 	t      *testing.T
 	oracle *oracle.Oracle
@@ -141,6 +141,8 @@ func runOf(fields []string) (r oracle.Run) {
 			r.Known = versionsOf(strings.Split(value, ","))
 		case "begun":
 			r.Begun = map[string]bool{value: true}
+		case "journaled":
+			r.Journaled = true
 		case "ignores-synced":
 			r.IgnoresSynced = true
 		case "followers":

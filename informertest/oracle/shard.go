@@ -115,6 +115,9 @@ type sharing struct {
 	pending bool
 	// away is what the handler had when it was forgotten. A run may go on from before that.
 	away *knowledge
+	// nameless: what was told last of the key, and not acknowledged, is a deletion that does not say of which object. An informer that does not
+	// know that either forgets the key when the shard is changed, unless all of the former one is in it.
+	nameless bool
 }
 
 // reshard has another shard followed.
@@ -131,6 +134,10 @@ func (m *memory) reshard(n int, to informer.Shard) {
 			m.leave(k, n)
 		}
 		k.together = nil // of a batch that failed, some may have left
+		if k.nameless && to.Key == informer.ShardByUID && !to.Contains(former) {
+			k.initial = false
+		}
+		m.recall(k, line, n)
 		if !exists || line.states[at].gone {
 			continue
 		}
@@ -139,6 +146,10 @@ func (m *memory) reshard(n int, to informer.Shard) {
 		}
 	}
 }
+
+// resharded reports whether the shard was changed since the last checkpoint but one: a save takes its time. From a checkpoint of another shard, an informer
+// does not take what the handler had only begun with: it does not know whether that is in its own.
+func (m *memory) resharded() bool { return m.reshaped > m.saved[1] }
 
 // known is the UID of the object that the handler knows, or has been told of.
 func (m *memory) known(k *knowledge, line *timeline, n int) (uid types.UID, known bool) {
@@ -176,6 +187,17 @@ func (m *memory) comeBack(k *knowledge) {
 	k.calls, k.unsure, k.entered, k.pending = 0, true, entered, pending
 }
 
+// recall notes that what has left the shard, and is in it again, may be known nevertheless: a run that has neither told of anything nor listed may not
+// have read its checkpoint yet. Of what that has, it forgets only what is not in the shard by then.
+func (m *memory) recall(k *knowledge, line *timeline, n int) {
+	version, known := m.knows(m.now, line, n)
+	if !known || !m.running || m.stirred || k.present {
+		return
+	}
+	k.unsure, k.behind, k.leaving = true, true, false
+	k.place, _ = line.find(version, "", 0, m.h.seen(line, n))
+}
+
 // knows is what a run knows of a key of its shard.
 func (m *memory) knows(r Run, line *timeline, n int) (version string, known bool) {
 	version, known = r.Known[line.key]
@@ -205,14 +227,15 @@ func inShard(s informer.Shard, key string, uid types.UID) bool {
 	return s.Includes(namespace, string(uid))
 }
 
-// uidOf is the UID of the object that t tells of, empty where it is not known.
+// uidOf is the UID of the object that t tells of, empty where it is not known: a deletion without one, under a name of which the handler knows
+// no object, may be of any.
 func (h *History) uidOf(t *telling) types.UID {
 	switch {
 	case t.UID != "":
 		return t.UID
 	case t.before.uid != "":
 		return t.before.uid
-	case t.place != never:
+	case t.place != never && t.before.present:
 		return h.keys[t.key].states[t.place].uid
 	}
 	return ""
