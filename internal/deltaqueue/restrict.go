@@ -40,6 +40,9 @@ func (q *Queue) forgetLocked() {
 			q.restrictLocked(e, q.forgetsLocked)
 		} else if q.forgetsLocked(e.Key, e.Version) {
 			e.withdrawn = true
+			if _, known := q.known.Get(e.Key); !known { // or a process that comes after this one takes it for one of the shard
+				q.known.Withdraw(e.Key)
+			}
 		}
 		e = next
 	}

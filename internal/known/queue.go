@@ -58,8 +58,12 @@ func (v *Versions) Delete(key string) (existed bool) {
 // Withdraw forgets a key as Forget does.
 func (v *Versions) Withdraw(key string) {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.withdrawLocked(key)
+	recorded := v.withdrawLocked(key)
+	changed := v.changed
+	v.mu.Unlock()
+	if recorded && changed != nil {
+		changed()
+	}
 }
 
 // Mark notes that a generation shows key, and reports whether it did before.

@@ -152,7 +152,7 @@ func (v *Versions) Replace(versions map[string]interface{}) error {
 }
 
 // Forget forgets the keys for which out, which must not use v, is true. It is no edit: the checkpoint says that they are not what it is of. The
-// journal does not say that they are gone.
+// journal does not say that they are gone, but for those that were only begun.
 func (v *Versions) Forget(out func(key string, version keytable.Version) bool) {
 	for cursor := keytable.Cursor(0); ; {
 		keys, next := v.keysFrom(cursor)
@@ -170,21 +170,24 @@ func (v *Versions) Forget(out func(key string, version keytable.Version) bool) {
 
 func (v *Versions) forget(key string, out func(key string, version keytable.Version) bool) {
 	v.mu.Lock()
-	defer v.mu.Unlock()
-	if version, _ := v.reading().Get(key); out(key, version) {
-		v.withdrawLocked(key)
+	version, _ := v.reading().Get(key)
+	recorded := out(key, version) && v.withdrawLocked(key)
+	changed := v.changed
+	v.mu.Unlock()
+	if recorded && changed != nil {
+		changed()
 	}
 }
 
-func (v *Versions) withdrawLocked(key string) {
+// withdrawLocked reports whether the journal has recorded that key is gone.
+func (v *Versions) withdrawLocked(key string) (recorded bool) {
+	known := false
 	if v.table != nil {
 		v.changes.Add(1)
-		v.table.Delete(key)
+		known = v.table.Delete(key)
 	}
 	delete(v.unsettled, key)
-	if v.journal != nil {
-		v.journal.Withdraw(key)
-	}
+	return v.journal != nil && v.journal.Withdraw(key, !known)
 }
 
 // Edits is the number of changes that were made by others than an informer.
