@@ -174,6 +174,7 @@ func (q *Queue) PartsListed() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.addedLocked()
+	q.advancedLocked()
 }
 
 // addedLocked notes that what has come to the shard waits, if all of that was listed.
@@ -187,6 +188,10 @@ func (q *Queue) addedLocked() {
 func (q *Queue) AddedWaits() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.addedWaitsLocked()
+}
+
+func (q *Queue) addedWaitsLocked() bool {
 	seq, _ := q.oldestLocked()
 	return seq <= q.added
 }
