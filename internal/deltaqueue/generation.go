@@ -147,7 +147,7 @@ func (q *Queue) EndUnswept() {
 }
 
 func (q *Queue) endLocked() {
-	q.initial, q.ended, q.resumed, q.overlap = false, true, false, nil
+	q.initial, q.ended, q.resumed, q.overlap, q.swept = false, true, false, nil, nil
 	q.listed = q.seq
 	q.addedLocked()
 	q.advancedLocked()
@@ -188,6 +188,7 @@ func (q *Queue) sweep(ctx context.Context, at moment.Moment, key string) error {
 	if err != nil {
 		return err
 	}
+	q.sweepsLocked(key)
 	q.queueLocked(d, reserved)
 	return nil
 }

@@ -148,6 +148,8 @@ type Queue struct {
 	parts shard.Parts
 	// overlap is that of the newest generation of parts, nil if another one has ended since.
 	overlap *overlap
+	// swept has the last version of each object that a generation of parts has found gone, by key, for as long as there is an overlap.
+	swept map[string]string
 	// added is the last entry of what has come to the shard, and unlisted before that was listed.
 	added uint64
 	// since is the first of the generations up to this one that did not end: this one
@@ -266,11 +268,11 @@ func (q *Queue) Stale(d Delta) bool {
 	}
 	if e := q.newestLocked(d.Key); e != nil && e.newest().FinalStateUnknown() {
 		// What a sweep deleted was gone by then, at no version that is known.
-		return false
+		return q.sweptSinceLocked(d.Key, d.Version)
 	}
 	version, ok := q.versionLocked(d.Key)
 	if !ok {
-		return false
+		return q.sweptSinceLocked(d.Key, d.Version)
 	}
 	if recency.Ahead(version, q.observed) && !q.resumed && !q.overlapsLocked() && !q.toldLocked(d) {
 		// What is known is newer than anything that the server has told since its

@@ -209,6 +209,35 @@ func (q *Queue) overlapsLocked() bool {
 	return q.overlap != nil && rv.Compare(q.overlap.resourceVersion, q.observed) == rv.Newer
 }
 
+// sweepsLocked notes that a generation has found the end of what is known under a key, if it is one of parts.
+//
+// Another object of that name may have been in the rest of the set before. The watch of the whole, which goes on from before, tells of that one
+// later: when nothing is known under the key any more, only this tells that it is old.
+func (q *Queue) sweepsLocked(key string) {
+	last, ok := q.versionLocked(key)
+	if q.parts == nil || !ok || last.ResourceVersion == "" {
+		return
+	}
+	if q.swept == nil {
+		q.swept = map[string]string{}
+	}
+	q.swept[key] = last.ResourceVersion
+}
+
+// sweptSinceLocked reports whether a state of an unknown key is from before a generation of parts has found that key gone: it is not newer than what was
+// known then, or of an object that the generation would have shown.
+func (q *Queue) sweptSinceLocked(key string, v keytable.Version) bool {
+	last, swept := q.swept[key]
+	return swept && q.overlapsLocked() && (rv.NotNewer(v.ResourceVersion, last) || q.repeatedLocked(key, v))
+}
+
+// overlapEndsLocked forgets what the watch of the whole cannot repeat any more.
+func (q *Queue) overlapEndsLocked() {
+	if q.overlap != nil && q.ended && !q.overlapsLocked() {
+		q.overlap, q.swept = nil, nil
+	}
+}
+
 // repeatedLocked reports whether a state is not newer than what a generation of parts has shown of its object, or that it is gone.
 func (q *Queue) repeatedLocked(key string, v keytable.Version) bool {
 	if !q.overlapsLocked() {

@@ -107,6 +107,37 @@ func TestRepeatedStatesOfListedPartsAreStale(t *testing.T) {
 	require.False(t, q.Stale(told(quarters[1], cache.Added, "15")), "the server has gone back: nothing is repeated any more")
 }
 
+// A generation of parts has found an object gone, and another one had its name before. The watch of the whole tells of that one later.
+func TestWhatWasBeforeASweptObjectIsStale(t *testing.T) {
+	halves := (shard.Shard{Key: shard.ByUID}).Split(2)
+	told := func(of shard.Shard, event cache.DeltaType, resourceVersion string) deltaqueue.Delta {
+		return deltaqueue.Delta{Type: event, Key: "a/b", Version: keytable.Version{ResourceVersion: resourceVersion, UID: uidIn(of)}}
+	}
+	for _, taken := range []bool{false, true} {
+		var extent shard.Extent
+		extent.Change(halves[0])
+		q, table := newQueue(deltaqueue.Options{Extent: &extent, Resume: "10"})
+		table.Set("a/b", keytable.Version{ResourceVersion: "15", UID: uidIn(halves[1])}, table.Begin()) // by a generation that did not end
+		extent.Change(shard.Shard{})
+		q.Restrict(true)
+		beginList(t, &extent)
+		q.BeginParts(shard.Parts{halves[1]})
+		require.NoError(t, q.Sweep(t.Context(), func(string, keytable.Version) {}))
+		q.EndParts("20")
+		extent.End()
+		if taken {
+			q.Done(take(t, q))
+		}
+		require.True(t, q.Stale(told(halves[0], cache.Added, "14")))
+		require.True(t, q.Stale(told(halves[0], cache.Deleted, "14")))
+		require.True(t, q.Stale(told(halves[1], cache.Deleted, "16")), "it was told")
+		require.False(t, q.Stale(told(halves[0], cache.Added, "17")))
+		require.False(t, q.Stale(told(halves[1], cache.Deleted, "21")))
+		q.Observed("20", 0)
+		require.False(t, q.Stale(told(halves[0], cache.Added, "14")), "the server has gone back")
+	}
+}
+
 // begun returns a queue of a shard, and a deletion that was taken of it: of a key that the consumer has only begun to take in.
 func begun(t *testing.T, extent *shard.Extent) (*deltaqueue.Queue, *deltaqueue.Entry) {
 	var versions known.Versions

@@ -29,6 +29,7 @@ func (q *Queue) Observed(resourceVersion string, current moment.Moment) {
 	if current != 0 && q.extent.Complete() { // or nothing is known of what was not listed
 		q.current = max(q.current, current)
 	}
+	q.overlapEndsLocked()
 	q.advancedLocked()
 }
 
