@@ -52,9 +52,11 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	k.saved.cluster = checkpoint.SourceFrom(content.Metadata).Cluster
 	begun := content.Begun()
 	if of, _ := k.source(); checkpoint.SourceFrom(content.Metadata).Shard != of.Shard {
-		// It is not known which keys are in the shard that the handler had only begun to take in.
+		// It is not known which keys are in the shard that the handler had only begun to take in. And what the journal has of objects that had left the
+		// shard of the checkpoint was acknowledged by a call that was under way then: the handler may have forgotten them since.
+		saved, _ := shard.Parse(checkpoint.SourceFrom(content.Metadata).Shard) // which was accepted
 		k.Versions.Forget(func(key string, v keytable.Version) bool {
-			return v == keytable.Version{} || k.Extent.LeavesOut(key, string(v.UID))
+			return v == keytable.Version{} || k.Extent.LeavesOut(key, string(v.UID)) || v.UID != "" && !shard.Of(saved).Includes(key, string(v.UID))
 		})
 		begun = func(func(string) bool) {}
 	}
