@@ -151,13 +151,13 @@ func (m *memory) reshard(n int, to informer.Shard) {
 // does not take what the handler had only begun with: it does not know whether that is in its own.
 func (m *memory) resharded() bool { return m.reshaped > m.saved[1] }
 
-// known is the UID of the object that the handler knows, or has been told of.
+// known is the UID of the object that the handler or the run knows, or that the handler has been told of.
 func (m *memory) known(k *knowledge, line *timeline, n int) (uid types.UID, known bool) {
 	at, exists := m.h.at(line, n)
 	switch {
 	case k.present && k.uid != "":
 		return k.uid, true
-	case k.present && k.place != never:
+	case k.place != never && (k.present || k.behind): // or it is what the run began with
 		return line.states[k.place].uid, true
 	case exists && (k.present || k.unsure || k.together != nil || k.initial || k.excused > 0):
 		return line.states[at].uid, true
