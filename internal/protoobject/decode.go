@@ -2,18 +2,9 @@ package protoobject
 
 import (
 	"reflect"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// Wire types of protobuf.
-const (
-	varint = iota
-	fixed64
-	lengthDelimited
-	fixed32 = 5
 )
 
 // message decodes a message into a struct, which a plan is of. It is false if there is something that it does not expect.
@@ -22,38 +13,13 @@ func (d *decoder) message(p *plan, into reflect.Value, b []byte) bool {
 	rest := -1 // where fields begin that are left to the generated code
 	for i := 0; i < len(b); {
 		from := i
-		tag, i2 := uvarint(b, i)
-		number := tag >> 3
-		if i2 == 0 || number == 0 || number > 1<<28 {
+		tag, value, data, end := next(b, i)
+		if i = end; end == 0 {
 			return false
 		}
 		f := &none
-		if number < uint64(len(fields)) {
+		if number := tag >> 3; number < uint64(len(fields)) {
 			f = &fields[number]
-		}
-		var value uint64
-		switch i = i2; tag & 7 {
-		case varint, lengthDelimited:
-			if value, i = uvarint(b, i); i == 0 {
-				return false
-			}
-		case fixed64:
-			i += 8
-		case fixed32:
-			i += 4
-		default:
-			return false
-		}
-		var data []byte
-		if tag&7 == lengthDelimited {
-			if value > uint64(len(b)-i) {
-				return false
-			}
-			data = b[i : i+int(value) : i+int(value)]
-			i += int(value)
-		}
-		if i > len(b) {
-			return false
 		}
 		if f.do == left {
 			if rest < 0 {
@@ -139,12 +105,8 @@ func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, r
 		into.SetString(d.words.String(data))
 	case textPointer:
 		made(f, into).SetString(d.words.String(data))
-	case name:
-		into.SetString(d.kept(data, d.known.Name))
-	case uid:
-		into.SetString(d.kept(data, d.known.UID))
-	case version:
-		into.SetString(d.kept(data, d.known.ResourceVersion))
+	case metadata:
+		return d.metadata(into.Addr().Interface().(*metav1.ObjectMeta), data)
 	case message:
 		return d.message(f.plan, into, data)
 	case messagePointer:
@@ -166,7 +128,7 @@ func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, r
 			into = pointed(f, into)
 		}
 		return unmarshalTime(into.Addr().Interface().(*metav1.Time), data)
-	case managed, customPointer:
+	case customPointer:
 		return generated(pointed(f, into), data)
 	case custom:
 		return generated(into, data)
@@ -176,51 +138,60 @@ func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, r
 	return true
 }
 
-// kept returns a string that the caller has, if it is the one.
-func (d *decoder) kept(content []byte, known string) string {
-	if string(content) == known {
-		return known
-	}
-	return string(content)
-}
-
-// entry decodes an entry of a map.
+// entry decodes an entry of a map. The rest of the message tells how many follow.
 func (d *decoder) entry(f *field, into reflect.Value, entry []byte, tag uint64, rest []byte) bool {
-	var key string
-	var value []byte
-	for i := 0; i < len(entry); {
-		const keyTag, valueTag = 1<<3 | lengthDelimited, 2<<3 | lengthDelimited
-		tag, length := entry[i], uint64(0)
-		if length, i = uvarint(entry, i+1); i == 0 || length > uint64(len(entry)-i) {
-			return false
-		}
-		data := entry[i : i+int(length)]
-		i += int(length)
-		switch {
-		case tag == keyTag:
-			key = d.words.String(data)
-		case tag == valueTag && value == nil:
-			value = data
-		default:
-			return false
-		}
+	if f.do == textMap {
+		return d.textEntry(into.Addr().Interface().(*map[string]string), entry, tag, rest)
+	}
+	key, value, ok := d.keyAndValue(entry)
+	if !ok {
+		return false
 	}
 	if into.IsNil() {
 		into.Set(reflect.MakeMapWithSize(f.of, 1+following(tag, rest)))
 	}
 	switch f.do {
-	case textMap:
-		into.Interface().(map[string]string)[key] = d.words.String(value)
 	case bytesMap:
 		into.Interface().(map[string][]byte)[key] = append([]byte{}, value...)
 	case quantityMap:
-		var ok bool
 		if d.quantity, ok = d.quantities.decode(value); !ok {
 			return false
 		}
 		into.SetMapIndex(d.keyOf(f.of.Key(), key), reflect.ValueOf(&d.quantity).Elem())
 	}
 	return true
+}
+
+// textEntry decodes an entry of a map of strings. The rest of the message tells how many follow.
+func (d *decoder) textEntry(into *map[string]string, entry []byte, tag uint64, rest []byte) bool {
+	key, value, ok := d.keyAndValue(entry)
+	if !ok {
+		return false
+	}
+	if *into == nil {
+		*into = make(map[string]string, 1+following(tag, rest))
+	}
+	(*into)[key] = d.words.String(value)
+	return true
+}
+
+// keyAndValue decodes an entry of a map. It is false if either comes with another type, or the value twice.
+func (d *decoder) keyAndValue(entry []byte) (key string, value []byte, ok bool) {
+	for i := 0; i < len(entry); {
+		const keyTag, valueTag = 1<<3 | lengthDelimited, 2<<3 | lengthDelimited
+		tag, _, data, end := next(entry, i)
+		switch i = end; {
+		case end == 0:
+			return "", nil, false
+		case tag == keyTag:
+			key = d.words.String(data)
+		case tag == valueTag && value == nil:
+			value = data
+		default:
+			return "", nil, false
+		}
+	}
+	return key, value, true
 }
 
 // keyOf returns a key of a map, which is of a type that strings have. It is good until the next call.
@@ -230,53 +201,6 @@ func (d *decoder) keyOf(t reflect.Type, key string) reflect.Value {
 	}
 	d.key.SetString(key)
 	return d.key
-}
-
-// following returns how many fields with the same tag follow, which are length-delimited.
-func following(tag uint64, rest []byte) (n int) {
-	for i := 0; ; n++ {
-		t, i2 := uvarint(rest, i)
-		if i2 == 0 || t != tag {
-			return n
-		}
-		length, i3 := uvarint(rest, i2)
-		if i3 == 0 || length > uint64(len(rest)-i3) {
-			return n
-		}
-		i = i3 + int(length)
-	}
-}
-
-// unmarshalTime decodes a time of whole seconds, as all of the API are, without a call.
-func unmarshalTime(into *metav1.Time, message []byte) bool {
-	const secondsTag, nanosTag = 1 << 3, 2 << 3 // of varints
-	if len(message) > 3 && message[0] == secondsTag {
-		if seconds, i := uvarint(message, 1); i == len(message)-2 && message[i] == nanosTag && message[i+1] == 0 {
-			into.Time = time.Unix(int64(seconds), 0).Local()
-			return true
-		}
-	}
-	return into.Unmarshal(message) == nil
-}
-
-// uvarint reads a varint at i, and returns where it ends; 0 if it is none.
-func uvarint(b []byte, i int) (v uint64, end int) {
-	if i < len(b) && b[i] < 0x80 {
-		return uint64(b[i]), i + 1
-	}
-	return longUvarint(b, i)
-}
-
-func longUvarint(b []byte, i int) (v uint64, end int) {
-	for shift := 0; shift < 64 && i < len(b); shift += 7 {
-		c := b[i]
-		i++
-		v |= uint64(c&0x7F) << shift
-		if c < 0x80 {
-			return v, i
-		}
-	}
-	return 0, 0
 }
 
 // quantities remembers quantities by their messages: pods have few different ones.

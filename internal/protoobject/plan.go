@@ -18,9 +18,6 @@ const (
 	left operation = iota // to the generated code
 	text
 	textPointer
-	name // of the object's metadata, as are uid and version
-	uid
-	version
 	integer64
 	integer32
 	boolean
@@ -35,9 +32,9 @@ const (
 	textMap
 	bytesMap
 	quantityMap
+	metadata
 	moment
 	momentPointer
-	managed
 	custom
 	customPointer
 )
@@ -103,14 +100,10 @@ func (p *plan) make() {
 		}
 		p.number[number] = fieldOf(f, i)
 	}
-	if p.of == reflect.TypeFor[metav1.ObjectMeta]() {
-		p.number[1].do, p.number[5].do, p.number[6].do = name, uid, version
-	}
 }
 
-var metadataPlan = planOf(reflect.TypeFor[metav1.ObjectMeta]())
-
 var (
+	metadataType = reflect.TypeFor[metav1.ObjectMeta]()
 	timeType     = reflect.TypeFor[metav1.Time]()
 	fieldsType   = reflect.TypeFor[metav1.FieldsV1]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
@@ -142,10 +135,10 @@ func operationOf(of reflect.Type, pointer bool) operation {
 		return value
 	}
 	switch {
+	case of == metadataType && !pointer:
+		return metadata
 	case of == timeType:
 		return either(moment, momentPointer)
-	case of == fieldsType:
-		return either(left, managed)
 	case isGenerated(of):
 		return either(message, messagePointer)
 	case gotype.HasOwnProtobuf(of):

@@ -107,7 +107,7 @@ func (d *decoder) foreign(object []byte, meta *metav1.ObjectMeta, into Message) 
 	}
 	metadata := m.Data()
 	_, to := m.Span()
-	if m.Err() != nil || !d.message(metadataPlan, reflect.ValueOf(meta).Elem(), metadata) {
+	if m.Err() != nil || !d.metadata(meta, metadata) {
 		return false
 	}
 	had := *meta
