@@ -20,7 +20,7 @@ type Table struct {
 	bits  int // of a hash, for the index of a slot
 	kept  int // slots that have a string
 	// last is the slot of the string that was found last.
-	last uint32
+	last uint16
 	// chance is a random number.
 	chance uint64
 }
@@ -29,8 +29,9 @@ type slot struct {
 	text string
 	// asked is of the hash of the string that was looked for last and not found.
 	asked uint32
-	// next is the slot of the string that came next after this one the last time: siblings have many strings in the same order.
-	next uint32
+	// next are slots of strings that came after this one, the last of them first: siblings have many strings in the same order, and
+	// some strings more than once.
+	next [2]uint16
 }
 
 // NewTable returns an empty Table.
@@ -44,10 +45,11 @@ func (t *Table) String(content []byte) string {
 	if t == nil || len(content) > maxLength || len(content) == 0 {
 		return string(content)
 	}
-	next := t.slots[t.last].next
-	if expected := t.slots[next].text; expected == string(content) {
-		t.last = next
-		return expected
+	for _, next := range t.slots[t.last].next {
+		if expected := t.slots[next].text; expected == string(content) {
+			t.last = next
+			return expected
+		}
 	}
 	return t.find(content)
 }
@@ -59,9 +61,9 @@ func (t *Table) find(content []byte) string {
 	first, second := &t.slots[i], &t.slots[i^1]
 	switch string(content) {
 	case first.text:
-		return t.found(uint32(i))
+		return t.found(uint16(i))
 	case second.text:
-		return t.found(uint32(i ^ 1))
+		return t.found(uint16(i ^ 1))
 	}
 	if tag := uint32(hash) | 1; first.asked != tag {
 		// Where two strings take turns, each would make the other one forgotten. Chance keeps one of them.
@@ -79,8 +81,9 @@ func (t *Table) find(content []byte) string {
 }
 
 // found returns the string of a slot, and has it expected the next time.
-func (t *Table) found(i uint32) string {
-	t.slots[t.last].next, t.last = i, i
+func (t *Table) found(i uint16) string {
+	next := &t.slots[t.last].next
+	next[0], next[1], t.last = i, next[0], i
 	return t.slots[i].text
 }
 
