@@ -54,8 +54,9 @@ type Entry struct {
 	turn      uint64
 	heapIndex int
 	links     [lines]links
-	// room is what Deltas begin in: there are two at most.
+	// room is what Deltas begin in: there are two at most. Seen is what Room returns.
 	room [2]Delta
+	seen []Delta
 }
 
 type stage int
@@ -67,6 +68,14 @@ const (
 	postponed              // waits until it is due, whatever comes
 	taken                  // with the consumer
 )
+
+// Room returns an empty slice for what the consumer makes of the deltas, which it may use until it gives the entry back.
+func (e *Entry) Room() []Delta {
+	if e.seen == nil {
+		e.seen = make([]Delta, 0, 1)
+	}
+	return e.seen[:0]
+}
 
 // Deleted reports whether the key ends deleted.
 func (e *Entry) Deleted() bool {

@@ -140,6 +140,7 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
 	delete(q.taken, e.Key)
 	e.withdrawn = false
+	clear(e.seen[:cap(e.seen)])
 	newer = q.nextOfKeyLocked(e)
 	if q.pending[e.Key] == newer {
 		q.pending[e.Key] = e

@@ -9,6 +9,8 @@ func newEntry() *Entry { return spare.Get().(*Entry) }
 
 // Recycle lets other entries have the memory of e, which the caller has given back with Done and does not look at any more.
 func Recycle(e *Entry) {
-	*e = Entry{}
+	seen := e.seen[:cap(e.seen)]
+	clear(seen)
+	*e = Entry{seen: seen[:0]}
 	spare.Put(e)
 }

@@ -49,13 +49,13 @@ func (i *Intake) transformed(obj interface{}) (result interface{}, err error) {
 	return result, err
 }
 
-// Refined returns the deltas of an entry as the consumer is to see them. If an object cannot be
+// Refined returns the deltas of an entry as the consumer is to see them, until the entry is given back. If an object cannot be
 // decoded, that is the error, and the deltas before it are returned all the same.
 func (i *Intake) Refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 	if !i.late {
 		return e.Deltas, nil
 	}
-	deltas := make([]deltaqueue.Delta, 0, len(e.Deltas))
+	deltas := e.Room()
 	for _, d := range e.Deltas {
 		if raw, ok := d.Object.(*object.Raw); ok {
 			obj, err := i.Refine(raw)

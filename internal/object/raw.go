@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/tools/cache"
 
@@ -149,7 +150,7 @@ func (r *Raw) decode(into runtime.Object, siblings *protoobject.Pool) error {
 		if err := siblings.Unmarshal(r.encoding[r.message.from:r.message.to], known, message); err != nil {
 			return err
 		}
-		into.GetObjectKind().SetGroupVersionKind(r.kind.GroupVersionKind())
+		setKind(into.GetObjectKind(), r.kind)
 		return nil
 	}
 	if obj, ok := into.(*unstructured.Unstructured); ok {
@@ -158,6 +159,16 @@ func (r *Raw) decode(into runtime.Object, siblings *protoobject.Pool) error {
 		return err
 	}
 	return utiljson.Unmarshal(r.encoding, into)
+}
+
+// setKind sets the kind of an object, without allocation where its version is one that a server says.
+func setKind(of schema.ObjectKind, kind metav1.TypeMeta) {
+	slash := strings.IndexByte(kind.APIVersion, '/')
+	if own, ok := of.(*metav1.TypeMeta); ok && (slash < 0 || slash > 0 && strings.IndexByte(kind.APIVersion[slash+1:], '/') < 0) {
+		*own = kind
+		return
+	}
+	of.SetGroupVersionKind(kind.GroupVersionKind())
 }
 
 // DecodeFor is Decode for a user, to whom the error names the object.
