@@ -39,8 +39,23 @@ const (
 	customPointer
 )
 
-// isVarint reports whether the field is a varint. All others are length-delimited.
-func (o operation) isVarint() bool { return o >= integer64 && o <= booleanPointer }
+// wireType returns the wire type of the field.
+func (o operation) wireType() uint64 {
+	if o >= integer64 && o <= booleanPointer {
+		return varint
+	}
+	return lengthDelimited
+}
+
+// staysZero reports whether a field that is zero stays so when it comes as zero, or empty.
+func (o operation) staysZero() bool {
+	switch o {
+	case text, integer64, integer32, boolean, message, moment:
+		return true
+	default:
+		return false
+	}
+}
 
 // field is how a field is decoded.
 type field struct {

@@ -87,7 +87,7 @@ func (d *decoder) object(object []byte, into Message) bool {
 	v := reflect.ValueOf(into)
 	if v.Kind() == reflect.Pointer {
 		if p := planOf(v.Type().Elem()); p.isGenerated() {
-			return d.message(p, v.Elem(), object)
+			return d.message(p, v.Elem(), object, true)
 		}
 	}
 	if accessor, ok := into.(metav1.ObjectMetaAccessor); ok {

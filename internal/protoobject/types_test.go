@@ -124,12 +124,15 @@ func TestTypesDecodeAsGenerated(t *testing.T) {
 		objects++
 		random := filler{rand.New(rand.NewPCG(1, uint64(len(kind.Kind))))}
 		var pool protoobject.Pool
+		var last []byte
 		for range 4 {
 			example.Reset()
 			random.fill(reflect.ValueOf(example).Elem(), 7)
 			message, err := example.Marshal()
 			require.NoError(t, err)
 			requireSame(t, &pool, message, of)
+			requireSame(t, &pool, slices.Concat(last, message), of) // merges them: what was set may be empty then
+			last = message
 			for range 6 {
 				if len(message) > 0 {
 					requireSame(t, &pool, random.damaged(message), of)
