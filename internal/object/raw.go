@@ -132,7 +132,8 @@ func IsUndecodable(err error) bool {
 // IsUndecodable is true of the error.
 func (r *Raw) Decode(into runtime.Object) error { return r.decodeSharing(nil, into) }
 
-// decodeSharing is Decode with strings that other objects of the kind have too, if it decodes protobuf.
+// decodeSharing is Decode with strings that other objects of the kind have too, if it decodes protobuf. With siblings, the object
+// must be a new one.
 func (r *Raw) decodeSharing(siblings *protoobject.Pool, into runtime.Object) error {
 	if err := r.decode(into, siblings); err != nil {
 		return undecodable{err}
@@ -145,6 +146,9 @@ func (r *Raw) decode(into runtime.Object, siblings *protoobject.Pool) error {
 		message, ok := into.(protoobject.Message)
 		if !ok {
 			return errors.New("the type has no protobuf decoder")
+		}
+		if siblings == nil {
+			message.Reset()
 		}
 		known := protoobject.Known{Name: r.key[strings.LastIndexByte(r.key, '/')+1:], UID: string(r.version.UID), ResourceVersion: r.version.ResourceVersion}
 		if err := siblings.Unmarshal(r.encoding[r.message.from:r.message.to], known, message); err != nil {

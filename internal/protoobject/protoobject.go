@@ -32,7 +32,7 @@ type Message interface {
 // remembers no strings. A Pool must not be copied.
 type Pool struct{ free sync.Pool }
 
-// Unmarshal decodes the message of an object into an object of its type. The result, and the error, are those of the generated
+// Unmarshal decodes the message of an object into an empty object of its type. The result, and the error, are those of the generated
 // code.
 func (p *Pool) Unmarshal(object []byte, known Known, into Message) error {
 	d := p.get()
@@ -72,7 +72,6 @@ type decoder struct {
 }
 
 func (d *decoder) unmarshal(object []byte, known Known, into Message) error {
-	into.Reset()
 	d.known = known
 	if d.object(object, into) {
 		return nil
@@ -91,6 +90,7 @@ func (d *decoder) object(object []byte, into Message) bool {
 		}
 	}
 	if accessor, ok := into.(metav1.ObjectMetaAccessor); ok {
+		into.Reset() // which may do more than to empty it
 		if meta, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok {
 			return d.foreign(object, meta, into)
 		}

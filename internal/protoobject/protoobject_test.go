@@ -49,6 +49,7 @@ func check[T any, P interface {
 	wrong := P(&want).Unmarshal(message)
 	// The strings that are known are checked twice, and those that are shared are shared then.
 	for range 3 {
+		P(&got).Reset()
 		err := pool.Unmarshal(message[:len(message):len(message)], known, P(&got))
 		require.Equal(t, before, message)
 		if wrong != nil {
