@@ -119,7 +119,11 @@ func (p *plan) runSize(ctx context.Context, r *report, entries []entry, size int
 func (p *plan) runInTurn(ctx context.Context, h *results, target race.Target) error {
 	for run := range p.runsOf(h.heat) {
 		for _, e := range h.entries {
-			result, err := e.run(ctx, race.Order{Scenario: h.scenario, Target: target, Limits: p.limits, Names: h.names})
+			order := race.Order{Scenario: h.scenario, Target: target, Limits: p.limits, Names: h.names}
+			if p.profile != "" {
+				order.Profile = fmt.Sprintf("%s-%s-%s", p.profile, h.scenario, e.Name)
+			}
+			result, err := e.run(ctx, order)
 			if err != nil {
 				return err
 			}

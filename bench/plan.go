@@ -24,6 +24,7 @@ type plan struct {
 	peersMost   int
 	real        bool
 	quick       bool
+	profile     string
 	docs        string
 }
 
@@ -48,6 +49,7 @@ func (p *plan) flags(f *flag.FlagSet) {
 	f.IntVar(&p.peersMost, "peers-most", p.peersMost, "largest set for client-go; a larger one is for ours and the floors, and for cold starts and restarts only")
 	f.BoolVar(&p.real, "real", false, "against a kube-apiserver that is built and started, with pods created in it: 10,000 unless -pods says else")
 	f.BoolVar(&p.quick, "quick", false, "10,000 pods, once, and write no documents")
+	f.StringVar(&p.profile, "profile", "", "write CPU profiles of cold starts and watches to files whose names begin so")
 	f.StringVar(&p.docs, "docs", p.docs, "directory for the tables and the charts; none if empty")
 }
 
