@@ -90,7 +90,7 @@ proof: bin/heartbeat postgres-install
 TORTURE ?= 10000
 TORTURE_FROM ?= $(shell date +%s)
 torture:
-	INFORMER_TORTURE=$(TORTURE) INFORMER_TORTURE_FROM=$(TORTURE_FROM) \
+	INFORMER_TORTURE=$(TORTURE) INFORMER_TORTURE_SHARDS=$(TORTURE) INFORMER_TORTURE_FROM=$(TORTURE_FROM) \
 		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|RandomScripts|RandomPlays' . ./informertest/script ./fleet/shards
 
 # A sample of the one-line changes of the core packages, each with the tests that should

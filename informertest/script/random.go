@@ -16,6 +16,8 @@ type RandomOptions struct {
 	Duration time.Duration
 	// Writes is about how many changes it makes meanwhile. Default: 200.
 	Writes int
+	// Shards has the informer follow a part of the set, and then others: not for a [Maker] of informers without Subject.SetShard.
+	Shards bool
 }
 
 // Random writes a script: a random history of objects, random faults, handlers, restarts, and a random configuration
@@ -30,8 +32,8 @@ func Random(d Dice, opts RandomOptions) *Script {
 		opts.Writes = 200
 	}
 	w := &writer{dice: d}
-	w.prepare()
-	if w.one(4) {
+	w.prepare(opts)
+	if w.one(4) && !w.shards {
 		w.warm()
 	} else {
 		w.begin("start")
@@ -63,6 +65,7 @@ type writer struct {
 	faulty     bool
 	checkpoint bool
 	rewinds    bool
+	shards     bool
 }
 
 func (w *writer) line(format string, args ...any) { fmt.Fprintf(&w.text, format+"\n", args...) }
@@ -72,7 +75,7 @@ func (w *writer) pick(of ...string) string { return of[w.dice(len(of))] }
 // one is true one time out of n; false is simpler.
 func (w *writer) one(n int) bool { return w.dice(n) == n-1 }
 
-func (w *writer) prepare() {
+func (w *writer) prepare(opts RandomOptions) {
 	var server []string
 	if w.opaque = w.one(8); w.opaque {
 		server = append(server, "versions=opaque")
@@ -80,8 +83,14 @@ func (w *writer) prepare() {
 	if w.one(2) {
 		server = append(server, "gzip=1")
 	}
+	if w.shards = opts.Shards; w.shards && w.one(2) {
+		server = append(server, "shards=on")
+	}
 	if len(server) > 0 {
 		w.line("server %s", strings.Join(server, " "))
+	}
+	if w.shards {
+		w.shard()
 	}
 	w.informer()
 	w.handler()
@@ -126,6 +135,21 @@ func (w *writer) informer() {
 	w.line("informer %s", strings.Join(words, " "))
 }
 
+// shard has any range followed; often it has something in common with the one before.
+func (w *writer) shard() {
+	if w.one(6) {
+		w.line("shard all")
+		return
+	}
+	n := 1 + w.dice(8)
+	from := w.dice(n)
+	text := fmt.Sprintf("shard %d-%d/%d", from, from+w.dice(n-from), n)
+	if w.one(8) {
+		text += " by=namespace"
+	}
+	w.line("%s", text)
+}
+
 func (w *writer) handler() {
 	w.line("handler slow=%s errors=%s panics=%s exits=%s",
 		w.pick("0s", "20ms", "3s"), w.pick("0", "10", "2"), w.pick("0", "0", "12", "2"), w.pick("0", "0", "0", "10"))
@@ -164,6 +188,12 @@ func (w *writer) act() {
 		w.vanish()
 	case 19:
 		w.travel()
+	case 0:
+		if w.shards {
+			for range 1 + w.dice(3) {
+				w.shard()
+			}
+		}
 	case 20, 21, 22:
 		w.line("audit %s", w.pick("", "repair", "speed=2000", "repair speed=500"))
 	}

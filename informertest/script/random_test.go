@@ -90,10 +90,10 @@ func setFlag(t *testing.T, name, value string) {
 }
 
 // scripts24h are random days: others for each turn of the dice, where rapid begins with the same seed.
-func scripts24h(turn int) *rapid.Generator[*script.Script] {
+func scripts24h(turn int, shards bool) *rapid.Generator[*script.Script] {
 	return rapid.Custom(func(t *rapid.T) *script.Script {
 		dice := func(n int) int { return (rapid.IntRange(0, n-1).Draw(t, "dice") + turn) % n }
-		return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 12_000})
+		return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 12_000, Shards: shards})
 	})
 }
 
@@ -128,7 +128,7 @@ func TestRandomScripts(t *testing.T) {
 		t.Run(fmt.Sprint("half=", i+1), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(rt *rapid.T) {
-				s := scripts24h(i).Draw(rt, "script")
+				s := scripts24h(i, false).Draw(rt, "script")
 				result, err := play(t, s, script.Ours)
 				if err == nil {
 					scripts.Add(1)
@@ -182,7 +182,7 @@ func TestSharedRandomScripts(t *testing.T) {
 	for name, maker := range map[string]script.Maker{"early": script.Shared, "late": script.SharedLate} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
-				s := withoutGivingUp(rt, scripts24h(0).Draw(rt, "script"))
+				s := withoutGivingUp(rt, scripts24h(0, false).Draw(rt, "script"))
 				result, err := play(t, s, maker)
 				if err == nil {
 					result.Missed = nil
@@ -194,6 +194,28 @@ func TestSharedRandomScripts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestShardedRandomScripts plays random scripts of informers whose shard changes: as many as INFORMER_TORTURE_SHARDS says. Make torture does. What breaks
+// in them has taken some hundred days to come up, and another play of the same script, with other UIDs, may not show it: so it is no part of other runs.
+func TestShardedRandomScripts(t *testing.T) {
+	days := number("INFORMER_TORTURE_SHARDS", 0)
+	if days == 0 {
+		t.Skip("INFORMER_TORTURE_SHARDS is not set")
+	}
+	survivePanics(t)
+	playTheSame(t)
+	setFlag(t, "rapid.checks", fmt.Sprint(days))
+	rapid.Check(t, func(rt *rapid.T) {
+		s := peaceful(rt, scripts24h(0, true).Draw(rt, "script"))
+		result, err := play(t, s, script.Ours)
+		if err == nil {
+			err = result.Err()
+		}
+		if err != nil {
+			rt.Fatalf("%v\n\nThe script:\n\n%s", err, s)
+		}
+	})
 }
 
 // peaceful is a script whose handlers neither panic nor end goroutines: what they fail with then is passed over, as with client-go.
@@ -234,7 +256,7 @@ func TestCachedRandomScripts(t *testing.T) {
 	for name, maker := range cachedMakers {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
-				s := peaceful(rt, scripts24h(0).Draw(rt, "script"))
+				s := peaceful(rt, scripts24h(0, false).Draw(rt, "script"))
 				result, err := play(t, s, maker)
 				if err == nil {
 					result.Missed = nil
