@@ -20,7 +20,7 @@ func (f *Flow) SetShard(to shard.Shard) error {
 	defer f.resharding.Unlock()
 	from, _ := f.Extent.Shard()
 	if f.Keeper != nil && to != from {
-		f.Keeper.ShardLeft(from)
+		f.Keeper.ShardChanges(from, to)
 	}
 	if !f.Extent.Change(to) {
 		return nil

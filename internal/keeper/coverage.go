@@ -82,8 +82,8 @@ func (k *Keeper) BeginList(queue *deltaqueue.Queue) (ended func(complete bool)) 
 // PartsListed notes that a list of what was missing of the shard has ended. It is saved when it is acknowledged.
 func (k *Keeper) PartsListed(queue *deltaqueue.Queue) { queue.WhenGivenBack(k.pending.noteList) }
 
-// ShardLeft notes that a shard is left for another one, before that is so: a checkpoint of it can be read all the same.
-func (k *Keeper) ShardLeft(former shard.Shard) { k.formers.leave(former) }
+// ShardChanges notes that a shard is left for another one, before that is so: a checkpoint of it can be read all the same.
+func (k *Keeper) ShardChanges(from, to shard.Shard) { k.formers.change(from, to) }
 
 // ShardChanged has the checkpoint saved soon as one of the new shard.
 func (k *Keeper) ShardChanged() { k.pending.noteList() }

@@ -51,12 +51,13 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	k.saved.edits = k.Versions.Edits()
 	k.saved.cluster = checkpoint.SourceFrom(content.Metadata).Cluster
 	begun := content.Begun()
-	if of, _ := k.source(); checkpoint.SourceFrom(content.Metadata).Shard != of.Shard {
+	saved, _ := shard.Parse(checkpoint.SourceFrom(content.Metadata).Shard) // which was accepted
+	if followed, _ := k.Extent.Shard(); saved != followed || k.formers.narrow(saved) {
 		// It is not known which keys are in the shard that the handler had only begun to take in. And what the journal has of objects that had left the
 		// shard of the checkpoint was acknowledged by a call that was under way then: the handler may have forgotten them since.
-		saved, _ := shard.Parse(checkpoint.SourceFrom(content.Metadata).Shard) // which was accepted
 		k.Versions.Forget(func(key string, v keytable.Version) bool {
-			return v == keytable.Version{} || k.Extent.LeavesOut(key, string(v.UID)) || v.UID != "" && !shard.Of(saved).Includes(key, string(v.UID))
+			uid := string(v.UID)
+			return v == keytable.Version{} || k.Extent.LeavesOut(key, uid) || k.formers.forgets(key, uid) || uid != "" && !shard.Of(saved).Includes(key, uid)
 		})
 		begun = func(func(string) bool) {}
 	}
@@ -72,7 +73,7 @@ func (k *Keeper) loadedVersion(metadata map[string]string, gaps int64) (resume s
 	resume = metadata[checkpoint.MetadataResourceVersion]
 	of, _ := shard.Parse(checkpoint.SourceFrom(metadata).Shard) // which was accepted
 	var wanted shard.Shard
-	if wanted, k.saved.shards = k.Extent.Shard(); of != wanted {
+	if wanted, k.saved.shards = k.Extent.Shard(); of != wanted || k.formers.narrow(of) {
 		k.saved.shards = noShard
 	}
 	if resume == "0" { // which a server takes for any version
@@ -81,7 +82,7 @@ func (k *Keeper) loadedVersion(metadata map[string]string, gaps int64) (resume s
 	k.saved.resume, k.saved.at = resume, time.Now()
 	if resume != "" {
 		k.covers.complete(gaps)
-		k.Extent.Resume(of)
+		k.formers.resume(k.Extent, of)
 	}
 	return resume
 }

@@ -51,7 +51,7 @@ type shelf struct {
 
 	hold    hold
 	subject subject
-	// formers are the shards that were followed before that of the Extent.
+	// formers are the shards that were followed before the content was read.
 	formers formers
 	// failure is that of the last save, nil if it did not fail.
 	failure error

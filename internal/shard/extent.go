@@ -182,14 +182,17 @@ func (x *Extent) Forget() {
 	x.listed = extent{}
 }
 
-// Resume notes that everything in a shard is known, because it was saved.
-func (x *Extent) Resume(saved Shard) {
+// Resume notes that everything in a shard is known, because it was saved, but for what was not in others that came since.
+func (x *Extent) Resume(saved Shard, since ...Shard) {
 	if x == nil {
 		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.listed = extent{saved, true}.and(x.shard)
+	for _, s := range since {
+		x.listed = x.listed.and(s)
+	}
 }
 
 // Missing returns the parts of the shard that were not listed. None says that nothing was.
