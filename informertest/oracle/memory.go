@@ -210,7 +210,7 @@ func (m *memory) start(n int, r Run) {
 	clear(m.under)
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
-		k.calls, k.together, k.initial, k.leaving = 0, nil, false, false
+		k.calls, k.together, k.initial, k.leaving, k.told = 0, nil, false, false, ""
 		version, known := m.knows(r, line, n)
 		back := known && k.away != nil && k.away.version == version && !k.present
 		if back {
@@ -378,7 +378,8 @@ func (m *memory) begin(n int, c call) {
 		} else {
 			k.initial = k.initial || e.IsInInitialList
 		}
-		k.nameless = e.Type == informer.Deleted && m.h.uidOf(&m.h.tellings[m.next]) == ""
+		k.told = m.h.uidOf(&m.h.tellings[m.next])
+		k.nameless = e.Type == informer.Deleted && k.told == ""
 		m.next++
 	}
 	if len(c.events) == 0 {
@@ -460,7 +461,7 @@ func (m *memory) end(n int, a answer) {
 			m.keep(t.key, n)
 			continue
 		}
-		k.unsure = true
+		k.unsure, k.leaving = true, false
 		k.together = nil
 		switch {
 		case errors.Is(a.err, ErrExit):
@@ -490,7 +491,7 @@ func (m *memory) acknowledge(k *knowledge, t *telling) {
 	k.present, k.uid, k.version = t.Type != informer.Deleted, uid, t.ResourceVersion
 	k.unsure, k.behind, k.forgotten, k.lost, k.initial, k.together, k.nameless = false, false, false, false, false, nil, false
 	k.record = t.record
-	k.pending, k.away = false, nil
+	k.pending, k.away, k.told = false, nil, ""
 	if t.place == never {
 		return
 	}

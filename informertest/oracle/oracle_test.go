@@ -559,6 +559,18 @@ var cases = []struct {
 	wrong:  "add a B 3",
 	broken: "shard", shown: "and it is not in the shard",
 }, {
+	name:   "tells the end of what it has begun with as the shard changed",
+	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 2 \n created a AA 3 \n shard lower \n ",
+	right:  "at once add a AA 3 : error \n deleted a AA 4 \n delete a AA 4 \n settled",
+	wrong:  "deleted a AA 4 \n delete a AA 4 \n settled",
+	broken: "ordered", shown: "and the handler does not know it",
+}, {
+	name:   "tells the end of what it has begun with, although another object of that name has left the shard",
+	both:   "start \n created a A 1 \n add a A 1 : error \n deleted a A 2 \n created a AA 3 \n ",
+	right:  "shard upper \n delete a A 2 \n settled",
+	wrong:  "shard lower \n deleted a AA 4 \n delete a AA 4",
+	broken: "ordered", shown: "and the handler does not know it",
+}, {
 	name:   "does not tell of what has come to the shard",
 	both:   "shard lower \n start \n created a A 1 \n other 2 \n status 2 \n settled \n ",
 	right:  "shard upper \n status 2 \n add a A 1 \n covered \n status 2 \n settled",

@@ -118,6 +118,8 @@ type sharing struct {
 	// nameless: what was told last of the key, and not acknowledged, is a deletion that does not say of which object. An informer that does not
 	// know that either forgets the key when the shard is changed, unless all of the former one is in it.
 	nameless bool
+	// told is the UID of the object that this run told of last and that was not acknowledged, empty if that is not known.
+	told types.UID
 }
 
 // reshard has another shard followed.
@@ -159,6 +161,8 @@ func (m *memory) known(k *knowledge, line *timeline, n int) (uid types.UID, know
 		return k.uid, true
 	case k.place != never && (k.present || k.behind): // or it is what the run began with
 		return line.states[k.place].uid, true
+	case !k.present && k.told != "":
+		return k.told, true
 	case exists && (k.present || k.unsure || k.together != nil || k.initial || k.excused > 0):
 		return line.states[at].uid, true
 	}
