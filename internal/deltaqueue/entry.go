@@ -48,6 +48,8 @@ type Entry struct {
 	// withdrawn tells that the object left the shard while the entry was taken. So the key is not known,
 	// whatever becomes of the call, also if the object is in the shard again by then.
 	withdrawn bool
+	// unseen: see Unseen.
+	unseen bool
 	// due is when a parked entry is tried again, and turn its place among those that are
 	// due then.
 	due       time.Time
@@ -77,6 +79,10 @@ func (e *Entry) Room() []Delta {
 	return e.seen[:0]
 }
 
+// Unseen notes, for an entry that is taken, that the consumer never saw the object whose end comes first in Deltas, and so is not told of that end. When it
+// is given the entry again, it is only told of what came after that.
+func (e *Entry) Unseen() { e.unseen = true }
+
 // Deleted reports whether the key ends deleted.
 func (e *Entry) Deleted() bool {
 	return e.newest().Type == cache.Deleted
@@ -84,6 +90,14 @@ func (e *Entry) Deleted() bool {
 
 func (e *Entry) newest() Delta {
 	return e.Deltas[len(e.Deltas)-1]
+}
+
+// versionOf is that of one of the deltas.
+func (e *Entry) versionOf(d Delta) keytable.Version {
+	if d.FinalStateUnknown() {
+		return e.Version
+	}
+	return d.Version
 }
 
 func (e *Entry) bytes() (sum int64) {

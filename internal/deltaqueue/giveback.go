@@ -74,9 +74,7 @@ func (q *Queue) Advance(e *Entry) (done []Delta) {
 	q.deleteLocked(e.Key, e.Deltas[0].Version)
 	if len(e.Deltas) > 1 {
 		done = []Delta{e.Deltas[0]}
-		q.grownLocked(-done[0].Bytes, 0)
-		e.Deltas[0], e.Deltas[1] = e.Deltas[1], Delta{}
-		e.Deltas = e.Deltas[:1]
+		q.dropFirstLocked(e)
 		e.Arrived = max(e.Arrived, e.Deltas[0].Arrived)
 	}
 	e.Attempts, e.Panics, e.batch = 0, 0, 0
@@ -87,6 +85,13 @@ func (q *Queue) Advance(e *Entry) (done []Delta) {
 	return done
 }
 
+// dropFirstLocked drops the first of two deltas.
+func (q *Queue) dropFirstLocked(e *Entry) {
+	q.grownLocked(-e.Deltas[0].Bytes, 0)
+	e.Deltas[0], e.Deltas[1] = e.Deltas[1], Delta{}
+	e.Deltas = e.Deltas[:1]
+}
+
 // Retry lets an entry be taken again after delay, or at once together with what
 // arrived, or arrives, for its key meanwhile. It counts as returned: the queue may
 // be synced.
@@ -95,6 +100,7 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 	defer q.mu.Unlock()
 	q.attemptedLocked(e)
 	left := q.leftSinceTaken(e)
+	q.failedLocked(e, left)
 	if newer := q.returnLocked(e); newer != nil {
 		e.Attempts = 0
 		if newer.stage == ready { // others of the key may wait behind it
@@ -123,6 +129,7 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 	q.batches++
 	for _, e := range entries {
 		left := q.leftSinceTaken(e)
+		q.failedLocked(e, left)
 		q.returnLocked(e)
 		e.Attempts++
 		if panicked {
@@ -133,6 +140,15 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 		q.parkLocked(e, postponed, due)
 		q.restrictLocked(e, left)
 	}
+}
+
+// failedLocked notes that the consumer has failed for an entry, to which nothing was added since it was taken.
+func (q *Queue) failedLocked(e *Entry, left func(key string, v keytable.Version) bool) {
+	if e.unseen && len(e.Deltas) > 1 {
+		q.dropFirstLocked(e)
+	}
+	e.unseen = false
+	q.forgetBegunLocked(e, e.Deltas, left)
 }
 
 // returnLocked takes back an entry that the consumer is not done with, and merges the

@@ -37,6 +37,9 @@ func (q *Queue) forgetLocked() {
 	for e := q.order.first; e != nil; {
 		next := q.order.next(e)
 		if e.stage != taken {
+			if q.taken[e.Key] == nil && !q.everyChange {
+				q.forgetBegunLocked(e, e.Deltas[:1], q.forgetsLocked)
+			}
 			q.restrictLocked(e, q.forgetsLocked)
 		} else if q.forgetsLocked(e.Key, e.Version) {
 			e.withdrawn = true
@@ -46,6 +49,20 @@ func (q *Queue) forgetLocked() {
 		}
 		e = next
 	}
+}
+
+// forgetBegunLocked has it forgotten what the consumer may have begun with, which is that of some deltas of an entry, if all of it has left the shard. Or
+// the consumer would be told the end of another object of that name, of which it was never told.
+func (q *Queue) forgetBegunLocked(e *Entry, begun []Delta, left func(key string, v keytable.Version) bool) {
+	if version, known := q.known.Get(e.Key); known && !left(e.Key, version) {
+		return
+	}
+	for _, d := range begun {
+		if !left(e.Key, e.versionOf(d)) {
+			return
+		}
+	}
+	q.known.Withdraw(e.Key)
 }
 
 // restrictLocked drops from an entry, which is not taken, what is not in the shard, as left tells.
@@ -60,11 +77,9 @@ func (q *Queue) restrictLocked(e *Entry, left func(key string, v keytable.Versio
 	stays := before != nil && !left(e.Key, *before)
 	kept := e.Deltas[:0]
 	for _, d := range e.Deltas {
-		of := d.Version
+		of := e.versionOf(d)
 		if d.Type == cache.Deleted && before != nil {
 			of = *before // the consumer is told the end of what it knows
-		} else if d.FinalStateUnknown() {
-			of = e.Version
 		}
 		switch {
 		case !left(e.Key, of):

@@ -253,3 +253,78 @@ func TestDeletionWithoutUIDIsDropped(t *testing.T) {
 		}
 	}
 }
+
+// The consumer fails for an object that leaves the shard. It is not told the end of another one of that name, of which it was never told.
+func TestEndOfAnotherObjectIsNotToldAfterAFailure(t *testing.T) {
+	halves := (shard.Shard{Key: shard.ByUID}).Split(2)
+	told := func(of shard.Shard, event cache.DeltaType, resourceVersion string) deltaqueue.Delta {
+		return deltaqueue.Delta{Type: event, Key: "a/b", Object: "x", Version: keytable.Version{ResourceVersion: resourceVersion, UID: uidIn(of)}}
+	}
+	fail := func(q *deltaqueue.Queue, versions *known.Versions, e *deltaqueue.Entry) {
+		versions.Doubt(e.Key)
+		q.Postpone([]*deltaqueue.Entry{e}, time.Second, false)
+	}
+	leave := func(q *deltaqueue.Queue, x *shard.Extent) {
+		x.Change(halves[1])
+		q.Restrict(false)
+	}
+	first, second := halves[0], halves[1]
+	for name, play := range map[string]func(q *deltaqueue.Queue, x *shard.Extent, versions *known.Versions){
+		"left during the call": func(q *deltaqueue.Queue, x *shard.Extent, versions *known.Versions) {
+			put(t, q, told(first, cache.Added, "1"))
+			e := take(t, q)
+			put(t, q, told(first, cache.Deleted, "2"), told(second, cache.Added, "3"))
+			leave(q, x)
+			put(t, q, told(second, cache.Deleted, "4"))
+			fail(q, versions, e)
+		},
+		"left after the call": func(q *deltaqueue.Queue, x *shard.Extent, versions *known.Versions) {
+			put(t, q, told(first, cache.Added, "1"))
+			fail(q, versions, take(t, q))
+			put(t, q, told(first, cache.Deleted, "2"), told(second, cache.Added, "3"))
+			leave(q, x)
+			put(t, q, told(second, cache.Deleted, "4"))
+		},
+		"came before": func(q *deltaqueue.Queue, x *shard.Extent, versions *known.Versions) {
+			put(t, q, told(second, cache.Added, "1"), told(second, cache.Deleted, "2"), told(first, cache.Added, "3"))
+			e := take(t, q)
+			e.Unseen()
+			leave(q, x)
+			fail(q, versions, e)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var extent shard.Extent
+				var versions known.Versions
+				q := deltaqueue.New(deltaqueue.Options{Extent: &extent, Known: &versions})
+				play(q, &extent, &versions)
+				_, _, unsettled := versions.Delivered("a/b")
+				require.False(t, unsettled, "or its end is told")
+			})
+		})
+	}
+}
+
+// The consumer was not told of the end of an object that it never saw. After a failure, it is only told of what came then.
+func TestUnseenEndIsDroppedAfterAFailure(t *testing.T) {
+	for how, fail := range map[string]func(*deltaqueue.Queue, *deltaqueue.Entry){
+		"retry":    func(q *deltaqueue.Queue, e *deltaqueue.Entry) { q.Retry(e, time.Second) },
+		"postpone": func(q *deltaqueue.Queue, e *deltaqueue.Entry) { q.Postpone([]*deltaqueue.Entry{e}, time.Second, true) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, _ := newQueue(deltaqueue.Options{})
+				put(t, q, delta(cache.Added, "a", "1"), delta(cache.Deleted, "a", "2"), delta(cache.Added, "a", "3"))
+				e := take(t, q)
+				require.Len(t, e.Deltas, 2)
+				e.Unseen()
+				fail(q, e)
+				e = take(t, q)
+				require.Len(t, e.Deltas, 1)
+				require.Equal(t, "3", e.Deltas[0].Version.ResourceVersion)
+				q.Done(e)
+			})
+		})
+	}
+}

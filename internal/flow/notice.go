@@ -45,8 +45,9 @@ func (f *Flow) Notices(to []Notice, e *deltaqueue.Entry, deltas []deltaqueue.Del
 			exists = false
 		case d.Type == cache.Deleted && (exists || unsettled || e.Resumed):
 			to = append(to, f.deletion(d, known))
+		case d.Type == cache.Deleted:
+			e.Unseen() // The deletion of an object that the handler never saw is not delivered.
 		}
-		// The deletion of an object that the handler never saw is not delivered.
 		if d.Type == cache.Deleted {
 			exists, unsettled = false, false
 			continue

@@ -37,9 +37,7 @@ func (f *Flow) SetShard(to shard.Shard) error {
 		f.forgetFailure(r.queue)
 	}
 	if !wider {
-		f.Versions.Forget(func(key string, v keytable.Version) bool {
-			return f.Extent.Forgets(key, string(v.UID), v == keytable.Version{})
-		})
+		f.forget(r)
 	}
 	if r == nil {
 		return nil
@@ -49,6 +47,20 @@ func (f *Flow) SetShard(to shard.Shard) error {
 	}
 	r.follower.ShardChanged()
 	return nil
+}
+
+// forget forgets what is not in the shard. Of what the consumer has failed for, only the queue knows the UID, and has dropped what is not in the shard already.
+func (f *Flow) forget(r *run) {
+	failed := map[string]bool{}
+	if r != nil {
+		for _, key := range f.Versions.UnsettledUnknown() {
+			failed[key] = r.queue.Holds(key)
+		}
+	}
+	f.Versions.Forget(func(key string, v keytable.Version) bool {
+		begun := v == keytable.Version{}
+		return !(begun && failed[key]) && f.Extent.Forgets(key, string(v.UID), begun)
+	})
 }
 
 // forgetFailure notes that the consumer does not fail any more, if what it has failed for has left the shard.
