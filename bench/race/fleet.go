@@ -99,8 +99,8 @@ type FollowedFleet struct {
 	Config func(cluster, resource int) informer.InformerConfig
 }
 
-// FleetMain is the program that follows a fleet: it obeys one order. What it follows with is given, because package fleet is more than the other
-// programs of contestants should have in their memory.
+// FleetMain is the program that follows a fleet: it obeys one order. The caller gives the function that follows the clusters. So this package does not
+// import package fleet, whose code would take memory in the programs of all other contestants.
 func FleetMain(follow FollowFleet) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

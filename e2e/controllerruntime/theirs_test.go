@@ -42,8 +42,8 @@ func TestTheirTestsOfReadYourOwnWritesPass(t *testing.T) {
 // constructor is what each suite has a newCache for.
 var constructor = regexp.MustCompile(`\bcache\.New\b`)
 
-// patience is what they say for how long they wait for something that comes. A slow machine, with the race detector, takes longer: a minute
-// costs nothing where it comes at once. What they wait for that must not come has other forms.
+// patience finds the time that these tests wait for something that comes. It is made a minute, because a slow machine with the race detector
+// takes longer. The tests also wait to see that something does not come: the expression does not match that.
 var patience = regexp.MustCompile(`(Eventually\(.*, |time\.After\(|\)\.WithTimeout\()[15] ?\* ?time\.Second\)`)
 
 // pass runs the tests with our constructor. They are laid over the directory of their suite, which stays as it is.

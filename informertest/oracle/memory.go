@@ -88,7 +88,7 @@ type memory struct {
 	seen, stirred bool
 	// shard is the one that is followed.
 	shard informer.Shard
-	// saving is the one of the last run when it ended, of which its checkpoint may be.
+	// saving is the shard at the end of the last run. The checkpoint of that run may be of it.
 	saving informer.Shard
 	change
 }

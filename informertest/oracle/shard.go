@@ -115,8 +115,8 @@ type sharing struct {
 	pending bool
 	// away is what the handler had when it was forgotten. A run may go on from before that.
 	away *knowledge
-	// nameless: what was told last of the key, and not acknowledged, is a deletion that does not say of which object. An informer that does not
-	// know that either forgets the key when the shard is changed, unless all of the former one is in it.
+	// nameless: the last telling of the key is a deletion without a UID, and it was not acknowledged. The informer may not know the UID
+	// either. Then it forgets the key when the shard changes, unless the new shard contains the former one.
 	nameless bool
 	// told is the UID of the object that this run told of last and that was not acknowledged, empty if that is not known.
 	told types.UID
@@ -191,8 +191,8 @@ func (m *memory) comeBack(k *knowledge) {
 	k.calls, k.unsure, k.entered, k.pending = 0, true, entered, pending
 }
 
-// recall notes that what has left the shard, and is in it again, may be known nevertheless: a run that has neither told of anything nor listed may not
-// have read its checkpoint yet. Of what that has, it forgets only what is not in the shard by then.
+// recall notes that an object which has left the shard, and is in it again, may be known nevertheless. A run that has neither told of anything nor listed
+// may not have read its checkpoint yet, and the checkpoint may have that object. The oracle accepts both: that the run forgets it, and that it knows it.
 func (m *memory) recall(k *knowledge, line *timeline, n int) {
 	version, known := m.knows(m.now, line, n)
 	if !known || !m.running || m.stirred || k.present {
@@ -231,8 +231,8 @@ func inShard(s informer.Shard, key string, uid types.UID) bool {
 	return s.Includes(namespace, string(uid))
 }
 
-// uidOf is the UID of the object that t tells of, empty where it is not known: a deletion without one, under a name of which the handler knows
-// no object, may be of any.
+// uidOf is the UID of the object that t tells of. It is empty if it is not known: t is a deletion without a UID, and the handler knows no object of
+// that name.
 func (h *History) uidOf(t *telling) types.UID {
 	switch {
 	case t.UID != "":

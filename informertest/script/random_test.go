@@ -196,8 +196,8 @@ func TestSharedRandomScripts(t *testing.T) {
 	}
 }
 
-// TestShardedRandomScripts plays random scripts of informers whose shard changes: as many as INFORMER_TORTURE_SHARDS says. Make torture does. What breaks
-// in them has taken some hundred days to come up, and another play of the same script, with other UIDs, may not show it: so it is no part of other runs.
+// TestShardedRandomScripts plays random scripts of informers whose shard changes: as many as INFORMER_TORTURE_SHARDS says, which make torture
+// sets. No other run has them: a fault came up once in some hundred days, and a second play of the same script, with other UIDs, may not show it.
 func TestShardedRandomScripts(t *testing.T) {
 	days := number("INFORMER_TORTURE_SHARDS", 0)
 	if days == 0 {
