@@ -20,7 +20,7 @@ const module = "github.com/rvinformer/informer"
 // layers are the packages of the library, the lowest first. A package imports packages of lower layers only.
 var layers = [][]string{
 	{"internal/moment"},
-	{"internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/shard", "internal/subject"},
+	{"internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/rapidseed", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/shard", "internal/subject"},
 	{"internal/report", "internal/waiting"},
 	{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",

@@ -23,6 +23,8 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
 	"github.com/rvinformer/informer/informertest"
+
+	_ "github.com/rvinformer/informer/internal/rapidseed"
 )
 
 func TestMain(m *testing.M) {

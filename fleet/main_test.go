@@ -8,6 +8,8 @@ import (
 
 	"go.uber.org/goleak"
 	"k8s.io/klog/v2"
+
+	_ "github.com/rvinformer/informer/internal/rapidseed"
 )
 
 func TestMain(m *testing.M) {

@@ -19,6 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/informertest"
+
+	_ "github.com/rvinformer/informer/internal/rapidseed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -24,6 +24,8 @@ import (
 	"github.com/rvinformer/informer/fleet"
 	"github.com/rvinformer/informer/fleet/shards"
 	"github.com/rvinformer/informer/informertest"
+
+	_ "github.com/rvinformer/informer/internal/rapidseed"
 )
 
 func TestMain(m *testing.M) {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	_ "github.com/rvinformer/informer/internal/rapidseed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
