@@ -97,7 +97,7 @@ func colorOf(e entry) color.Color {
 
 // shows tells whether a contestant has a bar: of the servers' floors two are enough.
 func (c chart) shows(e entry) bool {
-	return !e.IsFloor() || c.floors && slices.Contains([]string{"floor-json", "floor-protobuf", "map-uint64"}, e.Name)
+	return !e.IsFloor() && !strings.HasPrefix(e.Name, "floor") || c.floors && slices.Contains([]string{"floor-json", "floor-protobuf", "map-uint64"}, e.Name)
 }
 
 func (c chart) draw(h *results, path string) error {

@@ -33,7 +33,7 @@ type programs struct {
 
 // buildPrograms builds the programs from the sources in this directory.
 func buildPrograms(ctx context.Context) (*programs, error) {
-	return buildContestants(ctx, []string{"./contestants/..."}, "floor", "ours", "ourstyped", "clientgo", "stores")
+	return buildContestants(ctx, []string{"./contestants/..."}, "floor", "floorcopies", "ours", "ourstyped", "clientgo", "stores")
 }
 
 // buildContestants builds packages, and asks the programs with these names which contestants they have.

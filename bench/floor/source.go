@@ -1,6 +1,5 @@
-// Command floor is the least that any client takes: GETs with client-go's HTTP client,
-// whose bodies are thrown away.
-package main
+// Package floor reads sets of pods with client-go's HTTP client, and throws away what comes: the least that any client takes.
+package floor
 
 import (
 	"bytes"
@@ -16,64 +15,38 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
 	"github.com/rvinformer/informer/bench/race"
 )
 
+// Media types that a Source may accept.
 const (
-	acceptJSON     = "application/json"
-	acceptProtobuf = "application/vnd.kubernetes.protobuf"
-	asMetadata     = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	JSON       = "application/json"
+	Protobuf   = "application/vnd.kubernetes.protobuf"
+	AsMetadata = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 )
 
-func main() {
-	race.Main(
-		plain("floor-json-plain", acceptJSON), plain("floor-protobuf-plain", acceptProtobuf), plain("floor-metadata-protobuf-plain", acceptProtobuf+asMetadata),
-		floor("floor-json", acceptJSON, false, race.ColdStart, race.Relist, race.WatchBurst, race.Idle),
-		floor("floor-protobuf", acceptProtobuf, false, race.ColdStart, race.Relist, race.WatchBurst),
-		floor("floor-metadata-protobuf", acceptProtobuf+asMetadata, false, race.ColdStart, race.Relist, race.WatchBurst, race.Audit),
-		floor("floor-json-watchlist", acceptJSON, true, race.ColdStart, race.Relist, race.Restart),
-		floor("floor-protobuf-watchlist", acceptProtobuf, true, race.ColdStart, race.Relist, race.Restart),
-		floor("floor-metadata-protobuf-watchlist", acceptProtobuf+asMetadata, true, race.ColdStart, race.Relist),
-	)
+// Source reads sets of pods, and changes of them.
+type Source struct {
+	Target *race.Target
+	Client *http.Client
+	// Accept is a media type.
+	Accept string
+	// WatchList reads a set with a watch-list. Else it is read in pages.
+	WatchList bool
+	// Copies, if set, are made of one object, as many as come.
+	Copies *Copies
 }
 
-func floor(name, accept string, watchList bool, scenarios ...race.Scenario) race.Contestant {
-	return race.Contestant{Entry: race.Entry{Name: name, Floor: name, Scenarios: scenarios}, Connect: func(t *race.Target) (race.Source, error) {
-		client, err := rest.HTTPClientFor(t.Config())
-		return floorSource{t, client, accept, watchList}, err
-	}}
-}
-
-// plain is a floor whose pages are not compressed, for the ways to read a set.
-func plain(name, accept string) race.Contestant {
-	c := floor(name, accept, false, race.Ways)
-	c.Connect = func(t *race.Target) (race.Source, error) {
-		config := t.Config()
-		config.DisableCompression = true
-		client, err := rest.HTTPClientFor(config)
-		return floorSource{t, client, accept, false}, err
-	}
-	return c
-}
-
-type floorSource struct {
-	target    *race.Target
-	client    *http.Client
-	accept    string
-	watchList bool
-}
-
-func (s floorSource) Follow(ctx context.Context, f race.Follow) *race.Following {
+func (s Source) Follow(ctx context.Context, f race.Follow) *race.Following {
 	synced, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		version, err := s.list(ctx, f.Namespace)
+		version, err := s.list(ctx, f)
 		if err == nil {
 			close(synced)
-			if s.watchList {
+			if s.WatchList {
 				return
 			}
 			err = s.watch(ctx, f, version)
@@ -87,23 +60,24 @@ func (s floorSource) Follow(ctx context.Context, f race.Follow) *race.Following 
 }
 
 // list reads the whole set, and returns its resource version.
-func (s floorSource) list(ctx context.Context, namespace string) (string, error) {
-	if s.watchList {
-		body, err := s.get(ctx, namespace, url.Values{
+func (s Source) list(ctx context.Context, f race.Follow) (string, error) {
+	if s.WatchList {
+		body, err := s.get(ctx, f.Namespace, url.Values{
 			"watch": {"true"}, "sendInitialEvents": {"true"}, "allowWatchBookmarks": {"true"},
 			"resourceVersionMatch": {"NotOlderThan"}, extra.EndParameter: {extra.EndInitial},
 		})
 		if err != nil {
 			return "", err
 		}
-		if s.target.Simulated {
-			return "", discard(body) // the watch is not followed
+		read := discardInitial
+		if s.Target.Simulated {
+			read = discard // the watch is not followed
 		}
-		return "", discardUntil(body, metav1.InitialEventsAnnotationKey)
+		return "", s.throwAway(body, s.Target.Objects, f.Added, read)
 	}
 	query := url.Values{"limit": {strconv.Itoa(race.PageSize)}}
 	for {
-		body, err := s.get(ctx, namespace, query)
+		body, err := s.get(ctx, f.Namespace, query)
 		if err != nil {
 			return "", err
 		}
@@ -128,16 +102,16 @@ func (s floorSource) list(ctx context.Context, namespace string) (string, error)
 }
 
 // watch reads changes since a version until ctx ends, or the burst does.
-func (s floorSource) watch(ctx context.Context, f race.Follow, version string) error {
+func (s Source) watch(ctx context.Context, f race.Follow, version string) error {
 	query := url.Values{"watch": {"true"}, "resourceVersion": {version}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {"1800"}}
-	if s.target.Events > 0 {
+	if s.Target.Events > 0 {
 		query.Set(extra.EndParameter, extra.EndBurst)
 	}
 	body, err := s.get(ctx, f.Namespace, query)
 	if err != nil {
 		return err
 	}
-	if s.target.Events == 0 {
+	if s.Target.Events == 0 {
 		return drain(body)
 	}
 	if _, err := io.ReadFull(body, make([]byte, 1)); err != nil {
@@ -145,28 +119,28 @@ func (s floorSource) watch(ctx context.Context, f race.Follow, version string) e
 		return err
 	}
 	f.Updated("")
-	if err := discard(body); err != nil {
+	if err := s.throwAway(body, s.Target.Events-2, f.Updated, discard); err != nil {
 		return err
 	}
-	f.Updated(s.target.LastVersion)
+	f.Updated(s.Target.LastVersion)
 	return nil
 }
 
-func (s floorSource) get(ctx context.Context, namespace string, query url.Values) (io.ReadCloser, error) {
+func (s Source) get(ctx context.Context, namespace string, query url.Values) (io.ReadCloser, error) {
 	path := "/api/v1/pods"
 	if namespace != "" {
 		path = "/api/v1/namespaces/" + namespace + "/pods"
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.target.Host+path+"?"+query.Encode(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Target.Host+path+"?"+query.Encode(), nil)
 	if err != nil {
 		return nil, err
 	}
-	accept := s.accept
+	accept := s.Accept
 	if query.Get("watch") == "" {
 		accept = strings.Replace(accept, "PartialObjectMetadata", "PartialObjectMetadataList", 1)
 	}
 	request.Header.Set("Accept", accept)
-	response, err := s.client.Do(request)
+	response, err := s.Client.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -177,16 +151,35 @@ func (s floorSource) get(ctx context.Context, namespace string, query url.Values
 	return response.Body, nil
 }
 
+// throwAway has read read a body with so many objects. With Copies, it makes as many, and calls made after each.
+func (s Source) throwAway(body io.ReadCloser, objects int, made func(resourceVersion string), read func(io.ReadCloser) error) error {
+	if s.Copies == nil {
+		return read(body)
+	}
+	p := &pace{Copies: s.Copies, left: objects, made: made}
+	if err := read(teed{io.TeeReader(body, p), body}); err != nil {
+		return err
+	}
+	p.copy(p.left)
+	return nil
+}
+
+// teed is a body of which someone else is told what was read.
+type teed struct {
+	io.Reader
+	io.Closer
+}
+
 func discard(body io.ReadCloser) error {
 	defer body.Close()
 	_, err := io.Copy(io.Discard, body)
 	return err
 }
 
-// discardUntil reads until a text has come, for a server that does not know when
-// to end.
-func discardUntil(body io.ReadCloser, text string) error {
+// discardInitial reads until the bookmark behind the initial events has come, for a server that does not know when to end.
+func discardInitial(body io.ReadCloser) error {
 	defer body.Close()
+	const text = metav1.InitialEventsAnnotationKey
 	buf := make([]byte, 32<<10)
 	kept := 0
 	for {
