@@ -56,6 +56,9 @@ type Entry struct {
 	turn      uint64
 	heapIndex int
 	links     [lines]links
+	// older and newer are the entries of the same key beside it. Invariant: only the oldest can be taken, and without
+	// EveryChange there is a newer one only behind a taken one.
+	older, newer *Entry
 	// room is what Deltas begin in: there are two at most. Seen is what Room returns.
 	room [2]Delta
 	seen []Delta
@@ -86,6 +89,22 @@ func (e *Entry) Unseen() { e.unseen = true }
 // Deleted reports whether the key ends deleted.
 func (e *Entry) Deleted() bool {
 	return e.newest().Type == cache.Deleted
+}
+
+// unlessWithdrawn is e, or nil if e was withdrawn, or is nil.
+func (e *Entry) unlessWithdrawn() *Entry {
+	if e == nil || e.withdrawn {
+		return nil
+	}
+	return e
+}
+
+// oldest is the oldest entry of e's key.
+func (e *Entry) oldest() *Entry {
+	for e.older != nil {
+		e = e.older
+	}
+	return e
 }
 
 func (e *Entry) newest() Delta {

@@ -38,10 +38,10 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 	if q.tombstones.Covers(version) {
 		return true
 	}
-	waiting, taken := q.pending[key], q.taken[key]
-	e := newestOf(waiting, taken)
+	newest := q.newest[key]
+	e := newest.unlessWithdrawn()
 	waits := e != nil && e.generation == q.generation
-	q.showEntriesLocked(waiting, taken)
+	q.showEntriesLocked(newest)
 	again, c := q.known.Show(key, version, q.generation, q.since)
 	if e != nil {
 		return e.shows(version) || waits && recency.Older(version, e.Version)
@@ -70,31 +70,15 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 func (q *Queue) Keep(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.showEntriesLocked(q.pending[key], q.taken[key])
+	q.showEntriesLocked(q.newest[key])
 	q.known.Mark(key, q.generation)
 }
 
-// showEntriesLocked notes that the generation shows the key of these entries, each of which may be nil: what is
-// taken may be acknowledged, and what waits behind it dropped, before the sweep.
-func (q *Queue) showEntriesLocked(waiting, taken *Entry) {
-	if waiting != nil {
-		waiting.generation = q.generation
-		if q.everyChange {
-			q.showOlderLocked(waiting)
-		}
-	}
-	if taken != nil {
-		taken.generation = q.generation
-	}
-}
-
-// showOlderLocked notes the same for the entries of e's key before e: the newest of them
-// that is acknowledged may be the last one, if those after it are dropped.
-func (q *Queue) showOlderLocked(e *Entry) {
-	for older := q.order.first; older != e; older = q.order.next(older) {
-		if older.Key == e.Key {
-			older.generation = q.generation
-		}
+// showEntriesLocked notes that the generation shows the key of e, which may be nil, and of the entries before it: one of
+// those may be the last that is acknowledged before the sweep, if those after it are dropped.
+func (q *Queue) showEntriesLocked(e *Entry) {
+	for ; e != nil; e = e.older {
+		e.generation = q.generation
 	}
 }
 
@@ -159,7 +143,7 @@ func (q *Queue) unshownEntries() (keys []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for e := q.order.first; e != nil; e = q.order.next(e) {
-		if e == q.lastLocked(e.Key) && e.generation < q.generation && !e.Deleted() {
+		if e.newer == nil && e.generation < q.generation && !e.Deleted() {
 			keys = append(keys, e.Key)
 		}
 	}

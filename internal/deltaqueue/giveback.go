@@ -154,13 +154,9 @@ func (q *Queue) failedLocked(e *Entry, left func(key string, v keytable.Version)
 // returnLocked takes back an entry that the consumer is not done with, and merges the
 // next one of its key into it, which it returns, if there is one.
 func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
-	delete(q.taken, e.Key)
 	e.withdrawn = false
 	clear(e.seen[:cap(e.seen)])
-	newer = q.nextOfKeyLocked(e)
-	if q.pending[e.Key] == newer {
-		q.pending[e.Key] = e
-	}
+	newer = e.newer
 	if newer == nil {
 		return nil
 	}
@@ -175,17 +171,7 @@ func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
 	}
 	e.unattempted = e.unattempted || newer.unattempted
 	q.order.remove(newer)
-	return newer
-}
-
-// nextOfKeyLocked is the oldest entry of e's key that came after e, nil if there is none.
-func (q *Queue) nextOfKeyLocked(e *Entry) *Entry {
-	newer := q.pending[e.Key]
-	if newer == nil || !q.everyChange {
-		return newer
-	}
-	for newer = q.order.next(e); newer.Key != e.Key; newer = q.order.next(newer) {
-	}
+	q.unlinkLocked(newer)
 	return newer
 }
 
@@ -198,7 +184,7 @@ func (q *Queue) PutParked(deltas []Delta, delay time.Duration) {
 	for _, d := range deltas {
 		q.queueLocked(d, 0)
 	}
-	e := q.pending[deltas[0].Key]
+	e := q.newest[deltas[0].Key]
 	q.ready.remove(e)
 	q.parkLocked(e, parked, time.Now().Add(delay))
 }
@@ -218,8 +204,9 @@ func (q *Queue) finishLocked(e *Entry) {
 	q.order.remove(e)
 	q.advancedLocked()
 	q.checkSettledLocked()
-	delete(q.taken, e.Key)
-	if next := q.pending[e.Key]; next != nil && next.stage == blocked {
+	next := e.newer
+	q.unlinkLocked(e)
+	if next != nil && next.stage == blocked {
 		q.readyLocked(next)
 	}
 	q.wakeLocked()

@@ -31,23 +31,9 @@ func (q *Queue) Look(key string) (l Look) {
 	if newest == nil {
 		return l
 	}
-	oldest := q.taken[key]
-	if l.Taken = oldest != nil; !l.Taken {
-		oldest = q.oldestOfLocked(newest)
-	}
+	oldest := newest.oldest()
+	l.Taken = oldest.stage == taken
 	l.Waits, l.Newest, l.Deleted = true, newest.Version, newest.Deleted()
 	l.Attempts, l.Arrived = oldest.Attempts, oldest.Arrived
 	return l
-}
-
-// oldestOfLocked is the oldest entry of the key of e, which is the newest and not taken.
-func (q *Queue) oldestOfLocked(e *Entry) *Entry {
-	if q.everyChange {
-		for older := q.order.first; older != e; older = q.order.next(older) {
-			if older.Key == e.Key {
-				return older
-			}
-		}
-	}
-	return e
 }

@@ -131,10 +131,8 @@ type Queue struct {
 	ready line
 	// parked holds the entries that will be tried again later, postponed ones included.
 	parked parkedHeap
-	// pending is the newest entry of a key that waits, and taken the one that is with the
-	// consumer. Both maps are made for the first entry.
-	pending map[string]*Entry
-	taken   map[string]*Entry
+	// newest is the newest entry of each key, which leads to the older ones. It is made for the first entry.
+	newest map[string]*Entry
 	// bytes is the size of all objects in the queue. Invariant: it is what the queue
 	// has taken of its budget.
 	bytes int64
@@ -393,31 +391,11 @@ func (q *Queue) versionLocked(key string) (keytable.Version, bool) {
 }
 
 // newestLocked is the newest entry of key that counts as known: not one that was withdrawn.
-func (q *Queue) newestLocked(key string) *Entry { return newestOf(q.pending[key], q.taken[key]) }
+func (q *Queue) newestLocked(key string) *Entry { return q.newest[key].unlessWithdrawn() }
 
-// newestOf is newestLocked for the newest entry of a key that waits, and the one that is taken.
-func newestOf(waiting, taken *Entry) *Entry {
-	last := waiting
-	if last == nil {
-		last = taken
-	}
-	if last == nil || last.withdrawn {
-		return nil
-	}
-	return last
-}
-
-// lastLocked is the newest entry of key. One that was withdrawn may yet be acknowledged.
-func (q *Queue) lastLocked(key string) *Entry {
-	if e := q.pending[key]; e != nil {
-		return e
-	}
-	return q.taken[key]
-}
-
-// lastVersionLocked is the version of key once all of its entries are acknowledged.
+// lastVersionLocked is the version of key once all of its entries are acknowledged. One that was withdrawn may yet be.
 func (q *Queue) lastVersionLocked(key string) (keytable.Version, bool) {
-	if e := q.lastLocked(key); e != nil {
+	if e := q.newest[key]; e != nil {
 		return e.Version, true
 	}
 	return q.known.Get(key)
@@ -426,9 +404,10 @@ func (q *Queue) lastVersionLocked(key string) (keytable.Version, bool) {
 // queueLocked merges d into the entry of its key, or makes one. Reserved is what
 // was taken of the budget for it.
 func (q *Queue) queueLocked(d Delta, reserved int64) {
-	e := q.mergingLocked(d.Key)
+	newest := q.newest[d.Key]
+	e := q.mergingInto(newest)
 	if e == nil {
-		e = q.newEntryLocked(d)
+		e = q.newEntryLocked(d, newest)
 	} else if e.stage == parked {
 		heap.Remove(&q.parked, e.heapIndex)
 		q.readyLocked(e)
@@ -453,15 +432,18 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 
 // mergingLocked is the entry that a newer delta of key is merged into, nil if the delta
 // gets one of its own.
-func (q *Queue) mergingLocked(key string) *Entry {
-	e := q.pending[key]
-	if e != nil && q.everyChange && e.stage != parked {
+func (q *Queue) mergingLocked(key string) *Entry { return q.mergingInto(q.newest[key]) }
+
+// mergingInto is mergingLocked for the newest entry of a key, nil for none.
+func (q *Queue) mergingInto(newest *Entry) *Entry {
+	if newest == nil || newest.stage == taken || q.everyChange && newest.stage != parked {
 		return nil
 	}
-	return e
+	return newest
 }
 
-func (q *Queue) newEntryLocked(d Delta) *Entry {
+// newEntryLocked makes an entry for d. Older is the newest one of its key so far, nil for none.
+func (q *Queue) newEntryLocked(d Delta, older *Entry) *Entry {
 	q.seq++
 	key := d.Key
 	e := newEntry()
@@ -472,16 +454,36 @@ func (q *Queue) newEntryLocked(d Delta) *Entry {
 	}
 	e.Deltas = e.room[:0]
 	q.order.pushBack(e)
-	if q.pending == nil {
-		q.pending, q.taken = map[string]*Entry{}, map[string]*Entry{}
+	if q.newest == nil {
+		q.newest = map[string]*Entry{}
 	}
-	q.pending[key] = e
-	if q.taken[key] != nil && !q.everyChange { // whose only consumer has the taken one
+	q.newest[key] = e
+	if e.older = older; older != nil {
+		older.newer = e
+	}
+	if older != nil && !q.everyChange { // whose only consumer has the older one
 		e.stage = blocked
 	} else {
 		q.readyLocked(e)
 	}
 	return e
+}
+
+// unlinkLocked takes e out from among the entries of its key.
+func (q *Queue) unlinkLocked(e *Entry) {
+	older, newer := e.older, e.newer
+	e.older, e.newer = nil, nil
+	if older != nil {
+		older.newer = newer
+	}
+	switch {
+	case newer != nil:
+		newer.older = older
+	case older != nil:
+		q.newest[e.Key] = older
+	default:
+		delete(q.newest, e.Key)
+	}
 }
 
 func (q *Queue) readyLocked(e *Entry) {

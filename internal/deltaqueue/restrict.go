@@ -37,7 +37,7 @@ func (q *Queue) forgetLocked() {
 	for e := q.order.first; e != nil; {
 		next := q.order.next(e)
 		if e.stage != taken {
-			if q.taken[e.Key] == nil && !q.everyChange {
+			if e.older == nil && !q.everyChange {
 				q.forgetBegunLocked(e, e.Deltas[:1], q.forgetsLocked)
 			}
 			q.restrictLocked(e, q.forgetsLocked)
@@ -107,7 +107,7 @@ func (q *Queue) restrictLocked(e *Entry, left func(key string, v keytable.Versio
 
 // knownBeforeLocked is what the consumer knows of the key of e when it comes to e; nil if nothing.
 func (q *Queue) knownBeforeLocked(e *Entry) *keytable.Version {
-	if t := q.taken[e.Key]; t != nil && t != e && !t.withdrawn {
+	if t := e.oldest(); t.stage == taken && t != e && !t.withdrawn {
 		if t.Deleted() {
 			return nil
 		}
@@ -127,11 +127,9 @@ func (q *Queue) removeLocked(e *Entry) {
 	case parked, postponed:
 		heap.Remove(&q.parked, e.heapIndex)
 	}
-	if q.pending[e.Key] == e {
-		delete(q.pending, e.Key)
-	}
 	q.attemptedLocked(e)
 	q.order.remove(e)
+	q.unlinkLocked(e)
 	q.advancedLocked()
 	q.checkSettledLocked()
 	q.wakeLocked()

@@ -73,10 +73,6 @@ func (q *Queue) takeLocked(into []*Entry, most int) []*Entry {
 	batch := q.ready.first.batch
 	for e := q.ready.first; e != nil && e.batch == batch && most > 0; e = q.ready.first {
 		q.ready.remove(e)
-		if q.pending[e.Key] == e {
-			delete(q.pending, e.Key)
-		}
-		q.taken[e.Key] = e
 		e.stage = taken
 		into = append(into, e)
 		most--
