@@ -116,6 +116,7 @@ func (t *Table) verifySegment(n uint32, hash uint64, refs map[uint32]uint32) {
 		live += uint32(len(e.whole()))
 		must(uint32(ref)+uint32(len(e.whole())) <= s.tail, "an entry of segment %d lies beyond its tail", n)
 		must(s.generationOf(e[entryMark]) <= t.generation, "%q has mark %d", t.keyOf(e), s.generationOf(e[entryMark]))
+		must(!t.isGreatest(t.keyOf(e)), "%q is greater than the greatest key, %q", t.keyOf(e), t.greatest)
 		own := t.hasher.sum(t.keyOf(e))
 		must(tagOf(own) == tag && (own^hash)>>(64-s.depth) == 0, "%q is in the wrong place", t.keyOf(e))
 		if refs != nil && e.stem() != 0 {

@@ -49,6 +49,9 @@ type held struct {
 	// last is the key that was added last. If the next one makes a stem of the beginning that
 	// the two share, it is given that: lists come in the order of their names.
 	last []byte
+	// greatest is the greatest key that was ever added. Invariant: no key is greater. So what a
+	// list shows for the first time, in the order of its keys, is known to be new without a search.
+	greatest []byte
 }
 
 // nothing is held by all tables with few keys, and there may be many. It is read only.
@@ -78,7 +81,7 @@ func (t *Table) SizeBytes() int64 {
 		pages += cap(t.segments[n].entryPages)
 	}
 	return int64(unsafe.Sizeof(held{})) + t.slots.size() + t.entries.size() + t.stems.size() + t.large.size() +
-		int64(cap(t.key)+cap(t.last)) + int64(cap(t.directory)+pages)*4 + int64(cap(t.segments))*int64(unsafe.Sizeof(segment{}))
+		int64(cap(t.key)+cap(t.last)+cap(t.greatest)) + int64(cap(t.directory)+pages)*4 + int64(cap(t.segments))*int64(unsafe.Sizeof(segment{}))
 }
 
 // Get returns the version stored under key. It allocates the version's strings,
@@ -137,6 +140,9 @@ func (t *Table) insert(hash uint64, key string, version *Binary, generation uint
 		}
 		t.toSegments()
 	}
+	if t.isGreatest(key) {
+		t.greatest = append(t.greatest[:0], key...)
+	}
 	t.stems.remember(t.count + 1)
 	written, kinds := t.appendVersion(t.appendKey(buffer[:0], key), version)
 	written[entryKinds] |= kinds
@@ -146,6 +152,9 @@ func (t *Table) insert(hash uint64, key string, version *Binary, generation uint
 	t.restemLast()
 	t.last = append(t.last[:0], key...)
 }
+
+// isGreatest reports whether key is greater than all keys that the segments ever had.
+func (t *Table) isGreatest(key string) bool { return key > borrowed(t.greatest) }
 
 // update is setHashed for a key that is there.
 func (t *Table) update(p place, hash uint64, key string, version *Binary, generation uint64) {
@@ -275,6 +284,9 @@ type place struct {
 func (t *Table) find(hash uint64, key string) (place, bool) {
 	if t.held == nothing {
 		return t.searchFew(hash, key)
+	}
+	if t.isGreatest(key) {
+		return place{}, false
 	}
 	n := t.directory[hash>>(64-t.depth)]
 	for {
