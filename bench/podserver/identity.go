@@ -51,8 +51,7 @@ func newIdentity() *identity {
 	return &id
 }
 
-// set makes id that of pod i of n, as the server lists it. Pods sort by i, but
-// for those of one replica set.
+// set makes id that of pod i of n, as the server lists it: their keys sort by i.
 func (id *identity) set(i, n int) {
 	digits(id[namespaceField][10:12], i*namespaces/n)
 	set := i / replicas
@@ -92,12 +91,13 @@ func hexDigits(into []byte, number uint64) {
 	}
 }
 
-// suffix writes the end of pod i's name, in Kubernetes' alphabet for it. Names
-// of fewer than 27^5 = 14 million pods differ by it alone.
+// suffix writes the end of pod i's name, in Kubernetes' alphabet for it. Those of one
+// replica set sort by i.
 func suffix(into []byte, i int) {
-	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
-	mixed := i * 7_368_787 % 14_348_907 // a prime, so that no two are equal
-	for k := range into {
+	const alphabet = "2456789bcdfghjklmnpqrstvwxz"
+	const span = 27 * 27 * 27 * 27 * 27 / replicas
+	mixed := i%replicas*span + i/replicas*7_368_787%span
+	for k := len(into) - 1; k >= 0; k-- {
 		into[k] = alphabet[mixed%27]
 		mixed /= 27
 	}
