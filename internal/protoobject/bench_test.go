@@ -24,30 +24,36 @@ func BenchmarkUnmarshal(b *testing.B) {
 		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 	}
 	var pool protoobject.Pool
-	run := func(name string, message []byte, make func() protoobject.Message, decode func(message []byte, into protoobject.Message) error) {
+	run := func(name string, messages [][]byte, make func() protoobject.Message, decode func(message []byte, into protoobject.Message) error) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			began := cpu()
-			for b.Loop() {
-				if err := decode(message, make()); err != nil {
+			for n := 0; b.Loop(); n++ {
+				if err := decode(messages[n%len(messages)], make()); err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.ReportMetric(float64(cpu()-began)/float64(b.N), "cpu-ns/op")
 		})
 	}
+	newPod := func() protoobject.Message { return &corev1.Pod{} }
+	var listed [][]byte // pods as they are next to each other in a list
+	for _, pod := range (samples.Cluster{Seed: 1}).Pods(0, 2000, 1) {
+		listed = append(listed, encoded(b, pod))
+	}
 	for _, of := range []struct {
-		name    string
-		message []byte
-		make    func() protoobject.Message
+		name     string
+		messages [][]byte
+		make     func() protoobject.Message
 	}{
-		{"metadata", encoded(b, &metav1.PartialObjectMetadata{ObjectMeta: pod().ObjectMeta}), func() protoobject.Message { return &metav1.PartialObjectMetadata{} }},
-		{"pod", encoded(b, pod()), func() protoobject.Message { return &corev1.Pod{} }},
+		{"metadata", [][]byte{encoded(b, &metav1.PartialObjectMetadata{ObjectMeta: pod().ObjectMeta})}, func() protoobject.Message { return &metav1.PartialObjectMetadata{} }},
+		{"pod", [][]byte{encoded(b, pod())}, newPod},
+		{"pods", listed, newPod},
 	} {
-		run(of.name+"/impl=own", of.message, of.make, func(message []byte, into protoobject.Message) error {
+		run(of.name+"/impl=own", of.messages, of.make, func(message []byte, into protoobject.Message) error {
 			return pool.Unmarshal(message, known, into)
 		})
-		run(of.name+"/impl=generated", of.message, of.make, func(message []byte, into protoobject.Message) error { return into.Unmarshal(message) })
+		run(of.name+"/impl=generated", of.messages, of.make, func(message []byte, into protoobject.Message) error { return into.Unmarshal(message) })
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func (d *decoder) message(p *plan, into reflect.Value, b []byte, fresh bool) bool {
 	fields := p.fields()
 	rest := -1       // where fields begin that are left to the generated code
-	set := uint64(0) // has a bit for each field that was set, the last one for all others
+	set := uint64(0) // has a bit for each field that was set, the last one for all others; none for runs
 	for i := 0; i < len(b); {
 		from := i
 		tag, value, data, end := next(b, i)
@@ -26,6 +26,7 @@ func (d *decoder) message(p *plan, into reflect.Value, b []byte, fresh bool) boo
 		if f.do == left {
 			if rest < 0 {
 				rest = from
+				d.pointers++
 			}
 			continue
 		}
@@ -38,15 +39,29 @@ func (d *decoder) message(p *plan, into reflect.Value, b []byte, fresh bool) boo
 		if tag&7 != f.do.wireType() {
 			return false
 		}
+		if f.do >= messages {
+			d.pointers++
+			if i = d.run(f, into.Field(f.index), tag, b[from:]); i == 0 {
+				return false
+			}
+			i += from
+			continue
+		}
 		bit := uint64(1) << min(tag>>3, 63)
 		fresh := fresh && set&bit == 0
 		if fresh && value == 0 && len(data) == 0 && f.do.staysZero() {
 			continue // a quarter of the fields of a pod
 		}
 		set |= bit
-		if f.do.wireType() == varint {
-			setNumber(f, into.Field(f.index), value)
-		} else if !d.field(f, into.Field(f.index), data, tag, b[i:], fresh) {
+		if !f.do.staysZero() {
+			d.pointers++
+		}
+		switch field := into.Field(f.index); {
+		case f.do == text:
+			field.SetString(d.words.String(data))
+		case f.do.wireType() == varint:
+			setNumber(f, field, value)
+		case !d.field(f, field, data, tag, b[i:], fresh):
 			return false
 		}
 	}
@@ -94,21 +109,9 @@ func pointed(f *field, pointer reflect.Value) reflect.Value {
 	return pointer.Elem()
 }
 
-// appended makes a slice longer by one, and returns the new element. The rest of the message tells how many follow.
-func appended(slice reflect.Value, tag uint64, rest []byte) reflect.Value {
-	n := slice.Len()
-	if n == slice.Cap() {
-		slice.Grow(1 + following(tag, rest))
-	}
-	slice.SetLen(n + 1)
-	return slice.Index(n)
-}
-
 // field decodes a field, which is zero if it is fresh. The rest of the message tells how many elements follow.
 func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, rest []byte, fresh bool) bool {
 	switch f.do {
-	case text:
-		into.SetString(d.words.String(data))
 	case textPointer:
 		made(f, into).SetString(d.words.String(data))
 	case metadata:
@@ -117,10 +120,6 @@ func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, r
 		return d.message(f.plan, into, data, fresh)
 	case messagePointer:
 		return d.message(f.plan, pointed(f, into), data, fresh)
-	case messages:
-		return d.message(f.plan, appended(into, tag, rest), data, true)
-	case texts:
-		appended(into, tag, rest).SetString(d.words.String(data))
 	case bytes:
 		b := append(into.Bytes()[:0], data...)
 		if b == nil {
@@ -154,7 +153,7 @@ func (d *decoder) entry(f *field, into reflect.Value, entry []byte, tag uint64, 
 		return false
 	}
 	if into.IsNil() {
-		into.Set(reflect.MakeMapWithSize(f.of, 1+following(tag, rest)))
+		into.Set(reflect.MakeMapWithSize(f.of, 1+count(tag, rest)))
 	}
 	switch f.do {
 	case bytesMap:
@@ -175,7 +174,7 @@ func (d *decoder) textEntry(into *map[string]string, entry []byte, tag uint64, r
 		return false
 	}
 	if *into == nil {
-		*into = make(map[string]string, 1+following(tag, rest))
+		*into = make(map[string]string, 1+count(tag, rest))
 	}
 	(*into)[key] = d.words.String(value)
 	return true

@@ -37,19 +37,25 @@ func next(message []byte, i int) (tag, value uint64, data []byte, end int) {
 	return tag, 0, nil, end
 }
 
-// following returns how many fields with the same tag follow, which are length-delimited.
-func following(tag uint64, rest []byte) (n int) {
-	for i := 0; ; n++ {
-		t, i2 := uvarint(rest, i)
-		if i2 == 0 || t != tag {
-			return n
+// following returns how many fields with the same tag are at the beginning, which are length-delimited, and where they end.
+func following(tag uint64, fields []byte) (n, end int) {
+	for ; ; n++ {
+		t, i := uvarint(fields, end)
+		if i == 0 || t != tag {
+			return n, end
 		}
-		length, i3 := uvarint(rest, i2)
-		if i3 == 0 || length > uint64(len(rest)-i3) {
-			return n
+		length, i := uvarint(fields, i)
+		if i == 0 || length > uint64(len(fields)-i) {
+			return n, end
 		}
-		i = i3 + int(length)
+		end = i + int(length)
 	}
+}
+
+// count returns how many fields with the same tag are at the beginning.
+func count(tag uint64, fields []byte) int {
+	n, _ := following(tag, fields)
+	return n
 }
 
 // uvarint reads a varint at i, and returns where it ends; 0 if it is none.

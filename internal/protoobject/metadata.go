@@ -46,7 +46,7 @@ func (d *decoder) metadata(m *metav1.ObjectMeta, message []byte) bool {
 			*lengthened(&m.Finalizers, tag, rest) = d.words.String(data)
 		case 17<<3 | lengthDelimited:
 			if len(own) == 0 {
-				own = make([]manager, 1+following(tag, rest))
+				own = make([]manager, 1+count(tag, rest))
 			}
 			ok = d.managed(lengthened(&m.ManagedFields, tag, rest), &own[0], data)
 			own = own[1:]
@@ -135,7 +135,7 @@ func (d *decoder) managed(m *metav1.ManagedFieldsEntry, own *manager, message []
 func lengthened[T any](slice *[]T, tag uint64, rest []byte) *T {
 	n := len(*slice)
 	if n == cap(*slice) {
-		longer := make([]T, n, max(2*n, n+1+following(tag, rest)))
+		longer := make([]T, n, max(2*n, n+1+count(tag, rest)))
 		copy(longer, *slice)
 		*slice = longer
 	}

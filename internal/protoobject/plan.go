@@ -27,8 +27,6 @@ const (
 	bytes
 	message
 	messagePointer
-	messages
-	texts
 	textMap
 	bytesMap
 	quantityMap
@@ -37,6 +35,9 @@ const (
 	momentPointer
 	custom
 	customPointer
+	// Slices follow, whose elements come in runs.
+	messages
+	texts
 )
 
 // wireType returns the wire type of the field.
@@ -47,7 +48,8 @@ func (o operation) wireType() uint64 {
 	return lengthDelimited
 }
 
-// staysZero reports whether a field that is zero stays so when it comes as zero, or empty.
+// staysZero reports whether a field that is zero stays so when it comes as zero, or empty. These are the fields that point to nothing but
+// strings.
 func (o operation) staysZero() bool {
 	switch o {
 	case text, integer64, integer32, boolean, message, moment:

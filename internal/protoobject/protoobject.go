@@ -1,7 +1,7 @@
 // Package protoobject decodes objects from protobuf to their Go types, as the generated code does, in less time and memory.
 //
 //   - Strings that siblings share, and those that the caller has, are not allocated again.
-//   - Slices are allocated once, with the length that they need.
+//   - Slices are allocated once, with the length that they need. Elements that siblings have alike are copied in place of decoded.
 //
 // The generated code has a method for each type. This package has a plan instead, which it makes of the Go type the first time: which
 // field has which number. What a plan does not know, it leaves to the generated code.
@@ -48,7 +48,7 @@ func (p *Pool) get() *decoder {
 	if d, ok := p.free.Get().(*decoder); ok {
 		return d
 	}
-	return &decoder{words: intern.NewTable()}
+	return &decoder{words: intern.NewTable(), runs: &runs{}}
 }
 
 func (p *Pool) put(d *decoder) {
@@ -69,6 +69,9 @@ type decoder struct {
 	key        reflect.Value
 	quantity   resource.Quantity
 	quantities quantities
+	runs       *runs
+	// pointers counts fields that point to memory which objects must not share.
+	pointers int
 }
 
 func (d *decoder) unmarshal(object []byte, known Known, into Message) error {

@@ -145,15 +145,58 @@ func TestTypesDecodeAsGenerated(t *testing.T) {
 
 func requireSame(t *testing.T, pool *protoobject.Pool, message []byte, of reflect.Type) {
 	t.Helper()
-	want, got := reflect.New(of).Interface().(protoobject.Message), reflect.New(of).Interface().(protoobject.Message)
-	wrong, err := want.Unmarshal(message), pool.Unmarshal(message, protoobject.Known{}, got)
-	if wrong != nil {
-		require.EqualError(t, err, wrong.Error())
-		return
+	want := reflect.New(of).Interface().(protoobject.Message)
+	wrong := want.Unmarshal(message)
+	// What comes twice is remembered, and used then.
+	var last protoobject.Message
+	for range 4 {
+		got := reflect.New(of).Interface().(protoobject.Message)
+		err := pool.Unmarshal(message, protoobject.Known{}, got)
+		if wrong != nil {
+			require.EqualError(t, err, wrong.Error())
+			continue
+		}
+		require.NoError(t, err)
+		if !reflect.DeepEqual(want, got) {
+			require.Equal(t, want, got, "%v: %x", of, message)
+		}
+		if last != nil {
+			requireApart(t, reflect.ValueOf(last), reflect.ValueOf(got))
+		}
+		last = got
 	}
-	require.NoError(t, err)
-	if !reflect.DeepEqual(want, got) {
-		require.Equal(t, want, got, "%v: %x", of, message)
+}
+
+// requireApart fails if equal values share memory that can be changed.
+func requireApart(t *testing.T, a, b reflect.Value) {
+	switch a.Kind() {
+	case reflect.Pointer:
+		if a.IsNil() || a.Type() == reflect.TypeFor[*time.Location]() {
+			return
+		}
+		requireElsewhere(t, a, b, a.Type().Elem().Size())
+		requireApart(t, a.Elem(), b.Elem())
+	case reflect.Slice:
+		requireElsewhere(t, a, b, uintptr(a.Cap())*a.Type().Elem().Size())
+		for i := range a.Len() {
+			requireApart(t, a.Index(i), b.Index(i))
+		}
+	case reflect.Map:
+		requireElsewhere(t, a, b, uintptr(a.Len()))
+		for _, key := range a.MapKeys() {
+			requireApart(t, a.MapIndex(key), b.MapIndex(key))
+		}
+	case reflect.Struct:
+		for i := range a.NumField() {
+			requireApart(t, a.Field(i), b.Field(i))
+		}
+	}
+}
+
+// requireElsewhere fails if two references are to the same memory, and there is any.
+func requireElsewhere(t *testing.T, a, b reflect.Value, size uintptr) {
+	if size > 0 && a.Pointer() == b.Pointer() {
+		t.Fatalf("%v is shared", a.Type())
 	}
 }
 
