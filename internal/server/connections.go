@@ -131,6 +131,7 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = &body{response.Body, isWatch(request), over.hasLost}
 	}
 	if e != nil {
+		e.response = response
 		e.lost = over.hasLost
 		e.contentType = response.Header.Get("Content-Type")
 		e.http2 = response.ProtoMajor == 2
@@ -153,6 +154,8 @@ func (c *connection) send(request *http.Request, e *exchange) (response *http.Re
 				e.unconnected = !connected
 			}
 		}()
+	} else {
+		request = e.lighten(request)
 	}
 	if e != nil {
 		e.Sent()

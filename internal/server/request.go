@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"net/http"
 )
 
 // Request says how a list or a watch is read, beside its options.
@@ -41,10 +42,13 @@ type Body struct {
 // a rest.Request.Stream comes without its head.
 type exchange struct {
 	Request
+	// ctx is the context without what client-go adds to it.
+	ctx         context.Context
 	contentType string
 	// over is Response.TLS, which the answers over one connection have in common.
 	over        *tls.ConnectionState
 	lost        func()
+	response    *http.Response
 	wide, http2 bool
 	// unzips tells that the answer may be compressed, and zipped that it is.
 	unzips, zipped bool
@@ -59,5 +63,20 @@ type exchange struct {
 type exchangeKey struct{}
 
 func withExchange(ctx context.Context, e *exchange) context.Context {
+	e.ctx = ctx
 	return context.WithValue(ctx, exchangeKey{}, e)
+}
+
+// lighten returns the request without the values that client-go has added to its context, which trace the making of a connection. A
+// stream keeps its context for as long as it lasts. The context of a request that may end by itself stays.
+func (e *exchange) lighten(request *http.Request) *http.Request {
+	if e == nil || request.Context().Done() != e.ctx.Done() {
+		return request
+	}
+	return request.WithContext(e.ctx)
+}
+
+// forgetHead lets go of what the answer has beside its body, because the body keeps it for as long as it lasts.
+func (e *exchange) forgetHead() {
+	e.response.Request, e.response.Header = nil, nil
 }

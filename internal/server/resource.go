@@ -139,6 +139,7 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 	if err != nil {
 		return nil, err
 	}
+	e.forgetHead()
 	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, HTTP2: e.http2, Zipped: e.zipped, Lost: e.lost}, nil
 }
 
