@@ -102,7 +102,7 @@ func (f *Flow) Run(ctx context.Context) {
 		r.deliverHere()
 		return
 	}
-	r.follower.Run(r.ctx, &r.from)
+	r.follower.Run(ctx, &r.from) // not r.ctx, which is to be without children while only the follower waits
 }
 
 // Synced is closed when the first complete list has been delivered.

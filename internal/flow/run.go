@@ -14,6 +14,7 @@ import (
 // run is a run of a flow that is under way.
 type run struct {
 	*Flow
+	// ctx is that of the workers and helpers. It ends with the run.
 	ctx              context.Context
 	stop             context.CancelFunc
 	queue            *deltaqueue.Queue

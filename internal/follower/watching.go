@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,11 +40,12 @@ type watching struct {
 	events    int
 	// moved tells that an event could be read.
 	moved bool
-	// change is the newest.
-	change source.Change
-	// outcome is what ended the watch.
-	outcome listwatch.Outcome
+	// outcome is what ended the watch; nil until then.
+	outcome *listwatch.Outcome
 }
+
+// changes are for watches that have one to handle, because many watches wait without.
+var changes = sync.Pool{New: func() any { return new(source.Change) }}
 
 // opening is a watch that was opened, and is to be followed.
 type opening struct {
@@ -71,10 +73,23 @@ func (w *watching) follow(ctx context.Context) error {
 	over, err := w.open(ctx)
 	for !over {
 		w.resync.lend()
-		err = w.feed.Next(w.ctx, &w.change)
-		over, err = w.handle(ctx, err)
+		w.feed.Wait()
+		over, err = w.receive(ctx)
 	}
 	return err
+}
+
+// receive handles the next change. It is not to be on the stack of follow while that waits.
+//
+//go:noinline
+func (w *watching) receive(ctx context.Context) (over bool, err error) {
+	c := changes.Get().(*source.Change)
+	defer func() {
+		*c = source.Change{}
+		changes.Put(c)
+	}()
+	err = w.feed.Next(w.ctx, c)
+	return w.handle(ctx, c, err)
 }
 
 // conclude decides what follows the watch, which has ended with err, and returns err.
@@ -86,7 +101,7 @@ func (w *watching) conclude(err error) error {
 	if !w.outcome.Refused {
 		w.outcome.Lasted = time.Since(w.began)
 	}
-	w.next = w.Policy.Next(w.at, w.outcome)
+	w.next = w.Policy.Next(w.at, *w.outcome)
 	w.why = w.whyNext()
 	w.goOn(err)
 	return err
@@ -144,12 +159,12 @@ func (w *watching) close() {
 
 // end notes what ended the watch.
 func (w *watching) end(outcome listwatch.Outcome, err error) (over bool, _ error) {
-	w.outcome = outcome
+	w.outcome = &outcome
 	return true, err
 }
 
-// handle handles the newest change, or err, which came instead.
-func (w *watching) handle(ctx context.Context, err error) (over bool, _ error) {
+// handle handles the change c, or err, which came instead.
+func (w *watching) handle(ctx context.Context, c *source.Change, err error) (over bool, _ error) {
 	resyncing, failed := w.resync.take()
 	switch {
 	case ctx.Err() != nil:
@@ -161,7 +176,7 @@ func (w *watching) handle(ctx context.Context, err error) (over bool, _ error) {
 	case err != nil:
 		return w.end(w.ended(err))
 	}
-	w.take(ctx)
+	w.take(ctx, c)
 	if ctx.Err() != nil {
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, ctx.Err())
 	}
@@ -195,10 +210,9 @@ func (w *watching) ended(err error) (listwatch.Outcome, error) {
 	return listwatch.Outcome{Kind: listwatch.WatchTooShort, At: time.Now()}, short
 }
 
-// take hands the newest change on and moves the state.
-func (w *watching) take(ctx context.Context) {
+// take hands a change on and moves the state.
+func (w *watching) take(ctx context.Context, c *source.Change) {
 	w.resuming.confirm()
-	c := &w.change
 	c.Item.Place = object.Place{Watch: true, Index: w.events}
 	w.events++
 	w.Report.CountEvent(c.Event)

@@ -18,7 +18,7 @@ func (w *watching) whyNext() report.Reason {
 	case w.at.Lost:
 		return report.Lost
 	}
-	return whyAgain(w.outcome)
+	return whyAgain(*w.outcome)
 }
 
 // whyAgain is the reason for a list that follows an outcome.

@@ -47,6 +47,9 @@ func (f *channelFeed) Expect(patience time.Duration) { f.quiet.expect(patience) 
 
 func (f *channelFeed) KeepsInitial() bool { return false }
 
+// Wait leaves the wait to Next.
+func (f *channelFeed) Wait() {}
+
 func (f *channelFeed) Interrupt() { f.quiet.interrupt() }
 
 func (f *channelFeed) Next(ctx context.Context, to *Change) error {

@@ -82,6 +82,9 @@ func (f *sharedFeed) Expect(patience time.Duration) {
 // KeepsInitial is false: the end of one reader does not end the watch of the others.
 func (f *sharedFeed) KeepsInitial() bool { return false }
 
+// Wait leaves the wait to Next.
+func (f *sharedFeed) Wait() {}
+
 func (f *sharedFeed) Interrupt() { f.quiet.interrupt() }
 
 func (f *sharedFeed) Next(ctx context.Context, to *Change) error {

@@ -55,24 +55,20 @@ func (f *wireFeed) KeepsInitial() bool {
 
 func (f *wireFeed) Close() { f.body.close() }
 
-// Next is on the stack while a watch is idle, and so is what calls it. Functions with more on
+// Wait is on the stack while a watch is idle, and so is what calls it. Functions with more on
 // their stack have returned by then.
-func (f *wireFeed) Next(ctx context.Context, to *Change) error {
-	f.forget(to)
+func (f *wireFeed) Wait() {
+	f.source.reader.forget()
 	f.reader.Wait()
+}
+
+func (f *wireFeed) Next(ctx context.Context, to *Change) error {
+	*to = Change{}
+	f.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return f.read(ctx, to)
-}
-
-// forget lets go of bytes that were lent before: it must not keep a buffer that the reader gives
-// back. It is not to be on the stack of Next.
-//
-//go:noinline
-func (f *wireFeed) forget(to *Change) {
-	*to = Change{}
-	f.source.reader.forget()
 }
 
 // read reads an event whose beginning has come.
