@@ -79,8 +79,8 @@ func (r AuditReport) result(err error) *Audit {
 func (p *Progress) BeginAudit() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	begun := !p.auditing
-	p.auditing = true
+	begun := !p.now.auditing
+	p.now.auditing = true
 	return begun
 }
 
@@ -89,5 +89,5 @@ func (p *Progress) EndAudit(r AuditReport, err error) {
 	err = redact.Error(err)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.auditing, p.now.LastAudit = false, r.result(err)
+	p.now.auditing, p.now.lastAudit = false, r.result(err)
 }

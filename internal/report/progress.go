@@ -44,22 +44,45 @@ type Snapshot struct {
 	LastAudit       *Audit
 }
 
-// state has the fields of a Snapshot that a Progress keeps as they are.
+// state has what a Progress tells of every informer.
 type state struct {
-	Phase           Phase
-	ListMode        ListMode
-	Fallback        error
-	Listed          bool
-	Skipped         int64
-	Stale           int64
-	LastContact     time.Time
-	SkippedError    error
-	Checkpoint      string
-	CheckpointTime  time.Time
-	CheckpointError error
-	ResumedFrom     string
-	ResumedTime     time.Time
-	LastAudit       *Audit
+	phase       Phase
+	listMode    ListMode
+	fallback    error
+	stale       int64
+	lastContact moment.Moment
+	lastAudit   *Audit
+	// saved and skips are nil for most informers.
+	saved *saved
+	skips *skips
+	// listed tells that a complete list was read, stored that it was stored, and auditing that an audit is under way.
+	listed, stored, auditing bool
+}
+
+// saved is what is told of a checkpoint, and of a run that goes on from a resource version.
+type saved struct {
+	name        string
+	time        time.Time
+	err         error
+	resumedFrom string
+	resumedTime time.Time
+}
+
+// savedLocked returns what is told of a checkpoint, to change it.
+func (p *Progress) savedLocked() *saved {
+	if p.now.saved == nil {
+		p.now.saved = &saved{}
+	}
+	return p.now.saved
+}
+
+// skips are the items that were skipped.
+type skips struct {
+	count int64
+	// err is why the newest was skipped, nil after a generation in which none was.
+	err error
+	// before is the count before the generation under way.
+	before int64
 }
 
 // Progress is how far an informer has come, for people. An informer decides by two of its parts only:
@@ -75,8 +98,6 @@ type Progress struct {
 	lastResourceVersion string
 	// marks say when it had come to some versions.
 	marks marks
-	// stored is true once a complete list was stored.
-	stored bool
 	// handling is how the handler fails, and failing tells that it does: a handler is
 	// called too often for a lock.
 	failing atomic.Bool
@@ -85,10 +106,6 @@ type Progress struct {
 	handling row
 	// reading is how everything else does.
 	reading row
-	// auditing tells that an audit is under way.
-	auditing bool
-	// skippedBefore is the number of items that were skipped before the generation under way.
-	skippedBefore int64
 	// began is when the first run began, in Unix nanoseconds; 0 before.
 	began    int64
 	counters counters
@@ -128,7 +145,7 @@ func (r row) told() trouble {
 func (p *Progress) UseListMode(mode ListMode, fallback error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.ListMode, p.now.Fallback = mode, redact.Error(fallback)
+	p.now.listMode, p.now.fallback = mode, redact.Error(fallback)
 }
 
 // Enter notes what the informer does from now on.
@@ -138,7 +155,7 @@ func (p *Progress) Enter(phase Phase) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.Phase = phase
+	p.now.phase = phase
 	p.signs.enter(phase, moment.Now())
 }
 
@@ -146,7 +163,7 @@ func (p *Progress) Enter(phase Phase) {
 func (p *Progress) Contact(at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.LastContact = at
+	p.now.lastContact = moment.Of(at)
 }
 
 // CountListBytes counts bytes of the list under way.
@@ -262,8 +279,11 @@ func (p *Progress) handlingFailed(err error) {
 func (p *Progress) skipped(why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.Skipped++
-	p.now.SkippedError = why
+	if p.now.skips == nil {
+		p.now.skips = &skips{}
+	}
+	p.now.skips.count++
+	p.now.skips.err = why
 	p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, why, moment.Now())
 	p.armLocked()
 }
@@ -273,7 +293,9 @@ func (p *Progress) skipped(why error) {
 func (p *Progress) BeginGeneration() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.skippedBefore = p.now.Skipped
+	if s := p.now.skips; s != nil {
+		s.before = s.count
+	}
 	p.signs.tally.Store(&tally{began: moment.Now(), before: p.counters.listed.Load()})
 }
 
@@ -281,10 +303,10 @@ func (p *Progress) BeginGeneration() {
 func (p *Progress) EndGeneration() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stored = true
+	p.now.stored = true
 	p.signs.tally.Store(nil)
-	if p.now.Skipped == p.skippedBefore {
-		p.now.SkippedError = nil
+	if s := p.now.skips; s != nil && s.count == s.before {
+		s.err = nil
 		p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, nil, moment.Now())
 	}
 }
@@ -293,7 +315,9 @@ func (p *Progress) EndGeneration() {
 func (p *Progress) BeginRun() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.ResumedFrom, p.now.ResumedTime = "", time.Time{}
+	if s := p.now.saved; s != nil {
+		s.resumedFrom, s.resumedTime = "", time.Time{}
+	}
 	if p.began == 0 {
 		p.began = time.Now().UnixNano()
 	}
@@ -304,7 +328,8 @@ func (p *Progress) BeginRun() {
 func (p *Progress) Resumed(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.ResumedFrom, p.now.ResumedTime = resourceVersion, time.Now()
+	s := p.savedLocked()
+	s.resumedFrom, s.resumedTime = resourceVersion, time.Now()
 	p.signs.move(following, moment.Now())
 }
 
@@ -312,7 +337,7 @@ func (p *Progress) Resumed(resourceVersion string) {
 func (p *Progress) NameCheckpoint(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.Checkpoint = redact.Text(name)
+	p.savedLocked().name = redact.Text(name)
 }
 
 // CheckpointUnused notes why the checkpoint is not in use, nil if it is.
@@ -320,7 +345,9 @@ func (p *Progress) CheckpointUnused(why error) {
 	why = redact.Error(why)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.CheckpointError = why
+	if why != nil || p.now.saved != nil {
+		p.savedLocked().err = why
+	}
 	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, why, moment.Now())
 	if why != nil {
 		p.armLocked()
@@ -333,7 +360,8 @@ func (p *Progress) Checkpointed(at time.Time, took time.Duration) {
 	p.counters.saving.Store(int64(took))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.CheckpointTime, p.now.CheckpointError = at, nil
+	s := p.savedLocked()
+	s.time, s.err = at, nil
 	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, nil, moment.Now())
 }
 
@@ -341,7 +369,7 @@ func (p *Progress) Checkpointed(at time.Time, took time.Duration) {
 func (p *Progress) Stale() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.Stale++
+	p.now.stale++
 }
 
 // Reach notes the newest resource version that was handed to the store.
@@ -349,7 +377,7 @@ func (p *Progress) Reach(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// A watch has just heard from the server: LastContact saves a look at the clock for each event.
-	if p.marks[0].at == 0 || p.marks.due(p.now.LastContact.UnixNano()) || wentBack(p.lastResourceVersion, resourceVersion) {
+	if p.marks[0].at == 0 || p.marks.due(int64(p.now.lastContact)) || wentBack(p.lastResourceVersion, resourceVersion) {
 		p.marks.add(resourceVersion, time.Now().UnixNano())
 	}
 	p.lastResourceVersion = resourceVersion
@@ -366,14 +394,14 @@ func (p *Progress) LastResourceVersion() string {
 func (p *Progress) ListRead() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now.Listed = true
+	p.now.listed = true
 }
 
 // Stored reports whether a complete list was read and stored.
 func (p *Progress) Stored() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.stored
+	return p.now.stored
 }
 
 // Snapshot returns how far the informer has come.
@@ -384,24 +412,32 @@ func (p *Progress) Snapshot() Snapshot {
 	if p.handling.trouble != nil && !p.handling.last.Before(newest.last) {
 		newest = p.handling.told()
 	}
+	var skipped skips
+	if p.now.skips != nil {
+		skipped = *p.now.skips
+	}
+	var saved saved
+	if p.now.saved != nil {
+		saved = *p.now.saved
+	}
 	return Snapshot{
-		Phase:           p.now.Phase,
-		ListMode:        p.now.ListMode,
-		Fallback:        p.now.Fallback,
-		Listed:          p.now.Listed,
-		Skipped:         p.now.Skipped,
-		Stale:           p.now.Stale,
-		LastContact:     p.now.LastContact,
+		Phase:           p.now.phase,
+		ListMode:        p.now.listMode,
+		Fallback:        p.now.fallback,
+		Listed:          p.now.listed,
+		Skipped:         skipped.count,
+		Stale:           p.now.stale,
+		LastContact:     p.now.lastContact.Time(),
 		LastError:       newest.err,
 		LastErrorTime:   newest.last,
 		FailingSince:    newest.since,
-		SkippedError:    p.now.SkippedError,
-		Checkpoint:      p.now.Checkpoint,
-		CheckpointTime:  p.now.CheckpointTime,
-		CheckpointError: p.now.CheckpointError,
-		ResumedFrom:     p.now.ResumedFrom,
-		ResumedTime:     p.now.ResumedTime,
+		SkippedError:    skipped.err,
+		Checkpoint:      saved.name,
+		CheckpointTime:  saved.time,
+		CheckpointError: saved.err,
+		ResumedFrom:     saved.resumedFrom,
+		ResumedTime:     saved.resumedTime,
 		Counts:          p.counters.counts(),
-		LastAudit:       p.now.LastAudit,
+		LastAudit:       p.now.lastAudit,
 	}
 }
