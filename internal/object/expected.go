@@ -13,9 +13,10 @@ import (
 
 // Expected is what a reflector takes: anything, a Go type, or a kind. An example object decides it: a Raw,
 // *metav1.PartialObjectMetadata, a Go type of the API, or, for anything else, unstructured.
+//
+// It does not keep the example, which may be large.
 type Expected struct {
-	example interface{}
-	public  Public
+	public Public
 	// raw tells that the example is a Raw.
 	raw bool
 	// typed is the Go type that the example of a Raw has, nil if it has none.
@@ -30,7 +31,7 @@ type Expected struct {
 // Expect returns what is expected by an example, nil for anything. Description is what it is called, empty for its
 // kind or its type.
 func Expect(example interface{}, description string, public Public) Expected {
-	e := Expected{example: example, public: public, goType: reflect.TypeOf(example), description: description}
+	e := Expected{public: public, goType: reflect.TypeOf(example), description: description}
 	if public.TakeBack != nil {
 		if raw, ok := public.TakeBack(example); ok {
 			e.raw = true
@@ -62,13 +63,10 @@ func (e Expected) String() string {
 func (e Expected) Type() reflect.Type { return e.goType }
 
 // Partial reports whether no more than metadata is expected.
-func (e Expected) Partial() bool {
-	_, partial := e.example.(*metav1.PartialObjectMetadata)
-	return partial
-}
+func (e Expected) Partial() bool { return e.goType == partialType }
 
 // anyKind reports whether objects off the wire may be of any kind.
-func (e Expected) anyKind() bool { return e.example == nil || e.raw && e.typed == nil || e.Partial() }
+func (e Expected) anyKind() bool { return e.goType == nil || e.raw && e.typed == nil || e.Partial() }
 
 // apiType returns the Go type of the API that the objects have, nil if they have none.
 func (e Expected) apiType() reflect.Type {

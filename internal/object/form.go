@@ -66,8 +66,7 @@ func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
 		}
 		f.fromMessages(true, fields.Of(partialType))
 	case e.goType != nil && isAPIType(e.goType):
-		_, generated := e.example.(protoobject.Message)
-		f.fromMessages(generated, fields.Of(e.goType))
+		f.fromMessages(e.goType.Implements(reflect.TypeFor[protoobject.Message]()), fields.Of(e.goType))
 		siblings := &protoobject.Pool{}
 		f.decode = func(raw *Raw) (runtime.Object, error) {
 			return decodeTyped(raw, siblings, reflect.New(e.goType.Elem()).Interface().(runtime.Object))
