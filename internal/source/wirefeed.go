@@ -26,7 +26,7 @@ type wireFeed struct {
 }
 
 // watchBuffer is what a watch holds while it waits. It grows with what comes.
-const watchBuffer = 128
+const watchBuffer = 64
 
 func (s *Source) openWire(ctx context.Context, opts metav1.ListOptions, patience time.Duration) (Feed, error) {
 	opts.Watch = true
