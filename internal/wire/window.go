@@ -39,12 +39,10 @@ type window struct {
 
 	floor int // len(buf) at rest
 	most  int // len(buf) that holds the largest item, and room to read more
-	calm  int // items since buf was last needed beyond the usual size
 	// Of the last read, how much of the room it filled; and the size of the last unit that was lent. A busy body is
 	// read in large pieces, and one that has gone quiet waits with a small buffer.
 	room, read int
 	lent       int
-	slack      int // reads in a row that found buf empty and hardly filled it
 
 	// The bytes lent to the caller, for poisoning. No fill happens between lending and releasing.
 	lentFrom, lentTo int
@@ -53,6 +51,8 @@ type window struct {
 	watch bool // the body is a watch, for errors
 	// resting tells that little is expected. The next fill of an empty buf gives it back at once.
 	resting bool
+	slack   uint8  // reads in a row that found buf empty and hardly filled it
+	calm    uint32 // items since buf was last needed beyond the usual size
 	// spare is buf if that is borrowed, else nil.
 	spare *spare
 }
