@@ -114,7 +114,7 @@ var goroutines = map[string]string{
 
 // inlined are the functions that the compiler must not inline, and why.
 var inlined = map[string]string{
-	"internal/source/wirefeed.go wireFeed.forget":      "its variables would stay on the stack of an idle watch",
+	"internal/follower/watching.go watching.receive":   "its variables would stay on the stack of an idle watch",
 	"internal/keytable/load.go Loader.touch":           "its loop brings memory that is used later; inlined, its result is unused and it goes",
 	"internal/keytable/visit.go Table.touch":           "its loop brings memory that is used later; inlined, its result is unused and it goes",
 	"internal/source/stream.go stream.reading":         "its variables would stay on the stack of an idle watch",
