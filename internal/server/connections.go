@@ -24,6 +24,8 @@ type connections struct {
 	narrow, wide *connection
 	plugin       *plugin // nil if the configuration has none
 	presence     *presence
+	// stub is a request that has nothing but the address of the server.
+	stub *http.Request
 }
 
 // connection is one of two, or both where there is one only.
@@ -50,6 +52,11 @@ func clientFor(config *rest.Config, p *presence, k *acquaintance) (*http.Client,
 
 func newConnections(config *rest.Config, p *presence, k *acquaintance) (c connections, err error) {
 	c.presence = p
+	address, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return c, err
+	}
+	c.stub = &http.Request{Method: http.MethodGet, URL: address}
 	if c.plugin, err = newPlugin(config); err != nil {
 		return c, err
 	}
@@ -131,7 +138,7 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = &body{response.Body, isWatch(request), over.hasLost}
 	}
 	if e != nil {
-		e.response = response
+		e.response, e.stub = response, c.stub
 		e.lost = over.hasLost
 		e.contentType = response.Header.Get("Content-Type")
 		e.http2 = response.ProtoMajor == 2

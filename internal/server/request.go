@@ -46,9 +46,11 @@ type exchange struct {
 	ctx         context.Context
 	contentType string
 	// over is Response.TLS, which the answers over one connection have in common.
-	over        *tls.ConnectionState
-	lost        func()
-	response    *http.Response
+	over     *tls.ConnectionState
+	lost     func()
+	response *http.Response
+	// stub takes the place of the request of an answer that is read on. A transport of the caller's may have kept the answer.
+	stub        *http.Request
 	wide, http2 bool
 	// unzips tells that the answer may be compressed, and zipped that it is.
 	unzips, zipped bool
@@ -78,5 +80,5 @@ func (e *exchange) lighten(request *http.Request) *http.Request {
 
 // forgetHead lets go of what the answer has beside its body, because the body keeps it for as long as it lasts.
 func (e *exchange) forgetHead() {
-	e.response.Request, e.response.Header = nil, nil
+	e.response.Request, e.response.Header = e.stub, nil
 }
