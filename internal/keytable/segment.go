@@ -200,9 +200,10 @@ func (t *Table) overflown(s *segment, g uint32) (i uint32, ok bool) {
 		if g = s.after(g); away == uint32(s.slots/groupSlots) {
 			break
 		}
-		for i := g * groupSlots; i < (g+1)*groupSlots; i++ {
-			if tag, _ := t.readSlot(s, i); tag != 0 && s.away(g, tag) >= away {
-				return i, true
+		group := t.group(s, g)
+		for lane := uint32(0); lane < groupRefs; lane += 2 {
+			if tag := binary.LittleEndian.Uint16(group[lane:]); tag != 0 && s.away(g, tag) >= away {
+				return g*groupSlots + lane/2, true
 			}
 		}
 	}
