@@ -64,6 +64,15 @@ func (e entry) uidAt(versionAt int) int {
 	}
 }
 
+// number is the resource version at versionAt, which is a number.
+func (e entry) number(versionAt int) uint64 {
+	size := int(e[entryKinds] & versionMask)
+	if written := e[versionAt:]; len(written) >= 8 {
+		return binary.LittleEndian.Uint64(written) & (1<<(8*size) - 1)
+	}
+	return readNumber(e[versionAt : versionAt+size])
+}
+
 // size is the number of bytes of the entry, if the UID is at uidAt.
 func (e entry) size(uidAt int) int {
 	switch e[entryKinds] & uidMask {
@@ -138,7 +147,7 @@ func (t *Table) readVersion(e entry, v *Binary) {
 	case versionString:
 		v.Text = t.readString(e[versionAt:])
 	default:
-		v.Number, v.IsNumber = readNumber(e[versionAt:uidAt]), true
+		v.Number, v.IsNumber = e.number(versionAt), true
 	}
 	switch e[entryKinds] & uidMask {
 	case uidUUID:
@@ -169,7 +178,7 @@ func (t *Table) compare(e entry, v Version) Comparison {
 		c.SameVersion = v.ResourceVersion == t.readString(e[versionAt:])
 	default:
 		n, ok := parseNumber(v.ResourceVersion)
-		c.SameVersion = ok && n == readNumber(e[versionAt:uidAt])
+		c.SameVersion = ok && n == e.number(versionAt)
 	}
 	if !c.Identified || v.UID == "" {
 		c.SameObject = true

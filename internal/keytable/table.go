@@ -256,7 +256,7 @@ func (t *Table) Newest(newer func(a, b string) string) (newest string) {
 				newest = strings.Clone(v)
 			}
 		default:
-			number, numbers = max(number, readNumber(e[at:e.uidAt(at)])), true
+			number, numbers = max(number, e.number(at)), true
 		}
 	}
 	if numbers {

@@ -2,7 +2,6 @@ package keytable
 
 import (
 	"encoding/binary"
-	"strconv"
 	"strings"
 )
 
@@ -74,7 +73,7 @@ func (t *Table) resourceVersionOf(e entry, texts *Texts) string {
 	}
 	texts.reserve(numberMostChars) // there mostly is: after a key
 	from := len(texts.piece)
-	texts.piece = strconv.AppendUint(texts.piece, readNumber(e[at:e.uidAt(at)]), 10)
+	texts.piece = appendDecimal(texts.piece, e.number(at))
 	return borrowed(texts.piece[from:])
 }
 
