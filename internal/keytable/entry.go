@@ -108,7 +108,7 @@ func (t *Table) readString(written []byte) string {
 	if written[0] == entryLarge {
 		return t.large.texts[binary.LittleEndian.Uint32(written[1:])]
 	}
-	return borrowed(written[1:stringSize(written)])
+	return Borrowed(written[1:stringSize(written)])
 }
 
 // removeString forgets what appendString has put elsewhere.

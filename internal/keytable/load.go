@@ -42,7 +42,7 @@ func (l *Loader) Flush() {
 	l.touch(&hashes)
 	begin := 0
 	for i := range l.n {
-		l.table.setHashed(hashes[i], borrowed(l.keys[begin:l.ends[i]]), &l.versions[i], 0)
+		l.table.setHashed(hashes[i], Borrowed(l.keys[begin:l.ends[i]]), &l.versions[i], 0)
 		begin = l.ends[i]
 	}
 	l.keys, l.n = l.keys[:0], 0
@@ -55,7 +55,7 @@ func (l *Loader) touch(hashes *[loadAtOnce]uint64) (sum uint64) {
 	t, begin := l.table, 0
 	var chains [loadAtOnce]uint32
 	for i := range l.n {
-		key := borrowed(l.keys[begin:l.ends[i]])
+		key := Borrowed(l.keys[begin:l.ends[i]])
 		begin = l.ends[i]
 		hashes[i] = t.hasher.sum(key)
 		if t.held == nothing {

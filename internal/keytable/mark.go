@@ -108,7 +108,7 @@ func (t *Table) LendFrom(cursor Cursor, most int, visit func(key string, version
 		for _, e := range entries {
 			key = t.appendEntryKey(key[:0], e)
 			t.readVersion(e, &version)
-			visit(borrowed(key), &version)
+			visit(Borrowed(key), &version)
 		}
 	})
 }

@@ -115,5 +115,5 @@ func read24(b []byte) uint32 { return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[
 
 func write24(b []byte, v uint32) { b[0], b[1], b[2] = byte(v), byte(v>>8), byte(v>>16) }
 
-// borrowed is b as a string, valid as long as b does not change.
-func borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+// Borrowed is b as a string, valid as long as b does not change.
+func Borrowed(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -427,7 +427,7 @@ func (t *Table) split(n uint32) bool {
 		t.touch(entries)
 		for _, e := range entries {
 			t.key = t.appendEntryKey(t.key[:0], e)
-			key := borrowed(t.key)
+			key := Borrowed(t.key)
 			hash := t.hasher.sum(key)
 			side := hash << old.depth >> 63
 			if side == 1 {
@@ -466,7 +466,7 @@ func (t *Table) addSegment(s segment) (n uint32) {
 // hashOf is the hash of the key of an entry.
 func (t *Table) hashOf(e entry) uint64 {
 	t.key = t.appendEntryKey(t.key[:0], e)
-	return t.hasher.sum(borrowed(t.key))
+	return t.hasher.sum(Borrowed(t.key))
 }
 
 // divisible reports whether the next bit of the hashes tells some of the entries

@@ -63,7 +63,7 @@ func (s *stems) text(id uint32) string {
 		return ""
 	}
 	stem := s.at(id)
-	return borrowed(stem[stemText:][:stem[stemChars]])
+	return Borrowed(stem[stemText:][:stem[stemChars]])
 }
 
 // find returns the stem of text, or 0.

@@ -154,7 +154,7 @@ func (t *Table) insert(hash uint64, key string, version *Binary, generation uint
 }
 
 // isGreatest reports whether key is greater than all keys that the segments ever had.
-func (t *Table) isGreatest(key string) bool { return key > borrowed(t.greatest) }
+func (t *Table) isGreatest(key string) bool { return key > Borrowed(t.greatest) }
 
 // update is setHashed for a key that is there.
 func (t *Table) update(p place, hash uint64, key string, version *Binary, generation uint64) {
@@ -335,7 +335,7 @@ func (t *Table) restemLast() {
 	if made == 0 {
 		return
 	}
-	last := borrowed(t.last)
+	last := Borrowed(t.last)
 	hash := t.hasher.sum(last)
 	p, ok := t.find(hash, last)
 	if !ok {

@@ -53,7 +53,7 @@ func (t *Table) TextsFrom(cursor Cursor, most int, texts *Texts) (next Cursor) {
 				texts.reserve(len(stem) + textChars(e[entryText:], kind) + packedChars + numberMostChars)
 				from := len(texts.piece)
 				texts.piece = appendRead(append(texts.piece, stem...), e[entryText:], kind)
-				texts.Keys = append(texts.Keys, borrowed(texts.piece[from:]))
+				texts.Keys = append(texts.Keys, Borrowed(texts.piece[from:]))
 			}
 			if versions {
 				texts.ResourceVersions = append(texts.ResourceVersions, t.resourceVersionOf(e, texts))
@@ -74,7 +74,7 @@ func (t *Table) resourceVersionOf(e entry, texts *Texts) string {
 	texts.reserve(numberMostChars) // there mostly is: after a key
 	from := len(texts.piece)
 	texts.piece = appendDecimal(texts.piece, e.number(at))
-	return borrowed(texts.piece[from:])
+	return Borrowed(texts.piece[from:])
 }
 
 // reserve has room for size bytes in the piece: what was written before is not written again.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/known"
@@ -71,4 +72,25 @@ func TestResourceVersionsWhileTheyChange(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAddAndRemoveMakeNoKeys compares with calls that are given a key.
+func TestAddAndRemoveMakeNoKeys(t *testing.T) {
+	var v known.Versions
+	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team-0001", Name: "deployment-000001-7d9f4c5b68-bbbbb", UID: "uid", ResourceVersion: "300000000",
+	}}
+	key, version := "team-0001/deployment-000001-7d9f4c5b68-bbbbb", keytable.Version{ResourceVersion: "300000000", UID: "uid"}
+	v.Set("team-0001/another", version, 0) // a table that becomes empty gives its memory back
+	ofKeys := testing.AllocsPerRun(1000, func() {
+		v.Delete(key)
+		v.Set(key, version, 0)
+	})
+	require.Equal(t, ofKeys, testing.AllocsPerRun(1000, func() {
+		if v.Remove(obj) != nil || v.Add(obj) != nil {
+			t.Error("not stored")
+		}
+	}))
+	got, _ := v.Get(key)
+	require.Equal(t, version, got)
 }

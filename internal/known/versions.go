@@ -91,28 +91,37 @@ func (v *Versions) release() {
 	v.user = nil
 }
 
+// keyBuffer is the room on the stack for the key of an object. A longer one is allocated.
+const keyBuffer = 128
+
 // Add stores the version of obj, an object or a cache.DeletedFinalStateUnknown that holds one. It
 // is an edit. The error is a cache.KeyError if obj has no key.
 func (v *Versions) Add(obj interface{}) error {
-	key, version, err := object.KeyAndVersion(obj)
-	if err == nil {
-		err = CheckLengths(key, version)
-	}
+	var buffer [keyBuffer]byte
+	key, err := object.AppendKey(buffer[:0], obj)
 	if err != nil {
+		return err
+	}
+	version, err := object.Version(obj)
+	if err != nil {
+		return err
+	}
+	if err := CheckLengths(keytable.Borrowed(key), version); err != nil {
 		return err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.edits++
 	v.changes.Add(1)
-	v.writing().Set(key, version, 0)
+	v.writing().Set(keytable.Borrowed(key), version, 0)
 	return nil
 }
 
 // Remove forgets obj, an object or a cache.DeletedFinalStateUnknown. It is an edit. The error is
 // a cache.KeyError if obj has no key.
 func (v *Versions) Remove(obj interface{}) error {
-	key, err := object.Key(obj)
+	var buffer [keyBuffer]byte
+	key, err := object.AppendKey(buffer[:0], obj)
 	if err != nil {
 		return err
 	}
@@ -120,7 +129,7 @@ func (v *Versions) Remove(obj interface{}) error {
 	defer v.mu.Unlock()
 	v.edits++
 	v.changes.Add(1)
-	v.writing().Delete(key)
+	v.writing().Delete(keytable.Borrowed(key))
 	return nil
 }
 

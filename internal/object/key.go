@@ -17,6 +17,24 @@ func Key(obj interface{}) (string, error) {
 	return key, nil
 }
 
+// AppendKey adds what Key returns to a buffer, so that a caller that does not keep the key allocates nothing.
+func AppendKey(to []byte, obj interface{}) ([]byte, error) {
+	switch key := obj.(type) {
+	case cache.DeletedFinalStateUnknown:
+		return append(to, key.Key...), nil
+	case cache.ExplicitKey:
+		return append(to, key...), nil
+	}
+	name, err := cache.ObjectToName(obj)
+	if err != nil {
+		return nil, cache.KeyError{Obj: obj, Err: err}
+	}
+	if name.Namespace != "" {
+		to = append(append(to, name.Namespace...), '/')
+	}
+	return append(to, name.Name...), nil
+}
+
 // KeyAndVersion returns the key and the version of obj, an object or a cache.DeletedFinalStateUnknown that holds
 // one. The error is a cache.KeyError.
 func KeyAndVersion(obj interface{}) (string, keytable.Version, error) {
@@ -24,12 +42,22 @@ func KeyAndVersion(obj interface{}) (string, keytable.Version, error) {
 	if err != nil {
 		return "", keytable.Version{}, err
 	}
+	version, err := Version(obj)
+	if err != nil {
+		return "", keytable.Version{}, err
+	}
+	return key, version, nil
+}
+
+// Version returns the version of obj, an object or a cache.DeletedFinalStateUnknown that holds one. The error is a
+// cache.KeyError.
+func Version(obj interface{}) (keytable.Version, error) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
 	}
 	accessor, err := meta.Accessor(obj)
 	if err != nil {
-		return "", keytable.Version{}, cache.KeyError{Obj: obj, Err: err}
+		return keytable.Version{}, cache.KeyError{Obj: obj, Err: err}
 	}
-	return key, keytable.Version{ResourceVersion: accessor.GetResourceVersion(), UID: accessor.GetUID()}, nil
+	return keytable.Version{ResourceVersion: accessor.GetResourceVersion(), UID: accessor.GetUID()}, nil
 }
