@@ -117,6 +117,7 @@ var inlined = map[string]string{
 	"internal/follower/watching.go watching.receive":   "its variables would stay on the stack of an idle watch",
 	"internal/keytable/load.go Loader.touch":           "its loop brings memory that is used later; inlined, its result is unused and it goes",
 	"internal/keytable/visit.go Table.touch":           "its loop brings memory that is used later; inlined, its result is unused and it goes",
+	"internal/keytable/visit.go Table.touchStemOf":     "it brings memory that is used later; inlined, its result is unused and it goes",
 	"internal/source/stream.go stream.reading":         "its variables would stay on the stack of an idle watch",
 	"internal/source/stream.go stream.returned":        "its variables would stay on the stack of an idle watch",
 	"internal/follower/follower.go Follower.goOnAfter": "its variables would stay on the stack of an idle watch",

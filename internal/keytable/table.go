@@ -288,6 +288,7 @@ func (t *Table) find(hash uint64, key string) (place, bool) {
 	if t.isGreatest(key) {
 		return place{}, false
 	}
+	t.touchStemOf(key)
 	n := t.directory[hash>>(64-t.depth)]
 	for {
 		s := &t.segments[n]
