@@ -24,6 +24,9 @@ type road struct {
 	// end is what becomes of a connection.
 	end      func(net.Conn) (net.Conn, error)
 	arrivals dialLog
+	// more is how many attempts within a second the transport adds by itself. It sometimes connects again for a request whose new connection
+	// broke before it was used.
+	more int
 }
 
 func (r *road) install(config *rest.Config) {
@@ -78,7 +81,8 @@ func (h *hollow) Write(p []byte) (int, error) {
 	return h.Conn.Write(p)
 }
 
-// However a server is away, and however long an attempt to connect takes to arrive there, no two others arrive within the same second.
+// However a server is away, and however long an attempt to connect takes to arrive there, no two others arrive within the same second,
+// but for what the transport adds.
 func TestAttemptsAtServerThatIsAwayAreFew(t *testing.T) {
 	refused := func(conn net.Conn) (net.Conn, error) {
 		return nil, errors.Join(conn.Close(), syscall.ECONNREFUSED)
@@ -96,8 +100,8 @@ func TestAttemptsAtServerThatIsAwayAreFew(t *testing.T) {
 		"refused after a long time":  {takes: upTo(900 * time.Millisecond), end: refused},
 		"closed":                     {takes: upTo(500 * time.Millisecond), end: breaks(0)},
 		"breaks in the handshake":    {takes: upTo(500 * time.Millisecond), end: breaks(100)},
-		"breaks after the handshake": {takes: atOnce, end: func(conn net.Conn) (net.Conn, error) { return &hollow{Conn: conn}, nil }},
-		"breaks some time after the handshake": {takes: upTo(500 * time.Millisecond), end: func(conn net.Conn) (net.Conn, error) {
+		"breaks after the handshake": {more: 1, takes: atOnce, end: func(conn net.Conn) (net.Conn, error) { return &hollow{Conn: conn}, nil }},
+		"breaks some time after the handshake": {more: 1, takes: upTo(500 * time.Millisecond), end: func(conn net.Conn) (net.Conn, error) {
 			return &hollow{Conn: conn}, nil
 		}},
 		"no TLS": {takes: upTo(500 * time.Millisecond), end: func(conn net.Conn) (net.Conn, error) {
@@ -114,7 +118,7 @@ func TestAttemptsAtServerThatIsAwayAreFew(t *testing.T) {
 					time.Sleep(time.Minute)
 					require.Zero(t, f.current())
 					attempts := r.arrivals.between(left, time.Now())
-					require.LessOrEqual(t, mostInASecond(attempts), 2)
+					require.LessOrEqual(t, mostInASecond(attempts), 2+r.more)
 					require.Greater(t, len(attempts), 60*1000/2500)
 					r.broken.Store(false)
 					time.Sleep(10 * time.Second)
