@@ -27,8 +27,8 @@ func (s *Source) CopyFirst(ctx context.Context, decode func(list []byte) (func()
 	if err != nil {
 		return err
 	}
-	make, err := decode(list)
-	s.Copies = &Copies{Make: make, Bytes: len(own)}
+	s.Copies = &Copies{Bytes: len(own)}
+	s.Copies.Make, err = decode(list)
 	return err
 }
 

@@ -39,6 +39,7 @@ type Source struct {
 	Copies *Copies
 }
 
+// Follow implements race.Source.
 func (s Source) Follow(ctx context.Context, f race.Follow) *race.Following {
 	synced, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -151,7 +152,7 @@ func (s Source) get(ctx context.Context, namespace string, query url.Values) (io
 	return response.Body, nil
 }
 
-// throwAway has read read a body with so many objects. With Copies, it makes as many, and calls made after each.
+// throwAway calls read with a body that has so many objects. With Copies, it makes as many copies, and calls made after each.
 func (s Source) throwAway(body io.ReadCloser, objects int, made func(resourceVersion string), read func(io.ReadCloser) error) error {
 	if s.Copies == nil {
 		return read(body)
@@ -164,7 +165,7 @@ func (s Source) throwAway(body io.ReadCloser, objects int, made func(resourceVer
 	return nil
 }
 
-// teed is a body of which someone else is told what was read.
+// teed is a body. Its Reader also writes what it reads to another place.
 type teed struct {
 	io.Reader
 	io.Closer

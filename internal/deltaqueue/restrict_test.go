@@ -254,7 +254,7 @@ func TestDeletionWithoutUIDIsDropped(t *testing.T) {
 	}
 }
 
-// The consumer fails for an object that leaves the shard. It is not told the end of another one of that name, of which it was never told.
+// The consumer fails for an object that leaves the shard. Another object of that name was never told, and its end is not told either.
 func TestEndOfAnotherObjectIsNotToldAfterAFailure(t *testing.T) {
 	halves := (shard.Shard{Key: shard.ByUID}).Split(2)
 	told := func(of shard.Shard, event cache.DeltaType, resourceVersion string) deltaqueue.Delta {

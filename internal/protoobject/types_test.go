@@ -147,7 +147,7 @@ func requireSame(t *testing.T, pool *protoobject.Pool, message []byte, of reflec
 	t.Helper()
 	want := reflect.New(of).Interface().(protoobject.Message)
 	wrong := want.Unmarshal(message)
-	// What comes twice is remembered, and used then.
+	// The decoder remembers strings and slices that come twice. Later rounds use them.
 	var last protoobject.Message
 	for range 4 {
 		got := reflect.New(of).Interface().(protoobject.Message)

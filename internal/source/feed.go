@@ -35,7 +35,7 @@ type Change struct {
 // Feed is a watch that is open. It is to be closed.
 type Feed interface {
 	// Wait ends the loan of the last change, and may wait until something has come. The wait takes less stack than that of Next, and no
-	// Change. What has come, or why nothing has, is what Next returns.
+	// Change. Next then returns what has come, or the error.
 	Wait()
 	// Next waits for the next change, which is lent until the next call, and stores it
 	// in to. The error is io.EOF for the ordinary end; a *report.StallError; an apierrors.APIStatus
