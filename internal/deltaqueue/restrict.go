@@ -43,7 +43,7 @@ func (q *Queue) forgetLocked() {
 			q.restrictLocked(e, q.forgetsLocked)
 		} else if q.forgetsLocked(e.Key, e.Version) {
 			e.withdrawn = true
-			if _, known := q.known.Get(e.Key); !known { // or a process that comes after this one takes it for one of the shard
+			if _, known := q.known.Get(e.Key); !known { // else a process that goes on from a checkpoint takes it for one of the shard
 				q.known.Withdraw(e.Key)
 			}
 		}
@@ -51,8 +51,8 @@ func (q *Queue) forgetLocked() {
 	}
 }
 
-// forgetBegunLocked has it forgotten what the consumer may have begun with, which is that of some deltas of an entry, if all of it has left the shard. Or
-// the consumer would be told the end of another object of that name, of which it was never told.
+// forgetBegunLocked makes Known forget the key of an entry whose deltas begun the consumer may have begun to take in, if what Known has of the key and all of
+// those deltas have left the shard. Else a later sweep would tell the consumer the end of an object of that name that it was never told of.
 func (q *Queue) forgetBegunLocked(e *Entry, begun []Delta, left func(key string, v keytable.Version) bool) {
 	if version, known := q.known.Get(e.Key); known && !left(e.Key, version) {
 		return
