@@ -186,9 +186,9 @@ type Queue struct {
 	settled  func()
 	settling uint64
 
-	// changed is closed when something happens that a waiting Put or Take may wait for. It
-	// is nil if none has waited since the last time.
-	changed chan struct{}
+	// changed is closed when something happens that a waiting Put or Take may wait for, and places when a Put that waits for a full queue should go on. They
+	// are nil if none has waited since the last time.
+	changed, places chan struct{}
 }
 
 // New returns an empty queue.

@@ -241,6 +241,44 @@ func TestPutWaitsForRoom(t *testing.T) {
 	})
 }
 
+// A producer that waits for a full queue goes on when there is room for several entries, or nothing is left that could be taken.
+func TestFullQueueIsFilledInOneGo(t *testing.T) {
+	for name, retries := range map[string]bool{"done": false, "retried": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const limit, quarter = 8, 2
+				q, _ := newQueue(deltaqueue.Options{Limit: limit})
+				ctx, cancel := context.WithCancel(t.Context())
+				var producer sync.WaitGroup
+				defer producer.Wait()
+				defer cancel()
+				producer.Go(func() {
+					for n := 0; q.Put(ctx, delta(cache.Added, strconv.Itoa(n), "1")) == nil; n++ {
+					}
+				})
+				holds := func() (entries int) {
+					synctest.Wait()
+					entries, _ = q.Len()
+					return entries
+				}
+				require.Equal(t, limit, holds())
+				if retries { // what failed keeps its place
+					for range limit - quarter + 1 {
+						q.Retry(take(t, q), time.Hour)
+					}
+					q.Done(take(t, q)) // nothing else can be taken
+					require.Equal(t, limit, holds())
+					return
+				}
+				q.Done(take(t, q))
+				require.Equal(t, limit-1, holds())
+				q.Done(take(t, q))
+				require.Equal(t, limit, holds())
+			})
+		})
+	}
+}
+
 func TestOrderOfKeys(t *testing.T) {
 	q, _ := newQueue(deltaqueue.Options{})
 	put(t, q, delta(cache.Added, "a", "1"), delta(cache.Added, "b", "2"), delta(cache.Added, "c", "3"), delta(cache.Updated, "a", "4"))

@@ -58,7 +58,7 @@ func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta) (reserved int64, e
 	}
 	for ctx.Err() == nil {
 		if !q.hasPlaceLocked(q.mergingLocked(d.Key)) {
-			q.waitLocked(ctx, 0)
+			q.awaitPlacesLocked(ctx)
 		} else if q.claimLocked(ctx, d) {
 			return d.Bytes, nil
 		}
@@ -67,6 +67,26 @@ func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta) (reserved int64, e
 		}
 	}
 	return 0, context.Cause(ctx)
+}
+
+// awaitPlacesLocked gives the lock up until it is worth while to go on with a full queue, or the context ended.
+func (q *Queue) awaitPlacesLocked(ctx context.Context) {
+	if q.places == nil {
+		q.places = make(chan struct{})
+	}
+	places := q.places
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	select {
+	case <-places:
+	case <-ctx.Done():
+	}
+}
+
+// hasPlacesLocked reports whether a queue that was full has room for a quarter of its limit, or nothing that a consumer could take meanwhile. With less room,
+// producer and consumer would wake each other for every entry.
+func (q *Queue) hasPlacesLocked() bool {
+	return q.order.entries <= q.limit-q.limit/4 || q.ready.first == nil
 }
 
 // replaces reports whether d takes the place of an object that waits in e, or has none:
@@ -160,5 +180,9 @@ func (q *Queue) wakeLocked() {
 	if q.changed != nil {
 		close(q.changed)
 		q.changed = nil
+	}
+	if q.places != nil && q.hasPlacesLocked() {
+		close(q.places)
+		q.places = nil
 	}
 }
