@@ -576,3 +576,47 @@ func TestASaveThatFailedIsTriedAgainSoon(t *testing.T) {
 		require.NoError(t, i.Status().LastError)
 	})
 }
+
+// The first checkpoint of a shard is that of the complete list, as it is without a shard.
+func TestFirstCheckpointOfShardIsResumable(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(5)...)
+		s := &shelf{}
+		r := &recorder{before: func(string) { time.Sleep(time.Second) }}
+		shard := informer.Shard{Key: informer.ShardByNamespace, Start: 1} // of all but one namespace in 2^64
+		w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Shard: shard}))
+		time.Sleep(4900 * time.Millisecond)
+		synctest.Wait()
+		require.Zero(t, s.attempts())
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, 1, s.saves())
+		require.Equal(t, w.ResourceVersion(), readSaved(t, s.bytes()).resume)
+	})
+}
+
+// A checkpoint that was saved when a list began has no resource version. However long that took, the list is saved as soon as it is
+// acknowledged: a process that is killed before would list again.
+func TestCompleteListIsSavedWithoutPause(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(5)...)
+		s := &shelf{onSave: func(context.Context, int) error { time.Sleep(10 * time.Second); return nil }}
+		r := &recorder{before: func(string) { time.Sleep(4 * time.Second) }}
+		storage := informer.NewResourceVersionStorage()
+		require.NoError(t, storage.Replace(map[string]any{"a/gone": "1"})) // of which no checkpoint is saved yet
+		w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage}))
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 1, s.saves())
+		require.Empty(t, readSaved(t, s.bytes()).resume)
+		time.Sleep(24 * time.Second) // six calls, and ten seconds for the save
+		synctest.Wait()
+		require.Equal(t, 2, s.saves())
+		require.Equal(t, w.ResourceVersion(), readSaved(t, s.bytes()).resume)
+		w.update("a/0001", "changed")
+		time.Sleep(180 * time.Second) // after nineteen times ten seconds
+		require.Equal(t, 2, s.attempts())
+		time.Sleep(30 * time.Second)
+		require.Equal(t, 3, s.saves())
+	})
+}

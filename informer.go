@@ -169,7 +169,8 @@ type InformerConfig struct {
 	CheckpointInterval time.Duration
 
 	// CheckpointChanges is the number of changes that are saved sooner, except that
-	// no more than a twentieth of the time is spent on saving. Default: 10,000.
+	// no more than a twentieth of the time is spent on saving. A complete list does not
+	// wait for that if the checkpoint has no resource version yet. Default: 10,000.
 	CheckpointChanges int
 
 	// Transform changes an object before the handler sees it. It may change its

@@ -18,6 +18,7 @@ import (
 func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	from, err := k.Store.Load(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
+		k.saved.shards = k.Extent.Number() // there is no checkpoint of another shard to replace
 		return "", nil
 	}
 	if err != nil {

@@ -1,6 +1,10 @@
 package keeper
 
-import "sync/atomic"
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
 
 // pending is what is to be saved.
 type pending struct {
@@ -25,6 +29,27 @@ func (p *pending) wake() {
 	case p.due <- struct{}{}:
 	default:
 	}
+}
+
+// rest waits for a pause after a save, or until something becomes due that is urgent. What has become due stays so. The error is that
+// of ctx.
+func (p *pending) rest(ctx context.Context, pause time.Duration, urgent func() bool) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for waits, due := true, false; waits; {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+			waits = false
+		case <-p.due:
+			waits, due = !urgent(), true
+		}
+		if !waits && due {
+			p.wake()
+		}
+	}
+	return nil
 }
 
 // take takes what a save is about to have, and returns what gives it back.

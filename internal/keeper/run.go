@@ -14,9 +14,13 @@ const unmovedIntervals = 10
 // Run saves what is worth it until ctx ends. A save that failed is tried again after growing
 // pauses.
 func (k *Keeper) Run(ctx context.Context, queue *deltaqueue.Queue) {
-	k.keepSaving(ctx, k.Interval, k.pending.due,
-		func(ticked bool) bool { return k.worthwhile(queue, ticked) },
-		func(ctx context.Context) error { return k.save(ctx, queue, false) })
+	k.keepSaving(ctx, saver{
+		interval:   k.Interval,
+		pending:    &k.pending,
+		worthwhile: func(ticked bool) bool { return k.worthwhile(queue, ticked) },
+		resumable:  func() bool { return k.saved.resume == "" && k.moved(queue, false) },
+		save:       func(ctx context.Context) error { return k.save(ctx, queue, false) },
+	})
 }
 
 // worthwhile reports whether to save now.

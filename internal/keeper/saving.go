@@ -11,15 +11,27 @@ import (
 )
 
 // pausePerSave is how many times as long as a save the pause after it is at least. So a
-// twentieth of the time is spent on saving at most.
+// twentieth of the time is spent on saving at most, and a tenth while each list is saved when it begins and when it is complete.
 const pausePerSave = 19
 
-// keepSaving saves what is worth it until ctx ends, at least at each interval and when due. A save that failed is tried again after
-// growing pauses.
-func (s *shelf) keepSaving(ctx context.Context, interval time.Duration, due <-chan struct{}, worthwhile func(ticked bool) bool, save func(context.Context) error) {
-	tick := time.NewTicker(interval)
+// saver is how one kind of content is saved. Its functions are called one after the other.
+type saver struct {
+	interval time.Duration
+	pending  *pending
+	// worthwhile reports whether to save now.
+	worthwhile func(ticked bool) bool
+	// resumable reports whether a save would have a resource version to go on from, where the last one has none. Such a save does not wait: a
+	// process that goes on from the last one lists.
+	resumable func() bool
+	save      func(context.Context) error
+}
+
+// keepSaving saves what is worth it until ctx ends, at least at each interval and when something is due. A save that failed is tried
+// again after growing pauses.
+func (s *shelf) keepSaving(ctx context.Context, of saver) {
+	tick := time.NewTicker(of.interval)
 	defer tick.Stop()
-	waits := retries(interval)
+	waits := retries(of.interval)
 	for {
 		ticked := false
 		if s.failure == nil {
@@ -28,26 +40,30 @@ func (s *shelf) keepSaving(ctx context.Context, interval time.Duration, due <-ch
 				return
 			case <-tick.C:
 				ticked = true
-			case <-due:
+			case <-of.pending.due:
 			}
-			if !worthwhile(ticked) {
+			if !of.worthwhile(ticked) {
 				continue
 			}
 		}
 		began := time.Now()
-		err := save(ctx)
+		err := of.save(ctx)
 		pause := pausePerSave * time.Since(began)
 		if err == nil {
 			s.Report.Forget(s.failure)
 			s.failure = nil
-			waits = retries(interval)
-		} else if ctx.Err() == nil {
-			err = s.unused(err)
-			s.Report.Fail(err)
-			s.failure = err
-			pause = max(pause, waits.Step())
+			waits = retries(of.interval)
+			err = of.pending.rest(ctx, pause, of.resumable)
+		} else {
+			if ctx.Err() == nil {
+				err = s.unused(err)
+				s.Report.Fail(err)
+				s.failure = err
+				pause = max(pause, waits.Step())
+			}
+			err = backoff.Sleep(ctx, pause)
 		}
-		if backoff.Sleep(ctx, pause) != nil {
+		if err != nil {
 			return
 		}
 	}

@@ -99,7 +99,13 @@ func (s *Snapshots) Begin(ctx context.Context) (resume string) {
 
 // Run saves what is worth it until ctx ends. A save that failed is tried again after growing pauses.
 func (s *Snapshots) Run(ctx context.Context) {
-	s.keepSaving(ctx, s.interval, s.pending.due, s.worthwhile, func(ctx context.Context) error { return s.save(ctx, false) })
+	s.keepSaving(ctx, saver{
+		interval:   s.interval,
+		pending:    &s.pending,
+		worthwhile: s.worthwhile,
+		resumable:  func() bool { return s.saved.resume == "" && s.moved(false) },
+		save:       func(ctx context.Context) error { return s.save(ctx, false) },
+	})
 }
 
 // End saves what is not saved and unlocks the store. Ctx has ended.
