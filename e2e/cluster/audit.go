@@ -2,12 +2,14 @@ package cluster
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -34,6 +36,23 @@ type Audited struct {
 	// Credential is what the client has proven itself with: "JTI=" and the ID of a token, or "X509SHA256=" and the hash
 	// of a certificate. It is empty for the administrator's token.
 	Credential string
+}
+
+// TokenCredential is the Credential of a client with the token of a service account.
+func TokenCredential(token string) (string, error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return "", fmt.Errorf("token has %d parts, not 3", len(parts))
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct{ JTI string }
+	if err == nil {
+		err = json.Unmarshal(text, &claims)
+	}
+	if err != nil {
+		return "", fmt.Errorf("claims of the token: %w", err)
+	}
+	return "JTI=" + claims.JTI, nil
 }
 
 // auditFlags are the flags of an API server with Options.Audit.

@@ -29,6 +29,8 @@ type replica struct {
 	log     string
 	running *process.Process // nil while it is down
 	before  int64            // the size of the log when it was started
+	// credentials are those with which it asks for objects, as the audit logs of the clusters have them.
+	credentials []string
 }
 
 func (r *replica) start(t *testing.T) {

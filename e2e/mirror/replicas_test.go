@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,20 +84,22 @@ func newReplicas(ctx context.Context, t *testing.T, n int, more ...string) *repl
 	address := server.NewDatabase(t)
 	r.table = &table{server, databaseOf(t, address)}
 
-	dir := t.TempDir()
-	kubeconfigs := filepath.Join(dir, "clusters")
-	require.NoError(t, os.Mkdir(kubeconfigs, 0o700))
-	for name, c := range r.clusters {
-		writeKubeconfig(t, accountIn(ctx, t, c, "cluster"), filepath.Join(kubeconfigs, name))
-	}
-	leases := filepath.Join(dir, "home")
-	writeKubeconfig(t, accountIn(ctx, t, r.clusters["home"], "home"), leases)
-
 	program := buildMirror(ctx, t)
-	args := argsOfDeploy(t, kubeconfigs, address)
 	for i := range n {
-		each := &replica{name: fmt.Sprintf("mirror-%d", i), program: program, log: filepath.Join(dir, fmt.Sprintf("mirror-%d.log", i))}
-		each.args = append(slices.Clone(args), "--share-kubeconfig", leases, "--lease-duration", lease.String(), "--listen=127.0.0.1:0", "--shards=2")
+		dir, name := t.TempDir(), fmt.Sprintf("mirror-%d", i)
+		each := &replica{name: name, program: program, log: filepath.Join(dir, name+".log")}
+		kubeconfigs := filepath.Join(dir, "clusters")
+		require.NoError(t, os.Mkdir(kubeconfigs, 0o700))
+		for name, c := range r.clusters {
+			account := accountIn(ctx, t, c, "cluster") // with a token of its own
+			writeKubeconfig(t, account, filepath.Join(kubeconfigs, name))
+			credential, err := cluster.TokenCredential(account.BearerToken)
+			require.NoError(t, err)
+			each.credentials = append(each.credentials, credential)
+		}
+		leases := filepath.Join(dir, "home")
+		writeKubeconfig(t, accountIn(ctx, t, r.clusters["home"], "home"), leases)
+		each.args = append(argsOfDeploy(t, kubeconfigs, address), "--share-kubeconfig", leases, "--lease-duration", lease.String(), "--listen=127.0.0.1:0", "--shards=2")
 		each.args = append(each.args, more...)
 		r.all = append(r.all, each)
 	}

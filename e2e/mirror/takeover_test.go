@@ -1,11 +1,15 @@
 package mirror
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +21,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/e2e/cluster"
+	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
 // One of three replicas is killed. Another one takes over its objects, of which 1 in 100 has changed meanwhile, and does not list them. (A resource without
@@ -45,10 +50,18 @@ func TestKilledReplicaIsTakenOverWithoutList(t *testing.T) {
 
 	r := newReplicas(ctx, t, 3, "--lease-duration="+lasts.String())
 	unit := r.settle(ctx, t, namespace, lasts)
+	before, resumable := units(ctx, t), r.resumable(t, maps.Resource.Resource)
 	victim := r.replicaOf(t, unit.holder)
 
 	killed := time.Now()
 	victim.kill(t)
+	var asked []request
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("killed: %s\nunits before: %v\nunits at the end: %v\nresumable shards: %v\nasked since: %v",
+				victim.name, before, units(context.WithoutCancel(ctx), t), resumable, asked)
+		}
+	})
 	require.NoError(t, maps.UpdateAll(ctx, changed, "taken-over"))
 	written := time.Since(killed)
 	var current time.Duration
@@ -59,10 +72,19 @@ func TestKilledReplicaIsTakenOverWithoutList(t *testing.T) {
 			current = asked
 		}
 	}
-	lists, watches := r.asked(t, c, maps.Resource.Resource, killed)
+	asked = r.asked(t, c, maps.Resource.Resource, killed)
+	lists, watches := 0, 0
+	for _, a := range asked {
+		switch {
+		case a.isWatch && a.shard == unit.shard:
+			watches++
+		case !a.isWatch && slices.Contains(resumable, a.shard):
+			lists++
+		}
+	}
 	t.Logf("%d objects: killed at 0 s, %d changes written until %.1f s, current after %.1f s (lease %s %+.1f s), lists sent: %d, watches opened: %d",
-		objects, len(changed), written.Seconds(), current.Seconds(), lasts, (current - lasts).Seconds(), len(lists), watches)
-	require.Empty(t, lists)
+		objects, len(changed), written.Seconds(), current.Seconds(), lasts, (current - lasts).Seconds(), lists, watches)
+	require.Zero(t, lists, "of what has a checkpoint to resume from")
 	require.Positive(t, watches)
 	require.NotEqual(t, unit.holder, unitOf(ctx, t, namespace).holder)
 
@@ -72,33 +94,53 @@ func TestKilledReplicaIsTakenOverWithoutList(t *testing.T) {
 
 // ownedUnit is a unit, as its Lease has it.
 type ownedUnit struct {
-	unit, holder string
-	since        time.Time
+	cluster string
+	shard   informer.Shard
+	holder  string // empty for none
+	epoch   int32
+	since   time.Time
 }
 
-// unitOf is the unit of cluster away that has a namespace.
-func unitOf(ctx context.Context, t *testing.T, namespace string) (found ownedUnit) {
+func (u ownedUnit) String() string {
+	return fmt.Sprintf("\n\t%s %s: %q, epoch %d, since %s", u.cluster, u.shard, u.holder, u.epoch, u.since.Format(time.StampMilli))
+}
+
+// units are those of all clusters.
+func units(ctx context.Context, t *testing.T) (all []ownedUnit) {
 	t.Helper()
 	_, deployed := mirrorArgs(t)
 	admin, err := kubernetes.NewForConfig(home.Get(t).Config())
 	require.NoError(t, err)
-	all, err := admin.CoordinationV1().Leases(deployed.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "rvinformer.dev/role=unit,rvinformer.dev/cluster=away"})
+	leases, err := admin.CoordinationV1().Leases(deployed.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "rvinformer.dev/role=unit"})
 	require.NoError(t, err)
-	for _, l := range all.Items {
+	for _, l := range leases.Items {
 		parts := strings.SplitN(l.Annotations["rvinformer.dev/unit"], "/", 3)
 		require.Len(t, parts, 3)
 		shard, err := informer.ParseShard(parts[2])
 		require.NoError(t, err)
-		if shard.Includes(namespace, "") && l.Spec.HolderIdentity != nil && l.Spec.AcquireTime != nil {
-			require.Empty(t, found.unit, "two units have namespace %s", namespace)
-			found = ownedUnit{strings.Join(parts, "/"), *l.Spec.HolderIdentity, l.Spec.AcquireTime.Time}
+		u := ownedUnit{cluster: parts[0], shard: shard}
+		if of := l.Spec; of.HolderIdentity != nil && of.LeaseTransitions != nil && of.AcquireTime != nil {
+			u.holder, u.epoch, u.since = *of.HolderIdentity, *of.LeaseTransitions, of.AcquireTime.Time
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+// unitOf is the unit of cluster away that has a namespace, if it has an owner.
+func unitOf(ctx context.Context, t *testing.T, namespace string) (found ownedUnit) {
+	t.Helper()
+	for _, u := range units(ctx, t) {
+		if u.cluster == "away" && u.shard.Includes(namespace, "") && u.holder != "" {
+			require.Empty(t, found.holder, "two units have namespace %s", namespace)
+			found = u
 		}
 	}
 	return found
 }
 
-// settle waits until the database equals the servers and all replicas have their share: the unit with a namespace keeps its owner, and its
-// checkpoint is saved.
+// settle waits until the database equals the servers and all replicas have their share: the unit with a namespace keeps its owner, and the
+// checkpoint of its ConfigMaps is one to resume from.
 func (r *replicas) settle(ctx context.Context, t *testing.T, namespace string, lasts time.Duration) ownedUnit {
 	t.Helper()
 	for began := time.Now(); r.table.server.Query(t, r.table.name, `SELECT to_regclass('objects')`) == ""; time.Sleep(200 * time.Millisecond) {
@@ -113,10 +155,7 @@ func (r *replicas) settle(ctx context.Context, t *testing.T, namespace string, l
 		if unit.holder == "" || time.Since(unit.since) < lasts {
 			continue
 		}
-		_, shard, _ := strings.Cut(strings.TrimPrefix(unit.unit, "away/"), "/")
-		saved := r.table.server.Query(t, r.table.name, fmt.Sprintf(
-			`SELECT count(*) FROM checkpoints WHERE cluster = 'away' AND resource = 'configmaps' AND shard = $$%s$$`, shard))
-		if saved != "0" && r.owners(ctx, t) == len(r.all) {
+		if slices.Contains(r.resumable(t, "configmaps"), unit.shard) && owners(units(ctx, t)) == len(r.all) && unitOf(ctx, t, namespace).epoch == unit.epoch {
 			return unit
 		}
 	}
@@ -124,18 +163,48 @@ func (r *replicas) settle(ctx context.Context, t *testing.T, namespace string, l
 	return ownedUnit{}
 }
 
-// owners counts the members that own a unit.
-func (r *replicas) owners(ctx context.Context, t *testing.T) int {
+// resumable are the shards of a resource of cluster away that have rows, and a checkpoint with a resource version.
+func (r *replicas) resumable(t *testing.T, resource string) (shards []informer.Shard) {
 	t.Helper()
-	_, deployed := mirrorArgs(t)
-	admin, err := kubernetes.NewForConfig(home.Get(t).Config())
-	require.NoError(t, err)
-	all, err := admin.CoordinationV1().Leases(deployed.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "rvinformer.dev/role=unit"})
-	require.NoError(t, err)
+	saved := r.table.server.Query(t, r.table.name, fmt.Sprintf(`SELECT shard, string_agg(encode(data, 'hex'), '' ORDER BY part)
+		FROM checkpoints WHERE cluster = 'away' AND "group" = '' AND resource = '%s' GROUP BY shard`, resource))
+	rows := r.table.versions(t, "away", resource)
+	for line := range strings.Lines(saved) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), "|")
+		shard, err := informer.ParseShard(name)
+		require.NoError(t, err)
+		data, err := hex.DecodeString(text)
+		require.NoError(t, err)
+		hasRows := false
+		for key := range rows {
+			namespace, _, _ := strings.Cut(key, "/")
+			hasRows = hasRows || shard.Includes(namespace, "")
+		}
+		if hasRows && resumesFrom(t, data) != "" {
+			shards = append(shards, shard)
+		}
+	}
+	return shards
+}
+
+// resumesFrom is the resource version of a checkpoint.
+func resumesFrom(t *testing.T, data []byte) string {
+	t.Helper()
+	reader := checkpoint.NewReader(bytes.NewReader(data))
+	for {
+		if _, _, err := reader.Next(); err != nil {
+			require.ErrorIs(t, err, io.EOF)
+			return reader.Metadata()[checkpoint.MetadataResourceVersion]
+		}
+	}
+}
+
+// owners counts the members that own a unit.
+func owners(all []ownedUnit) int {
 	holders := map[string]bool{}
-	for _, l := range all.Items {
-		if l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "" {
-			holders[*l.Spec.HolderIdentity] = true
+	for _, u := range all {
+		if u.holder != "" {
+			holders[u.holder] = true
 		}
 	}
 	return len(holders)
@@ -153,8 +222,22 @@ func (r *replicas) replicaOf(t *testing.T, member string) *replica {
 	return nil
 }
 
-// asked are the lists of a resource, watch-lists included, that the replicas have sent to a cluster since a moment. It counts the watches too.
-func (r *replicas) asked(t *testing.T, c *cluster.Cluster, resource string, since time.Time) (lists []string, watches int) {
+// request is a list, watch-lists included, or a watch that a replica has sent.
+type request struct {
+	replica string
+	after   time.Duration
+	isWatch bool
+	shard   informer.Shard
+	verb    string
+	uri     string
+}
+
+func (r request) String() string {
+	return fmt.Sprintf("\n\t%s after %.1f s: %s %s", r.replica, r.after.Seconds(), r.verb, r.uri)
+}
+
+// asked are the lists and watches of a resource that the replicas have sent to a cluster since a moment.
+func (r *replicas) asked(t *testing.T, c *cluster.Cluster, resource string, since time.Time) (asked []request) {
 	t.Helper()
 	all, err := c.Audited(metav1.NamespaceAll)
 	require.NoError(t, err)
@@ -162,15 +245,26 @@ func (r *replicas) asked(t *testing.T, c *cluster.Cluster, resource string, sinc
 		if a.Resource != resource || a.Credential == "" || a.Received.Before(since) {
 			continue // the test itself asks as the administrator
 		}
-		asked, err := url.Parse(a.URI)
+		at, err := url.Parse(a.URI)
 		require.NoError(t, err)
-		if a.Verb == "watch" && asked.Query().Get("sendInitialEvents") != "true" {
-			watches++
-			continue
-		}
-		lists = append(lists, a.URI)
+		shard, err := informer.ParseShard(at.Query().Get("shardSelector"))
+		require.NoError(t, err)
+		asked = append(asked, request{
+			replica: r.nameOf(a.Credential), after: a.Received.Sub(since), shard: shard, verb: a.Verb, uri: a.URI,
+			isWatch: a.Verb == "watch" && at.Query().Get("sendInitialEvents") != "true",
+		})
 	}
-	return lists, watches
+	return asked
+}
+
+// nameOf is the name of the replica that has a credential.
+func (r *replicas) nameOf(credential string) string {
+	for _, each := range r.all {
+		if slices.Contains(each.credentials, credential) {
+			return each.name
+		}
+	}
+	return credential
 }
 
 // steps counts rows of a namespace of cluster away: those that have a value of the label step, and whose name ends in two zeros.
