@@ -37,17 +37,20 @@ func BenchmarkUnmarshal(b *testing.B) {
 		})
 	}
 	newPod := func() protoobject.Message { return &corev1.Pod{} }
-	var listed [][]byte // pods as they are next to each other in a list
+	newMetadata := func() protoobject.Message { return &metav1.PartialObjectMetadata{} }
+	var listed, listedMetadata [][]byte // pods as they are next to each other in a list
 	for _, pod := range (samples.Cluster{Seed: 1}).Pods(0, 2000, 1) {
 		listed = append(listed, encoded(b, pod))
+		listedMetadata = append(listedMetadata, encoded(b, &metav1.PartialObjectMetadata{ObjectMeta: pod.ObjectMeta}))
 	}
 	for _, of := range []struct {
 		name     string
 		messages [][]byte
 		make     func() protoobject.Message
 	}{
-		{"metadata", [][]byte{encoded(b, &metav1.PartialObjectMetadata{ObjectMeta: pod().ObjectMeta})}, func() protoobject.Message { return &metav1.PartialObjectMetadata{} }},
+		{"metadata", [][]byte{encoded(b, &metav1.PartialObjectMetadata{ObjectMeta: pod().ObjectMeta})}, newMetadata},
 		{"pod", [][]byte{encoded(b, pod())}, newPod},
+		{"metadatas", listedMetadata, newMetadata},
 		{"pods", listed, newPod},
 	} {
 		run(of.name+"/impl=own", of.messages, of.make, func(message []byte, into protoobject.Message) error {

@@ -41,10 +41,9 @@ func (d *decoder) message(p *plan, into reflect.Value, b []byte, fresh bool) boo
 		}
 		if f.do >= messages {
 			d.pointers++
-			if i = d.run(f, into.Field(f.index), tag, b[from:]); i == 0 {
+			if i = from + d.run(f, into.Field(f.index), tag, b[from:]); i == from {
 				return false
 			}
-			i += from
 			continue
 		}
 		bit := uint64(1) << min(tag>>3, 63)
@@ -126,7 +125,7 @@ func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, r
 			b = []byte{}
 		}
 		into.SetBytes(b)
-	case textMap, bytesMap, quantityMap:
+	case bytesMap, quantityMap:
 		return d.entry(f, into, data, tag, rest)
 	case moment, momentPointer:
 		if f.do == momentPointer {
@@ -145,9 +144,6 @@ func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, r
 
 // entry decodes an entry of a map. The rest of the message tells how many follow.
 func (d *decoder) entry(f *field, into reflect.Value, entry []byte, tag uint64, rest []byte) bool {
-	if f.do == textMap {
-		return d.textEntry(into.Addr().Interface().(*map[string]string), entry, tag, rest)
-	}
 	key, value, ok := d.keyAndValue(entry)
 	if !ok {
 		return false
@@ -164,19 +160,6 @@ func (d *decoder) entry(f *field, into reflect.Value, entry []byte, tag uint64, 
 		}
 		into.SetMapIndex(d.keyOf(f.of.Key(), key), reflect.ValueOf(&d.quantity).Elem())
 	}
-	return true
-}
-
-// textEntry decodes an entry of a map of strings. The rest of the message tells how many follow.
-func (d *decoder) textEntry(into *map[string]string, entry []byte, tag uint64, rest []byte) bool {
-	key, value, ok := d.keyAndValue(entry)
-	if !ok {
-		return false
-	}
-	if *into == nil {
-		*into = make(map[string]string, 1+count(tag, rest))
-	}
-	(*into)[key] = d.words.String(value)
 	return true
 }
 

@@ -37,9 +37,11 @@ func (d *decoder) metadata(m *metav1.ObjectMeta, message []byte) bool {
 		case 10<<3 | varint:
 			m.DeletionGracePeriodSeconds = new(int64(value))
 		case 11<<3 | lengthDelimited:
-			ok = d.textEntry(&m.Labels, data, tag, rest)
+			end = i + d.texts(&m.Labels, d.last.labelRun(), tag, message[i:])
+			ok = end > i
 		case 12<<3 | lengthDelimited:
-			ok = d.textEntry(&m.Annotations, data, tag, rest)
+			end = i + d.texts(&m.Annotations, d.last.annotationRun(), tag, message[i:])
+			ok = end > i
 		case 13<<3 | lengthDelimited:
 			ok = d.owner(lengthened(&m.OwnerReferences, tag, rest), data)
 		case 14<<3 | lengthDelimited:
@@ -48,7 +50,8 @@ func (d *decoder) metadata(m *metav1.ObjectMeta, message []byte) bool {
 			if len(own) == 0 {
 				own = make([]manager, 1+count(tag, rest))
 			}
-			ok = d.managed(lengthened(&m.ManagedFields, tag, rest), &own[0], data)
+			last := d.last.manager(len(m.ManagedFields))
+			ok = d.managed(lengthened(&m.ManagedFields, tag, rest), &own[0], last, data)
 			own = own[1:]
 		default:
 			ok = m.Unmarshal(message[i:end]) == nil
@@ -62,6 +65,10 @@ func (d *decoder) metadata(m *metav1.ObjectMeta, message []byte) bool {
 
 // owner decodes a reference to an owner.
 func (d *decoder) owner(m *metav1.OwnerReference, message []byte) bool {
+	last := d.last.lastOwner()
+	if last.copied(m, message) {
+		return true
+	}
 	for i := 0; i < len(message); {
 		tag, value, data, end := next(message, i)
 		if end == 0 {
@@ -87,6 +94,7 @@ func (d *decoder) owner(m *metav1.OwnerReference, message []byte) bool {
 		}
 		i = end
 	}
+	last.put(m, message)
 	return true
 }
 
@@ -96,8 +104,13 @@ type manager struct {
 	fields metav1.FieldsV1
 }
 
-// managed decodes an entry of managed fields, which points to own.
-func (d *decoder) managed(m *metav1.ManagedFieldsEntry, own *manager, message []byte) bool {
+// managed decodes an entry of managed fields, which points to own. Last is nil, or has the entry of a sibling.
+func (d *decoder) managed(m *metav1.ManagedFieldsEntry, own *manager, last *lastManager, message []byte) bool {
+	if last.copied(m, own, message) {
+		return true
+	}
+	var at, fields span
+	once := true // the time and the fields came
 	for i := 0; i < len(message); {
 		tag, _, data, end := next(message, i)
 		if end == 0 {
@@ -112,12 +125,14 @@ func (d *decoder) managed(m *metav1.ManagedFieldsEntry, own *manager, message []
 		case 3<<3 | lengthDelimited:
 			m.APIVersion = d.words.String(data)
 		case 4<<3 | lengthDelimited:
-			m.Time = &own.at
+			once = once && m.Time == nil
+			m.Time, at = &own.at, span{end - len(data), end}
 			ok = unmarshalTime(m.Time, data)
 		case 6<<3 | lengthDelimited:
 			m.FieldsType = d.words.String(data)
 		case 7<<3 | lengthDelimited:
-			m.FieldsV1 = &own.fields
+			once = once && m.FieldsV1 == nil
+			m.FieldsV1, fields = &own.fields, span{end - len(data), end}
 			ok = unmarshalFields(m.FieldsV1, data)
 		case 8<<3 | lengthDelimited:
 			m.Subresource = d.words.String(data)
@@ -127,6 +142,9 @@ func (d *decoder) managed(m *metav1.ManagedFieldsEntry, own *manager, message []
 		if i = end; !ok {
 			return false
 		}
+	}
+	if once && m.Time != nil && m.FieldsV1 != nil {
+		last.put(m, message, at, fields)
 	}
 	return true
 }

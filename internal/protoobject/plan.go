@@ -27,7 +27,6 @@ const (
 	bytes
 	message
 	messagePointer
-	textMap
 	bytesMap
 	quantityMap
 	metadata
@@ -35,9 +34,10 @@ const (
 	momentPointer
 	custom
 	customPointer
-	// Slices follow, whose elements come in runs.
+	// Slices and a map follow, whose elements come in runs.
 	messages
 	texts
+	textMap
 )
 
 // wireType returns the wire type of the field.

@@ -1,7 +1,8 @@
 // Package protoobject decodes objects from protobuf to their Go types, as the generated code does, in less time and memory.
 //
 //   - Strings that siblings share, and those that the caller has, are not allocated again.
-//   - Slices are allocated once, with the length that they need. Elements that siblings have alike are copied in place of decoded.
+//   - Slices are allocated once, with the length that they need. Elements that siblings have alike are copied in place of decoded, and
+//     so are labels, annotations, owners and managers.
 //
 // The generated code has a method for each type. This package has a plan instead, which it makes of the Go type the first time: which
 // field has which number. What a plan does not know, it leaves to the generated code.
@@ -48,7 +49,7 @@ func (p *Pool) get() *decoder {
 	if d, ok := p.free.Get().(*decoder); ok {
 		return d
 	}
-	return &decoder{words: intern.NewTable(), runs: &runs{}}
+	return &decoder{words: intern.NewTable(), runs: &runs{}, last: &sibling{}}
 }
 
 func (p *Pool) put(d *decoder) {
@@ -70,6 +71,7 @@ type decoder struct {
 	quantity   resource.Quantity
 	quantities quantities
 	runs       *runs
+	last       *sibling // nil if nothing is remembered
 	// pointers counts fields that point to memory which objects must not share.
 	pointers int
 }

@@ -158,3 +158,65 @@ func TestRunsOfSiblingsAreCopied(t *testing.T) {
 	}
 	t.Fatal("each time decoded")
 }
+
+// What a user changes in one object is not seen in a sibling whose metadata was copied.
+func TestChangedMetadataLeavesSiblingsAlone(t *testing.T) {
+	message := encoded(t, pod())
+	var want corev1.Pod
+	require.NoError(t, want.Unmarshal(message))
+	var pool protoobject.Pool
+	for range 5 {
+		var own corev1.Pod
+		require.NoError(t, pool.Unmarshal(message, known, &own))
+		require.Equal(t, want.ObjectMeta, own.ObjectMeta)
+		own.Labels["more"], own.Annotations["more"] = "x", "x"
+		owner := &own.OwnerReferences[0]
+		*owner.Controller = !*owner.Controller
+		require.NotEqual(t, *owner.Controller, *owner.BlockOwnerDeletion)
+		owner.Name = "changed"
+		for i := range own.ManagedFields {
+			entry := &own.ManagedFields[i]
+			entry.Time.Time = entry.Time.Add(time.Hour)
+			entry.FieldsV1.GetRawBytes()[0] = 'x'
+			entry.Manager = "changed"
+		}
+	}
+}
+
+// Siblings differ in one thing, and in what follows it.
+func TestMetadataOfUnlikeSiblings(t *testing.T) {
+	variants := []func(m *metav1.ObjectMeta){
+		func(*metav1.ObjectMeta) {},
+		func(m *metav1.ObjectMeta) { m.Labels["zz"] = "after all others" },
+		func(m *metav1.ObjectMeta) { m.Labels = nil },
+		func(m *metav1.ObjectMeta) { m.Labels, m.Annotations = m.Annotations, m.Labels },
+		func(m *metav1.ObjectMeta) { m.Annotations["x"] = strings.Repeat("long", 2000) },
+		func(m *metav1.ObjectMeta) { m.OwnerReferences[0].Controller = nil },
+		func(m *metav1.ObjectMeta) { *m.OwnerReferences[0].BlockOwnerDeletion = false },
+		func(m *metav1.ObjectMeta) { m.OwnerReferences = append(m.OwnerReferences, m.OwnerReferences...) },
+		func(m *metav1.ObjectMeta) {
+			m.OwnerReferences = append(m.OwnerReferences, metav1.OwnerReference{}, m.OwnerReferences[0])
+		},
+		func(m *metav1.ObjectMeta) { m.ManagedFields[0].Time = &metav1.Time{Time: time.Unix(1790000077, 0)} },
+		func(m *metav1.ObjectMeta) { m.ManagedFields[0].Time = &metav1.Time{Time: time.Unix(1, 0)} },
+		func(m *metav1.ObjectMeta) { m.ManagedFields[0].Time = nil },
+		func(m *metav1.ObjectMeta) { m.ManagedFields[0].FieldsV1 = nil },
+		func(m *metav1.ObjectMeta) { m.ManagedFields[0].FieldsV1 = &metav1.FieldsV1{} },
+		func(m *metav1.ObjectMeta) { m.ManagedFields[1].Subresource = "other" },
+		func(m *metav1.ObjectMeta) {
+			for range 3 {
+				m.ManagedFields = append(m.ManagedFields, m.ManagedFields...)
+			}
+		},
+	}
+	var pool protoobject.Pool
+	for _, a := range variants {
+		for _, b := range variants {
+			for _, change := range []func(*metav1.ObjectMeta){a, b, a, a, b} {
+				changed := &metav1.PartialObjectMetadata{ObjectMeta: *pod().ObjectMeta.DeepCopy()}
+				change(&changed.ObjectMeta)
+				check[metav1.PartialObjectMetadata](t, encoded(t, changed), &pool)
+			}
+		}
+	}
+}

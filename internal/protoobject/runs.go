@@ -9,8 +9,11 @@ import (
 // the same variables, mounts and arguments. Elements of a run that came before are copied. Only those that point to something are
 // decoded again.
 
-// run decodes a run into a slice, or copies it. It returns where the run ends, 0 if there is something that it does not expect.
+// run decodes a run into a map or a slice, or copies the slice. It returns where the run ends, 0 if there is something that it does not expect.
 func (d *decoder) run(f *field, slice reflect.Value, tag uint64, b []byte) (end int) {
+	if f.do == textMap {
+		return d.texts(slice.Addr().Interface().(*map[string]string), nil, tag, b)
+	}
 	n, end := following(tag, b)
 	had := slice.Len()
 	slice.Grow(n)
