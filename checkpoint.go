@@ -119,7 +119,9 @@ type CheckpointStore interface {
 	// Load returns the bytes that the last Save has written. Without any, the error
 	// is fs.ErrNotExist (by errors.Is), and an informer starts with nothing. The
 	// caller closes the reader, and may Save before it has. Ctx is for all of the
-	// reading: a store may fail a Read once it has ended.
+	// reading: a store may fail a Read once it has ended. An error that wraps
+	// io.ErrUnexpectedEOF means that the checkpoint was cut, and the informer lists; a store
+	// whose connection may break like that returns another error, and is asked again.
 	Load(ctx context.Context) (io.ReadCloser, error)
 	// Save calls write once, or not at all if that is of no use, and keeps the bytes that
 	// it writes in place of the former ones. It is all or nothing: if write returns an error

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 
@@ -29,7 +30,28 @@ func (c *checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	if c.hidden {
 		return nil, fs.ErrNotExist
 	}
-	return c.database.LoadCheckpoint(ctx, c.place, c.server)
+	saved, err := c.database.LoadCheckpoint(ctx, c.place, c.server)
+	if err != nil {
+		return nil, notCut(err)
+	}
+	return loading{saved}, nil
+}
+
+// loading is a checkpoint as the database has it.
+type loading struct{ io.ReadCloser }
+
+func (l loading) Read(b []byte) (int, error) {
+	n, err := l.ReadCloser.Read(b)
+	return n, notCut(err)
+}
+
+// notCut returns err without io.ErrUnexpectedEOF in it. An informer takes that for a checkpoint that was cut, and lists; drivers return it when the
+// connection breaks, and then the checkpoint is to be loaded again.
+func notCut(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New(err.Error())
+	}
+	return err
 }
 
 // Save takes its turn among the batches, in the order of their arrival.

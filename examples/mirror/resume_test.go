@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/rvinformer/informer/informertest"
 	"github.com/stretchr/testify/require"
@@ -247,4 +250,40 @@ func TestLoadingACheckpointReadsLittle(t *testing.T) {
 	require.Equal(t, 3, strings.Count(versions, "USING COVERING INDEX objects_versions (cluster=? AND group=? AND resource=? AND version"), versions)
 	require.Equal(t, "SEARCH checkpoints USING INDEX sqlite_autoindex_checkpoints_1 (cluster=? AND group=? AND resource=?)\n",
 		plan(loadParts, "c", "g", "r", "v", "s"))
+}
+
+// breaking is a database whose connection breaks while checkpoints are loaded: for each place before the first answer, and then in the
+// midst of the second.
+type breaking struct {
+	database
+	mu    sync.Mutex
+	loads map[place]int
+}
+
+func (b *breaking) LoadCheckpoint(ctx context.Context, of place, server string) (io.ReadCloser, error) {
+	b.mu.Lock()
+	b.loads[of]++
+	n := b.loads[of]
+	b.mu.Unlock()
+	lost := fmt.Errorf("connection lost: %w", io.ErrUnexpectedEOF)
+	switch n {
+	case 1:
+		return nil, lost
+	case 2:
+		return io.NopCloser(io.MultiReader(strings.NewReader("\x89RVC"), iotest.ErrReader(lost))), nil
+	}
+	return b.database.LoadCheckpoint(ctx, of, server)
+}
+
+// A checkpoint that cannot be loaded because the connection breaks is loaded again, and not given up for a list.
+func TestConnectionBreaksWhileCheckpointIsLoaded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "mirror.db")
+	c := newTestCluster(t, "here", 400, informertest.Options{})
+	mirrored(t, path, c)
+	changeAll(t, c)
+	db, err := openSQLite(t.Context(), path)
+	require.NoError(t, err)
+	mirroredIn(t, &breaking{database: db, loads: map[place]int{}}, c)
+	require.Empty(t, listed(c.server))
 }
