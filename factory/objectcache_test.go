@@ -2,6 +2,7 @@ package factory_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -32,6 +33,7 @@ func TestObjectCacheInARegistry(t *testing.T) {
 		}
 		first, second := acquire(factory.InformerOptions{}), acquire(factory.InformerOptions{})
 		require.True(t, f.WaitForCacheSync(t.Context().Done()))
+		synctest.Wait() // the watch begins after that
 		require.Same(t, first.Informer, second.Informer)
 		require.Equal(t, informer.PhaseWatching, first.Status().Phase)
 		require.Equal(t, 2, first.Status().Leases)
