@@ -125,11 +125,10 @@ func (r *report) followingSection(b *bytes.Buffer) {
 		title, commandLine(), time.Now().UTC().Format(time.DateOnly), r.took.Round(time.Second), server, hardware(), r.load.alone(), medians(r.plan.runs))
 	b.WriteString(`A floor is a GET of the same bytes, in the same way and form, whose body is thrown
 away: "own floor" compares with that, "JSON floor" with pages of 500 pods in JSON.
-` + "`floor-copies-`" + ` also makes an object for each that comes, a deep copy of the first, as
-the least that objects of one's own take. A contestant is a process of its own, of a
-program that has none of the others' code. The handlers count. With no ` + "`-paged`" + `
-to their names ours read watch-lists, as do client-go's informers (` + "`WatchListClient`" + `
-is on by default).
+` + "`floor-copies-`" + ` also makes an object for each that comes, a deep copy of the first. A
+contestant is a process of its own, of a program that has none of the others' code.
+The handlers count. With no ` + "`-paged`" + ` to their names ours read watch-lists, as do
+client-go's informers (` + "`WatchListClient`" + ` is on by default).
 `)
 	if r.plan.real {
 		b.WriteString("This server compresses large lists, as all do by default, but no watch-lists.\n")

@@ -1,5 +1,4 @@
-// Command floorcopies has floors that also make an object for each that comes, a deep copy of the first: the least that objects of
-// one's own take.
+// Command floorcopies has floors that also make an object for each that comes, a deep copy of the first, and do nothing else with it.
 package main
 
 import (
