@@ -571,6 +571,46 @@ func TestSnapshotClaimsNoVersionBeforeAListIsComplete(t *testing.T) {
 	})
 }
 
+// lasting is a store whose saves take a while.
+type lasting struct {
+	informer.CheckpointStore
+	save time.Duration
+}
+
+func (l lasting) Save(ctx context.Context, write func(io.Writer) error) error {
+	time.Sleep(l.save)
+	return l.CheckpointStore.Save(ctx, write)
+}
+
+// A snapshot that was saved when a list began has no resource version. However long that took, the complete list is saved at once: a process that is
+// killed before would list again.
+func TestCompleteListIsSnapshotWithoutPause(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		const save = 10 * time.Second
+		w.create("a/1", "a/2")
+		file := snapshotFile(t)
+		w.lived(file, nil)
+		w.update("a/1", "changed")
+		w.Compact()
+		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch-list"}}, Effect: informertest.Status(500)})
+		began := time.Now()
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: lasting{informer.FileCheckpoint(file), save}})
+		defer w.run(i)()
+		time.Sleep(2 * save)
+		synctest.Wait()
+		empty := i.Status().CheckpointTime
+		require.True(t, empty.After(began), "the snapshot without a resource version is saved")
+		heal()
+		for !i.HasSynced() {
+			time.Sleep(time.Second)
+		}
+		time.Sleep(save + time.Second)
+		synctest.Wait()
+		require.True(t, i.Status().CheckpointTime.After(empty))
+		require.Less(t, time.Since(empty), 19*save, "the pause after that save would not be over")
+	})
+}
+
 // The process that holds the snapshot has to end first.
 func TestSnapshotIsOfOneInformerAtATime(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
