@@ -36,20 +36,25 @@ func (p *pending) wake() {
 func (p *pending) rest(ctx context.Context, pause time.Duration, urgent func() bool) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
-	for waits, due := true, false; waits; {
+	due := false
+	defer func() {
+		if due {
+			p.wake()
+		}
+	}()
+	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-timer.C:
-			waits = false
+			return nil
 		case <-p.due:
-			waits, due = !urgent(), true
-		}
-		if !waits && due {
-			p.wake()
+			due = true
+			if urgent() {
+				return nil
+			}
 		}
 	}
-	return nil
 }
 
 // take takes what a save is about to have, and returns what gives it back.
