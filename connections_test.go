@@ -115,6 +115,42 @@ func countingDials(config *rest.Config) (*rest.Config, *atomic.Int32) {
 	return config, dials
 }
 
+// A transport of the caller's keeps the answer of a watch, which the informer does not keep whole. The transport still finds the server's address there,
+// and may set a header.
+func TestTransportMayUseTheAnswerOfAWatch(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		config := w.Config()
+		var mu sync.Mutex
+		var kept []*http.Response
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(request *http.Request) (*http.Response, error) {
+				answer, err := next.RoundTrip(request)
+				if err == nil && request.URL.Query().Has("watch") {
+					mu.Lock()
+					kept = append(kept, answer)
+					mu.Unlock()
+				}
+				return answer, err
+			})
+		})
+		factory, err := informer.NewDynamicListerWatcherFactory(config)
+		require.NoError(t, err)
+		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorder{}})
+		defer start(i.RunWithContext)()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		mu.Lock()
+		defer mu.Unlock()
+		require.NotEmpty(t, kept)
+		for _, answer := range kept {
+			require.Contains(t, config.Host, answer.Request.URL.Host)
+			require.NotEmpty(t, answer.Request.URL.Host)
+			answer.Header.Set("X-Seen", "yes")
+		}
+	})
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
