@@ -603,7 +603,7 @@ func TestCompleteListIsSavedWithoutPause(t *testing.T) {
 		s := &shelf{onSave: func(context.Context, int) error { time.Sleep(10 * time.Second); return nil }}
 		r := &recorder{before: func(string) { time.Sleep(4 * time.Second) }}
 		storage := informer.NewResourceVersionStorage()
-		require.NoError(t, storage.Replace(map[string]any{"a/gone": "1"})) // of which no checkpoint is saved yet
+		require.NoError(t, storage.Replace(map[string]any{"a/gone": "1"})) // no checkpoint has this key yet
 		w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage}))
 		time.Sleep(11 * time.Second)
 		synctest.Wait()

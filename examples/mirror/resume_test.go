@@ -275,7 +275,7 @@ func (b *breaking) LoadCheckpoint(ctx context.Context, of place, server string) 
 	return b.database.LoadCheckpoint(ctx, of, server)
 }
 
-// A checkpoint that cannot be loaded because the connection breaks is loaded again, and not given up for a list.
+// The connection breaks while a checkpoint is loaded. The checkpoint is loaded again, and nothing is listed.
 func TestConnectionBreaksWhileCheckpointIsLoaded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mirror.db")

@@ -159,7 +159,7 @@ func TestRunsOfSiblingsAreCopied(t *testing.T) {
 	t.Fatal("each time decoded")
 }
 
-// What a user changes in one object is not seen in a sibling whose metadata was copied.
+// A user changes an object. The next ones, whose metadata is copied, are as the server sent them.
 func TestChangedMetadataLeavesSiblingsAlone(t *testing.T) {
 	message := encoded(t, pod())
 	var want corev1.Pod
