@@ -243,10 +243,24 @@ func TestPutWaitsForRoom(t *testing.T) {
 
 // A producer that waits for a full queue goes on when there is room for several entries, or nothing is left that could be taken.
 func TestFullQueueIsFilledInOneGo(t *testing.T) {
-	for name, retries := range map[string]bool{"done": false, "retried": true} {
+	const limit, quarter = 8, 2
+	for name, giveBack := range map[string]func(t *testing.T, q *deltaqueue.Queue, holds func() int){
+		"done": func(t *testing.T, q *deltaqueue.Queue, holds func() int) {
+			q.Done(take(t, q))
+			require.Equal(t, limit-1, holds())
+			q.Done(take(t, q))
+			require.Equal(t, limit, holds())
+		},
+		"retried": func(t *testing.T, q *deltaqueue.Queue, holds func() int) { // what failed keeps its place
+			for range limit - quarter + 1 {
+				q.Retry(take(t, q), time.Hour)
+			}
+			q.Done(take(t, q)) // nothing else can be taken
+			require.Equal(t, limit, holds())
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const limit, quarter = 8, 2
 				q, _ := newQueue(deltaqueue.Options{Limit: limit})
 				ctx, cancel := context.WithCancel(t.Context())
 				var producer sync.WaitGroup
@@ -262,18 +276,7 @@ func TestFullQueueIsFilledInOneGo(t *testing.T) {
 					return entries
 				}
 				require.Equal(t, limit, holds())
-				if retries { // what failed keeps its place
-					for range limit - quarter + 1 {
-						q.Retry(take(t, q), time.Hour)
-					}
-					q.Done(take(t, q)) // nothing else can be taken
-					require.Equal(t, limit, holds())
-					return
-				}
-				q.Done(take(t, q))
-				require.Equal(t, limit-1, holds())
-				q.Done(take(t, q))
-				require.Equal(t, limit, holds())
+				giveBack(t, q, holds)
 			})
 		})
 	}
