@@ -160,7 +160,8 @@ func TestStoppedFactoryAnswersFromTheInformerThatOthersStart(t *testing.T) {
 
 // What a stopped informer had is collected when its successor is started.
 func TestStartedAgainFactoryLetsTheOldObjectsGo(t *testing.T) {
-	f := typed.New(fake.NewClientset(), 0)
+	registry := factory.New()
+	f := typed.New(fake.NewClientset(), 0, typed.WithFactory(registry))
 	var collected atomic.Bool
 	add := func() {
 		kept := pod("kept")
@@ -173,7 +174,8 @@ func TestStartedAgainFactoryLetsTheOldObjectsGo(t *testing.T) {
 	synced(t, f)
 	add()
 	cancel()
-	require.Eventually(t, func() bool { return !f.Core().V1().Pods().Informer().HasSynced() }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(registry.Statuses()) == 0 }, time.Minute, time.Millisecond)
+	require.False(t, f.Core().V1().Pods().Informer().HasSynced())
 	_, exists, err := f.Core().V1().Pods().Informer().GetStore().GetByKey("default/kept")
 	require.NoError(t, err)
 	require.True(t, exists)
