@@ -75,6 +75,9 @@
 //     gets a new one, which the next Start starts. Until then, its store, its
 //     indexer and its listers answer from the objects that the stopped one had. Listers
 //     that were taken before the stop keep these.
+//   - An informer stops a moment after its context has ended, and only when its
+//     handlers have returned. A request before that gets the informer that is about to
+//     stop, which Start does not start again, or keeps it running until Shutdown.
 //   - newFunc is called with no lock held, and may ask the factory for others.
 //   - Informers of unstructured objects, and of metadata, are told apart by their
 //     kinds.
