@@ -112,6 +112,30 @@ func testFailurePrintsItsOutput(t *testing.T) {
 	require.Contains(t, out.String(), "unit 0:01 FAILED a.TestFails\nunit 0:01 FAILED a\nunit 0:01 FAILED: exit status 1\n")
 }
 
+// The reason of a failure is printed a second time, after all output: a test may print a server's logs after it.
+func TestFailureEndsWithItsReason(t *testing.T) {
+	synctest.Test(t, testFailureEndsWithItsReason)
+}
+
+func testFailureEndsWithItsReason(t *testing.T) {
+	for printed, again := range map[string]string{
+		`    a_test.go:1: begins\n    a_test.go:2: \n        \tError Trace:\ta_test.go:2\n        \tError:      \tNot equal\nlogs\n`: "        \tError Trace:\ta_test.go:2\n        \tError:      \tNot equal\nlogs\n",
+		`x\n    a_test.go:3: want 1\n`:                    "    a_test.go:3: want 1\n",
+		`x\nWARNING: DATA RACE\n1\n2\n3\n4\n5\n6\n7\n8\n`: "WARNING: DATA RACE\n1\n2\n3\n4\n5\n6\n7\n",
+		`x\npanic: boom`:                                  "panic: boom\n",
+		`x\n`:                                             "",
+	} {
+		r, out := reported(t,
+			`{"Action":"start","Package":"example.com/a"}`,
+			`{"Action":"run","Package":"example.com/a","Test":"TestFails"}`,
+			`{"Action":"output","Package":"example.com/a","Test":"TestFails","Output":"`+printed+`"}`,
+			`{"Action":"fail","Package":"example.com/a","Test":"TestFails","Elapsed":1}`)
+		r.end(r.started.Add(time.Second), errors.New("exit status 1"))
+		_, end, _ := strings.Cut(out.String(), "a.TestFails 1.0s\n")
+		require.Equal(t, "unit 0:01 FAILED a.TestFails\n"+again+"unit 0:01 FAILED: exit status 1\n", end)
+	}
+}
+
 func TestCrashPrintsOutputOfUnendedTests(t *testing.T) {
 	_, out := reported(t,
 		`{"Action":"start","Package":"example.com/a"}`,

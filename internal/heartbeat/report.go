@@ -32,11 +32,17 @@ type report struct {
 
 	tests   bool // the command prints events, or will
 	passed  int
-	failed  []test
+	failed  []failure
 	skipped int
 	output  map[test]*strings.Builder // what has not ended has printed
 	running map[test]time.Time        // since when
 	slowest []timed                   // at most maxSlowest, the slowest first
+}
+
+// failure is a test that failed.
+type failure struct {
+	test
+	reason string // lines, empty if the test has printed none
 }
 
 // timed is a test that took so long.
@@ -100,7 +106,7 @@ func (r *report) ended(it test, e event) {
 			printed = r.unended(it.pkg) + printed
 		}
 		fmt.Fprint(r.out, printed)
-		r.failed = append(r.failed, it)
+		r.failed = append(r.failed, failure{it, reason(printed)})
 	}
 	delete(r.running, it)
 	delete(r.output, it)
@@ -209,7 +215,8 @@ func (r *report) end(now time.Time, err error) {
 		r.print(now, "%d tests passed, %d skipped; the slowest: %s", r.passed, r.skipped, strings.Join(slowest, ", "))
 	}
 	for _, it := range r.failed {
-		r.print(now, "FAILED %s", it)
+		r.print(now, "FAILED %s", it.test)
+		fmt.Fprint(r.out, it.reason)
 	}
 	if err != nil {
 		r.print(now, "FAILED: %v", err)
