@@ -341,23 +341,24 @@ func TestLateHandlerMissesNothingUnderLoad(t *testing.T) {
 		}
 		w.create("a/last")
 	})
-	var mirrors []*mirror
-	for range 20 {
+	mirrors := map[*mirror]cache.ResourceEventHandlerRegistration{}
+	for n := range 20 {
 		m := newMirror(t)
-		mirrors = append(mirrors, m)
 		r, err := i.AddEventHandler(m)
 		require.NoError(t, err)
-		if len(mirrors)%3 == 0 {
+		if n%3 == 2 {
 			require.NoError(t, i.RemoveEventHandler(r))
 			require.NoError(t, i.RemoveEventHandler(r))
-			mirrors = mirrors[:len(mirrors)-1]
+			continue
 		}
+		mirrors[m] = r
 	}
 	writing.Wait()
 	want, err := w.ResourceVersions(pods, "")
 	require.NoError(t, err)
-	for _, m := range mirrors {
+	for m, r := range mirrors {
 		<-m.last
+		<-r.HasSyncedChecker().Done() // an initial list that has the last object has it in any place
 		require.Equal(t, want, m.versions())
 	}
 }
