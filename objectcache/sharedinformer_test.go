@@ -425,9 +425,12 @@ func TestSharedInformerErrorHandling(t *testing.T) {
 
 	informer := newPodInformer(source, 1*time.Second)
 
-	errCh := make(chan error)
+	errCh := make(chan error, 1)
 	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
-		errCh <- err
+		select {
+		case errCh <- err:
+		default: // the test reads the first error only, and the handler must return
+		}
 	})
 
 	var wg wait.Group
