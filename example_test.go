@@ -90,6 +90,7 @@ func ExampleBatchHandler() {
 			defer close(done)
 			i.RunWithContext(ctx)
 		}()
+		<-i.HasSyncedChecker().Done() // the checkpoint has a whole list, and the next process goes on from there
 		change()
 		<-arrived
 		stop()
