@@ -27,6 +27,7 @@ type shelf struct {
 	mu       sync.Mutex
 	version  int
 	objects  map[string]corev1.ConfigMap
+	events   []watch.Event // one for each version
 	watchers *watch.Broadcaster
 }
 
@@ -62,6 +63,7 @@ func (s *shelf) changed(write oracle.WriteType, event watch.EventType, obj corev
 		s.objects[obj.Name] = obj
 	}
 	s.oracle.Wrote(oracle.Write{Type: write, Key: "default/" + obj.Name, UID: obj.UID, ResourceVersion: obj.ResourceVersion})
+	s.events = append(s.events, watch.Event{Type: event, Object: &obj})
 	_ = s.watchers.Action(event, &obj) // fails only after Shutdown
 }
 
@@ -76,16 +78,15 @@ func (s *shelf) List(metav1.ListOptions) (runtime.Object, error) {
 	return list, nil
 }
 
-// Watch is of cache.ListerWatcher. It begins with what there is; a better one would
-// begin with what came after the version of options.
-func (s *shelf) Watch(metav1.ListOptions) (watch.Interface, error) {
+// Watch is of cache.ListerWatcher. It begins with what came after the version of options.
+func (s *shelf) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	after, err := strconv.Atoi(options.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var first []watch.Event
-	for _, obj := range s.objects {
-		first = append(first, watch.Event{Type: watch.Modified, Object: &obj})
-	}
-	return s.watchers.WatchWithPrefix(first)
+	return s.watchers.WatchWithPrefix(s.events[after:])
 }
 
 // IsWatchListSemanticsUnSupported says to client-go that it has to list.
