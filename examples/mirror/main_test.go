@@ -114,7 +114,9 @@ func TestInterruptedBeforeItIsSynced(t *testing.T) {
 	c := newTestCluster(t, "here", 100, informertest.Options{Wrap: forbid("secrets")})
 	ctx, cancel := context.WithCancel(t.Context())
 	to := newOutput()
-	to.when(has("here widgets.example.com: synced"), cancel)
+	to.when(func(all string) bool {
+		return has("here widgets.example.com: synced")(all) && has("secrets: 403 Forbidden")(all)
+	}, cancel)
 	args := []string{"--kubeconfig", writeKubeconfig(t, c.endpoint()), "--db", filepath.Join(t.TempDir(), "mirror.db")}
 	require.Equal(t, exitFailed, run(ctx, args, to.screen), to)
 	require.Regexp(t, `mirror: here secrets: 403 Forbidden: secrets is forbidden: not for you; tried again within a minute\n`, to.messages())
