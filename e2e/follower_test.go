@@ -423,10 +423,9 @@ func (f *follower) show(t *testing.T, errors int) {
 }
 
 // requireJudged stops the follower and demands that nothing was wrong.
-func (f *follower) requireJudged(t *testing.T, least int) {
+func (f *follower) requireJudged(t *testing.T) {
 	t.Helper()
 	require.NoError(t, f.stop(), f.name)
 	f.show(t, 0)
 	require.NoError(t, f.oracle.Check(), f.name)
-	require.GreaterOrEqual(t, f.told.Load(), int64(least), "%s: events told", f.name)
 }
