@@ -180,14 +180,19 @@ func TestWatchListsAndBurstsDecode(t *testing.T) {
 
 func TestAWatchFromAVersionGoesOn(t *testing.T) {
 	s := started(t, testSet)
-	w, err := kubernetes.NewForConfigOrDie(s.Config()).CoreV1().Pods("").Watch(t.Context(),
-		metav1.ListOptions{ResourceVersion: afterChanges(testEvents - 1), TimeoutSeconds: ptr.To(int64(1))})
-	require.NoError(t, err)
 	var versions []string
-	for event := range w.ResultChan() {
+	for event := range watchBurst(t, s.Config(), afterChanges(testEvents-1)) {
 		versions = append(versions, event.Object.(*corev1.Pod).ResourceVersion)
 	}
 	require.Equal(t, []string{testSet.LastVersion()}, versions)
+}
+
+// watchBurst watches from a version. The server ends the watch after its burst.
+func watchBurst(t *testing.T, config *rest.Config, since string) <-chan watch.Event {
+	w, err := kubernetes.NewForConfigOrDie(config).CoreV1().RESTClient().Get().Resource("pods").
+		Param("watch", "true").Param("resourceVersion", since).Param(extra.EndParameter, extra.EndBurst).Watch(t.Context())
+	require.NoError(t, err)
+	return w.ResultChan()
 }
 
 // afterChanges is the version that the n-th change makes.
@@ -198,8 +203,8 @@ func afterChanges(n int) string { return strconv.Itoa(listVersion + n) }
 func TestAPastIsListedAndWatched(t *testing.T) {
 	const changed = 23
 	set := Options{Pods: testPods, Changed: changed, Events: 2}
-	pods := kubernetes.NewForConfigOrDie(started(t, set).Config()).CoreV1().Pods("")
-	list, err := pods.List(t.Context(), metav1.ListOptions{})
+	config := started(t, set).Config()
+	list, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
 	require.Equal(t, afterChanges(changed), list.ResourceVersion)
 	listed := map[string]string{} // version by key, of those that differ
@@ -212,9 +217,7 @@ func TestAPastIsListedAndWatched(t *testing.T) {
 	require.Len(t, listed, changed)
 
 	watched := func(since string) (keys, versions []string) {
-		w, err := pods.Watch(t.Context(), metav1.ListOptions{ResourceVersion: since, TimeoutSeconds: ptr.To(int64(1))})
-		require.NoError(t, err)
-		for event := range w.ResultChan() {
+		for event := range watchBurst(t, config, since) {
 			require.Equal(t, watch.Modified, event.Type)
 			pod := event.Object.(*corev1.Pod)
 			keys, versions = append(keys, pod.Namespace+"/"+pod.Name), append(versions, pod.ResourceVersion)
