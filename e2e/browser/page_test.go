@@ -122,7 +122,7 @@ func fleet(t *testing.T) http.Handler {
 		return errors.New("the database is locked")
 	})})
 	west.Inject(informertest.Fault{Match: informertest.Match{Resource: deployments}, Effect: informertest.Status(http.StatusForbidden)})
-	acquire(west, "west", "", deployments, fine)
+	refused := acquire(west, "west", "", deployments, fine)
 	last := acquire(north, "north", "", nodes, fine)
 	synced(t, last)
 	synced(t, acquire(east, "south", "shop", pods, fine))
@@ -131,7 +131,9 @@ func fleet(t *testing.T) http.Handler {
 	}
 	north.Close()
 	require.Eventually(t, func() bool {
-		return broken.Status().Condition.Reason == informer.ReasonHandlerFailing && last.Status().Condition.Reason == informer.ReasonServerUnreachable
+		return refused.Status().Condition.Reason == informer.ReasonForbidden &&
+			broken.Status().Condition.Reason == informer.ReasonHandlerFailing &&
+			last.Status().Condition.Reason == informer.ReasonServerUnreachable
 	}, time.Minute, 20*time.Millisecond)
 	return page
 }

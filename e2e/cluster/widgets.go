@@ -17,8 +17,13 @@ import (
 // WidgetResource names the custom resource that tests fill the server with.
 var WidgetResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// servedTimeout is how long the API server may take to serve a new resource.
-const servedTimeout = time.Minute
+const (
+	// servedTimeout is how long the API server may take to serve a new resource.
+	servedTimeout = time.Minute
+	// forgottenTimeout is how long it may take to forget one. Where an object was created while all were deleted, the server
+	// waits for a minute that it goes, and then deletes it.
+	forgottenTimeout = 4 * time.Minute
+)
 
 // CreateWidgetDefinition makes the server know widgets, and returns when it
 // serves them. Creating them twice is no error.
@@ -61,7 +66,7 @@ func (c *Cluster) DeleteWidgetDefinition(ctx context.Context) error {
 		return fmt.Errorf("deleting %s: %w", name, err)
 	}
 	var last error
-	err = wait.PollUntilContextTimeout(ctx, readyPoll, servedTimeout, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, readyPoll, forgottenTimeout, true, func(ctx context.Context) (bool, error) {
 		_, last = definitions.Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(last), nil
 	})
