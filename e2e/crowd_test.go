@@ -30,7 +30,7 @@ type crowd struct {
 	synced    time.Time
 }
 
-// startCrowd returns when all informers are synced. They end with the test.
+// startCrowd returns when all informers are synced and watch. They end with the test.
 func startCrowd(ctx context.Context, t *testing.T, c *cluster.Cluster, config *rest.Config) *crowd {
 	t.Helper()
 	cr := &crowd{c: c, pods: newPods(ctx, t, c, 1), told: make([]atomic.Int64, crowdSize)}
@@ -61,6 +61,7 @@ func startCrowd(ctx context.Context, t *testing.T, c *cluster.Cluster, config *r
 	}
 	cr.synced = time.Now()
 	t.Logf("%d informers were synced within %v", crowdSize, cr.synced.Sub(began))
+	cr.requireTold(ctx, t) // an informer that had to list in pages is synced before it watches
 	return cr
 }
 
