@@ -2,9 +2,10 @@ package cluster
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
+	"os"
 	"strconv"
+	"sync/atomic"
 )
 
 // Ports are taken from below the range that outgoing connections use. A port
@@ -14,14 +15,21 @@ import (
 const (
 	lowestPort  = 20000
 	highestPort = 32000
+
+	// portsApart is how far apart two processes begin whose numbers follow each other. One process needs fewer ports.
+	portsApart = 64
 )
 
-// freePort returns a loopback port without a listener.
+// portsTried counts the ports that this process has tried. Each is tried once: a port without a listener may be that of a
+// cluster whose server is not up yet, or is down for a while.
+var portsTried atomic.Int64
+
+// freePort returns a loopback port without a listener, another one each time.
 func freePort() (int, error) {
 	const tries = 100
 	var last error
 	for range tries {
-		port := lowestPort + rand.IntN(highestPort-lowestPort)
+		port := lowestPort + (os.Getpid()*portsApart+int(portsTried.Add(1)))%(highestPort-lowestPort)
 		l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(port)))
 		if err != nil {
 			last = err
