@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -64,11 +65,13 @@ func TestWaitingChangesKeepLittle(t *testing.T) {
 	<-i.HasSyncedChecker().Done()
 
 	before := liveBytes() - i.Store().SizeBytes()
-	queued := i.Status().QueuedBytes
+	queued, calls := i.Status().QueuedBytes, i.Status().Queued
 	for round := 1; round <= rounds; round++ {
 		for n := range objects {
 			events.Modify(cluster.Pod(n*7919%objects, round))
 		}
+		// What encodes the last object takes memory as well until that is stored.
+		require.Eventually(t, func() bool { return i.Status().Queued == calls+round*objects }, time.Minute, time.Millisecond)
 		each := float64(liveBytes()-i.Store().SizeBytes()-before) / float64(round*objects)
 		t.Logf("%d updates of each object wait: %.0f bytes for each update", round, each)
 		require.Less(t, each, float64(most))
