@@ -120,6 +120,13 @@ func (s *told) types() (types []oracle.WriteType) {
 	return types
 }
 
+// newest is the last write to a followed object, and how many there were to others.
+func (s *told) newest() (last oracle.Write, others int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writes[len(s.writes)-1], s.others
+}
+
 // requireTruth compares what was recorded with what the API server has.
 func requireTruth(ctx context.Context, t *testing.T, recorder *Recorder, sink *told, objects *cluster.Objects) {
 	t.Helper()
@@ -168,11 +175,12 @@ func TestBuiltInAndCustomResourcesAreRecorded(t *testing.T) {
 			require.NoError(t, elsewhere.Create(ctx, cluster.Name(0)))
 			requireTruth(ctx, t, recorder, sink, objects)
 			require.Equal(t, []oracle.WriteType{oracle.Created, oracle.Updated}, sink.types())
-			require.Positive(t, sink.others)
+			_, others := sink.newest()
+			require.Positive(t, others)
 
 			require.NoError(t, objects.Delete(ctx, cluster.Name(1)))
 			requireTruth(ctx, t, recorder, sink, objects)
-			last := sink.writes[len(sink.writes)-1]
+			last, _ := sink.newest()
 			require.Equal(t, oracle.Deleted, last.Type)
 			require.Equal(t, objects.Namespace+"/"+cluster.Name(1), last.Key)
 			require.NotEqual(t, types.UID(""), last.UID)
