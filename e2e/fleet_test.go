@@ -24,7 +24,7 @@ import (
 	"github.com/rvinformer/informer/fleet"
 )
 
-// servedSoon bounds each step. Another test that defines resources of the same server puts discovery off by up to 30 s, some times.
+// servedSoon bounds each step. When another test defines resources of the same server, the fleet puts its next discovery off, by up to 30 s each time.
 const servedSoon = 4 * time.Minute
 
 // A fleet follows everything that a cluster serves. A custom resource is defined, gets another version, which takes the place of the first, and is deleted

@@ -70,7 +70,7 @@ func TestWaitingChangesKeepLittle(t *testing.T) {
 		for n := range objects {
 			events.Modify(cluster.Pod(n*7919%objects, round))
 		}
-		// What encodes the last object takes memory as well until that is stored.
+		// The encoder keeps memory in use until the last object is stored. That is not part of what waits.
 		require.Eventually(t, func() bool { return i.Status().Queued == calls+round*objects }, time.Minute, time.Millisecond)
 		each := float64(liveBytes()-i.Store().SizeBytes()-before) / float64(round*objects)
 		t.Logf("%d updates of each object wait: %.0f bytes for each update", round, each)
