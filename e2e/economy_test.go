@@ -62,6 +62,7 @@ func TestEconomy(t *testing.T) {
 				}
 				if !slices.Contains(form.paged, economy) {
 					require.Equal(t, informer.ListModeWatchList, status.ListMode)
+					require.NotEmpty(t, lists)
 					for _, list := range lists {
 						require.True(t, list.isWatch())
 					}
