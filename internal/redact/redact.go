@@ -13,9 +13,9 @@ import (
 const mask = "xxxxx"
 
 // secret is the part of a name by which a value is known to be a credential. Each has one of secretSigns.
-const secret = `(?:token|secret|passw(?:or)?d|passphrase|credential|signature|api[_-]?key|assertion|jwt|cookie|key-data)`
+const secret = `(?:token|secret|passw(?:or)?d|passphrase|pwd|credential|signature|api[_-]?key|assertion|jwt|cookie|key-data)`
 
-var secretSigns = []string{"token", "secret", "passw", "passphrase", "credential", "signature", "key", "assertion", "jwt", "cookie"}
+var secretSigns = []string{"token", "secret", "passw", "passphrase", "pwd", "credential", "signature", "key", "assertion", "jwt", "cookie"}
 
 // form is one way that a credential stands in text.
 //
@@ -45,10 +45,22 @@ var forms = []form{
 	{signs: []string{"="}, secret: true, pattern: regexp.MustCompile(`(?i)((?:^|[\s,('"\x60-])[\w.-]*` + secret + `[\w.-]*=['"]?)[^&;,\s"'<>\\)]+`)},
 	// --token …
 	{signs: []string{"--"}, secret: true, pattern: regexp.MustCompile(`(?i)(--[\w-]*` + secret + `\s+)[^-\s"'<>\\][^\s"'<>\\]*`)},
+	// --password '…'
+	{signs: []string{"--"}, secret: true, pattern: regexp.MustCompile(`(?i)(--[\w-]*` + secret + `[\w-]*\s+\\*["'])[^"'\\]+`)},
+	// password: … in a sentence
+	{signs: []string{":"}, oneOf: []string{"passw", "passphrase", "pwd"}, pattern: regexp.MustCompile(`(?i)((?:^|[\s,;('"\x60])[\w.-]*(?:passw(?:or)?d|passphrase|pwd):\s+\\*["']?)[^\s"'\\]+`)},
+	// X-Vault-Token: …
+	{signs: []string{":", "-"}, secret: true, pattern: regexp.MustCompile(`(?i)((?:^|[\s,;('"\x60])\w[\w-]*-` + secret + `:\s*\\*["']?)[^\s"'\\]+`)},
+	// token "…"
+	{oneOf: []string{"token", "passw", "passphrase", "pwd"}, pattern: regexp.MustCompile(`(?i)(\b(?:token|passw(?:or)?d|passphrase|pwd)\s+\\*["'])[^\s"'\\]{6,}`)},
+	// {"auth":"…"}, as in a configuration of Docker
+	{signs: []string{"auth", ":"}, pattern: regexp.MustCompile(`(?i)(\\*["']_?auth\\*["']\s*:\s*\\*["'])[^"'\\]+`)},
 	// Authorization: Bearer …
 	{oneOf: []string{"authorization", "cookie"}, pattern: regexp.MustCompile(`(?i)((?:authorization|cookie)\\*["']?\s*[:=]\s*\\*["']?\[?)[^\r\n"'<>\\\]]+`)},
 	// Bearer …
 	{oneOf: []string{"bearer", "basic"}, pattern: regexp.MustCompile(`(?i)(\b(?:bearer|basic)\s+)[\w+/.~=-]{16,}`)},
+	// Basic …, where it is short: some letters follow each other in base64, and not in a word.
+	{oneOf: []string{"basic"}, pattern: regexp.MustCompile(`((?i:\bbasic)\s+)(?:[A-Za-z0-9+/]*(?:[a-z][A-Z0-9]|[A-Z0-9]{2}[a-z])[\w+/-]*=*|[A-Za-z0-9+/]+=+)`)},
 	// "password": "…"
 	{signs: []string{":"}, secret: true, pattern: regexp.MustCompile(`(?i)(\\*["'][\w.-]*` + secret + `[\w.-]*\\*["']\s*:\s*\\*["'])[^"'\\]+`)},
 	// token: … in YAML, as a kubeconfig has it
@@ -59,18 +71,18 @@ var forms = []form{
 	{signs: []string{"eyj"}, pattern: regexp.MustCompile(`()\beyJ[\w-]{5,}\.[\w-]+(?:\.[\w-]*)?`)},
 	// the same private key in base64, as in a kubeconfig
 	{signs: []string{"ls0tls1crudjti"}, pattern: regexp.MustCompile(`()LS0tLS1CRUdJTi[\w+/=-]+`)},
-	// tokens that are known by how they begin: of OpenShift, EKS, Google and GitHub
-	{oneOf: []string{"sha256~", "k8s-aws-v1.", "ya29.", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"},
-		pattern: regexp.MustCompile(`()\b(?:sha256~|k8s-aws-v1\.|ya29\.|gh[pousr]_)[\w.~-]{16,}`)},
+	// tokens that are known by how they begin: of OpenShift, EKS, Google, GitHub, GitLab and Vault
+	{oneOf: []string{"sha256~", "k8s-aws-v1.", "ya29.", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "hvs."},
+		pattern: regexp.MustCompile(`()\b(?:sha256~|k8s-aws-v1\.|ya29\.|gh[pousr]_|github_pat_|glpat-|hvs\.)[\w.~-]{16,}`)},
 }
 
 // Text returns text with a mask in the place of each credential: in a URL, a header, a JSON member, or a token by its form.
 func Text(text string) string {
-	plain, lower := isASCII(text), strings.ToLower(text)
+	// In a pattern that ignores case, K and S stand for two letters that are no ASCII. ToLower changes the Kelvin sign to a k.
+	lower := strings.ReplaceAll(strings.ToLower(text), "ſ", "s")
 	secret := containsOneOf(lower, secretSigns)
 	for i := range forms {
-		// In a pattern that ignores case, some letters stand for others that are no ASCII.
-		if f := &forms[i]; !plain || (secret || !f.secret) && f.mayBeIn(lower) {
+		if f := &forms[i]; (secret || !f.secret) && f.mayBeIn(lower) {
 			text = f.pattern.ReplaceAllString(text, "${1}"+mask+"${2}")
 		}
 	}
@@ -88,15 +100,6 @@ func (f *form) mayBeIn(lower string) bool {
 
 func containsOneOf(lower string, signs []string) bool {
 	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(lower, sign) })
-}
-
-func isASCII(text string) bool {
-	for i := range len(text) {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // Short is Text for a text that may be long: it returns the beginning, at most limit bytes with the note that the rest is

@@ -38,6 +38,16 @@ var credentials = map[string]string{
 	"-----BEGIN RSA PRIVATE KEY-----\naHVudGVyMg\n-----END RSA PRIVATE KEY----- is no key": "-----BEGIN RSA PRIVATE KEY-----xxxxx-----END RSA PRIVATE KEY----- is no key",
 	"-----BEGIN PRIVATE KEY-----\naHVudGVyMg":                                              "-----BEGIN PRIVATE KEY-----xxxxx",
 	"illegal base64 data in LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVk=":                          "illegal base64 data in xxxxx",
+	"invalid password: hunter2, user a":                                                    "invalid password: xxxxx user a",
+	"the proxy got X-Vault-Token: hunter2 and Accept: a":                                   "the proxy got X-Vault-Token: xxxxx and Accept: a",
+	`{"auths":{"quay.io":{"auth":"hunter2"}}}`:                                             `{"auths":{"quay.io":{"auth":"xxxxx"}}}`,
+	`cannot connect: Server=db;uid=mirror;pwd=hunter2;`:                                    `cannot connect: Server=db;uid=mirror;pwd=xxxxx;`,
+	`exec: aws-login --password 'hunter 2' --verbose: exit status 1`:                       `exec: aws-login --password 'xxxxx' --verbose: exit status 1`,
+	`the token "hunter2" has expired`:                                                      `the token "xxxxx" has expired`,
+	`token \"hunter2\" is unknown`:                                                         `token \"xxxxx\" is unknown`,
+	"remote: glpat-0123456789abcdefghij is no token":                                       "remote: xxxxx is no token",
+	"Basic YTpi is refused, and so is basic dTpw":                                          "Basic xxxxx is refused, and so is basic xxxxx",
+	"basic YWRtaW46aHVudGVyMg== is refused":                                                "basic xxxxx is refused",
 	"sha256~0123456789abcdef0123 and k8s-aws-v1.aHR0cHM6Ly9zdHMu0123":                      "xxxxx and xxxxx",
 }
 
@@ -57,6 +67,9 @@ func TestOrdinaryTextIsLeftAsItIs(t *testing.T) {
 		"mail a@b.c about http://host/a@b",
 		"batch of 5 events from \"a/token\" on, attempt 3: token: expired",
 		"secrets \"db-password\" not found; serviceaccounts \"a\" has no secret: create one",
+		"Basic Auth, basic HTTP and basic authentication are off",
+		"secrets \"db-token\" is forbidden; the secret \"db-password\" is there",
+		"an invalid token \"<\", looking for the beginning of a value",
 		"Get \"https://host/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3Dtoken&limit=5\": EOF",
 	} {
 		require.Equal(t, text, redact.Text(text))
@@ -78,15 +91,18 @@ func TestShortTextKeepsToTheLimit(t *testing.T) {
 	}
 }
 
-// A text that is no ASCII is searched for all forms, and another one for those that it has a sign of. The result is the same.
+// A text is searched for the forms that it has a sign of. The signs of all forms in front of it change nothing.
 func FuzzSignsLeaveNothingOut(f *testing.F) {
 	for text := range credentials {
 		f.Add(text)
 		f.Add(strings.ToUpper(text))
 		f.Add(strings.ToLower(text))
+		f.Add(strings.NewReplacer("s", "ſ", "k", "\u212a").Replace(text))
 	}
+	const signs = ":// @ ( = : -- - authorization cookie bearer basic private key token passw passphrase pwd secret code=\n" +
+		"sig= key= auth= \"auth\" eyj ls0tls1crudjti sha256~ k8s-aws-v1. ya29. ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- hvs. .\n"
 	f.Fuzz(func(t *testing.T, text string) {
-		require.Equal(t, "ä\n"+redact.Text(text), redact.Text("ä\n"+text))
+		require.Equal(t, redact.Text(signs)+redact.Text("\n"+text), redact.Text(signs+"\n"+text))
 	})
 }
 
