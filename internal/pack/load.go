@@ -49,10 +49,11 @@ func (p *Pack) read(in *input) {
 		in.fail("it does not begin as one")
 		return
 	}
-	p.longest = in.number()
-	p.codes.tries = in.number()
+	if p.codes.tries = in.number(); p.codes.tries > maxCodes {
+		in.fail("%d codes", p.codes.tries)
+	}
 	in.each(func(k int) {
-		if table := in.text(); k > 0 && in.err == nil && !p.codes.add(table) {
+		if table := in.text(); k > p.codes.tries || k > 0 && in.err == nil && !p.codes.add(table) {
 			in.fail("code %d", k)
 		}
 	})
@@ -105,8 +106,8 @@ func (p *Pack) link() error {
 	if p.roots.current != 0 && (int(p.roots.current) >= len(p.roots.list) || p.roots.list[p.roots.current].data == nil) {
 		return damaged("root %d is used and is not there", p.roots.current)
 	}
-	if p.roots.current != 0 && p.roots.samples == 0 {
-		return damaged("a root without samples")
+	if p.roots.current != 0 && p.roots.samples == 0 || p.roots.samples > maxRootSamples {
+		return damaged("a root of %d samples", p.roots.samples)
 	}
 	for number := range p.chunks.list {
 		c := &p.chunks.list[number]

@@ -16,7 +16,6 @@ type Pack struct {
 	roots  roots
 	codes  codes
 
-	longest int   // length of the longest object so far
 	aids    *aids // for records that are made now
 	records int
 
@@ -53,7 +52,6 @@ func (p *Pack) Add(head []byte, owner uint32, d Prepared) Ref {
 		p.bases.bytes += len(d.payload)
 	}
 	p.records++
-	p.longest = max(p.longest, d.length)
 	if d.form != raw {
 		p.codes.learn(d.plain)
 	}
@@ -160,6 +158,19 @@ func (p *Pack) Tidy(moved func(owner uint32, to Ref)) (more bool) {
 		moved(h.owner, to)
 	})
 	return p.chunks.wasteful()
+}
+
+// Reown gives a record another owner, and returns its new Ref. Views of it stay valid.
+func (p *Pack) Reown(ref Ref, owner uint32) (to Ref) {
+	h, b := p.chunks.header(ref), p.chunks.bytes(ref)
+	size, head, payload := h.size(), b[h.prefix:][:h.head], h.payloadOf(b)
+	h.owner = owner
+	to = p.chunks.append(&h, head, payload)
+	p.chunks.drop(ref, size)
+	if h.own != 0 {
+		p.bases.list[h.own].ref = to
+	}
+	return to
 }
 
 // SizeBytes returns the bytes that the pack holds, with its bases, tables and unused room.

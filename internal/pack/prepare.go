@@ -26,6 +26,8 @@ const (
 	// finds copies of a dictionary in the first 64 KB only.
 	minBase = 64
 	maxBase = 64 << 10
+	// maxRatio is how many times shorter than an object its payload may be, beyond maxBase. What a damaged payload claims to be is bounded by it.
+	maxRatio = 256
 	// An object is alike if its base makes it at most usual times as long as is typical, or sure times where no hint says that it
 	// belongs to the base. Otherwise it is compressed against the root too, and becomes a new base unless an older one makes it
 	// as much shorter as these say.
@@ -112,6 +114,9 @@ func (p *Pack) choose(w *writer, like string, old Ref, data []byte) (d Prepared)
 	p.misses++
 	return first
 }
+
+// maxLength returns how long an object with a payload of n bytes may be.
+func maxLength(n int) int { return max(maxBase, maxRatio*n) }
 
 // groupOf returns the number of a group, the same in each process: FNV-1a.
 func groupOf(like string) uint64 {
@@ -203,7 +208,7 @@ func room(buffer *[]byte, n int) []byte {
 
 func (w *writer) alone(data []byte) Prepared {
 	if len(data) >= minBase {
-		if b := s2.EncodeBetter(room(&w.root, len(data))[:cap(w.root)], data); len(b) < len(data) {
+		if b := s2.EncodeBetter(room(&w.root, len(data))[:cap(w.root)], data); len(b) < len(data) && len(data) <= maxLength(len(b)) {
 			return Prepared{form: alone, payload: b}
 		}
 	}

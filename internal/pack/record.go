@@ -110,8 +110,8 @@ func (s *reader) append(dst, record []byte, h *header, dict *s2.Dict, with *aids
 	if err != nil {
 		return dst, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if n > with.limit {
-		return dst, fmt.Errorf("%w: it claims to be %d bytes, and none is longer than %d", ErrDamaged, n, with.limit)
+	if n > maxLength(len(b)) {
+		return dst, fmt.Errorf("%w: its %d bytes claim to be %d", ErrDamaged, len(b), n)
 	}
 	dst = slices.Grow(dst, n)
 	at := len(dst)

@@ -9,11 +9,10 @@ import (
 
 // Snapshot is the state of a pack at one moment. It shares the bytes of the records with the pack.
 type Snapshot struct {
-	chunks  []chunk
-	bases   []base
-	roots   roots
-	codes   codes
-	longest int
+	chunks []chunk
+	bases  []base
+	roots  roots
+	codes  codes
 }
 
 // Snapshot returns the present state. Like Record, it may be called beside Prepare and other readers.
@@ -21,7 +20,7 @@ func (p *Pack) Snapshot() *Snapshot {
 	// Chunks, their lists of dropped records and codes are only appended to. Bases and roots change in place.
 	s := &Snapshot{
 		chunks: slices.Clone(p.chunks.list), bases: slices.Clone(p.bases.list),
-		roots: p.roots, codes: codes{list: slices.Clone(p.codes.list), tries: p.codes.tries}, longest: p.longest,
+		roots: p.roots, codes: codes{list: slices.Clone(p.codes.list), tries: p.codes.tries},
 	}
 	s.roots.list = slices.Clone(p.roots.list)
 	for id := range s.bases {
@@ -34,7 +33,7 @@ func (p *Pack) Snapshot() *Snapshot {
 
 // The format: the magic, numbers as varints and byte strings behind their lengths, and the CRC-32C of all of it. The payloads are
 // those of s2, coded with Huffman tables as in zstd.
-const magic = "infpack\x01"
+const magic = "infpack\x02"
 
 // What a base of a snapshot is.
 const (
@@ -47,7 +46,6 @@ const (
 func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	out := NewOutput(w)
 	out.Write([]byte(magic))
-	out.Number(uint64(s.longest))
 	out.Number(uint64(s.codes.tries))
 	out.Number(uint64(len(s.codes.list)))
 	for _, c := range s.codes.list {

@@ -135,13 +135,10 @@ func FuzzRead(f *testing.F) {
 			require.ErrorIs(t, err, pack.ErrSnapshot)
 			return
 		}
-		longest, _ := binary.Uvarint(b[8:]) // nothing limits what a valid snapshot may claim
 		all := maps.Collect(p.All())
 		for owner, ref := range all {
-			if longest < 1<<20 {
-				if _, err := p.Record(ref).Append(nil); err != nil {
-					require.ErrorIs(t, err, pack.ErrDamaged)
-				}
+			if _, err := p.Record(ref).Append(nil); err != nil {
+				require.ErrorIs(t, err, pack.ErrDamaged)
 			}
 			d := p.Prepare("some", ref, objects[0].data)
 			all[owner] = p.Add(p.Head(ref), owner, d)

@@ -35,18 +35,14 @@ func (v View) bytes(ref Ref) []byte { return v.chunks[ref>>16].data[ref&0xffff:]
 type aids struct {
 	decoders []*huff0.Decoder // by the number of the code
 	roots    []*s2.Dict
-	limit    int // no object is longer, whatever its bytes claim
 }
 
 // renewAids makes other aids if these lack something, or keep what is not needed any more.
 func (p *Pack) renewAids() {
-	if p.aids != nil && p.longest <= p.aids.limit && !p.roots.changed && len(p.codes.list) == len(p.aids.decoders) {
+	if p.aids != nil && !p.roots.changed && len(p.codes.list) == len(p.aids.decoders) {
 		return
 	}
-	a := &aids{limit: 1 << 10}
-	for a.limit < p.longest {
-		a.limit *= 2
-	}
+	a := &aids{}
 	for _, c := range p.codes.list {
 		a.decoders = append(a.decoders, c.decoder)
 	}
