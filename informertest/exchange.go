@@ -31,7 +31,7 @@ type exchange struct {
 // meeting is what one fault does to one request.
 type meeting struct {
 	fault *activeFault
-	// Of effectCut: the bytes that may still pass. Of effectGarbage, effectMistyped and effectOversize: the items to pass by until it comes.
+	// Of effectCut: the bytes that may still pass. Of effectGarbage, effectMistyped, effectUnversioned and effectOversize: the items to pass by until it comes.
 	left int
 }
 

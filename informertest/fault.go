@@ -72,6 +72,7 @@ const (
 	effectSlow
 	effectGarbage
 	effectMistyped
+	effectUnversioned
 	effectOversize
 	effectStatus
 	effectErrorEvent
@@ -135,6 +136,10 @@ func Garbage(i int) Effect { return Effect{kind: effectGarbage, n: i} }
 // they were, and what else it has is of another type, so that no Go type of it can be decoded. There is nothing to see of
 // that in what is asked for as metadata only.
 func Mistyped(i int) Effect { return Effect{kind: effectMistyped, n: i} }
+
+// Unversioned (text: unversioned=I) takes the resource version of the i-th event of a watch away, counted as by Garbage, as a broken proxy
+// may. The event is readable otherwise.
+func Unversioned(i int) Effect { return Effect{kind: effectUnversioned, n: i} }
 
 // Oversize (text: oversize=I,BYTES) pads the i-th item of a list's page or event of a watch, counted as by Garbage, with
 // an annotation of that many bytes, 64 MiB at most. It stays a readable object.
@@ -306,7 +311,7 @@ func (e Effect) validate() error {
 	switch e.kind {
 	case effectNone:
 		return errors.New("the fault has no effect")
-	case effectSlow, effectGarbage, effectMistyped, effectOversize, effectDropBookmarks, effectRepeat, effectSwap, effectLose:
+	case effectSlow, effectGarbage, effectMistyped, effectUnversioned, effectOversize, effectDropBookmarks, effectRepeat, effectSwap, effectLose:
 		least = 1
 	case effectStatus, effectErrorEvent:
 		least, most = 400, 599
@@ -335,7 +340,7 @@ func (e Effect) verbs() []string {
 		return []string{verbList}
 	case effectCorrupt, effectWrongChecksum:
 		return []string{verbList, verbGet} // a watch is never compressed
-	case effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectClose, effectRepeat, effectSwap, effectLose:
+	case effectUnversioned, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectClose, effectRepeat, effectSwap, effectLose:
 		return []string{verbWatch, verbWatchList}
 	case effectIgnoreWatchList, effectRefuseWatchList, effectEndlessWatchList:
 		return []string{verbWatchList}
@@ -348,7 +353,7 @@ func (e Effect) underWay(verb string) bool {
 	switch e.kind {
 	case effectHang, effectCut, effectSlow:
 		return true
-	case effectGarbage, effectMistyped, effectOversize, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectEndlessWatchList,
+	case effectGarbage, effectMistyped, effectUnversioned, effectOversize, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectEndlessWatchList,
 		effectClose, effectLag, effectRepeat, effectSwap, effectLose:
 		return verb == verbWatch || verb == verbWatchList
 	}

@@ -17,6 +17,8 @@ type taint struct {
 	garbage  int // which of the kinds of garbage it is, from 1 on; 0: none
 	mistyped bool
 	padding  int // bytes
+	// unversioned takes the resource version away.
+	unversioned bool
 }
 
 // Garbage that has the place of a JSON object: well-formed all of it, but no API object.
@@ -25,6 +27,15 @@ var garbageJSON = []string{`"garbage"`, `{"metadata":7}`, `["garbage"]`}
 // Garbage that has the place of a protobuf message. Its length is right, what it holds is not: a field that is longer
 // than the message, a field of a type that does not exist, metadata that are a number.
 var garbageProtobuf = []string{"\x0a\x7f?", "\x0f\x07", "\x08\x07"}
+
+// taints reports whether the effect is on one item.
+func (e Effect) taints() bool {
+	switch e.kind {
+	case effectGarbage, effectMistyped, effectUnversioned, effectOversize:
+		return true
+	}
+	return false
+}
 
 // taint says what is to be done to the next item. It must be asked once for each, in order.
 func (x *exchange) taint() taint {
@@ -36,7 +47,7 @@ func (x *exchange) taint() taint {
 	garbage := false
 	for _, m := range x.meetings {
 		e := m.fault.Effect
-		if e.kind != effectGarbage && e.kind != effectMistyped && e.kind != effectOversize {
+		if !e.taints() {
 			continue
 		}
 		m.left--
@@ -46,6 +57,8 @@ func (x *exchange) taint() taint {
 			garbage = true
 		case e.kind == effectMistyped:
 			t.mistyped = true
+		case e.kind == effectUnversioned:
+			t.unversioned = true
 		default:
 			t.padding = e.size
 		}
@@ -94,6 +107,8 @@ func (t taint) spoiled(b []byte, r Resource, o *object, as shapes) ([]byte, erro
 		return as.garbage(b, t.garbage-1)
 	case t.mistyped:
 		return as.mistyped(b, o)
+	case t.unversioned:
+		o = o.at(noVersion)
 	case t.padding > 0:
 		var err error
 		if o, err = o.padded(r, t.padding); err != nil {

@@ -2,6 +2,7 @@ package informertest_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -187,5 +188,24 @@ func TestFaultGarbageMeetsWatchesUnderWay(t *testing.T) {
 		require.NoError(t, err)
 		require.Regexp(t, `^{"type":"ADDED","object":("garbage"|\["garbage"\]|{"metadata":7})}`, line)
 		w.want("ADDED 3 9")
+	})
+}
+
+// What an unversioned event shows beside its version is the object as it is.
+func TestFaultUnversioned(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *informertest.Server) {
+		inject(t, s, "watch unversioned=1")
+		w := follow(t, s, configMapsPath, "timeoutSeconds", "600")
+		line, err := w.in.ReadString('\n')
+		require.NoError(t, err)
+		var event struct {
+			Type   string
+			Object metav1.PartialObjectMetadata
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &event))
+		require.Equal(t, "ADDED", event.Type)
+		require.Equal(t, "1", event.Object.Name)
+		require.NotEmpty(t, event.Object.UID)
+		require.Empty(t, event.Object.ResourceVersion)
 	})
 }

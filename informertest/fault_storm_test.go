@@ -51,7 +51,7 @@ func faultStorm(t *testing.T, seed uint64) {
 	}
 
 	faults := []string{
-		"refuse times=2", "reset odds=2", "hang", "cut=300", "cut=0,clean odds=2", "slow=400", "garbage=2", "mistyped=2", "oversize=1,70000", "503 odds=2",
+		"refuse times=2", "reset odds=2", "hang", "cut=300", "cut=0,clean odds=2", "slow=400", "garbage=2", "mistyped=2", "unversioned=2", "oversize=1,70000", "503 odds=2",
 		"410 odds=3", "error-event=500", "no-bookmarks", "drop-bookmarks=2", "ignore-watch-list", "refuse-watch-list", "endless-watch-list",
 		"close times=3", "lag", "lag skip=1 times=2", "repeat=2", "swap=2",
 	}

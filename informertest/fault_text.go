@@ -35,6 +35,7 @@ var effectWords = []effectWord{
 	{effectSlow, "slow", formNumber},
 	{effectGarbage, "garbage", formNumber},
 	{effectMistyped, "mistyped", formNumber},
+	{effectUnversioned, "unversioned", formNumber},
 	{effectOversize, "oversize", formPlaceBytes},
 	{effectErrorEvent, "error-event", formOption},
 	{effectNoBookmarks, "no-bookmarks", formWord},

@@ -40,6 +40,9 @@ type identity struct {
 	created time.Time
 }
 
+// noVersion is the resource version of an object that does not say its own.
+const noVersion = 0
+
 // at is the same state under another resource version.
 func (o *object) at(rv uint64) *object {
 	c := *o
@@ -49,7 +52,9 @@ func (o *object) at(rv uint64) *object {
 
 func (o *object) appendJSON(b []byte) []byte {
 	b = append(b, o.head...)
-	b = o.versions.append(b, o.rv)
+	if o.rv != noVersion {
+		b = o.versions.append(b, o.rv)
+	}
 	return append(b, o.tail...)
 }
 
