@@ -40,7 +40,7 @@ type AuditOptions = report.AuditOptions
 //   - Missing are objects that the server has and the informer does not, Stale are those that the informer has in another version
 //     than the server, and Superfluous are those that the informer has and the server does not: the first 100 of each.
 //   - MissingCount, StaleCount and SuperfluousCount count all of them.
-//   - Repaired counts those of Missing, Stale and Superfluous that are repaired.
+//   - Repaired counts all of them for which the informer has acknowledged something else since.
 type AuditReport = report.AuditReport
 
 // AuditDifference is one key for which informer and server differ.
@@ -57,7 +57,7 @@ type AuditVersion = report.AuditVersion
 //
 //   - Time is when the audit ended, and Took how long it took.
 //   - ResourceVersion and Objects are those of the server's list.
-//   - Missing, Stale and Superfluous count the differences, and Repaired those that an AuditReport says are repaired.
+//   - Missing, Stale and Superfluous count the differences, and Repaired those of them that are repaired.
 //   - Err is why the audit did not come to its end, nil if it did.
 type AuditResult = report.Audit
 

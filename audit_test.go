@@ -127,6 +127,26 @@ func TestAuditRepairsWhatDiffers(t *testing.T) {
 	}
 }
 
+func TestRepairOfManyDifferencesLeavesNone(t *testing.T) {
+	inAudit(t, 350, informertest.Options{}, informer.InformerConfig{}, func(t *testing.T, a *audited) {
+		for n, key := range keys(350) {
+			namespace, name, _ := strings.Cut(key, "/")
+			if n%2 == 0 {
+				require.NoError(t, a.storage.Delete(partial(namespace, name, "1", "")))
+			} else {
+				require.NoError(t, a.storage.Add(partial(namespace, name, "1", "")))
+			}
+			require.NoError(t, a.storage.Add(partial("b", name, "2", "")))
+		}
+		r, err := a.Audit(t.Context(), informer.AuditOptions{Repair: true})
+		require.NoError(t, err)
+		require.Equal(t, []int{175, 175, 350}, []int{r.MissingCount, r.StaleCount, r.SuperfluousCount})
+		require.Equal(t, 700, r.Repaired)
+		require.Equal(t, 700, a.Status().LastAudit.Repaired)
+		a.requireState(a.recorder)
+	})
+}
+
 func TestAuditWaitsForAHandlerThatIsBehind(t *testing.T) {
 	var held atomic.Bool
 	var release chan struct{}
@@ -444,6 +464,40 @@ func TestAuditEveryAuditsFromTimeToTime(t *testing.T) {
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], informer.ErrDiffered)
 		require.ErrorContains(t, errs[0], `1 objects are missing, 1 stale and 1 superfluous, "a/0001" for instance; 3 are repaired`)
+	})
+}
+
+// An audit that waits for its handler does not keep the others of the server from theirs.
+func TestHandlerThatHangsEndsNoOtherAudits(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(5)...)
+		lister := w.lister()
+		var hangs atomic.Bool
+		release := make(chan struct{})
+		hanging := follow(w, informer.InformerConfig{ListerWatcher: lister, AuditEvery: time.Hour, Handler: &recorder{before: func(string) {
+			if hangs.Load() {
+				<-release
+			}
+		}}})
+		defer start(hanging.RunWithContext)()
+		other := follow(w, informer.InformerConfig{ListerWatcher: lister, AuditEvery: time.Hour, Handler: &recorder{}})
+		defer start(other.RunWithContext)()
+		time.Sleep(3 * time.Hour)
+		require.NoError(t, hanging.Status().LastAudit.Err)
+		hangs.Store(true)
+		began := time.Now()
+		w.update("a/0001", "changed")
+		for range 5 {
+			time.Sleep(3 * time.Hour)
+			require.WithinDuration(t, time.Now(), other.Status().LastAudit.Time, 80*time.Minute)
+			require.WithinDuration(t, time.Now(), other.Status().LastAudited, 80*time.Minute)
+		}
+		require.Equal(t, time.Hour, hanging.Status().AuditEvery)
+		require.WithinDuration(t, began, hanging.Status().LastAudited, 80*time.Minute, "what was not audited since is shown")
+		hangs.Store(false)
+		close(release)
+		time.Sleep(80 * time.Minute)
+		require.WithinDuration(t, time.Now(), hanging.Status().LastAudited, 80*time.Minute)
 	})
 }
 

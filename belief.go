@@ -30,8 +30,8 @@ type AcknowledgedState struct {
 	// UID is empty where it is not known: the Storage was filled without it, and no list has shown the object since.
 	UID types.UID
 	// ReadAfter and ReadBefore are bounds of the time when the informer read ResourceVersion. No time is kept for an object:
-	// they are found from a few moments for which the informer knows how far it had read then. The bounds are about a minute
-	// apart in the last minutes, then ten minutes, then hours. ReadAfter is zero if that was before the oldest such moment, as
+	// they are found from a few moments for which the informer knows how far it had read then. The bounds are one to eleven minutes
+	// apart for the last minutes, then some ten minutes, then hours. ReadAfter is zero if that was before the oldest such moment, as
 	// for all objects of the first list, or of a checkpoint. ReadBefore is zero if it may be just now. Both are zero for
 	// resource versions without an order.
 	ReadAfter, ReadBefore time.Time

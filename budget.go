@@ -25,8 +25,9 @@ import (
 // same share of the time, however many informers it has and however large their sets are.
 // A list that receives nothing gives up its turn, after 50 ms if its server has not
 // answered yet, so that dead and slow servers hold up no other. While a server answers
-// nothing, it is asked for another list each second. A list whose handler is blocked gives
-// up its turn too, after 50 ms, or up to a second where hundreds of them have done so.
+// nothing, it is asked for another list each second. A list whose handler, Transform
+// or index function blocks gives up its turn too, after 50 ms, or up to a second where
+// hundreds of them have done so.
 // The part of such a list that the server has sent already stays in the connection meanwhile.
 //
 // Bytes that a server has sent and that are not read yet do not count. With HTTP/2 they are less

@@ -411,7 +411,7 @@ func TestASecondRunResumes(t *testing.T) {
 			w.requireState(r)
 			stop()
 			w.requireSaved(s.shelf)
-			require.False(t, s.locked)
+			require.False(t, s.isLocked())
 			require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 			w.update("a/0000", fmt.Sprint(n))
 			w.remove(fmt.Sprintf("a/000%d", n))

@@ -94,6 +94,13 @@ func (s *shelf) bytes() []byte {
 	return bytes.Clone(s.content)
 }
 
+// put replaces what is in it.
+func (s *shelf) put(content []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.content = content
+}
+
 // killed is a shelf with what is in s now, for a process that goes on after one that used s
 // was killed.
 func (s *shelf) killed() *shelf { return &shelf{content: s.bytes()} }
@@ -120,6 +127,12 @@ func (l *lockable) Lock() (func() error, error) {
 		l.locked = false
 		return nil
 	}, nil
+}
+
+func (l *lockable) isLocked() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.locked
 }
 
 // saved is what a checkpoint says.

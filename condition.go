@@ -37,7 +37,7 @@ const (
 	ReasonFailing = report.ReasonFailing
 	// ReasonExpiredLoop: the server has forgotten the version of a list or watch (410), again and again.
 	ReasonExpiredLoop = report.ReasonExpiredLoop
-	// ReasonHandlerFailing: the handler, or a store of the user's, fails, and what it failed for waits.
+	// ReasonHandlerFailing: the handler, or a store of the user's, fails, and what it failed for waits, or is passed over.
 	ReasonHandlerFailing = report.ReasonHandlerFailing
 	// ReasonHandlerSlow: a change has waited for the handler for longer than ten seconds.
 	ReasonHandlerSlow = report.ReasonHandlerSlow

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,7 +34,12 @@ type entry struct {
 	values  map[string]string
 }
 
-func (l logbook) entries() (entries []entry) {
+// entries returns the lines but for those of starts.
+func (l logbook) entries() []entry {
+	return slices.DeleteFunc(l.lines(), func(e entry) bool { return e.message == lineSynced || e.message == lineResumed })
+}
+
+func (l logbook) lines() (entries []entry) {
 	for _, logged := range l.GetSink().(ktesting.Underlier).GetBuffer().Data() {
 		e := entry{at: logged.Timestamp, message: logged.Message, values: map[string]string{}}
 		for _, list := range [][]any{logged.WithKVList, logged.ParameterKVList} {
@@ -49,6 +55,9 @@ func (l logbook) entries() (entries []entry) {
 const (
 	lineHeldUp = "Informer is held up"
 	lineGoesOn = "Informer goes on"
+
+	lineSynced  = "Informer is synced"
+	lineResumed = "Informer has resumed"
 
 	lineServerAway   = "Server is away"
 	lineServerBack   = "Server is back"
@@ -93,6 +102,68 @@ func (l logbook) outages(t *testing.T) (outages []string) {
 	require.Empty(t, reason, "an outage has no end")
 	require.False(t, away, "an outage of the server has no end")
 	return outages
+}
+
+// A start that is well is one line, also where it resumes.
+func TestHealthyStartIsOneLine(t *testing.T) {
+	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
+		t.Run(fmt.Sprint(mode), func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(40)...)
+				checkpoint, log := &shelf{}, newLogbook()
+				for range 2 {
+					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+						ListerWatcher: w.lister(), ListMode: mode, Checkpoint: checkpoint,
+						Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { time.Sleep(100 * time.Millisecond) }},
+					})
+					stop := start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
+					time.Sleep(time.Hour)
+					stop()
+				}
+				lines := log.lines()
+				require.Len(t, lines, 2)
+				require.Equal(t, lineSynced, lines[0].message)
+				require.Equal(t, map[string]string{"informer": "pods", "objects": "40", "took": "4s"}, lines[0].values)
+				require.Equal(t, lineResumed, lines[1].message)
+				require.Equal(t, map[string]string{"informer": "pods", "from": "41"}, lines[1].values)
+			})
+		})
+	}
+}
+
+// A run that ends as soon as it has synced has its line, too.
+func TestShortRunIsOneLine(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		log := newLogbook()
+		ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), log.Logger))
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), Handler: &recorder{}})
+		go func() {
+			<-i.HasSyncedChecker().Done()
+			cancel()
+		}()
+		i.RunWithContext(ctx)
+		require.Len(t, log.lines(), 1)
+		require.Equal(t, lineSynced, log.lines()[0].message)
+	})
+}
+
+// A handler that blocks is logged 15 seconds after its call at the latest.
+func TestBlockedHandlerIsLoggedAfterFifteenSeconds(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		log, release := newLogbook(), make(chan struct{})
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+			ListerWatcher: w.lister(), ListMode: informer.ListModePaged,
+			Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { <-release }},
+		})
+		defer start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
+		defer close(release)
+		time.Sleep(time.Hour)
+		w.create("a/1")
+		time.Sleep(15 * time.Second)
+		require.Len(t, log.entries(), 1)
+		require.Equal(t, "HandlerSlow", log.entries()[0].values["reason"])
+	})
 }
 
 // A day of outages is a line for the begin and one for the end of each, and none for what is tried again.

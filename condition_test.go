@@ -339,3 +339,32 @@ func TestConditionsAreDocumentedInTheirOrder(t *testing.T) {
 	require.Len(t, constants, 17)
 	require.EqualValues(t, "NotStarted", informer.ReasonNotStarted)
 }
+
+// A server that is back is not said to be away while a long first list is read: what holds the informer up then is its handler.
+func TestConditionOfAServerThatIsBackWhileItsListIsDelivered(t *testing.T) {
+	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
+		t.Run(mode.String(), func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create(keys(100)...)
+				heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+				i := follow(w, informer.InformerConfig{
+					ListMode: mode, WatchListPageSize: 10, Workers: 1, Budget: informer.NewBudget(1), // so that reading waits for the handler
+					Handler: &recorder{before: func(string) { time.Sleep(time.Minute) }},
+				})
+				defer start(i.RunWithContext)()
+				time.Sleep(10 * time.Minute)
+				require.Equal(t, informer.ReasonServerUnreachable, i.Status().Condition.Reason)
+				heal()
+				time.Sleep(2 * time.Minute)
+				for range 30 {
+					time.Sleep(time.Minute)
+					s := i.Status()
+					require.False(t, s.Listed, "the list is under way")
+					require.Contains(t, []informer.ConditionReason{informer.ReasonHandlerSlow, informer.ReasonListing}, s.Condition.Reason, s.Condition.Message)
+					require.NoError(t, s.LastError)
+				}
+				require.Equal(t, informer.ReasonHandlerSlow, i.Status().Condition.Reason)
+			})
+		})
+	}
+}

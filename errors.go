@@ -40,8 +40,8 @@ type ProcessError = report.ProcessError
 // UnusedCheckpointError says why an informer does not use its Checkpoint.
 //
 //   - Checkpoint is its name, as in Status.
-//   - NeverSaved tells that nothing will be saved, in this Run or a later one of the informer:
-//     the content of the store belongs to something else, and stays as it is.
+//   - NeverSaved tells that the content of the store belongs to something else, and stays as it is:
+//     Run waits, and nothing is delivered or saved unless BeginAnew is set.
 //   - Err is what is wrong: a *CheckpointError, a *CheckpointSourceError or a *StoreError.
 type UnusedCheckpointError = report.UnusedCheckpointError
 
@@ -54,7 +54,7 @@ type BatchError = report.BatchError
 
 // ErrPassedOver says, within a *ProcessError or a *BatchError, that a handler has
 // panicked for the key once too often: it is not called for it again before the object
-// changes, or is listed again.
+// changes, or is listed again. Until then, the condition HandlerFailing names the key.
 var ErrPassedOver = report.ErrPassedOver
 
 // PanicError is a panic in a handler or in Config.Process, within a ProcessError or

@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -79,6 +80,83 @@ func TestForeignCallThatHangsIsGivenUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// StallTimeout also bounds a call of another ListerWatcher that takes a context.
+func TestForeignCallIsGivenUpAfterStallTimeout(t *testing.T) {
+	for _, watches := range []bool{false, true} {
+		t.Run(fmt.Sprint("watch ", watches), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var hung atomic.Bool
+				hang := func(ctx context.Context) error {
+					if !hung.CompareAndSwap(false, true) {
+						return nil
+					}
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				lw := script{
+					list: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+						if !watches {
+							if err := hang(ctx); err != nil {
+								return nil, err
+							}
+						}
+						return listOf("1", versioned("a/1", "1")), nil
+					},
+					watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+						if watches {
+							if err := hang(ctx); err != nil {
+								return nil, err
+							}
+						}
+						return watch.NewFake(), nil
+					},
+				}
+				var r recorder
+				var f failures
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.lw(), Handler: &r, ErrorHandler: f.handle, StallTimeout: 20 * time.Second})
+				defer start(i.RunWithContext)()
+				time.Sleep(19 * time.Second)
+				errs, _ := f.all()
+				require.Empty(t, errs)
+				time.Sleep(2 * time.Second)
+				errs, _ = f.all()
+				require.Len(t, errs, 1)
+				var stalled *informer.StallError
+				require.ErrorAs(t, errs[0], &stalled)
+				require.Equal(t, 20*time.Second, stalled.Silence)
+				time.Sleep(2 * time.Second) // for the backoff
+				require.Equal(t, []string{"add a/1 initial"}, r.events())
+			})
+		})
+	}
+}
+
+// withoutContext is a ListerWatcher whose calls take no context, and so cannot be ended.
+type withoutContext struct{ takes time.Duration }
+
+func (w withoutContext) List(metav1.ListOptions) (runtime.Object, error) {
+	time.Sleep(w.takes)
+	return listOf("1", versioned("a/1", "1")), nil
+}
+
+func (w withoutContext) Watch(metav1.ListOptions) (watch.Interface, error) {
+	return watch.NewFake(), nil
+}
+
+// A call that takes no context is not left behind because of StallTimeout: it would go on, and another one beside it.
+func TestForeignCallWithoutContextMayTakeLongerThanStallTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r recorder
+		var f failures
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: withoutContext{4 * time.Minute}, Handler: &r, ErrorHandler: f.handle, StallTimeout: 20 * time.Second})
+		defer start(i.RunWithContext)()
+		time.Sleep(4*time.Minute + 10*time.Second)
+		require.True(t, i.HasSynced())
+		errs, _ := f.all()
+		require.Empty(t, errs)
+	})
 }
 
 // Run does not wait for ever for a call that does not obey its context.

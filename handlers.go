@@ -5,10 +5,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer/internal/object"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // ResourceEventHandler is called for what happens to the objects of an informer. The
@@ -130,7 +131,7 @@ func (d DeletedObject[T]) FinalStateUnknown() bool { return d.LastKnown != nil }
 // within a FilteringResourceEventHandler, and refuses an ExampleObject of another type.
 // What a Transform makes of them has to be a T: any other object is skipped, as one that
 // cannot be read. Called by others with an object of another type, the handler reports it
-// to utilruntime.HandleError and does not hand it over.
+// to utilruntime.ErrorHandlers and does not hand it over.
 type TypedResourceEventHandlerFuncs[T runtime.Object] struct {
 	AddFunc    func(obj T)
 	UpdateFunc func(oldObj, newObj T)
@@ -210,7 +211,7 @@ func (r TypedResourceEventHandlerDetailedFuncs[T]) OnDelete(obj interface{}) {
 	}
 	key, err := object.Key(obj)
 	if err != nil {
-		utilruntime.HandleError(fmt.Errorf("OnDelete: %w", err))
+		report.Unhandled(klog.Background(), fmt.Errorf("OnDelete: %w", err), "Handler was not called")
 		return
 	}
 	deleted := DeletedObject[T]{Key: key}
@@ -245,7 +246,7 @@ func (r TypedResourceEventHandlerDetailedFuncs[T]) takes() object.Taken { return
 func typedObject[T runtime.Object](call string, obj interface{}) (typed T, ok bool) {
 	typed, ok = obj.(T)
 	if !ok {
-		utilruntime.HandleError(fmt.Errorf("%s: object is a %T, the handler takes a %T", call, obj, typed))
+		report.Unhandled(klog.Background(), fmt.Errorf("%s: object is a %T, the handler takes a %T", call, obj, typed), "Handler was not called")
 	}
 	return typed, ok
 }

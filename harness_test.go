@@ -189,8 +189,6 @@ func follow(w *world, c informer.InformerConfig) informer.ResourceVersionInforme
 		c.ListerWatcher = w.lister()
 	}
 	if c.ErrorHandler == nil {
-		// Not the default: utilruntime.HandleError sleeps between two errors, by a
-		// clock that it shares with other bubbles.
 		c.ErrorHandler = (&failures{}).handle
 	}
 	return informer.NewResourceVersionInformer("pods", c)

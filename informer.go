@@ -162,6 +162,11 @@ type InformerConfig struct {
 	// Run begins with a list.
 	Checkpoint CheckpointStore
 
+	// BeginAnew replaces a Checkpoint that is not this informer's: of another cluster, server,
+	// resource, namespace, selector or shard, of a newer version of the library, or no checkpoint
+	// at all. It is reported, and everything is listed. Default: Run waits, and delivers nothing.
+	BeginAnew bool
+
 	// CheckpointInterval is how soon changes are saved. Default: one minute. Where only
 	// the resource version has moved on, the checkpoint is saved ten times less often. A
 	// save that failed is tried again after a second, and then after pauses that grow to
@@ -220,7 +225,8 @@ type InformerConfig struct {
 	// StallTimeout is the silence after which a watch counts as broken and is
 	// started anew, without a list, and a page of a list is asked for again. Default,
 	// for a watch: 150 seconds once a bookmark was received; before that, the time
-	// for which the watch was asked for and 30 seconds; for a list: 75 seconds.
+	// for which the watch was asked for and 30 seconds; for a list: 75 seconds. It is also how long List and Watch of a
+	// ListerWatcher of others may take, if they take a context. Default for these: five minutes.
 	StallTimeout time.Duration
 
 	// AuditEvery is how often the informer is audited while it runs: see Audit of ResourceVersionInformer. The time is drawn anew for
@@ -392,15 +398,16 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	})
 	if config.Checkpoint != nil {
 		options.Keeper = keeper.New(keeper.Options{
-			Store:    config.Checkpoint,
-			Interval: config.CheckpointInterval,
-			Changes:  config.CheckpointChanges,
-			Backoff:  config.Backoff,
-			Server:   r.setup.Server,
-			Versions: &config.Storage.versions,
-			Cluster:  &r.setup.Cluster,
-			Extent:   &r.setup.Extent,
-			Report:   &r.setup.Report,
+			Store:     config.Checkpoint,
+			BeginAnew: config.BeginAnew,
+			Interval:  config.CheckpointInterval,
+			Changes:   config.CheckpointChanges,
+			Backoff:   config.Backoff,
+			Server:    r.setup.Server,
+			Versions:  &config.Storage.versions,
+			Cluster:   &r.setup.Cluster,
+			Extent:    &r.setup.Extent,
+			Report:    &r.setup.Report,
 		})
 	}
 	i := &resourceVersionInformer{handler: config.Handler}

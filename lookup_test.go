@@ -67,7 +67,7 @@ func TestLookupTellsWhatIsBelievedOfAnObject(t *testing.T) {
 		require.False(t, found)
 		b, _ = i.Lookup("a/second")
 		require.Nil(t, b.Waiting)
-		require.WithinRange(t, time.Now(), b.Acknowledged.ReadAfter, b.Acknowledged.ReadAfter.Add(2*time.Minute))
+		require.WithinRange(t, time.Now(), b.Acknowledged.ReadAfter, b.Acknowledged.ReadAfter.Add(12*time.Minute))
 		require.True(t, b.Acknowledged.ReadAfter.After(listed))
 	})
 }

@@ -159,6 +159,35 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 	}
 }
 
+// A server, or a proxy before it, may repeat the token of a request in its refusal, in words by which no form shows it. It is known by its value.
+// The same word in the answer of another server stays.
+func TestOwnBearerTokenInARefusalIsMasked(t *testing.T) {
+	const token = "opaque"
+	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
+		for own, want := range map[string]string{token: "no session of xxxxxx is known", "another token": "no session of opaque is known"} {
+			t.Run(fmt.Sprint(mode, " ", own), func(t *testing.T) {
+				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+					config := w.Config()
+					config.BearerToken = own
+					config.Wrap(func(http.RoundTripper) http.RoundTripper {
+						return roundTrip(func(r *http.Request) (*http.Response, error) {
+							const body = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":401,"reason":"Unauthorized","message":"no session of ` + token + ` is known"}`
+							return &http.Response{StatusCode: 401, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+						})
+					})
+					factory, err := informer.NewDynamicListerWatcherFactory(config)
+					require.NoError(t, err)
+					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{Handler: &recorder{}, ListerWatcher: factory.ForResource("", pods), ListMode: mode})
+					defer start(i.RunWithContext)()
+					time.Sleep(time.Second)
+					require.Equal(t, informer.ReasonUnauthorized, i.Status().Condition.Reason)
+					require.Contains(t, i.Status().Condition.Message, want)
+				})
+			})
+		}
+	}
+}
+
 // namedShelf has a connection string for its name.
 type namedShelf struct{ *shelf }
 

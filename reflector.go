@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/naming"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -163,7 +162,7 @@ func DefaultWatchErrorHandler(r *Reflector, err error) {
 	case listwatch.Classify(err) == listwatch.Expired || errors.Is(err, io.ErrUnexpectedEOF):
 		logger.Error(err, "Following a resource failed", "reflector", r.setup.Name, "type", r.setup.Expected.String())
 	default:
-		utilruntime.HandleErrorWithLogger(logger, err, "Following a resource failed", "reflector", r.setup.Name, "type", r.setup.Expected.String())
+		report.Unhandled(logger, err, "Following a resource failed", "reflector", r.setup.Name, "type", r.setup.Expected.String())
 	}
 }
 

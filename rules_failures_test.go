@@ -147,7 +147,9 @@ func TestRule13APanicIsReportedWithItsKey(t *testing.T) {
 		require.True(t, i.HasSynced())
 		_, known, _ := storage.GetByKey("a/2")
 		require.False(t, known, "not acknowledged")
-		require.Empty(t, i.Status().ResourceVersion, "not everything is acknowledged")
+		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion, "it is passed")
+		require.Equal(t, informer.ReasonHandlerFailing, i.Status().Condition.Reason)
+		require.Contains(t, i.Status().Condition.Message, `"a/2" is passed over`)
 		errs, _ := f.all()
 		require.Len(t, errs, 6)
 		for i, err := range errs {
@@ -275,4 +277,61 @@ func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
 		synctest.Wait()
 		w.requireState(&r)
 	})
+}
+
+// A key that was passed over is named by the condition. It holds up neither CurrentAsOf, nor WaitUntil, nor an audit, which finds it and
+// repairs it.
+func TestKeyThatIsPassedOverIsFoundAndRepaired(t *testing.T) {
+	survivePanics(t)
+	for name, repair := range map[string]func(t *testing.T, w *world, i informer.ResourceVersionInformer){
+		"audit": func(t *testing.T, w *world, i informer.ResourceVersionInformer) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			found, err := i.Audit(ctx, informer.AuditOptions{Repair: true})
+			require.NoError(t, err)
+			require.Len(t, found.Missing, 1)
+			require.Equal(t, "a/2", found.Missing[0].Key)
+			require.EqualValues(t, 1, found.Repaired)
+		},
+		"change": func(_ *testing.T, w *world, _ informer.ResourceVersionInformer) { w.update("a/2", "changed") },
+		"list":   func(_ *testing.T, w *world, _ informer.ResourceVersionInformer) { w.relist() },
+		"deletion and list": func(_ *testing.T, w *world, _ informer.ResourceVersionInformer) {
+			w.remove("a/2")
+			w.relist()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/1")
+				var r recorder
+				var healthy atomic.Bool
+				r.before = func(call string) {
+					if strings.Contains(call, "a/2") && !healthy.Load() {
+						panic("no a/2 for me")
+					}
+				}
+				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: (&failures{}).handle})
+				defer start(i.RunWithContext)()
+				time.Sleep(time.Minute)
+				w.create("a/2")
+				time.Sleep(time.Minute)
+				w.update("a/1", "changed")
+				time.Sleep(time.Hour)
+				status := i.Status()
+				require.Equal(t, informer.ReasonHandlerFailing, status.Condition.Reason)
+				require.Contains(t, status.Condition.Message, `"a/2" is passed over until it changes or is listed again`)
+				require.Contains(t, status.Condition.Message, "no a/2 for me")
+				require.Less(t, time.Since(status.CurrentAsOf), 2*time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				require.NoError(t, i.WaitUntil(ctx, w.ResourceVersion()))
+
+				healthy.Store(true)
+				repair(t, w, i)
+				time.Sleep(time.Minute)
+				w.requireState(&r)
+				require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason)
+			})
+		})
+	}
 }

@@ -281,7 +281,7 @@ func TestRule9OtherFailuresAreTriedAgain(t *testing.T) {
 		defer start(i.RunWithContext)()
 		<-i.HasSyncedChecker().Done()
 		w.requireState(&r)
-		require.Equal(t, []string{"watch-list", "watch-list", "watch-list", "watch-list"}, w.verbs())
+		require.Equal(t, []string{"watch-list", "watch-list", "list limit=500", "watch-list"}, w.verbs())
 		require.Equal(t, informer.ListModeWatchList, i.Status().ListMode)
 	})
 }

@@ -273,7 +273,7 @@ func TestStorageBeyondTheShard(t *testing.T) {
 	})
 }
 
-// TestCheckpointOfAShard goes on from a checkpoint of the shard, and refuses one of a shard that it has nothing in common with.
+// TestCheckpointOfAShard goes on from a checkpoint of the shard, and waits for one of a shard that it has nothing in common with.
 func TestCheckpointOfAShard(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(20)...)
@@ -283,8 +283,7 @@ func TestCheckpointOfAShard(t *testing.T) {
 			var f failures
 			i := follow(w, informer.InformerConfig{Handler: &r, Shard: s, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.handle})
 			stop := start(i.RunWithContext)
-			<-i.HasSyncedChecker().Done()
-			synctest.Wait() // what has changed since the checkpoint comes after that
+			time.Sleep(time.Second) // what has changed since the checkpoint comes after that
 			stop()
 			return &r, i, &f
 		}

@@ -45,8 +45,11 @@ type SharedResourceVersionInformer struct {
 
 	mu       sync.Mutex
 	handlers []*HandlerRegistration
-	added    int
-	running  bool
+	// leaving are the handlers that were removed and may be called still, and left has what those have counted that have ended.
+	leaving []*HandlerRegistration
+	left    report.Totals
+	added   int
+	running bool
 	// ctx is that of Run, nil when it is not under way or ends.
 	ctx context.Context
 }
@@ -152,7 +155,7 @@ func (s *SharedResourceVersionInformer) configFor(name string, config HandlerCon
 		return InformerConfig{}, fmt.Errorf("handler %q: %w", name, err)
 	}
 	own.Handler, own.BatchHandler = config.Handler, config.BatchHandler
-	own.Storage, own.Checkpoint = config.Storage, config.Checkpoint
+	own.Storage, own.Checkpoint, own.BeginAnew = config.Storage, config.Checkpoint, config.BeginAnew
 	if config.Workers != 0 {
 		own.Workers = config.Workers
 	}
@@ -187,12 +190,20 @@ func (s *SharedResourceVersionInformer) RemoveHandler(h *HandlerRegistration) (e
 	}
 	h.removed = true
 	s.handlers = slices.DeleteFunc(slices.Clone(s.handlers), func(other *HandlerRegistration) bool { return other == h })
+	s.leaving = append(s.leaving, h)
 	if h.stop != nil {
 		h.stop()
 	} else {
-		close(h.ended)
+		s.endLocked(h)
 	}
 	return h.ended
+}
+
+// endLocked notes that a handler that was removed is not called any more.
+func (s *SharedResourceVersionInformer) endLocked(h *HandlerRegistration) {
+	s.leaving = slices.DeleteFunc(s.leaving, func(other *HandlerRegistration) bool { return other == h })
+	s.left = s.left.Plus(h.totals())
+	close(h.ended)
 }
 
 // Handlers returns the handlers, in the order of AddHandler.
@@ -266,7 +277,7 @@ func (s *SharedResourceVersionInformer) stopped(h *HandlerRegistration) {
 	defer s.mu.Unlock()
 	h.stop = nil
 	if h.removed {
-		close(h.ended)
+		s.endLocked(h)
 	}
 }
 
@@ -313,22 +324,36 @@ func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string
 
 // Status is a snapshot of all handlers together: the Phase of the one that is least far, the
 // oldest ResourceVersion, CurrentAsOf and OldestQueued, and CheckpointTime of those that have one, the most Objects, the
-// newest LastContact and LastError, the Condition to act on first, and the sums of all counts. LastAudit is
+// newest LastContact and LastError, the Condition to act on first, and the sums of all counts, which include those of handlers that
+// were removed. LastAudit is
 // one that found something, if there is one. Checkpoint is that of the
 // first handler with a CheckpointError, or else of the first with a Checkpoint; SkippedError,
 // ResumedFrom and ResumedTime are those of the first that has them. Without handlers, it is that
 // of an informer that does not run.
 func (s *SharedResourceVersionInformer) Status() (all Status) {
 	all.Condition = Condition{Reason: ReasonNotStarted, Message: "there is no handler"}
-	for i, h := range s.Handlers() {
+	handlers, removed := s.present()
+	for i, h := range handlers {
 		if i == 0 {
 			all = h.Status()
 		} else {
 			all = together(all, h.Status())
 		}
 	}
+	(*report.Snapshot)(&all).Add(removed)
 	all.Synced = s.HasSynced()
 	return all
+}
+
+// present returns the handlers, and what those have counted that were removed.
+func (s *SharedResourceVersionInformer) present() (handlers []*HandlerRegistration, removed report.Totals) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	removed = s.left
+	for _, h := range s.leaving {
+		removed = removed.Plus(h.totals())
+	}
+	return slices.Clone(s.handlers), removed
 }
 
 // Audit audits the handlers that are there, one after the other: see ResourceVersionInformer. The report has the differences of all of
@@ -395,6 +420,7 @@ type HandlerConfig struct {
 	// be used when it has ended.
 	Storage    *ResourceVersionStorage
 	Checkpoint CheckpointStore
+	BeginAnew  bool // as in InformerConfig
 
 	// Workers, MaxBatch, Budget and ErrorHandler are, where they are zero, those of the
 	// informer's configuration.
@@ -440,6 +466,12 @@ func (h *HandlerRegistration) LastSyncResourceVersion() string {
 
 // Status is a snapshot of the work for the handler, and of its acknowledgements.
 func (h *HandlerRegistration) Status() Status { return h.informer.Status() }
+
+// totals is what has been counted for the handler.
+func (h *HandlerRegistration) totals() report.Totals {
+	s := h.informer.reflector.setup.Report.Snapshot()
+	return s.Totals()
+}
 
 // Audit compares the Storage of the handler with the server: see ResourceVersionInformer.
 func (h *HandlerRegistration) Audit(ctx context.Context, opts AuditOptions) (AuditReport, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
 )
@@ -133,6 +135,11 @@ func snippetOfReflector(ctx context.Context, lw cache.ListerWatcher, store cache
 	go r.RunWithContext(ctx)
 }
 
+func snippetOfLogs() {
+	logger := slog.New(slog.NewJSONHandler(os.Stdout, nil))
+	klog.SetSlogLogger(logger)
+}
+
 func snippetOfACluster() (*rest.Config, error) {
 	config, err := rest.InClusterConfig()
 	return config, err
@@ -149,6 +156,7 @@ func snippetOfProbes(i informer.ResourceVersionInformer) {
 
 var (
 	_ = snippetOfACluster
+	_ = snippetOfLogs
 	_ = snippetOfProbes
 	_ = snippetOfAudit
 	_ = snippetOfTheREADME

@@ -83,9 +83,10 @@ type Status struct {
 	// every call returned, deletions included. It stays true.
 	Synced bool
 	// ResourceVersion is the one up to which everything is acknowledged that could be
-	// read; empty until that is true of the first list.
+	// read, and was not passed over (ErrPassedOver); empty until that is true of the first list.
 	ResourceVersion string
-	// CurrentAsOf is the newest moment for which everything that could be read of what the server had then is known to be acknowledged.
+	// CurrentAsOf is the newest moment for which everything that could be read of what the server had then is known to be acknowledged
+	// or passed over.
 	// How old the handler's view can be is time.Since(CurrentAsOf). It is zero until something proves a moment, and does not go back.
 	//
 	// A bookmark or an event of a watch proves the moment at which it arrived, if the watch had caught up. A list of the newest state
@@ -112,7 +113,7 @@ type Status struct {
 	// LastContact is when the server last answered, bookmarks included.
 	LastContact time.Time
 	// LastError is the newest failure, and LastErrorTime when it was. One of the
-	// reading is forgotten at the next list or watch that succeeds, one of the handler
+	// reading is forgotten at the next watch that is opened or list that comes, one of the handler
 	// at the next call that does, and one of saving a checkpoint at the next save, or list
 	// or watch, that does.
 	LastError     error
@@ -147,6 +148,10 @@ type Status struct {
 	Condition Condition
 	// LastAudit is the result of the last audit, nil before the first. It does not change.
 	LastAudit *AuditResult
+	// AuditEvery is how often the informer is audited by itself, zero for never and before the first Run. LastAudited is when the newest audit
+	// came to its end, and Run began to audit before that.
+	AuditEvery  time.Duration
+	LastAudited time.Time
 }
 
 // Counts is what an informer has done since it was made, in numbers.
@@ -202,6 +207,9 @@ func together(a, b Status) Status {
 	}
 	if a.LastAudit == nil || b.LastAudit != nil && b.LastAudit.Differs() {
 		a.LastAudit = b.LastAudit
+	}
+	if a.AuditEvery == 0 || b.AuditEvery != 0 && b.LastAudited.Before(a.LastAudited) {
+		a.AuditEvery, a.LastAudited = b.AuditEvery, b.LastAudited
 	}
 	if a.ResumedTime.IsZero() {
 		a.ResumedFrom, a.ResumedTime = b.ResumedFrom, b.ResumedTime

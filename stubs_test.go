@@ -22,11 +22,7 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// The second of the default handlers sleeps until a millisecond after the last
-// error, which was 26 years later where the last one was outside of a bubble.
-func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
-
-// reported collects what goes to utilruntime.HandleError during a test, which
+// reported collects what goes to utilruntime.ErrorHandlers during a test, which
 // must not be parallel.
 func reported(t *testing.T) func() []error {
 	t.Helper()
