@@ -9,7 +9,8 @@
 //
 // Get and List select by key, namespace, labels and indexed fields before they decode, and decode straight into what the
 // caller passes, with its GroupVersionKind. Each caller has an object of its own. With UnsafeDisableDeepCopy, readers share
-// the object that the store keeps for fast reads, and must not change it.
+// the object that the store keeps for fast reads, and must not change it. With Decoded of objectcache.Options, all objects are kept
+// decoded, and a read copies.
 //
 // # Options
 //

@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,6 +48,21 @@ func (f form) example(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (runt
 	}
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	return obj, nil
+}
+
+// fields returns those of the fields to keep that objects of the form can have. The type of typed objects is checked by their informer.
+func (f form) fields(keep []string) (has []string) {
+	if f != metadataOnly || len(keep) == 0 {
+		return keep
+	}
+	has = []string{"metadata.name"} // which stays anyway: no fields at all would mean that everything is kept
+	for _, path := range keep {
+		switch field, _, _ := strings.Cut(path, "."); field {
+		case "apiVersion", "kind", "metadata":
+			has = append(has, path)
+		}
+	}
+	return has
 }
 
 // checkType says that an object read into is not of the cached type.

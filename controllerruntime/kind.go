@@ -93,6 +93,10 @@ func (c *objectCache) newMember(k *kind, name string) (*member, error) {
 	options.Name = strings.TrimSpace(options.Name + " " + k.describe(name))
 	options.ResyncPeriod = jittered(ptr.Deref(config.SyncPeriod, defaultSyncPeriod))
 	options.Transform = config.Transform
+	options.Keep = k.form.fields(options.Keep)
+	if options.Decoded {
+		options.Indexers = decodedIndexers()
+	}
 	if !enabled(config.EnableWatchBookmarks) && options.ListMode == informer.ListModeAuto {
 		options.ListMode = informer.ListModePaged
 	}

@@ -23,7 +23,7 @@ type Options struct {
 	//
 	// Name is put before the name of each informer. Fields for which cache.Options has a place are refused here:
 	// ResyncPeriod (SyncPeriod), Transform (DefaultTransform), Indexers (IndexField). ErrorHandler is refused beside
-	// DefaultWatchErrorHandler.
+	// DefaultWatchErrorHandler. Where only the metadata of objects is read, paths of Keep outside it are left out.
 	Objects objectcache.Options
 
 	// ByObject has the options of single kinds, which take the place of Objects. The keys are as those of cache.Options.

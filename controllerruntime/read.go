@@ -70,42 +70,60 @@ func storeKey(key client.ObjectKey) string {
 
 // get fills out with the object of a key, if there is one. Shared is for a reader that promises to change nothing in it.
 func (m *member) get(key string, out runtime.Object, shared bool) (exists bool, err error) {
-	if !shared && !m.shared {
-		if exists, err = m.informer.Store().GetInto(key, out); exists && err == nil {
+	shared = shared || m.shared
+	store := m.informer.Store()
+	if store == nil {
+		obj, exists, err := getDecoded(m.informer.GetIndexer(), key)
+		if !exists || err != nil {
+			return exists, err
+		}
+		return true, m.show(obj, out, shared)
+	}
+	if !shared {
+		if exists, err = store.GetInto(key, out); exists && err == nil {
 			m.setKind(out)
 		}
 		return exists, err
 	}
-	obj, exists, err := m.informer.Store().Shared(key)
-	if exists && err == nil {
-		m.show(obj, out)
+	obj, exists, err := store.Shared(key)
+	if !exists || err != nil {
+		return exists, err
 	}
-	return exists, err
+	return true, m.show(obj, out, shared)
 }
 
-// decode fills out with an object that was selected. Shared is as for get.
-func (m *member) decode(stored objectcache.Stored, out runtime.Object, shared bool) error {
-	if !shared && !m.shared {
-		if err := stored.DecodeInto(out); err != nil {
-			return err
+// find returns the objects that a query selects.
+func (m *member) find(q objectcache.Query) ([]item, error) {
+	store := m.informer.Store()
+	if store == nil {
+		found, err := selectDecoded(m.informer.GetIndexer(), q)
+		items := make([]item, len(found))
+		for i, obj := range found {
+			items[i] = item{member: m, object: obj}
 		}
-		m.setKind(out)
-		return nil
+		return items, err
 	}
-	obj, err := stored.Shared()
-	if err != nil {
+	found, err := store.Select(q)
+	items := make([]item, len(found))
+	for i, stored := range found {
+		items[i] = item{member: m, stored: stored}
+	}
+	return items, err
+}
+
+// show fills out with an object of the store: a shallow copy if it is shared, else a deep one.
+func (m *member) show(obj, out runtime.Object, shared bool) error {
+	if err := checkType(reflect.TypeOf(obj), out); err != nil { // a Transform may have made another type of it
 		return err
 	}
-	m.show(obj, out)
-	return nil
-}
-
-// show makes out a shallow copy of an object that others read as well.
-func (m *member) show(obj, out runtime.Object) {
+	if !shared {
+		obj = obj.DeepCopyObject()
+	}
 	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(obj).Elem())
-	if m.kind.form != unstructuredForm { // it has its kind in a map, which is not copied
+	if !shared || m.kind.form != unstructuredForm { // a shared one has its kind in a map, which is not copied
 		m.setKind(out)
 	}
+	return nil
 }
 
 func (m *member) setKind(out runtime.Object) {
@@ -141,13 +159,11 @@ func (c *objectCache) List(ctx context.Context, out client.ObjectList, opts ...c
 		if err != nil {
 			return err
 		}
-		found, err := m.informer.Store().Select(query)
+		found, err := m.find(query)
 		if err != nil {
 			return err
 		}
-		for _, stored := range found {
-			items = append(items, item{m, stored})
-		}
+		items = append(items, found...)
 		if query.Limit > 0 {
 			if query.Limit -= len(found); query.Limit == 0 {
 				break
@@ -192,10 +208,33 @@ func queryOf(options client.ListOptions) (objectcache.Query, error) {
 	return query, nil
 }
 
-// item is an object of a list, not yet decoded.
+// item is an object of a list.
 type item struct {
 	member *member
+	// object is the object where the store keeps it decoded, and stored the encoded one where it does not.
+	object client.Object
 	stored objectcache.Stored
+}
+
+// decode fills out with the object. Shared is as for get.
+func (i *item) decode(out runtime.Object, shared bool) error {
+	m := i.member
+	shared = shared || m.shared
+	switch {
+	case i.object != nil:
+		return m.show(i.object, out, shared)
+	case shared:
+		obj, err := i.stored.Shared()
+		if err != nil {
+			return err
+		}
+		return m.show(obj, out, shared)
+	}
+	if err := i.stored.DecodeInto(out); err != nil {
+		return err
+	}
+	m.setKind(out)
+	return nil
 }
 
 // fill makes items the items of a list.
@@ -210,7 +249,7 @@ func fill(list client.ObjectList, example runtime.Object, items []item, shared b
 	case cached.Elem():
 		filled := reflect.MakeSlice(slice.Type(), len(items), len(items))
 		for i, item := range items {
-			if err := item.member.decode(item.stored, filled.Index(i).Addr().Interface().(runtime.Object), shared); err != nil {
+			if err := item.decode(filled.Index(i).Addr().Interface().(runtime.Object), shared); err != nil {
 				return err
 			}
 		}
@@ -220,7 +259,7 @@ func fill(list client.ObjectList, example runtime.Object, items []item, shared b
 		objs := make([]runtime.Object, len(items))
 		for i, item := range items {
 			objs[i] = reflect.New(cached.Elem()).Interface().(runtime.Object)
-			if err := item.member.decode(item.stored, objs[i], shared); err != nil {
+			if err := item.decode(objs[i], shared); err != nil {
 				return err
 			}
 		}

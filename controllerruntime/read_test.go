@@ -300,6 +300,34 @@ func TestPrunedFieldsAreNotStored(t *testing.T) {
 	})
 }
 
+// Keep of a kind holds for each form in which it is read, as far as the form has the fields.
+func TestMetadataIsReadBesideFieldsThatOnlyObjectsHave(t *testing.T) {
+	for name, keep := range map[string][]string{
+		"some of the metadata": {"metadata.labels", "status.addresses"},
+		"none of the metadata": {"status.addresses"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, b *bench) {
+				one := map[string]string{"a": "1"}
+				b.create(nodeResource, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: one, Annotations: one},
+					Status: corev1.NodeStatus{Phase: corev1.NodeRunning, Addresses: []corev1.NodeAddress{{Address: "10.0.0.1"}}}})
+				b.start(cache.Options{}, controllerruntime.Options{ByObject: map[client.Object]objectcache.Options{&corev1.Node{}: {Keep: keep}}})
+				key := client.ObjectKey{Name: "n"}
+				metadata := &metav1.PartialObjectMetadata{}
+				metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+				require.NoError(t, b.cache.Get(t.Context(), key, metadata))
+				require.Equal(t, len(keep) == 2, metadata.Labels != nil)
+				require.Empty(t, metadata.Annotations)
+				var node corev1.Node
+				require.NoError(t, b.cache.Get(t.Context(), key, &node))
+				require.Equal(t, metadata.Labels, node.Labels)
+				require.Len(t, node.Status.Addresses, 1)
+				require.Empty(t, node.Status.Phase)
+			})
+		})
+	}
+}
+
 func ExampleNewCacheWithOptions() {
 	newCache := controllerruntime.NewCacheWithOptions(controllerruntime.Options{
 		Objects: objectcache.Options{
