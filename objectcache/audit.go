@@ -46,8 +46,9 @@ func (i *Informer) compare(ctx context.Context, server audit.Server, bytesPerSec
 		return audit.Report{}, err
 	}
 	deletions := audit.NewDeletions()
-	i.onDeletion(deletions.Add)
-	defer i.onDeletion(nil)
+	deleted := deletions.Add
+	i.into.deleted.Store(&deleted)
+	defer i.into.deleted.Store(nil)
 	own := audited{i}
 	found, err := audit.Run(ctx, audit.Options{Copy: own, Server: server, Informer: own, Deletions: deletions, BytesPerSecond: bytesPerSecond})
 	if err != nil || !repair || found.Count() == 0 {
@@ -71,13 +72,6 @@ func (i *Informer) auditable() error {
 		return report.ErrNotSynced
 	}
 	return nil
-}
-
-// onDeletion has deleted called with each deletion that is stored; nil ends that.
-func (i *Informer) onDeletion(deleted func(key, resourceVersion string)) {
-	i.feed.applying.Lock()
-	defer i.feed.applying.Unlock()
-	i.into.deleted = deleted
 }
 
 // audited is an informer as an audit sees it.

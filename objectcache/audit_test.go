@@ -83,6 +83,30 @@ func TestAuditFindsAndRepairsWhatAWatchHasLost(t *testing.T) {
 	})
 }
 
+func TestRepairOfManyLostChangesLeavesNoDifference(t *testing.T) {
+	inAudit(t, objectcache.Options{}, func(t *testing.T, w *world, i *objectcache.Informer) {
+		for n := range 400 {
+			w.create(fmt.Sprintf("c/%03d", n))
+		}
+		synctest.Wait()
+		fault, err := informertest.ParseFault("watch,watch-list lose=1")
+		require.NoError(t, err)
+		heal := w.Inject(fault)
+		for n := range 200 {
+			w.update(fmt.Sprintf("c/%03d", n), "changed")
+			w.remove(fmt.Sprintf("c/%03d", n+200))
+			w.create(fmt.Sprintf("d/%03d", n))
+		}
+		synctest.Wait()
+		heal()
+		r, err := i.Audit(t.Context(), informer.AuditOptions{Repair: true})
+		require.NoError(t, err)
+		require.Equal(t, []int{200, 200, 200}, []int{r.MissingCount, r.StaleCount, r.SuperfluousCount})
+		require.Equal(t, 600, r.Repaired)
+		require.Equal(t, 600, i.Status().LastAudit.Repaired)
+	})
+}
+
 func TestAuditOfAStoreThatChangesFindsNothing(t *testing.T) {
 	inAudit(t, objectcache.Options{WatchListPageSize: 2}, func(t *testing.T, w *world, i *objectcache.Informer) {
 		over := make(chan struct{})

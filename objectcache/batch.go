@@ -1,6 +1,8 @@
 package objectcache
 
 import (
+	"cmp"
+	"slices"
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,9 +16,33 @@ import (
 type batch struct {
 	states  []state
 	objects []runtime.Object
+	// order is that of the states.
+	order func(a, b state) int
 	// due are the handlers of a resync, nil for additions.
 	due     sets.Set[*registration]
 	initial bool
+	// readers are the handlers that have not finished the batch. They are of the lock of the feed.
+	readers []*registration
+}
+
+// bySlot is the order of the states of a table, byBirth the order in which a generation has staged them.
+func bySlot(a, b state) int  { return cmp.Compare(a.slot, b.slot) }
+func byBirth(a, b state) int { return cmp.Compare(int32(a.born-b.born), 0) } // the numbers may begin anew
+
+// find returns where the batch names a state, if it does.
+func (b *batch) find(of state) (place int, named bool) {
+	place, found := slices.BinarySearchFunc(b.states, of, b.order)
+	return place, found && b.states[place] == of
+}
+
+// callsLocked returns how many handlers have yet to be called with what is at a place.
+func (b *batch) callsLocked(place int) (calls int) {
+	for _, r := range b.readers {
+		if r.awaitsLocked(b, place) {
+			calls++
+		}
+	}
+	return calls
 }
 
 func (b *batch) len() int { return len(b.states) + len(b.objects) }

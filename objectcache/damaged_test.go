@@ -1,12 +1,15 @@
 package objectcache_test
 
 import (
+	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,32 +20,85 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// damagedList is a list of two pods in protobuf. The spec of the second cannot be decoded, its metadata can.
-func damagedList(t *testing.T) []byte {
+// listOf is a list of pods in protobuf.
+func listOf(t *testing.T, messages ...[]byte) []byte {
 	list := []byte{}
-	for _, name := range []string{"good", "bad"} {
-		message, err := podOf("a", name, "u-"+name, "1").Marshal()
-		require.NoError(t, err)
-		if name == "bad" {
-			// A time decodes itself: that its seconds are no number is not seen when the object is stored.
-			const status, startTime, seconds = 3<<3 | 2, 7<<3 | 2, 1<<3 | 2
-			message = append(message, status, 5, startTime, 3, seconds, 1, 0)
-		}
+	for _, message := range messages {
 		const items = 2<<3 | 2
-		require.Less(t, len(message), 128)
-		list = append(append(list, items, byte(len(message))), message...)
+		list = append(binary.AppendUvarint(append(list, items), uint64(len(message))), message...)
 	}
 	envelope, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: list}).Marshal()
 	require.NoError(t, err)
 	return append([]byte("k8s\x00"), envelope...)
 }
 
+// noTime is what follows a pod whose start time is none.
+func noTime() []byte {
+	const status, startTime, seconds = 3<<3 | 2, 7<<3 | 2, 1<<3 | 2
+	return []byte{status, 5, startTime, 3, seconds, 1, 0}
+}
+
+// damagedPod is a pod, and bytes of it that cannot be decoded. Its metadata can.
+func damagedPod(t *testing.T) (*corev1.Pod, []byte) {
+	pod := podOf("a", "bad", "u-bad", "1")
+	message, err := pod.Marshal()
+	require.NoError(t, err)
+	return pod, append(message, noTime()...)
+}
+
+// A value that decodes itself, such as a quantity or a time, is tried before its object takes the place of a good one.
+func TestObjectWithAValueThatDoesNotDecodeIsRefused(t *testing.T) {
+	good := podOf("a", "b", "u", "1")
+	pod := func(change func(*corev1.Pod)) []byte {
+		p := podOf("a", "b", "u", "2")
+		change(p)
+		message, err := p.Marshal()
+		require.NoError(t, err)
+		return message
+	}
+	quantity := func(p *corev1.Pod) {
+		p.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse("12345m")}}}}
+	}
+	volume := func(p *corev1.Pod) {
+		size := resource.MustParse("12345m")
+		p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size}}}}
+	}
+	for name, bad := range map[string][]byte{
+		"a quantity in a map": bytes.Replace(pod(quantity), []byte("12345m"), []byte("no one"), 1),
+		"a quantity":          bytes.Replace(pod(volume), []byte("12345m"), []byte("no one"), 1),
+		"a time":              append(pod(func(*corev1.Pod) {}), noTime()...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Error(t, (&corev1.Pod{}).Unmarshal(bad))
+			s := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
+			require.NoError(t, s.Add(good))
+			g := s.Begin()
+			readItems(t, wire.Protobuf, listOf(t, bad), &corev1.Pod{}, func(it object.Item) {
+				require.ErrorContains(t, g.PutItem(it), "a/b")
+				g.Keep(it.Key)
+			})
+			for range g.End("2", true) {
+				t.Error("something has changed")
+			}
+			got, exists, err := s.GetByKey("a/b")
+			require.NoError(t, err)
+			require.True(t, exists)
+			require.Equal(t, "1", got.(*corev1.Pod).ResourceVersion)
+		})
+	}
+	s := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
+	require.Equal(t, 1, list(t, s, wire.Protobuf, listOf(t, pod(quantity)), &corev1.Pod{}))
+	require.Zero(t, s.Decoded())
+}
+
+// Bytes that are stored may be damaged, in a snapshot for instance.
 func TestObjectThatCannotBeDecodedIsReported(t *testing.T) {
 	var reported []error
 	s := objectcache.NewStore(&corev1.Pod{}, cache.Indexers{"version": byVersion}, objectcache.StoreOptions{
 		ErrorHandler: func(err error) { reported = append(reported, err) },
 	})
-	require.Equal(t, 2, list(t, s, wire.Protobuf, damagedList(t), &corev1.Pod{}))
+	require.NoError(t, s.Add(podOf("a", "good", "u-good", "1")))
+	require.NoError(t, s.PutEncoded(damagedPod(t)))
 	require.Len(t, reported, 1, "it is in no index")
 	require.ErrorContains(t, reported[0], `"a/bad"`)
 	keys, err := s.IndexKeys("version", "1")

@@ -132,7 +132,7 @@ func (s *Store) encodeObject(obj runtime.Object) (encoded, error) {
 	if err != nil {
 		return encoded{}, err
 	}
-	s.noteSecret(obj)
+	s.noteKind(obj)
 	e := encoded{key: key, version: version, object: obj}
 	if err := s.encode(&e); err != nil {
 		return encoded{}, fmt.Errorf("objectcache: store %T %q: %w", obj, key, err)

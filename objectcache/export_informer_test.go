@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -63,20 +64,23 @@ func SaveUnobserved(ctx context.Context, i *Informer, obj *unstructured.Unstruct
 // Renames returns how many objects an informer knows that Transform has renamed.
 func Renames(i *Informer) int { return len(i.into.renames.keys) }
 
-// PutItem has the store of an informer that does not run take an object that a watch has brought.
-func PutItem(ctx context.Context, i *Informer, it object.Item) error {
-	_, err := i.into.Put(ctx, watch.Added, it)
-	return err
+// PutEncoded has an informer store bytes that may be anything as those of an object, as it does with a change of a watch.
+func PutEncoded(ctx context.Context, i *Informer, obj runtime.Object, bytes []byte) error {
+	e, err := i.store.encodeObject(obj)
+	if err != nil {
+		return err
+	}
+	e.object, e.bytes = nil, bytes
+	return i.into.put(ctx, object.Item{Key: e.key}, e)
 }
 
-// ListItems does the same with a list.
-func ListItems(ctx context.Context, i *Informer, items func(func(object.Item))) error {
+// ListEncoded does the same with a list.
+func ListEncoded(ctx context.Context, i *Informer, obj runtime.Object, bytes []byte) error {
 	g, err := i.into.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	items(func(it object.Item) { err = errors.Join(err, g.Show(ctx, it)) })
-	return errors.Join(err, g.End(ctx, "9", true))
+	return errors.Join(PutEncoded(ctx, i, obj, bytes), g.End(ctx, "9", true))
 }
 
 // ErrSecrets is the error of an informer of Secrets with a Snapshot.
@@ -84,3 +88,6 @@ var ErrSecrets = errSecrets
 
 // WriteState writes the objects of an informer as a snapshot has them.
 func WriteState(i *Informer, w io.Writer) error { return saved{i}.State().Write(w) }
+
+// ErrUnknownKind is the error of an informer with a Snapshot of objects whose kind is not known.
+var ErrUnknownKind = errUnknownKind

@@ -136,6 +136,18 @@ func (s *Store) EncodedAs(example runtime.Object, bytes []byte) (Stored, error) 
 	return s.detached(e), nil
 }
 
+// PutEncoded stores bytes that may be anything as those of an object.
+func (s *Store) PutEncoded(obj runtime.Object, bytes []byte) error {
+	e, err := s.encodeObject(obj)
+	if err != nil {
+		return err
+	}
+	e.object, e.bytes = nil, bytes
+	defer s.reportFailures()
+	s.put(e)
+	return nil
+}
+
 // WriteSnapshot writes one state, and ReadSnapshot reads it.
 func (s *Store) WriteSnapshot(w io.Writer) (int64, error) { return s.snapshot().WriteTo(w) }
 func (s *Store) ReadSnapshot(r io.Reader) error           { return s.restore(bufio.NewReader(r)) }

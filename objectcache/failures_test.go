@@ -2,16 +2,16 @@ package objectcache_test
 
 import (
 	"bytes"
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/wire"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -32,12 +32,10 @@ func within(t *testing.T, f func()) {
 
 // An ErrorHandler may use the informer and its store in any way, also while the values of an index are found out.
 func TestErrorHandlerIsCalledWithoutLocks(t *testing.T) {
-	damaged := func(use func(object.Item)) { readItems(t, wire.Protobuf, damagedList(t), &corev1.Pod{}, use) }
-	for name, list := range map[string]func(i *objectcache.Informer){
-		"of a watch": func(i *objectcache.Informer) {
-			damaged(func(it object.Item) { require.NoError(t, objectcache.PutItem(t.Context(), i, it)) })
-		},
-		"of a list": func(i *objectcache.Informer) { require.NoError(t, objectcache.ListItems(t.Context(), i, damaged)) },
+	pod, damaged := damagedPod(t)
+	for name, put := range map[string]func(context.Context, *objectcache.Informer, runtime.Object, []byte) error{
+		"of a watch": objectcache.PutEncoded,
+		"of a list":  objectcache.ListEncoded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var i *objectcache.Informer
@@ -57,7 +55,7 @@ func TestErrorHandlerIsCalledWithoutLocks(t *testing.T) {
 					require.NoError(t, i.AddIndexers(cache.Indexers{"again": byVersion}))
 				},
 			})
-			within(t, func() { list(i) })
+			within(t, func() { require.NoError(t, put(t.Context(), i, pod, damaged)) })
 			require.Positive(t, reported)
 		})
 	}
@@ -74,13 +72,13 @@ func TestErrorHandlerOfStoreIsCalledWithoutLocks(t *testing.T) {
 		}
 	}}
 	s = objectcache.NewStore(&corev1.Pod{}, nil, options)
-	list(t, s, wire.Protobuf, damagedList(t), &corev1.Pod{})
+	require.NoError(t, s.PutEncoded(damagedPod(t)))
 	require.Zero(t, reported, "there is no index")
 	within(t, func() { require.NoError(t, s.AddIndexers(cache.Indexers{"version": byVersion})) })
 	require.Positive(t, reported)
 
 	s = objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})
-	list(t, s, wire.Protobuf, damagedList(t), &corev1.Pod{})
+	require.NoError(t, s.PutEncoded(damagedPod(t)))
 	snapshot := snapshotOf(t, s)
 	reported = 0
 	s = objectcache.NewStore(&corev1.Pod{}, cache.Indexers{"version": byVersion}, options)

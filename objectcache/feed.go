@@ -32,16 +32,22 @@ type feed struct {
 	syncedAt int64
 	// current is the number of handlers that have read all events.
 	current int
-	// batches is the number of batches that handlers have not finished. While there is one, replaced has the states that the store
-	// has replaced since, because a batch may still name them.
-	batches  int
-	replaced map[state]*Stored
+	// unfinished are the batches that a handler has not finished. Replaced has the states that they name and the store has replaced
+	// since, for as long as one of their handlers has yet to be called with them.
+	unfinished []*batch
+	replaced   map[state]*awaited
 	// copies has what events share.
 	copies pack.Copies
 	// ctx is that of the run, nil before it and when it ends.
 	ctx     context.Context
 	stopped bool
 	running sync.WaitGroup
+}
+
+// awaited is a replaced state that so many handlers have yet to be called with, once for each of their batches that names it.
+type awaited struct {
+	*Stored
+	calls int
 }
 
 // segment is a piece of the feed. Its events are only appended to; the next one begins where it is full.
@@ -117,9 +123,7 @@ func (f *feed) append(replaced *Stored, events ...event) {
 	}
 	if replaced != nil {
 		events[0].bytes += f.keepLocked(replaced)
-		if f.batches > 0 && replaced.object == nil { // a batch of decoded objects has them itself
-			events[0].bytes += f.noteReplacedLocked(replaced)
-		}
+		events[0].bytes += f.noteReplacedLocked(replaced)
 	}
 	for i := range events {
 		e := &events[i]
@@ -141,12 +145,43 @@ func (f *feed) keepLocked(o *Stored) (bytes int64) {
 	return int64(copied)
 }
 
+// noteReplacedLocked keeps a state that was replaced, if a handler has yet to be called with it, and returns what that takes.
 func (f *feed) noteReplacedLocked(o *Stored) (bytes int64) {
-	if f.replaced == nil {
-		f.replaced = map[state]*Stored{}
+	if o.object != nil { // a batch of decoded objects has them itself
+		return 0
 	}
-	f.replaced[o.state()] = o
-	return mapEntry
+	of, calls := o.state(), 0
+	for _, b := range f.unfinished {
+		if place, named := b.find(of); named {
+			calls += b.callsLocked(place)
+		}
+	}
+	if calls == 0 {
+		return 0
+	}
+	if f.replaced == nil {
+		f.replaced = map[state]*awaited{}
+	}
+	f.replaced[of] = &awaited{o, calls}
+	return mapEntry + int64(unsafe.Sizeof(awaited{}))
+}
+
+// calledLocked notes that a handler needs a state of a batch no more.
+func (f *feed) calledLocked(of state) {
+	o := f.replaced[of]
+	if o == nil {
+		return
+	}
+	if o.calls--; o.calls == 0 {
+		f.forgetLocked(of)
+	}
+}
+
+func (f *feed) forgetLocked(of state) {
+	delete(f.replaced, of)
+	if len(f.replaced) == 0 {
+		f.replaced = nil // a map never shrinks
+	}
 }
 
 func (f *feed) appendLocked(e *event) {
@@ -200,16 +235,39 @@ func (f *feed) findReplaced(of state) (o Stored, noted bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if replaced := f.replaced[of]; replaced != nil {
-		return *replaced, true
+		return *replaced.Stored, true
 	}
 	return Stored{}, false
 }
 
-// endBatchesLocked notes that so many batches of a handler are finished.
-func (f *feed) endBatchesLocked(n int) {
-	f.batches -= n
-	if f.batches == 0 {
-		f.replaced = nil
+// beginLocked notes that a handler is going to be called with a batch.
+func (f *feed) beginLocked(b *batch, r *registration) {
+	if len(b.readers) == 0 {
+		f.unfinished = append(f.unfinished, b)
+	}
+	b.readers = append(b.readers, r)
+}
+
+// endLocked notes that a handler is called with a batch no more. It has been called with what is replaced, or never is.
+func (f *feed) endLocked(b *batch, r *registration) {
+	b.readers = slices.DeleteFunc(b.readers, func(other *registration) bool { return other == r })
+	if len(b.readers) == 0 {
+		f.unfinished = slices.DeleteFunc(f.unfinished, func(other *batch) bool { return other == b })
+	}
+}
+
+// leaveLocked notes that a handler is not called any more with the batches that it has not finished.
+func (f *feed) leaveLocked(r *registration) {
+	for _, b := range slices.Clone(f.unfinished) {
+		if !slices.Contains(b.readers, r) {
+			continue
+		}
+		for of := range f.replaced {
+			if place, named := b.find(of); named && r.awaitsLocked(b, place) {
+				f.calledLocked(of)
+			}
+		}
+		f.endLocked(b, r)
 	}
 }
 

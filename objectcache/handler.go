@@ -39,13 +39,13 @@ type registration struct {
 	at            *segment
 	index         int
 	events, bytes int64
-	// batch is what the handler is called with before the next event, and place is where in it the next call is.
+	// batch is what the handler is called with before the next event, and place is where in it the call under way is, or the next one.
 	batch *batch
 	place int
 	// arrived is that of the event, or of the batch, that the handler is called with.
 	arrived moment.Moment
-	// batches is the number of batches that are not finished, and queued that of the calls.
-	batches, queued int
+	// queued is the number of calls that wait.
+	queued int
 	// resyncing tells that a resync waits for the handler, or is under way.
 	resyncing bool
 	// working tells that a goroutine calls the handler, calling that it is in a call, removed that it must not begin another.
@@ -197,8 +197,7 @@ func (r *registration) queueLocked(b *batch) {
 		return
 	}
 	r.queued += b.len()
-	r.batches++
-	r.feed.batches++
+	r.feed.beginLocked(b, r)
 }
 
 // hireLocked starts a goroutine that calls the handler, if something waits for it and none does.
@@ -273,9 +272,8 @@ func (r *registration) take() (e event, place int, working bool) {
 	r.returnedLocked()
 	for !r.removed {
 		if r.batch != nil && r.place < r.batch.len() {
-			r.place++
 			r.calling = true
-			return event{batch: r.batch}, r.place - 1, true
+			return event{batch: r.batch}, r.place, true
 		}
 		r.endBatchLocked()
 		r.checkSyncedLocked()
@@ -299,10 +297,23 @@ func (r *registration) take() (e event, place int, working bool) {
 
 // returnedLocked notes that the call under way has returned.
 func (r *registration) returnedLocked() {
-	if r.calling {
-		r.calling = false
-		r.queued--
+	if !r.calling {
+		return
 	}
+	r.calling = false
+	r.queued--
+	if r.batch == nil { // it was an event, or the handler was removed
+		return
+	}
+	if r.batch.states != nil {
+		r.feed.calledLocked(r.batch.states[r.place])
+	}
+	r.place++
+}
+
+// awaitsLocked reports whether the handler, which has not finished a batch, has yet to be called with what is at a place.
+func (r *registration) awaitsLocked(b *batch, place int) bool {
+	return r.batch != b || r.place <= place
 }
 
 // endBatchLocked notes that the batch under way is finished.
@@ -311,9 +322,8 @@ func (r *registration) endBatchLocked() {
 		return
 	}
 	r.resyncing = r.resyncing && r.batch.due == nil
+	r.feed.endLocked(r.batch, r)
 	r.batch = nil
-	r.batches--
-	r.feed.endBatchesLocked(1)
 }
 
 func (r *registration) takeEventLocked() event {
@@ -373,8 +383,8 @@ func (r *registration) endLocked() {
 	if r.removed {
 		return
 	}
-	r.feed.endBatchesLocked(r.batches)
-	r.removed, r.batch, r.batches, r.at = true, nil, 0, nil
+	r.feed.leaveLocked(r)
+	r.removed, r.batch, r.at = true, nil, nil
 	if !r.working {
 		close(r.ended)
 	}

@@ -104,10 +104,10 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	switch r := server.Of(lw); {
 	case lw == nil:
 		err = errors.New("the ListerWatcher is required")
-	case err == nil && r != nil && opts.refusesSecrets() && r.GroupResource() == secrets:
-		err = errSecrets
 	case err == nil && r == nil && opts.AuditEvery > 0:
 		err = fmt.Errorf("AuditEvery needs a ListerWatcher of an informer.DynamicListerWatcherFactory, not a %T", lw)
+	case err == nil:
+		err = opts.checkSecrets(r, example)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("objectcache: informer %q: %v", opts.Name, err))
@@ -322,28 +322,19 @@ func (i *Informer) reach() {
 	}
 }
 
+// reachNow ends the waits for what can be read. What a Snapshot has restored counts once the server has accepted its version.
 func (i *Informer) reachNow() {
-	i.feed.applying.Lock()
-	defer i.feed.applying.Unlock()
-	i.reachLocked()
-}
-
-// reachLocked ends the waits for what can be read. What a Snapshot has restored counts once the server has accepted its version. The
-// caller holds applying.
-func (i *Informer) reachLocked() {
 	if i.waiting.Waits() && i.HasSynced() {
-		i.waiting.Reach(i.into.observed)
+		i.waiting.Reach(i.into.observed.load())
 	}
 }
 
-// readable is the resource version up to which readers see everything.
+// readable is the resource version up to which readers see everything. It does not wait for the writer.
 func (i *Informer) readable() string {
-	i.feed.applying.Lock()
-	defer i.feed.applying.Unlock()
 	if !i.HasSynced() {
 		return ""
 	}
-	return i.into.observed
+	return i.into.observed.load()
 }
 
 // doneChecker is a cache.DoneChecker over a channel.

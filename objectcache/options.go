@@ -45,18 +45,23 @@ type Options struct {
 	// indexes of its own functions. From then on readers are served, and handlers get the restored objects as additions of the
 	// initial list. HasSynced is true when the server has accepted the resource version. The watch goes on from there without a list,
 	// and handlers get what has changed since. If the server does not have the version any more, a list follows, and handlers
-	// get what differs from the restored objects. A snapshot that is damaged, or was saved with another type of objects, Keep or
-	// Prune, is reported and replaced, and everything is listed. Use another name for it when Transform changes: objects that have
-	// not changed since are not transformed again. Status has the fields of a checkpoint.
+	// get what differs from the restored objects. A snapshot that is damaged, of a newer version of the library, or was saved with
+	// another type or kind of objects, Keep or Prune, is reported and replaced, and everything is listed. Use another name for it when
+	// Transform changes: objects that have not changed since are not transformed again. Status has the fields of a checkpoint.
 	Snapshot informer.CheckpointStore
+
+	// BeginAnew replaces a Snapshot that is not this informer's: of another cluster, server, resource, namespace or selector, or no
+	// snapshot at all. It is reported, and everything is listed. Default: Run waits, and the store stays empty.
+	BeginAnew bool
 
 	// SnapshotInterval is how often a store that has changed is saved. Default: 3 minutes. A kube-apiserver keeps a version for
 	// 5 minutes at least, from which a process that was killed can go on.
 	SnapshotInterval time.Duration
 
 	// SnapshotSecrets lets a Snapshot have Secrets. Without it, they are refused, metadata only too: an annotation
-	// of kubectl has what was last applied. Unstructured ones whose example does not say their kind are found out when they are
-	// read; then each save fails with an error that says so. Fields that Prune drops are never written.
+	// of kubectl has what was last applied. Metadata whose kind neither the example nor the ListerWatcher says is refused too.
+	// Unstructured ones whose example does not say their kind are found out when they are read; then each save fails with an error
+	// that says so, also if a Transform drops their kind. Fields that Prune drops are never written.
 	SnapshotSecrets bool
 
 	// Decoded keeps the objects decoded, in as much memory as client-go takes for them. A Get is a lookup in a map then. It returns the

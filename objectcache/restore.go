@@ -1,6 +1,7 @@
 package objectcache
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,9 +9,9 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"sort"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rvinformer/informer/internal/pack"
@@ -42,7 +43,7 @@ func (s *Store) restore(r byteReader) error {
 		t.addIndex(name, f, newIndex(f))
 	}
 	in := &input{r: r}
-	resourceVersion, slots := s.readSlots(in)
+	saved := s.readSlots(in)
 	if in.err != nil {
 		return in.err
 	}
@@ -50,70 +51,104 @@ func (s *Store) restore(r byteReader) error {
 	if t.pack, err = pack.Read(r); err != nil {
 		return fmt.Errorf("%w: %w", errSnapshot, err)
 	}
-	if err := s.fillTable(t, slots); err != nil {
+	if err := s.fillTable(t, saved); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.table, s.resourceVersion = t, resourceVersion
+	s.table, s.resourceVersion = t, saved.resourceVersion
 	return nil
 }
 
-// savedSlot is a slot as a snapshot has it.
-type savedSlot struct {
-	slot
-	namespaceText, labelText string
+// savedSlots are what a snapshot has beside the pack. Nothing of them is believed before both checksums were compared.
+type savedSlots struct {
+	resourceVersion    string
+	forms              []form
+	namespaces, labels []string
+	live               paged[savedSlot]
 }
 
-// readSlots reads all but the pack.
-func (s *Store) readSlots(in *input) (resourceVersion string, slots []savedSlot) {
+// savedSlot is a live slot as a snapshot has it: its numbers of a namespace, of labels and of a form are those of the snapshot.
+type savedSlot struct {
+	slot
+	number uint32
+}
+
+// maxSavedForms leaves room for forms that are not in the snapshot.
+const maxSavedForms = math.MaxUint8 / 2
+
+// readSlots reads all but the pack. Free slots take no memory.
+func (s *Store) readSlots(in *input) (saved *savedSlots) {
+	saved = &savedSlots{}
 	if magic := in.take(uint64(len(snapshotMagic))); string(magic) != snapshotMagic {
 		in.fail("it does not begin as one")
 	}
-	resourceVersion = in.text()
+	saved.resourceVersion = in.text()
 	if name := in.text(); name != typeName(s.goType) {
 		in.fail("it has objects like a %s", name)
 	}
-	var forms []uint8
-	in.each(func() { forms = append(forms, s.readForm(in)) })
-	var namespaces, labels []string
-	in.each(func() { namespaces = append(namespaces, in.text()) })
-	in.each(func() { labels = append(labels, in.text()) })
 	in.each(func() {
-		var of savedSlot
-		if of.flags = in.byte(); of.flags&live != 0 {
-			of.number = in.number()
+		if saved.forms = append(saved.forms, s.readForm(in)); len(saved.forms) > maxSavedForms {
+			in.fail("it has more than %d types and kinds", maxSavedForms)
+		}
+	})
+	in.each(func() { saved.namespaces = append(saved.namespaces, in.text()) })
+	in.each(func() { saved.labels = append(saved.labels, in.text()) })
+	number := uint64(0)
+	in.each(func() {
+		flags := in.byte()
+		if flags&live != 0 {
+			of := saved.append()
+			of.flags, of.number = flags, uint32(number)
+			of.slot.number = in.number()
 			of.uid = in.fixed()
-			of.namespaceText, of.labelText = readText(in, namespaces), readText(in, labels)
-			if form := int(in.byte()); form < len(forms) {
-				of.form = forms[form]
-			} else {
-				in.fail("it has no form %d", form)
+			of.namespace, of.labels = readIndex(in, len(saved.namespaces)), readIndex(in, len(saved.labels))
+			if of.form = in.byte(); int(of.form) >= len(saved.forms) {
+				in.fail("it has no form %d", of.form)
+			}
+			if number == 0 || number > math.MaxUint32 {
+				in.fail("a slot has the number %d", number)
 			}
 		}
-		slots = append(slots, of)
+		number++
 	})
 	if sum := in.sum; in.fixed() != sum {
 		in.fail("its checksum is another")
 	}
-	return resourceVersion, slots
+	return saved
 }
 
-// readText reads the number of a text.
-func readText(in *input, texts []string) string {
-	n := in.number()
-	if n >= uint64(len(texts)) {
-		in.fail("it has no text %d", n)
-		return ""
+func (s *savedSlots) append() *savedSlot {
+	s.live.grow(s.live.len + 1)
+	return s.live.at(s.live.len - 1)
+}
+
+// find returns the slot with a number, or nil.
+func (s *savedSlots) find(number uint32) *savedSlot {
+	if k := number - 1; k < s.live.len && s.live.at(k).number == number { // there are no free slots before it
+		return s.live.at(k)
 	}
-	return texts[n]
+	k, found := sort.Find(int(s.live.len), func(k int) int { return cmp.Compare(number, s.live.at(uint32(k)).number) })
+	if !found {
+		return nil
+	}
+	return s.live.at(uint32(k))
+}
+
+// readIndex reads the number of one of n texts.
+func readIndex(in *input, n int) uint32 {
+	k := in.number()
+	if k >= uint64(n) || k > math.MaxUint32 {
+		in.fail("it has no text %d", k)
+		return 0
+	}
+	return uint32(k)
 }
 
 // readForm reads a form, whose type is the store's or one that all stores know.
-func (s *Store) readForm(in *input) (number uint8) {
-	var f form
+func (s *Store) readForm(in *input) (f form) {
 	name := in.text()
-	for _, t := range []reflect.Type{s.goType, unstructuredType, reflect.TypeFor[*metav1.PartialObjectMetadata]()} {
+	for _, t := range []reflect.Type{s.goType, unstructuredType, partialType} {
 		if typeName(t) == name {
 			f.goType = t
 		}
@@ -123,36 +158,47 @@ func (s *Store) readForm(in *input) (number uint8) {
 	if f.goType == nil || f.protobuf && !isMessage(f.goType) {
 		in.fail("it has objects of the type %s", name)
 	}
-	if in.err != nil {
-		return 0
-	}
-	number, err := s.forms.number(f)
-	if err != nil {
-		in.fail("%v", err)
-	}
-	return number
+	return f
 }
 
-// fillTable makes the slots live whose records the pack has.
-func (s *Store) fillTable(t *table, saved []savedSlot) error {
-	t.slots.grow(uint32(len(saved)))
-	var unnamed []pack.Ref
+// fillTable makes the slots live whose records the pack has. Their numbers leave no gaps, unlike those of the snapshot.
+func (s *Store) fillTable(t *table, saved *savedSlots) error {
+	var unnamed []pack.Ref // the records of staged slots
 	for owner, ref := range t.pack.All() {
-		if owner == 0 || owner >= uint32(len(saved)) || saved[owner].flags&live == 0 || saved[owner].ref != 0 {
+		if of := saved.find(owner); of == nil || of.ref != 0 {
 			unnamed = append(unnamed, ref)
-			continue
+		} else {
+			of.ref = ref
 		}
-		saved[owner].ref = ref
 	}
-	for n := uint32(len(saved)); n > 1; {
-		n--
-		if of := &saved[n]; of.flags&live == 0 {
-			t.slots.giveBack(n)
-		} else if err := s.restoreSlot(t, n, of); err != nil {
+	numbers := make([]uint8, len(saved.forms))
+	for k, f := range saved.forms {
+		var err error
+		if numbers[k], err = s.forms.number(f); err != nil {
+			return fmt.Errorf("%w: %w", errSnapshot, err)
+		}
+	}
+	count := saved.live.len
+	t.slots.grow(count + 1)
+	gap, kept := uint32(1), uint32(0)
+	for k := range count {
+		of := saved.live.at(k)
+		if of.ref == 0 {
+			return fmt.Errorf("%w: an object is missing", errSnapshot)
+		}
+		if of.number > count { // it takes the next number that is free
+			for ; saved.live.at(kept).number == gap; kept++ {
+				gap++
+			}
+			of.ref = t.pack.Reown(of.ref, gap)
+			of.number = gap
+			gap++
+		}
+		of.form = numbers[of.form]
+		if err := s.restoreSlot(t, of, saved.namespaces[of.namespace], saved.labels[of.labels]); err != nil {
 			return err
 		}
 	}
-	// The records of staged slots.
 	for _, ref := range unnamed {
 		t.pack.Drop(ref)
 	}
@@ -161,19 +207,17 @@ func (s *Store) fillTable(t *table, saved []savedSlot) error {
 	return nil
 }
 
-func (s *Store) restoreSlot(t *table, n uint32, saved *savedSlot) error {
-	if saved.ref == 0 {
-		return fmt.Errorf("%w: an object is missing", errSnapshot)
-	}
-	if !isHead(t.pack.Head(saved.ref), saved.flags&hasNumber != 0) || !isLabelText(saved.labelText) {
+func (s *Store) restoreSlot(t *table, saved *savedSlot, namespace, labels string) error {
+	if !isHead(t.pack.Head(saved.ref), saved.flags&hasNumber != 0) || !isLabelText(labels) {
 		return fmt.Errorf("%w: an object has no name or labels", errSnapshot)
 	}
+	n := saved.number
 	t.born++
 	of := t.slots.at(n)
-	*of = slot{ref: saved.ref, number: saved.number, uid: saved.uid, form: saved.form, born: t.born, flags: saved.flags&hasNumber | staged}
-	of.namespace, of.labels = t.namespaces.use(saved.namespaceText), t.labels.use(saved.labelText)
+	*of = slot{ref: saved.ref, number: saved.slot.number, uid: saved.uid, form: saved.form, born: t.born, flags: saved.flags&hasNumber | staged}
+	of.namespace, of.labels = t.namespaces.use(namespace), t.labels.use(labels)
 	key := t.key(n)
-	if namespace, _ := splitKey(key); namespace != saved.namespaceText || t.find(key, live) != 0 {
+	if inKey, _ := splitKey(key); inKey != namespace || t.find(key, live) != 0 {
 		return fmt.Errorf("%w: %q is there twice", errSnapshot, key)
 	}
 	of.hash = t.hash(key)
@@ -214,6 +258,7 @@ type input struct {
 	r   byteReader
 	sum uint32
 	err error
+	one [1]byte
 }
 
 func (in *input) fail(format string, args ...any) {
@@ -239,7 +284,8 @@ func (in *input) byte() byte {
 		in.failed(err)
 		return 0
 	}
-	in.sum = crc32.Update(in.sum, castagnoli, []byte{b})
+	in.one[0] = b
+	in.sum = crc32.Update(in.sum, castagnoli, in.one[:])
 	return b
 }
 

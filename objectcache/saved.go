@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,7 @@ import (
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/server"
 	"github.com/rvinformer/informer/internal/shard"
 )
 
@@ -31,12 +33,14 @@ var _ keeper.Content = saved{}
 
 func (i *Informer) newSnapshots() *keeper.Snapshots {
 	return keeper.NewSnapshots(keeper.SnapshotOptions{
-		Store:    i.options.Snapshot,
-		Content:  saved{i},
-		Interval: i.options.SnapshotInterval,
-		Backoff:  i.options.Backoff,
+		Store:     i.options.Snapshot,
+		BeginAnew: i.options.BeginAnew,
+		Content:   saved{i},
+		Interval:  i.options.SnapshotInterval,
+		Backoff:   i.options.Backoff,
 		Settings: map[string]string{
 			"type":  typeName(i.store.goType),
+			"kind":  kindOf(i.example),
 			"keep":  fieldList(i.options.Keep),
 			"prune": fieldList(i.options.Prune),
 		},
@@ -44,6 +48,15 @@ func (i *Informer) newSnapshots() *keeper.Snapshots {
 		Cluster: &i.setup.Cluster,
 		Report:  &i.setup.Report,
 	})
+}
+
+// kindOf returns the kind that an example says. Objects that are kept take it over, or are of that kind only.
+func kindOf(example runtime.Object) string {
+	if v := reflect.ValueOf(example); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return ""
+	}
+	apiVersion, kind := example.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	return strings.TrimSpace(apiVersion + " " + kind)
 }
 
 // fieldList returns the same text for the same fields.
@@ -134,7 +147,7 @@ func (s *storeSink) coveredLocked() string {
 	if !s.covers.whole || s.covers.gaps != s.informer.setup.Report.Gaps.Count() {
 		return ""
 	}
-	return s.observed
+	return s.observed.load()
 }
 
 func (c saved) Resume() string {
@@ -148,8 +161,8 @@ func (c saved) State() keeper.State {
 	defer c.feed.applying.Unlock()
 	sn := c.store.snapshot()
 	return keeper.State{Resume: c.into.coveredLocked(), Sample: c.store.sample(), Write: func(w io.Writer) error {
-		if c.options.refusesSecrets() && sn.hasSecrets() {
-			return errSecrets
+		if err := c.mayWrite(sn); err != nil {
+			return err
 		}
 		_, err := sn.WriteTo(w)
 		return err
@@ -176,7 +189,7 @@ func (c saved) Restore(ctx context.Context, resume string, from *bufio.Reader) e
 	if last := c.store.LastStoreSyncResourceVersion(); resume != "" && rv.Compare(last, resume) == rv.Newer {
 		observed = last
 	}
-	c.into.observed = observed
+	c.into.observed.store(observed)
 	c.into.covers = coverage{whole: resume != "", gaps: c.setup.Report.Gaps.Count()}
 	if restored := c.store.all(); restored.len() > 0 {
 		restored.initial = true
@@ -212,9 +225,55 @@ func (r *sourceReader) note(err error) {
 // errSecrets says that Secrets would be written.
 var errSecrets = errors.New("the Snapshot of an informer of Secrets would have what they hold: set SnapshotSecrets if that is meant, or set no Snapshot")
 
+// errUnknownKind says that Secrets may be written.
+var errUnknownKind = errors.New("the Snapshot may have what Secrets hold, because nothing says the kind of its objects: use an example that says its kind, or a ListerWatcher of an informer.DynamicListerWatcherFactory; or set SnapshotSecrets if that is meant")
+
 var secrets = schema.GroupResource{Resource: "secrets"}
 
 func (o Options) refusesSecrets() bool { return o.Snapshot != nil && !o.SnapshotSecrets }
+
+// checkSecrets returns the error of a Snapshot that would have Secrets, or may have them, as far as the source and the example tell.
+func (o Options) checkSecrets(source *server.Resource, example runtime.Object) error {
+	_, metadata := example.(*metav1.PartialObjectMetadata)
+	switch {
+	case !o.refusesSecrets():
+		return nil
+	case source != nil && source.GroupResource() == secrets:
+		return errSecrets
+	case source == nil && metadata && !saysKind(example):
+		return errUnknownKind
+	default:
+		return nil
+	}
+}
+
+// saysKind reports whether an example says the kind of the objects, as its Go type does for most.
+func saysKind(example runtime.Object) bool {
+	switch e := example.(type) {
+	case nil:
+		return false
+	case *unstructured.Unstructured:
+		return e != nil && e.GetKind() != ""
+	case *metav1.PartialObjectMetadata:
+		return e != nil && e.Kind != ""
+	default:
+		return true
+	}
+}
+
+// mayWrite returns the error of a snapshot that has Secrets, or may have them, and must not.
+func (i *Informer) mayWrite(sn *snapshot) error {
+	switch {
+	case !i.options.refusesSecrets():
+		return nil
+	case sn.hasSecrets():
+		return errSecrets
+	case i.setup.Resource == nil && !saysKind(i.example) && sn.hasUnknownKinds():
+		return errUnknownKind
+	default:
+		return nil
+	}
+}
 
 // isSecret reports whether an example is a Secret, as far as it tells.
 func isSecret(example runtime.Object) bool {
@@ -229,10 +288,16 @@ func isSecretType(t reflect.Type) bool {
 	return isStruct(t) && typeName(t) == "k8s.io/api/core/v1.Secret"
 }
 
-// noteSecret notes that an unstructured object is a Secret. It says so in its bytes only, and its form does not.
-func (s *Store) noteSecret(obj runtime.Object) {
+// noteKind notes that an unstructured object is a Secret, or says no kind. It says so in its bytes only, and its form does not.
+func (s *Store) noteKind(obj runtime.Object) {
 	u, unstructured := obj.(*unstructured.Unstructured)
-	if unstructured && u.GetKind() == "Secret" && u.GetAPIVersion() == "v1" && !s.secrets.Load() {
+	if !unstructured {
+		return
+	}
+	switch kind := u.GetKind(); {
+	case kind == "" && !s.kindless.Load():
+		s.kindless.Store(true)
+	case kind == "Secret" && u.GetAPIVersion() == "v1" && !s.secrets.Load():
 		s.secrets.Store(true)
 	}
 }
@@ -242,4 +307,9 @@ func (sn *snapshot) hasSecrets() bool {
 	return sn.secrets || slices.ContainsFunc(sn.forms, func(f *form) bool {
 		return isSecretType(f.goType) || f.kind.Kind == "Secret" && f.kind.APIVersion == "v1"
 	})
+}
+
+// hasUnknownKinds reports whether a snapshot has, or may have, unstructured objects or metadata that say no kind.
+func (sn *snapshot) hasUnknownKinds() bool {
+	return sn.kindless || slices.ContainsFunc(sn.forms, func(f *form) bool { return f.goType == partialType && f.kind.Kind == "" })
 }

@@ -236,8 +236,8 @@ func TestDamagedSnapshotIsReportedAndReplaced(t *testing.T) {
 	}
 }
 
-// What belongs to others stays as it is, and the informer begins with nothing.
-func TestForeignSnapshotIsLeftAlone(t *testing.T) {
+// What belongs to others stays as it is, and the informer waits, unless it is to begin anew.
+func TestForeignSnapshotIsAwaited(t *testing.T) {
 	plain := func(w *world, file string) {
 		i := informer.NewResourceVersionInformer("plain", informer.InformerConfig{
 			ListerWatcher: w.lister(), ExampleObject: &corev1.Pod{}, Handler: informer.ResourceEventHandlerFuncs{},
@@ -265,9 +265,6 @@ func TestForeignSnapshotIsLeftAlone(t *testing.T) {
 		"a text": {func(w *world, file string) {
 			require.NoError(w.t, os.WriteFile(file, []byte("a diary"), 0o600))
 		}, informer.ErrCheckpointFormat, "not a checkpoint"},
-		"a newer version": {func(w *world, file string) {
-			require.NoError(w.t, os.WriteFile(file, []byte("\x89RVS\r\n\x1a\n\x00\x02"), 0o600))
-		}, informer.ErrCheckpointVersion, "version 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -277,18 +274,33 @@ func TestForeignSnapshotIsLeftAlone(t *testing.T) {
 				before, err := os.ReadFile(file)
 				require.NoError(t, err)
 				i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+				w.ResetRequests()
 				stop := w.run(i)
-				w.requireInStep(i)
+				time.Sleep(time.Hour)
+				status := i.Status()
+				require.False(t, status.Synced)
+				require.Zero(t, status.Objects)
+				require.Zero(t, w.lists())
+				require.Equal(t, informer.ReasonCheckpointFailing, status.Condition.Reason)
 				var unused *informer.UnusedCheckpointError
-				require.ErrorAs(t, i.Status().CheckpointError, &unused)
+				require.ErrorAs(t, status.CheckpointError, &unused)
 				require.True(t, unused.NeverSaved)
 				require.ErrorIs(t, unused, test.is)
 				require.ErrorContains(t, unused, test.says)
-				time.Sleep(time.Hour)
+				require.ErrorIs(t, status.LastError, test.is)
 				stop()
 				after, err := os.ReadFile(file)
 				require.NoError(t, err)
 				require.Equal(t, before, after)
+
+				i = newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file), BeginAnew: true})
+				stop = w.run(i)
+				w.requireInStep(i)
+				stop()
+				i = newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+				defer w.run(i)()
+				time.Sleep(time.Minute)
+				require.NotEmpty(t, i.Status().ResumedFrom, "it was replaced")
 			})
 		})
 	}
@@ -307,12 +319,29 @@ func TestForeignSnapshotIsLeftAlone(t *testing.T) {
 	})
 }
 
+// A snapshot of a newer version of the library is replaced: all that it has is listed.
+func TestSnapshotOfANewerVersionIsReplaced(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		file := snapshotFile(t)
+		require.NoError(t, os.WriteFile(file, []byte("\x89RVS\r\n\x1a\n\x00\x02"), 0o600))
+		var reported errorsOf
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file), ErrorHandler: reported.handle})
+		defer w.run(i)()
+		w.requireInStep(i)
+		require.ErrorIs(t, reported.all(), informer.ErrCheckpointVersion)
+		time.Sleep(time.Minute)
+		require.NoError(t, i.Status().CheckpointError)
+	})
+}
+
 // A snapshot of the same objects, kept otherwise, is replaced: it may lack what is wanted now.
 func TestSnapshotOfOtherOptionsIsReplaced(t *testing.T) {
 	for name, opts := range map[string]objectcache.Options{
 		"keep":  {Keep: []string{"metadata.labels"}},
 		"prune": {Prune: []string{"spec"}},
 		"type":  {},
+		"kind":  {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -322,8 +351,11 @@ func TestSnapshotOfOtherOptionsIsReplaced(t *testing.T) {
 				var reported errorsOf
 				opts.Snapshot, opts.ErrorHandler = informer.FileCheckpoint(file), reported.handle
 				var example apiruntime.Object
-				if name == "type" {
+				switch name {
+				case "type":
 					example = &corev1.Pod{}
+				case "kind":
+					example = pod("a/example", "")
 				}
 				i := newInformer(w.lister(), example, opts)
 				defer w.run(i)()
@@ -771,7 +803,8 @@ func TestSecretsOfAnotherTypeAreNotWritten(t *testing.T) {
 		lw := &cache.ListWatch{
 			ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) { return secret, nil },
 		}
-		i := newInformer(lw, &metav1.PartialObjectMetadata{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		pods := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+		i := newInformer(lw, pods, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
 		partial := &metav1.PartialObjectMetadata{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "s", ResourceVersion: "4"},
@@ -780,4 +813,66 @@ func TestSecretsOfAnotherTypeAreNotWritten(t *testing.T) {
 		err := objectcache.WriteState(i, io.Discard)
 		require.True(t, err != nil && strings.Contains(err.Error(), "SnapshotSecrets"), "%v", err)
 	})
+}
+
+// A ListerWatcher of others does not say whose metadata it lists, and an annotation of a Secret may have its data.
+func TestSnapshotOfMetadataOfUnknownKindIsRefused(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		lw := &cache.ListWatch{ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) {
+			secret := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+				Name: "s", ResourceVersion: "4", Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: `{"data":{"password":"cGxhaW4="}}`},
+			}}
+			return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []metav1.PartialObjectMetadata{secret}}, nil
+		}}
+		file := snapshotFile(t)
+		snapshot := objectcache.Options{Snapshot: informer.FileCheckpoint(file)}
+		for _, example := range []*metav1.PartialObjectMetadata{{}, {TypeMeta: metav1.TypeMeta{APIVersion: "v1"}}, nil} {
+			require.PanicsWithValue(t, "objectcache: informer \"*v1.PartialObjectMetadata\": "+objectcache.ErrUnknownKind.Error(), func() {
+				newInformer(lw, example, snapshot)
+			})
+		}
+		require.NoFileExists(t, file)
+		pods := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
+		newInformer(lw, pods, snapshot)
+		newInformer(w.lister(), &metav1.PartialObjectMetadata{}, snapshot) // it says the resource
+		newInformer(lw, &metav1.PartialObjectMetadata{}, objectcache.Options{})
+		newInformer(lw, &metav1.PartialObjectMetadata{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file), SnapshotSecrets: true})
+	})
+}
+
+// What a Transform makes of a Secret of a ListerWatcher of others is not written either, though it is not called one any more.
+func TestSecretsWithoutTheirKindAreNotWritten(t *testing.T) {
+	toMetadata := func(obj interface{}) (interface{}, error) {
+		u := obj.(*unstructured.Unstructured)
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: u.GetName(), Annotations: u.GetAnnotations()}}, nil
+	}
+	dropKind := func(obj interface{}) (interface{}, error) {
+		unstructured.RemoveNestedField(obj.(*unstructured.Unstructured).Object, "kind")
+		return obj, nil
+	}
+	for name, transform := range map[string]cache.TransformFunc{"to metadata": toMetadata, "to no kind": dropKind} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				secret := &unstructured.Unstructured{Object: map[string]interface{}{"apiVersion": "v1", "kind": "Secret"}}
+				secret.SetName("s")
+				secret.SetResourceVersion("6")
+				events := watch.NewFakeWithChanSize(1, false)
+				events.Add(secret)
+				lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+					ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) {
+						list := &unstructured.UnstructuredList{}
+						list.SetResourceVersion("5")
+						return list, nil
+					},
+					WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return events, nil },
+				}, noWatchLists{})
+				i := newInformer(lw, nil, objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t)), Transform: transform})
+				stop := w.run(i)
+				defer stop()
+				synctest.Wait()
+				require.Equal(t, []string{"s"}, i.Store().ListKeys())
+				require.ErrorIs(t, objectcache.WriteState(i, io.Discard), objectcache.ErrUnknownKind)
+			})
+		})
+	}
 }

@@ -8,12 +8,46 @@ import (
 	"sync"
 )
 
-// shape is what the generated decoder of a Go type accepts, as far as the tags of the type's fields say. With it, an object in
+// shape is what the decoder of a Go type accepts. The tags of the type's fields say it of a generated one. With it, an object in
 // protobuf is checked without being decoded, so that one that does not fit its type is refused before it takes the place of
 // one that does.
 type shape struct {
 	// fields are by their numbers.
 	fields []shapeField
+	// own has trials of a type that decodes itself, such as a quantity or a time.
+	own *sync.Pool
+}
+
+// trial finds out what a type accepts that decodes itself. It remembers some of that, because objects have a few values again and again.
+type trial struct {
+	value    message
+	accepted [64]struct {
+		length uint8
+		text   [16]byte
+	}
+}
+
+func (t *trial) fits(encoded []byte) bool {
+	known := &t.accepted[0]
+	short := 0 < len(encoded) && len(encoded) <= len(known.text)
+	if short {
+		hash := uint32(len(encoded))
+		for _, b := range encoded {
+			hash = hash*31 + uint32(b)
+		}
+		known = &t.accepted[hash%uint32(len(t.accepted))]
+		if string(known.text[:known.length]) == string(encoded) {
+			return true
+		}
+	}
+	t.value.Reset()
+	if t.value.Unmarshal(encoded) != nil {
+		return false
+	}
+	if short {
+		known.length = uint8(copy(known.text[:], encoded))
+	}
+	return true
 }
 
 type shapeField struct {
@@ -56,7 +90,52 @@ func readShape(t reflect.Type, read map[reflect.Type]*shape) *shape {
 	for i := range t.NumField() {
 		s.add(t.Field(i), read)
 	}
+	if len(s.fields) == 0 {
+		s.own = trials(t)
+	}
 	return s
+}
+
+// trials returns trials of a type, nil for one that does not decode itself.
+func trials(t reflect.Type) *sync.Pool {
+	if !reflect.PointerTo(t).Implements(messageType) {
+		return nil
+	}
+	return &sync.Pool{New: func() any { return &trial{value: reflect.New(t).Interface().(message)} }}
+}
+
+// shapeOfValue returns the shape of what a field has one of, nil if it is not checked.
+func shapeOfValue(t reflect.Type, read map[reflect.Type]*shape) *shape {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && trials(t) == nil {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return readShape(t, read)
+	case reflect.Map: // its entries are messages
+		if s, ok := read[t]; ok {
+			return s
+		}
+		s := &shape{}
+		read[t] = s
+		s.fields = []shapeField{{}, entryField(t.Key(), read), entryField(t.Elem(), read)}
+		return s
+	default:
+		if own := trials(t); own != nil {
+			return &shape{own: own}
+		}
+		return nil
+	}
+}
+
+// entryField is the key or the value of an entry of a map, for which there are no tags.
+func entryField(t reflect.Type, read map[reflect.Type]*shape) shapeField {
+	switch t.Kind() {
+	case reflect.String, reflect.Struct, reflect.Slice, reflect.Pointer:
+		return shapeField{known: true, wire: wireBytes, within: shapeOfValue(t, read)}
+	default:
+		return shapeField{}
+	}
 }
 
 func (s *shape) add(f reflect.StructField, read map[reflect.Type]*shape) {
@@ -72,24 +151,21 @@ func (s *shape) add(f reflect.StructField, read map[reflect.Type]*shape) {
 	for len(s.fields) <= int(number) {
 		s.fields = append(s.fields, shapeField{})
 	}
-	t := f.Type
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		t = t.Elem()
-	}
-	field := shapeField{known: true, wire: wire, repeated: f.Type.Kind() == reflect.Slice}
-	if t.Kind() == reflect.Struct {
-		field.within = readShape(t, read)
-	}
-	s.fields[number] = field
+	s.fields[number] = shapeField{known: true, wire: wire, repeated: f.Type.Kind() == reflect.Slice, within: shapeOfValue(f.Type, read)}
 }
 
-// fits reports whether a message surely can be decoded into the type, but for what types without tags decode themselves.
-func (s *shape) fits(message []byte) bool {
-	for at := 0; at < len(message); {
-		tag := uint64(message[at])
+// fits reports whether a message surely can be decoded into the type.
+func (s *shape) fits(encoded []byte) bool {
+	if s.own != nil {
+		t := s.own.Get().(*trial)
+		defer s.own.Put(t)
+		return t.fits(encoded)
+	}
+	for at := 0; at < len(encoded); {
+		tag := uint64(encoded[at])
 		if at++; tag >= 0x80 {
 			n := 0
-			if tag, n = binary.Uvarint(message[at-1:]); n <= 0 {
+			if tag, n = binary.Uvarint(encoded[at-1:]); n <= 0 {
 				return false
 			}
 			at += n - 1
@@ -109,7 +185,7 @@ func (s *shape) fits(message []byte) bool {
 		size := 0
 		switch wire {
 		case wireVarint:
-			for at+size < len(message) && message[at+size] >= 0x80 {
+			for at+size < len(encoded) && encoded[at+size] >= 0x80 {
 				size++
 			}
 			if size++; size > binary.MaxVarintLen64 {
@@ -121,19 +197,19 @@ func (s *shape) fits(message []byte) bool {
 			size = 4
 		case wireBytes:
 			length, n := uint64(0), 1
-			if at < len(message) && message[at] < 0x80 {
-				length = uint64(message[at])
-			} else if length, n = binary.Uvarint(message[at:]); n <= 0 {
+			if at < len(encoded) && encoded[at] < 0x80 {
+				length = uint64(encoded[at])
+			} else if length, n = binary.Uvarint(encoded[at:]); n <= 0 {
 				return false
 			}
-			if at += n; length > uint64(len(message)-at) {
+			if at += n; length > uint64(len(encoded)-at) {
 				return false
 			}
 			size = int(length)
 		default: // a group: no server sends one
 			return false
 		}
-		if size > len(message)-at || within != nil && !within.fits(message[at:at+size]) {
+		if size > len(encoded)-at || within != nil && !within.fits(encoded[at:at+size]) {
 			return false
 		}
 		at += size

@@ -43,6 +43,10 @@ func TestShapeRefusesWhatItsTypeDoesNotDecode(t *testing.T) {
 	within := append(bytes.Clone(encoded), spec|wireBytes, 2, nodeName|wireVarint, 7)
 	require.Error(t, (&corev1.Pod{}).Unmarshal(within))
 	require.False(t, pods.fits(within))
+	const labels, key = 1<<3 | wireBytes, 1<<3 | wireBytes
+	entry := append(bytes.Clone(encoded), labels, 5, 11<<3|wireBytes, 3, key, 9, 'a') // its key is longer than the entry
+	require.Error(t, (&corev1.Pod{}).Unmarshal(entry))
+	require.False(t, pods.fits(entry))
 	unknown := append(bytes.Clone(encoded), 15<<3|wireVarint, 7)
 	require.NoError(t, (&corev1.Pod{}).Unmarshal(unknown))
 	require.True(t, pods.fits(unknown))
@@ -50,10 +54,13 @@ func TestShapeRefusesWhatItsTypeDoesNotDecode(t *testing.T) {
 
 func BenchmarkShapeOfPod(b *testing.B) {
 	pods := shapeOf(reflect.TypeFor[*corev1.Pod]())
-	c := samples.Cluster{Seed: 1}
-	encoded, err := c.Pod(7, 1).Marshal()
-	require.NoError(b, err)
-	for b.Loop() {
-		pods.fits(encoded)
+	var encoded [][]byte
+	for _, pod := range (samples.Cluster{Seed: 1}).Pods(0, 1000, 0) {
+		message, err := pod.Marshal()
+		require.NoError(b, err)
+		encoded = append(encoded, message)
+	}
+	for i := 0; b.Loop(); i++ {
+		pods.fits(encoded[i%len(encoded)])
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,8 +27,8 @@ import (
 type storeSink struct {
 	informer *Informer
 	intake   intake.Intake
-	// observed is the newest resource version that was taken in full.
-	observed string
+	// observed is the newest resource version that was taken in full. It is set when readers see that, while the feed is applied to.
+	observed observed
 	// current is a moment.Moment, zero if there is none: everything that the server had then is in the store. It does not go back.
 	current    atomic.Int64
 	tombstones recency.Tombstones
@@ -36,10 +37,28 @@ type storeSink struct {
 	// reading is the generation under way, nil without one.
 	reading generation
 	trust   trust
-	// deleted, if set, is called with each deletion that is stored. It is guarded by the feed's applying.
-	deleted func(key, resourceVersion string)
+	// deleted, unless it is nil, is called with each deletion that is stored.
+	deleted atomic.Pointer[func(key, resourceVersion string)]
 	// covers tells whether the store has everything up to observed. Both are changed while the feed is applied to.
 	covers coverage
+}
+
+// observed is a resource version that can be read while its writer is busy: an index function may hold that up for long.
+type observed struct {
+	mu              sync.Mutex
+	resourceVersion string
+}
+
+func (o *observed) load() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.resourceVersion
+}
+
+func (o *observed) store(resourceVersion string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.resourceVersion = resourceVersion
 }
 
 var _ sink.Sink = (*storeSink)(nil)
@@ -100,7 +119,7 @@ func (s *storeSink) stale(deletion bool, key string, v keytable.Version) bool {
 	if s.informer.setup.Resource == nil && v.ResourceVersion == known.ResourceVersion {
 		return false // not every source makes new versions: a fake client keeps those that it is given
 	}
-	return exists && (told || !recency.Ahead(known, s.observed)) && recency.Stale(deletion, v, known)
+	return exists && (told || !recency.Ahead(known, s.observed.load())) && recency.Stale(deletion, v, known)
 }
 
 // known returns what is known of a key, and whether the generation under way has told it.
@@ -200,8 +219,8 @@ func (s *storeSink) delete(last encoded, known bool, at moment.Moment) {
 		return
 	}
 	i.changed()
-	if s.deleted != nil {
-		s.deleted(last.key, last.version.ResourceVersion)
+	if deleted := s.deleted.Load(); deleted != nil {
+		(*deleted)(last.key, last.version.ResourceVersion)
 	}
 	e := event{old: &old, unknown: true, arrived: at}
 	if known { // an object that could not be read has no form
@@ -220,12 +239,12 @@ func (s *storeSink) Observed(resourceVersion string, _ bool, current moment.Mome
 	i := s.informer
 	i.feed.applying.Lock()
 	defer i.feed.applying.Unlock()
-	s.observed = resourceVersion
+	s.observed.store(resourceVersion)
 	if int64(current) > s.current.Load() {
 		s.current.Store(int64(current))
 	}
 	i.objects.Bookmark(resourceVersion)
-	i.reachLocked()
+	i.reachNow()
 	return nil
 }
 
@@ -262,7 +281,7 @@ type storeGeneration struct{ *storeSink }
 
 func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
 	if i := g.informer; i.snapshots != nil && it.Lent == nil { // it may be unchanged since a snapshot was restored
-		i.store.noteSecret(it.Object)
+		i.store.noteKind(it.Object)
 	}
 	kept := g.renames.of(it.Key)
 	if g.tombstones.Covers(it.Version) || !g.trust.lost && g.reading.show(kept, it.Version) {
@@ -300,7 +319,7 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 	err := report.Guard(ctx, i.setup.Report.NoteFailure, func() error {
 		i.feed.applying.Lock()
 		defer i.feed.applying.Unlock()
-		added, at := &batch{initial: initial}, moment.Now()
+		added, at := &batch{initial: initial, order: byBirth}, moment.Now()
 		for c := range reading.end(resourceVersion, complete) {
 			i.changed()
 			if c.old.IsZero() {
@@ -312,13 +331,13 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 		if added.len() > 0 {
 			i.feed.append(nil, event{batch: added, arrived: at})
 		}
-		if rv.Compare(resourceVersion, g.observed) == rv.Older {
-			i.waiting.WentBack(g.observed, resourceVersion)
+		if before := g.observed.load(); rv.Compare(resourceVersion, before) == rv.Older {
+			i.waiting.WentBack(before, resourceVersion)
 		}
 		if complete {
 			g.renames.end()
 		}
-		g.observed = resourceVersion
+		g.observed.store(resourceVersion)
 		g.endCovering(complete)
 		i.lists.end()
 		return nil

@@ -13,7 +13,7 @@ import (
 type snapshot struct {
 	resourceVersion    string
 	goType             reflect.Type
-	secrets            bool
+	secrets, kindless  bool
 	forms              []*form
 	namespaces, labels []string
 	slots              [][]slot
@@ -26,7 +26,8 @@ func (s *Store) snapshot() *snapshot {
 	defer s.writing.Unlock()
 	t := s.table
 	sn := &snapshot{
-		resourceVersion: s.resourceVersion, goType: s.goType, secrets: s.secrets.Load(), forms: s.forms.all(), namespaces: t.namespaces.all(), labels: t.labels.all(),
+		resourceVersion: s.resourceVersion, goType: s.goType, secrets: s.secrets.Load(), kindless: s.kindless.Load(),
+		forms: s.forms.all(), namespaces: t.namespaces.all(), labels: t.labels.all(),
 		slots: make([][]slot, len(t.slots.pages)), pack: t.pack.Snapshot(),
 	}
 	for i, page := range t.slots.pages {

@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/pack"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // StoreOptions are options of a Store. The zero value is good.
@@ -24,7 +25,7 @@ type StoreOptions struct {
 	// the place of others. Zero is 8 MiB; negative keeps none.
 	HotBytes int64
 	// ErrorHandler is called with the error of an object that List, Index or ByIndex leaves out, or that is in no index, because it
-	// cannot be decoded. It is called without a lock. The default is utilruntime.HandleError.
+	// cannot be decoded. It is called without a lock. The default hands it to utilruntime.ErrorHandlers.
 	ErrorHandler func(error)
 }
 
@@ -38,10 +39,10 @@ type Store struct {
 	forms    forms
 	decodes  atomic.Int64
 	failures failures
-	// secrets tells that the store has had unstructured Secrets.
-	secrets  atomic.Bool
-	hot      *hot
-	metadata sync.Pool // of *wire.Metadata
+	// secrets tells that the store has had unstructured Secrets, and kindless that it has had unstructured objects that say no kind.
+	secrets, kindless atomic.Bool
+	hot               *hot
+	metadata          sync.Pool // of *wire.Metadata
 
 	// replacing is held from the begin of a generation to its end. Writing is held by whoever changes the store, while it
 	// compresses, decodes and calls index functions too. They are taken in this order, and before mu.
@@ -62,7 +63,7 @@ var _ cache.Indexer = (*Store)(nil)
 // write to it.
 func NewStore(example runtime.Object, indexers cache.Indexers, opts StoreOptions) *Store {
 	if opts.ErrorHandler == nil {
-		opts.ErrorHandler = utilruntime.HandleError
+		opts.ErrorHandler = func(err error) { report.Unhandled(klog.Background(), err, "Object was left out") }
 	}
 	s := &Store{options: opts, goType: unstructuredType, hot: newHot(opts.HotBytes)}
 	s.table = newTable(s.hot)

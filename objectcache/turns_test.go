@@ -9,11 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/objectcache"
 )
 
@@ -61,5 +63,38 @@ func TestListsOfManyInformersTakeTurns(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestListIsReadBesideBlockedFunctions starts 80 informers whose functions block while a list is read, and then one without such a function.
+func TestListIsReadBesideBlockedFunctions(t *testing.T) {
+	for name, blocked := range map[string]func(wait func()) objectcache.Options{
+		"Transform": func(wait func()) objectcache.Options {
+			return objectcache.Options{Transform: func(obj interface{}) (interface{}, error) { wait(); return obj, nil }}
+		},
+		"index function": func(wait func()) objectcache.Options {
+			return objectcache.Options{Indexers: cache.Indexers{"blocked": func(interface{}) ([]string, error) { wait(); return nil, nil }}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/b", "a/c", "b/a")
+				release := make(chan struct{})
+				released := sync.OnceFunc(func() { close(release) })
+				budget := informer.NewBudget(1 << 20)
+				options := blocked(func() { <-release })
+				options.Budget = budget
+				for range 80 {
+					defer w.run(newInformer(w.lister(), &unstructured.Unstructured{}, options))()
+				}
+				defer released() // before they are stopped
+				synctest.Wait()
+				begun := time.Now()
+				free := newInformer(w.lister(), &unstructured.Unstructured{}, objectcache.Options{Budget: budget})
+				defer w.run(free)()
+				<-free.HasSyncedChecker().Done()
+				require.Less(t, time.Since(begun), 5*time.Second)
+			})
+		})
 	}
 }

@@ -18,7 +18,7 @@ func (s *Store) sample() (objects []object.Known) {
 	return known.Oldest(objects)
 }
 
-// states returns the states of all objects, or of so many if most is not 0, in no order. They take eight bytes each.
+// states returns the states of all objects, or of so many if most is not 0, by slot. They take eight bytes each.
 func (s *Store) states(most int) []state {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -42,8 +42,8 @@ func (s *Store) resolve(states []state) (found []Stored) {
 	return found
 }
 
-// all returns a batch of all objects, in no order.
-func (s *Store) all() *batch { return &batch{states: s.states(0)} }
+// all returns a batch of all objects.
+func (s *Store) all() *batch { return &batch{states: s.states(0), order: bySlot} }
 
 // state returns where the store had the object.
 func (o Stored) state() state { return state{o.slot, o.born} }
