@@ -3,6 +3,7 @@ package factory
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -22,6 +23,9 @@ type Lease[I Informer] struct {
 	life    *life
 	// released is nil before Release, and what Release returns; of the factory's lock.
 	released <-chan struct{}
+	// until ends the time for which StartUntil has started it, nil without; of the factory's
+	// lock.
+	until <-chan struct{}
 }
 
 // Acquire returns a lease of the informer of resource and opts: of the one that
@@ -80,15 +84,23 @@ func (l *Lease[I]) Key() Key { return l.life.key }
 // or the factory is told to stop it or shut down. It is no error if it runs already,
 // whoever has started it. The error is ErrStopped, also when this lease was released,
 // or ErrShutDown, by errors.Is.
-func (l *Lease[I]) Start() error { return l.start(channelScope(nil)) }
+func (l *Lease[I]) Start() error { return l.start(channelScope(nil), nil) }
 
 // StartWithContext is Start for an informer that runs with the values of ctx, a
 // logger for instance. That ctx ends, does not end it.
 func (l *Lease[I]) StartWithContext(ctx context.Context) error {
-	return l.start(scope{ctx: context.WithoutCancel(ctx)})
+	return l.start(scope{ctx: context.WithoutCancel(ctx)}, nil)
 }
 
-func (l *Lease[I]) start(s scope) error {
+// StartUntil is StartWithContext for a user that releases the lease soon after ctx has ended.
+// From that end on, the lease does not keep the informer for others: once the context of each
+// lease has ended, the next request for the key gets another informer, also before the last
+// Release.
+func (l *Lease[I]) StartUntil(ctx context.Context) error {
+	return l.start(scope{ctx: context.WithoutCancel(ctx)}, ctx.Done())
+}
+
+func (l *Lease[I]) start(s scope, until <-chan struct{}) error {
 	f := l.factory
 	f.noteStopped(l.life.key)
 	f.mu.Lock()
@@ -96,7 +108,32 @@ func (l *Lease[I]) start(s scope) error {
 	if l.released != nil {
 		return fmt.Errorf("starting the informer of %v: %w", l.life.key, errReleased)
 	}
-	return f.startLocked(l.life, s)
+	if err := f.startLocked(l.life, s); err != nil {
+		return err
+	}
+	l.setUntilLocked(until)
+	return nil
+}
+
+// setUntilLocked has the lease count until a channel is closed; nil: until its Release.
+func (l *Lease[I]) setUntilLocked(until <-chan struct{}) {
+	if l.until != nil {
+		i := slices.Index(l.life.until, l.until)
+		l.life.until = slices.Delete(l.life.until, i, i+1)
+	}
+	if l.until = until; until != nil {
+		l.life.until = append(l.life.until, until)
+	}
+}
+
+// Stopped reports whether the informer has ended or was told to: the next request for its key
+// gets another one.
+func (l *Lease[I]) Stopped() bool {
+	f := l.factory
+	f.noteStopped(l.life.key)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return l.life.removed || l.life.over()
 }
 
 var errReleased = fmt.Errorf("%w: this lease was released", ErrStopped)
@@ -111,6 +148,7 @@ func (l *Lease[I]) Release() (ended <-chan struct{}) {
 	defer f.mu.Unlock()
 	if l.released == nil {
 		l.life.users--
+		l.setUntilLocked(nil)
 		last := l.life.users == 0
 		if last && !l.life.pinned {
 			f.dropLocked(l.life)

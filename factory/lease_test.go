@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
@@ -52,6 +54,19 @@ func TestLastReleaseEndsTheInformer(t *testing.T) {
 		ends(t, c.Release(), "the release of the next")
 		f.Shutdown()
 	})
+}
+
+// A lease whose Start was forgotten does not hold up a wait for the others, as in client-go. The wait says so.
+func TestForgottenStartIsLogged(t *testing.T) {
+	f := factory.New()
+	defer f.Shutdown()
+	lease := acquire(t, f, newStub())
+	defer lease.Release()
+	log := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
+	require.NoError(t, f.WaitForCacheSyncWithContext(klog.NewContext(t.Context(), log)).AsError())
+	text := log.GetSink().(ktesting.Underlier).GetBuffer().String()
+	require.Contains(t, text, "not started")
+	require.Contains(t, text, lease.Key().String())
 }
 
 func TestReleaseOfWhatWasNeverStarted(t *testing.T) {

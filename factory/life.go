@@ -43,6 +43,9 @@ type life struct {
 	synced <-chan struct{}
 	// users counts the leases that are not released.
 	users int
+	// until has, of each of them that was started by StartUntil, what is closed when its
+	// context has ended.
+	until []<-chan struct{}
 	// pinned tells that it was given to a user that never gives it back (InformerFor).
 	pinned bool
 	// removed tells that the factory was told to let go of it: no wait for a sync includes
@@ -68,9 +71,17 @@ func newLife(key Key, t Transform) *life {
 }
 
 // over reports whether the informer has ended, or was told to by its stop channel, or by
-// others that ran it: it is of no use to the next request.
+// others that ran it, or is about to, because each of its users has left: it is of no use to
+// the next request.
 func (l *life) over() bool {
-	return l.stage == ended || l.active() && (isClosed(l.stop) || l.stopped)
+	return l.stage == ended || l.active() && (isClosed(l.stop) || l.stopped || l.abandoned())
+}
+
+// abandoned reports whether the context of each lease has ended, so that all that is missing
+// are their Releases.
+func (l *life) abandoned() bool {
+	return !l.pinned && len(l.until) > 0 && len(l.until) == l.users &&
+		!slices.ContainsFunc(l.until, func(end <-chan struct{}) bool { return !isClosed(end) })
 }
 
 // active reports whether the life has a goroutine.

@@ -27,5 +27,9 @@ func (m Member) Key() Key { return m.life.key }
 // Informer is the informer, nil if it has ended.
 func (m Member) Informer() Informer { return m.informer }
 
+// Done is closed when the informer has ended. It is the same channel for each Member of one informer, and another one for the next
+// informer of the same Key.
+func (m Member) Done() <-chan struct{} { return m.life.done }
+
 // Status returns how the informer is now.
 func (m Member) Status() Status { return m.factory.statusOf(m.life) }

@@ -3,7 +3,10 @@ package factory
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	"k8s.io/klog/v2"
 )
 
 // SyncResult is what waiting for informers to sync has come to.
@@ -35,7 +38,7 @@ func (r SyncResult) AsError() error {
 // true whether stopCh is closed or not. Those that are released or stopped (Stop)
 // meanwhile are not waited for.
 func (f *Factory) WaitForCacheSync(stopCh <-chan struct{}) bool {
-	for _, w := range f.waits() {
+	for _, w := range f.waits(klog.Background()) {
 		if !w.wait(stopCh) && f.counts(w.life) {
 			return false
 		}
@@ -47,7 +50,7 @@ func (f *Factory) WaitForCacheSync(stopCh <-chan struct{}) bool {
 // informers have not synced. It waits for all others even if one cannot sync any more.
 func (f *Factory) WaitForCacheSyncWithContext(ctx context.Context) SyncResult {
 	var unsynced []*life
-	for _, w := range f.waits() {
+	for _, w := range f.waits(klog.FromContext(ctx)) {
 		if !w.wait(ctx.Done()) && f.counts(w.life) {
 			unsynced = append(unsynced, w.life)
 		}
@@ -70,17 +73,28 @@ type wait struct {
 	ending <-chan struct{}
 }
 
-// waits are those for all informers that are started.
-func (f *Factory) waits() (waits []wait) {
+// waits are those for all informers that are started. It logs the others, because a forgotten Start looks as if they had synced.
+func (f *Factory) waits(logger klog.Logger) (waits []wait) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	var unstarted []string
 	for _, l := range f.lives {
-		if !l.started.IsZero() {
-			waits = append(waits, wait{life: l, synced: l.synced, ending: l.ctx.Done()})
+		if l.started.IsZero() {
+			unstarted = append(unstarted, l.key.String())
+			continue
 		}
+		waits = append(waits, wait{life: l, synced: l.synced, ending: l.ctx.Done()})
+	}
+	f.mu.Unlock()
+	if len(unstarted) > 0 {
+		slices.Sort(unstarted)
+		shown := unstarted[:min(len(unstarted), maxUnstartedShown)]
+		logger.Info("Informers that were not started are not waited for", "count", len(unstarted), "informers", shown)
 	}
 	return waits
 }
+
+// maxUnstartedShown is how many informers that were not started a line of the log names.
+const maxUnstartedShown = 5
 
 func (w wait) wait(stop <-chan struct{}) (synced bool) {
 	select {

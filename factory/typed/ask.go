@@ -7,11 +7,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // ask is what a factory asks its registry for.
@@ -92,7 +93,7 @@ func (f *Factory) transforming(a ask, made cache.SharedIndexInformer) cache.Shar
 		return made
 	}
 	if err := made.SetTransform(f.transform); err != nil {
-		utilruntime.HandleError(fmt.Errorf("transform of the informer of %v: %w", a.resource, err))
+		report.Unhandled(klog.Background(), fmt.Errorf("transform of the informer of %v: %w", a.resource, err), "Transform was not set")
 	}
 	return made
 }
@@ -111,27 +112,60 @@ func (f *Factory) acquire(a ask) (*factory.Lease[cache.SharedIndexInformer], err
 
 // informerOf answers an ask: with the share that there is, unless that has ended.
 func (f *Factory) informerOf(a ask) *share {
-	m, settled := f.member(a)
-	defer f.forgetUnmade(m) // also when newFunc panics
-	lease, err := f.acquire(settled)
+	m := f.takeTurn(a)
+	defer f.endTurn(m) // also when newFunc panics
+	if former := m.share; former != nil {
+		if former.over() {
+			former.leave() // its context has ended: nothing else may have noticed yet
+		} else if !former.lease.Stopped() {
+			return former
+		}
+	}
+	lease, err := f.acquire(m.ask)
 	if err != nil {
 		panic(err)
 	}
-	given, spare := f.join(m, lease)
-	spare()
-	return given
+	return f.join(m, lease)
 }
 
-// member returns the member of a kind, and its ask: the first for it counts.
-func (f *Factory) member(a ask) (m *member, settled ask) {
+// takeTurn returns the member of a kind, and waits for other requests for it. The first ask
+// for a kind counts.
+func (f *Factory) takeTurn(a ask) *member {
+	for {
+		m := f.member(a)
+		m.turn <- struct{}{}
+		if f.has(m) {
+			return m
+		}
+		<-m.turn // the request before had no informer, and its ask is forgotten
+	}
+}
+
+func (f *Factory) member(a ask) *member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m = f.members[a.kind]
+	m := f.members[a.kind]
 	if m == nil {
-		m = &member{ask: a}
+		m = &member{ask: a, turn: make(chan struct{}, 1)}
 		f.members[a.kind] = m
 	}
-	return m, m.ask
+	return m
+}
+
+func (f *Factory) has(m *member) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.members[m.kind] == m
+}
+
+// endTurn lets the next request go on, which decides if there is no informer.
+func (f *Factory) endTurn(m *member) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m.share == nil {
+		delete(f.members, m.kind)
+	}
+	<-m.turn
 }
 
 // settled returns the ask that was the first for its kind.
@@ -144,42 +178,22 @@ func (f *Factory) settled(a ask) ask {
 	return a
 }
 
-// forgetUnmade lets the next request decide, if there is no informer of a member.
-func (f *Factory) forgetUnmade(m *member) {
+// join makes the share of a lease.
+func (f *Factory) join(m *member, lease *factory.Lease[cache.SharedIndexInformer]) *share {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if m.share == nil && f.members[m.kind] == m {
-		delete(f.members, m.kind)
-	}
-}
-
-// join returns the share of a lease, and what is to be called without the lock: to give
-// back what is not needed.
-func (f *Factory) join(m *member, lease *factory.Lease[cache.SharedIndexInformer]) (given *share, spare func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if others := f.members[m.kind]; others != nil {
-		m = others
-	} else { // forgotten by a request at the same time that failed
-		f.members[m.kind] = m
-	}
 	former := m.share
-	if former != nil && former.lease.Done() == lease.Done() && !former.over() {
-		return former, func() { lease.Release() }
-	}
 	m.opts.Variant = lease.Key().Variant // it stays that, whoever else comes and goes
-	given = &share{SharedIndexInformer: lease.Informer, factory: f, kind: m.kind, lease: lease, ended: make(chan struct{})}
+	m.share = &share{SharedIndexInformer: lease.Informer, factory: f, kind: m.kind, lease: lease, ended: make(chan struct{})}
 	if former != nil {
-		given.successor = succeed(former, lease.Informer)
+		m.share.successor = succeed(former, lease.Informer)
 	}
-	m.share = given
 	switch {
 	case f.shut: // it never runs for this factory
-		given.closing = true
-		close(given.ended)
-		return given, func() { lease.Release() }
+		m.share.leave()
+		m.share.finish.Do(func() { close(m.share.ended) })
 	case former != nil && !former.started:
 		f.ending.Go(former.end) // others may have started it, at a server that is dead
 	}
-	return given, func() {}
+	return m.share
 }

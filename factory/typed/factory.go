@@ -82,8 +82,12 @@ var _ SharedInformerFactory = &Factory{}
 // lock.
 type member struct {
 	ask
-	// share is the newest, nil until the first is made.
+	// share is the newest, nil until the first is made. Only the request whose turn it is
+	// replaces it.
 	share *share
+	// turn holds one: requests for a kind take turns, so that none has a lease that it does
+	// not need, nor fails with another one's newFunc.
+	turn chan struct{}
 }
 
 // factories counts the factories of the process, for the names of private variants.

@@ -142,6 +142,7 @@ func variantOf(opts *objectcache.Options) string {
 	say(len(opts.Prune) > 0, "prune %q", sorted(opts.Prune))
 	say(len(opts.Indexers) > 0, "indexers %q", slices.Sorted(maps.Keys(opts.Indexers)))
 	say(opts.Snapshot != nil, "snapshot in %s", storeName(opts.Snapshot))
+	say(opts.BeginAnew, "begun anew %v", opts.BeginAnew)
 	say(opts.SnapshotInterval != 0, "saved each %v", opts.SnapshotInterval)
 	say(opts.SnapshotSecrets, "secrets %v", opts.SnapshotSecrets)
 	say(opts.Decoded, "decoded %v", opts.Decoded)
@@ -150,6 +151,9 @@ func variantOf(opts *objectcache.Options) string {
 	say(opts.Economy != "", "economy of %v", opts.Economy)
 	say(opts.WatchListPageSize != 0, "pages of %d", opts.WatchListPageSize)
 	say(opts.StallTimeout != 0, "stall timeout %v", opts.StallTimeout)
+	say(opts.Budget != nil, "budget %p", opts.Budget)
+	say(opts.AuditEvery != 0, "audited each %v", opts.AuditEvery)
+	say(opts.AuditOptions != informer.AuditOptions{}, "audits %+v", opts.AuditOptions)
 	say(opts.Backoff != nil, "backoff %+v", opts.Backoff)
 	return strings.Join(said, " ")
 }

@@ -220,6 +220,9 @@ func TestSharedObjectCaches(t *testing.T) {
 			cached(s, objectcache.Options{ListMode: informer.ListModePaged}, typed.WithFactory(registry)),
 			cached(s, objectcache.Options{WatchListPageSize: 7}, typed.WithFactory(registry)),
 			cached(s, objectcache.Options{StallTimeout: time.Minute}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{Budget: informer.NewBudget(1 << 20)}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{AuditEvery: time.Hour}, typed.WithFactory(registry)),
+			cached(s, objectcache.Options{AuditOptions: informer.AuditOptions{Repair: true}}, typed.WithFactory(registry)),
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		stores := map[*objectcache.Informer]bool{}

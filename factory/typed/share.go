@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,14 +27,27 @@ type share struct {
 	lease     *factory.Lease[cache.SharedIndexInformer]
 	// started is guarded by the factory's lock.
 	started bool
+	// finish is what end does once.
+	finish sync.Once
 	// ended is closed when the handlers have returned and, if this is the last share of the
 	// informer, that has ended.
 	ended chan struct{}
 
 	mu sync.Mutex
-	// closing tells that no handlers are added any more.
+	// stop is closed when the context ends that it was started with; nil: without a start, or
+	// an end.
+	stop <-chan struct{}
+	// closing tells that no handlers are added any more, and that the lease is given back.
 	closing bool
+	// released is what the Release of the lease has returned.
+	released <-chan struct{}
+	// adding counts the handlers that are being added. It grows only with mu, and not when
+	// closing.
+	adding sync.WaitGroup
+	// handles are those of the handlers.
 	handles map[cache.ResourceEventHandlerRegistration]struct{}
+	// removed are closed when the last calls of removed handlers have returned.
+	removed []<-chan struct{}
 }
 
 var errEnded = errors.New("the handler was not added: this factory's informer has stopped already")
@@ -59,36 +73,48 @@ func (s *share) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandl
 }
 
 func (s *share) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	s.mu.Lock()
-	closing := s.closing
-	s.mu.Unlock()
-	if closing {
+	if !s.beginAdding() {
 		return nil, fmt.Errorf("%v: %w", s.lease.Key(), errEnded)
 	}
+	defer s.adding.Done()
 	handle, err := s.SharedIndexInformer.AddEventHandlerWithOptions(handler, options)
-	if err != nil {
-		return handle, err
+	if err == nil {
+		s.keep(handle)
 	}
-	s.mu.Lock()
-	closing = s.closing
-	if !closing {
-		if s.handles == nil {
-			s.handles = map[cache.ResourceEventHandlerRegistration]struct{}{}
-		}
-		s.handles[handle] = struct{}{}
-	}
-	s.mu.Unlock()
-	if closing { // meanwhile
-		return nil, errors.Join(fmt.Errorf("%v: %w", s.lease.Key(), errEnded), s.SharedIndexInformer.RemoveEventHandler(handle))
-	}
-	return handle, nil
+	return handle, err
 }
 
-func (s *share) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
+func (s *share) beginAdding() bool {
 	s.mu.Lock()
-	delete(s.handles, handle)
-	s.mu.Unlock()
-	return s.SharedIndexInformer.RemoveEventHandler(handle)
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.adding.Add(1)
+	}
+	return !s.closing
+}
+
+func (s *share) keep(handle cache.ResourceEventHandlerRegistration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.handles == nil {
+		s.handles = map[cache.ResourceEventHandlerRegistration]struct{}{}
+	}
+	s.handles[handle] = struct{}{}
+}
+
+// RemoveEventHandler does not wait for the last call of the handler; Shutdown does.
+func (s *share) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
+	err := s.SharedIndexInformer.RemoveEventHandler(handle)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.removed = slices.DeleteFunc(s.removed, isClosed)
+	if _, ok := s.handles[handle]; ok {
+		delete(s.handles, handle)
+		if h, ok := handle.(interface{ ShutdownChan() <-chan struct{} }); ok {
+			s.removed = append(s.removed, h.ShutdownChan())
+		}
+	}
+	return err
 }
 
 // SetTransform is as client-go's where the informer is this factory's alone.
@@ -133,27 +159,65 @@ func (s *share) RunWithContext(ctx context.Context) {
 func (s *share) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.closing
+	return s.closing || isClosed(s.stop)
 }
 
-// end takes the handlers away and gives the lease back. It returns when the handlers
-// have returned and, if this is its last share, the informer has ended.
-func (s *share) end() {
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// startsUntil notes when the share is over.
+func (s *share) startsUntil(stop <-chan struct{}) {
 	s.mu.Lock()
-	if s.closing {
-		s.mu.Unlock()
-		<-s.ended
-		return
+	defer s.mu.Unlock()
+	s.stop = stop
+}
+
+// leave begins the end: the next request gets another share, of another informer if this was
+// the last of this one. It does not wait.
+func (s *share) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closing {
+		s.closing = true
+		s.released = s.lease.Release()
 	}
-	s.closing = true
-	handles := s.handles
-	s.handles = nil
-	s.mu.Unlock()
-	for handle := range handles {
-		// The error is that an informer of others has handles of another kind: then
-		// there is nothing to wait for.
-		_ = cache.ShutDownEventHandler(s.SharedIndexInformer, handle)
-	}
-	<-s.lease.Release()
-	close(s.ended)
+}
+
+// end gives the lease back and takes the handlers away. It returns when these have returned
+// and, if this is the last share, the informer has ended.
+func (s *share) end() {
+	s.leave()
+	s.finish.Do(func() {
+		defer close(s.ended)
+		s.adding.Wait()
+		if s.lease.Stopped() {
+			// Client-go's informers do not bear that a handler is removed while they end: a
+			// third one that asks its informer something would wait for ever.
+			<-s.lease.Done()
+		}
+		handles, removed := s.takeHandlers()
+		for handle := range handles {
+			// The error is that an informer of others has handles of another kind: then
+			// there is nothing to wait for.
+			_ = cache.ShutDownEventHandler(s.SharedIndexInformer, handle)
+		}
+		for _, returned := range removed {
+			<-returned
+		}
+		<-s.released
+	})
+}
+
+func (s *share) takeHandlers() (handles map[cache.ResourceEventHandlerRegistration]struct{}, removed []<-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	handles, removed = s.handles, s.removed
+	s.handles, s.removed = nil, nil
+	return handles, removed
 }

@@ -36,9 +36,10 @@ func (f *Factory) startLocked(ctx context.Context, s *share) bool {
 		return false
 	}
 	s.started = true
+	s.startsUntil(ctx.Done())
 	// The error is that the registry was told to stop it, or to shut down. A wait for its sync
 	// has to end.
-	if err := s.lease.StartWithContext(ctx); err != nil {
+	if err := s.lease.StartUntil(ctx); err != nil {
 		f.ending.Go(s.end)
 		return false
 	}
