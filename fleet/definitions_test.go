@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
@@ -216,6 +218,25 @@ func TestNamedVersion(t *testing.T) {
 		now, _ := f.Cluster("east")
 		require.Len(t, now.Missing, 1)
 		require.ErrorContains(t, now.Missing[0], "gadgets.v2.example.com")
+	})
+}
+
+// A group that names the kind in place of the resource follows nothing. It says so, once, with the right name.
+func TestGroupThatNamesAKindSaysSo(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		east := serve(t, informertest.Options{})
+		log := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		f := newFleet(t, newMirror(), fleet.Config{Groups: []fleet.Group{{Resources: []string{"pod", "deployments"}}}})
+		require.NoError(t, f.Add("east", east.Config()))
+		start(t, func(ctx context.Context) { f.Run(klog.NewContext(ctx, log)) })
+		require.NoError(t, f.WaitForSync(t.Context()))
+		time.Sleep(24 * time.Hour) // many discoveries
+		now, _ := f.Cluster("east")
+		require.Len(t, now.Missing, 1)
+		require.EqualError(t, now.Missing[0], "the cluster has no resource pod that can be listed and watched: the resource of the kind Pod is pods")
+		text := log.GetSink().(ktesting.Underlier).GetBuffer().String()
+		require.Equal(t, 1, strings.Count(text, "Fleet lacks a resource"), text)
+		require.Contains(t, text, now.Missing[0].Error())
 	})
 }
 

@@ -110,7 +110,7 @@ func (g *group) choose(from *catalog) (chosen map[schema.GroupResource]choice, m
 	}
 	for i, p := range g.include {
 		if !met[i] && p.name != anything {
-			missing = append(missing, fmt.Errorf("the cluster has no resource %s that can be listed and watched", p.text))
+			missing = append(missing, p.lacking(from))
 		}
 	}
 	return chosen, missing

@@ -4,8 +4,6 @@ import (
 	"log/slog"
 	"testing"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-
 	"go.uber.org/goleak"
 	"k8s.io/klog/v2"
 
@@ -14,6 +12,5 @@ import (
 
 func TestMain(m *testing.M) {
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler)) // client-go has much to say of dead servers
-	utilruntime.ErrorHandlers = nil                   // one sleeps by the time since the last error, which in a bubble is decades
 	goleak.VerifyTestMain(m)
 }

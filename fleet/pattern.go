@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -44,6 +45,17 @@ func (p pattern) matches(r resource, version string, among *catalog) bool {
 		return p.name == anything || r.Group == "" || !among.hasCore(p.name)
 	}
 	return p.group.Group == r.Group || p.pins(r, version)
+}
+
+// lacking is the error for a pattern that no resource matches. It says the name where the pattern has the kind.
+func (p pattern) lacking(from *catalog) error {
+	text := fmt.Sprintf("the cluster has no resource %s that can be listed and watched", p.text)
+	for _, r := range from.resources {
+		if strings.EqualFold(r.kind, p.name) {
+			return fmt.Errorf("%s: the resource of the kind %s is %s", text, r.kind, r.GroupResource)
+		}
+	}
+	return errors.New(text)
 }
 
 // pins reports whether the pattern names the version of a resource that it matches.

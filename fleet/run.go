@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/report"
@@ -103,6 +104,8 @@ type run struct {
 	// remembered tells that the fleet has parted from what the sink knows and the cluster lacks, and first is the first complete catalog.
 	remembered bool
 	first      *catalog
+	// lacks has the texts of what the group names and the cluster lacked last.
+	lacks map[string]bool
 	// waits are for the ends of feeds.
 	waits sync.WaitGroup
 
@@ -173,6 +176,9 @@ func (r *run) end() {
 // again if retry is true. It reports whether none has failed.
 func (r *run) adopt(ctx context.Context, found *catalog, retry bool) (well bool) {
 	wanted, missing := r.group.choose(found)
+	if found.complete() {
+		r.logLacks(missing)
+	}
 	for _, name := range sortedNames(r.feeds) {
 		r.adjust(ctx, name, wanted, found, retry)
 	}
@@ -199,6 +205,18 @@ func (r *run) adopt(ctx context.Context, found *catalog, retry bool) (well bool)
 		}
 	}
 	return r.err == nil
+}
+
+// logLacks logs what the group names and the cluster lacks, once for as long as it does.
+func (r *run) logLacks(missing []error) {
+	lacks := make(map[string]bool, len(missing))
+	for _, err := range missing {
+		text := err.Error()
+		if lacks[text] = true; !r.lacks[text] {
+			klog.FromContext(r.ctx).Info("Fleet lacks a resource", "cluster", r.unit.Cluster, "group", r.unit.Group, "problem", text)
+		}
+	}
+	r.lacks = lacks
 }
 
 // remember parts from what the sink knows of resources that are gone.
