@@ -97,7 +97,8 @@ type ownedUnit struct {
 	cluster string
 	shard   informer.Shard
 	holder  string // empty for none
-	epoch   int32
+	epoch   int64
+	owners  int32 // so far
 	since   time.Time
 }
 
@@ -120,7 +121,9 @@ func units(ctx context.Context, t *testing.T) (all []ownedUnit) {
 		require.NoError(t, err)
 		u := ownedUnit{cluster: parts[0], shard: shard}
 		if of := l.Spec; of.HolderIdentity != nil && of.LeaseTransitions != nil && of.AcquireTime != nil {
-			u.holder, u.epoch, u.since = *of.HolderIdentity, *of.LeaseTransitions, of.AcquireTime.Time
+			u.holder, u.owners, u.since = *of.HolderIdentity, *of.LeaseTransitions, of.AcquireTime.Time
+			u.epoch, err = strconv.ParseInt(l.Annotations["rvinformer.dev/epoch"], 10, 64)
+			require.NoError(t, err)
 		}
 		all = append(all, u)
 	}

@@ -8,7 +8,6 @@ const (
 	removeRow                         // the object is gone
 	dropOldVersions                   // remove rows that another API version of the resource has left behind
 	dropResource                      // the cluster does not serve the resource any more
-	dropCheckpoint                    // forget how far the rows go: the next start lists
 )
 
 // change is one step of the mirror, of one object, or of a resource as a whole.

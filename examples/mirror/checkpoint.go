@@ -17,7 +17,7 @@ import (
 // deletion would never be delivered.
 type checkpoint struct {
 	place    place
-	server   string // its address; a checkpoint of another one is none
+	server   string // its address
 	hidden   bool   // there is none to load
 	database database
 	writer   *writer
@@ -30,7 +30,7 @@ func (c *checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	if c.hidden {
 		return nil, fs.ErrNotExist
 	}
-	saved, err := c.database.LoadCheckpoint(ctx, c.place, c.server)
+	saved, err := c.database.LoadCheckpoint(ctx, c.place)
 	if err != nil {
 		return nil, notCut(err)
 	}

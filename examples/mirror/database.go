@@ -13,7 +13,7 @@ import (
 // one after the other.
 //
 // A context with an epoch (informer.WithEpoch) says that the place may have had, or get, another owner. Seed and
-// LoadCheckpoint claim the unit of the place with it. From then on nothing of an older epoch is written; who comes with one
+// LoadCheckpoint claim the unit of the place with it, and come before any write. From then on nothing of another epoch is written: a write under one
 // gets a *staleEpochError.
 type database interface {
 	store
@@ -27,7 +27,7 @@ type database interface {
 	//     they are;
 	//   - if there are no rows, a user may have deleted them so that they are fetched again, and a list of a set that is
 	//     presumably empty costs no more than a watch.
-	LoadCheckpoint(ctx context.Context, of place, server string) (io.ReadCloser, error)
+	LoadCheckpoint(ctx context.Context, of place) (io.ReadCloser, error)
 	// Objects calls visit with every row of a place, in no order, as a change of kind putRow. It holds one row at a time.
 	Objects(ctx context.Context, of place, visit func(change) error) error
 	// Resources returns the resources of the cluster that have rows, each in a version that a row of it is in.

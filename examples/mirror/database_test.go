@@ -97,12 +97,12 @@ func write(text string) func(io.Writer) error {
 	}
 }
 
-// A checkpoint is kept whole, of any size, and only for its place and its server.
+// A checkpoint is kept whole, of any size, and only for its place.
 func TestDatabaseKeepsCheckpoints(t *testing.T) {
 	overBoth(t, func(t *testing.T, db database) {
 		here, there := place{cluster: "here", resource: pods}, place{cluster: "there", resource: pods}
-		load := func(of place, server string) string {
-			r, err := db.LoadCheckpoint(t.Context(), of, server)
+		load := func(of place) string {
+			r, err := db.LoadCheckpoint(t.Context(), of)
 			if errors.Is(err, fs.ErrNotExist) {
 				return "none"
 			}
@@ -117,14 +117,13 @@ func TestDatabaseKeepsCheckpoints(t *testing.T) {
 		}
 		require.NoError(t, db.Apply(t.Context(), []change{put(here, "ns", "a", "1", "10"), put(there, "ns", "a", "1", "10")}))
 
-		require.Equal(t, "none", load(here, "server"))
+		require.Equal(t, "none", load(here))
 		large := strings.Repeat("0123456789", checkpointPart/4)
 		save(here, large)
 		save(there, "there")
-		require.Equal(t, large, load(here, "server"))
-		require.Equal(t, "none", load(here, "another server"))
+		require.Equal(t, large, load(here))
 		save(here, "small")
-		require.Equal(t, "small", load(here, "server"))
+		require.Equal(t, "small", load(here))
 
 		// What fails leaves what was there.
 		failed := errors.New("failed")
@@ -134,27 +133,25 @@ func TestDatabaseKeepsCheckpoints(t *testing.T) {
 		require.Panics(t, func() {
 			_ = db.SaveCheckpoint(t.Context(), here, "server", func(w io.Writer) error { panic(write(large)(w)) })
 		})
-		require.Equal(t, "small", load(here, "server"))
+		require.Equal(t, "small", load(here))
 
 		// Rows of another version may be newer than the checkpoint, whichever version is asked for.
 		later := here
 		later.resource.Version = "v2"
 		require.NoError(t, db.Apply(t.Context(), []change{put(later, "ns", "b", "1", "10")}))
-		require.Equal(t, "none", load(here, "server"))
-		require.Equal(t, "none", load(later, "server"))
+		require.Equal(t, "none", load(here))
+		require.Equal(t, "none", load(later))
 		require.NoError(t, db.Apply(t.Context(), []change{{kind: dropOldVersions, place: here}}))
-		require.Equal(t, "small", load(here, "server"))
+		require.Equal(t, "small", load(here))
 
 		// Without a row it is not believed.
 		require.NoError(t, db.Apply(t.Context(), []change{{kind: removeRow, place: here, namespace: "ns", name: "a"}}))
-		require.Equal(t, "none", load(here, "server"))
+		require.Equal(t, "none", load(here))
 		require.NoError(t, db.Apply(t.Context(), []change{put(here, "ns", "a", "1", "10")}))
-		require.Equal(t, "small", load(here, "server"))
-		require.NoError(t, db.Apply(t.Context(), []change{{kind: dropCheckpoint, place: here}}))
-		require.Equal(t, "none", load(here, "server"))
+		require.Equal(t, "small", load(here))
 
-		require.Equal(t, "there", load(there, "server"))
+		require.Equal(t, "there", load(there))
 		require.NoError(t, db.Apply(t.Context(), []change{{kind: dropResource, place: there}, put(there, "ns", "a", "1", "10")}))
-		require.Equal(t, "none", load(there, "server"))
+		require.Equal(t, "none", load(there))
 	})
 }

@@ -28,7 +28,6 @@ type feed struct {
 	started  time.Time
 	seeded   int           // objects that the database had at the start
 	listed   atomic.Bool   // a first list has told something
-	refused  atomic.Bool   // the checkpoint is of another cluster
 	synced   chan struct{} // closed when the database has all that the first sync brought, and no row of another version
 	settled  chan struct{} // closed when the first sync has an outcome: synced, given up, or stopped
 
@@ -46,10 +45,11 @@ type feedConfig struct {
 	prune   []string
 	// Objects in a page of a list; 0 = the informer's default. All first lists run side by side, and each of them may hold
 	// a page, so this is what the memory of a start depends on.
-	pageSize int64
-	raw      bool             // the database takes objects as they are on the wire
-	workers  int              // batches of one feed at a time; 0 = 1
-	budget   *informer.Budget // of the objects on their way to the database
+	pageSize  int64
+	raw       bool             // the database takes objects as they are on the wire
+	beginAnew bool             // a checkpoint of another cluster is replaced, and the rows are
+	workers   int              // batches of one feed at a time; 0 = 1
+	budget    *informer.Budget // of the objects on their way to the database
 }
 
 func (c feedConfig) exampleObject() runtime.Object {
@@ -82,6 +82,7 @@ func (f *feed) config(source cache.ListerWatcher, storage *informer.ResourceVers
 		Shard:         f.place.shard,
 		Storage:       storage,
 		Checkpoint:    from,
+		BeginAnew:     config.beginAnew,
 		ExampleObject: config.exampleObject(),
 		Prune:         config.prune,
 		Budget:        config.budget,
@@ -123,11 +124,7 @@ func (f *feed) settle(ctx context.Context) error {
 	// empty in between.
 	within, cancel := f.patience.Context(ctx)
 	defer cancel()
-	last := []change{{kind: dropOldVersions, place: f.place}}
-	if f.refused.Load() { // and the informer does not replace what it has refused
-		last = append(last, change{kind: dropCheckpoint, place: f.place})
-	}
-	if err := f.writer.Insist(within, last...); err != nil {
+	if err := f.writer.Insist(within, change{kind: dropOldVersions, place: f.place}); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -160,9 +157,6 @@ func (f *feed) await(ctx context.Context, done <-chan struct{}) error {
 func (f *feed) failed(err error) {
 	if unwritten := (*unwrittenError)(nil); errors.As(err, &unwritten) {
 		err = unwritten // whatever was to be written
-	}
-	if errors.Is(err, informer.ErrCheckpointSource) || errors.Is(err, informer.ErrCheckpointFormat) {
-		f.refused.Store(true)
 	}
 	f.patience.Failed(err)
 }

@@ -38,7 +38,7 @@ func newFleetMirror(o options, endpoints []endpoint, to database, on *board, scr
 		screen:   screen,
 		board:    on,
 	}
-	m.feeds = feedConfig{writer: m.writer, prune: o.prune(), pageSize: o.pageSize, budget: informer.NewBudget(maxWaiting)}
+	m.feeds = feedConfig{writer: m.writer, prune: o.prune(), pageSize: o.pageSize, beginAnew: o.beginAnew, budget: informer.NewBudget(maxWaiting)}
 	var err error
 	m.fleet, err = fleet.New(fleet.Config{
 		// By namespace, because a row is found by its name: of an object that is created anew, the shard by UID is another one, whose owner
@@ -132,21 +132,19 @@ func (m *fleetMirror) configure(ctx context.Context, t fleet.Target) (informer.I
 	if err != nil {
 		return informer.InformerConfig{}, err
 	}
-	f := newSharedFeed(at, m.feeds)
+	f := &feed{place: at, writer: m.writer, patience: newPatience(0, time.Now())}
 	from := &checkpoint{place: at, server: m.server(t.Cluster), database: m.database, writer: m.writer}
-	config := f.config(nil, storage, from, m.feeds) // the fleet lists and watches
-	config.BatchHandler = f
-	return config, nil
+	return f.config(nil, storage, from, m.feeds), nil // the fleet lists and watches
 }
 
 // known claims the unit of a place, and returns what the rows say that was seen. Rows of another API version go: what the cluster serves
 // instead is listed.
 func (m *fleetMirror) known(ctx context.Context, at place) (*informer.ResourceVersionStorage, error) {
-	if err := m.writer.Write(ctx, change{kind: dropOldVersions, place: at}); err != nil {
+	storage := informer.NewResourceVersionStorage()
+	if err := m.database.Seed(ctx, storage, at); err != nil {
 		return nil, err
 	}
-	storage := informer.NewResourceVersionStorage()
-	return storage, m.database.Seed(ctx, storage, at)
+	return storage, m.writer.Write(ctx, change{kind: dropOldVersions, place: at})
 }
 
 // server is the address of a cluster.

@@ -177,7 +177,7 @@ func (c *crashes) kill() {
 // lose removes the database.
 func (c *crashes) lose() {
 	if c.server != nil {
-		c.server.Query(c, "test1", "DROP TABLE IF EXISTS objects, checkpoints, units")
+		c.server.Query(c, "test1", "DROP TABLE IF EXISTS objects, checkpoints, units, mirror_writes")
 		return
 	}
 	for _, part := range []string{"", "-wal", "-shm"} {

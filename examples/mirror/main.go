@@ -138,6 +138,7 @@ func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err er
 		store:     db,
 		prune:     o.prune(),
 		pageSize:  o.pageSize,
+		beginAnew: o.beginAnew || o.demo, // the clusters of each demo are new
 		board:     on,
 	}
 	if o.once {

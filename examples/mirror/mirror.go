@@ -26,6 +26,7 @@ type mirrorConfig struct {
 	database  database
 	store     store         // what the writer writes to: the database
 	relist    bool          // look at all objects again, also where a checkpoint says how far the database is
+	beginAnew bool          // replace the rows and the checkpoint of another cluster
 	timeout   time.Duration // of a first sync without progress; 0 = never
 	prune     []string
 	pageSize  int64 // of lists; 0 = the informer's default
@@ -60,7 +61,7 @@ func newMirror(config mirrorConfig, to *screen) *mirror {
 		client := rest.CopyConfig(e.client)
 		client.UserAgent = userAgent
 		client.QPS, client.Burst = clientQPS, clientBurst
-		feeds := feedConfig{writer: m.writer, timeout: config.timeout, prune: config.prune, pageSize: config.pageSize, raw: config.database.TakesRaw(), budget: budget,
+		feeds := feedConfig{writer: m.writer, timeout: config.timeout, prune: config.prune, pageSize: config.pageSize, raw: config.database.TakesRaw(), beginAnew: config.beginAnew, budget: budget,
 			workers: min(feedWorkers, config.database.Writers())}
 		m.clusters = append(m.clusters, newCluster(endpoint{e.name, client}, config.resources, config.database, config.relist, feeds, m.board))
 	}

@@ -36,6 +36,7 @@ type options struct {
 	db                string          // a SQLite file; empty = defaultDatabase, or a temporary file with --demo
 	postgres          *pgxpool.Config // instead of db; nil = none
 	once              bool
+	beginAnew         bool
 	timeout           time.Duration
 	keepManagedFields bool
 	pageSize          int64
@@ -69,6 +70,7 @@ func parseOptions(args []string, out io.Writer) (options, error) {
 	flags.StringSliceVar(&o.resources, "resources", nil, "resources to mirror, like pods,deployments.apps,widgets.v1.example.com; repeatable (default all that can be listed and watched)")
 	flags.StringVar(&o.db, "db", "", "the SQLite `file` (default "+defaultDatabase+"; with --demo a temporary one)")
 	flags.StringVar(&database, "database", "", "instead of --db: the `address` of a database, like postgres://user@host:5432/name (the password from $PGPASSWORD or ~/.pgpass), or sqlite:FILE")
+	flags.BoolVar(&o.beginAnew, "begin-anew", false, "replace what the database has of another cluster under the same name; without it, mirror leaves that as it is, and waits")
 	flags.BoolVar(&o.once, "once", false, "end after the initial sync with a summary; exit code 1 if anything could not be synced")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "with --once: how long a resource may make no progress before it is given up")
 	flags.BoolVar(&o.keepManagedFields, "keep-managed-fields", false, "keep metadata.managedFields in the stored objects")

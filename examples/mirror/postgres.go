@@ -23,6 +23,8 @@ type postgres struct {
 	reign    int64       // see reignOf
 	shaken   atomic.Bool // a connection was lost: perhaps that of the presence too
 
+	acknowledged acknowledgments // how often places were written
+
 	sound    context.Context // see Sound
 	unusable context.CancelCauseFunc
 }
@@ -33,7 +35,7 @@ var _ database = (*postgres)(nil)
 //
 //   - A process that is stopped in the midst of its transaction does not hold it longer than idle_in_transaction_session_timeout,
 //     and one that waits for it says so after lock_timeout.
-//   - A machine that is gone is noticed by the server within half a minute. The default is two hours.
+//   - A machine that is gone is noticed by the server within ten seconds, which is less than a Lease lasts. The default is two hours.
 //   - The statements that merge rows join few with many. A plan that reads the whole table for that, as is made while it is
 //     small, would be kept while it grows. A scan that is off is
 //     shown as dear, and dear statements would be compiled, which takes longer than they do.
@@ -41,9 +43,10 @@ const sessionSettings = `
 SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
 	('idle_in_transaction_session_timeout', '5s'),
 	('lock_timeout', '10s'),
-	('tcp_keepalives_idle', '10'),
-	('tcp_keepalives_interval', '5'),
+	('tcp_keepalives_idle', '4'),
+	('tcp_keepalives_interval', '2'),
 	('tcp_keepalives_count', '3'),
+	('tcp_user_timeout', '10s'),
 	('client_connection_check_interval', '1s'),
 	('enable_seqscan', 'off'),
 	('enable_hashjoin', 'off'),

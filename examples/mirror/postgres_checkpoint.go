@@ -43,7 +43,7 @@ func (p *postgres) SaveCheckpoint(ctx context.Context, of place, server string, 
 }
 
 // LoadCheckpoint claims the unit of a place and reads its checkpoint, if that goes with the rows.
-func (p *postgres) LoadCheckpoint(ctx context.Context, of place, server string) (io.ReadCloser, error) {
+func (p *postgres) LoadCheckpoint(ctx context.Context, of place) (io.ReadCloser, error) {
 	if err := p.claim(ctx, of); err != nil {
 		return nil, p.unread("checkpoint", of, err)
 	}
@@ -56,8 +56,8 @@ func (p *postgres) LoadCheckpoint(ctx context.Context, of place, server string) 
 	if err != nil {
 		return nil, p.unread("checkpoint", of, err)
 	}
-	rows, err := p.pool.Query(ctx, `SELECT data FROM checkpoints WHERE `+ofCheckpoint+` AND version = $5 AND server = $6 ORDER BY part`,
-		append(checkpointArguments(of), of.resource.Version, server)...)
+	rows, err := p.pool.Query(ctx, `SELECT data FROM checkpoints WHERE `+ofCheckpoint+` AND version = $5 ORDER BY part`,
+		append(checkpointArguments(of), of.resource.Version)...)
 	if err != nil {
 		return nil, p.unread("checkpoint", of, err)
 	}

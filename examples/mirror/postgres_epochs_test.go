@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet/shards"
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,13 @@ import (
 // at returns a context with an epoch.
 func at(t *testing.T, epoch int64) context.Context { return informer.WithEpoch(t.Context(), epoch) }
 
-// requireStale demands the error of an epoch that is older than the stored one.
+// claim makes a database the owner of a place under an epoch.
+func claim(t *testing.T, db *postgres, of place, epoch int64) {
+	t.Helper()
+	require.NoError(t, db.Seed(at(t, epoch), informer.NewResourceVersionStorage(), of))
+}
+
+// requireStale demands the error of an epoch that is not the stored one.
 func requireStale(t *testing.T, err error, unit string, epoch, stored int64) {
 	t.Helper()
 	stale := (*staleEpochError)(nil)
@@ -25,13 +32,15 @@ func requireStale(t *testing.T, err error, unit string, epoch, stored int64) {
 	require.Equal(t, staleEpochError{unit, epoch, stored, stale.err}, *stale)
 }
 
-// What comes with an older epoch than the stored one is refused, whatever it is, and a newer epoch is stored.
+// What comes with another epoch than the stored one is refused, whatever it is. Only a claim stores a newer one.
 func TestPostgresRefusesStaleEpochs(t *testing.T) {
 	t.Parallel()
 	address := newPostgresAddress(t)
 	one, two := openTestPostgres(t, address, false), openTestPostgres(t, address, false)
 	here, there := place{cluster: "here", resource: pods, group: "all"}, place{cluster: "there", resource: pods, group: "all"}
-	require.NoError(t, one.Seed(at(t, 1), informer.NewResourceVersionStorage(), here))
+	requireStale(t, one.Apply(at(t, 1), []change{put(here, "ns", "a", "1", "10")}), "here/all", 1, -1)
+	claim(t, one, here, 1)
+	claim(t, one, there, 7)
 	require.NoError(t, one.Apply(at(t, 1), []change{put(here, "ns", "a", "1", "10")}))
 	require.NoError(t, one.SaveCheckpoint(at(t, 1), here, "server", write("one")))
 	require.NoError(t, one.Apply(at(t, 7), []change{put(there, "ns", "a", "1", "10")}))
@@ -44,21 +53,23 @@ func TestPostgresRefusesStaleEpochs(t *testing.T) {
 	requireStale(t, one.Apply(at(t, 1), []change{{kind: dropResource, place: here}}), "here/all", 1, 2)
 	requireStale(t, one.SaveCheckpoint(at(t, 1), here, "server", write("late")), "here/all", 1, 2)
 	requireStale(t, one.Seed(at(t, 1), informer.NewResourceVersionStorage(), here), "here/all", 1, 2)
-	_, err := one.LoadCheckpoint(at(t, 1), here, "server")
+	_, err := one.LoadCheckpoint(at(t, 1), here)
 	requireStale(t, err, "here/all", 1, 2)
 	require.Equal(t, map[string]string{"ns/a": "10"}, seeded(t, two, here))
 
 	// Nobody else is affected, and whoever has the newest epoch goes on.
 	require.NoError(t, one.Apply(at(t, 7), []change{put(there, "ns", "b", "2", "11")}))
 	require.NoError(t, two.Apply(at(t, 2), []change{put(here, "ns", "b", "2", "11")}))
-	loaded, err := two.LoadCheckpoint(at(t, 2), here, "server")
+	loaded, err := two.LoadCheckpoint(at(t, 2), here)
 	require.NoError(t, err)
 	text, err := io.ReadAll(loaded)
 	require.NoError(t, err)
 	require.NoError(t, loaded.Close())
 	require.Equal(t, "one", string(text))
 
-	// A batch with a newer epoch than the stored one stores it.
+	// A batch with a newer epoch than the stored one is refused too: the claim was lost.
+	requireStale(t, one.Apply(at(t, 3), []change{put(here, "ns", "c", "3", "12")}), "here/all", 3, 2)
+	claim(t, one, here, 3)
 	require.NoError(t, one.Apply(at(t, 3), []change{put(here, "ns", "c", "3", "12")}))
 	requireStale(t, two.Apply(at(t, 2), []change{put(here, "ns", "d", "4", "13")}), "here/all", 2, 3)
 	require.Equal(t, map[string]string{"ns/a": "10", "ns/b": "11", "ns/c": "12"}, seeded(t, two, here))
@@ -70,7 +81,9 @@ func TestStalledWriterIsPassedBy(t *testing.T) {
 	address := newPostgresAddress(t)
 	one, two := openTestPostgres(t, address, false), openTestPostgres(t, address, false)
 	here := place{cluster: "here", resource: pods}
+	claim(t, one, here, 1)
 	require.NoError(t, one.Apply(at(t, 1), []change{put(here, "ns", "a", "1", "10")}))
+	epoch := int64(2)
 	takeOver := func(epoch int64) {
 		t.Helper()
 		began := time.Now()
@@ -81,22 +94,36 @@ func TestStalledWriterIsPassedBy(t *testing.T) {
 
 	// While it brings its data.
 	requireStale(t, one.SaveCheckpoint(at(t, 1), here, "server", func(io.Writer) error {
-		takeOver(2)
+		takeOver(epoch)
 		return nil
 	}), here.unit(), 1, 2)
 
-	// After it has taken all its locks, and has compared the epoch. The server ends its session.
-	conn, err := one.pool.Acquire(t.Context())
+	// After it has taken the lock of the place, and after it has compared the epoch too.
+	for _, fenced := range []bool{false, true} {
+		epoch++
+		stalled := stall(t, one, at(t, epoch-1), here, fenced)
+		began := time.Now()
+		takeOver(epoch)
+		require.Less(t, time.Since(began), 15*time.Second, "the duration of a Lease")
+		_, err := stalled.Exec(t.Context(), "COMMIT")
+		require.Error(t, err)
+		require.Equal(t, map[string]string{"ns/a": fmt.Sprint(10 + epoch)}, seeded(t, two, here))
+	}
+}
+
+// stall begins a transaction of a place, and leaves it alone with its locks. The server does not end its session, as one whose last message has come in part.
+func stall(t *testing.T, db *postgres, ctx context.Context, of place, fenced bool) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.ConnectConfig(t.Context(), db.pool.Config().ConnConfig)
 	require.NoError(t, err)
-	defer conn.Release()
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
 	_, err = conn.Exec(t.Context(), "BEGIN")
 	require.NoError(t, err)
-	require.NoError(t, one.lock(t.Context(), conn.Conn(), []place{here}))
-	require.NoError(t, one.fence(at(t, 2), conn.Conn(), []string{here.unit()}))
-	takeOver(3)
-	_, err = conn.Exec(t.Context(), "COMMIT")
-	require.Error(t, err)
-	require.Equal(t, map[string]string{"ns/a": "13"}, seeded(t, two, here))
+	require.NoError(t, db.lock(t.Context(), conn, []place{of}))
+	if fenced {
+		require.NoError(t, db.fence(ctx, conn, []place{of}))
+	}
+	return conn
 }
 
 // Two writers have a shard of the UIDs each. Whatever the order in which they write, and although one name is now that of an
@@ -121,6 +148,9 @@ func TestWritersOfTwoShards(t *testing.T) {
 		uids[w] = append(uids[w], uid)
 	}
 	ctx := at(t, 1)
+	for _, w := range writers {
+		claim(t, db, w, 1)
+	}
 	rapid.Check(t, func(r *rapid.T) {
 		for _, w := range writers {
 			require.NoError(r, db.Apply(ctx, []change{{kind: dropResource, place: w}}))
@@ -171,6 +201,7 @@ func TestShardsOfNamespaces(t *testing.T) {
 	}
 	want := make([]map[string]string, len(writers))
 	for w, of := range writers {
+		claim(t, db, of, 1)
 		want[w] = make(map[string]string)
 		for i := range 20 {
 			if namespace := fmt.Sprint(i, "-namespace"); of.shard.Includes(namespace, "") {
@@ -187,9 +218,9 @@ func TestShardsOfNamespaces(t *testing.T) {
 	require.Empty(t, seeded(t, db, writers[0]))
 	require.NoError(t, db.Apply(ctx, []change{{kind: dropResource, place: writers[0]}}))
 	require.Equal(t, want[1], seeded(t, db, writers[1]))
-	_, err := db.LoadCheckpoint(ctx, writers[0], "server")
+	_, err := db.LoadCheckpoint(ctx, writers[0])
 	require.Error(t, err)
-	loaded, err := db.LoadCheckpoint(ctx, writers[1], "server")
+	loaded, err := db.LoadCheckpoint(ctx, writers[1])
 	require.NoError(t, err)
 	require.NoError(t, loaded.Close())
 }

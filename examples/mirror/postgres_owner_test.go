@@ -69,6 +69,7 @@ func TestPostgresReplicasHaveTheSameShards(t *testing.T) {
 	here := place{cluster: "here", resource: pods, group: groupName}
 	require.ErrorContains(t, second.Apply(at(t, 7), []change{put(here, "ns", "a", "1", "10")}), "another mirror writes to it")
 	here.shard = informer.Shard{Key: informer.ShardByNamespace}.Split(2)[0]
+	claim(t, other, here, 1)
 	require.NoError(t, other.Apply(at(t, 1), []change{put(here, "ns", "b", "2", "11")}))
 	_, err = open(1)
 	require.ErrorContains(t, err, "mirrors with --shards 2 write to it")
@@ -91,6 +92,7 @@ func TestPostgresMirrorThatWasReplaced(t *testing.T) {
 			address := newPostgresAddress(t)
 			before := openTestPostgres(t, address, tt.before)
 			here := place{cluster: "here", resource: pods}
+			claim(t, before, here, 1)
 			require.NoError(t, before.Apply(at(t, 1), []change{put(here, "ns", "a", "1", "10")}))
 			var ended bool
 			require.NoError(t, before.pool.QueryRow(t.Context(), `SELECT pg_terminate_backend($1, 10000)`,

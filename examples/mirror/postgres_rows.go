@@ -108,7 +108,7 @@ func (p *postgres) Apply(ctx context.Context, changes []change) error {
 		},
 	}
 	for _, s := range steps {
-		if s.all != nil && s.all.kind > dropCheckpoint {
+		if s.all != nil && s.all.kind > dropResource {
 			return fmt.Errorf("unknown kind of change %d", s.all.kind)
 		}
 		t.places = append(t.places, s.of)
@@ -153,8 +153,6 @@ func (s step) merge(batch *pgx.Batch, number int) {
 		batch.Queue(`DELETE FROM objects WHERE `+ofShard+` AND version <> $8`, append(within, r.Version)...)
 	case dropResource:
 		batch.Queue(`DELETE FROM objects WHERE `+ofShard, within...)
-		batch.Queue(`DELETE FROM checkpoints WHERE `+ofCheckpoint, checkpointArguments(s.of)...)
-	case dropCheckpoint:
 		batch.Queue(`DELETE FROM checkpoints WHERE `+ofCheckpoint, checkpointArguments(s.of)...)
 	}
 }

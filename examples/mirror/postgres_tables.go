@@ -54,6 +54,18 @@ CREATE TABLE units (
 );
 COMMENT ON TABLE objects IS '%[2]s';`
 
+// postgresWrites makes the table that counts the transactions of each place. A server that has fewer than it has acknowledged went back, as after a failover
+// to a standby that lacks the newest ones. Mirrors of before that know nothing of it.
+const postgresWrites = `
+CREATE TABLE mirror_writes (
+	cluster  text COLLATE "C" NOT NULL,
+	"group"  text COLLATE "C" NOT NULL,
+	resource text COLLATE "C" NOT NULL,
+	shard    text COLLATE "C" NOT NULL,
+	written  bigint NOT NULL,
+	PRIMARY KEY (cluster, "group", resource, shard)
+)`
+
 // createStaging makes what a transaction brings its rows to before it takes any lock, and which it leaves empty. A row without
 // an object is to be removed.
 const createStaging = `
@@ -98,9 +110,10 @@ func createPostgresTables(ctx context.Context, config *pgx.ConnConfig) (id uint3
 		}
 		var mark *string
 		var others []string
+		var counts bool
 		if err := tx.QueryRow(ctx, `SELECT obj_description(to_regclass('objects'), 'pg_class'),
-			array(SELECT name FROM unnest('{objects,checkpoints,units}'::text[]) AS name WHERE to_regclass(name) IS NOT NULL)`,
-		).Scan(&mark, &others); err != nil {
+			array(SELECT name FROM unnest('{objects,checkpoints,units}'::text[]) AS name WHERE to_regclass(name) IS NOT NULL),
+			to_regclass('mirror_writes') IS NOT NULL`).Scan(&mark, &others, &counts); err != nil {
 			return err
 		}
 		switch {
@@ -114,6 +127,11 @@ func createPostgresTables(ctx context.Context, config *pgx.ConnConfig) (id uint3
 				return err
 			}
 			if _, err := tx.Exec(ctx, fmt.Sprintf(postgresTables, compression, postgresMark)); err != nil {
+				return fmt.Errorf("cannot create its tables: %w", err)
+			}
+		}
+		if !counts {
+			if _, err := tx.Exec(ctx, postgresWrites); err != nil {
 				return fmt.Errorf("cannot create its tables: %w", err)
 			}
 		}

@@ -39,11 +39,6 @@ func (p *postgres) transact(ctx context.Context, t transaction) (err error) {
 	}
 	for range maxConflicts {
 		err = p.try(ctx, t)
-		if unclaimed := (*unclaimedError)(nil); errors.As(err, &unclaimed) {
-			if err = p.claimUnit(ctx, unclaimed.unit, unclaimed.epoch); err == nil {
-				continue
-			}
-		}
 		switch stateOf(err) {
 		case "40001", "40P01": // serialization_failure, deadlock_detected
 			continue
@@ -89,11 +84,15 @@ func (p *postgres) try(ctx context.Context, t transaction) (err error) {
 	if err := p.lock(ctx, conn, t.places); err != nil {
 		return err
 	}
-	if err := p.fence(ctx, conn, unitsOf(t.places)); err != nil {
+	if err := p.fence(ctx, conn, t.places); err != nil {
 		return err
 	}
 	var batch pgx.Batch
 	t.merge(&batch)
+	written := make([]int64, len(t.places))
+	for i, of := range t.places {
+		countWrite(&batch, of, &written[i])
+	}
 	committed := false
 	batch.Queue(`COMMIT`).Exec(func(tag pgconn.CommandTag) error {
 		committed = tag.String() == "COMMIT"
@@ -106,6 +105,9 @@ func (p *postgres) try(ctx context.Context, t transaction) (err error) {
 		return errors.New("the server has undone the transaction")
 	}
 	complete = true
+	for i, of := range t.places {
+		p.acknowledged.Set(of, written[i])
+	}
 	return nil
 }
 

@@ -206,8 +206,6 @@ func applyOne(ctx context.Context, tx *sql.Tx, put, remove *sql.Stmt, c change) 
 				break
 			}
 		}
-	case dropCheckpoint:
-		_, err = tx.ExecContext(ctx, `DELETE FROM checkpoints `+ofResource, cluster, r.Group, r.Resource)
 	default:
 		err = fmt.Errorf("unknown kind of change %d", c.kind)
 	}

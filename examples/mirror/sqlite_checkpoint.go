@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS checkpoints (
 
 const insertPart = `INSERT INTO checkpoints (cluster, "group", resource, part, version, server, data) VALUES (?, ?, ?, ?, ?, ?, ?)`
 
-const loadParts = `SELECT data FROM checkpoints ` + ofResource + ` AND version = ? AND server = ? ORDER BY part`
+const loadParts = `SELECT data FROM checkpoints ` + ofResource + ` AND version = ? ORDER BY part`
 
 // ofVersions tells whether there are rows of a version, and of others. It asks for < and > because an index answers that;
 // for <> it would look at every row.
@@ -55,7 +55,7 @@ func (d *sqliteFile) SaveCheckpoint(ctx context.Context, of place, server string
 //   - if there are rows of another API version, which a run that was cut off has left, the checkpoint may be older than they are;
 //   - if there are no rows, a user may have deleted them so that they are fetched again, and a list of a set that is presumably
 //     empty costs no more than a watch.
-func (d *sqliteFile) LoadCheckpoint(ctx context.Context, of place, server string) (io.ReadCloser, error) {
+func (d *sqliteFile) LoadCheckpoint(ctx context.Context, of place) (io.ReadCloser, error) {
 	r := of.resource
 	var own, others bool
 	err := d.reading.QueryRowContext(ctx, ofVersions, of.cluster, r.Group, r.Resource, r.Version).Scan(&own, &others)
@@ -65,7 +65,7 @@ func (d *sqliteFile) LoadCheckpoint(ctx context.Context, of place, server string
 	if err != nil {
 		return nil, d.unread("checkpoint", of, err)
 	}
-	rows, err := d.reading.QueryContext(ctx, loadParts, of.cluster, r.Group, r.Resource, r.Version, server)
+	rows, err := d.reading.QueryContext(ctx, loadParts, of.cluster, r.Group, r.Resource, r.Version)
 	if err != nil {
 		return nil, d.unread("checkpoint", of, err)
 	}

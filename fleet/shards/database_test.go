@@ -47,8 +47,8 @@ type staleError struct{ stored int64 }
 
 func (e staleError) Error() string { return fmt.Sprintf("epoch %d is stored", e.stored) }
 
-// commit runs a transaction under an epoch.
-func (d *database) commit(writer string, u fleet.Unit, epoch int64, do func(*table)) error {
+// commit runs a transaction under an epoch that was claimed before, or claims it.
+func (d *database) commit(writer string, u fleet.Unit, epoch int64, claims bool, do func(*table)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.tables[u]
@@ -56,7 +56,7 @@ func (d *database) commit(writer string, u fleet.Unit, epoch int64, do func(*tab
 		t = &table{writers: map[int64]string{}, rows: map[string]row{}}
 		d.tables[u] = t
 	}
-	if epoch < t.epoch {
+	if epoch < t.epoch || epoch > t.epoch && !claims {
 		d.refused++
 		return staleError{t.epoch}
 	}
@@ -104,8 +104,10 @@ type sink struct {
 	appended int
 }
 
-func (s *sink) commit(ctx context.Context, do func(*table)) error {
-	err := s.disk(func() error { return s.db.commit(s.writer, s.unit, s.epoch, do) })
+func (s *sink) commit(ctx context.Context, do func(*table)) error { return s.transact(ctx, false, do) }
+
+func (s *sink) transact(ctx context.Context, claims bool, do func(*table)) error {
+	err := s.disk(func() error { return s.db.commit(s.writer, s.unit, s.epoch, claims, do) })
 	if stale, ok := err.(staleError); ok {
 		return shards.StaleEpoch(ctx, stale.stored)
 	}
@@ -144,7 +146,7 @@ func rowOf(u *unstructured.Unstructured) row {
 func (s *sink) Load(ctx context.Context) (io.ReadCloser, error) {
 	var b []byte
 	saved := false
-	if err := s.commit(ctx, func(t *table) { b, saved = slices.Clone(t.checkpoint), t.saved }); err != nil {
+	if err := s.transact(ctx, true, func(t *table) { b, saved = slices.Clone(t.checkpoint), t.saved }); err != nil {
 		return nil, err
 	}
 	if !saved {

@@ -113,6 +113,7 @@ func (d *decider) look() (next time.Time, over bool) {
 	next = v.next()
 	if synced && term != nil && !d.stopping {
 		next = d.begin(v, term, own, ofUnits, next)
+		next = d.readAgain(v, leases, next)
 		d.freeUnknown(own, leases)
 		d.weigh(v.now, own, leases)
 		d.discard(v, leases)
@@ -230,6 +231,26 @@ func (d *decider) ended(t *tenure) {
 	d.awake()
 }
 
+// readAgain reads Leases of which the watch has not shown in time what this replica has read or written, or has shown something else.
+func (d *decider) readAgain(v *view, leases map[string]unitLease, next time.Time) time.Time {
+	look := func(name string, k knowledge) {
+		switch {
+		case k.reread.IsZero():
+		case k.reread.After(v.now):
+			next = earlier(next, k.reread)
+		default:
+			d.chore("reading lease "+name, func(ctx context.Context) error { return d.ledger.readAgain(ctx, name) })
+		}
+	}
+	for name, l := range leases {
+		look(name, l.knowledge)
+	}
+	for name, m := range v.members {
+		look(name, m.knowledge)
+	}
+	return next
+}
+
 // free releases a Lease that names this replica, which does not run the unit.
 func (d *decider) free(l unitLease) {
 	d.chore("releasing "+l.text, func(ctx context.Context) error { return d.ledger.release(ctx, l.name, l.epoch) })
@@ -296,9 +317,10 @@ func (d *decider) announce(own memberLease, leaving bool) {
 		return
 	}
 	d.chore("announcing", func(ctx context.Context) error {
+		from := d.seen.asking()
 		lease, err := d.member.announceNow(ctx)
 		if lease != nil {
-			d.seen.note(lease)
+			d.seen.note(lease, from)
 		}
 		return err
 	})

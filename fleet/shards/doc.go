@@ -13,14 +13,14 @@
 //
 // # Words
 //
-// A member is a replica whose member Lease is alive. An owner is the member that the Lease of a unit names. An epoch counts the
-// owners of a unit, and grows with each. A term is the time for which a replica may work: from a renewal of its member Lease until
+// A member is a replica whose member Lease is alive. An owner is the member that the Lease of a unit names. An epoch is a
+// number that each owner of a unit gets: no two get the same, and it grows from owner to owner. A term is the time for which a replica may work: from a renewal of its member Lease until
 // the renewal deadline. A unit is uncovered while it has no living owner.
 //
 // # Leases
 //
 // Each replica has a member Lease, which client-go's leaderelection renews. Each unit has a Lease that is written when its owner
-// changes, and not renewed: its holder is alive as long as the member Lease of the holder is. Its leaseTransitions is the epoch. All
+// changes, and not renewed: its holder is alive as long as the member Lease of the holder is. An annotation has the epoch. All
 // writes are conditional on the resource version.
 //
 // A replica starts a unit in four cases only: the unit has no Lease, its Lease names no owner, its Lease names this replica, or the
@@ -44,14 +44,15 @@
 // # The sink decides
 //
 // Leases alone cannot stop a process that was paused in the middle of a write. So each context of RunUnit has the epoch
-// (informer.EpochOf, Event.Epoch), and the sink compares it in the transaction that writes: it refuses a smaller epoch than the one it has
-// stored for the unit, and stores a larger one. StaleEpoch is what the handler then returns. What else a sink keeps for the unit, the
-// checkpoint above all, needs the same check. A new owner claims the unit first: it stores its epoch before it loads the checkpoint.
-// Otherwise the owner before it could still save after that.
+// (informer.EpochOf, Event.Epoch), and the sink stores one for each unit. A new owner claims the unit first: the sink stores its epoch, unless
+// the one that is stored is larger, before it loads the checkpoint. Otherwise the owner before it could still save after that. Each transaction
+// that writes compares the epochs, and is refused if they differ; StaleEpoch is what the handler then returns. What else a sink keeps for
+// the unit, the checkpoint above all, needs the same check.
 //
-// Epochs of a unit never decrease while its Lease exists. If somebody deletes the Lease, the next owner goes on from the epoch
-// that it remembers. If no replica remembers it, the sink refuses the new epoch, StaleEpoch reports the one that is stored, and
-// the owner continues above that.
+// An epoch is above all that the replica has seen of the unit, and begins with the time, by the clock of the replica. Its last digits
+// are random. So the epochs of two owners differ, also if the Lease is deleted or restored from a backup while one of them is paused. If clocks differ, and no
+// replica remembers the epoch of before, the new one may be smaller than that of the sink. Then the sink refuses it, StaleEpoch reports the one that is stored,
+// and the owner continues above that.
 //
 // # When the coordinating cluster fails
 //

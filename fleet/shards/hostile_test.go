@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
@@ -212,12 +213,41 @@ func TestEpochThatSomebodySetsBack(t *testing.T) {
 		w.covered(settled)
 		name := a.Status().Units[0].Lease
 		for range 3 {
-			w.edit(name, func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = ptr.To[int32](0) })
+			w.edit(name, func(l *coordinationv1.Lease) { l.Annotations["rvinformer.dev/epoch"] = "0" })
 			time.Sleep(settled)
 			w.covered(0)
 		}
-		require.EqualValues(t, 4, *w.lease(name).Spec.LeaseTransitions)
+		require.Len(t, w.epochs[w.units[0]], 4)
 		w.increasing()
+		w.end(a)
+	})
+}
+
+func TestEpochThatSomebodyRemoves(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, w *world) {
+		a := w.start("a")
+		w.covered(settled)
+		w.edit(a.Status().Units[0].Lease, func(l *coordinationv1.Lease) { delete(l.Annotations, "rvinformer.dev/epoch") })
+		time.Sleep(settled)
+		w.covered(0)
+		require.Len(t, w.epochs[w.units[0]], 2)
+		w.increasing()
+		w.end(a)
+	})
+}
+
+func TestEpochThatIsTheLastIsAProblem(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, w *world) {
+		a := w.start("a")
+		w.covered(settled)
+		w.edit(a.Status().Units[0].Lease, func(l *coordinationv1.Lease) {
+			l.Annotations["rvinformer.dev/epoch"] = strconv.FormatInt(math.MaxInt64, 10)
+		})
+		time.Sleep(settled)
+		_, uncovered := w.owned()
+		require.Equal(t, 1, uncovered)
+		require.Len(t, a.Status().Problems, 1)
+		require.ErrorContains(t, a.Status().Problems[0].Err, "there are no epochs above 9223372036854775807")
 		w.end(a)
 	})
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -44,37 +42,47 @@ func newLedger(config Config, identity string, seen *observed) *ledger {
 	}
 }
 
-// request calls the API server, with a limit to its time, which begins when it is sent, and to how many are under way.
-func (l *ledger) request(ctx context.Context, do func(ctx context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
+// request calls the API server, with a limit to its time, which begins when it is sent, and to how many are under way. The origin is that of the answer.
+func (l *ledger) request(ctx context.Context, do func(ctx context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, origin, error) {
 	select {
 	case l.slots <- struct{}{}:
 		defer func() { <-l.slots }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, origin{}, context.Cause(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.patience)
 	defer cancel()
+	from := l.seen.asking()
 	lease, err := do(ctx)
 	if err != nil {
-		return nil, err
+		return nil, from, err
 	}
-	return lease, nil
+	return lease, from, nil
 }
 
-// requestUnit is request for the Lease of a unit, which is noted.
-func (l *ledger) requestUnit(ctx context.Context, do func(ctx context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, error) {
-	lease, err := l.request(ctx, do)
-	if err == nil {
-		l.seen.noteUnit(lease)
+// rankedLease is the Lease of a unit as this replica has read or written it, with the rank of that.
+type rankedLease struct {
+	*coordinationv1.Lease
+	rank uint64
+}
+
+// requestUnit is request for the Lease of a unit. The answer is noted, also that there is none.
+func (l *ledger) requestUnit(ctx context.Context, name string, do func(ctx context.Context) (*coordinationv1.Lease, error)) (rankedLease, error) {
+	lease, from, err := l.request(ctx, do)
+	switch {
+	case err == nil:
+		return rankedLease{lease, l.seen.noteUnit(lease, from)}, nil
+	case apierrors.IsNotFound(err):
+		l.seen.noteGone(name, from)
 	}
-	return lease, err
+	return rankedLease{}, err
 }
 
 // acquire makes this replica the owner of a unit, with the next epoch. from is the Lease as it was observed. Each call that succeeds has its own
 // epoch, also if this replica was the owner before, so that a write of before that comes late changes nothing.
-func (l *ledger) acquire(ctx context.Context, u fleet.Unit, name string, from unitLease, weight int64) (*coordinationv1.Lease, error) {
+func (l *ledger) acquire(ctx context.Context, u fleet.Unit, name string, from unitLease, weight int64) (rankedLease, error) {
 	if from.text != "" && from.text != unitText(u) {
-		return nil, fmt.Errorf("lease %s is of the unit %q, not of %q", name, from.text, u)
+		return rankedLease{}, fmt.Errorf("lease %s is of the unit %q, not of %q", name, from.text, u)
 	}
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Name:            name,
@@ -84,10 +92,11 @@ func (l *ledger) acquire(ctx context.Context, u fleet.Unit, name string, from un
 		ResourceVersion: from.version,
 	}}
 	setWeight(lease, cmp.Or(weight, from.weight))
-	if err := setOwner(lease, l.identity, from.highest+1); err != nil {
-		return nil, err
+	if err := setOwner(lease, l.identity, from.highest); err != nil {
+		return rankedLease{}, err
 	}
-	written, err := l.requestUnit(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease.Spec.LeaseTransitions = ptr.To(max(from.transitions, from.transitions+1)) // for people
+	written, err := l.requestUnit(ctx, name, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		if from.version == "" || from.deleted {
 			lease.UID, lease.ResourceVersion = "", ""
 			return l.leases.Create(ctx, lease, metav1.CreateOptions{})
@@ -105,20 +114,35 @@ func (l *ledger) acquire(ctx context.Context, u fleet.Unit, name string, from un
 }
 
 // read reads the Lease of a unit.
-func (l *ledger) read(ctx context.Context, name string) (*coordinationv1.Lease, error) {
-	return l.requestUnit(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+func (l *ledger) read(ctx context.Context, name string) (rankedLease, error) {
+	return l.requestUnit(ctx, name, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return l.leases.Get(ctx, name, metav1.GetOptions{})
 	})
 }
 
+// readAgain reads the Lease of a unit or member whose state is in doubt.
+func (l *ledger) readAgain(ctx context.Context, name string) error {
+	lease, from, err := l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+		return l.leases.Get(ctx, name, metav1.GetOptions{})
+	})
+	switch {
+	case err == nil:
+		l.seen.note(lease, from)
+	case apierrors.IsNotFound(err):
+		l.seen.noteGone(name, from)
+		return nil
+	}
+	return err
+}
+
 // raise gives a unit that this replica owns an epoch above another one.
-func (l *ledger) raise(ctx context.Context, name string, epoch, above int64) (*coordinationv1.Lease, error) {
+func (l *ledger) raise(ctx context.Context, name string, epoch, above int64) (rankedLease, error) {
 	lease, err := l.own(ctx, name, epoch)
 	if err != nil {
-		return nil, err
+		return rankedLease{}, err
 	}
-	if err := setOwner(lease, l.identity, max(epoch, above)+1); err != nil {
-		return nil, err
+	if err := setOwner(lease, l.identity, max(epoch, above)); err != nil {
+		return rankedLease{}, err
 	}
 	return l.update(ctx, lease)
 }
@@ -146,13 +170,13 @@ func (l *ledger) weigh(ctx context.Context, name string, epoch, weight int64) er
 	return err
 }
 
-func (l *ledger) update(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+func (l *ledger) update(ctx context.Context, lease *coordinationv1.Lease) (rankedLease, error) {
 	// Without these it would not be found.
 	if lease.Labels == nil {
 		lease.Labels = map[string]string{}
 	}
 	lease.Labels[labelFleet], lease.Labels[labelRole] = l.fleetName, roleUnit
-	return l.requestUnit(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+	return l.requestUnit(ctx, lease.Name, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return l.leases.Update(ctx, lease, metav1.UpdateOptions{})
 	})
 }
@@ -170,37 +194,22 @@ func (l *ledger) own(ctx context.Context, name string, epoch int64) (*coordinati
 		return nil, errNotOwner{lease: name}
 	case err != nil:
 		return nil, err
-	case ptr.Deref(lease.Spec.HolderIdentity, "") != l.identity || int64(ptr.Deref(lease.Spec.LeaseTransitions, 0)) != epoch:
+	case ptr.Deref(lease.Spec.HolderIdentity, "") != l.identity || epochOf(lease.Lease) != epoch:
 		return nil, errNotOwner{lease: name, holder: ptr.Deref(lease.Spec.HolderIdentity, "")}
 	}
-	return lease, nil
-}
-
-// setOwner writes an owner and an epoch. The times are for people.
-func setOwner(lease *coordinationv1.Lease, identity string, epoch int64) error {
-	if epoch > math.MaxInt32 {
-		return fmt.Errorf("lease %s: there are no epochs above %d", lease.Name, math.MaxInt32)
-	}
-	now := metav1.NowMicro()
-	lease.Spec.HolderIdentity = &identity
-	lease.Spec.LeaseTransitions = ptr.To(int32(epoch))
-	lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
-	return nil
+	return lease.Lease, nil
 }
 
 func setWeight(lease *coordinationv1.Lease, weight int64) {
 	if weight <= 0 {
 		return
 	}
-	if lease.Annotations == nil {
-		lease.Annotations = map[string]string{}
-	}
-	lease.Annotations[annotationWeight] = strconv.FormatInt(weight, 10)
+	annotate(lease, annotationWeight, weight)
 }
 
 // confirm reads the Lease of a member that has expired, or is not known, and takes note of what it finds.
 func (l *ledger) confirm(ctx context.Context, name string, known memberLease) error {
-	lease, err := l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease, from, err := l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return l.leases.Get(ctx, name, metav1.GetOptions{})
 	})
 	switch {
@@ -210,7 +219,7 @@ func (l *ledger) confirm(ctx context.Context, name string, known memberLease) er
 	case err != nil:
 		return err
 	}
-	l.seen.note(lease)
+	l.seen.note(lease, from)
 	if lease.ResourceVersion == known.version {
 		l.seen.confirmDead(name, known.version)
 	}

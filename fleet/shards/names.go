@@ -29,6 +29,7 @@ const (
 // The annotations of Leases.
 const (
 	annotationUnit   = "rvinformer.dev/unit"   // the text of the unit
+	annotationEpoch  = "rvinformer.dev/epoch"  // of the owner
 	annotationWeight = "rvinformer.dev/weight" // what the unit costs
 )
 

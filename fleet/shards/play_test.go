@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -73,6 +74,7 @@ type play struct {
 	lives  uint64 // processes so far
 	db     *database
 	coord  *informertest.Server
+	backup *informertest.Backup // of coord; nil: none yet
 	data   map[string]*informertest.Server
 	units  []fleet.Unit
 	alive  []*process
@@ -256,7 +258,7 @@ func (p *play) chaos() {
 		time.Sleep(time.Duration(p.dice.IntN(6000)) * time.Millisecond)
 		synctest.Wait()
 		p.bury()
-		switch x := p.any(); p.dice.IntN(12) {
+		switch x := p.any(); p.dice.IntN(14) {
 		case 0, 1:
 			if len(p.alive) < mostAlive {
 				p.launch()
@@ -282,8 +284,31 @@ func (p *play) chaos() {
 			x.near.set(func(l *network) { l.deadly = 0.02 })
 		case 11:
 			x.heal()
+		case 12:
+			p.wipe()
+		case 13:
+			p.restore()
 		}
 	}
+}
+
+// wipe deletes all Leases, as somebody with kubectl does.
+func (p *play) wipe() {
+	all, err := p.coord.List(leases, "fleet")
+	require.NoError(p.t, err)
+	for _, l := range all {
+		if err := p.coord.Delete(leases, "fleet", l.GetName()); !apierrors.IsNotFound(err) { // another one may be faster
+			require.NoError(p.t, err)
+		}
+	}
+}
+
+// restore has the coordinating cluster go back to a backup that was made before, and makes the next one.
+func (p *play) restore() {
+	if p.backup != nil {
+		p.coord.Restore(p.backup)
+	}
+	p.backup = p.coord.Backup()
 }
 
 // during begins something that ends after a while.

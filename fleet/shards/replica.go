@@ -9,12 +9,14 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
@@ -53,7 +55,7 @@ func New(config Config) (*Replica, error) {
 		tenures:  map[fleet.Unit]*tenure{},
 	}
 	r.terms = &terms{deadline: config.RenewDeadline, changed: r.awake}
-	r.seen = newObserved(r.awake)
+	r.seen = newObserved(config.RenewDeadline/2, r.awake)
 	r.ledger = newLedger(config, r.identity, r.seen)
 	r.member, err = newMember(config, r.identity, r.terms.renewed, func(err error) { r.problem("renewing the member lease", err) })
 	if err != nil {
@@ -71,15 +73,31 @@ func New(config Config) (*Replica, error) {
 	return r, nil
 }
 
-// leasesOf lists and watches the Leases of a fleet.
+// endMargin is how much before its time a watch may end and still have lasted for it.
+const endMargin = 2 * time.Second
+
+// leasesOf lists and watches the Leases of a fleet. After a watch that has ended before its time, they are listed: a server that was restored from a backup, and
+// has already passed the version reached, would go on from there in silence.
 func leasesOf(config Config) cache.ListerWatcher {
 	leases := config.Client.Leases(config.Namespace)
+	var mu sync.Mutex
+	var due time.Time // when the watch before ends; zero after a list
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			mu.Lock()
+			due = time.Time{}
+			mu.Unlock()
 			options.LabelSelector = selector(config.Name)
 			return leases.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			mu.Lock()
+			early := options.SendInitialEvents == nil && time.Now().Before(due.Add(-endMargin))
+			due = time.Now().Add(time.Duration(ptr.Deref(options.TimeoutSeconds, 0)) * time.Second)
+			mu.Unlock()
+			if early {
+				return nil, apierrors.NewResourceExpired("the watch before has ended early")
+			}
 			options.LabelSelector = selector(config.Name)
 			return leases.Watch(ctx, options)
 		},

@@ -6,16 +6,12 @@ import (
 	"sync"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/fleet"
 	"github.com/rvinformer/informer/internal/backoff"
-	"github.com/rvinformer/informer/internal/rv"
 )
 
 // The causes with which a tenure ends.
@@ -45,8 +41,7 @@ type tenure struct {
 	phase    Phase
 	since    time.Time // of the phase
 	epoch    int64     // zero: not yet an owner
-	uid      types.UID // of the Lease
-	version  string    // of the Lease as this replica has written it last
+	rank     uint64    // of the Lease that states the epoch; zero while this replica writes one
 	restarts int
 	err      error // of the last attempt that failed
 	stored   int64 // the largest epoch that the sink has reported
@@ -94,10 +89,10 @@ func (t *tenure) enter(phase Phase) {
 }
 
 // owns takes note of the Lease that makes this replica the owner.
-func (t *tenure) owns(lease *coordinationv1.Lease) {
+func (t *tenure) owns(lease rankedLease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.epoch, t.uid, t.version = int64(ptr.Deref(lease.Spec.LeaseTransitions, 0)), lease.UID, lease.ResourceVersion
+	t.epoch, t.rank = epochOf(lease.Lease), lease.rank
 }
 
 // fail takes note of an error; nil of the end of one.
@@ -117,18 +112,10 @@ func (t *tenure) now() (phase Phase, since time.Time, epoch int64, restarts int,
 func (t *tenure) lost(l unitLease, identity string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case t.epoch == 0:
-		return false
-	case l.uid != t.uid:
-		// It may have been observed before this replica has made it.
-		return l.uid != "" && l.uid != t.from.uid
+	if t.rank == 0 || l.rank <= t.rank {
+		return false // known before this replica has written it
 	}
-	if l.epoch < t.epoch {
-		// Observed before this replica has written it; or set back by hand, so that another owner could get this epoch again.
-		return rv.Compare(l.version, t.version) == rv.Newer
-	}
-	return l.deleted || l.epoch > t.epoch || l.holder != identity
+	return l.deleted || l.holder != identity || l.epoch != t.epoch
 }
 
 // serve takes the unit, runs it until the tenure ends, and releases it. life is the context of the replica.
@@ -215,6 +202,7 @@ func (t *tenure) raise(life context.Context, ledger *ledger) bool {
 	epoch, stored := t.epoch, t.stored
 	t.restarts++
 	t.err = ErrStaleEpoch
+	t.rank = 0
 	t.mu.Unlock()
 	t.enter(Waiting)
 	ledger.stale.Add(1)
