@@ -27,6 +27,11 @@ type Collector struct {
 	factories map[int]*factory.Factory
 	sources   map[int]labeled
 	budgets   map[int]namedBudget
+
+	// turn is held while a scrape asks the informers, and guards past. Two scrapes that ask at one time could each see an end that
+	// the other does not.
+	turn sync.Mutex
+	past map[Labels]*past
 }
 
 // labeled is an informer that was added.
@@ -89,10 +94,20 @@ func add[T any](c *Collector, all map[int]T, one T) (remove func()) {
 }
 
 // added returns what was added and not removed.
-func (c *Collector) added() (factories []*factory.Factory, sources []labeled, budgets []namedBudget) {
+func (c *Collector) added() (factories []*factory.Factory, sources map[int]labeled, budgets []namedBudget) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return values(c.factories), values(c.sources), values(c.budgets)
+	return values(c.factories), maps.Clone(c.sources), values(c.budgets)
+}
+
+// read asks all informers how they are.
+func (c *Collector) read(now time.Time) (all []*reading, budgets []namedBudget) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	factories, sources, budgets := c.added()
+	all = readings(factories, sources, now)
+	c.past = settle(c.past, all)
+	return all, budgets
 }
 
 func values[T any](of map[int]T) []T {
@@ -111,9 +126,8 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect asks all informers for their Status, and sends their metrics.
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
-	factories, sources, budgets := c.added()
-	now := time.Now()
-	for _, r := range sorted(readings(factories, sources, now)) {
+	all, budgets := c.read(time.Now())
+	for _, r := range sorted(all) {
 		for i := range families {
 			f := &families[i]
 			f.read(r, func(kind string, value float64, histogram *informer.Histogram) {

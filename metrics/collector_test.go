@@ -151,6 +151,51 @@ func TestInformersWithEqualLabelsAreOne(t *testing.T) {
 	require.NotContains(t, all, "rvinformer_time_to_sync_seconds"+labels, "one of them is not synced")
 }
 
+// A standby that was not started, and a former leader that has ended, have no ages, and take none from an informer beside them that runs.
+func TestOnlyInformersThatRunHaveAges(t *testing.T) {
+	running := busy
+	running.AuditEvery, running.LastAudited = time.Hour, time.Now().Add(-time.Minute)
+	stopped := running
+	stopped.Synced, stopped.CheckpointTime, stopped.LastContact = false, time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)
+	stopped.LastAudited = stopped.LastContact
+	stopped.Condition = informer.Condition{Reason: informer.ReasonStopped, Since: time.Now()}
+	standby := state{Condition: informer.Condition{Reason: informer.ReasonNotStarted}}
+	starting := standby
+	starting.Condition.Since = time.Now()
+	ages := []string{"checkpoint_age", "contact_age", "current_age", "unaudited", "audit_interval"}
+	series := func(name string) string {
+		return "rvinformer_" + name + "{cluster=,group=,informer=,resource=,version=}"
+	}
+	for _, states := range [][]state{{running, stopped, standby}, {stopped, standby, running}} {
+		c := metrics.NewCollector()
+		for _, s := range states {
+			c.Add(metrics.Labels{}, s)
+		}
+		all := gathered(t, c)
+		require.InDelta(t, 1, all[series("running")], 0, "%v", all)
+		require.InDelta(t, 1, all[series("synced")], 0)
+		for _, age := range ages[:2] {
+			require.Contains(t, all, series(age+"_seconds"))
+			require.Less(t, all[series(age+"_seconds")], 1800.0)
+		}
+		require.InDelta(t, 60, all[series("unaudited_seconds")], 30)
+	}
+	for _, s := range []state{stopped, standby} {
+		c := metrics.NewCollector()
+		c.Add(metrics.Labels{}, s)
+		all := gathered(t, c)
+		require.Contains(t, all, series("running"))
+		require.Zero(t, all[series("running")])
+		require.Zero(t, all[series("oldest_queued_change_age_seconds")])
+		for _, age := range ages {
+			require.NotContains(t, all, series(age+"_seconds"))
+		}
+	}
+	c := metrics.NewCollector()
+	c.Add(metrics.Labels{}, starting)
+	require.InDelta(t, 1, gathered(t, c)[series("running")], 0, "it looks for where to go on from")
+}
+
 func TestLabelsMayHaveAnyBytes(t *testing.T) {
 	c := metrics.NewCollector()
 	c.Add(metrics.Labels{Cluster: "bad \xff", Informer: "a\"b\\c\nd"}, busy)

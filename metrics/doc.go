@@ -15,7 +15,8 @@
 // a selector or the name of an object.
 //
 // Informers with equal labels are shown as one, for instance those of several namespaces: counts and sizes are sums, ages and times are
-// those of the worst, and rvinformer_condition counts them by reason.
+// those of the worst, and rvinformer_condition counts them by reason. A counter has what those have counted that are gone, for as long as
+// another informer has the labels: it does not go down when one of several ends.
 //
 // A series with the label reason or type appears when there is something to count, so that thousands of quiet informers have
 // no more series than they need.

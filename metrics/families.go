@@ -94,17 +94,28 @@ var families = described([]family{
 		}},
 	{name: "audit_duration_seconds", help: "Seconds that the last audit took.",
 		read: audited(func(_ *reading, a *informer.AuditResult) float64 { return a.Took.Seconds() })},
-	{name: "audit_repaired_objects", help: "Number of objects that the last audit had the handler called with again.",
+	{name: "audit_interval_seconds", help: "Seconds between two audits, about: AuditEvery. There is none without it, or unless the informer runs.",
+		read: known(func(r *reading) (float64, bool) {
+			return r.status.AuditEvery.Seconds(), r.runs && r.status.AuditEvery > 0
+		})},
+	{name: "audit_repaired_objects", help: "Number of the differences of the last audit that are repaired.",
 		read: audited(func(_ *reading, a *informer.AuditResult) float64 { return float64(a.Repaired) })},
 	{name: "batch_size_events", help: "Number of events in each call of a BatchHandler.", kind: histogram,
 		read: sizes(func(c *informer.Counts) *informer.Histogram { return c.BatchSize })},
-	{name: "checkpoint_age_seconds", help: "Seconds since the checkpoint was saved. There is none before the first save.",
+	{name: "checkpoint_age_seconds", help: "Seconds since the checkpoint was saved. There is none before the first save, or unless the informer runs.",
 		read: known(func(r *reading) (float64, bool) {
-			return r.since(r.status.CheckpointTime), !r.status.CheckpointTime.IsZero()
+			return r.since(r.status.CheckpointTime), r.runs && !r.status.CheckpointTime.IsZero()
 		})},
 	{name: "checkpoint_duration_seconds", help: "Seconds that the newest save of the checkpoint took.",
 		read: known(func(r *reading) (float64, bool) {
 			return r.status.Counts.CheckpointDuration.Seconds(), r.status.Counts.CheckpointSaves > 0
+		})},
+	{name: "checkpoint_failing", help: "1 if the checkpoint is not in use or cannot be saved, and 0 if it can. There is none without a checkpoint.",
+		read: known(func(r *reading) (float64, bool) {
+			if r.status.CheckpointError != nil {
+				return 1, r.status.Checkpoint != ""
+			}
+			return 0, r.status.Checkpoint != ""
 		})},
 	{name: "checkpoint_saves_total", help: "Number of times that the checkpoint was saved.", kind: counter,
 		read: known(func(r *reading) (float64, bool) {
@@ -116,10 +127,14 @@ var families = described([]family{
 				to(string(c.reason), float64(c.informers), nil)
 			}
 		}},
-	{name: "contact_age_seconds", help: "Seconds since the server last answered, bookmarks of a watch included.",
-		read: known(func(r *reading) (float64, bool) { return r.since(r.status.LastContact), !r.status.LastContact.IsZero() })},
-	{name: "current_age_seconds", help: "Seconds since the newest moment for which all that the server had then is known to be acknowledged. Bookmarks renew it each minute.",
-		read: known(func(r *reading) (float64, bool) { return r.since(r.status.CurrentAsOf), !r.status.CurrentAsOf.IsZero() })},
+	{name: "contact_age_seconds", help: "Seconds since the server last answered, bookmarks of a watch included. There is none unless the informer runs.",
+		read: known(func(r *reading) (float64, bool) {
+			return r.since(r.status.LastContact), r.runs && !r.status.LastContact.IsZero()
+		})},
+	{name: "current_age_seconds", help: "Seconds since the newest moment for which all that the server had then is known to be acknowledged. Bookmarks renew it each minute. There is none unless the informer runs.",
+		read: known(func(r *reading) (float64, bool) {
+			return r.since(r.status.CurrentAsOf), r.runs && !r.status.CurrentAsOf.IsZero()
+		})},
 	{name: "handler_calls_total", help: "Number of calls of the handler: one for each batch, or else one for all that waited of an object.", kind: counter,
 		read: number(func(s *informer.Status) int64 { return s.Counts.HandlerCalls })},
 	{name: "handler_failures_total", help: "Number of calls of the handler that returned an error or panicked.", kind: counter,
@@ -138,7 +153,7 @@ var families = described([]family{
 		read: number(func(s *informer.Status) int64 { return int64(s.Objects) })},
 	{name: "oldest_queued_change_age_seconds", help: "Seconds since the oldest change arrived that is not acknowledged, 0 if there is none.",
 		read: value(func(r *reading) float64 {
-			if r.status.OldestQueued.IsZero() {
+			if !r.runs || r.status.OldestQueued.IsZero() {
 				return 0
 			}
 			return r.since(r.status.OldestQueued)
@@ -153,6 +168,8 @@ var families = described([]family{
 		read: number(func(s *informer.Status) int64 { return s.Counts.ReceivedBytes })},
 	{name: "restores_total", help: "Number of times that the server was found to be another, or without a version that it had: restored, replaced or lagging.", kind: counter,
 		read: number(func(s *informer.Status) int64 { return s.Counts.Restores })},
+	{name: "running", help: "Number of informers, one if no others have its labels, that were started and have not ended.",
+		read: func(r *reading, to emit) { to("", float64(r.running), nil) }},
 	{name: "skipped_items_total", help: "Number of objects of lists and events of watches that could not be read.", kind: counter,
 		read: number(func(s *informer.Status) int64 { return s.Skipped })},
 	{name: "stale_events_total", help: "Number of events of watches that were not newer than what was known, and were dropped.", kind: counter,
@@ -172,6 +189,10 @@ var families = described([]family{
 	{name: "time_to_sync_seconds", help: "Seconds from the first start until the informer was synced.",
 		read: known(func(r *reading) (float64, bool) {
 			return r.status.Counts.TimeToSync.Seconds(), r.status.Synced && r.status.Counts.TimeToSync > 0
+		})},
+	{name: "unaudited_seconds", help: "Seconds since an audit came to its end, or since the start before that. There is none without AuditEvery, or unless the informer runs.",
+		read: known(func(r *reading) (float64, bool) {
+			return r.since(r.status.LastAudited), r.runs && r.status.AuditEvery > 0
 		})},
 	{name: "watch_events_total", help: "Number of events of watches, by type.", kind: counter, by: "type",
 		read: byKind(func(c *informer.Counts, to func(string, int64)) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // reading is how the informers with the same labels are at one moment.
@@ -21,20 +22,29 @@ type reading struct {
 	status informer.Status
 	// version is the resource version as a number, and -1 if it is none.
 	version float64
+	// runs tells that an informer runs, and running is how many do. One that does not run has no age.
+	runs    bool
+	running int
 	// foreign tells that there are informers of client-go, of which little is known.
 	foreign bool
 	// reasons counts the informers by the reason of their condition.
 	reasons []counted
+	// id is that of the first informer, and parts has each of them if there are several.
+	id    identity
+	parts map[identity]report.Totals
 	// shared are the labels in the order of their names, which all series have in common.
 	shared []*dto.LabelPair
 }
 
 // readings asks all informers how they are.
-func readings(factories []*factory.Factory, sources []labeled, now time.Time) []*reading {
+func readings(factories []*factory.Factory, sources map[int]labeled, now time.Time) []*reading {
 	places := make(map[Labels]int, len(sources))
 	all := make([]*reading, 0, len(sources))
-	take := func(l Labels, s informer.Status, foreign bool) {
-		next := &reading{Labels: l, now: now, status: s, version: versionOf(s.ResourceVersion), foreign: foreign}
+	take := func(id identity, l Labels, s informer.Status, foreign bool) {
+		next := &reading{Labels: l, id: id, now: now, status: s, version: versionOf(s.ResourceVersion), foreign: foreign}
+		if next.runs = runs(s.Condition); next.runs {
+			next.running = 1
+		}
 		next.count(s.Condition.Reason)
 		if at, exists := places[l]; exists {
 			all[at].merge(next)
@@ -43,18 +53,18 @@ func readings(factories []*factory.Factory, sources []labeled, now time.Time) []
 		places[l] = len(all)
 		all = append(all, next)
 	}
-	for _, s := range sources {
-		take(valid(s.Labels), s.source.Status(), false)
+	for number, s := range sources {
+		take(identity{added: number}, valid(s.Labels), s.source.Status(), false)
 	}
 	for _, f := range factories {
 		for _, m := range f.Members() {
 			switch i := m.Informer().(type) {
 			case nil: // it has ended
 			case source:
-				take(labelsOf(m.Key()), i.Status(), false)
+				take(identity{done: m.Done()}, labelsOf(m.Key()), i.Status(), false)
 			default:
 				s := m.Status()
-				take(labelsOf(m.Key()), informer.Status{Synced: s.Synced, Condition: s.Condition}, true)
+				take(identity{done: m.Done()}, labelsOf(m.Key()), informer.Status{Synced: s.Synced, Condition: s.Condition}, true)
 			}
 		}
 	}
@@ -91,24 +101,60 @@ func valid(l Labels) Labels {
 
 // merge adds an informer with the same labels.
 func (r *reading) merge(o *reading) {
+	r.parts = r.each()
+	r.parts[o.id] = totals(&o.status)
 	a, b := &r.status, &o.status
-	a.Synced = a.Synced && b.Synced
+	switch {
+	case r.runs == o.runs:
+		mergeAges(a, b)
+	case o.runs:
+		setAges(a, b)
+	}
+	r.runs, r.running = r.runs || o.runs, r.running+o.running
 	a.Objects += b.Objects
 	a.Queued += b.Queued
 	a.QueuedBytes += b.QueuedBytes
 	a.Skipped += b.Skipped
 	a.Stale += b.Stale
-	if b.CurrentAsOf.Before(a.CurrentAsOf) { // also if it is not known
-		a.CurrentAsOf = b.CurrentAsOf
-	}
-	a.OldestQueued = earliest(a.OldestQueued, b.OldestQueued)
-	a.LastContact = earliest(a.LastContact, b.LastContact)
-	a.CheckpointTime = earliest(a.CheckpointTime, b.CheckpointTime)
 	a.LastAudit = together(a.LastAudit, b.LastAudit)
 	a.Counts = a.Counts.Plus(b.Counts)
 	r.version = min(r.version, o.version)
 	r.foreign = r.foreign && o.foreign
 	r.count(b.Condition.Reason)
+}
+
+// runs reports whether an informer with a condition was started and has not ended.
+func runs(c informer.Condition) bool {
+	switch c.Reason {
+	case informer.ReasonStopped:
+		return false
+	case informer.ReasonNotStarted:
+		return !c.Since.IsZero()
+	}
+	return true
+}
+
+// mergeAges adds to a what is told of b while it runs.
+func mergeAges(a, b *informer.Status) {
+	a.Synced = a.Synced && b.Synced
+	if b.CurrentAsOf.Before(a.CurrentAsOf) { // also if it is not known
+		a.CurrentAsOf = b.CurrentAsOf
+	}
+	a.OldestQueued = earliest(a.OldestQueued, b.OldestQueued)
+	a.LastContact = earliest(a.LastContact, b.LastContact)
+	a.Checkpoint = cmp.Or(a.Checkpoint, b.Checkpoint)
+	a.CheckpointTime = earliest(a.CheckpointTime, b.CheckpointTime)
+	a.CheckpointError = cmp.Or(a.CheckpointError, b.CheckpointError)
+	if a.AuditEvery == 0 || b.AuditEvery != 0 && b.LastAudited.Before(a.LastAudited) {
+		a.AuditEvery, a.LastAudited = b.AuditEvery, b.LastAudited
+	}
+}
+
+// setAges has a take over from b what mergeAges adds.
+func setAges(a, b *informer.Status) {
+	a.Synced, a.CurrentAsOf, a.OldestQueued, a.LastContact = b.Synced, b.CurrentAsOf, b.OldestQueued, b.LastContact
+	a.Checkpoint, a.CheckpointTime, a.CheckpointError = b.Checkpoint, b.CheckpointTime, b.CheckpointError
+	a.AuditEvery, a.LastAudited = b.AuditEvery, b.LastAudited
 }
 
 // count counts an informer with a condition.

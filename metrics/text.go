@@ -23,8 +23,7 @@ func (c *Collector) Handler() http.Handler {
 
 // WriteText writes what Handler serves. The error is that of w.
 func (c *Collector) WriteText(w io.Writer) error {
-	factories, sources, budgets := c.added()
-	all := readings(factories, sources, time.Now())
+	all, budgets := c.read(time.Now())
 	texts := make([]labelText, len(all))
 	for i, r := range all {
 		texts[i] = r.text()

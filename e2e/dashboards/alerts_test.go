@@ -53,6 +53,13 @@ var faults = map[string]fault{
 			require.NoError(w.t, w.storage.Add(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gone", UID: "x", ResourceVersion: "1"}}))
 		},
 	},
+	"InformerNotAudited": {
+		config: func(w *world, c *informer.InformerConfig) {
+			c.BatchHandler, c.AuditEvery = informer.BatchHandlerFunc(w.hang), 10*time.Minute
+			c.Storage = w.storage
+		},
+		begin: func(w *world) { w.failing.Store(true) },
+	},
 	"InformerHandlerFailing": {begin: func(w *world) { w.failing.Store(true) }},
 	"InformerListsAgain": {begin: func(w *world) {
 		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(410)})
@@ -76,6 +83,59 @@ var faults = map[string]fault{
 		w.Restore(w.backup)
 		w.CloseClientConnections()
 	}},
+}
+
+// healthy are scenes in which nothing is wrong.
+var healthy = map[string]fault{
+	"a standby that is not started": {config: func(w *world, _ *informer.InformerConfig) { w.standby = true }},
+	"a former leader":               {begin: func(w *world) { w.stop() }},
+	"a former leader that was not synced": {
+		config: func(w *world, c *informer.InformerConfig) {
+			c.BatchHandler = informer.BatchHandlerFunc(w.hang)
+			w.failing.Store(true)
+			time.AfterFunc(time.Minute, func() { w.stop() })
+		},
+	},
+	"quiet":                   {quiet: true},
+	"quiet without bookmarks": {quiet: true, begin: withoutBookmarks},
+	"quiet with long watches, without bookmarks": {quiet: true, config: func(_ *world, c *informer.InformerConfig) { c.MinWatchTimeout = 15 * time.Minute }, begin: withoutBookmarks},
+	"quiet with a rare checkpoint": {
+		quiet: true, config: func(_ *world, c *informer.InformerConfig) { c.CheckpointInterval = 10 * time.Minute },
+	},
+	"a rare checkpoint": {config: func(_ *world, c *informer.InformerConfig) { c.CheckpointInterval = 10 * time.Minute }},
+	"quiet with a default checkpoint": {
+		quiet: true, config: func(_ *world, c *informer.InformerConfig) { c.CheckpointInterval = 0 },
+		begin: withoutBookmarks,
+	},
+	"audits": {config: func(w *world, c *informer.InformerConfig) {
+		c.Storage, c.AuditEvery = w.storage, 20*time.Minute
+	}},
+	"audits of a former leader": {config: func(w *world, c *informer.InformerConfig) {
+		c.Storage, c.AuditEvery = w.storage, 20*time.Minute
+	}, begin: func(w *world) { w.stop() }},
+}
+
+func withoutBookmarks(w *world) {
+	w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.NoBookmarks()})
+	w.CloseClientConnections()
+}
+
+// No alert fires where nothing is wrong.
+func TestNoAlertFiresWhereAllIsWell(t *testing.T) {
+	for name, f := range healthy {
+		t.Run(name, func(t *testing.T) {
+			seen, began := play(t, f)
+			for _, a := range evaluate(t, seen) {
+				t.Errorf("%v: %s %s", a.at.Sub(began), a.name, a.of)
+			}
+		})
+	}
+}
+
+// blamed are alerts that do not fire for a fault, because they blame something else.
+var blamed = map[string][]string{
+	"InformerHandlerSlow": {"InformerOutOfContact", "InformerServerFailing"},
+	"InformerBudgetFull":  {"InformerOutOfContact", "InformerServerFailing"},
 }
 
 // Each alert fires for its fault, and none for an informer that is well.
@@ -110,6 +170,9 @@ func TestAlertsFireForTheirFaults(t *testing.T) {
 				return
 			}
 			require.Contains(t, namesOf(fired), name)
+			for _, other := range blamed[name] {
+				require.NotContains(t, namesOf(fired), other)
+			}
 		})
 	}
 	require.Empty(t, names, "alerts without a fault")

@@ -34,6 +34,8 @@ var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 type fault struct {
 	// config changes the informer from its beginning.
 	config func(w *world, c *informer.InformerConfig)
+	// quiet tells that nothing changes at its server.
+	quiet bool
 	// begin begins the fault.
 	begin func(w *world)
 }
@@ -49,6 +51,9 @@ type world struct {
 	hanging       chan struct{}
 	pods          int
 	storage       *informer.ResourceVersionStorage
+	// stop ends the informer that breaks. A standby is not started.
+	stop    context.CancelFunc
+	standby bool
 }
 
 // play has two informers run, each of a cluster of its own. The one of the cluster "broken" meets the fault after a while. It returns
@@ -60,7 +65,7 @@ func play(t *testing.T, f fault) (seen scrapes, began time.Time) {
 		registry.MustRegister(w.collector)
 		ctx, stop := context.WithCancel(context.Background())
 		var informers sync.WaitGroup
-		run := func(cluster string, change func(c *informer.InformerConfig)) *informertest.Server {
+		run := func(ctx context.Context, cluster string, change func(c *informer.InformerConfig)) *informertest.Server {
 			server := informertest.NewServer(informertest.Options{InMemory: true})
 			create(t, server, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "Namespace", "", "kube-system")
 			for i := range 20 {
@@ -76,11 +81,15 @@ func play(t *testing.T, f fault) (seen scrapes, began time.Time) {
 			change(&c)
 			i := informer.NewResourceVersionInformer(cluster, c)
 			w.collector.Add(metrics.Labels{Cluster: cluster, Version: "v1", Resource: "pods", Informer: "mirror"}, i)
-			informers.Go(func() { i.RunWithContext(ctx) })
+			if cluster != "broken" || !w.standby {
+				informers.Go(func() { i.RunWithContext(ctx) })
+			}
 			return server
 		}
-		well := run("well", func(*informer.InformerConfig) {})
-		w.Server = run("broken", func(c *informer.InformerConfig) {
+		well := run(ctx, "well", func(*informer.InformerConfig) {})
+		broken, stopBroken := context.WithCancel(ctx)
+		w.stop = stopBroken
+		w.Server = run(broken, "broken", func(c *informer.InformerConfig) {
 			c.BatchHandler, c.Checkpoint = informer.BatchHandlerFunc(w.handle), &disk{full: &w.full}
 			if f.config != nil {
 				f.config(w, c)
@@ -91,7 +100,9 @@ func play(t *testing.T, f fault) (seen scrapes, began time.Time) {
 			for end := time.Now().Add(d); time.Now().Before(end); {
 				time.Sleep(scrapeEvery)
 				w.change(well)
-				w.change(w.Server)
+				if !f.quiet {
+					w.change(w.Server)
+				}
 				synctest.Wait()
 				seen.scrape(t, registry)
 			}
