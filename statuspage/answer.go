@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-
-	"github.com/rvinformer/informer/internal/redact"
 )
 
 // answer writes data as the request wants it: as a page of the template, or as JSON.
@@ -78,15 +76,4 @@ func quality(r *http.Request, want string) (best float64) {
 		}
 	}
 	return best
-}
-
-// maxText is how much of a text the page shows.
-const maxText = 2 << 10
-
-// shown is a text that may have credentials in it, as the page shows it.
-func shown(text string) string {
-	if text == "" {
-		return ""
-	}
-	return redact.Short(text, maxText)
 }

@@ -36,6 +36,20 @@ func BenchmarkOf25000(b *testing.B) {
 	}
 }
 
+// BenchmarkOfHostileMessages is an answer of a page with 10,000 informers, each with a message that takes long to redact.
+func BenchmarkOfHostileMessages(b *testing.B) {
+	page := hostileCrowd(10_000)
+	for _, target := range []string{"/readyz", "/readyz?verbose", "/", "/?format=json&limit=1000", "/?q=none"} {
+		b.Run(target, func(b *testing.B) {
+			before := cpu(b)
+			for b.Loop() {
+				page.ServeHTTP(&discarded{header: http.Header{}}, httptest.NewRequest(http.MethodGet, target, nil))
+			}
+			b.ReportMetric(1000*(cpu(b)-before).Seconds()/float64(b.N), "CPU-ms/op")
+		})
+	}
+}
+
 // cpu is the time that the process has had of the processors, garbage collection included.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage

@@ -16,8 +16,10 @@ type check struct {
 	// fixed is its name, empty for that of an informer.
 	fixed    string
 	informer name
-	// failure is empty if all is well.
-	failure string
+	// why is what has failed, empty if all is well, and behind is the condition that says more, if there is one. It is
+	// redacted for what is shown of it only.
+	why    string
+	behind *informer.Condition
 }
 
 var ping = check{fixed: "ping"}
@@ -29,6 +31,14 @@ func (c *check) name() string {
 	return "informer/" + c.informer.String()
 }
 
+// failure says why the check has failed.
+func (c *check) failure() string {
+	if c.behind == nil {
+		return c.why
+	}
+	return c.why + ": " + described(*c.behind)
+}
+
 // readyChecks are those of /readyz.
 //
 // An informer that has synced once stays ready, whatever becomes of its server: what it has is what there is to serve, and a server that is
@@ -36,14 +46,14 @@ func (c *check) name() string {
 func (p *Page) readyChecks() []check {
 	shutdown := check{fixed: "shutdown"}
 	if p.draining.Load() {
-		shutdown.failure = "the process is draining"
+		shutdown.why = "the process is draining"
 	}
 	targets := p.targets()
 	checks := append(make([]check, 0, 2+len(targets)), ping, shutdown)
 	for i := range targets {
 		c := check{informer: targets[i].name}
 		if s, _ := targets[i].status(); !s.Synced {
-			c.failure = "not synced: " + described(s.Condition)
+			c.why, c.behind = "not synced", &s.Condition
 		}
 		checks = append(checks, c)
 	}
@@ -64,7 +74,7 @@ func (p *Page) liveChecks() []check {
 	for i := range targets {
 		c := check{informer: targets[i].name}
 		if s, partial := targets[i].status(); !partial && standsStill(&s, now, grace) {
-			c.failure = fmt.Sprintf("the watch has made no progress for %s: %s", span(now.Sub(s.LastContact)), described(s.Condition))
+			c.why, c.behind = "the watch has made no progress for "+span(now.Sub(s.LastContact)), &s.Condition
 		}
 		checks = append(checks, c)
 	}
@@ -94,8 +104,12 @@ func (p *Page) Ready(*http.Request) error { return failureOf(p.readyChecks()) }
 // Live returns an error if a watch makes no progress that should, as /livez does. It is a healthz.Checker of controller-runtime.
 func (p *Page) Live(*http.Request) error { return failureOf(p.liveChecks()) }
 
-// maxFailures is how many failures are named.
-const maxFailures = 20
+const (
+	// maxDescribed is how many failures are described.
+	maxDescribed = 20
+	// maxNamed is how many more are named by ?verbose, and how many checks that are well.
+	maxNamed = 1000
+)
 
 // failureOf names the checks that have failed.
 func failureOf(checks []check) error {
@@ -103,15 +117,15 @@ func failureOf(checks []check) error {
 	failed := 0
 	for i := range checks {
 		c := &checks[i]
-		if c.failure == "" {
+		if c.why == "" {
 			continue
 		}
-		if failed++; failed <= maxFailures {
-			errs = append(errs, fmt.Errorf("%s: %s", c.name(), c.failure))
+		if failed++; failed <= maxDescribed {
+			errs = append(errs, fmt.Errorf("%s: %s", c.name(), c.failure()))
 		}
 	}
-	if failed > maxFailures {
-		errs = append(errs, fmt.Errorf("and %d more", failed-maxFailures))
+	if failed > maxDescribed {
+		errs = append(errs, fmt.Errorf("and %d more", failed-maxDescribed))
 	}
 	return errors.Join(errs...)
 }
@@ -130,26 +144,40 @@ func (p *Page) serveChecks(w http.ResponseWriter, r *http.Request, kind, below s
 	v := r.URL.Query()
 	verbose := v.Has("verbose")
 	var out strings.Builder
-	failed, matched := 0, map[string]bool{}
+	failed, passed, named, matched := 0, 0, 0, map[string]bool{}
+	if verbose {
+		named = maxNamed
+	}
 	for i := range checks {
 		c := &checks[i]
 		excluded := slices.IndexFunc(v["exclude"], c.within)
-		switch {
-		case excluded >= 0:
+		if excluded >= 0 {
 			matched[v["exclude"][excluded]] = true
-			if verbose {
-				fmt.Fprintf(&out, "[+]%s excluded: ok\n", c.name())
+		}
+		switch {
+		case c.why != "" && excluded < 0:
+			switch failed++; {
+			case failed <= maxDescribed:
+				fmt.Fprintf(&out, "[-]%s failed: %s\n", c.name(), c.failure())
+			case failed <= maxDescribed+named:
+				fmt.Fprintf(&out, "[-]%s failed\n", c.name())
 			}
-		case c.failure != "":
-			if failed++; verbose || failed <= maxFailures {
-				fmt.Fprintf(&out, "[-]%s failed: %s\n", c.name(), c.failure)
+		default:
+			if passed++; passed > named {
+				break
 			}
-		case verbose:
-			fmt.Fprintf(&out, "[+]%s ok\n", c.name())
+			of := ""
+			if excluded >= 0 {
+				of = " excluded:"
+			}
+			fmt.Fprintf(&out, "[+]%s%s ok\n", c.name(), of)
 		}
 	}
-	if failed > maxFailures && !verbose {
-		fmt.Fprintf(&out, "and %d more\n", failed-maxFailures)
+	if verbose && passed > named {
+		fmt.Fprintf(&out, "and %d more ok\n", passed-named)
+	}
+	if more := failed - maxDescribed - named; more > 0 {
+		fmt.Fprintf(&out, "and %d more\n", more)
 	}
 	for _, name := range v["exclude"] {
 		if name != "" && !matched[name] {

@@ -70,6 +70,57 @@ func TestManyFailuresAreCountedAndNamedIfAsked(t *testing.T) {
 	require.ErrorContains(t, page.Ready(nil), "and 10 more")
 }
 
+// hostileMessage has a sign of each form of a credential, and letters that are no ASCII.
+func hostileMessage(i int) string {
+	const signs = `ſ https://a:secret%d@b?token=c&code=d "password": "e" Authorization: Basic f --token g eyJ ghp_ glpat- LS0tLS1CRUdJTi PRIVATE KEY `
+	return strings.Repeat(fmt.Sprintf(signs, i), 12)
+}
+
+// hostileCrowd is a page of n informers, of which a part has not synced. Each has a message of its own.
+func hostileCrowd(n int) *statuspage.Page {
+	page, now := statuspage.New(), time.Now()
+	for i := range n {
+		s := listing(now)
+		s.Synced = i%2 == 0
+		s.Condition.Message = hostileMessage(i)
+		page.Add(ofPods(fmt.Sprint("cluster-", i)), with(s))
+	}
+	return page
+}
+
+func TestVerboseCheckOfManyInformersIsBounded(t *testing.T) {
+	page := hostileCrowd(5000)
+	body := get(t, page, http.StatusInternalServerError, "/readyz?verbose")
+	require.Equal(t, 20+1000, strings.Count(body, "[-]"))
+	require.Equal(t, 20, strings.Count(body, "failed: not synced: Listing: "))
+	require.Equal(t, 1000, strings.Count(body, "[+]"))
+	require.Contains(t, body, "and 1502 more ok\nand 1480 more\nreadyz check failed\n") // ping and shutdown are two checks
+	require.Less(t, len(body), 256<<10)
+	require.Equal(t, 20, strings.Count(get(t, page, http.StatusInternalServerError, "/readyz"), "[-]"))
+	require.Contains(t, get(t, page, http.StatusInternalServerError, "/readyz/informer/cluster-4999"), "failed: not synced: Listing: ſ https://xxxxx@b", "each can be asked for")
+}
+
+// A probe describes a few failures, so that it does not redact the messages of all: that took 0.9 ms for each.
+func TestReadyzRedactsOnlyWhatItShows(t *testing.T) {
+	page := hostileCrowd(10_000)
+	before := time.Now()
+	get(t, page, http.StatusInternalServerError, "/readyz")
+	require.Less(t, time.Since(before), 2*time.Second, "the messages of 5,000 unsynced informers take longer")
+}
+
+func TestSearchFindsWhatIsRedactedAndRemembered(t *testing.T) {
+	page := hostileCrowd(50)
+	for range 3 {
+		require.Equal(t, 50, ask(t, page, "?q=%C5%BF").Matching)
+		require.Zero(t, ask(t, page, "?q=secret4").Matching)
+		require.Equal(t, 1, ask(t, page, "?q=cluster-44").Matching)
+	}
+	for _, name := range []string{"q", "cluster", "resource"} {
+		require.Contains(t, get(t, page, http.StatusBadRequest, "/?"+name+"="+strings.Repeat("a", 1025)), name+": at most 1024 bytes")
+		get(t, page, http.StatusOK, "/?"+name+"="+strings.Repeat("a", 1024))
+	}
+}
+
 // What makes an informer not live is a watch without progress, and nothing else.
 func TestLiveWhileTheWatchMakesProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

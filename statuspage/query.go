@@ -16,6 +16,8 @@ const (
 	defaultLimit, maxLimit = 50, 1000
 	// maxRefresh is the longest pause, in seconds, after which a browser may ask for the page again, and minRefresh the shortest.
 	minRefresh, maxRefresh = 2, 3600
+	// maxParameter is how many bytes a text in an address may have: each link of the answer repeats it.
+	maxParameter = 1 << 10
 )
 
 // query is what a request asks for.
@@ -43,6 +45,11 @@ func parseQuery(v url.Values) (q query, err error) {
 	for name, into := range map[string]**string{"cluster": &q.Cluster, "resource": &q.Resource} {
 		if values := v[name]; len(values) > 0 {
 			*into = &values[0]
+		}
+	}
+	for _, name := range []string{"q", "cluster", "resource"} {
+		if n := len(v.Get(name)); n > maxParameter {
+			return q, fmt.Errorf("%s: at most %d bytes are looked for, and these are %d", name, maxParameter, n)
 		}
 	}
 	if q.Level != "" && !slices.Contains(levelNames[:], q.Level) {
@@ -174,9 +181,10 @@ func (q query) selects(r *row) bool {
 		return true
 	}
 	text := strings.ToLower(q.Text)
-	return slices.ContainsFunc([]string{l.Cluster, l.Group, l.Version, l.Resource, l.Informer, string(r.condition.Reason), shown(r.condition.Message)}, func(s string) bool {
-		return strings.Contains(strings.ToLower(s), text)
-	})
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
+	// A message is redacted only where that decides: a search must not find a credential.
+	return slices.ContainsFunc([]string{l.Cluster, l.Group, l.Version, l.Resource, l.Informer, string(r.condition.Reason)}, has) ||
+		has(r.condition.Message) && has(shown(r.condition.Message))
 }
 
 // resourceOf is how the resource of an informer is called: "deployments.apps", as kubectl has it.
