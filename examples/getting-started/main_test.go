@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +19,31 @@ import (
 
 	"github.com/rvinformer/informer/informertest"
 )
+
+// The test runs itself as the program, in a process of its own.
+func TestMain(m *testing.M) {
+	if os.Getenv("RUN_MAIN") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A pod that is to end gets SIGTERM: the program ends in order.
+func TestProgramEndsInOrderAtSIGTERM(t *testing.T) {
+	program := exec.Command(os.Args[0])
+	program.Dir, program.Env = t.TempDir(), append(os.Environ(), "RUN_MAIN=1")
+	log, err := program.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, program.Start())
+	defer func() { _ = program.Process.Kill() }()
+	lines := bufio.NewScanner(log)
+	require.True(t, lines.Scan()) // it runs, and says that there is no kubectl proxy
+	require.NoError(t, program.Process.Signal(syscall.SIGTERM))
+	for lines.Scan() {
+	}
+	require.NoError(t, program.Wait())
+}
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 

@@ -1,0 +1,2 @@
+// Package release tests what a release gives to its users.
+package release
