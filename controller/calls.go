@@ -7,9 +7,11 @@ import (
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/redact"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // defaultMaxRetries is the default of Controller.MaxRetries.
@@ -141,7 +143,7 @@ func (c *calls) settle(key string) {
 }
 
 func (c *calls) giveUp(ctx context.Context, event Event, failed *CallError) {
-	utilruntime.HandleErrorWithContext(ctx, failed, "Gave up a key", "key", event.Key)
+	report.Unhandled(klog.FromContext(ctx), failed, "Gave up a key", "key", event.Key)
 	if _, same := c.log.(klogLogger); !same { // as the line above
 		c.log.Error("gave up", "op", failed.Op, "key", failed.Key, "attempts", failed.Attempts, "error", redact.Error(failed.Err))
 	}

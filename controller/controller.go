@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // Controller follows the objects of a Resource and calls it for what happens to them.
@@ -51,7 +51,7 @@ type Controller struct {
 
 	// OnGiveUp, if set, is told what was given up: the key, the object of the last call,
 	// and a *CallError. It is called by a worker, before the key may be processed
-	// again. It was reported to utilruntime.HandleError then. With a StorelessResource, what
+	// again. It was reported to utilruntime.ErrorHandlers then. With a StorelessResource, what
 	// was given up is acknowledged when OnGiveUp has returned; a *RawObject is lent until
 	// then.
 	OnGiveUp func(event Event, err error)
@@ -112,7 +112,7 @@ func (c *Controller) Run(stopCh <-chan struct{}) {
 //
 // A Run beside a running one reports informer.ErrAlreadyRunning and returns. So does one
 // that cannot begin, because the informer of the Resource has stopped before for
-// instance: to utilruntime.HandleError, and Log.
+// instance: to utilruntime.ErrorHandlers, and Log.
 //
 // It panics if the Resource or its informer is nil, or Workers negative.
 func (c *Controller) RunWithContext(ctx context.Context) {
@@ -147,7 +147,7 @@ func (c *Controller) run(ctx context.Context) error {
 
 func (c *Controller) report(ctx context.Context, err error) {
 	err = fmt.Errorf("%s: %w", c.title(), err)
-	utilruntime.HandleErrorWithContext(ctx, err, "Controller failed", "name", c.Name)
+	report.Unhandled(klog.FromContext(ctx), err, "Controller failed", "name", c.Name)
 	if c.Log != nil {
 		c.Log.Error("controller failed", "name", c.Name, "error", err)
 	}

@@ -31,9 +31,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The second of the default handlers sleeps by a clock that bubbles share.
-func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
-
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
 // world is a simulated server in memory, in a synctest bubble: time is virtual.
@@ -42,7 +39,7 @@ type world struct {
 	*informertest.Server
 	// down refuses requests while it is locked.
 	down sync.RWMutex
-	// reported is what utilruntime.HandleError was told.
+	// reported is what utilruntime.ErrorHandlers were called with.
 	reported reports
 }
 

@@ -9,7 +9,7 @@ func bookmarkable() Validator {
 	return Validator{
 		Name: "bookmarkable",
 		Doc: "Up to the version that the informer's status claims, which bookmarks move on as well, everything is acknowledged: " +
-			"the newest state of each object, or its deletion if it was ever told.",
+			"the newest state of each object, or its deletion if it was ever told, unless it was passed over.",
 		Check: func(h *History) []*Violation {
 			if h.options.Unreadable || h.options.Overtaken {
 				return nil
@@ -17,13 +17,13 @@ func bookmarkable() Validator {
 			return checkClaims("bookmarkable", h, func(what any) (version string, ok bool) {
 				c, ok := what.(claim)
 				return c.version, ok && c.source != FromCheckpoint
-			})
+			}, true)
 		},
 	}
 }
 
-// checkClaims checks the claims among the records.
-func checkClaims(guarantee string, h *History, claimed func(what any) (version string, ok bool)) []*Violation {
+// checkClaims checks the claims among the records. PassOver tells that they leave out what was passed over.
+func checkClaims(guarantee string, h *History, claimed func(what any) (version string, ok bool), passOver bool) []*Violation {
 	var found []*Violation
 	d := newDebts(h)
 	for n, r := range h.records {
@@ -36,10 +36,21 @@ func checkClaims(guarantee string, h *History, claimed func(what any) (version s
 		if !ok {
 			continue
 		}
+		var excuses []debt
 		for key := range d.due(to) {
-			line := &h.keys[key]
-			reason := fmt.Sprintf("all up to version %s is acknowledged, it is said, and %s is not", version, line.states[d.owed[key]].brief())
+			line, owed := &h.keys[key], d.owed[key]
+			if passed := d.keys[key].passed; passOver && owed < passed {
+				excuses = append(excuses, debt{key, owed, line.states[owed].record})
+				if passed >= h.written(line, n+1) || line.states[passed].record > to {
+					continue
+				}
+				owed = passed
+			}
+			reason := fmt.Sprintf("all up to version %s is acknowledged, it is said, and %s is not", version, line.states[owed].brief())
 			found = append(found, h.violation(guarantee, line.key, reason, d.told(key), n))
+		}
+		for _, e := range excuses { // it is owed all the same
+			heap.Push(&d.queue, e)
 		}
 	}
 	return found

@@ -55,6 +55,8 @@ type knowledge struct {
 	// excused is how many states the key had when the informer was released from
 	// telling of them.
 	excused int
+	// passed is the same for what the status claims, whatever a list shows since: another guarantee is about that.
+	passed int
 	// released is the run of that time.
 	released int
 	// initial: an event of the first list is under way, or has failed.
@@ -519,5 +521,6 @@ func (h *History) latest(t *telling, uid types.UID) int {
 func (m *memory) release(key, n int) {
 	k := &m.keys[key]
 	k.excused, k.released = m.h.written(&m.h.keys[key], n), m.run
+	k.passed = k.excused
 	k.initial, k.together = false, nil
 }

@@ -349,6 +349,13 @@ var cases = []struct {
 	wrong:  "status 5",
 	broken: "bookmarkable", shown: "version 1 is not",
 }, {
+	name:   "a status past what was given up",
+	opts:   oracle.Options{Panics: 1},
+	both:   "start \n created a A 1 \n add a A 1 : panic \n gave-up a \n other 2 \n ",
+	right:  "status 2 \n updated a A 3 \n status 2 \n update a A 3 \n status 3",
+	wrong:  "status 2 \n updated a A 3 \n status 3",
+	broken: "bookmarkable", shown: "version 3 is not",
+}, {
 	name:   "a status past a deletion",
 	both:   "start \n created a A 1 \n add a A 1 \n deleted a A 3 \n created b B 7 \n deleted b B 8 \n created c C 9 \n",
 	right:  "status 2 \n delete a A 3 \n status 8",

@@ -20,7 +20,7 @@ func checkResumable(h *History) []*Violation {
 			return w.Resumed, !h.options.Unreadable && !h.options.Overtaken
 		}
 		return "", false
-	})
+	}, false)
 	return append(found, checkLeft(h)...)
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rvinformer/informer"
@@ -23,7 +22,7 @@ type behaviour struct {
 	manners
 	held chan struct{} // nil: nothing is held
 	over chan struct{} // closed when the script is over
-	lost *atomic.Bool  // set when it ends a goroutine
+	lose func()        // called before it ends a goroutine: what it was called with is passed over
 }
 
 // manners are what a line "handler" says.
@@ -93,7 +92,7 @@ func (b *behaviour) call(died <-chan struct{}) error {
 	case b.dice.one(m.panics):
 		panic(fmt.Sprint("panic: ", errScript))
 	case b.dice.one(m.exits):
-		b.lost.Store(true)
+		b.lose()
 		runtime.Goexit()
 	case b.dice.one(m.errors):
 		return errScript

@@ -77,7 +77,7 @@ func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, e
 		script: s, maker: maker, dice: newDice(opts.Seed), shelf: &shelf{}, config: defaultConfig(),
 		result: &Result{}, counts: counts{told: map[string]int{}},
 	}
-	p.behaviour = &behaviour{dice: p.dice, lost: &p.lost, over: make(chan struct{})}
+	p.behaviour = &behaviour{dice: p.dice, lose: p.lose, over: make(chan struct{})}
 	about.Wrap = p.inspect
 	p.oracle = oracle.New(s.judgement())
 	p.server = informertest.NewServer(about)

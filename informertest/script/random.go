@@ -224,7 +224,7 @@ func (w *writer) fault() string {
 	case 1: // of the content of a stream
 		words = append(words, w.effect(
 			"no-bookmarks", "drop-bookmarks=2", "ignore-watch-list", "refuse-watch-list", "endless-watch-list",
-			"close", "error-event=410", "error-event=410,late", "error-event=500", "error-event=500,late", "garbage=%d", "mistyped=%d", w.ordered("repeat=3")))
+			"close", "error-event=410", "error-event=410,late", "error-event=500", "error-event=500,late", "garbage=%d", "mistyped=%d", "unversioned=%d", w.ordered("repeat=3")))
 	case 2: // of the server
 		words = append(words, w.pick("refuse", w.ordered("lag")))
 	}
@@ -245,7 +245,7 @@ func (w *writer) ordered(fault string) string {
 func (w *writer) effect(of ...string) string {
 	effect := w.pick(of...)
 	switch {
-	case strings.HasPrefix(effect, "garbage"), strings.HasPrefix(effect, "mistyped"):
+	case strings.HasPrefix(effect, "garbage"), strings.HasPrefix(effect, "mistyped"), strings.HasPrefix(effect, "unversioned"):
 		w.unreadable = true
 		return fmt.Sprintf(effect, 1+w.dice(20))
 	case strings.Contains(effect, "%d"):

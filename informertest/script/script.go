@@ -98,7 +98,7 @@ func (s *Script) parseFault(text string) (action, error) {
 		s.judging.Disorder = true
 	case "swap":
 		s.judging.Disorder, s.judging.Overtaken = true, true
-	case "garbage", "oversize":
+	case "garbage", "oversize", "unversioned":
 		s.judging.Unreadable = true
 	case "mistyped":
 		s.mistyped = true

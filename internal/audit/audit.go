@@ -14,7 +14,7 @@ var (
 	// ErrMixed says that the pages of a list were of several versions.
 	ErrMixed = errors.New("the pages are not of one version")
 	// ErrCircular says that the pages of a list have no end.
-	ErrCircular = errors.New("a page has the continue token or the first object of an earlier page")
+	ErrCircular = errors.New("a page has the first object of an earlier page, or no object and its continue token")
 )
 
 // Copy is what an informer has acknowledged. It is safe for concurrent use, and changes while it is audited.

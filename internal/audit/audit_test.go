@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -247,6 +248,51 @@ func TestMoreDifferencesAreCountedOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 5*audit.MaxDifferences, r.Found[audit.Superfluous].Count)
 	require.Len(t, r.Found[audit.Superfluous].First, audit.MaxDifferences)
+}
+
+func TestRepairedCountsAllThatDifferNoMore(t *testing.T) {
+	const n = 3 * audit.MaxDifferences
+	c := newCluster(rand.New(rand.NewPCG(1, 0)), 0)
+	key := func(sort string, i int) string { return fmt.Sprintf("b/%s-%05d", sort, i) }
+	for i := range n {
+		for _, sort := range []string{"missing", "stale"} {
+			c.still[key(sort, i)] = true
+			c.put(key(sort, i))
+		}
+		c.copied[key("superfluous", i)] = keytable.Version{ResourceVersion: "7"}
+	}
+	c.await(c.version)
+	for i := range n {
+		delete(c.copied, key("missing", i))
+		c.copied[key("stale", i)] = keytable.Version{ResourceVersion: "8", UID: "former"}
+	}
+	r, err := c.audit(0)
+	require.NoError(t, err)
+	require.Equal(t, 3*n, r.Count())
+	r.MarkRepaired(c)
+	require.Zero(t, r.Repaired)
+	for i := range n {
+		if i%10 != 0 {
+			c.copied[key("missing", i)] = c.objects[key("missing", i)]
+			delete(c.copied, key("superfluous", i))
+		}
+		switch i % 10 {
+		case 0:
+		case 1: // the same version of another object
+			c.copied[key("stale", i)] = keytable.Version{ResourceVersion: "8", UID: "latter"}
+		case 2:
+			delete(c.copied, key("stale", i))
+		default:
+			c.copied[key("stale", i)] = c.objects[key("stale", i)]
+		}
+	}
+	r.MarkRepaired(c)
+	require.Equal(t, 3*n*9/10, r.Repaired)
+	for _, found := range r.Found {
+		for _, d := range found.First {
+			require.Equal(t, !strings.HasSuffix(d.Key, "0"), d.Repaired, d.Key)
+		}
+	}
 }
 
 // nameless is a cluster whose list has an object without a readable key.

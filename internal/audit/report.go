@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"hash/maphash"
 	"time"
 
 	"github.com/rvinformer/informer/internal/keytable"
@@ -50,6 +51,10 @@ type Report struct {
 	// Unreadable is the number of objects whose metadata could not be read.
 	Unreadable int
 	Found      [sorts]Differences
+	// Repaired is the number of differences that the informer does not have any more.
+	Repaired int
+	// rest has the differences beyond the first of each sort.
+	rest *rest
 }
 
 // Count is the number of all differences.
@@ -60,13 +65,16 @@ func (r *Report) Count() (sum int) {
 	return sum
 }
 
-// MarkRepaired marks the differences of the report that copy does not have any more.
+// MarkRepaired counts and marks the differences of the report that copy does not have any more.
 func (r *Report) MarkRepaired(copy Copy) {
+	r.Repaired = r.rest.repaired(copy)
 	for _, found := range r.Found {
 		for i := range found.First {
 			d := &found.First[i]
 			own, _ := copy.Get(d.Key)
-			d.Repaired = own != d.Own
+			if d.Repaired = own != d.Own; d.Repaired {
+				r.Repaired++
+			}
 		}
 	}
 }
@@ -75,5 +83,10 @@ func (r *Report) add(sort Sort, d Difference) {
 	found := &r.Found[sort]
 	if found.Count++; found.Count <= MaxDifferences {
 		found.First = append(found.First, d)
+		return
 	}
+	if r.rest == nil {
+		r.rest = &rest{seed: maphash.MakeSeed()}
+	}
+	r.rest.add(d)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/rvinformer/informer/internal/audit"
@@ -36,7 +37,12 @@ func rate(o report.AuditOptions) int64 {
 }
 
 // Audit runs one audit, if none is under way, and notes its result.
-func (a Auditor) Audit(ctx context.Context, opts report.AuditOptions) (r report.AuditReport, err error) {
+func (a Auditor) Audit(ctx context.Context, opts report.AuditOptions) (report.AuditReport, error) {
+	return a.audit(ctx, opts, func(s audit.Server) audit.Server { return s })
+}
+
+// audit is Audit with a server that over returns.
+func (a Auditor) audit(ctx context.Context, opts report.AuditOptions, over func(audit.Server) audit.Server) (r report.AuditReport, err error) {
 	switch {
 	case a.Setup.Resource == nil:
 		return r, a.wrap(report.ErrNoMetadata)
@@ -47,7 +53,7 @@ func (a Auditor) Audit(ctx context.Context, opts report.AuditOptions) (r report.
 	metadata := source.NewMetadata(a.Setup.Resource, shard.Of(of), &a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
 	found, err := audit.Report{}, error(report.ErrNotSynced) // what has come to the shard was not listed yet
 	if missing, none := a.Setup.Extent.Missing(); none || len(missing) == 0 {
-		found, err = a.Compare(ctx, metadata, rate(opts), opts.Repair)
+		found, err = a.Compare(ctx, over(metadata), rate(opts), opts.Repair)
 	}
 	if a.Setup.Extent.Number() != number {
 		found, err = audit.Report{}, report.ErrShardChanged
@@ -69,6 +75,7 @@ var turns audit.Turns
 
 // Repeat audits again and again until ctx ends, each time after about so long. What differs is reported.
 func (a Auditor) Repeat(ctx context.Context, every time.Duration, opts report.AuditOptions) {
+	a.Setup.Report.AuditEvery(every)
 	for {
 		if backoff.Sleep(ctx, every-every/4+rand.N(every/2+1)) != nil {
 			return
@@ -77,7 +84,10 @@ func (a Auditor) Repeat(ctx context.Context, every time.Duration, opts report.Au
 		if err != nil {
 			return
 		}
-		found, _ := a.Audit(ctx, opts) // the Status has the error
+		end = sync.OnceFunc(end)
+		t := newTurn(end)
+		found, _ := a.audit(ctx, opts, t.over) // the Status has the error
+		t.Stop()
 		end()
 		if err := found.Err(a.Setup.Name); err != nil {
 			a.Setup.Report.Handler(err)
@@ -85,10 +95,39 @@ func (a Auditor) Repeat(ctx context.Context, every time.Duration, opts report.Au
 	}
 }
 
+// turnPatience is how long an audit may ask its server nothing and keep its turn.
+const turnPatience = time.Minute
+
+// turn is the turn of an audit. It is over when the audit asks its server nothing for a while: the audit may wait for a handler that
+// does not return, and the others of the server have to go on.
+type turn struct {
+	audit.Server
+	*time.Timer
+}
+
+func newTurn(end func()) *turn { return &turn{Timer: time.AfterFunc(turnPatience, end)} }
+
+func (t *turn) over(server audit.Server) audit.Server {
+	t.Server = server
+	return t
+}
+
+func (t *turn) Page(ctx context.Context, token string, each func(audit.Item)) (audit.Page, error) {
+	t.Stop()
+	defer t.Reset(turnPatience)
+	return t.Server.Page(ctx, token, each)
+}
+
+func (t *turn) Ask(ctx context.Context, key string, each func(audit.Item)) (audit.Page, error) {
+	t.Stop()
+	defer t.Reset(turnPatience)
+	return t.Server.Ask(ctx, key, each)
+}
+
 func reportOf(found audit.Report) report.AuditReport {
 	r := report.AuditReport{
 		ResourceVersion: found.ResourceVersion, Began: found.Began, Took: found.Took,
-		Objects: found.Objects, Bytes: found.Bytes, Unreadable: found.Unreadable,
+		Objects: found.Objects, Bytes: found.Bytes, Unreadable: found.Unreadable, Repaired: found.Repaired,
 	}
 	for sort, to := range map[audit.Sort]struct {
 		first *[]report.AuditDifference
@@ -103,9 +142,6 @@ func reportOf(found audit.Report) report.AuditReport {
 			*to.first = append(*to.first, report.AuditDifference{
 				Key: d.Key, Server: report.AuditVersion(d.Server), Own: report.AuditVersion(d.Own), Repaired: d.Repaired,
 			})
-			if d.Repaired {
-				r.Repaired++
-			}
 		}
 	}
 	return r

@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 // List is a list that was begun. It takes its bytes of the budget, apart from those of
@@ -22,9 +24,11 @@ type List struct {
 	// answered tells that something has come, and silent that it waits for its server,
 	// since a time. Entered is when its turn began.
 	answered, silent bool
-	// stuck tells that its consumer has no room for what was read, since a time.
-	stuck          bool
-	since, entered time.Time
+	since, entered   time.Time
+	// busy is since when the consumer has something that was read, a moment.Moment: 0 if it has nothing, and tooLong once
+	// the list has let others go before it for that. Then it is stuck.
+	busy  atomic.Int64
+	stuck bool
 	// over is set with the lock.
 	over atomic.Bool
 }
@@ -79,21 +83,30 @@ func (l *List) Waits() {
 	l.silent, l.since = true, time.Now()
 }
 
-// Stuck notes whether the consumer of the list has no room for what was read. Such a list lets
-// others go before it, and waits for its turn again when it has read on. It does not wait.
-func (l *List) Stuck(is bool) {
-	if l.Over() {
+const tooLong = -1
+
+// Busy notes that the consumer is given what was read, until Idle. A list whose consumer takes long, because it has no room or
+// a function of the user blocks, lets others go before it. It waits for its turn again when it has read on. Neither waits.
+func (l *List) Busy() {
+	if !l.Over() {
+		l.busy.Store(int64(moment.Now()))
+	}
+}
+
+// Idle notes that the consumer has returned.
+func (l *List) Idle() {
+	if l == nil || l.busy.Swap(0) != tooLong {
 		return
 	}
-	b := l.budget
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if l.over.Load() || l.stuck == is {
-		return
-	}
-	l.stuck, l.since = is, time.Now()
-	if !is && l.stage == away {
-		b.lists.stuck--
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	l.freeLocked()
+}
+
+func (l *List) freeLocked() {
+	if l.stuck {
+		l.stuck = false
+		l.budget.lists.stuck--
 	}
 }
 
@@ -162,10 +175,8 @@ func (l *List) End() {
 		if !l.answered {
 			l.group.silent--
 		}
-		if l.stuck {
-			b.lists.stuck--
-		}
 	}
+	l.freeLocked()
 	l.group.lists--
 	b.beginLocked()
 	b.grantLocked()

@@ -3,6 +3,8 @@ package budget
 import (
 	"container/list"
 	"time"
+
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 const (
@@ -45,7 +47,7 @@ type lists struct {
 	// line has the groups that have lists waiting, the one last that went last.
 	line *list.List
 	// again counts those that wait to go on, and stuck those that have let others go before
-	// them since their consumer has no room.
+	// them since their consumer is busy.
 	again, stuck int64
 	// went is the time that the group had used which went last.
 	went time.Duration
@@ -166,9 +168,6 @@ func (b *Budget) yieldLocked(l *List) {
 		l.group.silent++
 		l.group.quiet = time.Now()
 	}
-	if l.stuck {
-		b.lists.stuck++
-	}
 }
 
 // tick makes room for those that wait: in the place of lists for which nothing comes, or that
@@ -200,10 +199,17 @@ func (b *Budget) tick() {
 
 // yields tells whether another one goes before a list that is under way.
 func (s *lists) yields(l, next *List, now time.Time) bool {
-	if l.stuck {
-		return now.Sub(l.since) >= s.stuckPatience()
+	return s.isStuck(l) || l.silent && l.yields(next, now)
+}
+
+// isStuck reports whether the consumer of a list is busy for too long. It notes that it is.
+func (s *lists) isStuck(l *List) bool {
+	since := l.busy.Load()
+	if !l.stuck && since > 0 && moment.Now().Since(moment.Moment(since)) >= s.stuckPatience() && l.busy.CompareAndSwap(since, tooLong) {
+		l.stuck = true
+		s.stuck++
 	}
-	return l.silent && l.yields(next, now)
+	return l.stuck
 }
 
 // stuckPatience is how long a list keeps its turn that is stuck. What the server has sent of it

@@ -185,12 +185,12 @@ func TestStuckListGivesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1)
 		stuck := began(t, b, "stuck")
-		stuck.Stuck(true)
+		stuck.Busy()
 		start := time.Now()
 		other := began(t, b, "other")
 		require.InDelta(t, unanswered, time.Since(start), float64(2*tick))
 
-		stuck.Stuck(false)
+		stuck.Idle()
 		require.Zero(t, b.lists.stuck)
 		goesOn := stuck.goOn()
 		synctest.Wait()
@@ -212,7 +212,7 @@ func TestStuckListsAreAddedMoreAndMoreSlowly(t *testing.T) {
 			start := time.Now()
 			l := began(t, b, len(stuck))
 			took = append(took, time.Since(start))
-			l.Stuck(true)
+			l.Busy()
 			stuck = append(stuck, l)
 		}
 		require.Less(t, took[10], 200*time.Millisecond)

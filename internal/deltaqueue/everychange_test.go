@@ -69,6 +69,7 @@ func newListModel(t *rapid.T) *listModel {
 		server: map[string]event{},
 		store:  map[string]keytable.Version{},
 		missed: map[string]bool{},
+		passed: map[string]bool{},
 	}}
 	m.q = deltaqueue.New(deltaqueue.Options{Known: m.known, Limit: m.limit, SkipUnchanged: true, EveryChange: true})
 	return m
@@ -273,6 +274,7 @@ func (m *listModel) drop(t *rapid.T) {
 	e, _ := m.back(t)
 	m.q.Drop(e)
 	m.dropped, m.droppedNow = true, true
+	m.passed[e.Key] = true
 }
 
 func (m *listModel) retry(t *rapid.T) {

@@ -23,6 +23,7 @@ func (q *Queue) Done(e *Entry) {
 			q.known.Doubt(e.Key)
 		}
 	}
+	q.repairedLocked(e)
 	q.finishLocked(e)
 }
 
@@ -35,7 +36,7 @@ func (q *Queue) deleteLocked(key string, v keytable.Version) {
 }
 
 // Drop gives an entry up without acknowledging it: the table of known versions
-// stays, so that the next generation shows the key as changed.
+// stays, so that the next generation shows the key as changed. The resume point does not wait for it, but the safe one does.
 func (q *Queue) Drop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -135,6 +135,8 @@ type model struct {
 	// dropped tells that entries were dropped and not listed since, droppedNow
 	// that some were since the list under way began.
 	dropped, droppedNow bool
+	// passed has the keys of entries that were dropped, and not acknowledged since.
+	passed map[string]bool
 }
 
 func newModel(t *rapid.T) *model {
@@ -150,6 +152,7 @@ func newModel(t *rapid.T) *model {
 		store:         map[string]keytable.Version{},
 		deleted:       map[types.UID]bool{},
 		missed:        map[string]bool{},
+		passed:        map[string]bool{},
 		marks:         map[string]int{},
 		told:          map[string]keytable.Version{},
 	}
@@ -542,6 +545,9 @@ func (m *model) done(t *rapid.T) {
 func (m *model) acknowledge(e *deltaqueue.Entry) {
 	m.tell(e, e.Deltas)
 	m.q.Done(e)
+	if e.Deltas[len(e.Deltas)-1].Type != cache.Sync {
+		delete(m.passed, e.Key)
+	}
 	m.marks[e.Key] = max(m.marks[e.Key], m.taken[e.Key].generation)
 	if e.Deleted() {
 		delete(m.marks, e.Key)
@@ -660,6 +666,7 @@ func (m *model) drop(t *rapid.T) {
 	m.lost = m.lost || w.resumed
 	delete(m.taken, e.Key)
 	m.dropped, m.droppedNow = true, true
+	m.passed[e.Key] = true
 	if known, ok := m.store[e.Key]; ok {
 		delete(m.deleted, known.UID)
 	}
@@ -767,14 +774,19 @@ func (m *model) checkSynced(t *rapid.T) {
 }
 
 // checkResumePoint replays what happened since on what is acknowledged: that has
-// to be the server's state.
+// to be the server's state, but for keys that were dropped, beyond the safe point.
 func (m *model) checkResumePoint(t *rapid.T) {
-	point := m.q.ResumePoint()
+	m.replay(t, m.q.SafeResumePoint(), nil)
+	m.replay(t, m.q.ResumePoint(), m.passed)
+}
+
+func (m *model) replay(t *rapid.T, point string, besides map[string]bool) {
 	if point == "" {
 		return // a list it is
 	}
 	since, _ := strconv.Atoi(point)
 	told := maps.Clone(m.missed)
+	maps.Copy(told, besides)
 	for _, e := range m.log[since:] {
 		told[e.key] = true
 	}

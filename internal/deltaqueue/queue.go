@@ -81,9 +81,6 @@ type Options struct {
 	Synced chan struct{}
 	// NoteSynced, if given, is called before the queue closes Synced, with the lock of the queue.
 	NoteSynced func()
-	// Stuck, if given, is called by Put and Sweep when they begin to wait for room, with true, and
-	// when they have it, with false. It must not call the queue, nor wait.
-	Stuck func(bool)
 	// Starved, if given, is called by Put when it begins to wait for the budget, with true, and when it has its bytes, or waits no
 	// more, with false. It must not call the queue, nor wait.
 	Starved func(bool)
@@ -115,7 +112,7 @@ type Queue struct {
 	keepTombstones bool
 	workers        int
 	hire           func()
-	stuck, starved func(bool)
+	starved        func(bool)
 	synced         chan struct{}
 	noteSynced     func()
 	waiting        *waiting.Line
@@ -171,7 +168,7 @@ type Queue struct {
 	// tombstones are of deltas that were put since the last generation began.
 	tombstones recency.Tombstones
 	// passed is set while entries that were dropped without acknowledgement may
-	// not have been put again; it holds the resume point.
+	// not have been put again; it holds the safe resume point.
 	passed *passedOver
 
 	// deleted, if set, is called with each deletion that is acknowledged.
@@ -214,7 +211,6 @@ func New(opts Options) *Queue {
 		keepTombstones: opts.Tombstones,
 		workers:        max(opts.Workers, 1),
 		hire:           opts.Hire,
-		stuck:          opts.Stuck,
 		starved:        opts.Starved,
 		synced:         opts.Synced,
 		noteSynced:     opts.NoteSynced,

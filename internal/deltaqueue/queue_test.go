@@ -327,13 +327,14 @@ func TestResumePointOfTheOldest(t *testing.T) {
 	q.Drop(b)
 	require.Equal(t, "1", q.ResumePoint(), "a is not acknowledged")
 	q.Done(a)
-	require.Equal(t, "2", q.ResumePoint(), "b was dropped")
+	require.Equal(t, "2", q.SafeResumePoint(), "b was dropped")
+	require.Equal(t, "3", q.ResumePoint())
 	q.BeginGeneration()
 	require.NoError(t, show(t.Context(), q, delta(cache.Replaced, "b", "3")))
 	q.EndGeneration()
 	q.Observed("4", 0)
 	q.Drop(take(t, q)) // b or a is dropped again
-	require.Equal(t, "2", q.ResumePoint(), "and again")
+	require.Empty(t, q.SafeResumePoint(), "and again: a list it is")
 }
 
 // What a resync repeats was read from the store some time ago.
@@ -515,7 +516,7 @@ func TestAnObjectBehindADeletionWaitsForRoom(t *testing.T) {
 	})
 }
 
-// The resume point stays at the oldest entry that was dropped, in whatever order they were.
+// The safe resume point stays at the oldest entry that was dropped, in whatever order they were.
 func TestResumePointIsThatOfTheOldestEntryDropped(t *testing.T) {
 	for name, order := range map[string][]int{"oldest first": {0, 1}, "newest first": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
@@ -528,7 +529,25 @@ func TestResumePointIsThatOfTheOldestEntryDropped(t *testing.T) {
 			for _, i := range order {
 				q.Drop(taken[i])
 			}
-			require.Equal(t, "1", q.ResumePoint())
+			require.Equal(t, "1", q.SafeResumePoint())
+			require.Equal(t, "3", q.ResumePoint())
+			key, keys := q.PassedOver()
+			require.Equal(t, "a", key)
+			require.Equal(t, 2, keys)
+
+			put(t, q, delta(cache.Updated, "a", "4"))
+			q.Observed("4", 0)
+			q.Done(take(t, q))
+			key, keys = q.PassedOver()
+			require.Equal(t, "b", key, "a is acknowledged")
+			require.Equal(t, 1, keys)
+			require.Equal(t, "1", q.SafeResumePoint())
+			put(t, q, delta(cache.Deleted, "b", "5"))
+			q.Observed("5", 0)
+			q.Done(take(t, q))
+			_, keys = q.PassedOver()
+			require.Zero(t, keys)
+			require.Equal(t, "5", q.SafeResumePoint())
 		})
 	}
 }

@@ -3,15 +3,18 @@ package deltaqueue
 import (
 	"math"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
 type passedOver struct {
+	// keys are those of the entries dropped, with their newest resource versions, but for those that were acknowledged since.
+	keys map[string]string
 	// seq and resume are those of the oldest entry dropped.
-	seq     uint64
-	resume  string
-	current moment.Moment
+	seq    uint64
+	resume string
 	// generation is the one that was under way when the last of them was dropped. One that
 	// begins later puts them all again.
 	generation uint64
@@ -46,15 +49,12 @@ func (q *Queue) Listed(resourceVersion string) {
 	q.advancedLocked()
 }
 
-// Times returns the newest moment for which everything that the server had then is known to be acknowledged, and when the
+// Times returns the newest moment for which everything that the server had then is known to be acknowledged or dropped, and when the
 // oldest delta arrived that is not acknowledged. They are zero for none.
 func (q *Queue) Times() (current, oldest moment.Moment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	current = q.current
-	if p := q.passedLocked(); p != nil {
-		current = min(current, p.current)
-	}
 	if e := q.order.first; e != nil {
 		current, oldest = min(current, e.current), e.Arrived
 	}
@@ -85,8 +85,7 @@ func (q *Queue) Drained() bool {
 	return q.order.entries == 0 && q.passedLocked() == nil && !q.ahead
 }
 
-// ResumePoint is the resource version up to which everything is acknowledged:
-// a watch from there brings again all that is not.
+// ResumePoint is the resource version up to which everything is acknowledged, or was dropped: see PassedOver.
 func (q *Queue) ResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -94,31 +93,29 @@ func (q *Queue) ResumePoint() string {
 	return resume
 }
 
-// SafeResumePoint is ResumePoint, and empty while something of a generation is not
+// SafeResumePoint is the resource version up to which everything is acknowledged: a watch from there brings again
+// all that is not, what was dropped included. It is empty while something of a generation is not
 // acknowledged: that would be before it, and why there was a list may be that a watch
 // from there does not tell everything.
 func (q *Queue) SafeResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	seq, resume := q.oldestLocked()
+	if p := q.passedLocked(); p != nil && p.seq < seq {
+		seq, resume = p.seq, p.resume
+	}
 	if seq <= q.listed {
 		return ""
 	}
 	return resume
 }
 
-// oldestLocked is the oldest entry that is not acknowledged, and the resource version
-// from which a watch brings it again.
+// oldestLocked is the oldest entry, and the resource version from which a watch brings it again.
 func (q *Queue) oldestLocked() (seq uint64, resume string) {
-	oldest, p := q.order.first, q.passedLocked()
-	switch {
-	case oldest != nil && (p == nil || oldest.seq < p.seq):
+	if oldest := q.order.first; oldest != nil {
 		return oldest.seq, oldest.resume
-	case p != nil:
-		return p.seq, p.resume
-	default:
-		return math.MaxUint64, q.observed
 	}
+	return math.MaxUint64, q.observed
 }
 
 // WhenGivenBack has settled called once, when everything that is in the queue now was
@@ -151,10 +148,44 @@ func (q *Queue) passedLocked() *passedOver {
 	return q.passed
 }
 
-// passOverLocked keeps the resume point at the oldest entry that was dropped.
+// passOverLocked keeps the safe resume point at the oldest entry that was dropped.
 func (q *Queue) passOverLocked(e *Entry) {
-	if p := q.passedLocked(); p == nil || e.seq < p.seq {
-		q.passed = &passedOver{seq: e.seq, resume: e.resume, current: e.current}
+	p := q.passedLocked()
+	if p == nil {
+		p = &passedOver{keys: map[string]string{}, seq: math.MaxUint64}
+		q.passed = p
 	}
-	q.passed.generation, q.passed.until = q.generation, 0
+	if e.seq < p.seq {
+		p.seq, p.resume = e.seq, e.resume
+	}
+	p.keys[e.Key] = e.Version.ResourceVersion
+	p.generation, p.until = q.generation, 0
+}
+
+// repairedLocked notes that an entry was acknowledged: what was dropped before of its key is of no use any more, unless the consumer is to get every
+// change. A resync only repeats what was acknowledged before, and a watch may repeat what is older.
+func (q *Queue) repairedLocked(e *Entry) {
+	if q.passed == nil || q.everyChange || e.newest().Type == cache.Sync ||
+		rv.Compare(e.Version.ResourceVersion, q.passed.keys[e.Key]) == rv.Older {
+		return
+	}
+	if delete(q.passed.keys, e.Key); len(q.passed.keys) == 0 {
+		q.passed = nil
+	}
+}
+
+// PassedOver returns a key whose entry was dropped, and how many there are that were neither acknowledged nor put again since.
+func (q *Queue) PassedOver() (key string, keys int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p := q.passedLocked()
+	if p == nil {
+		return "", 0
+	}
+	for k := range p.keys {
+		if key == "" || k < key {
+			key = k
+		}
+	}
+	return key, len(p.keys)
 }

@@ -52,10 +52,6 @@ func (q *Queue) tryRoomLocked(d Delta) (reserved int64, ok bool) {
 func (q *Queue) hasPlaceLocked(e *Entry) bool { return e != nil || q.order.entries < q.limit }
 
 func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta) (reserved int64, err error) {
-	if q.stuck != nil {
-		q.stuck(true)
-		defer q.stuck(false)
-	}
 	for ctx.Err() == nil {
 		if !q.hasPlaceLocked(q.mergingLocked(d.Key)) {
 			q.awaitPlacesLocked(ctx)

@@ -198,6 +198,7 @@ func (f *Flow) Delivery() report.Delivery {
 	if queue != nil {
 		d.Queued, _ = queue.Len()
 		d.Retrying = queue.Retrying()
+		d.PassedOver, d.PassedOverKeys = queue.PassedOver()
 		_, d.Oldest = queue.Times()
 	}
 	return d

@@ -156,7 +156,6 @@ func (r *run) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
 		Extent:        f.Extent,
 		Added:         f.addedWaits(resumed),
 		Waiting:       &f.waiting,
-		Stuck:         func(is bool) { r.follower.Stuck(is) },
 	}
 	if !f.Ordinary {
 		opts.Workers, opts.Hire = f.Workers, r.hire

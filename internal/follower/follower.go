@@ -62,7 +62,9 @@ type Follower struct {
 	// opened is the watch that follows the initial events of a watch-list, until it
 	// is followed.
 	opened opening
-	resync *resync
+	// refusal is why the newest watch-list did not work, nil if it did.
+	refusal error
+	resync  *resync
 	// resuming is nil unless the run goes on from a resource version, or has read parts of the set, and has not read a complete set since.
 	resuming *resuming
 	// objects are those of the Origin.
@@ -208,8 +210,12 @@ func (f *Follower) rest(ctx context.Context, err error) {
 		return
 	}
 	f.Report.Enter(report.Backoff)
-	if outage := f.Source.AwaitServer(ctx, wait, err); outage && f.next.Pause == listwatch.RetryPause {
+	outage := f.Source.AwaitServer(ctx, wait, err)
+	if outage && f.next.Pause == listwatch.RetryPause {
 		f.pace.Forgive()
+	}
+	if outage || f.Source.ServerAway() {
+		f.next.State = listwatch.Forgive(f.next.State)
 	}
 }
 
@@ -235,13 +241,12 @@ func (f *Follower) repeat(ctx context.Context) error {
 	return f.Sink.Resync(ctx)
 }
 
-// Stuck notes whether the sink has no room for what was read. The caller is the sink.
-func (f *Follower) Stuck(is bool) { f.Source.Turn.Stuck(is) }
-
 // put hands a change of an object on to the sink. A change that the sink did not take, although it was not stale, is
 // reported; unreadable tells that the object was at fault.
 func (f *Follower) put(ctx context.Context, c *source.Change) (stale, unreadable bool) {
+	f.Source.Turn.Busy()
 	stale, err := f.Sink.Put(ctx, c.Event, c.Item)
+	f.Source.Turn.Idle()
 	switch {
 	case err != nil:
 		unreadable = f.refused(ctx, err)

@@ -51,7 +51,9 @@ func (f *Follower) chooseMode(state listwatch.Start) {
 		f.Report.UseListMode(report.Paged, why)
 	case f.Policy.Streams(state):
 		f.Report.UseListMode(report.WatchList, nil)
-	case !state.Lists:
+	case state.Lists:
+		f.Report.UseListMode(report.Paged, f.refusal)
+	default:
 		f.Report.UseListMode(report.Paged, nil)
 	}
 }
@@ -59,13 +61,14 @@ func (f *Follower) chooseMode(state listwatch.Start) {
 // errNoWire is why the objects of others' ListerWatchers are listed.
 var errNoWire = errors.New("the ListerWatcher is not one of a DynamicListerWatcherFactory")
 
-// fallBack has pages listed where a watch-list did not work. An error that is due
+// rememberFallback notes that a list has worked where a watch-list did not. An error that is due
 // to the caller or its request, and not to the resource, is not remembered for others.
-func (f *Follower) fallBack(why error) {
-	if !apierrors.IsForbidden(why) && !apierrors.IsBadRequest(why) {
+func (f *Follower) rememberFallback() {
+	switch why := f.refusal; {
+	case apierrors.IsUnauthorized(why), apierrors.IsForbidden(why), apierrors.IsBadRequest(why):
+	default:
 		f.Source.WatchListFailed(why)
 	}
-	f.Report.UseListMode(report.Paged, why)
 }
 
 // stallInInitialEvents is how long the initial events of a watch-list may pause.
@@ -85,7 +88,7 @@ func (f *Follower) watchList(ctx context.Context, state listwatch.Start) (listwa
 		// What stands between may hold the head back until there is more.
 		return listwatch.Outcome{Kind: listwatch.EndedEarly, ResourceVersion: state.Known}, watchListError(err)
 	case err != nil:
-		return listwatch.Outcome{Kind: listwatch.ClassifyWatchList(err)}, watchListError(err)
+		return listwatch.Outcome{Kind: listwatch.ClassifyWatchList(err), Refused: true, RetryAfter: listwatch.RetryAfter(err)}, watchListError(err)
 	}
 	changes := opened.feed
 	changes.Expect(stallInInitialEvents)
@@ -111,8 +114,10 @@ func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known
 			return listwatch.Outcome{Kind: listwatch.Failed}, ctx.Err()
 		case err != nil:
 			outcome, err := classifyInitialEvents(err)
-			outcome.ResourceVersion, outcome.Shown = string(newest), index > 0
+			outcome.ResourceVersion, outcome.Shown, outcome.RetryAfter = string(newest), index > 0, listwatch.RetryAfter(err)
 			return outcome, err
+		case index == 0:
+			f.Report.Succeed() // the rest may wait for the handler for long
 		}
 		switch v := c.Item.Version.ResourceVersion; rv.Compare(v, object.LentString(newest)) {
 		case rv.Newer:
@@ -127,6 +132,9 @@ func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known
 		case c.Event == watch.Bookmark:
 			return listwatch.Outcome{Kind: listwatch.NoWatchList}, errNoEndBookmark
 		case c.Outside:
+		case errors.Is(c.Unreadable, source.ErrUnversioned):
+			f.Report.Skip(c.Item.Unreadable(c.Unreadable))
+			return listwatch.Outcome{Kind: listwatch.NoWatchList, Shown: index > 0}, c.Unreadable
 		case c.Event == watch.Added || c.Unreadable != nil:
 			f.show(ctx, c.Item, c.Unreadable)
 		default: // a change while the set is read comes between its objects

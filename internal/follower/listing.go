@@ -19,14 +19,21 @@ func (f *Follower) list(ctx context.Context) error {
 		f.state = f.prepare(start)
 	}
 	f.Report.Enter(report.Listing)
+	streams := f.Policy.Streams(f.state)
 	outcome, err := f.read(ctx)
 	f.next = f.Policy.Next(f.state, outcome)
+	if streams {
+		f.refusal = err
+	}
 	f.why = report.AfterList
 	if _, again := f.next.State.(listwatch.Start); again {
 		f.why = whyAgain(outcome)
 	}
 	if f.next.Fallback {
-		f.fallBack(err)
+		f.rememberFallback()
+	}
+	if start, _ := f.next.State.(listwatch.Start); streams && start.Lists && outcome.Refused && f.next.Pause == listwatch.NoPause {
+		err = nil // the list will tell whether this is a failure
 	}
 	switch f.next.Effect {
 	case listwatch.AbandonGeneration:
@@ -95,7 +102,12 @@ func (f *Follower) endTurn() {
 
 // page reads a page into the generation.
 func (f *Follower) page(ctx context.Context) (listwatch.Outcome, error) {
+	answered := false
 	page, err := f.Source.Page(ctx, f.Policy.ListOptions(f.state), func(it object.Item, unreadable error) error {
+		if !answered {
+			answered = true
+			f.Report.Succeed() // the rest may wait for the handler for long
+		}
 		f.show(ctx, it, unreadable)
 		return ctx.Err()
 	})
@@ -113,4 +125,4 @@ func (f *Follower) page(ctx context.Context) (listwatch.Outcome, error) {
 }
 
 // errCircularPages says that the pages of a list have no end.
-var errCircularPages = errors.New("a page has the continue token or the first object of an earlier page")
+var errCircularPages = errors.New("a page has the first object of an earlier page, or no object and its continue token")

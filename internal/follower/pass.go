@@ -46,7 +46,12 @@ func (f *Follower) show(ctx context.Context, it object.Item, unreadable error) {
 	if unreadable != nil {
 		f.Report.Skip(it.Unreadable(unreadable))
 		f.pass.keep(it.Key)
-	} else if err := f.pass.generation.Show(ctx, it); err != nil && f.refused(ctx, err) {
+		return
+	}
+	f.Source.Turn.Busy()
+	err := f.pass.generation.Show(ctx, it)
+	f.Source.Turn.Idle()
+	if err != nil && f.refused(ctx, err) {
 		f.pass.keep(it.Key)
 	}
 }

@@ -235,10 +235,14 @@ func (w *watching) take(ctx context.Context, c *source.Change) {
 }
 
 // lose notes that the change is lost, if the reader could not read it: it
-// may have been a deletion. A list will tell.
+// may have been a deletion. A list will tell. A watch without versions tells nothing, so the list follows at once.
 func (w *watching) lose(unreadable error) {
 	var lost *wire.ItemError
-	if errors.As(unreadable, &lost) {
+	switch {
+	case errors.Is(unreadable, source.ErrUnversioned):
+		w.at.Lost = true
+		w.Relist()
+	case errors.As(unreadable, &lost):
 		w.at.Lost = true
 	}
 }

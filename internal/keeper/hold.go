@@ -6,10 +6,8 @@ import "github.com/rvinformer/informer/internal/report"
 type phase int
 
 const (
-	// away: no run is under way, or another informer has locked the store.
+	// away: no run is under way, or the store is another informer's: locked, or with content that is not this informer's to replace.
 	away phase = iota
-	// refused: the store has something that is not this informer's to replace. It stays so.
-	refused
 	// locked: the store is locked, and its content was not read.
 	locked
 	// owns: the content of the store is known, and may be replaced.

@@ -43,9 +43,11 @@ type Locker interface {
 	Lock() (unlock func() error, err error)
 }
 
-// Options are what a Keeper needs. All are required but for Interval, Changes and Backoff.
+// Options are what a Keeper needs. All are required but for BeginAnew, Interval, Changes and Backoff.
 type Options struct {
 	Store Store
+	// BeginAnew has a checkpoint replaced that is not this informer's.
+	BeginAnew bool
 	// Interval is how often it is saved if something has changed, and Changes how many changes
 	// are saved before that. Their zero values are the defaults.
 	Interval time.Duration
@@ -84,7 +86,7 @@ func New(o Options) *Keeper {
 		o.Changes = defaultChanges
 	}
 	k := &Keeper{
-		shelf:    shelf{Store: o.Store, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Extent: o.Extent, Report: o.Report},
+		shelf:    shelf{Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Extent: o.Extent, Report: o.Report},
 		Interval: o.Interval, Changes: o.Changes, Versions: o.Versions,
 		pending: newPending(),
 	}
@@ -101,8 +103,8 @@ func (k *Keeper) Journal() *journal.Journal { return k.journal }
 // Begin locks the store and returns the resource version from which a run can go on, or nothing.
 // Acknowledged is that of the run before, if there was one.
 //
-// It waits until the store is free, the server has said which cluster it is of, and the store can
-// be read, or ctx ends. A run that does not know what is in the store could not find the deletions
+// It waits until the store is free, the server has said which cluster it is of, the store can
+// be read and has no checkpoint of another informer, or ctx ends. A run that does not know what is in the store could not find the deletions
 // that it has missed, and a save would forget them for good.
 func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string) {
 	resume = k.open(ctx, acknowledged)

@@ -40,7 +40,9 @@ type subject struct {
 // shelf is a store as the runs of an informer use it. They lock it, find out which set of objects is followed, read the content
 // once, and leave alone what is not theirs to replace.
 type shelf struct {
-	Store   Store
+	Store Store
+	// Anew has content replaced that is not the informer's.
+	Anew    bool
 	Backoff *wait.Backoff
 	// Server is asked which set of objects is followed.
 	Server  server.Identifier
@@ -63,43 +65,59 @@ type opening int
 const (
 	// closed: the context has ended before.
 	closed opening = iota
-	// opened: the content was read, or is not the informer's, or there is none.
+	// opened: the content was read, or is to be replaced, or there is none.
 	opened
 	// reopened: the content was read in an earlier run. What is known is newer.
 	reopened
 )
 
 // open locks the store, asks the server which set of objects is followed, and has the content of the store loaded, once. It
-// waits for all three, or until ctx ends.
+// waits for all three, and for content that is the informer's, or until ctx ends.
 func (s *shelf) open(ctx context.Context, load func(ctx context.Context) error) opening {
-	if s.hold.phase != refused {
-		s.hold.phase = away
-		if s.retryUntil(ctx, func() error { return s.hold.lock(s.Store) }, anyFailure, lockPoll) != nil {
-			return closed
-		}
-		s.hold.phase = locked
-	}
-	if !s.identify(ctx) {
+	s.hold.phase = away
+	if s.retryUntil(ctx, s.lock, anyFailure, lockPoll) != nil || !s.identify(ctx) {
 		return closed
 	}
 	if s.hold.loaded {
-		if s.hold.phase == locked {
-			s.hold.phase = owns
-		}
+		s.hold.phase = owns
 		return reopened
 	}
-	err := s.retryUntil(ctx, func() error { return load(ctx) }, isOfStore, backoff.Longest)
+	err := s.retryUntil(ctx, func() error { return s.loadOwn(ctx, load) }, s.mayPass, backoff.Longest)
 	if err != nil && ctx.Err() != nil { // the next run loads
 		return closed
 	}
 	s.hold.loaded, s.hold.phase = true, owns
 	s.formers.end()
-	if isForeign(err) {
-		s.hold.phase = refused
-		s.release()
-	}
 	s.Cluster.Learn(s.subject.source.Cluster)
 	return opened
+}
+
+// lock locks the store, if it is not.
+func (s *shelf) lock() error {
+	if err := s.hold.lock(s.Store); err != nil {
+		return err
+	}
+	s.hold.phase = locked
+	return nil
+}
+
+// loadOwn has the content of the store loaded. It unlocks a store whose content is another's, which may be using it, and then locks it
+// and asks the server again: either may be mended.
+func (s *shelf) loadOwn(ctx context.Context, load func(ctx context.Context) error) error {
+	if s.hold.phase == away {
+		if err := s.lock(); err != nil {
+			return err
+		}
+		if !s.identify(ctx) {
+			return context.Cause(ctx)
+		}
+	}
+	err := load(ctx)
+	if isForeign(err) && !s.Anew {
+		s.hold.phase = away
+		s.release()
+	}
+	return err
 }
 
 // retryUntil calls do, at least every poll, until it succeeds, fails for a reason that does not
@@ -137,10 +155,13 @@ func (s *shelf) retryUntil(ctx context.Context, do func() error, passes func(err
 
 func anyFailure(error) bool { return true }
 
-// isOfStore reports whether a failure to load is one of the store, which may pass, and not one of
-// the checkpoint in it.
-func isOfStore(err error) bool {
-	return !isForeign(err) && !isAny(err, checkpoint.ErrDamaged, io.ErrUnexpectedEOF, ErrUnfit)
+// mayPass reports whether to wait after a failure to load: for the store, or for content that is the informer's. Content that cannot be used
+// is replaced otherwise.
+func (s *shelf) mayPass(err error) bool {
+	if isForeign(err) {
+		return !s.Anew
+	}
+	return !isAny(err, checkpoint.ErrDamaged, io.ErrUnexpectedEOF, ErrUnfit)
 }
 
 // identify asks the server which set of objects is followed until it says so, or ctx ends. A
@@ -239,16 +260,16 @@ func (s *shelf) close(from io.Closer) {
 
 // unused notes why the checkpoint is not in use, and returns err as it is to be reported.
 func (s *shelf) unused(err error) error {
-	err = &report.UnusedCheckpointError{Checkpoint: nameOf(s.Store), NeverSaved: isForeign(err), Err: err}
+	err = &report.UnusedCheckpointError{Checkpoint: nameOf(s.Store), NeverSaved: isForeign(err) && !s.Anew, Err: err}
 	s.Report.CheckpointUnused(err)
 	return err
 }
 
-// foreign are the reasons to leave a checkpoint alone: it is not this informer's to replace.
+// foreign are the reasons to leave content alone: it is not this informer's to replace.
 var foreign = []error{checkpoint.ErrSource, checkpoint.ErrFormat, checkpoint.ErrVersion}
 
-// isForeign reports whether err is of a checkpoint that is not this informer's to replace.
-func isForeign(err error) bool { return isAny(err, foreign...) }
+// isForeign reports whether err is of content that is not this informer's to replace.
+func isForeign(err error) bool { return !errors.Is(err, ErrUnfit) && isAny(err, foreign...) }
 
 func isAny(err error, reasons ...error) bool {
 	for _, reason := range reasons {

@@ -48,10 +48,12 @@ type State struct {
 	Write  func(w io.Writer) error
 }
 
-// SnapshotOptions are what Snapshots need. All are required but for Interval, Backoff and Settings.
+// SnapshotOptions are what Snapshots need. All are required but for BeginAnew, Interval, Backoff and Settings.
 type SnapshotOptions struct {
-	Store   Store
-	Content Content
+	Store Store
+	// BeginAnew has a snapshot replaced that is not this informer's.
+	BeginAnew bool
+	Content   Content
 	// Interval is how often the content is saved if it has changed; 0 for the default.
 	Interval time.Duration
 	// Backoff is how long to wait after failures, nil for the default.
@@ -82,7 +84,7 @@ func NewSnapshots(o SnapshotOptions) *Snapshots {
 	}
 	o.Report.NameCheckpoint(nameOf(o.Store))
 	return &Snapshots{
-		shelf:   shelf{Store: o.Store, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Report: o.Report},
+		shelf:   shelf{Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Report: o.Report},
 		content: o.Content, interval: o.Interval, settings: o.Settings, pending: newPending(),
 	}
 }
@@ -206,6 +208,9 @@ func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 	defer s.close(from)
 	in := bufio.NewReaderSize(from, 64<<10)
 	h, err := checkpoint.ReadSnapshotHead(in)
+	if errors.Is(err, checkpoint.ErrVersion) { // nothing is lost: what is in it is listed
+		return "", fmt.Errorf("%w: %w", ErrUnfit, err)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -37,8 +37,10 @@ func TestNext(t *testing.T) {
 	expired := Start{Known: "5", Consistent: true, Expiries: 1}
 	patient := Policy{InternalErrorRetry: 5 * time.Minute}
 	streams := Policy{WatchList: true}
-	lists := Start{Known: "5", Lists: true}
-	endedOnce := Start{Known: "6", EarlyEnds: 1}
+	lists := Start{Known: "5", Failures: 1, Lists: true}
+	failedOnce, failedTwice := Start{Known: "5", Failures: 1}, Start{Known: "5", Failures: 2}
+	lastResort := Start{Known: "5", Failures: 2, Lists: true}
+	endedOnce := Start{Known: "6", Failures: 1}
 	for name, test := range map[string]struct {
 		policy Policy
 		state  State
@@ -107,18 +109,26 @@ func TestNext(t *testing.T) {
 			want: Step{State: Watching{ResourceVersion: "7", Unsure: true, Strikes: 2, StruckAt: now, StruckLast: now.Add(time.Minute)}, Pause: RetryPause}},
 		"watch, internal error too long": {policy: patient, state: Watching{ResourceVersion: "7", Strikes: 6, StruckAt: now, StruckLast: now.Add(4 * time.Minute)}, kind: Outcome{Kind: WatchBroken, Internal: true, At: now.Add(5 * time.Minute)}, want: Step{State: relist, Pause: ListPause}},
 		"watch-list, read":               {policy: streams, state: start, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration, Progress: RequestProgress}},
-		"watch-list, failed":             {policy: streams, state: start, kind: Outcome{Kind: Failed}, want: Step{State: start, Effect: AbandonGeneration, Pause: RetryPause}},
-		"watch-list, refused":            {policy: streams, state: start, kind: Outcome{Kind: BadRequest}, want: Step{State: lists, Effect: AbandonGeneration, Fallback: true}},
-		"watch-list, no end":             {policy: streams, state: start, kind: Outcome{Kind: NoWatchList}, want: Step{State: lists, Effect: AbandonGeneration, Fallback: true}},
+		"watch-list, failed":             {policy: streams, state: start, kind: Outcome{Kind: Failed}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: RetryPause}},
+		"watch-list, failed twice":       {policy: streams, state: failedOnce, kind: Outcome{Kind: Failed}, want: Step{State: lastResort, Effect: AbandonGeneration, Pause: RetryPause}},
+		"watch-list, told to wait":       {policy: streams, state: start, kind: Outcome{Kind: Failed, Refused: true, RetryAfter: time.Second}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},
+		"watch-list, bad request":        {policy: streams, state: start, kind: Outcome{Kind: BadRequest}, want: Step{State: lists, Effect: AbandonGeneration}},
+		"watch-list, refused":            {policy: streams, state: start, kind: Outcome{Kind: NoWatchList}, want: Step{State: lists, Effect: AbandonGeneration}},
+		"watch-list, refused, may wait":  {policy: streams, state: start, kind: Outcome{Kind: NoWatchList, Refused: true, RetryAfter: time.Second}, want: Step{State: lists, Effect: AbandonGeneration, Pause: AskedPause, RetryAfter: time.Second}},
+		"watch-list, refused on and on":  {policy: streams, state: failedTwice, kind: Outcome{Kind: NoWatchList}, want: Step{State: Start{Known: "5", Failures: 3, Lists: true}, Effect: AbandonGeneration, Pause: RetryPause}},
 		"watch-list, too large":          {policy: streams, state: start, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration}},
 		"watch-list, expired":            {policy: streams, state: start, kind: Outcome{Kind: Expired}, want: Step{State: consistent, Effect: AbandonGeneration}},
 		"watch-list, too large again":    {policy: streams, state: consistent, kind: Outcome{Kind: TooLarge}, want: Step{State: consistent, Effect: AbandonGeneration, Pause: RetryPause}},
 		"watch-list, ended early":        {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, ResourceVersion: "6", Shown: true}, want: Step{State: endedOnce, Effect: AbandonGeneration, Pause: RetryPause}},
-		"watch-list, ended, no order":    {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, Shown: true}, want: Step{State: Start{Consistent: true, EarlyEnds: 1}, Effect: AbandonGeneration, Pause: RetryPause}},
-		"watch-list, ended at once":      {policy: streams, state: Start{}, kind: Outcome{Kind: EndedEarly}, want: Step{State: Start{EarlyEnds: 1}, Effect: AbandonGeneration, Pause: RetryPause}},
-		"watch-list, ended early twice":  {policy: streams, state: endedOnce, kind: Outcome{Kind: EndedEarly}, want: Step{State: Start{Known: "6", Consistent: true, Lists: true}, Effect: AbandonGeneration, Fallback: true}},
-		"fallen back, page":              {policy: streams, state: lists, kind: Outcome{Kind: PageRead, Continue: "c", Shown: true}, want: Step{State: Listing{Start: lists, Continue: "c", Pages: 1, Mark: "c"}, Progress: RequestProgress}},
-		"fallen back, expired":           {policy: streams, state: Listing{Start: lists, Continue: "c"}, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 1, Lists: true}, Effect: AbandonGeneration}},
+		"watch-list, ended, no order":    {policy: streams, state: start, kind: Outcome{Kind: EndedEarly, Shown: true}, want: Step{State: Start{Consistent: true, Failures: 1}, Effect: AbandonGeneration, Pause: RetryPause}},
+		"watch-list, ended at once":      {policy: streams, state: Start{}, kind: Outcome{Kind: EndedEarly}, want: Step{State: Start{Failures: 1}, Effect: AbandonGeneration, Pause: RetryPause}},
+		"watch-list, ended early twice":  {policy: streams, state: endedOnce, kind: Outcome{Kind: EndedEarly, ResourceVersion: "7", Shown: true}, want: Step{State: Start{Known: "7", Failures: 2, Lists: true}, Effect: AbandonGeneration}},
+		"fallen back, page":              {policy: streams, state: lists, kind: Outcome{Kind: PageRead, Continue: "c", Shown: true}, want: Step{State: Listing{Start: lists, Continue: "c", Pages: 1, Mark: "c"}, Progress: RequestProgress, Fallback: true}},
+		"fallen back, only page":         {policy: streams, state: lists, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration, Progress: RequestProgress, Fallback: true}},
+		"fallen back, next page":         {policy: streams, state: Listing{Start: lists, Continue: "c", Pages: 1}, kind: Outcome{Kind: PageRead, ResourceVersion: "7"}, want: Step{State: watching, Effect: CompleteGeneration, Progress: RequestProgress}},
+		"fallen back, failed":            {policy: streams, state: lists, kind: Outcome{Kind: Failed}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: RetryPause}},
+		"fallen back, bad request":       {policy: streams, state: lists, kind: Outcome{Kind: BadRequest}, want: Step{State: failedOnce, Effect: AbandonGeneration, Pause: RetryPause}},
+		"fallen back, expired":           {policy: streams, state: Listing{Start: lists, Continue: "c"}, kind: Outcome{Kind: Expired}, want: Step{State: Start{Known: "5", Consistent: true, Expiries: 1, Failures: 1, Lists: true}, Effect: AbandonGeneration}},
 		"watch, expired, tries again":    {policy: streams, state: busy, kind: Outcome{Kind: Expired}, want: Step{State: relist}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, test.policy.Next(test.state, test.kind)) })
@@ -190,6 +200,13 @@ func TestClassifyWatchList(t *testing.T) {
 		{apierrors.NewResourceExpired("old"), Expired, EndedEarly},
 		{io.ErrUnexpectedEOF, Failed, EndedEarly},
 		{apierrors.NewTooManyRequests("busy", 3), Failed, EndedEarly},
+		{apierrors.NewUnauthorized("who"), Failed, EndedEarly},
+		{apierrors.NewServiceUnavailable("down"), Failed, EndedEarly},
+		{apierrors.NewTimeoutError("slow", 1), Failed, EndedEarly},
+		{apierrors.NewForbidden(pods, "x", errors.New("no")), NoWatchList, EndedEarly},
+		{apierrors.NewNotFound(pods, "x"), NoWatchList, EndedEarly},
+		{apierrors.NewConflict(pods, "x", errors.New("no")), NoWatchList, EndedEarly},
+		{apierrors.NewInternalError(errors.New("oh")), NoWatchList, EndedEarly},
 	} {
 		require.Equal(t, test.opening, ClassifyWatchList(test.err), "%v", test.err)
 		require.Equal(t, test.initial, ClassifyInitialEvents(test.err), "%v", test.err)
@@ -256,13 +273,18 @@ func TestFailedGenerationBeginsAsBefore(t *testing.T) {
 		"plain":              {Known: "5"},
 		"consistent":         {Known: "5", Consistent: true},
 		"token expired once": {Known: "5", Consistent: true, Expiries: 1},
-		"listed":             {Known: "5", Lists: true},
 	} {
-		for _, policy := range []Policy{{}, {WatchList: true}} {
-			want := Step{State: start, Effect: AbandonGeneration, Pause: RetryPause}
-			require.Equal(t, want, policy.Next(start, Outcome{Kind: Failed}), "%s, %+v", name, policy)
-		}
+		want := Step{State: start, Effect: AbandonGeneration, Pause: RetryPause}
+		require.Equal(t, want, Policy{}.Next(start, Outcome{Kind: Failed}), name)
 	}
+}
+
+// The failures of a server that is away say nothing of watch-lists.
+func TestForgive(t *testing.T) {
+	require.Equal(t, Start{Known: "5"}, Forgive(Start{Known: "5", Failures: 2, Lists: true}))
+	listing := Listing{Start: Start{Failures: 1, Lists: true}, Continue: "c"}
+	require.Equal(t, listing, Forgive(listing))
+	require.Equal(t, Watching{ResourceVersion: "5"}, Forgive(Watching{ResourceVersion: "5"}))
 }
 
 // Where there is something to take back, the newest state of all is listed.
@@ -273,7 +295,7 @@ func TestStreams(t *testing.T) {
 		want  bool
 	}{
 		{Start{}, true},
-		{Start{Known: "5", EarlyEnds: 1}, true},
+		{Start{Known: "5", Failures: 1}, true},
 		{Start{Consistent: true}, false},
 		{Start{Known: "5", Consistent: true}, false},
 		{Start{Lists: true}, false},

@@ -28,10 +28,9 @@ type Start struct {
 	// Expiries counts the generations given up in a row because their continue
 	// token had expired.
 	Expiries int
-	// EarlyEnds counts the watch-lists in a row that ended before their initial
-	// events did.
-	EarlyEnds int
-	// Lists tells that a watch-list did not work: the generation is read with lists.
+	// Failures counts the watch-lists that have failed since a set was read.
+	Failures int
+	// Lists tells that a list is read in place of a watch-list, because that did not work.
 	Lists bool
 }
 
@@ -128,7 +127,7 @@ type Step struct {
 	Pause    Pause
 	// RetryAfter is for how long the server has asked to be left alone.
 	RetryAfter time.Duration
-	// Fallback tells that a watch-list did not work here, which is to be
+	// Fallback tells that a list works where a watch-list did not, which is to be
 	// remembered.
 	Fallback bool
 }
@@ -163,8 +162,8 @@ const wholeExpiries = 2
 // Invariant: each request follows a pause, except
 //   - a further page, where the page before it showed objects;
 //   - the list in place of one that the server has refused or let expire, or of a watch-list that
-//     does not work. Within a generation, Start.Consistent and Start.Lists become true once, and
-//     Start.Expiries becomes 2;
+//     does not work. Until a set is read, Start.Consistent becomes true once, Start.Expiries becomes 2, and
+//     Start.Lists becomes true without a pause maxFailures times;
 //   - the one after a watch that lasted for Steady, or after the end of another one that
 //     followed it. No list was read between the two.
 //
@@ -221,43 +220,45 @@ func (p Policy) next(s State, o Outcome) Step {
 	panic("listwatch: unknown state")
 }
 
-// maxEarlyEnds is the number of watch-lists in a row that may end early. A second
-// one says that the way to the server does not carry them, or that the set is too
-// large for the time that the server gives a slow client.
-const maxEarlyEnds = 2
+// maxFailures is the number of watch-lists that may fail before a list is tried, where a list may fail in the same way. A
+// second failure says that the way to the server may not carry watch-lists, or that the set is too large for the time that the server
+// gives a slow client.
+const maxFailures = 2
 
 func (p Policy) nextStreaming(s Start, o Outcome) Step {
 	again := s
+	again.Failures++
 	switch o.Kind {
 	case PageRead:
 		return completed(o)
-	case EndedEarly:
-		again.EarlyEnds++
-		if again.EarlyEnds < maxEarlyEnds {
-			// What it has shown may be newer than what is known.
-			again.Known = o.ResourceVersion
-			again.Consistent = again.Known == "" && o.Shown
-			return Step{State: again, Effect: AbandonGeneration, Pause: RetryPause}
-		}
-		again.Consistent = true
-		fallthrough
-	case NoWatchList, BadRequest:
-		again.EarlyEnds, again.Lists = 0, true
-		return Step{State: again, Effect: AbandonGeneration, Fallback: true}
 	case TooLarge, Expired:
-		return consistently(again)
+		return consistently(s)
+	case EndedEarly:
+		// What it has shown may be newer than what is known.
+		again.Known = o.ResourceVersion
+		again.Consistent = again.Known == "" && o.Shown
+		again.Lists = again.Failures >= maxFailures
+	case NoWatchList, BadRequest:
+		again.Lists = true
 	default:
-		return Step{State: s, Effect: AbandonGeneration, Pause: RetryPause}
+		again.Lists = again.Failures >= maxFailures
 	}
+	next := Step{State: again, Effect: AbandonGeneration, Pause: RetryPause}
+	if again.Lists && s.Failures < maxFailures && o.Kind != Failed && o.RetryAfter == 0 {
+		next.Pause = NoPause
+	}
+	return next
 }
 
 func (p Policy) nextListing(s Listing, o Outcome) Step {
 	switch o.Kind {
 	case PageRead:
 		if o.Continue == "" {
-			return completed(o)
+			next := completed(o)
+			next.Fallback = s.fellBack()
+			return next
 		}
-		next := Step{State: s.Turned(o.Continue, o.First), Progress: RequestProgress}
+		next := Step{State: s.Turned(o.Continue, o.First), Progress: RequestProgress, Fallback: s.fellBack()}
 		if !o.Shown {
 			// A server can go on like this for ever.
 			next.Pause = RetryPause
@@ -269,7 +270,7 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 		return s.refused(o)
 	case BadRequest:
 		if s.Continue == "" {
-			return Step{State: s.Start, Effect: AbandonGeneration, Pause: RetryPause}
+			return Step{State: s.Start.withWatchList(), Effect: AbandonGeneration, Pause: RetryPause}
 		}
 		again := s.Start
 		again.Expiries++ // a token that is refused once is refused for ever
@@ -277,6 +278,25 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 	default:
 		return s.failed(o)
 	}
+}
+
+// fellBack tells that the first page of s is read in place of a watch-list.
+func (s Listing) fellBack() bool { return s.Start.Lists && s.Pages == 0 }
+
+// withWatchList is s after its list was refused as well, so that a watch-list is tried again.
+func (s Start) withWatchList() Start {
+	s.Lists = false
+	return s
+}
+
+// Forgive is s after failures that were those of a server that was away: they say nothing of watch-lists.
+func Forgive(s State) State {
+	start, ok := s.(Start)
+	if !ok {
+		return s
+	}
+	start.Failures, start.Lists = 0, false
+	return start
 }
 
 // completed ends a generation.
@@ -305,10 +325,15 @@ func (s Listing) Turned(token, first string) Listing {
 	return s
 }
 
-// Circular reports whether a page has come before: its token for the next page, or the key of
-// its first object, is that of an earlier page. An object stands in one page of a list.
+// Circular reports whether a page has come before: the key of its first object is that of an
+// earlier page, because an object stands in one page of a list. A page without a first key has come
+// before if its token for the next page has. The tokens of other pages are not compared: a server
+// that counts the requests of a list may give the same token with every page.
 func (s Listing) Circular(token, first string) bool {
-	return token == s.Continue || token == s.Mark || first != "" && (first == s.First || first == s.MarkFirst)
+	if first == "" {
+		return token == s.Continue || token == s.Mark
+	}
+	return first == s.First || first == s.MarkFirst
 }
 
 // refused begins the generation again, because the server does not have its version.
@@ -341,7 +366,7 @@ func (s Listing) failed(o Outcome) Step {
 		// The first page may have been cut after some of its items. Asked for again,
 		// it shows a newer state, and they may be gone from that; and it must not show an
 		// older one, though what it has shown may be newer than what is known.
-		again := s.Start
+		again := s.Start.withWatchList()
 		again.Consistent = again.Consistent || o.Shown
 		return Step{State: again, Effect: AbandonGeneration, Pause: RetryPause}
 	}

@@ -23,7 +23,7 @@ const (
 	// Expired is a resource version or continue token that the server has forgotten (410), or
 	// a version from which it cannot go on.
 	Expired
-	// Circular is a page whose continue token, or first object, an earlier page had.
+	// Circular is a page that came before: see Listing.Circular.
 	Circular
 	// TooLarge is a resource version that the server does not know yet.
 	TooLarge
@@ -113,14 +113,19 @@ func ClassifyStream(err error, at time.Time) Outcome {
 	}
 }
 
-// ClassifyWatchList names the failure err of the opening of a watch-list.
+// ClassifyWatchList names the failure err of the opening of a watch-list. An answer that a list would not get as well says that
+// watch-lists do not work here: a client that may not watch may still list, and a proxy may know lists only.
 func ClassifyWatchList(err error) Kind {
-	switch {
-	case apierrors.IsMethodNotSupported(err), apierrors.IsNotAcceptable(err), apierrors.IsUnsupportedMediaType(err), apierrors.IsForbidden(err):
-		// A client that may not watch may still list.
-		return NoWatchList
+	var answer apierrors.APIStatus
+	if kind := Classify(err); kind != Failed || !errors.As(err, &answer) {
+		return kind
+	}
+	switch answer.Status().Code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return Failed
 	default:
-		return Classify(err)
+		return NoWatchList
 	}
 }
 

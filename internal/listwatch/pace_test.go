@@ -231,6 +231,16 @@ func TestFirstObjectsThatComeAgain(t *testing.T) {
 	}
 }
 
+func TestSameTokenWithOtherObjectsIsNotCircular(t *testing.T) {
+	state := Listing{}
+	for page := range 100 {
+		first := fmt.Sprint("object", page)
+		require.False(t, state.Circular("token", first), "page %d", page)
+		state = Policy{}.Next(state, Outcome{Kind: PageRead, Continue: "token", First: first, Shown: true}).State.(Listing)
+	}
+}
+
+// Pages that show no object are found by their tokens.
 func TestTokensThatComeAgain(t *testing.T) {
 	for _, test := range []struct{ before, loop int }{{0, 1}, {0, 2}, {1, 1}, {4, 1}, {5, 3}, {100, 7}} {
 		t.Run(fmt.Sprint(test), func(t *testing.T) {

@@ -75,6 +75,20 @@ func (r AuditReport) result(err error) *Audit {
 	}
 }
 
+// audits are those of AuditEvery.
+type audits struct {
+	every time.Duration
+	// complete is when the newest audit came to its end, of those that were asked for by a call too, or else when the run began.
+	complete time.Time
+}
+
+// AuditEvery notes that the informer is audited about so often from now on.
+func (p *Progress) AuditEvery(every time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now.audits = &audits{every, time.Now()}
+}
+
 // BeginAudit notes that an audit begins, and reports whether none was under way.
 func (p *Progress) BeginAudit() bool {
 	p.mu.Lock()
@@ -90,4 +104,7 @@ func (p *Progress) EndAudit(r AuditReport, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.auditing, p.now.lastAudit = false, r.result(err)
+	if p.now.audits != nil && err == nil {
+		p.now.audits.complete = time.Now()
+	}
 }

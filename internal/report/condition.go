@@ -57,6 +57,7 @@ func Worse(a, b Condition) Condition {
 
 // Condition returns what holds the informer up.
 func (p *Progress) Condition() Condition {
+	p.GivenBack() // a list may have repaired what was passed over, without a call
 	d := p.Delivery()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +92,7 @@ func (s *signs) condition(d Delivery, listed int64, lastError string, now moment
 	case reading:
 		return a.reading.condition(a.reading.text)
 	case a.handling.holds():
-		return a.handling.condition(a.handling.text)
+		return a.handling.condition(d.passedOver(a.handling.text))
 	case s.slow != 0:
 		return Condition{ReasonHandlerSlow, fmt.Sprintf("%d changes wait, the oldest for %v", d.Queued, now.Since(d.Oldest).Round(time.Second)), s.slow.Time()}
 	case s.starving.Load() != 0 && waits >= starvedAfter:

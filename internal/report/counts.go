@@ -149,10 +149,11 @@ func (p *Progress) CountEvent(event watch.EventType) {
 // NoteSynced notes that the informer is synced. Only the first call counts.
 func (p *Progress) NoteSynced() {
 	p.mu.Lock()
-	began := p.began
+	defer p.mu.Unlock()
 	p.signs.cleared = moment.Now()
-	p.mu.Unlock()
-	p.counters.syncing.CompareAndSwap(0, max(1, time.Now().UnixNano()-began))
+	if p.counters.syncing.CompareAndSwap(0, max(1, int64(moment.Now().Since(p.began)))) {
+		p.greetLocked()
+	}
 }
 
 // counts returns the counts. StoredBytes is not known here.
@@ -175,6 +176,29 @@ func (c *counters) counts() Counts {
 		counts.HandlerDuration, counts.BatchSize = &h.duration, h.batches.Load()
 	}
 	return counts
+}
+
+// Totals are what only grows of a Snapshot. Sizes and durations are zero in its Counts.
+type Totals struct {
+	Counts         Counts
+	Skipped, Stale int64
+}
+
+// Totals returns what only grows.
+func (s *Snapshot) Totals() Totals {
+	t := Totals{s.Counts, s.Skipped, s.Stale}
+	t.Counts.StoredBytes, t.Counts.TimeToSync, t.Counts.CheckpointDuration = 0, 0, 0
+	return t
+}
+
+// Add adds what others have counted.
+func (s *Snapshot) Add(t Totals) {
+	s.Counts, s.Skipped, s.Stale = s.Counts.Plus(t.Counts), s.Skipped+t.Skipped, s.Stale+t.Stale
+}
+
+// Plus returns the sums.
+func (t Totals) Plus(o Totals) Totals {
+	return Totals{t.Counts.Plus(o.Counts), t.Skipped + o.Skipped, t.Stale + o.Stale}
 }
 
 // Plus returns the counts of two informers together: the sums, the longest TimeToSync and CheckpointDuration.

@@ -122,7 +122,7 @@ type UnusedCheckpointError struct {
 func (e *UnusedCheckpointError) Error() string {
 	text := fmt.Sprintf("checkpoint %q: %v", e.Checkpoint, e.Err)
 	if e.NeverSaved {
-		text += "; it stays as it is, and nothing will be saved"
+		text += "; it stays as it is, and nothing is delivered unless BeginAnew is set"
 	}
 	return text
 }

@@ -31,7 +31,8 @@ type herald struct {
 	quota Quota
 	// attended counts what may become wrong without a call of the Progress: handlers that are called, waits.
 	attended int
-	stopped  bool
+	// greets tells that the informer has synced, which is yet to be logged.
+	greets bool
 	// looking are the calls of look.
 	looking sync.WaitGroup
 }
@@ -77,8 +78,7 @@ func (p *Progress) Rest() {
 	if h == nil || h.attended == 0 {
 		return
 	}
-	if h.attended--; h.attended == 0 && p.signs.ails == nil && h.told.Reason == "" && h.quota.isFull(moment.Now()) && h.timer.Stop() {
-		h.looking.Done()
+	if h.attended--; h.attended == 0 && !h.greets && p.signs.ails == nil && h.told.Reason == "" && h.quota.isFull(moment.Now()) && h.lookNoMore() {
 		p.herald = nil
 	}
 }
@@ -97,15 +97,67 @@ func (p *Progress) armLocked() {
 	})
 }
 
+// greetLocked has it logged at once that the informer has synced. The caller may hold further locks, so that it is not logged here.
+func (p *Progress) greetLocked() {
+	p.armLocked()
+	h := p.herald
+	if h == nil {
+		return
+	}
+	h.greets = true
+	h.lookIn(0)
+}
+
+// lookIn has the condition looked at after a pause. A look may be under way, and another one may be waiting, which this one replaces.
+func (h *herald) lookIn(pause time.Duration) {
+	if !h.timer.Reset(pause) {
+		h.looking.Add(1)
+	}
+}
+
+// lookNoMore drops the look that is waiting, and reports whether there was one.
+func (h *herald) lookNoMore() bool {
+	dropped := h.timer.Stop()
+	if dropped {
+		h.looking.Done()
+	}
+	return dropped
+}
+
+// greetingLocked returns how to log that the informer has synced, once if that is yet to be logged, else nil.
+func (p *Progress) greetingLocked(h *herald) func(klog.Logger) {
+	if !h.greets {
+		return nil
+	}
+	h.greets = false
+	values := p.subject()
+	if s := p.now.saved; s != nil && s.resumedFrom != "" {
+		values = append(values, "from", s.resumedFrom)
+		return func(logger klog.Logger) { logger.Info("Informer has resumed", values...) }
+	}
+	took := time.Duration(p.counters.syncing.Load())
+	values = append(values, "objects", p.counters.listed.Load(), "took", took.Round(time.Millisecond).String())
+	return func(logger klog.Logger) { logger.Info("Informer is synced", values...) }
+}
+
+// subject names the informer in the log.
+func (p *Progress) subject() []any {
+	if p.Consumer == nil {
+		return nil
+	}
+	return []any{"informer", p.Consumer.Subject()}
+}
+
 // look logs the condition if it has changed and lasts, and looks again later if there is reason to.
 func (p *Progress) look(h *herald) {
 	d := p.Delivery()
 	p.mu.Lock()
-	if h.stopped {
+	if p.herald != h { // it has stopped, or nothing is left to look at
 		p.mu.Unlock()
 		return
 	}
 	now, ctx := moment.Now(), p.ctx
+	greet := p.greetingLocked(h)
 	c := p.signs.condition(d, p.counters.listed.Load(), "", now)
 	away := p.signs.isServerAway()
 	var told *line
@@ -119,13 +171,16 @@ func (p *Progress) look(h *herald) {
 	switch {
 	case away && h.idle(now), calm && p.signs.ails == nil && h.idle(now):
 		p.herald = nil
+		h.lookNoMore()
 	default:
-		h.looking.Add(1)
-		h.timer.Reset(h.pause(c))
+		h.lookIn(h.pause(c, d.Oldest, now))
 	}
 	p.mu.Unlock()
+	if greet != nil {
+		greet(klog.FromContext(ctx))
+	}
 	if told != nil {
-		told.log(klog.FromContext(ctx), p.Consumer)
+		told.log(klog.FromContext(ctx), p.subject())
 	}
 }
 
@@ -134,12 +189,17 @@ func (h *herald) idle(now moment.Moment) bool {
 	return h.told.Reason == "" && h.attended == 0 && h.quota.isFull(now)
 }
 
-// pause is how long to wait before the next look.
-func (h *herald) pause(c Condition) time.Duration {
-	if h.told.Reason == c.Reason || !isTrouble(c.Reason) && h.told.Reason == "" {
+// pause is how long to wait before the next look. Oldest is when the oldest change came that waits; zero if none does.
+func (h *herald) pause(c Condition, oldest, now moment.Moment) time.Duration {
+	switch {
+	case h.told.Reason == c.Reason:
 		return checkEach
+	case isTrouble(c.Reason) || h.told.Reason != "":
+		return TellAfter
+	case oldest != 0: // when the handler counts as slow
+		return min(checkEach, max(slowAfter-now.Since(oldest), time.Second))
 	}
-	return TellAfter
+	return checkEach
 }
 
 // tell returns the line to log, nil for none. Cleared is when the newest condition ended.
@@ -177,11 +237,8 @@ func (h *herald) tell(c Condition, cleared, now moment.Moment) *line {
 	return &line{trouble, values}
 }
 
-func (l *line) log(logger klog.Logger, consumer Deliverer) {
-	values := l.values
-	if consumer != nil {
-		values = append([]any{"informer", consumer.Subject()}, values...)
-	}
+func (l *line) log(logger klog.Logger, subject []any) {
+	values := append(subject, l.values...)
 	if l.begins {
 		logger.Error(nil, "Informer is held up", values...)
 	} else {
@@ -198,16 +255,16 @@ func (p *Progress) stopLog() {
 		p.mu.Unlock()
 		return
 	}
-	h.stopped = true
-	if h.timer.Stop() {
-		h.looking.Done()
-	}
-	told := h.told
+	h.lookNoMore()
+	told, greet := h.told, p.greetingLocked(h)
 	p.mu.Unlock()
 	h.looking.Wait()
+	if greet != nil {
+		greet(klog.FromContext(ctx))
+	}
 	if told.Reason != "" {
 		values := []any{"was", string(told.Reason), "lasted", cleared.Since(moment.Of(told.Since)).Round(time.Second).String(), "stopped", true}
-		(&line{values: values}).log(klog.FromContext(ctx), p.Consumer)
+		(&line{values: values}).log(klog.FromContext(ctx), p.subject())
 	}
 }
 

@@ -77,18 +77,21 @@ func (h *Histogram) Sum() float64 {
 	return float64(h.sum.Load()) / h.scale.per
 }
 
-// plus returns the values of two histograms of one scale together, either of which may be nil.
+// plus returns the values of two histograms of one scale together, either of which may be nil. The result does not count on.
 func (h *Histogram) plus(o *Histogram) *Histogram {
-	switch {
-	case h == nil:
-		return o
-	case o == nil:
-		return h
+	if h == nil && o == nil {
+		return nil
 	}
-	all := &Histogram{scale: h.scale}
-	for i := range all.counts {
-		all.counts[i].Store(h.counts[i].Load() + o.counts[i].Load())
+	all := &Histogram{}
+	for _, part := range []*Histogram{h, o} {
+		if part == nil {
+			continue
+		}
+		all.scale = part.scale
+		for i := range all.counts {
+			all.counts[i].Add(part.counts[i].Load())
+		}
+		all.sum.Add(part.sum.Load())
 	}
-	all.sum.Store(h.sum.Load() + o.sum.Load())
 	return all
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"strconv"
 	"time"
+
+	"github.com/rvinformer/informer/internal/moment"
 )
 
 // marks say of a few moments how far the reading had come then. From them follows about when a version was read, without a time
@@ -15,7 +17,7 @@ type marks [4]mark
 // mark says that everything up to a version had been read at a moment, and nothing that is newer.
 type mark struct {
 	version uint64
-	at      int64 // Unix nanoseconds, 0: there is no mark
+	at      moment.Moment // zero: there is no mark
 }
 
 // spacing is how much older than a mark the one behind it is.
@@ -25,7 +27,7 @@ var spacing = [len(marks{}) - 2]time.Duration{10 * time.Minute, 2 * time.Hour}
 const freshness = time.Minute
 
 // due reports whether it is time for another mark.
-func (m *marks) due(now int64) bool { return now-m[0].at >= int64(freshness) }
+func (m *marks) due(now moment.Moment) bool { return now.Since(m[0].at) >= freshness }
 
 // wentBack reports whether a version is a smaller number than the one before, if both are numbers.
 func wentBack(from, to string) bool {
@@ -33,7 +35,7 @@ func wentBack(from, to string) bool {
 }
 
 // add notes that the reading has come to a version.
-func (m *marks) add(resourceVersion string, now int64) {
+func (m *marks) add(resourceVersion string, now moment.Moment) {
 	version, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil || version < m[0].version { // the versions have no order, or went back
 		*m = marks{}
@@ -44,7 +46,7 @@ func (m *marks) add(resourceVersion string, now int64) {
 	old := *m
 	for i := 1; i < len(m) && old[i-1].at != 0; i++ {
 		last := i == len(m)-1
-		if kept := old[i].at != 0; kept && (last || old[i-1].at-old[i].at < int64(spacing[i-1])) {
+		if kept := old[i].at != 0; kept && (last || old[i-1].at.Since(old[i].at) < spacing[i-1]) {
 			break
 		}
 		m[i] = old[i-1]
@@ -62,9 +64,9 @@ func (m *marks) read(resourceVersion string) (from, until time.Time) {
 		switch {
 		case mark.at == 0:
 		case mark.version >= version:
-			until = time.Unix(0, mark.at)
+			until = mark.at.Time()
 		case from.IsZero():
-			from = time.Unix(0, mark.at)
+			from = mark.at.Time()
 		}
 	}
 	return from, until

@@ -42,6 +42,8 @@ type Snapshot struct {
 	Counts          Counts
 	Condition       Condition
 	LastAudit       *Audit
+	AuditEvery      time.Duration
+	LastAudited     time.Time
 }
 
 // state has what a Progress tells of every informer.
@@ -52,9 +54,10 @@ type state struct {
 	stale       int64
 	lastContact moment.Moment
 	lastAudit   *Audit
-	// saved and skips are nil for most informers.
-	saved *saved
-	skips *skips
+	// saved, skips and audits are nil for most informers.
+	saved  *saved
+	skips  *skips
+	audits *audits
 	// listed tells that a complete list was read, stored that it was stored, and auditing that an audit is under way.
 	listed, stored, auditing bool
 }
@@ -106,8 +109,8 @@ type Progress struct {
 	handling row
 	// reading is how everything else does.
 	reading row
-	// began is when the first run began, in Unix nanoseconds; 0 before.
-	began    int64
+	// began is when the first run began, zero before.
+	began    moment.Moment
 	counters counters
 	// signs are for the Condition.
 	signs signs
@@ -243,7 +246,10 @@ func (p *Progress) Handled() {
 
 // GivenBack notes that the queue has back what the handler took in.
 func (p *Progress) GivenBack() {
-	if !p.retrying.Load() || p.Delivery().Retrying {
+	if !p.retrying.Load() {
+		return
+	}
+	if d := p.Delivery(); d.Retrying || d.PassedOverKeys > 0 {
 		return
 	}
 	p.mu.Lock()
@@ -319,7 +325,7 @@ func (p *Progress) BeginRun() {
 		s.resumedFrom, s.resumedTime = "", time.Time{}
 	}
 	if p.began == 0 {
-		p.began = time.Now().UnixNano()
+		p.began = moment.Now()
 	}
 	p.signs.begin(moment.Now())
 }
@@ -377,8 +383,8 @@ func (p *Progress) Reach(resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// A watch has just heard from the server: LastContact saves a look at the clock for each event.
-	if p.marks[0].at == 0 || p.marks.due(int64(p.now.lastContact)) || wentBack(p.lastResourceVersion, resourceVersion) {
-		p.marks.add(resourceVersion, time.Now().UnixNano())
+	if p.marks[0].at == 0 || p.marks.due(p.now.lastContact) || wentBack(p.lastResourceVersion, resourceVersion) {
+		p.marks.add(resourceVersion, moment.Now())
 	}
 	p.lastResourceVersion = resourceVersion
 }
@@ -420,6 +426,10 @@ func (p *Progress) Snapshot() Snapshot {
 	if p.now.saved != nil {
 		saved = *p.now.saved
 	}
+	var audits audits
+	if p.now.audits != nil {
+		audits = *p.now.audits
+	}
 	return Snapshot{
 		Phase:           p.now.phase,
 		ListMode:        p.now.listMode,
@@ -439,5 +449,7 @@ func (p *Progress) Snapshot() Snapshot {
 		ResumedTime:     saved.resumedTime,
 		Counts:          p.counters.counts(),
 		LastAudit:       p.now.lastAudit,
+		AuditEvery:      audits.every,
+		LastAudited:     audits.complete,
 	}
 }

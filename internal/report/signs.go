@@ -16,6 +16,9 @@ type Delivery struct {
 	Queued int
 	// Retrying tells that some of them were handed over, and failed.
 	Retrying bool
+	// PassedOver is one of the keys that were given up since, and PassedOverKeys their number.
+	PassedOver     string
+	PassedOverKeys int
 	// Oldest is when the oldest of these changes came; zero if there is none.
 	Oldest moment.Moment
 }
@@ -238,6 +241,17 @@ func (s *signs) lasting(which func(*ails) *spell, reason ConditionReason, err er
 	case err == nil && s.ails != nil && which(s.ails).end(now):
 		s.cleared = now
 	}
+}
+
+// passedOver says what was given up after a failure of the handler, whose text it returns if nothing was.
+func (d *Delivery) passedOver(failure string) string {
+	switch d.PassedOverKeys {
+	case 0:
+		return failure
+	case 1:
+		return fmt.Sprintf("%q is passed over until it changes or is listed again: %s", d.PassedOver, failure)
+	}
+	return fmt.Sprintf("%q and %d more keys are passed over until they change or are listed again: %s", d.PassedOver, d.PassedOverKeys-1, failure)
 }
 
 // progress says how far a list has come.

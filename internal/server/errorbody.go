@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -34,5 +35,28 @@ func readErrorBody(response *http.Response) {
 	} else {
 		<-closed
 	}
+	maskCredential(text, response.Request)
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+}
+
+// minCredential is the length from which a credential is masked by its value. A shorter one is in too many words.
+const minCredential = 6
+
+// maskCredential masks the credential of a request in the text of its answer. A mask is as long as what it masks, because the text may be protobuf.
+func maskCredential(text []byte, request *http.Request) {
+	if request == nil {
+		return // of a transport of the caller's
+	}
+	_, credential, _ := strings.Cut(request.Header.Get("Authorization"), " ")
+	if credential = strings.TrimSpace(credential); len(credential) < minCredential {
+		return
+	}
+	for at := 0; ; {
+		next := bytes.Index(text[at:], []byte(credential))
+		if next < 0 {
+			return
+		}
+		at += next
+		copy(text[at:], strings.Repeat("x", len(credential)))
+	}
 }

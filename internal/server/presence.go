@@ -153,6 +153,13 @@ func (p *presence) back(s sign) (n *notice) {
 	return n
 }
 
+// away reports whether the server was found away, and has not answered since.
+func (p *presence) away() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reason != nil
+}
+
 // waiting is how many wait now.
 func (p *presence) waiting() int {
 	if p.crowd == nil {

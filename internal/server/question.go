@@ -31,6 +31,9 @@ func (r *Resource) Await(ctx context.Context, pause time.Duration, err error, no
 	return r.server.presence.await(ctx, wait{pause: pause, answered: answered, ask: r.server.ask, note: note})
 }
 
+// ServerAway reports whether the server was found away, and has not answered since.
+func (r *Resource) ServerAway() bool { return r.server.presence.away() }
+
 // ask asks the server whether it is there. Each answer says so, a refusal as well. It notes when there
 // was none.
 func (s *Server) ask(ctx context.Context) {
@@ -51,7 +54,7 @@ func (s *Server) ask(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil, !sent, report.ClassOf(err) == report.ErrorUnauthorized: // nothing was learnt
 	case !errors.As(err, &answer):
-		s.presence.unanswered(ctx, err, e.unconnected, 0)
+		s.presence.unanswered(ctx, explainConnection(err), e.unconnected, 0)
 	case !isAnswer(int(answer.Status().Code)):
 		s.presence.unanswered(ctx, err, false, listwatch.RetryAfter(err))
 	}

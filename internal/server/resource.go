@@ -2,13 +2,10 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -117,8 +114,8 @@ func (r *Resource) ShardFailed(why error) { r.server.shards.note(r.resource, why
 // Open asks for a list or, if opts say so, for a watch, and lends the body of the answer. If the
 // server answers with an error, that is an apierrors.APIStatus.
 func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Request) (*Body, error) {
-	if complaints := content.IsPathSegmentName(r.namespace); len(complaints) > 0 {
-		return nil, fmt.Errorf("namespace %q of a list of %v: %s", r.namespace, r.resource.GroupResource(), strings.Join(complaints, ", "))
+	if err := r.check(); err != nil {
+		return nil, err
 	}
 	opts = r.tweaks.apply(opts)
 	request := r.get().AbsPath(r.path()...).SetHeader("Accept", how.Accept).MaxRetries(r.retries)
@@ -137,7 +134,7 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 	e := &exchange{Request: how, tells: true, unzips: unzips}
 	body, err := request.Stream(withExchange(ctx, e))
 	if err != nil {
-		return nil, err
+		return nil, r.explain(err)
 	}
 	e.forgetHead()
 	return &Body{ReadCloser: body, ContentType: e.contentType, Over: e.over, Wide: e.wide, HTTP2: e.http2, Zipped: e.zipped, Lost: e.lost}, nil
@@ -180,9 +177,12 @@ func (r *Resource) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 func (r *Resource) ListWithContext(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 	// The client reads the body at once, whatever becomes of the list.
 	e := &exchange{Request: Request{MayWiden: true, Sent: func() {}, Answered: func() {}}}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
 	list, err := r.dynamic().List(withExchange(ctx, e), r.tweaks.apply(opts))
 	if err != nil {
-		return nil, redact.Error(err) // not a typed nil
+		return nil, redact.Error(r.explain(err)) // not a typed nil
 	}
 	return list, nil
 }
@@ -192,8 +192,11 @@ func (r *Resource) WatchWithContext(ctx context.Context, opts metav1.ListOptions
 	if asked := time.Duration(ptr.Deref(opts.TimeoutSeconds, 0)) * time.Second; asked < MinWatchTimeout {
 		opts.TimeoutSeconds = ptr.To(int64((MinWatchTimeout + rand.N(MinWatchTimeout)) / time.Second))
 	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
 	opened, err := r.dynamic().Watch(ctx, r.tweaks.apply(opts))
-	return opened, redact.Error(err)
+	return opened, redact.Error(r.explain(err))
 }
 
 func (r *Resource) dynamic() dynamic.ResourceInterface {

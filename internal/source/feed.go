@@ -32,6 +32,10 @@ type Change struct {
 	Current moment.Moment
 }
 
+// ErrUnversioned says that an event off the wire has no resource version, so that it does not say which state it shows. A server has a
+// version for each. The events of other ListerWatchers may have none, such as those of fakes.
+var ErrUnversioned = errors.New("the event has no resource version")
+
 // Feed is a watch that is open. It is to be closed.
 type Feed interface {
 	// Wait ends the loan of the last change, and may wait until something has come. The wait takes less stack than that of Next, and no

@@ -8,13 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer/internal/redact"
 	"github.com/rvinformer/informer/internal/report"
 )
 
 const (
-	// callPatience is how long List and Watch of a ListerWatcher of others may take. It shows
+	// callPatience is how long List and Watch of a ListerWatcher of others may take, unless the Patience is set. It shows
 	// nothing of a list before it has all of it.
 	callPatience = 5 * time.Minute
 	// maxLeftBehind is how many of its calls may hang before no other is made.
@@ -46,7 +47,8 @@ func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err err
 		return value, nil, fmt.Errorf("%d calls of a %T have not returned: no other is made", n, c.ListerWatcher)
 	}
 	callCtx, cancelCall := context.WithCancelCause(ctx)
-	patience := time.AfterFunc(callPatience, func() { cancelCall(&report.StallError{Silence: callPatience}) })
+	limit := c.callPatience()
+	patience := time.AfterFunc(limit, func() { cancelCall(&report.StallError{Silence: limit}) })
 	defer patience.Stop()
 	returned, left := make(chan result[T]), make(chan struct{})
 	go c.run(callCtx, returned, left)
@@ -110,6 +112,14 @@ func (c foreignCall[T]) finish(r result[T], cancel context.CancelCauseFunc) (T, 
 		return r.value, nil, redact.Error(r.err)
 	}
 	return r.value, func() { cancel(nil) }, nil
+}
+
+// callPatience is how long a call may take. One that takes no context cannot be ended, so it has the default.
+func (s *Source) callPatience() time.Duration {
+	if _, takesContext := s.ListerWatcher.(cache.ListerWatcher); !takesContext { // it is client-go's wrapper of one that takes none
+		return callPatience
+	}
+	return s.Patience.or(callPatience)
 }
 
 // listForeign lists with a ListerWatcher of others.

@@ -55,6 +55,15 @@ func (s *Source) readLent(encoded wire.Item, listed metav1.TypeMeta, at object.P
 	return it, s.Expected.CheckKind(kind)
 }
 
+// readEvent is readLent for the object of an event.
+func (s *Source) readEvent(encoded wire.Item) (object.Item, error) {
+	it, unreadable := s.readLent(encoded, metav1.TypeMeta{}, object.Place{})
+	if len(encoded.ResourceVersion) == 0 {
+		unreadable = ErrUnversioned
+	}
+	return it, unreadable
+}
+
 // readDecoded makes an item of an object that a ListerWatcher of others has decoded. The error says that it is not as
 // expected; the item has the key if that could be read.
 func (s *Source) readDecoded(obj runtime.Object, at object.Place) (object.Item, error) {

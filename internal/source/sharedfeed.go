@@ -188,7 +188,7 @@ func (f *sharedFeed) read(e SharedEvent, to *Change) error {
 	case e.object != nil:
 		to.Item, to.Unreadable = f.source.readDecoded(e.object.DeepCopyObject(), object.Place{})
 	default:
-		to.Item, to.Unreadable = f.source.readLent(e.item, metav1.TypeMeta{}, object.Place{})
+		to.Item, to.Unreadable = f.source.readEvent(e.item)
 	}
 	return nil
 }

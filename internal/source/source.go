@@ -196,6 +196,9 @@ func (s *Source) AwaitServer(ctx context.Context, pause time.Duration, err error
 	return s.resource.Await(ctx, pause, err, s.Report.NoteServerAway)
 }
 
+// ServerAway reports whether the server was found away, and has not answered since.
+func (s *Source) ServerAway() bool { return s.resource != nil && s.resource.ServerAway() }
+
 // Connection identifies the connection of the newest list or watch, nil if it is not known. Watches that are shared may be those of others.
 func (s *Source) Connection() *tls.ConnectionState {
 	if s.Shared != nil {

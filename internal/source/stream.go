@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/moment"
@@ -21,7 +22,7 @@ import (
 
 // stream is a body while it arrives. Reading fails with a *report.StallError when
 // nothing comes for longer than its patience; the time between two reads does
-// not count, so that a slow handler is not taken for a silent server.
+// not count, so that a slow handler is not taken for a silent server. For a watch, what comes is a whole event, or much of a large one.
 type stream struct {
 	io.ReadCloser
 	format wire.Format
@@ -30,8 +31,13 @@ type stream struct {
 	// hurried is how many reads are to come before others go first again: see letOthersGo.
 	hurried uint8
 	lost    func()
-	// patience is how long a read may wait, a time.Duration.
+	// patience is how long reads may wait for progress, a time.Duration.
 	patience atomic.Int64
+	// spent is how long the reads of a watch have waited since the last progress, and piece is how many bytes they have read.
+	spent time.Duration
+	piece int
+	// due is when a watch ends on this side, because the server has not ended it; zero for never.
+	due moment.Moment
 	// ofList counts bytes of a list; nil for a watch.
 	ofList   func(bytes int)
 	source   *Source
@@ -58,6 +64,9 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 	b := &stream{source: s, watch: opts.Watch, arrivals: arrivals{opened: moment.Now()}, list: s.Turn}
 	if !opts.Watch || startsWithObjects(opts) {
 		b.ofList = s.Report.CountListBytes
+	}
+	if asked := ptr.Deref(opts.TimeoutSeconds, 0); b.watch && asked > 0 {
+		b.due = moment.Of(time.Now().Add(time.Duration(asked)*time.Second + overdue))
 	}
 	b.expect(patience)
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
@@ -97,16 +106,40 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 func (b *stream) expect(patience time.Duration) { b.patience.Store(int64(patience)) }
 
 // waits begins a wait for the server, and waited ends it.
-func (b *stream) waits()  { b.timer.Reset(time.Duration(b.patience.Load())) }
+func (b *stream) waits() {
+	limit := time.Duration(b.patience.Load()) - b.spent
+	if b.due != 0 {
+		limit = min(limit, b.due.Since(moment.Now()))
+	}
+	b.timer.Reset(limit)
+}
+
 func (b *stream) waited() { b.timer.Stop() }
 
 // giveUp ends a wait that is too long.
-func (b *stream) giveUp() { b.cancel(&report.StallError{Silence: time.Duration(b.patience.Load())}) }
+func (b *stream) giveUp() {
+	if b.due != 0 && moment.Now() >= b.due {
+		b.cancel(io.EOF)
+		return
+	}
+	b.cancel(&report.StallError{Silence: time.Duration(b.patience.Load())})
+}
+
+const (
+	// overdue is how long a watch may go on after the time that it was asked to last for. It is longer than the margin of a Patience, so that
+	// silence is told from a server that does not end its watches.
+	overdue = 2 * stallMargin
+	// largePiece is how much of an event is progress, so that a large one may come over a slow connection.
+	largePiece = 64 << 10
+)
+
+// progressed notes that an event has come.
+func (b *stream) progressed() { b.spent, b.piece = 0, 0 }
 
 // reason is why reading failed: that it was given up, if so.
 func (b *stream) reason(err error) error {
 	var stalled *report.StallError
-	if cause := context.Cause(b.ctx); cause == ErrUnread || errors.As(cause, &stalled) {
+	if cause := context.Cause(b.ctx); cause == ErrUnread || cause == io.EOF || errors.As(cause, &stalled) {
 		return cause
 	}
 	return err
@@ -191,6 +224,12 @@ func (b *stream) took(began moment.Moment, n int) {
 	b.bytes += n
 	last := b.source.read
 	b.source.heard(time.Now())
+	if b.watch {
+		b.spent += b.source.read.Since(began)
+		if b.piece += n; b.piece >= largePiece {
+			b.progressed()
+		}
+	}
 	b.arrivals.returned(last, began, b.source.read, n)
 	if !b.zipped {
 		b.source.Report.CountReceived(n)

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/redact"
 	"github.com/rvinformer/informer/internal/wire"
 )
@@ -74,6 +73,7 @@ func (f *wireFeed) Next(ctx context.Context, to *Change) error {
 // read reads an event whose beginning has come.
 func (f *wireFeed) read(ctx context.Context, to *Change) error {
 	event, err := f.reader.Next()
+	f.body.progressed()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -115,7 +115,7 @@ func (f *wireFeed) take(event *wire.Event, to *Change) error {
 		}
 	default:
 		f.objects = true
-		to.Item, to.Unreadable = f.source.readLent(event.Item, metav1.TypeMeta{}, object.Place{})
+		to.Item, to.Unreadable = f.source.readEvent(event.Item)
 		to.Outside = f.source.leavesOut(&to.Item)
 	}
 	to.Current = f.body.arrivals.proven(event.Type == watch.Bookmark, f.reader.Unread())
