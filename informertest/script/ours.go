@@ -130,7 +130,8 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 			// Into a storage that has something, nothing is loaded, nor by an informer that has run.
 			empty := len(run.Known) == 0 && i.Status().ResourceVersion == ""
 			err := addCheckpoint(&run, s.Checkpoint, empty)
-			if run.Resumed == "" { // what an earlier run of it knows is enough
+			// What an earlier run of it knows is enough. Its status leaves out what was passed over; where it goes on from does not.
+			if run.Resumed == "" && !s.Lost() {
 				run.Resumed = i.Status().ResourceVersion
 			}
 			return run, err

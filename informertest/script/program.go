@@ -102,6 +102,7 @@ func (p *player) setup(process *process) Setup {
 		Failed:       p.failed,
 		GaveUp:       p.gaveUp,
 		Travelled:    p.travelled.Load,
+		Lost:         p.lost.Load,
 		Stored:       p.oracle.Stored,
 		HasShards:    p.script.shards,
 	}

@@ -39,6 +39,8 @@ type Setup struct {
 	HasShards bool
 	// Travelled reports whether the server was restored, and the informer has not settled since.
 	Travelled func() bool
+	// Lost reports whether something was passed over, or could not be read, since a list was asked for.
+	Lost func() bool
 	// Stored is to be told, when BatchHandler is called, which version the store has of each key in the batch, empty for
 	// none; see oracle.Oracle.Stored.
 	Stored func(key, version string)
