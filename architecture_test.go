@@ -103,7 +103,7 @@ var goroutines = map[string]string{
 	"internal/userqueue/controller.go Controller.retry":   "what failed is tried again beside the queue: Run",
 	"internal/userqueue/controller.go Controller.Run":     "retries, the reflector and the end of the queue run side by side: Run",
 	"objectcache/audit.go Informer.auditBeside":           "audits run beside the reading: the returned function",
-	"objectcache/handler.go registration.hireLocked":      "handlers are called beside the reading, each at its own pace: Informer.RunWithContext",
+	"objectcache/feed.go feed.run":                        "handlers are called beside the reading, each at its own pace: Informer.RunWithContext",
 	"objectcache/saved.go Informer.saveBeside":            "snapshots are saved beside the reading: Informer.resume",
 	"shared.go SharedResourceVersionInformer.begin":       "the informer is synced when its first handlers are: RunWithContext",
 	"shared.go SharedResourceVersionInformer.startLocked": "each handler has an informer: RunWithContext",

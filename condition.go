@@ -20,6 +20,8 @@ type ConditionReason = report.ConditionReason
 const (
 	// ReasonStopped: Run has returned.
 	ReasonStopped = report.ReasonStopped
+	// ReasonStopping: the context of Run has ended, and Run waits for calls of the handler, or saves the checkpoint.
+	ReasonStopping = report.ReasonStopping
 	// ReasonUnauthorized: the server does not accept the credentials (401), or there are none to be had.
 	ReasonUnauthorized = report.ReasonUnauthorized
 	// ReasonForbidden: the permission to list or watch is missing (403).

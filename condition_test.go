@@ -336,7 +336,7 @@ func TestConditionsAreDocumentedInTheirOrder(t *testing.T) {
 		documented = append(documented, row[1])
 	}
 	require.Equal(t, constants, documented)
-	require.Len(t, constants, 17)
+	require.Len(t, constants, 18)
 	require.EqualValues(t, "NotStarted", informer.ReasonNotStarted)
 }
 

@@ -256,6 +256,9 @@ type stored struct{ *Reflector }
 // Subject is the name of the reflector.
 func (s stored) Subject() string { return s.Name() }
 
+// Pending is empty: nothing of a store is waited for.
+func (s stored) Pending() string { return "" }
+
 // Delivery returns whether a list was stored.
 func (s stored) Delivery() report.Delivery {
 	return report.Delivery{Synced: s.HasInitializedSynced()}
@@ -289,6 +292,7 @@ func (r *Reflector) RunWithContext(ctx context.Context) {
 	if r.logger != nil {
 		ctx = klog.NewContext(ctx, r.logging())
 	}
+	defer r.setup.Report.Enter(report.Stopped)
 	r.newStoreFollower().Run(ctx, &follower.Origin{Known: r.LastSyncResourceVersion()})
 }
 

@@ -168,7 +168,7 @@ var families = described([]family{
 		read: number(func(s *informer.Status) int64 { return s.Counts.ReceivedBytes })},
 	{name: "restores_total", help: "Number of times that the server was found to be another, or without a version that it had: restored, replaced or lagging.", kind: counter,
 		read: number(func(s *informer.Status) int64 { return s.Counts.Restores })},
-	{name: "running", help: "Number of informers, one if no others have its labels, that were started and have not ended.",
+	{name: "running", help: "Number of informers, one if no others have its labels, that were started and not told to end.",
 		read: func(r *reading, to emit) { to("", float64(r.running), nil) }},
 	{name: "skipped_items_total", help: "Number of objects of lists and events of watches that could not be read.", kind: counter,
 		read: number(func(s *informer.Status) int64 { return s.Skipped })},

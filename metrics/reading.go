@@ -123,10 +123,10 @@ func (r *reading) merge(o *reading) {
 	r.count(b.Condition.Reason)
 }
 
-// runs reports whether an informer with a condition was started and has not ended.
+// runs reports whether an informer with a condition was started, and was not told to end.
 func runs(c informer.Condition) bool {
 	switch c.Reason {
-	case informer.ReasonStopped:
+	case informer.ReasonStopped, informer.ReasonStopping:
 		return false
 	case informer.ReasonNotStarted:
 		return !c.Since.IsZero()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -42,6 +43,8 @@ type feed struct {
 	ctx     context.Context
 	stopped bool
 	running sync.WaitGroup
+	// callers is how many goroutines call handlers.
+	callers atomic.Int64
 }
 
 // awaited is a replaced state that so many handlers have yet to be called with, once for each of their batches that names it.
@@ -112,6 +115,15 @@ func (f *feed) stop() {
 }
 
 func (f *feed) wait() { f.running.Wait() }
+
+// run runs do, which calls a handler, in a goroutine that wait waits for.
+func (f *feed) run(do func()) {
+	f.callers.Add(1)
+	f.running.Go(func() {
+		defer f.callers.Add(-1)
+		do()
+	})
+}
 
 // append adds the events of a change that has replaced an object, or none if that is nil. The feed takes over replaced. The caller holds
 // applying.

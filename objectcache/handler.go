@@ -209,7 +209,7 @@ func (r *registration) hireLocked() {
 	default:
 		ctx := r.feed.ctx
 		r.working = true
-		r.feed.running.Go(func() { r.run(ctx) })
+		r.feed.run(func() { r.run(ctx) })
 	}
 }
 

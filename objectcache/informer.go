@@ -199,6 +199,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		klog.FromContext(ctx).Info("Warning: the informer has started, running it more than once is not allowed", "informer", i.options.Name)
 		return
 	}
+	defer i.setup.Report.Enter(report.Stopped)
 	// A callback may end the goroutine, as a failed assertion of a test does.
 	defer i.feed.wait()
 	defer i.stop()
@@ -296,6 +297,19 @@ func (c consumer) Delivery() report.Delivery {
 	d := report.Delivery{Synced: c.HasSynced()}
 	d.Queued, _, d.Oldest = c.feed.waiting()
 	return d
+}
+
+// Pending says what the end of Run waits for.
+func (c consumer) Pending() string {
+	switch handlers := c.feed.callers.Load(); {
+	case handlers == 1:
+		return "a handler, whose call has not returned"
+	case handlers > 1:
+		return fmt.Sprintf("%d handlers, whose calls have not returned", handlers)
+	case c.snapshots != nil:
+		return "the snapshot to be saved"
+	}
+	return ""
 }
 
 // WaitUntil waits until readers of the store see a resource version of the resource, and all before it. The version may be that of an

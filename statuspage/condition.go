@@ -47,6 +47,7 @@ var kinds = []kind{
 	{informer.ReasonBudgetFull, slow, "Other informers have used up the budget. Their handlers are slow, or the budget is too small."},
 	{informer.ReasonListing, busy, "A list is being read, or delivered to the handler. Nothing is to be done."},
 	{informer.ReasonNotStarted, idle, "The informer was not started yet."},
+	{informer.ReasonStopping, idle, "The informer was told to stop. The message says what it waits for."},
 	{informer.ReasonStopped, idle, "The informer was stopped."},
 	{informer.ReasonCurrent, well, "Changes are delivered as they come."},
 }

@@ -110,7 +110,7 @@ func TestPageOfAnInformerHasAllOfItsStatus(t *testing.T) {
 
 func TestEveryConditionHasAdvice(t *testing.T) {
 	for _, reason := range []informer.ConditionReason{
-		informer.ReasonStopped, informer.ReasonUnauthorized, informer.ReasonForbidden, informer.ReasonNotFound, informer.ReasonServerUnreachable,
+		informer.ReasonStopped, informer.ReasonStopping, informer.ReasonUnauthorized, informer.ReasonForbidden, informer.ReasonNotFound, informer.ReasonServerUnreachable,
 		informer.ReasonThrottled, informer.ReasonStalled, informer.ReasonFailing, informer.ReasonExpiredLoop, informer.ReasonHandlerFailing,
 		informer.ReasonHandlerSlow, informer.ReasonBudgetFull, informer.ReasonListing, informer.ReasonCheckpointFailing, informer.ReasonNotStarted,
 		informer.ReasonUndecodableObjects, informer.ReasonCurrent,

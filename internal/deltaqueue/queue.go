@@ -333,6 +333,21 @@ func (q *Queue) Holds(key string) bool {
 	return q.newestLocked(key) != nil
 }
 
+// Taken returns the oldest key that the consumer has, and how many it has.
+func (q *Queue) Taken() (key string, keys int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for e := q.order.first; e != nil; e = q.order.next(e) {
+		if e.stage != taken {
+			continue
+		}
+		if keys++; keys == 1 {
+			key = e.Key
+		}
+	}
+	return key, keys
+}
+
 // Close gives back what the queue has of its budget. Nothing may be called after
 // it but ResumePoint, Drained, Len and Look.
 func (q *Queue) Close() {

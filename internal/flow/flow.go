@@ -204,6 +204,25 @@ func (f *Flow) Delivery() report.Delivery {
 	return d
 }
 
+// Pending says what the end of a run waits for.
+func (f *Flow) Pending() string {
+	f.mu.Lock()
+	queue := f.queue
+	f.mu.Unlock()
+	if queue == nil {
+		return ""
+	}
+	switch key, keys := queue.Taken(); {
+	case keys == 1:
+		return fmt.Sprintf("the handler, which has %q", key)
+	case keys > 1:
+		return fmt.Sprintf("the handler, which has %q and %d more keys", key, keys-1)
+	case f.Keeper != nil:
+		return "the checkpoint to be saved"
+	}
+	return ""
+}
+
 // Look returns what is known of a key, and what waits, and whether the consumer has failed to acknowledge another version since.
 func (f *Flow) Look(key string) (l deltaqueue.Look, unsettled bool) {
 	f.mu.Lock()

@@ -118,8 +118,8 @@ func (r *run) finish() {
 
 func (r *run) end() {
 	defer r.ended()
+	defer r.Report.Enter(report.Stopped)
 	if r.queue == nil { // it did not start
-		r.Report.Enter(report.Stopped)
 		if r.Keeper != nil {
 			r.Keeper.Release()
 		}

@@ -109,7 +109,8 @@ func New(o Options) *Follower {
 	return f
 }
 
-// Run lists and watches until ctx ends. Failures are reported, and tried again after a backoff.
+// Run lists and watches until ctx ends. Failures are reported, and tried again after a backoff. The caller reports that the informer has
+// stopped.
 func (f *Follower) Run(ctx context.Context, from *Origin) {
 	f.Report.LogTo(ctx)
 	defer f.end()
@@ -121,7 +122,7 @@ func (f *Follower) Run(ctx context.Context, from *Origin) {
 
 // end ends what Run has begun.
 func (f *Follower) end() {
-	defer f.Report.Enter(report.Stopped)
+	f.Report.Stop()
 	f.close()
 }
 

@@ -21,6 +21,7 @@ type ConditionReason string
 // The reasons. informer.ConditionReason describes them.
 const (
 	ReasonStopped            ConditionReason = "Stopped"
+	ReasonStopping           ConditionReason = "Stopping"
 	ReasonUnauthorized       ConditionReason = "Unauthorized"
 	ReasonForbidden          ConditionReason = "Forbidden"
 	ReasonNotFound           ConditionReason = "NotFound"
@@ -41,7 +42,7 @@ const (
 
 // precedence has the reasons, the first to act on first.
 var precedence = []ConditionReason{
-	ReasonStopped, ReasonUnauthorized, ReasonForbidden, ReasonNotFound, ReasonServerUnreachable, ReasonThrottled, ReasonStalled,
+	ReasonStopped, ReasonStopping, ReasonUnauthorized, ReasonForbidden, ReasonNotFound, ReasonServerUnreachable, ReasonThrottled, ReasonStalled,
 	ReasonFailing, ReasonExpiredLoop, ReasonHandlerFailing, ReasonHandlerSlow, ReasonBudgetFull, ReasonCheckpointFailing,
 	ReasonNotStarted, ReasonListing, ReasonUndecodableObjects, ReasonCurrent,
 }
@@ -58,10 +59,27 @@ func Worse(a, b Condition) Condition {
 // Condition returns what holds the informer up.
 func (p *Progress) Condition() Condition {
 	p.GivenBack() // a list may have repaired what was passed over, without a call
-	d := p.Delivery()
+	d, pending := p.Delivery(), p.pending()
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.signs.stage == stopping {
+		return p.signs.stopping(pending)
+	}
 	return p.signs.condition(d, p.counters.listed.Load(), textOf(p.reading.told().err), moment.Now())
+}
+
+// pending says what a run that ends waits for; empty for nothing, and for a run that goes on.
+func (p *Progress) pending() string {
+	if p.Consumer == nil || !p.isStopping() {
+		return ""
+	}
+	return p.Consumer.Pending()
+}
+
+func (p *Progress) isStopping() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.signs.stage == stopping
 }
 
 func textOf(err error) string {
@@ -110,6 +128,15 @@ func (s *signs) condition(d Delivery, listed int64, lastError string, now moment
 		return a.undecodable.condition(a.undecodable.text)
 	}
 	return Condition{Reason: ReasonCurrent, Since: max(s.since, s.cleared).Time()}
+}
+
+// stopping is the condition of a run that ends.
+func (s *signs) stopping(pending string) Condition {
+	message := "Run is about to return"
+	if pending != "" {
+		message = "Run waits for " + pending
+	}
+	return Condition{ReasonStopping, message, s.since.Time()}
 }
 
 func (s *spell) condition(message string) Condition {

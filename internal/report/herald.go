@@ -16,6 +16,8 @@ const (
 	overAfter = 10 * time.Second
 	// checkEach is how often the condition is looked at while something is wrong that was logged.
 	checkEach = 30 * time.Second
+	// stopEach is how often a run that ends says what it waits for.
+	stopEach = 10 * time.Second
 )
 
 // herald logs what holds an informer up: a line when that changes, and none while it lasts. It exists while something is wrong or
@@ -150,13 +152,23 @@ func (p *Progress) subject() []any {
 
 // look logs the condition if it has changed and lasts, and looks again later if there is reason to.
 func (p *Progress) look(h *herald) {
-	d := p.Delivery()
+	d, pending := p.Delivery(), p.pending()
 	p.mu.Lock()
 	if p.herald != h { // it has stopped, or nothing is left to look at
 		p.mu.Unlock()
 		return
 	}
 	now, ctx := moment.Now(), p.ctx
+	if p.signs.stage == stopping {
+		waited := now.Since(p.signs.since)
+		h.lookIn(stopEach - waited%stopEach)
+		p.mu.Unlock()
+		if waited >= stopEach && pending != "" {
+			values := append(p.subject(), "waitsFor", pending, "for", waited.Round(time.Second).String())
+			klog.FromContext(ctx).Info("Informer is stopping", values...)
+		}
+		return
+	}
 	greet := p.greetingLocked(h)
 	c := p.signs.condition(d, p.counters.listed.Load(), "", now)
 	away := p.signs.isServerAway()
@@ -263,12 +275,12 @@ func (p *Progress) stopLog() {
 		greet(klog.FromContext(ctx))
 	}
 	if told.Reason != "" {
-		values := []any{"was", string(told.Reason), "lasted", cleared.Since(moment.Of(told.Since)).Round(time.Second).String(), "stopped", true}
-		(&line{values: values}).log(klog.FromContext(ctx), p.subject())
+		values := []any{"was", string(told.Reason), "lasted", cleared.Since(moment.Of(told.Since)).Round(time.Second).String()}
+		klog.FromContext(ctx).Info("Informer has stopped", append(p.subject(), values...)...)
 	}
 }
 
 // untroubled are the reasons that need nobody to act.
-var untroubled = []ConditionReason{"", ReasonCurrent, ReasonListing, ReasonNotStarted, ReasonStopped}
+var untroubled = []ConditionReason{"", ReasonCurrent, ReasonListing, ReasonNotStarted, ReasonStopping, ReasonStopped}
 
 func isTrouble(r ConditionReason) bool { return !slices.Contains(untroubled, r) }

@@ -162,6 +162,17 @@ func (p *Progress) Enter(phase Phase) {
 	p.signs.enter(phase, moment.Now())
 }
 
+// Stop notes that the context of the run has ended, and that the run waits for what is under way. Enter(Stopped) follows.
+func (p *Progress) Stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.signs.move(stopping, moment.Now())
+	p.armLocked()
+	if p.herald != nil {
+		p.herald.lookIn(stopEach)
+	}
+}
+
 // Contact notes that the server answered.
 func (p *Progress) Contact(at time.Time) {
 	p.mu.Lock()
@@ -273,7 +284,7 @@ func (p *Progress) handlingFailed(err error) {
 	defer p.mu.Unlock()
 	p.failing.Store(true)
 	p.handling.add(err)
-	if p.signs.stage != stopped {
+	if p.signs.stage < stopping {
 		p.retrying.Store(true)
 		now := moment.Now()
 		p.signs.ailing().handling.fail(ReasonHandlerFailing, err.Error(), now, now)

@@ -148,3 +148,4 @@ type delivery struct{ is Delivery }
 
 func (d *delivery) Delivery() Delivery { return d.is }
 func (d *delivery) Subject() string    { return "pods" }
+func (d *delivery) Pending() string    { return "the test" }

@@ -28,6 +28,8 @@ type Deliverer interface {
 	Delivery() Delivery
 	// Subject is the name of the informer.
 	Subject() string
+	// Pending says what a run whose context has ended waits for before it returns; empty for nothing that takes long.
+	Pending() string
 }
 
 const (
@@ -52,6 +54,7 @@ const (
 	starting         // it looks for where to go on from
 	listing
 	following
+	stopping // its context has ended, and it waits for what is under way
 	stopped
 )
 
@@ -167,7 +170,7 @@ func (s *signs) noteSlow(d Delivery, now moment.Moment) {
 
 // failed notes a failure of anything but the handler.
 func (s *signs) failed(err error, now moment.Moment) {
-	if s.stage == stopped {
+	if s.stage >= stopping {
 		return
 	}
 	began := now
@@ -232,7 +235,7 @@ func (s *signs) calm(now moment.Moment) {
 // lasting notes whether a condition holds that lasts until it is said to be over.
 func (s *signs) lasting(which func(*ails) *spell, reason ConditionReason, err error, now moment.Moment) {
 	switch {
-	case err != nil && s.stage != stopped:
+	case err != nil && s.stage < stopping:
 		if sp := which(s.ailing()); sp.holds() {
 			sp.text = err.Error()
 		} else {
