@@ -17,6 +17,7 @@ import (
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
+	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
@@ -113,6 +114,7 @@ func New(o Options) *Follower {
 // stopped.
 func (f *Follower) Run(ctx context.Context, from *Origin) {
 	f.Report.LogTo(ctx)
+	defer moment.Attend()()
 	defer f.end()
 	f.begin(ctx, from)
 	for ctx.Err() == nil {
@@ -138,6 +140,7 @@ func (f *Follower) goOnAfter(ctx context.Context, err error) {
 // ListAndWatch lists once and then watches, until ctx ends or the set has to be listed again, and returns nil. The
 // error is that of a list that cannot be read.
 func (f *Follower) ListAndWatch(ctx context.Context, known string) error {
+	defer moment.Attend()()
 	defer f.close()
 	f.begin(ctx, &Origin{Known: known})
 	for {

@@ -14,6 +14,8 @@ const (
 	caughtUp = time.Second
 	// awayFor is how long the reader may be away. What has arrived meanwhile waits in buffers, of the connection and of the server.
 	awayFor = time.Second
+	// settled is how long after a pause of the process a bookmark may still be one from before its end.
+	settled = 10 * time.Second
 )
 
 // arrivals tells what the reads of a watch prove: that everything that the server had sent at a moment has been read.
@@ -25,6 +27,8 @@ const (
 //
 // A bookmark of a watch that has not caught up proves the moment at which the watch was asked for: the server has made the bookmark
 // since.
+//
+// A read that was waiting while the process stood still proves nothing: its bytes may have come at any time in between, and others behind them.
 type arrivals struct {
 	// opened is when the watch was asked for.
 	opened moment.Moment
@@ -32,23 +36,34 @@ type arrivals struct {
 	// when it has been told.
 	arrived moment.Moment
 	since   int
+	// resumed is when a read returned during which the process stood still, zero for never.
+	resumed moment.Moment
 	// caughtUp tells that nothing but what happens now is to come.
 	caughtUp bool
 }
 
-// returned notes a read of n bytes, which began and returned at these moments. Last is when the one before it returned.
-func (a *arrivals) returned(last, began, at moment.Moment, n int) {
+// returned notes a read of n bytes, which began and returned at these moments. Last is when the one before it returned, and ran tells that
+// the process has run since the beginning of the read.
+func (a *arrivals) returned(last, began, at moment.Moment, n int, ran bool) {
+	a.since += n
 	waited := at.Since(began)
 	switch {
+	case !ran:
+		a.caughtUp, a.arrived, a.resumed = false, 0, at
+		return
 	case waited >= caughtUp:
 		a.caughtUp = true
 	case began.Since(last) >= awayFor:
 		a.caughtUp = false
 	}
-	a.since += n
 	if waited >= reallyWaited {
 		a.arrived, a.since = at, 0
 	}
+}
+
+// ran reports whether the process has run during a read that has just returned.
+func ran(began, returned moment.Moment) bool {
+	return returned.Since(began) < reallyWaited || moment.Ran(began)
 }
 
 // behind notes that the server has more to send than what happens now.
@@ -66,7 +81,7 @@ func (a *arrivals) proven(bookmark bool, unread int) moment.Moment {
 	case fresh && a.caughtUp:
 		return arrived
 	case bookmark:
-		a.caughtUp = a.caughtUp || fresh
+		a.caughtUp = a.caughtUp || fresh && (a.resumed == 0 || arrived.Since(a.resumed) >= settled)
 		return a.opened
 	}
 	return 0

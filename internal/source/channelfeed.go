@@ -77,7 +77,8 @@ func (f *channelFeed) Next(ctx context.Context, to *Change) error {
 func (f *channelFeed) received() {
 	last := f.source.read
 	f.source.heard(time.Now())
-	f.arrivals.returned(last, moment.Of(f.quiet.since), f.source.read, 1)
+	began := moment.Of(f.quiet.since)
+	f.arrivals.returned(last, began, f.source.read, 1, ran(began, f.source.read))
 }
 
 // take makes a change of an event.

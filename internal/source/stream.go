@@ -230,7 +230,7 @@ func (b *stream) took(began moment.Moment, n int) {
 			b.progressed()
 		}
 	}
-	b.arrivals.returned(last, began, b.source.read, n)
+	b.arrivals.returned(last, began, b.source.read, n, ran(began, b.source.read))
 	if !b.zipped {
 		b.source.Report.CountReceived(n)
 	}
