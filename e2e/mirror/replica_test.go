@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +30,9 @@ type replica struct {
 	log     string
 	running *process.Process // nil while it is down
 	before  int64            // the size of the log when it was started
+	// life is when it was started, and up the same while it runs and is not paused, nil otherwise.
+	life *time.Time
+	up   atomic.Pointer[time.Time]
 	// credentials are those with which it asks for objects, as the audit logs of the clusters have them.
 	credentials []string
 }
@@ -36,10 +40,12 @@ type replica struct {
 func (r *replica) start(t *testing.T) {
 	t.Helper()
 	require.Nil(t, r.running, "%s runs", r.name)
-	r.before = r.logSize(t)
+	began := time.Now()
+	r.before, r.life = r.logSize(t), &began
 	p, err := process.Start(r.name, r.program, r.log, r.args, "POD_NAME="+r.name)
 	require.NoError(t, err)
 	r.running = p
+	r.up.Store(r.life)
 }
 
 // logSize is how many bytes the replica has printed so far, in all its lives.
@@ -56,6 +62,7 @@ func (r *replica) logSize(t *testing.T) int64 {
 func (r *replica) kill(t *testing.T) {
 	t.Helper()
 	r.requireAlive(t)
+	r.up.Store(nil)
 	require.NoError(t, r.running.Kill())
 	r.running = nil
 }
@@ -70,6 +77,7 @@ func (r *replica) stop(t *testing.T) time.Duration {
 	}
 	r.requireAlive(t)
 	began := time.Now()
+	r.up.Store(nil)
 	require.NoError(t, r.running.Signal(syscall.SIGTERM))
 	select {
 	case <-r.running.Exited():
@@ -105,9 +113,11 @@ func (r *replica) do(t *testing.T, what action) {
 		r.stop(t)
 	case pause:
 		r.requireAlive(t)
+		r.up.Store(nil)
 		require.NoError(t, r.running.Pause())
 	case resume:
 		require.NoError(t, r.running.Resume())
+		r.up.Store(r.life)
 	}
 }
 

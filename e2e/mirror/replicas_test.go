@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -30,8 +32,9 @@ const (
 	caughtUpWithin = 4 * time.Minute
 )
 
-// Three mirrors share two clusters and one database. They are killed, paused for longer than their leases, continued, and stopped by chance, and so is
-// the API server with the Leases, while objects are created, changed and deleted. Whenever all is quiet again, the database equals the servers.
+// Three mirrors share two clusters and one database. They are killed, paused for longer than their leases, continued, and stopped by chance. The API server
+// with the Leases is killed, and so is PostgreSQL, and the Leases are deleted, while objects are created, changed and deleted. Whenever all is quiet
+// again, the database equals the servers.
 //
 // MIRROR_ROUNDS says how many rounds of a minute there are; without it there is one, of twenty seconds. MIRROR_SEED is for other
 // schedules than that of each run; what is written is by chance each time.
@@ -52,6 +55,7 @@ func TestReplicasAreKilledPausedAndStopped(t *testing.T) {
 	t.Cleanup(cancel)
 	r := newReplicas(ctx, t, 3)
 	writers := r.startWriters(ctx, t)
+	stop := r.watchGaps(ctx, t)
 	for round := range rounds {
 		for _, w := range writers {
 			w.Resume(ctx)
@@ -64,6 +68,7 @@ func TestReplicasAreKilledPausedAndStopped(t *testing.T) {
 		t.Logf("round %d: the database equals the servers %s after the last change; %d units have had more than one owner",
 			round+1, took.Round(time.Millisecond), takenOver(ctx, t))
 	}
+	t.Logf("%d rounds, 0 wrong rows, the longest time that a unit had no owner which ran: %s, with Leases of %s", rounds, stop().Round(100*time.Millisecond), lease)
 	for _, each := range r.all {
 		t.Logf("%s ended %s after SIGTERM", each.name, each.stop(t).Round(time.Millisecond))
 	}
@@ -145,16 +150,37 @@ func (r *replicas) play(ctx context.Context, t *testing.T, steps []step) {
 		}
 		t.Log(s)
 		begun := time.Now()
-		switch {
-		case s.replica != homeServer:
-			r.all[s.replica].do(t, s.what)
-		case s.what == kill:
-			require.NoError(t, r.clusters["home"].KillAPIServer())
-		default:
-			require.NoError(t, r.clusters["home"].StartAPIServer(ctx))
-		}
+		r.do(ctx, t, s)
 		began = began.Add(time.Since(begun)) // what follows is later by what this step has taken
 	}
+}
+
+// do lets a step happen.
+func (r *replicas) do(ctx context.Context, t *testing.T, s step) {
+	t.Helper()
+	switch {
+	case s.to >= 0:
+		r.all[s.to].do(t, s.what)
+	case s.to == allLeases:
+		removeLeases(ctx, t)
+	case s.to == database && s.what == kill:
+		r.table.server.Kill(t)
+	case s.to == database:
+		r.table.server.Restart(t)
+	case s.what == kill:
+		require.NoError(t, r.clusters["home"].KillAPIServer())
+	default:
+		require.NoError(t, r.clusters["home"].StartAPIServer(ctx))
+	}
+}
+
+// removeLeases deletes the Leases of all replicas and units.
+func removeLeases(ctx context.Context, t *testing.T) {
+	t.Helper()
+	_, deployed := mirrorArgs(t)
+	admin, err := kubernetes.NewForConfig(home.Get(t).Config())
+	require.NoError(t, err)
+	require.NoError(t, admin.CoordinationV1().Leases(deployed.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 }
 
 // requireEqual waits until the database equals the servers, on which nothing changes any more, and sees that it stays so: a replica that lags may
