@@ -28,9 +28,12 @@ func (g *gauge) NewStoreResourceVersionMetric(cache.InformerNameAndResource) cac
 	return g
 }
 
+// published is what client-go publishes to: it takes one provider in a process, the first.
+var published = &gauge{}
+
 func TestNamedInformerPublishesItsResourceVersion(t *testing.T) {
-	published := &gauge{}
 	cache.SetInformerMetricsProvider(published) // no other test does
+	published.Store(0)                          // what an earlier run of the test has left
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "one")
 		name, err := cache.NewInformerName("named")
