@@ -46,7 +46,8 @@ type Options struct {
 	// GzipAbove is the size in bytes that the answer to a list or get must exceed to be compressed with gzip, for a client that accepts that. Default:
 	// 128 KiB, as in a kube-apiserver. 1 compresses them all.
 	GzipAbove int
-	// Seed is what the dice of faults begin with: the same requests in the same order then meet the same.
+	// Seed is what the dice of faults begin with: the same requests in the same order then meet the same. Unless it is 0,
+	// UIDs and generated names depend on it too. Servers that stand for different clusters need different ones then.
 	Seed uint64
 	// OpaqueVersions makes resource versions texts of no order, such as "v-1a2b", on the wire and in all methods. Clients
 	// can only tell whether two of them are the same.
@@ -82,7 +83,7 @@ func NewServer(opts Options) *Server {
 		opts.GzipAbove = gzipThreshold
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{store: newStore(versions(opts.OpaqueVersions)), stop: stop, served: make(chan struct{})}
+	s := &Server{store: newStore(versions(opts.OpaqueVersions), opts.Seed), stop: stop, served: make(chan struct{})}
 	s.faults = newFaults(s.store, opts.Seed)
 	s.conns.refuses = s.faults.refuses
 	if opts.InMemory {

@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilrand "k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
 // store is what etcd is to a kube-apiserver: all objects of all resources under one sequence of resource versions,
@@ -34,11 +32,12 @@ type store struct {
 	// Called for each write.
 	observers map[*byte]func(Write)
 	versions  versions
+	names     *names
 	// Closed when the sequence moves; nil while that is not waited for.
 	moved chan struct{}
 }
 
-func newStore(v versions) *store {
+func newStore(v versions, seed uint64) *store {
 	return &store{
 		tables:    map[schema.GroupVersionResource]*table{},
 		rv:        1,
@@ -46,6 +45,7 @@ func newStore(v versions) *store {
 		replicas:  map[*replica]struct{}{},
 		observers: map[*byte]func(Write){},
 		versions:  v,
+		names:     newNames(seed),
 	}
 }
 
@@ -125,12 +125,12 @@ func (s *store) create(gvr schema.GroupVersionResource, namespace string, obj ru
 	if err != nil {
 		return r, nil, err
 	}
-	obj, err = accept(r, namespace, "", obj)
+	obj, err = s.accept(r, namespace, "", obj)
 	if err != nil {
 		return r, nil, err
 	}
 	// Encoded before the lock is taken, because this is most of the work.
-	made, err := encode(r, obj, identity{uid: uuid.NewUUID(), created: now()})
+	made, err := encode(r, obj, identity{uid: s.names.uid(), created: now()})
 	if err != nil {
 		return r, nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -157,7 +157,7 @@ func (s *store) update(gvr schema.GroupVersionResource, namespace, name string, 
 	if err != nil {
 		return r, nil, err
 	}
-	obj, err = accept(r, namespace, name, obj)
+	obj, err = s.accept(r, namespace, name, obj)
 	if err != nil {
 		return r, nil, err
 	}
@@ -297,7 +297,7 @@ func (s *store) jump(rv uint64) {
 
 // accept checks a caller's object against its resource and its place in the request, and returns a copy of it that
 // has its name and namespace (or the object itself, when nothing had to be changed).
-func accept(r Resource, namespace, name string, obj runtime.Object) (runtime.Object, error) {
+func (s *store) accept(r Resource, namespace, name string, obj runtime.Object) (runtime.Object, error) {
 	m, ok := obj.(metav1.Object)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is not an object of %s: it has no object metadata", obj, r.groupResource()))
@@ -315,7 +315,7 @@ func accept(r Resource, namespace, name string, obj runtime.Object) (runtime.Obj
 		name = m.GetName()
 	}
 	if name == "" && m.GetGenerateName() != "" {
-		name = m.GetGenerateName() + utilrand.String(5)
+		name = m.GetGenerateName() + s.names.suffix()
 	}
 	if namespace == "" {
 		namespace = m.GetNamespace()
