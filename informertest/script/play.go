@@ -30,7 +30,8 @@ var (
 // Options are how a script is played.
 type Options struct {
 	// Seed is that of the random decisions which the script leaves open: which handler calls fail, which requests a
-	// fault meets. The order of the goroutines' turns is not ruled by it.
+	// fault meets, and, unless it is 0, the UIDs of objects. It does not decide what the Go runtime does: the order of the
+	// goroutines' turns, and what the informer itself takes from math/rand.
 	Seed uint64
 	// Loopback uses real connections, outside of a testing/synctest bubble.
 	Loopback bool
@@ -44,6 +45,8 @@ type Result struct {
 	Missed []*Missed
 	// Violations are what the oracle found.
 	Violations []*oracle.Violation
+	// History is what the oracle judged.
+	History *oracle.History
 }
 
 // mostShown is how many violations an error has room for.
@@ -272,11 +275,8 @@ func (p *player) endAudits() {
 }
 
 func (p *player) judge() {
-	err := p.oracle.Check()
-	if err == nil {
-		return
-	}
-	for _, one := range err.(interface{ Unwrap() []error }).Unwrap() {
-		p.result.Violations = append(p.result.Violations, one.(*oracle.Violation))
+	p.result.History = p.oracle.History()
+	for _, v := range oracle.Validators() {
+		p.result.Violations = append(p.result.Violations, v.Check(p.result.History)...)
 	}
 }

@@ -97,25 +97,9 @@ func scripts24h(turn int, shards bool) *rapid.Generator[*script.Script] {
 	})
 }
 
-// TestThisScript plays the script in the file INFORMER_SCRIPT.
-func TestThisScript(t *testing.T) {
-	file := os.Getenv("INFORMER_SCRIPT")
-	if file == "" {
-		t.Skip("INFORMER_SCRIPT names no file")
-	}
-	survivePanics(t)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	s, err := script.Parse(file, text)
-	require.NoError(t, err)
-	result, err := play(t, s, script.Ours)
-	require.NoError(t, err)
-	require.NoError(t, result.Err())
-}
-
 // TestRandomScripts plays INFORMER_TORTURE random scripts, of a day each. The script that
-// rapid shows in the end is the shortest that it has found; it can be played as a
-// scenario.
+// rapid shows in the end is the shortest that it has found; it can be played again, or as
+// a scenario.
 func TestRandomScripts(t *testing.T) {
 	survivePanics(t)
 	playTheSame(t)
@@ -129,7 +113,8 @@ func TestRandomScripts(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(rt *rapid.T) {
 				s := scripts24h(i, false).Draw(rt, "script")
-				result, err := play(t, s, script.Ours)
+				seed := drawSeed(rt)
+				result, err := playSeed(t, s, script.Ours, seed)
 				if err == nil {
 					scripts.Add(1)
 					writes.Add(int64(result.Writes))
@@ -137,7 +122,7 @@ func TestRandomScripts(t *testing.T) {
 					err = result.Err()
 				}
 				if err != nil {
-					rt.Fatalf("%v\n\nThe script:\n\n%s", err, s)
+					fail(rt, err, s, seed, "ours")
 				}
 			})
 		})
@@ -179,17 +164,18 @@ func TestSharedRandomScripts(t *testing.T) {
 	survivePanics(t)
 	playTheSame(t)
 	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+7)/8))
-	for name, maker := range map[string]script.Maker{"early": script.Shared, "late": script.SharedLate} {
+	for _, name := range []string{"shared", "shared-late"} {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				s := withoutGivingUp(rt, scripts24h(0, false).Draw(rt, "script"))
-				result, err := play(t, s, maker)
+				seed := drawSeed(rt)
+				result, err := playSeed(t, s, makers[name], seed)
 				if err == nil {
 					result.Missed = nil
 					err = result.Err()
 				}
 				if err != nil {
-					rt.Fatalf("%v\n\nThe script:\n\n%s", err, s)
+					fail(rt, err, s, seed, name)
 				}
 			})
 		})
@@ -197,7 +183,7 @@ func TestSharedRandomScripts(t *testing.T) {
 }
 
 // TestShardedRandomScripts plays random scripts of informers whose shard changes: as many as INFORMER_TORTURE_SHARDS says, which make torture
-// sets. No other run has them: a fault came up once in some hundred days, and a second play of the same script, with other UIDs, may not show it.
+// sets. No other run has them: a fault came up once in some hundred days.
 func TestShardedRandomScripts(t *testing.T) {
 	days := number("INFORMER_TORTURE_SHARDS", 0)
 	if days == 0 {
@@ -208,12 +194,13 @@ func TestShardedRandomScripts(t *testing.T) {
 	setFlag(t, "rapid.checks", fmt.Sprint(days))
 	rapid.Check(t, func(rt *rapid.T) {
 		s := peaceful(rt, scripts24h(0, true).Draw(rt, "script"))
-		result, err := play(t, s, script.Ours)
+		seed := drawSeed(rt)
+		result, err := playSeed(t, s, script.Ours, seed)
 		if err == nil {
 			err = result.Err()
 		}
 		if err != nil {
-			rt.Fatalf("%v\n\nThe script:\n\n%s", err, s)
+			fail(rt, err, s, seed, "ours")
 		}
 	})
 }
@@ -226,8 +213,8 @@ func peaceful(t require.TestingT, s *script.Script) *script.Script {
 	return without
 }
 
-// cachedMakers make objectcache's informer, with the handler of the script added before it runs, or late, or with objects decoded.
-var cachedMakers = map[string]script.Maker{"early": script.Cached, "late": script.CachedLate, "decoded": script.CachedDecoded}
+// cachedMakers are those of objectcache's informer, with the handler of the script added before it runs, or late, or with objects decoded.
+var cachedMakers = []string{"cached", "cached-late", "cached-decoded"}
 
 // TestCachedScenarios plays the scenarios with the informer that keeps objects. The oracle's judgement counts, and not what a
 // script expects of calls for unchanged objects, of checkpoints or of batches, which it does not have.
@@ -237,9 +224,9 @@ func TestCachedScenarios(t *testing.T) {
 		if s.HasShards() {
 			continue // this informer follows the same set for ever
 		}
-		for name, maker := range cachedMakers {
+		for _, name := range cachedMakers {
 			t.Run(name+" "+scenarioName(s), func(t *testing.T) {
-				result, err := play(t, peaceful(t, s), maker)
+				result, err := play(t, peaceful(t, s), makers[name])
 				require.NoError(t, err)
 				result.Missed = nil
 				require.NoError(t, result.Err())
@@ -253,17 +240,18 @@ func TestCachedRandomScripts(t *testing.T) {
 	survivePanics(t)
 	playTheSame(t)
 	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+7)/8))
-	for name, maker := range cachedMakers {
+	for _, name := range cachedMakers {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
 				s := peaceful(rt, scripts24h(0, false).Draw(rt, "script"))
-				result, err := play(t, s, maker)
+				seed := drawSeed(rt)
+				result, err := playSeed(t, s, makers[name], seed)
 				if err == nil {
 					result.Missed = nil
 					err = result.Err()
 				}
 				if err != nil {
-					rt.Fatalf("%v\n\nThe script:\n\n%s", err, s)
+					fail(rt, err, s, seed, name)
 				}
 			})
 		})

@@ -126,13 +126,6 @@ func parse(t *testing.T, text string) *script.Script {
 	return s
 }
 
-func play(t *testing.T, s *script.Script, make script.Maker) (result *script.Result, err error) {
-	synctest.Test(t, func(*testing.T) {
-		result, err = script.Play(context.Background(), s, make, script.Options{})
-	})
-	return result, err
-}
-
 // What a script expects and does not get is in the result, with its line.
 func TestExpectations(t *testing.T) {
 	const text = `
