@@ -3,6 +3,7 @@ package script_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -43,14 +44,33 @@ func playSeed(t *testing.T, s *script.Script, make script.Maker, seed uint64) (r
 // drawSeed draws what a script leaves open. It is drawn after the script, which thus stays the same for a seed of rapid.
 func drawSeed(t *rapid.T) uint64 { return uint64(rapid.IntRange(1, 1<<16).Draw(t, "seed")) }
 
-// fail keeps the script, and shows it, with the command that plays it again.
+// fail ends a test with a script that has failed.
 func fail(t *rapid.T, err error, s *script.Script, seed uint64, maker string) {
+	t.Fatal(failure(err, s, seed, maker))
+}
+
+// failure shows a script that has failed, and the command that plays it again, for which it keeps the script in a file.
+func failure(err error, s *script.Script, seed uint64, maker string) string {
 	file := filepath.Join(os.TempDir(), "informer-script-"+maker+".txt")
 	if err := os.WriteFile(file, []byte(s.String()), 0o600); err != nil {
-		file = "file"
+		file = "file" // the reader has to make it
 	}
-	t.Fatalf("%v\n\nThe script:\n\n%s\nThe command that plays it again:\n\n"+
+	return fmt.Sprintf("%v\n\nThe script:\n\n%s\nThe command that plays it again:\n\n"+
 		"INFORMER_SCRIPT=%s INFORMER_SEED=%d INFORMER_MAKER=%s go test -count=1 -run TestThisScript ./informertest/script", err, s, file, seed, maker)
+}
+
+func TestFailureSaysHowToPlayTheScriptAgain(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	s := parse(t, "fill 1\nstart\n")
+	text := failure(errors.New("something was lost"), s, 7, "cached-late")
+	file := filepath.Join(dir, "informer-script-cached-late.txt")
+	require.Contains(t, text, "something was lost\n\nThe script:\n\nfill 1\nstart\n")
+	require.Contains(t, text, "INFORMER_SCRIPT="+file+" INFORMER_SEED=7 INFORMER_MAKER=cached-late go test -count=1 -run TestThisScript ")
+	kept, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, s.String(), string(kept))
+	require.Contains(t, makers, "cached-late")
 }
 
 // TestThisScript plays the script in the file INFORMER_SCRIPT, with the seed INFORMER_SEED and the kind of informer
