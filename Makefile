@@ -68,7 +68,8 @@ oldest: bin/heartbeat
 
 # 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
 # and 20 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
-# crowds of informers; unit has 10 of each. Then 100 random plays of replicas that share a
+# crowds of informers; unit has 10 of each. Then 5 days are played twice as WebAssembly, and
+# have the same history. Then 100 random plays of replicas that share a
 # fleet; unit has 4. Then the example is killed 50 times with each database; make examples
 # kills it 6 times. What attack does to replicas of it, make e2e does for twenty seconds.
 proof: bin/heartbeat postgres-install
@@ -78,6 +79,8 @@ proof: bin/heartbeat postgres-install
 		go test -json -count=1 -vet=off -timeout 40m -run RandomScripts ./informertest/script
 	INFORMER_TORTURE=40 $(SHARED) $(RUNS) "proof in a crowd" \
 		go test -json -count=1 -vet=off -timeout 40m -run Torture .
+	INFORMER_DAYS=5 $(RUNS) "proof of replays" \
+		go test -C e2e -json -count=1 -vet=off -timeout 40m ./replay
 	INFORMER_TORTURE=100 $(RUNS) "proof of replicas" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomPlays ./fleet/shards
 	MIRROR_KILLS=50 $(RUNS) "proof of restarts" \
@@ -171,9 +174,9 @@ e2e-short: bin/heartbeat
 	$(SHARED) $(RUNS) e2e-short go test -C e2e -json -short -vet=off -timeout 30m .
 
 # All of it, for .ci/run: each test in all settings, all trials, and the tests of the
-# clusters themselves.
+# clusters themselves. Proof has replay, which the race detector would slow down most.
 e2e: bin/heartbeat postgres-install
-	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 60m $$(go list -C e2e ./... | grep -v /controllerruntime)
+	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 60m $$(go list -C e2e ./... | grep -vE '/(controllerruntime|replay)$$')
 
 # The alert rules and the dashboard in docs, with Prometheus' own engine, in half a minute. Building it takes as long.
 dashboards: bin/heartbeat

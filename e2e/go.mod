@@ -10,6 +10,7 @@ require (
 	github.com/rvinformer/informer/controllerruntime v0.0.0-00010101000000-000000000000
 	github.com/rvinformer/informer/examples/mirror v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.11.1
+	github.com/tetratelabs/wazero v1.12.0
 	go.etcd.io/etcd/api/v3 v3.7.0
 	go.etcd.io/etcd/client/v3 v3.7.0
 	go.uber.org/goleak v1.3.0
