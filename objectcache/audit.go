@@ -96,18 +96,23 @@ func (a audited) LendFrom(cursor keytable.Cursor, most int, visit func(key strin
 	return a.objects.lendFrom(cursor, most, visit)
 }
 
-// lendFrom lends visit the next keys and resource versions, and returns where to go on. Visit must not use the store.
+// lendFrom lends visit the next keys and resource versions, and returns where to go on. If slots were moved meanwhile, that is at the
+// beginning. Visit must not use the store.
 func (s *Store) lendFrom(cursor keytable.Cursor, most int, visit func(key string, v *keytable.Binary)) keytable.Cursor {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	t := s.table
-	for n := max(1, uint32(cursor)); n < t.slots.len; n++ {
+	from, moves := uint32(cursor), uint32(cursor>>32)
+	if moves != t.moves {
+		from = 0
+	}
+	for n := max(1, from); n < t.slots.len; n++ {
 		of := t.slots.at(n)
 		if of.flags&live == 0 {
 			continue
 		}
 		if most == 0 {
-			return keytable.Cursor(n)
+			return keytable.Cursor(t.moves)<<32 | keytable.Cursor(n)
 		}
 		most--
 		v := keytable.Binary{Number: of.number, IsNumber: of.flags&hasNumber != 0}

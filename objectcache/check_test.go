@@ -30,6 +30,16 @@ func (t *table) check() error {
 	if liveSlots != t.live || liveSlots+stagedSlots != t.keys.count {
 		return fmt.Errorf("%d live and %d staged slots, but %d are counted and %d have a key", liveSlots, stagedSlots, t.live, t.keys.count)
 	}
+	free, before := 0, uint32(0)
+	for n := t.slots.free; n != 0; n = t.slots.at(n).next {
+		if t.slots.at(n).flags != 0 || t.slots.at(n).prev != before {
+			return fmt.Errorf("slot %d is not free, or not behind the free slot %d", n, before)
+		}
+		free, before = free+1, n
+	}
+	if used := liveSlots + stagedSlots; used > 0 && 1+used+free != int(t.slots.len) {
+		return fmt.Errorf("%d slots are used and %d are free, of %d", used, free, t.slots.len)
+	}
 	if err := checkUses(&t.namespaces, namespaces); err != nil {
 		return fmt.Errorf("namespaces: %w", err)
 	}
@@ -72,10 +82,26 @@ func (t *table) checkIndex(x *index) error {
 				return fmt.Errorf("the free slot %d has values", n)
 			}
 			texts[x.nodes.at(at).text]++
+			if x.nodes.at(at).slot != n {
+				return fmt.Errorf("the node %d of slot %d names slot %d", at, n, x.nodes.at(at).slot)
+			}
 			if isLive {
 				listed++
 			}
 		}
+	}
+	used, free, before := 0, 0, uint32(0)
+	for _, uses := range texts {
+		used += int(uses)
+	}
+	for n := x.free; n != 0; n = x.nodes.at(n).more {
+		if x.nodes.at(n).text != 0 || x.nodes.at(n).prev != before {
+			return fmt.Errorf("node %d is not free, or not behind the free node %d", n, before)
+		}
+		free, before = free+1, n
+	}
+	if used != x.used || used > 0 && 1+used+free != int(x.nodes.len) {
+		return fmt.Errorf("%d nodes are used, %d are counted and %d are free, of %d", used, x.used, free, x.nodes.len)
 	}
 	counted := uint32(0)
 	for _, text := range x.texts.list {

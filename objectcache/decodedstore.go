@@ -186,6 +186,9 @@ func (s *decodedStore) all() *batch {
 	return all
 }
 
+// shrink does nothing: client-go's indexer keeps its maps.
+func (s *decodedStore) shrink() (more bool) { return false }
+
 func (s *decodedStore) sample() (objects []object.Known) {
 	for _, obj := range s.all().objects {
 		if key, v, err := object.KeyAndVersion(obj); err == nil && len(objects) < sampled {

@@ -116,6 +116,11 @@ func (o Stored) StateOfVersion() (resourceVersion, uid string, err error) {
 	return v.ResourceVersion, string(v.UID), err
 }
 
+// LendKeys lends keys from a cursor on, and returns where to go on.
+func (s *Store) LendKeys(cursor uint64, most int, visit func(key string)) (next uint64) {
+	return uint64(s.lendFrom(keytable.Cursor(cursor), most, func(key string, _ *keytable.Binary) { visit(key) }))
+}
+
 // Check returns what is wrong in the table.
 func (s *Store) Check() error { return s.table.check() }
 

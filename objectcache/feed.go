@@ -268,6 +268,13 @@ func (f *feed) endLocked(b *batch, r *registration) {
 	}
 }
 
+// hasBatches reports whether a handler has yet to be called with a part of a batch.
+func (f *feed) hasBatches() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.unfinished) > 0
+}
+
 // leaveLocked notes that a handler is not called any more with the batches that it has not finished.
 func (f *feed) leaveLocked(r *registration) {
 	for _, b := range slices.Clone(f.unfinished) {

@@ -12,9 +12,10 @@ type index struct {
 	values cache.IndexFunc
 	// texts are the values. The list of each, while slots with it are live, is one of nodes.
 	texts names
-	// nodes have one value of one slot each; 0 is none, and free ones are linked by more.
+	// nodes have one value of one slot each; 0 is none, and free ones have no value and are linked by more and prev.
 	nodes paged[node]
 	free  uint32
+	used  int // nodes that are not free
 	// of is the first node of each slot.
 	of paged[uint32]
 }
@@ -36,7 +37,7 @@ func (x *index) set(slot uint32, values []string) {
 		}
 		n := x.free
 		if n != 0 {
-			x.free = x.nodes.at(n).more
+			x.takeFree(n)
 		} else {
 			n = max(x.nodes.len, 1)
 			x.nodes.grow(n + 1)
@@ -45,6 +46,20 @@ func (x *index) set(slot uint32, values []string) {
 		first := x.of.at(slot)
 		*x.nodes.at(n) = node{text: x.texts.use(value), slot: slot, more: *first}
 		*first = n
+		x.used++
+	}
+}
+
+// takeFree takes a node out of the list of free nodes.
+func (x *index) takeFree(n uint32) {
+	of := x.nodes.at(n)
+	if of.prev != 0 {
+		x.nodes.at(of.prev).more = of.more
+	} else {
+		x.free = of.more
+	}
+	if of.more != 0 {
+		x.nodes.at(of.more).prev = of.prev
 	}
 }
 
@@ -107,7 +122,11 @@ func (x *index) forget(slot uint32) {
 		next := of.more
 		x.texts.unuse(of.text)
 		*of = node{more: x.free}
+		if x.free != 0 {
+			x.nodes.at(x.free).prev = n
+		}
 		n, x.free = next, n
+		x.used--
 	}
 	if slot < x.of.len {
 		*x.of.at(slot) = 0

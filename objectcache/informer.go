@@ -125,6 +125,7 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 		i.objects = newDecodedStore(example, opts.Indexers, cache.WithStoreMetrics(opts.Identifier, nil))
 	} else {
 		i.store = NewStore(example, opts.Indexers, StoreOptions{HotBytes: opts.HotBytes, ErrorHandler: func(err error) { i.setup.Report.Fail(err) }})
+		i.store.owned = true
 		i.objects = i.store
 	}
 	i.feed = newFeed(i.store)

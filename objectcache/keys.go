@@ -29,16 +29,38 @@ func (k *keys) distance(a, b int) int { return (b - a) & (len(k.places) - 1) }
 // add adds a slot, whose hash is set.
 func (k *keys) add(s *slots, n uint32) {
 	if (k.count+1)*8 > len(k.places)*maxLoad {
-		old := k.places
-		k.places = make([]uint32, max(4, 2*len(old)))
-		for _, o := range old {
-			if o != 0 {
-				k.place(s.at(o).hash, o)
-			}
-		}
+		k.resize(s, max(4, 2*len(k.places)))
 	}
 	k.place(s.at(n).hash, n)
 	k.count++
+}
+
+func (k *keys) resize(s *slots, places int) {
+	old := k.places
+	k.places = make([]uint32, places)
+	for _, o := range old {
+		if o != 0 {
+			k.place(s.at(o).hash, o)
+		}
+	}
+}
+
+// shrink halves the places if an eighth of them is taken.
+func (k *keys) shrink(s *slots) {
+	if k.sparse() {
+		k.resize(s, len(k.places)/2)
+	}
+}
+
+func (k *keys) sparse() bool { return len(k.places) > pageItems && k.count < len(k.places)/8 }
+
+// moved notes that a slot that was added is at another place.
+func (k *keys) moved(hash, from, to uint32) {
+	at := k.home(hash)
+	for k.places[at] != from {
+		at = k.after(at)
+	}
+	k.places[at] = to
 }
 
 func (k *keys) place(hash, n uint32) {

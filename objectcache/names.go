@@ -60,6 +60,26 @@ func (n *names) unuse(number uint32) {
 	}
 }
 
+// sparse reports whether less than a quarter of the numbers is in use, and they are not few beside those that have them.
+func (n *names) sparse(having uint32) bool {
+	return len(n.list) > pageItems && len(n.list) > 4*len(n.numbers) && int(having) <= 4*len(n.list)
+}
+
+// renumber gives the texts numbers without gaps, and returns the new one of each number.
+func (n *names) renumber() (to []uint32) {
+	to = make([]uint32, len(n.list))
+	old := n.list
+	n.numbers, n.list, n.unused = make(map[string]uint32, len(n.numbers)), make([]name, 1, len(n.numbers)+1), nil
+	for number, of := range old {
+		if of.uses > 0 {
+			to[number] = uint32(len(n.list))
+			n.numbers[of.text] = to[number]
+			n.list = append(n.list, of)
+		}
+	}
+	return to
+}
+
 // find returns the number of text, 0 if it has none.
 func (n *names) find(text string) uint32 { return n.numbers[text] }
 

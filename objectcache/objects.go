@@ -37,6 +37,8 @@ type objects interface {
 	sample() []object.Known
 	// detached returns a handle of an object that is not kept.
 	detached(e encoded) Stored
+	// shrink gives back memory after a peak, a part at a time, and reports whether more is to be done. No batch may be in use.
+	shrink() (more bool)
 	// all returns a batch of all objects, in one state.
 	all() *batch
 }

@@ -1,6 +1,9 @@
 package objectcache
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 const (
 	pageBits  = 10
@@ -32,6 +35,27 @@ func (p *paged[T]) grow(n uint32) {
 			last = append(make([]T, 0, room), last...)
 		}
 		p.pages[page] = last[:len(last)+1]
+	}
+}
+
+// sparse reports whether fewer than half of the items are in use, and a page could be cut off.
+func (p *paged[T]) sparse(used int) bool {
+	return len(p.pages) > 1 && int(p.len) > 2*used+pageItems
+}
+
+// lastPage is the index of the first item of the last page.
+func (p *paged[T]) lastPage() uint32 { return (p.len - 1) &^ (pageItems - 1) }
+
+// cut drops the items from n on, which is the first of a page.
+func (p *paged[T]) cut(n uint32) {
+	if p.len <= n {
+		return
+	}
+	pages := int(n >> pageBits)
+	clear(p.pages[pages:])
+	p.pages, p.len = p.pages[:pages], n
+	if cap(p.pages) > 4*pages {
+		p.pages = slices.Clone(p.pages)
 	}
 }
 

@@ -244,6 +244,7 @@ func (s *storeSink) Observed(resourceVersion string, _ bool, current moment.Mome
 		s.current.Store(int64(current))
 	}
 	i.objects.Bookmark(resourceVersion)
+	i.shrink()
 	i.reachNow()
 	return nil
 }
@@ -260,6 +261,10 @@ func (s *storeSink) Resync(context.Context) error {
 	i.feed.resync(due, i.objects.all(), moment.Now())
 	return nil
 }
+
+// shrink does a part of the work of giving back memory after a peak, and reports whether more is to be done. The batches of handlers
+// name what would be moved, so it waits until all are finished. The caller holds applying, without which no batch is made.
+func (i *Informer) shrink() (more bool) { return !i.feed.hasBatches() && i.objects.shrink() }
 
 // tell appends a change, which has arrived at a moment, to the feed. The caller holds applying.
 func (i *Informer) tell(c change, at moment.Moment) {
@@ -340,6 +345,8 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 		g.observed.store(resourceVersion)
 		g.endCovering(complete)
 		i.lists.end()
+		for i.shrink() {
+		}
 		return nil
 	})
 	if err != nil {

@@ -11,8 +11,7 @@ type slot struct {
 	hash, uid uint32
 	namespace uint32
 	labels    uint32
-	// next and prev are in the list of the namespace, or of a generation while the slot is staged. Next is also in the list of free
-	// slots.
+	// next and prev are in the list of the namespace, of a generation while the slot is staged, or of free slots.
 	next, prev uint32
 	// born tells the states apart that have the slot one after the other.
 	born uint32
@@ -39,8 +38,7 @@ type slots struct {
 // take returns the number of a free slot, which is zero but for its number.
 func (s *slots) take() uint32 {
 	if n := s.free; n != 0 {
-		s.free = s.at(n).next
-		*s.at(n) = slot{}
+		s.takeFree(n)
 		return n
 	}
 	n := max(s.len, 1)
@@ -50,7 +48,24 @@ func (s *slots) take() uint32 {
 
 func (s *slots) giveBack(n uint32) {
 	*s.at(n) = slot{next: s.free}
+	if s.free != 0 {
+		s.at(s.free).prev = n
+	}
 	s.free = n
+}
+
+// takeFree takes a slot out of the list of free slots.
+func (s *slots) takeFree(n uint32) {
+	of := s.at(n)
+	if of.prev != 0 {
+		s.at(of.prev).next = of.next
+	} else {
+		s.free = of.next
+	}
+	if of.next != 0 {
+		s.at(of.next).prev = of.prev
+	}
+	*of = slot{}
 }
 
 // slotList is a list of slots, in the order in which they were added. A slot is in one list at most.
@@ -82,4 +97,19 @@ func (l *slotList) remove(s *slots, n uint32) {
 	}
 	of.next, of.prev = 0, 0
 	l.count--
+}
+
+// moved notes that a slot of the list is at another place.
+func (l *slotList) moved(s *slots, to uint32) {
+	of := s.at(to)
+	if of.prev != 0 {
+		s.at(of.prev).next = to
+	} else {
+		l.first = to
+	}
+	if of.next != 0 {
+		s.at(of.next).prev = to
+	} else {
+		l.last = to
+	}
 }

@@ -42,7 +42,9 @@ type Store struct {
 	// secrets tells that the store has had unstructured Secrets, and kindless that it has had unstructured objects that say no kind.
 	secrets, kindless atomic.Bool
 	hot               *hot
-	metadata          sync.Pool // of *wire.Metadata
+	// owned tells that an Informer has the store, whose batches name slots, and shrinks it where no batch does.
+	owned    bool
+	metadata sync.Pool // of *wire.Metadata
 
 	// replacing is held from the begin of a generation to its end. Writing is held by whoever changes the store, while it
 	// compresses, decodes and calls index functions too. They are taken in this order, and before mu.
@@ -130,6 +132,8 @@ func (s *Store) Replace(list []interface{}, resourceVersion string) error {
 		g.put(e)
 	}
 	g.end(resourceVersion, true)
+	for !s.owned && s.shrink() {
+	}
 	return nil
 }
 
@@ -204,10 +208,33 @@ func (s *Store) put(e encoded) change {
 	e.release()
 	c := change{old: s.handle(old)}
 	s.replace(old, n)
+	s.resourceVersion = e.version.ResourceVersion
 	s.table.tidy()
 	c.new = s.handle(n)
-	s.resourceVersion = e.version.ResourceVersion
+	s.shrinkOwn()
 	return c
+}
+
+// shrinkOwn does a part of the work of shrinking a store that is not an Informer's. The caller holds the locks.
+func (s *Store) shrinkOwn() {
+	if !s.owned {
+		s.table.shrink()
+	}
+}
+
+// shrink gives back memory after a peak, for as long as it takes to move a page of slots. It reports whether more is to be done.
+func (s *Store) shrink() (more bool) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if !s.table.isSparse() { // readers need not wait
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	more = s.table.shrink()
+	for s.table.tidy() {
+	}
+	return more
 }
 
 // prepare compresses the bytes of an object that is going to replace an old one, or none.
@@ -242,5 +269,6 @@ func (s *Store) remove(key string) (c change) {
 	s.table.unlink(n)
 	s.table.release(n)
 	s.table.tidy()
+	s.shrinkOwn()
 	return c
 }

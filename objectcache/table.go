@@ -33,6 +33,8 @@ type table struct {
 	// live is the number of live slots, born that of slots that were taken so far.
 	live int
 	born uint32
+	// moves counts how often live slots were moved.
+	moves uint32
 	// generation is the number of the newest generation.
 	generation uint16
 	// moved is what the pack is given to say that it has moved a record.

@@ -26,7 +26,7 @@ type Copy interface {
 	// Get returns the version of a key.
 	Get(key string) (keytable.Version, bool)
 	// LendFrom lends visit about most of the next keys and versions, and returns where to go on, which is 0 at the end and at the
-	// beginning. A key that is there all the time is lent.
+	// beginning. A key that is there all the time is lent, maybe twice.
 	LendFrom(cursor keytable.Cursor, most int, visit func(key string, v *keytable.Binary)) (next keytable.Cursor)
 }
 

@@ -136,6 +136,7 @@ func (p *pass) finish(ctx context.Context) error {
 		cursor = p.Copy.LendFrom(cursor, walkedAtOnce, func(key string, v *keytable.Binary) {
 			if !p.listed.has(key) && !p.newer(v.Version().ResourceVersion) {
 				p.suspects = append(p.suspects, suspect{key: strings.Clone(key)})
+				p.listed.add(key) // it may be lent again
 			}
 		})
 		if len(p.suspects) >= maxSuspects || cursor == 0 {
