@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/pack"
 )
@@ -29,6 +30,9 @@ type feed struct {
 	tail *segment
 	// events and bytes count what was ever appended.
 	events, bytes int64
+	// budget has what waits for the slowest handler, which is counted.
+	budget  *budget.Budget
+	counted int64
 	// syncedAt is the number of events up to the end of the initial list; -1 until that was read.
 	syncedAt int64
 	// current is the number of handlers that have read all events.
@@ -94,7 +98,9 @@ func (e *event) change() Change {
 	return c
 }
 
-func newFeed(store *Store) *feed { return &feed{store: store, syncedAt: -1, tail: &segment{}} }
+func newFeed(store *Store, b *budget.Budget) *feed {
+	return &feed{store: store, budget: b, syncedAt: -1, tail: &segment{}}
+}
 
 // start lets handlers be called, until stop.
 func (f *feed) start(ctx context.Context) {
@@ -112,6 +118,23 @@ func (f *feed) stop() {
 		r.endLocked()
 	}
 	f.handlers, f.tail, f.replaced = nil, &segment{}, nil
+	f.countLocked()
+}
+
+// countLocked takes from the budget what waits for the slowest handler, or gives it back. It does not wait for the budget, because an
+// object is read in the store before handlers are called: other informers wait.
+func (f *feed) countLocked() {
+	waits := int64(0)
+	for _, r := range f.handlers {
+		waits = max(waits, f.bytes-r.bytes)
+	}
+	switch more := waits - f.counted; {
+	case more > 0:
+		f.budget.Take(more)
+	case more < 0:
+		f.budget.Give(-more)
+	}
+	f.counted = waits
 }
 
 func (f *feed) wait() { f.running.Wait() }
@@ -217,6 +240,7 @@ func (f *feed) appendLocked(e *event) {
 			r.queueLocked(e.batch)
 		}
 	}
+	f.countLocked()
 }
 
 // takenBy reports whether a handler is called with the event.
@@ -357,6 +381,7 @@ func (f *feed) remove(r *registration) bool {
 		f.caughtUpLocked(0)
 	}
 	r.endLocked()
+	f.countLocked()
 	return true
 }
 

@@ -333,7 +333,11 @@ func (r *registration) takeEventLocked() event {
 	e := r.at.events[r.index]
 	r.index++
 	r.events++
+	slowest := r.feed.bytes-r.bytes == r.feed.counted
 	r.bytes += e.bytes
+	if slowest {
+		r.feed.countLocked()
+	}
 	r.arrived = e.arrived
 	if r.events == r.feed.events {
 		r.feed.caughtUpLocked(1)

@@ -128,7 +128,7 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 		i.store.owned = true
 		i.objects = i.store
 	}
-	i.feed = newFeed(i.store)
+	i.feed = newFeed(i.store, i.setup.Budget)
 	i.into = &storeSink{
 		informer: i,
 		intake:   intake.New(intake.Options{Report: &i.setup.Report, Form: &i.setup.Form, Fields: fields, Transform: opts.Transform}),

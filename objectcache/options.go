@@ -79,7 +79,9 @@ type Options struct {
 	HotBytes int64
 
 	// Budget has the turns in which the lists of all its informers are read, so that many that start together take little memory. What
-	// is stored, or waits for handlers, does not count in it. Default: informer.DefaultBudget.
+	// waits for handlers counts in it, and what is stored does not. An Informer reads on while its Budget is spent, so that its store
+	// stays current; resource-version informers of that Budget read less until its handlers have caught up. Default:
+	// informer.DefaultBudget.
 	Budget *informer.Budget
 
 	// ErrorHandler is called with everything that goes wrong, and with nil each time a watch has started. Its Reflector has the
