@@ -20,6 +20,8 @@ type check struct {
 	// redacted for what is shown of it only.
 	why    string
 	behind *informer.Condition
+	// excused tells that the process is ready although the check has failed.
+	excused bool
 }
 
 var ping = check{fixed: "ping"}
@@ -42,7 +44,8 @@ func (c *check) failure() string {
 // readyChecks are those of /readyz.
 //
 // An informer that has synced once stays ready, whatever becomes of its server: what it has is what there is to serve, and a server that is
-// down would else take all replicas out at once. A quiet cluster changes nothing either.
+// down would else take all replicas out at once. A quiet cluster changes nothing either. For the same reason, a process that has been ready
+// for a while stays so when informers are added.
 func (p *Page) readyChecks() []check {
 	shutdown := check{fixed: "shutdown"}
 	if p.draining.Load() {
@@ -50,12 +53,18 @@ func (p *Page) readyChecks() []check {
 	}
 	targets := p.targets()
 	checks := append(make([]check, 0, 2+len(targets)), ping, shutdown)
+	synced := true
 	for i := range targets {
 		c := check{informer: targets[i].name}
 		if s, _ := targets[i].status(); !s.Synced {
-			c.why, c.behind = "not synced", &s.Condition
+			c.why, c.behind, synced = "not synced", &s.Condition, false
 		}
 		checks = append(checks, c)
+	}
+	if p.ready.note(len(targets), synced, time.Now()) {
+		for i := range checks {
+			checks[i].excused = checks[i].fixed == ""
+		}
 	}
 	return checks
 }
@@ -117,7 +126,7 @@ func failureOf(checks []check) error {
 	failed := 0
 	for i := range checks {
 		c := &checks[i]
-		if c.why == "" {
+		if c.why == "" || c.excused {
 			continue
 		}
 		if failed++; failed <= maxDescribed {
@@ -134,7 +143,9 @@ func failureOf(checks []check) error {
 // beginning of their names in common.
 func (p *Page) serveChecks(w http.ResponseWriter, r *http.Request, kind, below string, of func() []check) {
 	checks := of()
-	if below = strings.Trim(below, "/"); below != "" {
+	below = strings.Trim(below, "/")
+	whole := below == "" // what is asked for by name has no excuse
+	if !whole {
 		checks = slices.DeleteFunc(checks, func(c check) bool { return !c.within(below) })
 		if len(checks) == 0 {
 			http.NotFound(w, r)
@@ -155,7 +166,7 @@ func (p *Page) serveChecks(w http.ResponseWriter, r *http.Request, kind, below s
 			matched[v["exclude"][excluded]] = true
 		}
 		switch {
-		case c.why != "" && excluded < 0:
+		case c.why != "" && excluded < 0 && !(c.excused && whole):
 			switch failed++; {
 			case failed <= maxDescribed:
 				fmt.Fprintf(&out, "[-]%s failed: %s\n", c.name(), c.failure())
@@ -167,8 +178,11 @@ func (p *Page) serveChecks(w http.ResponseWriter, r *http.Request, kind, below s
 				break
 			}
 			of := ""
-			if excluded >= 0 {
+			switch {
+			case excluded >= 0:
 				of = " excluded:"
+			case c.why != "":
+				of = " added later:"
 			}
 			fmt.Fprintf(&out, "[+]%s%s ok\n", c.name(), of)
 		}

@@ -37,6 +37,41 @@ func TestReadyOnceAllHaveSyncedAndUntilItDrains(t *testing.T) {
 	require.Equal(t, "ok", get(t, page, http.StatusOK, "/livez"), "a process that drains lives")
 }
 
+// A process that has been ready for a minute stays ready when a cluster is added that cannot be reached.
+func TestProcessThatWasReadyStaysReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := statuspage.New()
+		ready := func(want int) string { return get(t, page, want, "/readyz?verbose") }
+		for range 20 {
+			ready(http.StatusOK) // it has no informers yet
+			time.Sleep(10 * time.Second)
+		}
+		page.Add(ofPods("east"), with(current(time.Now())))
+		remove := page.Add(ofPods("west"), with(listing(time.Now())))
+		ready(http.StatusInternalServerError)
+		remove()
+		ready(http.StatusOK)
+		time.Sleep(59 * time.Second)
+		ready(http.StatusOK)
+		remove = page.Add(ofPods("west"), with(listing(time.Now())))
+		ready(http.StatusInternalServerError)
+		remove()
+		ready(http.StatusOK) // for a minute from here on
+		time.Sleep(time.Minute)
+		ready(http.StatusOK)
+
+		dead := unreachable(time.Now())
+		dead.Synced = false
+		page.Add(ofPods("north"), with(dead))
+		require.Contains(t, ready(http.StatusOK), "[+]informer/north/_/v1/pods/dynamic added later: ok\n")
+		require.NoError(t, page.Ready(nil))
+		require.Contains(t, get(t, page, http.StatusInternalServerError, "/readyz/informer/north"), "not synced: ServerUnreachable")
+		page.Drain()
+		ready(http.StatusInternalServerError)
+		require.Error(t, page.Ready(nil))
+	})
+}
+
 func TestChecksCanBeExcludedAndAskedForByName(t *testing.T) {
 	page, now := statuspage.New(), time.Now()
 	page.Add(ofPods("east"), with(current(now)))

@@ -38,6 +38,7 @@ type Page struct {
 	Grace time.Duration
 
 	draining atomic.Bool
+	ready    readiness
 
 	mu sync.Mutex
 	// registrations are in the order of Add and AddFactory.
