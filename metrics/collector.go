@@ -71,13 +71,13 @@ func (c *Collector) Add(labels Labels, source interface{ Status() informer.Statu
 	return add(c, c.sources, labeled{labels, source})
 }
 
-// AddBudget adds a budget other than the default one until remove is called. Budgets of one name are added up. It panics if
-// budget is nil.
+// AddBudget adds a budget other than the default one until remove is called. Budgets of one name are added up. What is not valid UTF-8 in
+// a name is replaced. It panics if budget is nil.
 func (c *Collector) AddBudget(name string, budget *informer.Budget) (remove func()) {
 	if budget == nil {
 		panic("metrics: AddBudget of no budget")
 	}
-	return add(c, c.budgets, namedBudget{name, budget})
+	return add(c, c.budgets, namedBudget{strings.ToValidUTF8(name, "\uFFFD"), budget})
 }
 
 func add[T any](c *Collector, all map[int]T, one T) (remove func()) {
@@ -137,7 +137,7 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	}
 	for name, b := range sums(budgets) {
 		for _, f := range budgetFamilies {
-			to <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, f.read(b), strings.ToValidUTF8(name, "\uFFFD"))
+			to <- prometheus.MustNewConstMetric(f.desc, prometheus.GaugeValue, f.read(b), name)
 		}
 	}
 }

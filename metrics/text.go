@@ -8,17 +8,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
+
 	"github.com/rvinformer/informer"
 )
 
 // Handler returns a handler that serves the metrics of c in Prometheus' text format, and no others. It writes series by series. A
 // registry makes all series before the first is written, which takes several times the memory and the CPU: that matters for thousands
 // of informers. Give it a path of its own and Prometheus a job for it, and do not register c as well.
+//
+// The answer is compressed for a client that accepts gzip. Methods other than GET and HEAD are refused.
 func (c *Collector) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+			return
+		}
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 		_ = c.WriteText(w) // the client has gone
-	})
+	}))
 }
 
 // WriteText writes what Handler serves. The error is that of w.
@@ -48,7 +57,7 @@ func (c *Collector) WriteText(w io.Writer) error {
 	for _, f := range budgetFamilies {
 		t.begin(f.name, f.help, gauge)
 		for name, b := range sums(budgets) {
-			t.sample(f.name, "", `{budget="`+escaped.Replace(strings.ToValidUTF8(name, "\uFFFD"))+`"`, "", "", "", f.read(b))
+			t.sample(f.name, "", `{budget="`+escaped.Replace(name)+`"`, "", "", "", f.read(b))
 		}
 	}
 	return t.Flush()
