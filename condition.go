@@ -6,7 +6,7 @@ import "github.com/rvinformer/informer/internal/report"
 //
 //   - Reason names it. Of several reasons that hold, it is the one to act on first: the constants
 //     stand in that order.
-//   - Message is for people: the error, or how far a list has come. It may change while the
+//   - Message is for people: the error, or how far a list has come. It is never empty, and may change while the
 //     condition lasts, and credentials in it are masked.
 //   - Since is when the condition began. It stays while Reason does: an outage with many retries has one
 //     Since. Where one condition covered another, the later one has the time at which it began itself. It is

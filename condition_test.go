@@ -31,6 +31,36 @@ func requireCondition(t *testing.T, reason informer.ConditionReason, began time.
 
 func requests(verbs ...string) informertest.Match { return informertest.Match{Verbs: verbs} }
 
+// A condition has words also where an error has none, and where nothing is wrong.
+func TestConditionsAlwaysHaveWords(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		var failing atomic.Bool
+		i := follow(w, informer.InformerConfig{BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+			if failing.Load() {
+				return errors.New("")
+			}
+			return nil
+		})})
+		requireWords := func(reason informer.ConditionReason) {
+			t.Helper()
+			c := i.Status().Condition
+			require.Equal(t, reason, c.Reason)
+			require.NotEmpty(t, strings.TrimSpace(c.Message), reason)
+		}
+		requireWords(informer.ReasonNotStarted)
+		stop := start(i.RunWithContext)
+		time.Sleep(time.Minute)
+		requireWords(informer.ReasonCurrent)
+		failing.Store(true)
+		w.create("a/2")
+		time.Sleep(time.Minute)
+		requireWords(informer.ReasonHandlerFailing)
+		stop()
+		requireWords(informer.ReasonStopped)
+	})
+}
+
 // Each failure of the server holds the informer up before it has synced and after, has one Since however often it is tried again,
 // and is over when the server is well.
 func TestConditionTellsWhatFailsAtTheServer(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/report"
 )
 
 // Status is how one informer of a factory is.
@@ -116,10 +117,10 @@ func (f *Factory) statusOf(l *life) Status {
 	case cache.SharedIndexInformer:
 		failed = l.trouble.at(i.LastSyncResourceVersion())
 		s.Phase = phaseOf(at, s.Synced, failed)
-		s.Condition = conditionOf(s, at, failed)
+		s.Condition = report.Worded(conditionOf(s, at, failed))
 	default: // it has ended
 		s.Phase = informer.PhaseStopped
-		s.Condition = conditionOf(s, at, failed)
+		s.Condition = report.Worded(conditionOf(s, at, failed))
 	}
 	s.LastError, s.LastErrorTime, s.FailingSince = failed.err, failed.last, failed.since
 	return s

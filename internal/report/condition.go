@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rvinformer/informer/internal/moment"
@@ -65,7 +66,32 @@ func (p *Progress) Condition() Condition {
 	if p.signs.stage == stopping {
 		return p.signs.stopping(pending)
 	}
-	return p.signs.condition(d, p.counters.listed.Load(), textOf(p.reading.told().err), moment.Now())
+	return Worded(p.signs.condition(d, p.counters.listed.Load(), textOf(p.reading.told().err), moment.Now()))
+}
+
+// Worded returns a condition with words in place of a missing message: an error may have no text.
+func Worded(c Condition) Condition {
+	if strings.TrimSpace(c.Message) == "" {
+		c.Message = words[c.Reason]
+	}
+	return c
+}
+
+// words say what a reason means where nothing else is known.
+var words = map[ConditionReason]string{
+	ReasonStopped:            "Run has returned",
+	ReasonUnauthorized:       "the server does not accept the credentials",
+	ReasonForbidden:          "the permission to list or watch is missing",
+	ReasonNotFound:           "the server does not have the resource",
+	ReasonServerUnreachable:  "the server cannot be reached",
+	ReasonThrottled:          "the server asks to be left alone",
+	ReasonStalled:            "the server was silent for too long",
+	ReasonFailing:            "requests fail, and the error has no text",
+	ReasonExpiredLoop:        "the server forgets versions too soon",
+	ReasonHandlerFailing:     "the handler fails, and its error has no text",
+	ReasonCheckpointFailing:  "the checkpoint is not in use, and the error has no text",
+	ReasonUndecodableObjects: "an object could not be read, and the error has no text",
+	ReasonCurrent:            "changes are delivered as they come",
 }
 
 // pending says what a run that ends waits for; empty for nothing, and for a run that goes on.
