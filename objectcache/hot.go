@@ -2,6 +2,7 @@ package objectcache
 
 import (
 	"math"
+	"reflect"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -11,13 +12,11 @@ import (
 // defaultHotBytes is StoreOptions.HotBytes where it is zero.
 const defaultHotBytes = 8 << 20
 
-// decodedPerEncoded is how much larger a decoded object is than its bytes, about: a typed pod takes 3.3 times its protobuf,
-// an unstructured object 4.8 times its JSON.
-const decodedPerEncoded = 4
-
 const (
 	// noteBytes is about what a note takes in memory, and bytesPerNote is for how many bytes of decoded objects there is one.
-	noteBytes    = 128
+	noteBytes = 128
+	// hotEntry is about what an object takes beside itself: its place in the list and in the map.
+	hotEntry     = 192
 	bytesPerNote = 8 << 10
 )
 
@@ -37,6 +36,8 @@ type hot struct {
 	lru   *simplelru.LRU[uint32, hotObject]
 	// notes are of states that were read once and are not hot. Bytes has theirs, too.
 	notes *simplelru.LRU[state, struct{}]
+	// weights are of the types of the objects.
+	weights map[reflect.Type]*weight
 }
 
 type hotObject struct {
@@ -53,7 +54,7 @@ func newHot(limit int64) *hot {
 	if limit == 0 {
 		limit = defaultHotBytes
 	}
-	h := &hot{limit: limit}
+	h := &hot{limit: limit, weights: map[reflect.Type]*weight{}}
 	// The only error is a size that is not positive. The bytes are the limit.
 	h.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ uint32, o hotObject) { h.bytes -= o.bytes })
 	h.notes, _ = simplelru.NewLRU(max(1, int(min(limit/bytesPerNote, math.MaxInt32))), func(state, struct{}) { h.bytes -= noteBytes })
@@ -73,14 +74,14 @@ func (h *hot) get(slot, born uint32) runtime.Object {
 	return nil
 }
 
-// wants reports whether an object that was decoded from so many bytes is worth a copy. If not, it is the next time.
-func (h *hot) wants(of state, encoded int) bool {
+// wants reports whether an object of a type that was decoded from so many bytes is worth a copy. If not, it is the next time.
+func (h *hot) wants(of state, t reflect.Type, encoded int) bool {
 	if h == nil {
 		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.bytes+hotBytes(encoded) <= h.limit || h.notes.Remove(of) {
+	if h.bytes+h.weightLocked(t).estimate(t, encoded) <= h.limit || h.notes.Remove(of) {
 		return true
 	}
 	h.bytes += noteBytes
@@ -89,7 +90,14 @@ func (h *hot) wants(of state, encoded int) bool {
 	return false
 }
 
-func hotBytes(encoded int) int64 { return int64(encoded) * decodedPerEncoded }
+func (h *hot) weightLocked(t reflect.Type) *weight {
+	w := h.weights[t]
+	if w == nil {
+		w = &weight{}
+		h.weights[t] = w
+	}
+	return w
+}
 
 // add keeps obj, which was decoded from so many bytes. If there is one already, that one stays. It returns the one that is shared
 // from now on.
@@ -102,7 +110,7 @@ func (h *hot) add(slot, born uint32, obj runtime.Object, encoded int) runtime.Ob
 	if o, ok := h.lru.Get(slot); ok {
 		return o.object
 	}
-	o := hotObject{object: obj, born: born, bytes: hotBytes(encoded)}
+	o := hotObject{object: obj, born: born, bytes: hotEntry + h.weightLocked(reflect.TypeOf(obj)).of(obj, encoded)}
 	h.bytes += o.bytes
 	h.lru.Add(slot, o)
 	h.trim()

@@ -62,7 +62,7 @@ func (s *Store) GetInto(key string, into runtime.Object) (exists bool, err error
 
 // heat keeps a copy of the object, which was decoded from so many bytes, if it is read often enough.
 func (o Stored) heat(obj runtime.Object, length int) {
-	if o.store.hot.wants(o.state(), length) {
+	if o.store.hot.wants(o.state(), reflect.TypeOf(obj), length) {
 		o.share(obj.DeepCopyObject(), length)
 	}
 }

@@ -21,7 +21,8 @@ import (
 // StoreOptions are options of a Store. The zero value is good.
 type StoreOptions struct {
 	// HotBytes is about how much memory decoded objects may take that were read by key, the least recently used of
-	// which go first. Reading such an object again costs a DeepCopy. Where there is no room, only an object that is read again takes
+	// which go first. What they take is measured for some objects of each type and estimated for the others, within a third
+	// for objects of one kind. Reading such an object again costs a DeepCopy. Where there is no room, only an object that is read again takes
 	// the place of others. Zero is 8 MiB; negative keeps none.
 	HotBytes int64
 	// ErrorHandler is called with the error of an object that List, Index or ByIndex leaves out, or that is in no index, because it
