@@ -41,7 +41,7 @@ var hotForms = map[string]func(n int) runtime.Object{
 
 // HotBytes is what decoded objects take, within the bound that its documentation says.
 func TestHotBytesAreWhatObjectsTake(t *testing.T) {
-	const objects = 1500
+	const objects = 400
 	for name, object := range hotForms {
 		t.Run(name, func(t *testing.T) {
 			s := objectcache.NewStore(object(0), nil, objectcache.StoreOptions{HotBytes: 1 << 40})
