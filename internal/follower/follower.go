@@ -66,6 +66,7 @@ type Follower struct {
 	// refusal is why the newest watch-list did not work, nil if it did.
 	refusal error
 	resync  *resync
+	cuts    cuts
 	// resuming is nil unless the run goes on from a resource version, or has read parts of the set, and has not read a complete set since.
 	resuming *resuming
 	// objects are those of the Origin.

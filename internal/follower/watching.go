@@ -101,10 +101,20 @@ func (w *watching) conclude(err error) error {
 	if !w.outcome.Refused {
 		w.outcome.Lasted = time.Since(w.began)
 	}
+	w.noteCut()
 	w.next = w.Policy.Next(w.at, *w.outcome)
 	w.why = w.whyNext()
 	w.goOn(err)
 	return err
+}
+
+// noteCut notes whether something on the way may have ended the watch because it was silent.
+func (w *watching) noteCut() {
+	early := time.Now().Before(w.due.Add(-dueMargin))
+	silent := w.outcome.Kind == listwatch.WatchEnded && early && w.events == 0 && !w.ownEnd() && !w.at.Lost && !w.at.Distrusted
+	if w.cuts.note(w.outcome.Lasted, silent, moment.Now()) {
+		w.Report.Logger().Info("Watches end on the way when they are silent: shorter ones are asked for", "informer", w.Name, "after", w.outcome.Lasted.Round(time.Second).String())
+	}
 }
 
 // doubtful reports whether the server may have been restored since the watch, which has
@@ -282,8 +292,15 @@ func (f *Follower) openWatch(ctx context.Context, state listwatch.Watching) (ope
 		return opened, nil
 	}
 	f.Report.CountWatch(f.why)
-	timeout := f.Source.WatchTimeout()
+	timeout := f.watchTimeout()
 	return f.openFeed(ctx, f.Policy.WatchOptions(state, timeout), timeout)
+}
+
+// watchTimeout is how long the next watch is to last.
+func (f *Follower) watchTimeout() time.Duration {
+	timeout := f.cuts.timeout(f.Source.WatchTimeout(), moment.Now())
+	f.Report.WatchesAreCut(f.cuts.limit)
+	return timeout
 }
 
 // openFeed opens a watch that is to last for timeout.

@@ -153,7 +153,12 @@ func (s *signs) condition(d Delivery, listed int64, lastError string, now moment
 	case a.undecodable.holds():
 		return a.undecodable.condition(a.undecodable.text)
 	}
-	return Condition{Reason: ReasonCurrent, Since: max(s.since, s.cleared).Time()}
+	current := Condition{Reason: ReasonCurrent, Since: max(s.since, s.cleared).Time()}
+	if s.cut != 0 {
+		current.Message = fmt.Sprintf("something on the way, such as a proxy, ends watches that bring nothing for little more than %v; they are asked to end before, "+
+			"with the bookmark that renews CurrentAsOf", s.cut.Round(time.Second))
+	}
+	return current
 }
 
 // stopping is the condition of a run that ends.

@@ -206,6 +206,13 @@ func (p *Progress) WatchOpened() {
 	}
 }
 
+// WatchesAreCut notes how long watches are asked to last, because something on the way ends those that are silent for longer; zero for no such thing.
+func (p *Progress) WatchesAreCut(limit time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.signs.cut = limit
+}
+
 // Starved notes whether reading waits for the budget. It takes no lock, because a reader that waits often calls it often.
 func (p *Progress) Starved(is bool) {
 	if is {

@@ -71,6 +71,8 @@ type signs struct {
 	// ails is nil if nothing was wrong in this run.
 	ails  *ails
 	stage stage
+	// cut is how long watches are asked to last, because something on the way ends those that are silent for longer; zero for no such thing.
+	cut time.Duration
 	// away tells that the newest failure is that the server is away.
 	away bool
 }
