@@ -107,6 +107,9 @@ func watchListError(err error) error { return fmt.Errorf("watch-list: %w", err) 
 func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known string) (listwatch.Outcome, error) {
 	var c source.Change
 	newest := []byte(known) // no string, which each object would allocate
+	ended := func(kind listwatch.Kind, index int) listwatch.Outcome {
+		return listwatch.Outcome{Kind: kind, ResourceVersion: string(newest), Shown: index > 0}
+	}
 	for index := 0; ; index++ {
 		err := changes.Next(ctx, &c)
 		switch {
@@ -130,11 +133,11 @@ func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known
 		case c.Event == watch.Bookmark && c.InitialEnd:
 			return listwatch.Outcome{Kind: listwatch.PageRead, ResourceVersion: c.Bookmark}, nil
 		case c.Event == watch.Bookmark:
-			return listwatch.Outcome{Kind: listwatch.NoWatchList}, errNoEndBookmark
+			return ended(listwatch.NoWatchList, index), errNoEndBookmark
 		case c.Outside:
 		case errors.Is(c.Unreadable, source.ErrUnversioned):
 			f.Report.Skip(c.Item.Unreadable(c.Unreadable))
-			return listwatch.Outcome{Kind: listwatch.NoWatchList, Shown: index > 0}, c.Unreadable
+			return ended(listwatch.NoWatchList, index), c.Unreadable
 		case c.Event == watch.Added || c.Unreadable != nil:
 			f.show(ctx, c.Item, c.Unreadable)
 		default: // a change while the set is read comes between its objects

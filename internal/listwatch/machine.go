@@ -228,16 +228,15 @@ const maxFailures = 2
 func (p Policy) nextStreaming(s Start, o Outcome) Step {
 	again := s
 	again.Failures++
+	if o.Shown { // that may be newer than what is known
+		again.Known = o.ResourceVersion
+		again.Consistent = again.Consistent || again.Known == ""
+	}
 	switch o.Kind {
 	case PageRead:
 		return completed(o)
 	case TooLarge, Expired:
 		return consistently(s)
-	case EndedEarly:
-		// What it has shown may be newer than what is known.
-		again.Known = o.ResourceVersion
-		again.Consistent = again.Known == "" && o.Shown
-		again.Lists = again.Failures >= maxFailures
 	case NoWatchList, BadRequest:
 		again.Lists = true
 	default:
@@ -272,9 +271,7 @@ func (p Policy) nextListing(s Listing, o Outcome) Step {
 		if s.Continue == "" {
 			return Step{State: s.Start.withWatchList(), Effect: AbandonGeneration, Pause: RetryPause}
 		}
-		again := s.Start
-		again.Expiries++ // a token that is refused once is refused for ever
-		return Step{State: again, Effect: AbandonGeneration, Pause: ListPause}
+		return s.expired(ListPause) // a token that is refused once is refused for ever
 	default:
 		return s.failed(o)
 	}
