@@ -255,10 +255,15 @@ func (l *life) make() {
 	l.informer = informer.NewResourceVersionInformer("pods", config)
 }
 
+// asksForOne reports whether a request asks for one object by its name.
+func asksForOne(r *http.Request) bool {
+	return strings.Contains(r.URL.Query().Get("fieldSelector"), "metadata.name=")
+}
+
 // watched notes the lists that a process asks for.
 func (o *ordeal) watched(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/pods") && (!isWatch(r) || isWatchList(r)) {
+		if strings.HasSuffix(r.URL.Path, "/pods") && (!isWatch(r) || isWatchList(r)) && !asksForOne(r) {
 			o.listing(r.UserAgent())
 		}
 		server.ServeHTTP(w, r)

@@ -57,6 +57,7 @@ type writer struct {
 
 	passed     time.Duration
 	churns     int
+	witnesses  int
 	opaque     bool
 	unreadable bool // something was
 	running    bool
@@ -302,10 +303,31 @@ func (w *writer) travel() {
 	case !w.backedUp:
 		w.line("backup")
 		w.backedUp = true
+	case w.checkpoint && !w.opaque && !w.shards && w.one(2):
+		w.backWhileDown()
+		w.backedUp = false
 	default:
 		w.back("restore")
 		w.backedUp = false
 	}
+}
+
+// backWhileDown restores the server while no process runs. It may have come to where it was before the next one runs, so
+// the newest change is one that the checkpoint has, and that the server loses.
+func (w *writer) backWhileDown() {
+	w.line("heal")
+	w.line("handler")
+	w.faulty = false
+	w.line("wait 30m")
+	w.witnesses++
+	w.line("create witness/w-%d", w.witnesses)
+	w.line("wait 5m")
+	w.line("kill")
+	w.line("restore down=%s", w.pick("10s", "0s"))
+	w.churns++
+	w.line("churn %d keys=%d seed=%d", 1+w.dice(200), 1+w.dice(30), w.churns)
+	w.begin("start")
+	w.line("wait 10m")
 }
 
 func (w *writer) back(line string) {

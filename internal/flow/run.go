@@ -55,7 +55,7 @@ func (r *run) start() {
 		r.help(func() { r.Keeper.Run(r.ctx, r.queue) })
 	}
 	r.follower = r.Follow(r.sink(r.queue))
-	r.from = follower.Origin{Known: r.newestKnown(), Resume: resume, Resumed: r.follow, Objects: r.knownObjects}
+	r.from = follower.Origin{Known: r.newestKnown(), Resume: resume, Resumed: r.follow, Objects: r.knownObjects, Latest: r.latestObjects}
 	r.publish()
 	if r.Beside != nil {
 		r.help(func() { r.Beside(r.ctx) })
@@ -80,6 +80,9 @@ func (r *run) follow() {
 func (r *run) knownObjects() []object.Known {
 	return r.Versions.Sample(r.queue.Holds)
 }
+
+// latestObjects returns the objects with the newest versions, but for those that wait in the queue.
+func (r *run) latestObjects() []object.Known { return r.Versions.Latest(r.queue.Holds) }
 
 // help runs f beside the reflector, and again if a callback in it has ended its goroutine.
 func (r *run) help(f func()) {

@@ -90,6 +90,9 @@ type Origin struct {
 	// Objects returns some objects that the server is known to have had; nil if there are
 	// none.
 	Objects func() []object.Known
+	// Latest returns the objects with the newest versions known, the newest first; nil if there are none. A server that shows another
+	// version of one was restored from a backup before the run resumes.
+	Latest func() []object.Known
 }
 
 // resuming is what a run needs to know that goes on from a resource version.
@@ -99,6 +102,9 @@ type resuming struct {
 	// confirmed, if set, is to be called when the server has accepted the resource
 	// version that the run resumes from.
 	confirmed func()
+	// latest are those of the Origin, nil once they were compared with the server.
+	latest func() []object.Known
+	missing
 }
 
 // New returns a Follower.
@@ -176,7 +182,7 @@ func (f *Follower) begin(ctx context.Context, from *Origin) {
 	}
 	f.Report.Reach(from.Resume)
 	f.Report.ListRead()
-	f.resuming = &resuming{floor: from.Known, confirmed: from.Resumed}
+	f.resuming = &resuming{floor: from.Known, confirmed: from.Resumed, latest: from.Latest}
 	f.state, f.why = listwatch.Watching{ResourceVersion: from.Resume, Unsure: true}, report.Resumed
 }
 

@@ -77,7 +77,7 @@ func (w *watching) verify(ctx context.Context) (standing, error) {
 		w.feed.Expect(min(unprovenPatience, w.Source.Patience.Watch(unprovenPatience)))
 		return unproven, nil
 	case a.HasVersion:
-		return hasVersion, nil
+		return w.compare(ctx)
 	}
 	return unproven, nil
 }

@@ -227,6 +227,7 @@ func (w *watching) take(ctx context.Context, c *source.Change) {
 	w.events++
 	w.Report.CountEvent(c.Event)
 	w.settle(c.Event == watch.Bookmark)
+	w.resuming.heard(c)
 	switch {
 	case c.Outside:
 		w.advance(strings.Clone(c.Item.Version.ResourceVersion), c)
@@ -272,6 +273,7 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 	}
 	w.at.ResourceVersion = resourceVersion
 	w.Report.Reach(resourceVersion)
+	w.miss()
 	if err := w.Sink.Observed(resourceVersion, c.Event == watch.Bookmark, w.current(c)); err != nil {
 		w.Report.Fail(err)
 	}

@@ -1,7 +1,11 @@
 package known
 
 import (
+	"cmp"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
@@ -12,6 +16,10 @@ const (
 	// sampled is how many keys are looked at to choose the objects of an inquiry, and
 	// mostAsked how many are chosen.
 	sampled, mostAsked = 64, 3
+	// mostLatest is how many objects Latest returns. Where more than these change at a time, the newest of them say nothing of the rest.
+	mostLatest = 16
+	// lentAtOnce is about how many keys Latest looks at under one lock.
+	lentAtOnce = 1000
 )
 
 // Sample returns some objects with the oldest versions, because these are the least likely to
@@ -46,4 +54,49 @@ func Oldest(objects []object.Known) []object.Known {
 		return 0
 	})
 	return objects[:min(len(objects), mostAsked)]
+}
+
+// Latest returns the objects with the newest versions, the newest first, as far as versions are numbers: a server that has lost
+// its newest changes has other versions of these. It leaves out the keys for which leaveOut, which is called without a lock, is true.
+func (v *Versions) Latest(leaveOut func(key string) bool) []object.Known {
+	var latest []numbered
+	oldest := uint64(0) // of latest, once that is full
+	for cursor := keytable.Cursor(0); ; {
+		cursor = v.LendFrom(cursor, lentAtOnce, func(key string, version *keytable.Binary) {
+			if version.IsNumber && version.Number > oldest {
+				latest, oldest = insertLatest(latest, key, version)
+			}
+		})
+		if cursor == 0 {
+			break
+		}
+	}
+	var objects []object.Known
+	for _, n := range latest {
+		if !leaveOut(n.Key) {
+			objects = append(objects, n.Known)
+		}
+	}
+	return objects
+}
+
+// numbered is an object whose version is a number.
+type numbered struct {
+	object.Known
+	number uint64
+}
+
+// insertLatest inserts an object in its place, and returns the oldest number if there is no room for another.
+func insertLatest(latest []numbered, key string, version *keytable.Binary) (_ []numbered, oldest uint64) {
+	at, _ := slices.BinarySearchFunc(latest, version.Number, func(n numbered, number uint64) int { return cmp.Compare(number, n.number) })
+	if at < mostLatest {
+		known := object.Known{Key: strings.Clone(key), Version: version.Version()}
+		known.Version.UID = types.UID(strings.Clone(string(known.Version.UID)))
+		latest = slices.Insert(latest, at, numbered{known, version.Number})
+	}
+	if len(latest) < mostLatest {
+		return latest, 0
+	}
+	latest = latest[:mostLatest]
+	return latest, latest[mostLatest-1].number
 }

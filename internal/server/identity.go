@@ -80,6 +80,6 @@ func (r *Resource) Responds(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	const any = "1" // every state is newer, and unlike for "0", one object stays one
-	_, err := r.list(ctx, "", any)
+	_, _, err := r.list(ctx, "", any)
 	return err == nil
 }

@@ -154,7 +154,7 @@ func (r *Resource) askResource(ctx context.Context, q Inquiry, a *Answer) error 
 	defer cancel()
 	if q.Objects != nil && a.Identity == Unsaid {
 		for _, o := range q.Objects() {
-			now, found, err := r.find(ctx, o.Key, q.ResourceVersion)
+			found, err := r.find(ctx, o.Key, q.ResourceVersion)
 			if isRefusal(err) {
 				break
 			}
@@ -162,17 +162,17 @@ func (r *Resource) askResource(ctx context.Context, q Inquiry, a *Answer) error 
 				return err
 			}
 			a.HasVersion = true
-			if isSame(o, now, found) {
+			if isSame(o, found.Version, found.Exists) {
 				a.Identity = Same
 				return nil
 			}
-			a.doubt(o, now, found && rv.NotNewer(now.ResourceVersion, q.ResourceVersion))
+			a.doubt(o, found.Version, found.Exists && rv.NotNewer(found.Version.ResourceVersion, q.ResourceVersion))
 		}
 	}
 	if a.HasVersion {
 		return nil
 	}
-	first, err := r.list(ctx, "", q.ResourceVersion)
+	first, _, err := r.list(ctx, "", q.ResourceVersion)
 	a.HasVersion = err == nil
 	if q.Empty && first.Name != "" && rv.NotNewer(first.ResourceVersion, q.ResourceVersion) {
 		a.Identity, a.Expected = Another, "one without objects in version "+q.ResourceVersion

@@ -25,27 +25,47 @@ const (
 	metadataListOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// find asks for the version of an object, in data not older than a resource version.
-func (r *Resource) find(ctx context.Context, key, resourceVersion string) (v keytable.Version, found bool, err error) {
+// Found is what a server has of one object.
+type Found struct {
+	// Version is empty if the server does not have the object.
+	Version keytable.Version
+	Exists  bool
+	// At is the resource version of the answer, empty if the server could not be asked.
+	At string
+}
+
+// Find asks for the version of an object, in data not older than a resource version. A refusal counts as no answer.
+func (r *Resource) Find(ctx context.Context, key, resourceVersion string) (Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	found, err := r.find(ctx, key, resourceVersion)
+	if isRefusal(err) {
+		return Found{}, nil
+	}
+	return found, err
+}
+
+// find is Find with an error for a refusal.
+func (r *Resource) find(ctx context.Context, key, resourceVersion string) (Found, error) {
 	name, err := cache.ParseObjectName(key)
 	if err != nil {
-		return v, false, nil // nothing of that name can be there
+		return Found{}, nil // nothing of that name can be there
 	}
 	selector := fields.Set{"metadata.name": name.Name}
 	if name.Namespace != "" {
 		selector["metadata.namespace"] = name.Namespace
 	}
-	listed, err := r.list(ctx, selector.AsSelector().String(), resourceVersion)
+	listed, at, err := r.list(ctx, selector.AsSelector().String(), resourceVersion)
 	if err != nil || listed.Name != name.Name || listed.Namespace != name.Namespace {
-		return v, false, err
+		return Found{At: at}, err
 	}
-	return listed.version(), true, nil
+	return Found{Version: listed.version(), Exists: true, At: at}, nil
 }
 
 // list asks for one object of the resource, in data not older than a resource version. It is one
 // that fieldSelector selects or, if that is empty, the selectors of the Resource. The metadata is
-// empty if there is none.
-func (r *Resource) list(ctx context.Context, fieldSelector, resourceVersion string) (first smallMeta, err error) {
+// empty if there is none. At is the resource version of the list, empty if it is not a list of metadata: a proxy may answer with something else.
+func (r *Resource) list(ctx context.Context, fieldSelector, resourceVersion string) (first smallMeta, at string, err error) {
 	request := r.get().AbsPath(r.path()...).
 		SetHeader("Accept", metadataListOnly).
 		Param("limit", "1").
@@ -61,12 +81,17 @@ func (r *Resource) list(ctx context.Context, fieldSelector, resourceVersion stri
 			Param("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
 	}
 	list, err := readSmall[struct {
-		Items []struct{ Metadata smallMeta }
+		Kind     string
+		Metadata struct{ ResourceVersion string }
+		Items    []struct{ Metadata smallMeta }
 	}](ctx, request)
-	if err != nil || len(list.Items) == 0 {
-		return first, err
+	if list.Kind == "PartialObjectMetadataList" {
+		at = list.Metadata.ResourceVersion
 	}
-	return list.Items[0].Metadata, nil
+	if err != nil || len(list.Items) == 0 {
+		return first, at, err
+	}
+	return list.Items[0].Metadata, at, nil
 }
 
 // smallMeta is what an Inquiry needs of an object's metadata.
