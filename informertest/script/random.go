@@ -18,6 +18,9 @@ type RandomOptions struct {
 	Writes int
 	// Shards has the informer follow a part of the set, and then others: not for a [Maker] of informers without Subject.SetShard.
 	Shards bool
+	// Restores has the server restored while no process runs, again and again, and often come to where it was before the next one runs.
+	// The informer has a checkpoint, and versions are numbers.
+	Restores bool
 }
 
 // Random writes a script: a random history of objects, random faults, handlers, restarts, and a random configuration
@@ -39,6 +42,9 @@ func Random(d Dice, opts RandomOptions) *Script {
 		w.begin("start")
 	}
 	for w.passed < opts.Duration {
+		if opts.Restores && w.one(3) && w.running && !w.vanished {
+			w.backWhileDown()
+		}
 		w.act()
 		w.pass(opts)
 	}
@@ -78,7 +84,7 @@ func (w *writer) one(n int) bool { return w.dice(n) == n-1 }
 
 func (w *writer) prepare(opts RandomOptions) {
 	var server []string
-	if w.opaque = w.one(8); w.opaque {
+	if w.opaque = !opts.Restores && w.one(8); w.opaque {
 		server = append(server, "versions=opaque")
 	}
 	if w.one(2) {
@@ -93,9 +99,9 @@ func (w *writer) prepare(opts RandomOptions) {
 	if w.shards {
 		w.shard()
 	}
-	w.informer()
+	w.informer(opts)
 	w.handler()
-	w.rewinds = w.one(4)
+	w.rewinds = !opts.Restores && w.one(4)
 	w.line("fill %d", w.dice(60))
 }
 
@@ -109,7 +115,7 @@ func (w *writer) warm() {
 	w.line("wait 1m")
 }
 
-func (w *writer) informer() {
+func (w *writer) informer(opts RandomOptions) {
 	words := []string{
 		"list=" + w.pick("auto", "paged", "watch-list", "full"),
 		"decode=" + w.pick("unstructured", "raw", "metadata", "typed"),
@@ -130,7 +136,7 @@ func (w *writer) informer() {
 	if w.one(4) {
 		words = append(words, "synced=ignored")
 	}
-	if w.checkpoint = w.one(2); w.checkpoint {
+	if w.checkpoint = opts.Restores || w.one(2); w.checkpoint {
 		words = append(words, "checkpoint="+w.pick("on", "journal"), "interval="+w.pick("0s", "1s", "30s"), "changes="+w.pick("0", "1", "7"))
 	}
 	w.line("informer %s", strings.Join(words, " "))
@@ -303,31 +309,10 @@ func (w *writer) travel() {
 	case !w.backedUp:
 		w.line("backup")
 		w.backedUp = true
-	case w.checkpoint && !w.opaque && !w.shards && w.one(2):
-		w.backWhileDown()
-		w.backedUp = false
 	default:
 		w.back("restore")
 		w.backedUp = false
 	}
-}
-
-// backWhileDown restores the server while no process runs. It may have come to where it was before the next one runs, so
-// the newest change is one that the checkpoint has, and that the server loses.
-func (w *writer) backWhileDown() {
-	w.line("heal")
-	w.line("handler")
-	w.faulty = false
-	w.line("wait 30m")
-	w.witnesses++
-	w.line("create witness/w-%d", w.witnesses)
-	w.line("wait 5m")
-	w.line("kill")
-	w.line("restore down=%s", w.pick("10s", "0s"))
-	w.churns++
-	w.line("churn %d keys=%d seed=%d", 1+w.dice(200), 1+w.dice(30), w.churns)
-	w.begin("start")
-	w.line("wait 10m")
 }
 
 func (w *writer) back(line string) {
@@ -336,6 +321,28 @@ func (w *writer) back(line string) {
 	w.line("%s", line)
 	w.line("wait 10m")
 	w.faulty = false
+}
+
+// backWhileDown restores the server while no process runs. The newest change is one that the checkpoint has, and that the server
+// loses: nothing else need tell that it was restored.
+func (w *writer) backWhileDown() {
+	w.line("heal")
+	w.line("handler")
+	w.faulty = false
+	w.line("backup")
+	w.churns++
+	w.line("churn %d keys=90 seed=%d", 1+w.dice(60), w.churns)
+	w.line("wait 30m")
+	w.witnesses++
+	w.line("create witness/w-%d", w.witnesses)
+	w.line("wait 5m")
+	w.passed += 35 * time.Minute
+	w.line("kill")
+	w.line("restore down=%s", w.pick("10s", "0s"))
+	w.churns++
+	w.line("churn %d keys=%d seed=%d", 1+w.dice(200), 1+w.dice(30), w.churns)
+	w.begin("start")
+	w.line("wait 10m")
 }
 
 // finish ends in peace.

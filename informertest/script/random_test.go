@@ -205,6 +205,26 @@ func TestShardedRandomScripts(t *testing.T) {
 	})
 }
 
+// TestRestoredRandomScripts plays a quarter as many in which the server is restored again and again while no process runs.
+func TestRestoredRandomScripts(t *testing.T) {
+	survivePanics(t)
+	playTheSame(t)
+	setFlag(t, "rapid.checks", fmt.Sprint((scriptsToPlay()+3)/4))
+	rapid.Check(t, func(rt *rapid.T) {
+		s := rapid.Custom(func(t *rapid.T) *script.Script {
+			dice := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "dice") }
+			return script.Random(dice, script.RandomOptions{Duration: 24 * time.Hour, Writes: 3_000, Restores: true})
+		}).Draw(rt, "script")
+		result, err := play(t, peaceful(rt, s), script.Ours)
+		if err == nil {
+			err = result.Err()
+		}
+		if err != nil {
+			rt.Fatalf("%v\n\nThe script:\n\n%s", err, s)
+		}
+	})
+}
+
 // peaceful is a script whose handlers neither panic nor end goroutines: what they fail with then is passed over, as with client-go.
 func peaceful(t require.TestingT, s *script.Script) *script.Script {
 	text := panics.ReplaceAll(exits.ReplaceAll([]byte(s.String()), nil), nil)

@@ -44,7 +44,7 @@ func (w *watching) compare(ctx context.Context) (standing, error) {
 			break
 		}
 		if !found.Exists {
-			r.expect(o.Key, found.At)
+			w.expect(o.Key, found.At)
 		} else if rv.NotNewer(found.Version.ResourceVersion, rv.AtLeast(w.at.ResourceVersion, o.Version.ResourceVersion)) {
 			w.at.ResourceVersion = newest
 			return hasNot, fmt.Errorf("the server was restored from a backup: it has %s in version %s, not %s",
@@ -75,39 +75,48 @@ func (w *watching) notCompared(ctx context.Context, newest string, err error) (s
 }
 
 // missing are known objects that the server did not have when a run resumed. Their deletion comes after the version to go on from,
-// so that the watch tells it. If it does not, the server never had them: it was restored from a backup.
+// so that the watch tells it. If it does not, the server never had them: it was restored from a backup. Until then they are a gap,
+// so that no checkpoint says that everything was shown.
 type missing struct {
 	keys map[string]struct{}
 	// at is a version by which the watch has told their deletion.
 	at string
 }
 
-func (m *missing) expect(key, at string) {
+// expect notes that the watch has to tell the deletion of an object by a version.
+func (w *watching) expect(key, at string) {
+	m := &w.resuming.missing
 	if m.keys == nil {
 		m.keys = map[string]struct{}{}
+		w.Report.Gaps.Add()
 	}
 	m.keys[key] = struct{}{}
 	m.at = rv.AtLeast(at, m.at)
 }
 
-// heard notes that the watch tells of an object.
-func (r *resuming) heard(c *source.Change) {
-	if r != nil && c.Event != watch.Bookmark {
-		delete(r.keys, c.Item.Key)
+// hear notes that the watch tells of an object.
+func (w *watching) hear(c *source.Change) {
+	if w.resuming == nil || w.resuming.keys == nil || c.Event == watch.Bookmark {
+		return
+	}
+	delete(w.resuming.keys, c.Item.Key)
+	if len(w.resuming.keys) == 0 {
+		w.resuming.keys = nil
+		w.Report.Gaps.Remove()
 	}
 }
 
 // miss has the set listed if the watch has not told a deletion that it had to tell by now.
 func (w *watching) miss() {
 	r := w.resuming
-	if r == nil || len(r.keys) == 0 || !rv.NotNewer(r.at, w.at.ResourceVersion) {
+	if r == nil || r.keys == nil || !rv.NotNewer(r.at, w.at.ResourceVersion) {
 		return
 	}
 	for key := range r.keys {
 		w.Report.Fail(fmt.Errorf("the server was restored from a backup: it does not have %s, and no watch has told its deletion", key))
 		break
 	}
-	r.keys = nil
+	r.keys = nil // the gap stays until the list has ended
 	w.Report.CountRestore()
 	w.Relist()
 }

@@ -227,7 +227,7 @@ func (w *watching) take(ctx context.Context, c *source.Change) {
 	w.events++
 	w.Report.CountEvent(c.Event)
 	w.settle(c.Event == watch.Bookmark)
-	w.resuming.heard(c)
+	w.hear(c)
 	switch {
 	case c.Outside:
 		w.advance(strings.Clone(c.Item.Version.ResourceVersion), c)

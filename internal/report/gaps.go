@@ -16,6 +16,9 @@ type Gaps struct {
 // Add counts a gap.
 func (g *Gaps) Add() { g.n.Add(1) }
 
+// Remove takes back an Add: the watch has repaired the gap.
+func (g *Gaps) Remove() { g.n.Add(-1) }
+
 // Count returns the number of gaps so far.
 func (g *Gaps) Count() int64 { return g.n.Load() }
 
