@@ -74,7 +74,7 @@ oldest: bin/heartbeat
 # kills it 6 times. What attack does to replicas of it, make e2e does for twenty seconds.
 proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=200 $(RUNS) proof \
-		go test -json -count=1 -tags wirepoison -timeout 40m -run 'TestRandomScripts|TestCachedRandomScripts' ./informertest/script
+		go test -json -count=1 -tags wirepoison -timeout 40m -run 'Test(Cached|Restored|)RandomScripts' ./informertest/script
 	INFORMER_TORTURE=20 $(SHARED) $(RUNS) "proof with -race" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomScripts ./informertest/script
 	INFORMER_TORTURE=40 $(SHARED) $(RUNS) "proof in a crowd" \

@@ -43,7 +43,7 @@ func Attend() (leave func()) {
 // noticed. There is to be a user of Attend.
 func Ran(from Moment) bool {
 	now := time.Now()
-	return !isMonotonic(now) || process.ran(from, Of(now))
+	return !isMonotonic(now) || process.ran(from, now)
 }
 
 func (p *pulse) enter(now time.Time) {
@@ -68,24 +68,28 @@ func (p *pulse) leave() {
 	}
 }
 
-// beat notes that the process runs. A wall clock that went further than the other one is a pause of the machine, whose clock may have
-// stood still as well.
+// beat notes that the process runs.
 func (p *pulse) beat(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.users == 0 {
 		return
 	}
-	at, wall := Of(now), now.Round(0)
-	if max(at.Since(p.last), wall.Sub(p.wall)) > maxPause {
-		p.resumed = at
+	if p.stoodStillLocked(now) {
+		p.resumed = Of(now)
 	}
-	p.last, p.wall = at, wall
+	p.last, p.wall = Of(now), now.Round(0)
 	p.timer.Reset(beatEach)
 }
 
-func (p *pulse) ran(from, to Moment) bool {
+func (p *pulse) ran(from Moment, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.resumed <= from && to.Since(p.last) <= maxPause
+	return p.resumed <= from && !p.stoodStillLocked(now)
+}
+
+// stoodStillLocked reports whether the process has not run all the time since the last beat. A wall clock that went further than the other one is
+// a pause of the machine, whose clock may have stood still as well.
+func (p *pulse) stoodStillLocked(now time.Time) bool {
+	return max(Of(now).Since(p.last), now.Round(0).Sub(p.wall)) > maxPause
 }
