@@ -349,7 +349,7 @@ func TestListRequestRules(t *testing.T) {
 			pageSize: 3,
 			answers:  []func() (runtime.Object, error){page("t"), fails(apierrors.NewBadRequest("token")), page(""), page("")},
 			asked: []string{
-				"list rv=0 limit=3", "list rv= limit=3 continue=t", "list rv=0 limit=3",
+				"list rv=0 limit=3", "list rv= limit=3 continue=t", "list rv= limit=3",
 				"list rv=5 limit=3 NotOlderThan",
 			},
 		},
