@@ -2,6 +2,7 @@
 package waiting
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -48,8 +49,8 @@ type Line struct {
 	// any tells that somebody waits.
 	any atomic.Bool
 	mu  sync.Mutex
-	// first is the newest caller.
-	first *waiter
+	// waiters is a heap: the first waits for the oldest version. An event so costs the same however many wait for newer ones.
+	waiters waiters
 	// past is nil if the server's versions never went back.
 	past *restore
 }
@@ -59,14 +60,6 @@ type restore struct {
 	at time.Time
 	// from is the newest version before, and to the one of the list that was older.
 	from, to string
-}
-
-// waiter is a caller.
-type waiter struct {
-	resourceVersion string
-	next            *waiter
-	// done gets the end of the wait, once.
-	done chan error
 }
 
 // Waits reports whether there may be a caller. It costs a load, so that an informer can ask it at every event.
@@ -79,19 +72,19 @@ func (l *Line) Reach(reached string) {
 	if reached == "" || !l.Waits() {
 		return
 	}
-	unordered := !rv.Ordered(reached)
-	l.end(func(w *waiter) (err error, over bool) {
-		if unordered {
-			return ErrUnordered, true
-		}
-		return nil, rv.NotNewer(w.resourceVersion, reached)
-	})
+	if !rv.Ordered(reached) {
+		l.endAll(ErrUnordered)
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.waiters) > 0 && rv.NotNewer(l.waiters[0].resourceVersion, reached) {
+		l.end(l.waiters[0], nil)
+	}
 }
 
 // Stop ends all waits with ErrStopped.
-func (l *Line) Stop() {
-	l.end(func(*waiter) (error, bool) { return ErrStopped, true })
-}
+func (l *Line) Stop() { l.endAll(ErrStopped) }
 
 // WentBack notes that a list was older than the newest version before it, and ends all waits with ErrRestored: what they wait for may
 // be of the state that is gone.
@@ -99,7 +92,7 @@ func (l *Line) WentBack(from, to string) {
 	l.mu.Lock()
 	l.past = &restore{at: time.Now(), from: rv.AtLeast(from, l.past.newest()), to: to}
 	l.mu.Unlock()
-	l.end(func(*waiter) (error, bool) { return fmt.Errorf("%w from %s to %s", ErrRestored, from, to), true })
+	l.endAll(fmt.Errorf("%w from %s to %s", ErrRestored, from, to))
 }
 
 func (r *restore) newest() string {
@@ -109,21 +102,20 @@ func (r *restore) newest() string {
 	return r.from
 }
 
-// end ends the waits that are over.
-func (l *Line) end(over func(*waiter) (error, bool)) {
+// endAll ends all waits.
+func (l *Line) endAll(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for at := &l.first; *at != nil; {
-		w := *at
-		err, ended := over(w)
-		if !ended {
-			at = &w.next
-			continue
-		}
-		*at = w.next
-		w.done <- err
+	for len(l.waiters) > 0 {
+		l.end(l.waiters[len(l.waiters)-1], err)
 	}
-	l.any.Store(l.first != nil)
+}
+
+// end takes a caller out of the line and ends its wait. The caller holds l.mu.
+func (l *Line) end(w *waiter, err error) {
+	heap.Remove(&l.waiters, w.place)
+	w.done <- err
+	l.any.Store(len(l.waiters) > 0)
 }
 
 // Wait is one call of WaitUntil.
@@ -175,12 +167,17 @@ func (l *Line) until(ctx context.Context, w Wait) error {
 func (l *Line) join(w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w.next, l.first = l.first, w
+	heap.Push(&l.waiters, w)
 	l.any.Store(true)
 }
 
+// leave takes a caller out of the line, if its wait has not ended.
 func (l *Line) leave(w *waiter) {
-	l.end(func(other *waiter) (error, bool) { return nil, other == w })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w.place != nowhere {
+		l.end(w, nil)
+	}
 }
 
 // explain returns the error of a wait whose context has ended. It says so if the version may be of a state that the server has lost.
