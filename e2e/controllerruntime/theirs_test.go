@@ -74,13 +74,16 @@ func (their theirs) pass(t *testing.T) {
 	require.Regexp(t, `\b0 Failed\b.*\b0 Pending\b.*\b0 Skipped\b`, out)
 }
 
-// run returns what a command prints. It fails the test if the command does.
+// failed finds the lines that name what has failed, in what the tests print.
+var failed = regexp.MustCompile(`(?m)^.*(\[FAIL\]|--- FAIL:).*$`)
+
+// run returns what a command prints. It fails the test if the command does, and says first what has failed.
 func run(t *testing.T, command string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command, args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	require.NoError(t, err, "%s %s\n%s%s", command, strings.Join(args, " "), out, stderr.String())
+	require.NoError(t, err, "%s\n%s %s\n%s%s", bytes.Join(failed.FindAll(out, -1), []byte("\n")), command, strings.Join(args, " "), out, stderr.String())
 	return string(out)
 }

@@ -10,6 +10,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -41,6 +43,13 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	server, err = cluster.Start(context.WithoutCancel(ctx), cluster.Options{Binaries: binaries})
 	Expect(err).NotTo(HaveOccurred())
 	cfg = server.Config()
+	// The server makes this Service a moment after it is ready, and the tests begin with it.
+	client, err := kubernetes.NewForConfig(cfg)
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() error {
+		_, err := client.CoreV1().Services("default").Get(ctx, "kubernetes", metav1.GetOptions{})
+		return err
+	}).Should(Succeed())
 })
 
 var _ = AfterSuite(func() {
