@@ -1,9 +1,9 @@
 package statuspage
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -17,10 +17,10 @@ func answer(w http.ResponseWriter, r *http.Request, code int, template string, d
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	var body bytes.Buffer
-	contentType := "text/html; charset=utf-8"
+	var body strings.Builder
+	contentType, show := "text/html; charset=utf-8", visibleHTML
 	if asJSON {
-		contentType = "application/json"
+		contentType, show = "application/json", visible
 		e := json.NewEncoder(&body)
 		e.SetIndent("", "  ")
 		err = e.Encode(data)
@@ -33,9 +33,10 @@ func answer(w http.ResponseWriter, r *http.Request, code int, template string, d
 	}
 	w.Header().Set("Vary", "Accept")
 	w.Header().Set("Content-Type", contentType)
-	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	text := show(body.String())
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(code)
-	_, _ = body.WriteTo(w) // the other side may be gone
+	_, _ = io.WriteString(w, text) // the other side may be gone
 }
 
 // wantsJSON reports whether the answer is to be JSON: the parameter format says so, or the request accepts it rather than HTML.

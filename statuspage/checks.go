@@ -104,7 +104,7 @@ func described(c informer.Condition) string {
 	if shown.Message != "" {
 		text += ": " + shown.Message
 	}
-	return strings.Join(strings.Fields(text), " ") // a check is one line
+	return visible(strings.Join(strings.Fields(text), " ")) // a check is one line
 }
 
 // Ready returns an error if the process is not ready, as /readyz does. It is a healthz.Checker of controller-runtime.

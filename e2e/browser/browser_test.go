@@ -94,6 +94,13 @@ func (b *browser) width() (width int) {
 	return width
 }
 
+// number is what a script finds. It is the test's: the page has none.
+func (b *browser) number(script string) (n float64) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate(script, &n))
+	return n
+}
+
 func (b *browser) dark(is bool) {
 	b.t.Helper()
 	scheme := "light"

@@ -88,7 +88,50 @@ func TestStatusPageInABrowser(t *testing.T) {
 	}
 	b.open("/", 390, 844)
 	b.picture("statuspage-phone")
+
+	// On a smaller one the heads of columns keep apart.
+	b.open("/", 360, 740)
+	require.GreaterOrEqual(t, b.number(leastGap), 6.0)
+
+	// All text can be read, in both themes.
+	for _, dark := range []bool{false, true} {
+		b.dark(dark)
+		for _, path := range []string{"/", "/?level=wrong&q=shop", "/lookup?key=shop/web-7", "/informer/east/_/v1/pods/shared~20resource-version?key=shop/web-7"} {
+			b.open(path, 1280, 1000)
+			require.GreaterOrEqual(t, b.number(leastContrast), 4.5, "%s, dark: %v", path, dark)
+		}
+	}
 }
+
+// leastGap is how many pixels are between the texts of two heads in a row, at least, where names are long.
+const leastGap = `(() => {
+	document.querySelectorAll("td:first-child a").forEach(a => a.textContent = "customresourcedefinitions.apiextensions.k8s.io");
+	const box = head => { const r = document.createRange(); r.selectNodeContents(head); return r.getBoundingClientRect() };
+	let least = Infinity;
+	for (const row of document.querySelectorAll("thead tr")) {
+		const boxes = Array.from(row.children, box).filter(b => b.width > 0);
+		for (let i = 1; i < boxes.length; i++) least = Math.min(least, boxes[i].left - boxes[i - 1].right);
+	}
+	return least;
+})()`
+
+// leastContrast is the least contrast of a text with what is behind it, after WCAG 2.
+const leastContrast = `(() => {
+	const parts = color => color.match(/[\d.]+/g).map(Number);
+	const seen = color => { const p = parts(color); return p.length < 4 || p[3] > 0 };
+	const light = color => {
+		const [r, g, b] = parts(color).slice(0, 3).map(c => c / 255).map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+		return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+	};
+	const behind = e => { while (e.parentElement && !seen(getComputedStyle(e).backgroundColor)) e = e.parentElement; return getComputedStyle(e).backgroundColor };
+	let least = Infinity;
+	for (const e of document.body.querySelectorAll("*")) {
+		if (!Array.from(e.childNodes).some(n => n.nodeType == Node.TEXT_NODE && n.data.trim())) continue;
+		const [a, b] = [light(getComputedStyle(e).color), light(behind(e))];
+		least = Math.min(least, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+	}
+	return least;
+})()`
 
 // fleet is a page of informers of three simulated servers, of which one is down and one forbids a resource, and of a handler that fails.
 func fleet(t *testing.T) http.Handler {

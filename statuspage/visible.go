@@ -1,0 +1,51 @@
+package statuspage
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+)
+
+// hidden are the characters that change how others are shown, or are not seen: controls, such as the escape of a terminal, and formats,
+// such as those that turn the direction of writing. A name with them looks like another name.
+var hidden = []*unicode.RangeTable{unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp}
+
+// isHidden is false for ends of lines and tabs, which are a space to a browser.
+func isHidden(r rune) bool { return r != '\n' && r != '\t' && unicode.In(r, hidden...) }
+
+// visible writes hidden characters as \u and four digits, in one or two parts as JSON does. So it leaves JSON with the same meaning.
+func visible(text string) string {
+	if !strings.ContainsFunc(text, isHidden) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if !isHidden(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, part := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, part)
+		}
+	}
+	return b.String()
+}
+
+// visibleHTML does so with what is outside of tags. Attributes keep their text, because a form sends it again.
+func visibleHTML(html string) string {
+	if !strings.ContainsFunc(html, isHidden) {
+		return html
+	}
+	var b strings.Builder
+	for {
+		text, rest, tagged := strings.Cut(html, "<")
+		b.WriteString(visible(text))
+		if !tagged {
+			return b.String()
+		}
+		tag, after, _ := strings.Cut(rest, ">")
+		b.WriteString("<" + tag + ">")
+		html = after
+	}
+}
