@@ -81,7 +81,7 @@ func (s *Store) encodeRaw(form *object.Form, raw *object.Raw) (encoded, error) {
 		return e, fmt.Errorf("a %v has no protobuf decoder", s.goType)
 	}
 	var err error
-	if e.form, err = s.forms.number(s.formOffTheWire(protobuf)); err != nil {
+	if e.form, err = s.forms.number(s.formOffTheWire(protobuf, *raw.Kind())); err != nil {
 		return e, err
 	}
 	switch {
@@ -108,8 +108,13 @@ func (s *Store) encodeRaw(form *object.Form, raw *object.Raw) (encoded, error) {
 	return e, nil
 }
 
-func (s *Store) formOffTheWire(protobuf bool) form {
-	return form{goType: s.goType, protobuf: protobuf, kind: s.kind}
+// formOffTheWire returns the form of an object that the server says is of a kind.
+func (s *Store) formOffTheWire(protobuf bool, kind metav1.TypeMeta) form {
+	f := form{goType: s.goType, protobuf: protobuf, kind: s.kind}
+	if s.goType != unstructuredType && s.goType != partialType {
+		f.kind, f.implied = kind, kind != metav1.TypeMeta{}
+	}
+	return f
 }
 
 func readMetadata(m *wire.Metadata, bytes []byte, protobuf bool) error {
@@ -148,6 +153,11 @@ func (s *Store) encode(e *encoded) error {
 	f, bytes, err := encode(e.object)
 	if err != nil {
 		return err
+	}
+	if !f.protobuf {
+		if err := checkUnwritten(e.object); err != nil {
+			return err
+		}
 	}
 	if e.form, err = s.forms.number(f); err != nil {
 		return err

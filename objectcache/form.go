@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/rvinformer/informer/internal/jsonmap"
@@ -20,9 +21,10 @@ type form struct {
 	// goType is the pointer type that the object had, or is decoded to.
 	goType   reflect.Type
 	protobuf bool
-	// kind is what a typed object comes back with. It is empty for objects off the wire, because typed clients leave it out
-	// too. An unstructured object has its kind in its bytes.
+	// kind is what an object comes back with. An unstructured object has its kind in its bytes.
 	kind metav1.TypeMeta
+	// implied tells that kind is for reads into other types only. Typed objects off the wire have none, because typed clients leave it out too.
+	implied bool
 	// decoders are the store's for unstructured objects; nil before the store has the form.
 	decoders *jsonmap.Pool
 	// siblings share strings where they come in protobuf; nil before the store has the form.
@@ -31,7 +33,7 @@ type form struct {
 
 // same reports whether bytes of both forms are decoded alike.
 func (f form) same(as form) bool {
-	return f.goType == as.goType && f.protobuf == as.protobuf && f.kind == as.kind
+	return f.goType == as.goType && f.protobuf == as.protobuf && f.kind == as.kind && f.implied == as.implied
 }
 
 // message is implemented by the generated API types.
@@ -119,6 +121,9 @@ func (f form) decodeInto(bytes []byte, into runtime.Object) error {
 		if err == nil {
 			u.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 		}
+		if err == nil && f.implied {
+			u.SetGroupVersionKind(f.kind.GroupVersionKind())
+		}
 		return err
 	case f.protobuf && t != f.goType && t != partialType:
 		return fmt.Errorf("cannot decode the protobuf of a %v into a %T", f.goType, into)
@@ -138,7 +143,11 @@ func (f form) fill(bytes []byte, into runtime.Object) (err error) {
 	} else {
 		err = utiljson.Unmarshal(bytes, into)
 	}
-	if f.goType != unstructuredType {
+	switch {
+	case f.goType == unstructuredType:
+	case f.implied && reflect.TypeOf(into) == f.goType:
+		into.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	default:
 		into.GetObjectKind().SetGroupVersionKind(f.kind.GroupVersionKind())
 	}
 	return err

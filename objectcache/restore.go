@@ -153,7 +153,8 @@ func (s *Store) readForm(in *input) (f form) {
 			f.goType = t
 		}
 	}
-	f.protobuf = in.byte() != 0
+	flags := in.byte()
+	f.protobuf, f.implied = flags&formProtobuf != 0, flags&formImplied != 0
 	f.kind.APIVersion, f.kind.Kind = in.text(), in.text()
 	if f.goType == nil || f.protobuf && !isMessage(f.goType) {
 		in.fail("it has objects of the type %s", name)

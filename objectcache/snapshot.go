@@ -49,6 +49,9 @@ func (n *names) all() []string {
 // have no flags. A staged slot has a record in the pack which no slot names.
 const snapshotMagic = "infstore\x01"
 
+// The flags of a form.
+const formProtobuf, formImplied = 1, 2
+
 // typeName names a pointer type in snapshots.
 func typeName(t reflect.Type) string { return t.Elem().PkgPath() + "." + t.Elem().Name() }
 
@@ -61,11 +64,14 @@ func (sn *snapshot) WriteTo(w io.Writer) (int64, error) {
 	out.Number(uint64(len(sn.forms)))
 	for _, f := range sn.forms {
 		out.Text([]byte(typeName(f.goType)))
-		protobuf := byte(0)
+		flags := byte(0)
 		if f.protobuf {
-			protobuf = 1
+			flags |= formProtobuf
 		}
-		out.Write([]byte{protobuf})
+		if f.implied {
+			flags |= formImplied
+		}
+		out.Write([]byte{flags})
 		out.Text([]byte(f.kind.APIVersion))
 		out.Text([]byte(f.kind.Kind))
 	}

@@ -1,0 +1,97 @@
+package objectcache_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/objectcache"
+)
+
+// A typed object has no kind, as in client-go. What it is read into in its place says its kind: in each encoding, whether the object was listed,
+// watched or restored.
+func TestKindOfATypedObjectInAnotherForm(t *testing.T) {
+	for name, content := range map[string]string{"protobuf": runtime.ContentTypeProtobuf, "JSON": runtime.ContentTypeJSON} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				w.create("a/listed")
+				config := w.Config()
+				config.ContentType = content
+				factory, err := informer.NewDynamicListerWatcherFactory(config)
+				require.NoError(t, err)
+				opts := objectcache.Options{Snapshot: informer.FileCheckpoint(snapshotFile(t))}
+				demand := func(i *objectcache.Informer, keys ...string) {
+					t.Helper()
+					for _, key := range keys {
+						u, partial := &unstructured.Unstructured{}, &metav1.PartialObjectMetadata{}
+						for _, into := range []runtime.Object{u, partial} {
+							exists, err := i.Store().GetInto(key, into)
+							require.NoError(t, err)
+							require.True(t, exists, key)
+							require.Equal(t, "/v1, Kind=Pod", into.GetObjectKind().GroupVersionKind().String(), "%s into a %T", key, into)
+						}
+						typed, _, err := i.Store().GetByKey(key)
+						require.NoError(t, err)
+						require.Empty(t, typed.(*corev1.Pod).TypeMeta)
+						into := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Left"}}
+						_, err = i.Store().GetInto(key, into)
+						require.NoError(t, err)
+						require.Empty(t, into.TypeMeta)
+					}
+				}
+				run := func() (i *objectcache.Informer, stop func()) {
+					i = newInformer(factory.ForResource("", pods), &corev1.Pod{}, opts)
+					return i, w.run(i)
+				}
+				i, stop := run()
+				w.create("a/watched")
+				require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
+				demand(i, "a/listed", "a/watched")
+				stop()
+				w.ResetRequests()
+				i, stop = run()
+				defer stop()
+				demand(i, "a/listed", "a/watched")
+				require.Zero(t, w.lists(), "they were restored")
+			})
+		})
+	}
+}
+
+// memo is a typed object with a field that JSON leaves out, several levels down.
+type memo struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Parts             map[string][]*part `json:"parts,omitempty"`
+}
+
+type part struct {
+	Text  string `json:"text"`
+	Cache string `json:"-"`
+	Next  *part  `json:"next,omitempty"`
+}
+
+func (m *memo) DeepCopyObject() runtime.Object { c := *m; return &c }
+
+// What JSON leaves out would be lost, and nobody would know: it is an error that names the field.
+func TestFieldsThatJSONLeavesOutAreNotLost(t *testing.T) {
+	s := objectcache.NewStore(&memo{}, nil, objectcache.StoreOptions{})
+	m := &memo{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Parts: map[string][]*part{"p": {nil, {Text: "t", Next: &part{}}}}}
+	require.NoError(t, s.Add(m))
+	m.Parts["p"][1].Next.Cache = "kept by client-go"
+	err := s.Add(m)
+	require.ErrorContains(t, err, "objectcache_test.part.Cache")
+	require.ErrorContains(t, err, "Options.Decoded")
+	require.ErrorContains(t, s.Replace([]interface{}{m}, "7"), "part.Cache")
+	got, exists, err := s.GetByKey("a")
+	require.NoError(t, err)
+	require.True(t, exists)
+	require.Empty(t, got.(*memo).Parts["p"][1].Next.Cache, "what was there stays")
+
+}
