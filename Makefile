@@ -94,7 +94,8 @@ torture:
 		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|RandomScripts|RandomPlays' . ./informertest/script ./fleet/shards
 
 # The method of attacks: half of the time, all hostile answers in all list modes, from the start and later, each round with other changes; then
-# rounds in which three mirrors, their Leases, PostgreSQL and an API server are killed, paused and deleted. It prints rounds, the longest time
+# rounds in which three mirrors with clocks ten minutes apart are killed, paused, stopped, and cut off from their Leases, clusters and PostgreSQL, which is
+# killed, read-only, full, and fails over; the Leases are deleted, and an API server is killed. It prints rounds, the longest time
 # without an owner, and wrong rows, of which there are none unless it fails. A round of mirrors takes more than a minute.
 ATTACK_SECONDS ?= 150
 ATTACK_ROUNDS ?= 2

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rvinformer/informer/e2e/process"
+	"github.com/rvinformer/informer/e2e/proxy"
 )
 
 // lastWord is how long a replica may take to end after SIGTERM. With all its servers up a handover takes 3 seconds; the rest is for a
@@ -33,6 +34,9 @@ type replica struct {
 	// life is when it was started, and up the same while it runs and is not paused, nil otherwise.
 	life *time.Time
 	up   atomic.Pointer[time.Time]
+	// ahead is how far its clock is ahead, and ways are the proxies of what it has connections to.
+	ahead time.Duration
+	ways  map[way][]*proxy.Proxy
 	// credentials are those with which it asks for objects, as the audit logs of the clusters have them.
 	credentials []string
 }
@@ -42,7 +46,7 @@ func (r *replica) start(t *testing.T) {
 	require.Nil(t, r.running, "%s runs", r.name)
 	began := time.Now()
 	r.before, r.life = r.logSize(t), &began
-	p, err := process.Start(r.name, r.program, r.log, r.args, "POD_NAME="+r.name)
+	p, err := process.Start(r.name, r.program, r.log, r.args, "POD_NAME="+r.name, clockAhead+"="+fmt.Sprint(int(r.ahead.Seconds())))
 	require.NoError(t, err)
 	r.running = p
 	r.up.Store(r.life)
@@ -102,6 +106,20 @@ func (r *replica) requireAlive(t *testing.T) {
 	}
 }
 
+// cut does to the connections of a way what an action says.
+func (r *replica) cut(of way, what action) {
+	for _, p := range r.ways[of] {
+		switch what {
+		case drop:
+			p.Drop()
+		case silence:
+			p.Delay(time.Hour) // both ways, until it is healed
+		case heal:
+			p.Heal()
+		}
+	}
+}
+
 func (r *replica) do(t *testing.T, what action) {
 	t.Helper()
 	switch what {
@@ -121,11 +139,12 @@ func (r *replica) do(t *testing.T, what action) {
 	}
 }
 
-// buildMirror compiles the program, with the flags of the tests: -race for instance.
-func buildMirror(ctx context.Context, t *testing.T) string {
+// buildMirror compiles the program, with the flags of the tests, -race for instance, and more.
+func buildMirror(ctx context.Context, t *testing.T, flags ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "mirror")
-	build := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join("..", "..", "examples", "mirror"), "-o", program, ".")
+	args := append([]string{"build", "-C", filepath.Join("..", "..", "examples", "mirror"), "-o", program}, flags...)
+	build := exec.CommandContext(ctx, "go", append(args, ".")...)
 	build.Env = append(os.Environ(), "GOWORK=off")
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)

@@ -20,6 +20,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/rvinformer/informer/e2e/cluster"
+	"github.com/rvinformer/informer/e2e/proxy"
 	"github.com/rvinformer/informer/examples/mirror/pgtest"
 )
 
@@ -32,19 +33,21 @@ const (
 	caughtUpWithin = 4 * time.Minute
 )
 
-// Three mirrors share two clusters and one database. They are killed, paused for longer than their leases, continued, and stopped by chance. The API server
-// with the Leases is killed, and so is PostgreSQL, and the Leases are deleted, while objects are created, changed and deleted. Whenever all is quiet
-// again, the database equals the servers.
+// Three mirrors share two clusters and one database. They are killed, paused for longer than their leases, continued, stopped, and cut off by chance. The API
+// server with the Leases is killed, the Leases are deleted, and PostgreSQL is killed, read-only, full, and fails over to a standby that lacks the last commits,
+// while objects are created, changed and deleted. Whenever all is quiet again, the database equals the servers.
 //
-// MIRROR_ROUNDS says how many rounds of a minute there are; without it there is one, of twenty seconds. MIRROR_SEED is for other
-// schedules than that of each run; what is written is by chance each time.
+// MIRROR_ROUNDS says how many rounds of a minute there are, in which the clocks of the replicas are ten minutes apart; without it there is one round, of
+// twenty seconds. MIRROR_SEED is for other schedules than that of each run; what is written is by chance each time.
 func TestReplicasAreKilledPausedAndStopped(t *testing.T) {
 	rounds, length := 1, 20*time.Second
+	var flags []string
 	if text := os.Getenv("MIRROR_ROUNDS"); text != "" {
 		var err error
 		rounds, err = strconv.Atoi(text)
 		require.NoError(t, err)
 		length = time.Minute
+		flags = []string{"-overlay=" + clockOverlay(t)}
 	}
 	seed, err := strconv.ParseUint(cmp.Or(os.Getenv("MIRROR_SEED"), "1"), 10, 64)
 	require.NoError(t, err)
@@ -53,7 +56,12 @@ func TestReplicasAreKilledPausedAndStopped(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rounds)*(length+caughtUpWithin)+testTimeout)
 	t.Cleanup(cancel)
-	r := newReplicas(ctx, t, 3)
+	r := newReplicasOf(ctx, t, buildMirror(ctx, t, flags...), 3)
+	for i, each := range r.all {
+		each.ahead = time.Duration(i) * 10 * time.Minute // if it has that clock
+	}
+	r.start(t)
+	r.table.await(ctx, t)
 	writers := r.startWriters(ctx, t)
 	stop := r.watchGaps(ctx, t)
 	for round := range rounds {
@@ -81,30 +89,47 @@ type replicas struct {
 	clusters map[string]*cluster.Cluster
 }
 
-// newReplicas starts n mirrors with the arguments and the rights that deploy gives them. They end with the test.
+// newReplicas starts n mirrors. See newReplicasOf.
 func newReplicas(ctx context.Context, t *testing.T, n int, more ...string) *replicas {
+	t.Helper()
+	r := newReplicasOf(ctx, t, buildMirror(ctx, t), n, more...)
+	r.start(t)
+	return r
+}
+
+func (r *replicas) start(t *testing.T) {
+	t.Helper()
+	for _, each := range r.all {
+		each.start(t)
+	}
+}
+
+// newReplicasOf returns n mirrors with the arguments and the rights that deploy gives them, and ways to all servers that can be cut. They end with
+// the test.
+func newReplicasOf(ctx context.Context, t *testing.T, program string, n int, more ...string) *replicas {
 	t.Helper()
 	server := pgtest.Start(t)
 	r := &replicas{clusters: map[string]*cluster.Cluster{"home": home.Get(t), "away": away.Get(t)}}
 	address := server.NewDatabase(t)
 	r.table = &table{server, databaseOf(t, address)}
 
-	program := buildMirror(ctx, t)
+	connect := startConnect(t)
 	for i := range n {
 		dir, name := t.TempDir(), fmt.Sprintf("mirror-%d", i)
-		each := &replica{name: name, program: program, log: filepath.Join(dir, name+".log")}
+		each := &replica{name: name, program: program, log: filepath.Join(dir, name+".log"), ways: map[way][]*proxy.Proxy{}}
 		kubeconfigs := filepath.Join(dir, "clusters")
 		require.NoError(t, os.Mkdir(kubeconfigs, 0o700))
 		for name, c := range r.clusters {
 			account := accountIn(ctx, t, c, "cluster") // with a token of its own
-			writeKubeconfig(t, account, filepath.Join(kubeconfigs, name))
+			writeKubeconfig(t, account, filepath.Join(kubeconfigs, name), each.detour(t, connect, toClusters))
 			credential, err := cluster.TokenCredential(account.BearerToken)
 			require.NoError(t, err)
 			each.credentials = append(each.credentials, credential)
 		}
 		leases := filepath.Join(dir, "home")
-		writeKubeconfig(t, accountIn(ctx, t, r.clusters["home"], "home"), leases)
-		each.args = append(argsOfDeploy(t, kubeconfigs, address), "--share-kubeconfig", leases, "--lease-duration", lease.String(), "--listen=127.0.0.1:0", "--shards=2")
+		account := accountIn(ctx, t, r.clusters["home"], "home")
+		writeKubeconfig(t, account, leases, each.detour(t, connect, toLeases))
+		each.args = append(argsOfDeploy(t, kubeconfigs, each.detourToDatabase(t, server.URL(r.table.name))), "--share-kubeconfig", leases, "--lease-duration", lease.String(), "--listen=127.0.0.1:0", "--shards=2")
 		each.args = append(each.args, more...)
 		r.all = append(r.all, each)
 	}
@@ -118,9 +143,6 @@ func newReplicas(ctx context.Context, t *testing.T, n int, more ...string) *repl
 			}
 		}
 	})
-	for _, each := range r.all {
-		each.start(t)
-	}
 	return r
 }
 
@@ -159,14 +181,14 @@ func (r *replicas) play(ctx context.Context, t *testing.T, steps []step) {
 func (r *replicas) do(ctx context.Context, t *testing.T, s step) {
 	t.Helper()
 	switch {
+	case s.way != "":
+		r.all[s.to].cut(s.way, s.what)
 	case s.to >= 0:
 		r.all[s.to].do(t, s.what)
 	case s.to == allLeases:
 		removeLeases(ctx, t)
-	case s.to == database && s.what == kill:
-		r.table.server.Kill(t)
 	case s.to == database:
-		r.table.server.Restart(t)
+		r.table.do(t, s.what)
 	case s.what == kill:
 		require.NoError(t, r.clusters["home"].KillAPIServer())
 	default:
@@ -244,10 +266,10 @@ func databaseOf(t *testing.T, address string) string {
 	return name
 }
 
-func writeKubeconfig(t *testing.T, of *rest.Config, path string) {
+func writeKubeconfig(t *testing.T, of *rest.Config, path, through string) {
 	t.Helper()
 	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters["e2e"] = &clientcmdapi.Cluster{Server: of.Host, CertificateAuthorityData: of.CAData}
+	kubeconfig.Clusters["e2e"] = &clientcmdapi.Cluster{Server: of.Host, CertificateAuthorityData: of.CAData, ProxyURL: through}
 	kubeconfig.AuthInfos["e2e"] = &clientcmdapi.AuthInfo{Token: of.BearerToken}
 	kubeconfig.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: "e2e"}
 	kubeconfig.CurrentContext = "e2e"

@@ -1,5 +1,5 @@
-// Package proxy is a TCP proxy that breaks as networks do, when a test wants it
-// to.
+// Package proxy is a proxy of TCP, or of a Unix socket, that breaks as networks do,
+// when a test wants it to.
 //
 //	p, err := proxy.Listen("127.0.0.1:6443")
 //	defer p.Close()

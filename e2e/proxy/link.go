@@ -10,14 +10,20 @@ import (
 // chunk is the most bytes that are handed on at once.
 const chunk = 16 << 10
 
+// stream is a TCP connection, or one of a Unix socket.
+type stream interface {
+	net.Conn
+	CloseWrite() error
+}
+
 // link is one connection through the proxy.
 type link struct {
-	client, server *net.TCPConn
+	client, server stream
 	ctx            context.Context // ends when the link is cut
 	cancel         context.CancelFunc
 }
 
-func newLink(client, server *net.TCPConn) *link {
+func newLink(client, server stream) *link {
 	l := &link{client: client, server: server}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l
@@ -32,8 +38,10 @@ func (l *link) cut() {
 
 // reset closes a connection so that the other side fails to read what
 // it has not read yet. An error that it was closed already has no reader.
-func reset(conn *net.TCPConn) {
-	_ = conn.SetLinger(0)
+func reset(conn stream) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
 	_ = conn.Close()
 }
 
@@ -49,7 +57,7 @@ func (l *link) run(p *Proxy) {
 }
 
 // hand hands on what comes from one side until that ends, and its end too.
-func (l *link) hand(p *Proxy, from Side, source, sink *net.TCPConn) {
+func (l *link) hand(p *Proxy, from Side, source, sink stream) {
 	buffer := make([]byte, chunk)
 	for {
 		n, err := source.Read(buffer)

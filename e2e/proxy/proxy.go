@@ -15,6 +15,7 @@ const dialTimeout = 10 * time.Second
 // Proxy hands on what it gets, as its weather allows. It is safe for concurrent
 // use.
 type Proxy struct {
+	network  string
 	target   string
 	listener net.Listener
 	ctx      context.Context // ends with Close
@@ -30,12 +31,18 @@ type Proxy struct {
 
 // Listen starts a proxy to the server at target, on a port of its own of the
 // loopback interface. The caller owns it and must Close it.
-func Listen(target string) (*Proxy, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func Listen(target string) (*Proxy, error) { return listen("tcp", target, "127.0.0.1:0") }
+
+// ListenUnix starts a proxy to the Unix socket at target, on one of its own at path. The caller owns it and must Close it.
+func ListenUnix(target, path string) (*Proxy, error) { return listen("unix", target, path) }
+
+func listen(network, target, at string) (*Proxy, error) {
+	listener, err := net.Listen(network, at)
 	if err != nil {
 		return nil, fmt.Errorf("proxy to %s: %w", target, err)
 	}
 	p := &Proxy{
+		network:  network,
 		target:   target,
 		listener: listener,
 		weather:  fair{},
@@ -47,7 +54,7 @@ func Listen(target string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where the proxy listens, host and port.
+// Addr is where the proxy listens: host and port, or a path.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Drop cuts all connections, and each new one as soon as it is made, until the
@@ -118,12 +125,12 @@ func (p *Proxy) accept() {
 			p.mu.Unlock()
 			return
 		}
-		p.wg.Go(func() { p.serve(conn.(*net.TCPConn)) })
+		p.wg.Go(func() { p.serve(conn.(stream)) })
 	}
 }
 
 // serve hands on what comes on one connection until either side ends it.
-func (p *Proxy) serve(client *net.TCPConn) {
+func (p *Proxy) serve(client stream) {
 	l, err := p.connect(client)
 	if err != nil {
 		reset(client)
@@ -136,13 +143,13 @@ func (p *Proxy) serve(client *net.TCPConn) {
 }
 
 // connect begins a link, unless connections are dropped.
-func (p *Proxy) connect(client *net.TCPConn) (*link, error) {
+func (p *Proxy) connect(client stream) (*link, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
-	server, err := dialer.DialContext(p.ctx, "tcp", p.target)
+	server, err := dialer.DialContext(p.ctx, p.network, p.target)
 	if err != nil {
 		return nil, err
 	}
-	l := newLink(client, server.(*net.TCPConn))
+	l := newLink(client, server.(stream))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.weather == (dropped{}) {

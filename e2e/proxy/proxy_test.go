@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,9 +22,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const silence = 100 * time.Millisecond
 
 // echo starts a server that says each line back, and a proxy to it.
-func echo(t *testing.T) *Proxy {
+func echo(t *testing.T) *Proxy { return echoOver(t, "tcp", "127.0.0.1:0", Listen) }
+
+func echoOver(t *testing.T, network, address string, listen func(target string) (*Proxy, error)) *Proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen(network, address)
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -38,7 +41,7 @@ func echo(t *testing.T) *Proxy {
 			})
 		}
 	})
-	p, err := Listen(listener.Addr().String())
+	p, err := listen(listener.Addr().String())
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, p.Close())
@@ -56,7 +59,7 @@ type caller struct {
 
 func call(t *testing.T, p *Proxy) *caller {
 	t.Helper()
-	conn, err := net.Dial("tcp", p.Addr())
+	conn, err := net.Dial(p.network, p.Addr())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return &caller{conn, bufio.NewReader(conn)}
@@ -94,7 +97,7 @@ func (c *caller) hearEnd(t *testing.T) {
 // requireNoAnswer connects, and sees the connection end, now or before it is made.
 func requireNoAnswer(t *testing.T, p *Proxy) {
 	t.Helper()
-	conn, err := net.Dial("tcp", p.Addr())
+	conn, err := net.Dial(p.network, p.Addr())
 	if err != nil {
 		require.ErrorIs(t, err, syscall.ECONNRESET)
 		return
@@ -103,8 +106,17 @@ func requireNoAnswer(t *testing.T, p *Proxy) {
 	(&caller{conn, bufio.NewReader(conn)}).hearEnd(t)
 }
 
-func TestDroppedConnectionsEnd(t *testing.T) {
-	p := echo(t)
+func TestDroppedConnectionsEnd(t *testing.T) { dropAndHeal(t, echo(t)) }
+
+func TestDroppedConnectionsOfUnixSocketsEnd(t *testing.T) {
+	dir := t.TempDir()
+	dropAndHeal(t, echoOver(t, "unix", filepath.Join(dir, "server"), func(target string) (*Proxy, error) {
+		return ListenUnix(target, filepath.Join(dir, "proxy"))
+	}))
+}
+
+func dropAndHeal(t *testing.T, p *Proxy) {
+	t.Helper()
 	c := call(t, p)
 	c.say(t, "one")
 	c.hear(t, "one")
