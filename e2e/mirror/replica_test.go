@@ -31,6 +31,8 @@ type replica struct {
 	log     string
 	running *process.Process // nil while it is down
 	before  int64            // the size of the log when it was started
+	// stopping tells that it was told to end.
+	stopping bool
 	// life is when it was started, and up the same while it runs and is not paused, nil otherwise.
 	life *time.Time
 	up   atomic.Pointer[time.Time]
@@ -71,18 +73,31 @@ func (r *replica) kill(t *testing.T) {
 	r.running = nil
 }
 
-// stop ends the replica in an orderly way, and returns how long that took. One that was started just now is waited for until it catches
-// signals: it has printed something then.
+// stop ends the replica in an orderly way, and returns how long that took.
 func (r *replica) stop(t *testing.T) time.Duration {
+	t.Helper()
+	r.terminate(t)
+	began := time.Now()
+	r.await(t)
+	return time.Since(began)
+}
+
+// terminate tells the replica to end. One that was started just now is waited for until it catches signals: it has printed something then.
+func (r *replica) terminate(t *testing.T) {
 	t.Helper()
 	for began := time.Now(); r.logSize(t) == r.before; time.Sleep(10 * time.Millisecond) {
 		require.Less(t, time.Since(began), lastWord, "%s prints nothing", r.name)
 		r.requireAlive(t)
 	}
 	r.requireAlive(t)
-	began := time.Now()
 	r.up.Store(nil)
 	require.NoError(t, r.running.Signal(syscall.SIGTERM))
+	r.stopping = true
+}
+
+// await waits until the replica has ended that was told to.
+func (r *replica) await(t *testing.T) {
+	t.Helper()
 	select {
 	case <-r.running.Exited():
 	case <-time.After(lastWord):
@@ -91,8 +106,7 @@ func (r *replica) stop(t *testing.T) time.Duration {
 	if err := r.running.Err(); err != nil {
 		require.NoError(t, r.running.Failure(err))
 	}
-	r.running = nil
-	return time.Since(began)
+	r.running, r.stopping = nil, false
 }
 
 // requireAlive fails if the replica has ended by itself.
@@ -124,11 +138,14 @@ func (r *replica) do(t *testing.T, what action) {
 	t.Helper()
 	switch what {
 	case start:
+		if r.stopping {
+			r.await(t)
+		}
 		r.start(t)
 	case kill:
 		r.kill(t)
 	case stop:
-		r.stop(t)
+		r.terminate(t) // its ways may be cut, and are healed meanwhile
 	case pause:
 		r.requireAlive(t)
 		r.up.Store(nil)

@@ -21,6 +21,7 @@ type checkpoint struct {
 	hidden   bool   // there is none to load
 	database database
 	writer   *writer
+	last     *lastCheckpoint
 }
 
 var _ informer.CheckpointStore = (*checkpoint)(nil)
@@ -30,15 +31,25 @@ func (c *checkpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	if c.hidden {
 		return nil, fs.ErrNotExist
 	}
+	ctx, cancel := c.last.limit(ctx)
 	saved, err := c.database.LoadCheckpoint(ctx, c.place)
 	if err != nil {
+		cancel()
 		return nil, notCut(err)
 	}
-	return loading{saved}, nil
+	return loading{saved, cancel}, nil
 }
 
 // loading is a checkpoint as the database has it.
-type loading struct{ io.ReadCloser }
+type loading struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (l loading) Close() error {
+	defer l.cancel()
+	return l.ReadCloser.Close()
+}
 
 func (l loading) Read(b []byte) (int, error) {
 	n, err := l.ReadCloser.Read(b)
@@ -56,6 +67,8 @@ func notCut(err error) error {
 
 // Save takes its turn among the batches, in the order of their arrival.
 func (c *checkpoint) Save(ctx context.Context, write func(io.Writer) error) error {
+	ctx, cancel := c.last.limit(ctx)
+	defer cancel()
 	return c.writer.SaveCheckpoint(ctx, c.place, c.server, write)
 }
 

@@ -97,7 +97,7 @@ func (c *cluster) Run(ctx context.Context) {
 			what.missing = append(what.missing, err)
 			continue
 		}
-		from := &checkpoint{place: at, server: c.client.Host, hidden: c.relist, database: c.database, writer: c.feeds.writer}
+		from := &checkpoint{place: at, server: c.client.Host, hidden: c.relist, database: c.database, writer: c.feeds.writer, last: newLastCheckpoint(ctx)}
 		f := newFeed(at, factory.ForResource("", resource), storage, from, c.feeds)
 		c.mu.Lock()
 		c.followed = append(c.followed, f)

@@ -133,7 +133,7 @@ func (m *fleetMirror) configure(ctx context.Context, t fleet.Target) (informer.I
 		return informer.InformerConfig{}, err
 	}
 	f := &feed{place: at, writer: m.writer, patience: newPatience(0, time.Now())}
-	from := &checkpoint{place: at, server: m.server(t.Cluster), database: m.database, writer: m.writer}
+	from := &checkpoint{place: at, server: m.server(t.Cluster), database: m.database, writer: m.writer, last: newLastCheckpoint(ctx)}
 	return f.config(nil, storage, from, m.feeds), nil // the fleet lists and watches
 }
 

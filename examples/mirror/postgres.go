@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -55,6 +56,10 @@ SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
 	('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END)
 ) AS wanted (name, value) JOIN pg_settings USING (name)`
 
+// connectPatience is for how long a server may take to answer a new connection, unless its address says connect_timeout, and one that was idle. The pool
+// waits for both when it is closed, by default for two minutes and for ever.
+const connectPatience = 5 * time.Second
+
 // openPostgres connects to a database, and makes its tables where they are missing. Shards is into how many parts the mirrors that
 // share the work divide each cluster: there may be other mirrors with the same number, and every context of a write has an epoch. With 0, no other mirror
 // may write to it at the same time. The error is an *unusableError where the tables are another program's, or another mirror writes to them. It is an
@@ -62,6 +67,10 @@ SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
 func openPostgres(ctx context.Context, config *pgxpool.Config, shards int) (_ *postgres, err error) {
 	alone := shards == 0
 	config = config.Copy()
+	config.PingTimeout = connectPatience
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectPatience
+	}
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
 		if _, err := conn.Exec(ctx, sessionSettings); err != nil {
 			return err

@@ -179,6 +179,25 @@ func TestWriterAtTheEnd(t *testing.T) {
 	}
 }
 
+// A store that does not answer holds up the end of a run for no longer than a last write and a last checkpoint.
+func TestLastCheckpointIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told said
+		w := newWriter("store", &memoryStore{takes: time.Hour}, 1, told.say)
+		run, cancel := context.WithCancel(t.Context())
+		c := &checkpoint{writer: w, last: newLastCheckpoint(run)}
+		cancel()
+		synctest.Wait()
+		began := time.Now()
+		keeper, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := c.Save(keeper, func(io.Writer) error { return nil })
+		require.ErrorContains(t, err, "not done within 10s of the stop")
+		require.Equal(t, 2*lastWrite, time.Since(began))
+		require.Empty(t, told.lines)
+	})
+}
+
 // Insist tries until it succeeds, or says why it did not.
 func TestWriterInsists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
