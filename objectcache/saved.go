@@ -69,7 +69,7 @@ func fieldList(fields []string) string {
 // resume restores the store and has f go on from there, and saves the store beside it.
 func (i *Informer) resume(ctx context.Context, f *follower.Follower) {
 	defer i.snapshots.End(ctx)
-	from := follower.Origin{Objects: i.store.sample}
+	from := follower.Origin{Objects: i.store.sample, Latest: i.store.latest}
 	from.Resume = i.snapshots.Begin(ctx)
 	i.setup.Extent.Resume(shard.Shard{})
 	from.Known = i.store.LastStoreSyncResourceVersion()

@@ -56,13 +56,20 @@ func Oldest(objects []object.Known) []object.Known {
 	return objects[:min(len(objects), mostAsked)]
 }
 
-// Latest returns the objects with the newest versions, the newest first, as far as versions are numbers: a server that has lost
-// its newest changes has other versions of these. It leaves out the keys for which leaveOut, which is called without a lock, is true.
+// Latest returns the objects with the newest versions, as LatestOf does. It leaves out the keys for which leaveOut, which is called without a lock,
+// is true.
 func (v *Versions) Latest(leaveOut func(key string) bool) []object.Known {
+	return slices.DeleteFunc(LatestOf(v.LendFrom), func(o object.Known) bool { return leaveOut(o.Key) })
+}
+
+// LatestOf returns the objects with the newest versions, the newest first, as far as versions are numbers: a server that has lost its newest changes
+// has other versions of these. Lend lends about so many keys with their versions from a cursor on, and returns the next one: 0 at the end and at
+// the beginning.
+func LatestOf(lend func(from keytable.Cursor, most int, visit func(key string, v *keytable.Binary)) keytable.Cursor) []object.Known {
 	var latest []numbered
 	oldest := uint64(0) // of latest, once that is full
 	for cursor := keytable.Cursor(0); ; {
-		cursor = v.LendFrom(cursor, lentAtOnce, func(key string, version *keytable.Binary) {
+		cursor = lend(cursor, lentAtOnce, func(key string, version *keytable.Binary) {
 			if version.IsNumber && version.Number > oldest {
 				latest, oldest = insertLatest(latest, key, version)
 			}
@@ -73,9 +80,7 @@ func (v *Versions) Latest(leaveOut func(key string) bool) []object.Known {
 	}
 	var objects []object.Known
 	for _, n := range latest {
-		if !leaveOut(n.Key) {
-			objects = append(objects, n.Known)
-		}
+		objects = append(objects, n.Known)
 	}
 	return objects
 }
