@@ -429,6 +429,44 @@ func TestRestoreThatTheServerHasPassedIsNoticed(t *testing.T) {
 	})
 }
 
+// What was restored counts for WaitUntil once the server has accepted its version: the server may have been restored itself.
+func TestRestoredVersionCountsOnceTheServerAcceptsIt(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		file := snapshotFile(t)
+		w.lived(file, nil)
+		version := w.ResourceVersion()
+		heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		defer w.run(i)()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, i.WaitUntil(ctx, version), context.DeadlineExceeded)
+		heal()
+		require.NoError(t, i.WaitUntil(t.Context(), version))
+	})
+}
+
+// A snapshot is saved after SnapshotInterval if something has changed.
+func TestSnapshotIsSavedAfterItsInterval(t *testing.T) {
+	for interval, saved := range map[time.Duration]bool{20 * time.Second: true, 0: false} {
+		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+			w.create("a/1")
+			file := snapshotFile(t)
+			i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file), SnapshotInterval: interval})
+			defer w.run(i)()
+			time.Sleep(5 * time.Minute)
+			synctest.Wait()
+			before := i.Status().CheckpointTime
+			require.False(t, before.IsZero())
+			w.create("a/2")
+			time.Sleep(30 * time.Second)
+			synctest.Wait()
+			require.Equal(t, saved, i.Status().CheckpointTime.After(before), interval)
+		})
+	}
+}
+
 // failing is a store of snapshots whose saves fail while it is broken.
 type failing struct {
 	informer.CheckpointStore

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rvinformer/informer/internal/samples"
 )
@@ -63,4 +64,24 @@ func BenchmarkShapeOfPod(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		pods.fits(encoded[i%len(encoded)])
 	}
+}
+
+// chain is a message of a type that contains itself, as JSONSchemaProps does.
+type chain struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
+	Next              *chain `json:"next,omitempty" protobuf:"bytes,2,opt,name=next"`
+}
+
+func (c *chain) DeepCopyObject() runtime.Object { copied := *c; return &copied }
+func (c *chain) Reset()                         { *c = chain{} }
+func (c *chain) Marshal() ([]byte, error)       { return c.ObjectMeta.Marshal() }
+func (c *chain) Unmarshal(b []byte) error       { return c.ObjectMeta.Unmarshal(b) }
+
+func TestTypeThatContainsItself(t *testing.T) {
+	s := NewStore(&chain{}, nil, StoreOptions{})
+	require.NoError(t, s.Add(&chain{ObjectMeta: metav1.ObjectMeta{Name: "a"}}))
+	_, exists, err := s.GetByKey("a")
+	require.NoError(t, err)
+	require.True(t, exists)
 }

@@ -7,7 +7,7 @@
 //
 // The changed file takes the place of its original in an overlay, so that the tree stays
 // as it is. A mutant is first tried with the tests of its own package, then with those of
-// the root, and then with the scenarios. One that does not compile does not count.
+// the root, with the scenarios, and with those of objectcache. One that does not compile does not count.
 package main
 
 import (
@@ -27,16 +27,16 @@ import (
 
 // core are the packages that are mutated by default.
 var core = []string{
-	".", "internal/backoff", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout", "internal/flow", "internal/follower", "internal/intake",
+	".", "fleet/shards", "internal/backoff", "internal/budget", "internal/checkpoint", "internal/deltaqueue", "internal/fanout", "internal/flow", "internal/follower", "internal/intake",
 	"internal/journal", "internal/keeper", "internal/keytable", "internal/known", "internal/listwatch", "internal/object", "internal/prune",
-	"internal/report", "internal/rv", "internal/server", "internal/sink", "internal/source", "internal/userqueue", "internal/wire",
+	"internal/report", "internal/rv", "internal/server", "internal/sink", "internal/source", "internal/userqueue", "internal/wire", "objectcache",
 }
 
 // spared is not mutated: it checks the key table, under a build tag that is not set here.
 const spared = "internal/keytable/check.go"
 
 // later are the tests for what the tests of its own package leave alive.
-var later = [][]string{{"."}, {"./informertest/script", "-run", "Scenarios"}}
+var later = [][]string{{"."}, {"./informertest/script", "-run", "Scenarios"}, {"./objectcache"}}
 
 type config struct {
 	n       int
