@@ -3,6 +3,8 @@ package shards_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -142,6 +144,28 @@ func TestUncoveredUnitsAndGapsAreShown(t *testing.T) {
 		a.net.heal()
 		time.Sleep(settled)
 		require.Empty(t, a.Status().Uncovered())
+		w.end(a)
+	})
+}
+
+// The condition names the unit that has been without an owner for longest, wherever it stands among the others.
+func TestOldestUncoveredUnitIsNamed(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, w *world) {
+		a := w.start("a")
+		time.Sleep(settled)
+		a.net.set(func(n *network) { n.unitsOnly = true })
+		a.net.partition()
+		old := fleet.Unit{Cluster: "m", Group: "all"}
+		a.use([]fleet.Unit{old})
+		time.Sleep(time.Minute)
+		a.use([]fleet.Unit{{Cluster: "a", Group: "all"}, old, {Cluster: "z", Group: "all"}})
+		time.Sleep(5 * time.Second)
+		page := statuspage.New()
+		a.ShowOn(page, nil)
+		answer := httptest.NewRecorder()
+		page.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/?format=json", nil))
+		require.Contains(t, answer.Body.String(), "3 of 3 units have no living owner, m/all for 1m5s")
+		a.net.heal()
 		w.end(a)
 	})
 }
