@@ -71,6 +71,15 @@ func usable(s *store, begun ...string) *journal.Journal {
 	return j
 }
 
+func TestKeysOfTheJournalBeforeNeedNotBeWrittenAgain(t *testing.T) {
+	s := &store{}
+	j := usable(s, "a")
+	require.True(t, j.Has("a"))
+	j.Begin(t.Context(), []string{"a", "b"})
+	require.Equal(t, []string{"begun b"}, s.records(t))
+	require.True(t, j.Has("b"))
+}
+
 func TestKeysAreWrittenBeforeTheyAreDelivered(t *testing.T) {
 	s := &store{}
 	j := usable(s)

@@ -28,7 +28,7 @@ func (r *Resource) check() error {
 // explain returns the error of a list or a watch with what a reader needs to find the cause: the name of what was asked for, where the
 // server does not say it, and the setting that is probably wrong.
 func (r *Resource) explain(err error) error {
-	if err == nil || !apierrors.IsNotFound(err) || hasNone(err) {
+	if !apierrors.IsNotFound(err) || hasNone(err) {
 		return explainConnection(err)
 	}
 	hint := "is the resource installed in this version, and its name in the plural?"
