@@ -154,6 +154,9 @@ func (s *Store) readForm(in *input) (f form) {
 		}
 	}
 	flags := in.byte()
+	if flags&^(formProtobuf|formImplied) != 0 {
+		in.fail("a form has the flags %d", flags)
+	}
 	f.protobuf, f.implied = flags&formProtobuf != 0, flags&formImplied != 0
 	f.kind.APIVersion, f.kind.Kind = in.text(), in.text()
 	if f.goType == nil || f.protobuf && !isMessage(f.goType) {

@@ -429,7 +429,7 @@ func TestRestoreThatTheServerHasPassedIsNoticed(t *testing.T) {
 	})
 }
 
-// What was restored counts for WaitUntil once the server has accepted its version: the server may have been restored itself.
+// WaitUntil returns for a restored version only after the server has accepted it, because the server may have been restored from a backup.
 func TestRestoredVersionCountsOnceTheServerAcceptsIt(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")

@@ -53,7 +53,7 @@ func isUnwritten(field reflect.StructField) bool {
 	return name == "-"
 }
 
-// hasUnwritten reports whether values of a type may have such fields. Hardly any type has: the others cost a look at a map.
+// hasUnwritten reports whether values of a type may have such fields. Hardly any type has them, so that most objects cost one look at a map.
 func hasUnwritten(t reflect.Type) bool {
 	if known, ok := withUnwritten.Load(t); ok {
 		return known.(bool)
@@ -63,7 +63,7 @@ func hasUnwritten(t reflect.Type) bool {
 	return has
 }
 
-// withUnwritten has what hasUnwritten has found out of each type.
+// withUnwritten is the cache of hasUnwritten, by type.
 var withUnwritten sync.Map
 
 // findUnwritten looks at the types within t that it has not seen.

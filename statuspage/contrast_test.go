@@ -13,8 +13,8 @@ import (
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// What is read has the contrast that WCAG 2 asks for at level AA, in the light theme and in the dark one: 4.5 for text, 3 for the edge of a field.
-// The browser's test looks at what is really shown.
+// Both themes have the contrasts of WCAG 2, level AA: 4.5 for text and 3 for the edge of a field. The test in package e2e/browser measures the text that
+// a browser shows.
 func TestContrastsAreThoseOfWCAG(t *testing.T) {
 	themes := regexp.MustCompile(`:root \{[^}]*\}`).FindAllString(get(t, statuspage.New(), http.StatusOK, "/"), -1)
 	require.Len(t, themes, 2)

@@ -32,7 +32,7 @@ func TestReplicaWithASilentDatabaseGivesUpItsUnits(t *testing.T) {
 		return true
 	}, 2*time.Minute, 200*time.Millisecond)
 	silent.cut(toDatabase, silence)
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // the writers go on, so that writes of the replica are under way, and wait for an answer
 	began := time.Now()
 	require.NoError(t, silent.running.Signal(syscall.SIGTERM))
 	var taken, ended time.Duration

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// lastCheckpoint is the time for the last checkpoint of a run: lastWrite from its end on to begin with it, and lastWrite more, as for all that
-// is written. A replica whose database does not answer keeps its units from those that reach it for no longer than both, and has ended before
-// Kubernetes would kill it.
+// lastCheckpoint limits how long the last checkpoint of a run may take: it is loaded within lastWrite of the end of the run, and saved within twice
+// that, because a save may outlast its context by lastWrite, as every write does. A replica whose database does not answer so releases its units
+// to the others before Kubernetes would kill it.
 type lastCheckpoint struct {
 	mu       sync.Mutex
 	deadline time.Time // zero until the run ends

@@ -56,8 +56,8 @@ SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
 	('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END)
 ) AS wanted (name, value) JOIN pg_settings USING (name)`
 
-// connectPatience is for how long a server may take to answer a new connection, unless its address says connect_timeout, and one that was idle. The pool
-// waits for both when it is closed, by default for two minutes and for ever.
+// connectPatience limits how long a server may take to answer a new connection, unless the address says connect_timeout, and to answer the ping on
+// an idle one. The pool waits for both when it is closed. Its own limits are two minutes and none.
 const connectPatience = 5 * time.Second
 
 // openPostgres connects to a database, and makes its tables where they are missing. Shards is into how many parts the mirrors that

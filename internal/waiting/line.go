@@ -49,7 +49,7 @@ type Line struct {
 	// any tells that somebody waits.
 	any atomic.Bool
 	mu  sync.Mutex
-	// waiters is a heap: the first waits for the oldest version. An event so costs the same however many wait for newer ones.
+	// waiters is a heap by version, so that an event looks only at the callers whose version it reaches, and at one more.
 	waiters waiters
 	// past is nil if the server's versions never went back.
 	past *restore

@@ -19,7 +19,7 @@ type caller struct {
 	done    chan error
 }
 
-// wait calls Until for a version, in a line that is at reached. The wait itself goes on until finish.
+// wait starts a call of Until for a version, in a line that is at reached.
 func wait(l *waiting.Line, version, reached int) *caller {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &caller{version: version, cancel: cancel, done: make(chan error, 1)}
@@ -64,7 +64,7 @@ func TestLineEndsEachWaitAtItsVersion(t *testing.T) {
 				},
 				"give up": func(r *rapid.T) {
 					if len(waits) == 0 {
-						r.Skip("nobody waits")
+						r.Skip("there are no callers")
 					}
 					n := rapid.IntRange(0, len(waits)-1).Draw(r, "caller")
 					waits[n].cancel()
