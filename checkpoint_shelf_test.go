@@ -87,6 +87,16 @@ func (s *shelf) saves() int {
 	return s.done
 }
 
+// requireListed requires that the first list is saved, and has saves count from there as if that had
+// taken one save. It takes two where the handler acknowledges the rest of the list during the first.
+func (s *shelf) requireListed(t *testing.T) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	require.Contains(t, []int{1, 2}, s.done)
+	s.done = 1
+}
+
 // bytes are what is in it now.
 func (s *shelf) bytes() []byte {
 	s.mu.Lock()
