@@ -14,10 +14,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
@@ -162,21 +158,18 @@ func TestEndAmidCompressedList(t *testing.T) {
 	}
 }
 
-// The economies of CPU and bytes list in pages, the latter only if these may come compressed. The default begins with a watch-list.
-func TestEconomy(t *testing.T) {
+// Pages come compressed, unless the client does not accept that. ListModeAuto begins with a watch-list.
+func TestReceivedBytesOfListModes(t *testing.T) {
 	for name, test := range map[string]struct {
-		economy  informer.Economy
-		disabled bool
 		mode     informer.ListMode
+		disabled bool
 		want     informer.ListMode
 	}{
-		"server":                           {want: informer.ListModeWatchList},
-		"CPU":                              {economy: informer.EconomyCPU, want: informer.ListModePaged},
-		"CPU, and no compression":          {economy: informer.EconomyCPU, disabled: true, want: informer.ListModePaged},
-		"bytes":                            {economy: informer.EconomyBytes, want: informer.ListModePaged},
-		"bytes, but no compression":        {economy: informer.EconomyBytes, disabled: true, want: informer.ListModeWatchList},
-		"bytes, but told what to do":       {economy: informer.EconomyBytes, mode: informer.ListModeWatchList, want: informer.ListModeWatchList},
-		"bytes, but told to list in whole": {economy: informer.EconomyBytes, mode: informer.ListModeFull, want: informer.ListModeFull},
+		"auto":                      {want: informer.ListModeWatchList},
+		"pages":                     {mode: informer.ListModePaged, want: informer.ListModePaged},
+		"pages, and no compression": {mode: informer.ListModePaged, disabled: true, want: informer.ListModePaged},
+		"watch-list":                {mode: informer.ListModeWatchList, want: informer.ListModeWatchList},
+		"one response":              {mode: informer.ListModeFull, want: informer.ListModeFull},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -189,8 +182,8 @@ func TestEconomy(t *testing.T) {
 				factory, err := informer.NewDynamicListerWatcherFactory(config)
 				require.NoError(t, err)
 				var r recorder
-				i := informer.NewResourceVersionInformer("economical", informer.InformerConfig{
-					ListerWatcher: factory.ForResource("", pods), Handler: &r, WatchListPageSize: 40, ListMode: test.mode, Economy: test.economy,
+				i := informer.NewResourceVersionInformer("received", informer.InformerConfig{
+					ListerWatcher: factory.ForResource("", pods), Handler: &r, WatchListPageSize: 40, ListMode: test.mode,
 				})
 				defer start(i.RunWithContext)()
 				synctest.Wait()
@@ -198,40 +191,16 @@ func TestEconomy(t *testing.T) {
 				status := i.Status()
 				require.Equal(t, test.want, status.ListMode)
 				require.NoError(t, status.Fallback)
-				switch test.want {
-				case informer.ListModePaged:
+				received := status.Counts.ReceivedBytes
+				switch {
+				case test.want == informer.ListModePaged && !test.disabled:
 					require.Equal(t, []string{"list limit=40", "list limit=40 continue"}, w.verbs()[:2])
-					if !test.disabled {
-						require.Less(t, status.Counts.ReceivedBytes, int64(150_000), "one page of two is compressed")
-					}
-				case informer.ListModeWatchList:
-					require.Equal(t, "watch-list", w.verbs()[0][:10])
-					require.Greater(t, status.Counts.ReceivedBytes, int64(300_000))
+					require.Less(t, received, int64(150_000), "one page of two is compressed")
+				case test.want == informer.ListModeFull:
+					require.Less(t, received, int64(150_000))
+				default:
+					require.Greater(t, received, int64(300_000))
 				}
-			})
-		})
-	}
-}
-
-// Typed objects in protobuf take less CPU with a watch-list, and all others with pages.
-func TestEconomyOfCPUByForm(t *testing.T) {
-	for name, test := range map[string]struct {
-		example runtime.Object
-		want    informer.ListMode
-	}{
-		"raw":          {&informer.RawObject{}, informer.ListModePaged},
-		"metadata":     {&metav1.PartialObjectMetadata{}, informer.ListModePaged},
-		"unstructured": {&unstructured.Unstructured{}, informer.ListModePaged},
-		"typed":        {&corev1.Pod{}, informer.ListModeWatchList},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				i := informer.NewResourceVersionInformer(name, informer.InformerConfig{
-					ListerWatcher: w.lister(), Handler: &recorder{}, ExampleObject: test.example, Economy: informer.EconomyCPU,
-				})
-				defer start(i.RunWithContext)()
-				synctest.Wait()
-				require.Equal(t, test.want, i.Status().ListMode)
 			})
 		})
 	}
@@ -244,7 +213,7 @@ func TestReceivedBytesOfOthers(t *testing.T) {
 		lister := w.lister().(cache.ListerWatcherWithContext)
 		i := follow(w, informer.InformerConfig{Handler: &recorder{}, ListerWatcher: &cache.ListWatch{
 			ListWithContextFunc: lister.ListWithContext, WatchFuncWithContext: lister.WatchWithContext,
-		}, Economy: informer.EconomyBytes})
+		}})
 		defer start(i.RunWithContext)()
 		synctest.Wait()
 		require.True(t, i.HasSynced())

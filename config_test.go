@@ -36,9 +36,8 @@ func TestInformerNeedsItsParts(t *testing.T) {
 		`informer "pods": MaxInternalErrorRetryDuration is -1s`: func(c *informer.InformerConfig) {
 			c.MaxInternalErrorRetryDuration = -time.Second
 		},
-		`informer "pods": unknown ListMode -1`:    func(c *informer.InformerConfig) { c.ListMode = -1 },
-		`informer "pods": unknown Economy "time"`: func(c *informer.InformerConfig) { c.Economy = "time" },
-		`informer "pods": unknown ListMode 99`:    func(c *informer.InformerConfig) { c.ListMode = 99 },
+		`informer "pods": unknown ListMode -1`: func(c *informer.InformerConfig) { c.ListMode = -1 },
+		`informer "pods": unknown ListMode 99`: func(c *informer.InformerConfig) { c.ListMode = 99 },
 		`informer "pods": prune "metadata.name": the field is needed to identify the object`: func(c *informer.InformerConfig) {
 			c.Prune = []string{"metadata.name"}
 		},

@@ -145,9 +145,6 @@ type InformerConfig struct {
 	// ListMode is how complete sets are read. Default: ListModeAuto.
 	ListMode ListMode
 
-	// Economy is what ListModeAuto saves. Default: EconomyServer.
-	Economy Economy
-
 	// Budget is what the objects may take that wait for the handler, together with
 	// those of other informers that name it. Default: one of 16 MiB, which all
 	// informers share that name none.
@@ -311,7 +308,7 @@ type ResourceVersionInformer interface {
 //
 // Name is for logs. It panics on
 // a configuration that cannot work: an empty name, a nil ListerWatcher, no
-// handler or two, a negative number or duration, a Shard that makes no sense, an unknown ListMode or Economy, a path of Keep or
+// handler or two, a negative number or duration, a Shard that makes no sense, an unknown ListMode, a path of Keep or
 // Prune that makes no sense, a RawObject with a ListerWatcher that decodes, an ExampleObject that a typed
 // Handler does not take.
 func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
@@ -356,8 +353,6 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		panic(fmt.Sprintf("informer %q: WatchListPageSize is %d", name, config.WatchListPageSize))
 	case config.ListMode < ListModeAuto || config.ListMode > ListModeWatchList:
 		panic(fmt.Sprintf("informer %q: unknown ListMode %d", name, config.ListMode))
-	case !config.Economy.Known():
-		panic(fmt.Sprintf("informer %q: unknown Economy %q", name, config.Economy))
 	case err != nil:
 		panic(fmt.Sprintf("informer %q: %v", name, err))
 	case mistyped != nil:
@@ -375,7 +370,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	r.MaxInternalErrorRetryDuration = config.MaxInternalErrorRetryDuration
 	r.StallTimeout = config.StallTimeout
 	r.Backoff = config.Backoff
-	r.mode, r.economy = listMode(config), config.Economy
+	r.mode = listMode(config)
 	r.setup.UseFields(fields)
 	r.setup.Extent.Change(config.Shard)
 	r.setup.Report.UseListMode(r.mode, nil)

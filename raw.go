@@ -17,7 +17,7 @@ import (
 // of a DynamicListerWatcherFactory.
 //
 // It comes in JSON. It comes in protobuf where the rest.Config of the factory asks for that (ContentType or AcceptContentTypes) and the server has
-// it, unless Keep or Prune need JSON. ContentType says what it is. The informer never chooses protobuf by itself, not for an Economy either,
+// it, unless Keep or Prune need JSON. ContentType says what it is. The informer never chooses protobuf by itself,
 // because the handler gets the bytes as they come.
 //
 // A RawObject is lent: it and its bytes are valid until the handler returns. A handler that

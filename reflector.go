@@ -78,10 +78,8 @@ type Reflector struct {
 	store        cache.ReflectorStore
 	resyncPeriod time.Duration
 	// mode overrides the list fields above, unless it is fieldsDecide.
-	mode ListMode
-	// economy is what ListModeAuto saves.
-	economy Economy
-	setup   follower.Setup
+	mode  ListMode
+	setup follower.Setup
 }
 
 // WatchErrorHandler gets everything that goes wrong: a list or a watch
@@ -328,7 +326,6 @@ func (r *Reflector) HasInitializedSynced() bool {
 func (r *Reflector) newFollower(into sink.Sink) *follower.Follower {
 	t := follower.Tuning{
 		ListMode:           r.mode,
-		Economy:            r.economy,
 		PageSize:           r.WatchListPageSize,
 		InternalErrorRetry: r.MaxInternalErrorRetryDuration,
 		MinWatchTimeout:    r.MinWatchTimeout,

@@ -49,22 +49,6 @@ const (
 	ListModeWatchList = report.WatchList
 )
 
-// Economy is what ListModeAuto saves.
-type Economy = report.Economy
-
-const (
-	// EconomyServer reads a set with a watch-list. The server sends it from its cache, object by object, and never holds a list of it.
-	// A server before 1.34 reads consistent pages from etcd instead.
-	EconomyServer = report.Server
-	// EconomyCPU lists in pages. They take less CPU of this process than a watch-list does, with objects in JSON above all: a
-	// kube-apiserver sends a watch-list in one small piece for each object. Typed objects that come in protobuf are the exception, and
-	// are read with a watch-list.
-	EconomyCPU = report.CPU
-	// EconomyBytes lists in pages. A kube-apiserver compresses each that is larger than 128 KiB with gzip, and it never compresses a
-	// watch-list. Where the rest.Config has DisableCompression, it is EconomyServer.
-	EconomyBytes = report.Bytes
-)
-
 // fieldsDecide is the mode of a Reflector whose fields say how it lists.
 const fieldsDecide ListMode = -1
 

@@ -758,7 +758,6 @@ func TestOptionsThatCannotWorkAreRefused(t *testing.T) {
 		"StallTimeout":      {StallTimeout: -1},
 		"WatchListPageSize": {WatchListPageSize: -1},
 		"ListMode":          {ListMode: 9},
-		"Economy":           {Economy: "time"},
 		"metadata.name":     {Prune: []string{"metadata.name"}},
 		"spec.nothing":      {Keep: []string{"spec.nothing"}},
 		"HotBytes":          {Decoded: true, HotBytes: 1},
@@ -789,13 +788,15 @@ func TestStallIsNoticed(t *testing.T) {
 	})
 }
 
-func TestEconomyChoosesTheListMode(t *testing.T) {
-	for economy, mode := range map[informer.Economy]informer.ListMode{informer.EconomyServer: informer.ListModeWatchList, informer.EconomyCPU: informer.ListModeWatchList, informer.EconomyBytes: informer.ListModePaged} {
+func TestListMode(t *testing.T) {
+	for asked, used := range map[informer.ListMode]informer.ListMode{
+		informer.ListModeAuto: informer.ListModeWatchList, informer.ListModePaged: informer.ListModePaged, informer.ListModeFull: informer.ListModeFull,
+	} {
 		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 			w.create("a/1", "a/2")
-			i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Economy: economy})
+			i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{ListMode: asked})
 			defer w.run(i)()
-			require.Equal(t, mode, i.Status().ListMode)
+			require.Equal(t, used, i.Status().ListMode)
 			require.NoError(t, i.Status().Fallback)
 			require.Positive(t, i.Status().Counts.ReceivedBytes)
 			w.requireInStep(i)

@@ -92,9 +92,8 @@ type Options struct {
 	AuditEvery   time.Duration
 	AuditOptions informer.AuditOptions
 
-	// ListMode, Economy, WatchListPageSize, StallTimeout and Backoff are those of informer.InformerConfig.
+	// ListMode, WatchListPageSize, StallTimeout and Backoff are those of informer.InformerConfig.
 	ListMode          informer.ListMode
-	Economy           informer.Economy
 	WatchListPageSize int64
 	StallTimeout      time.Duration
 	Backoff           *wait.Backoff
@@ -132,8 +131,6 @@ func (o Options) check(example runtime.Object) (*prune.Fields, error) {
 		return nil, fmt.Errorf("WatchListPageSize is %d", o.WatchListPageSize)
 	case o.ListMode < informer.ListModeAuto || o.ListMode > informer.ListModeWatchList:
 		return nil, fmt.Errorf("unknown ListMode %d", o.ListMode)
-	case !o.Economy.Known():
-		return nil, fmt.Errorf("unknown Economy %q", o.Economy)
 	}
 	fields, err := prune.Parse(o.Keep, o.Prune)
 	if err != nil || example == nil {
@@ -159,7 +156,6 @@ func (o Options) withDefaults(example runtime.Object) Options {
 func (o Options) tuning() follower.Tuning {
 	return follower.Tuning{
 		ListMode:     o.ListMode,
-		Economy:      o.Economy,
 		PageSize:     o.WatchListPageSize,
 		StallTimeout: o.StallTimeout,
 		Backoff:      o.Backoff,

@@ -21,8 +21,7 @@ import (
 
 // Way is how a set is read.
 type Way struct {
-	Mode    informer.ListMode
-	Economy informer.Economy
+	Mode informer.ListMode
 	// Plain asks for nothing that is compressed.
 	Plain bool
 }
@@ -80,7 +79,6 @@ func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 		Storage:           f.Storage,
 		ExampleObject:     s.example,
 		ListMode:          s.way.Mode,
-		Economy:           s.way.Economy,
 		WatchListPageSize: race.PageSize,
 		ErrorHandler:      s.report,
 		Handler: informer.ResourceEventHandlerFuncs{

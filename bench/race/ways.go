@@ -6,6 +6,4 @@ const (
 	WayPages      = "pages"
 	WayPlainPages = "pages, not compressed"
 	WayAuto       = "ListModeAuto"
-	WayAutoCPU    = "ListModeAuto with EconomyCPU"
-	WayAutoBytes  = "ListModeAuto with EconomyBytes"
 )

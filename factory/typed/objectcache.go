@@ -148,7 +148,6 @@ func variantOf(opts *objectcache.Options) string {
 	say(opts.Decoded, "decoded %v", opts.Decoded)
 	say(opts.HotBytes != 0, "hot %d", opts.HotBytes)
 	say(opts.ListMode != 0, "list mode %v", opts.ListMode)
-	say(opts.Economy != "", "economy of %v", opts.Economy)
 	say(opts.WatchListPageSize != 0, "pages of %d", opts.WatchListPageSize)
 	say(opts.StallTimeout != 0, "stall timeout %v", opts.StallTimeout)
 	say(opts.Budget != nil, "budget %p", opts.Budget)

@@ -44,7 +44,7 @@ func (s Setup) cached(after time.Duration, opts objectcache.Options) (*Subject, 
 	opts.Name = "script"
 	opts.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, byState: indexState}
 	opts.ErrorHandler = config.ErrorHandler
-	opts.ListMode, opts.Economy = config.ListMode, config.Economy
+	opts.ListMode = config.ListMode
 	opts.WatchListPageSize, opts.StallTimeout = config.WatchListPageSize, config.StallTimeout
 	i := objectcache.NewSharedIndexInformerWithOptions(config.ListerWatcher, kind, opts)
 	c := &cached{setup: s, informer: i, mirrored: map[string]string{}, newest: map[string]string{}}

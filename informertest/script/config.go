@@ -6,8 +6,6 @@ import "time"
 type Config struct {
 	// List is how complete sets are read: list=auto, paged, full or watch-list.
 	List string
-	// Economy is what list=auto saves: economy=server, cpu or bytes.
-	Economy string
 	// Decode is the form of the objects: decode=unstructured, raw, metadata or typed.
 	Decode string
 	// Media is what the client asks for: media=json or protobuf.
@@ -36,7 +34,6 @@ func parseConfig(a *args) Config {
 	checkpoint := a.namedOne("checkpoint", "off", "on", "journal")
 	return Config{
 		List:         a.namedOne("list", "auto", "paged", "full", "watch-list"),
-		Economy:      a.namedOne("economy", "server", "cpu", "bytes"),
 		Decode:       a.namedOne("decode", "unstructured", "raw", "metadata", "typed"),
 		Media:        a.namedOne("media", "json", "protobuf"),
 		Page:         a.namedCount("page", 0),

@@ -23,10 +23,6 @@ var listModes = map[string]informer.ListMode{
 	"auto": informer.ListModeAuto, "paged": informer.ListModePaged, "full": informer.ListModeFull, "watch-list": informer.ListModeWatchList,
 }
 
-var economies = map[string]informer.Economy{
-	"server": informer.EconomyServer, "cpu": informer.EconomyCPU, "bytes": informer.EconomyBytes,
-}
-
 func example(decode string) runtime.Object {
 	switch decode {
 	case "raw":
@@ -65,7 +61,6 @@ func (s Setup) config() (informer.InformerConfig, error) {
 		Shard:              s.Shard,
 		ExampleObject:      example(s.Decode),
 		ListMode:           listModes[s.List],
-		Economy:            economies[s.Economy],
 		WatchListPageSize:  int64(s.Page),
 		Workers:            s.Workers,
 		MaxBatch:           s.Batch,

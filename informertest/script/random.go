@@ -122,7 +122,6 @@ func (w *writer) informer(opts RandomOptions) {
 		"media=" + w.pick("json", "protobuf"),
 	}
 	for _, option := range []string{
-		"economy=" + w.pick("0", "cpu", "bytes"),
 		"page=" + w.pick("0", "1", "7", "50"),
 		"budget=" + w.pick("0", "5000", "1"),
 		"workers=" + w.pick("0", "4"),

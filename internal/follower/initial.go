@@ -22,8 +22,6 @@ type WatchLists int
 
 const (
 	NoWatchLists WatchLists = iota
-	// CheaperPages uses none, because pages save what is to be saved.
-	CheaperPages
 	// WatchListsIfTheyWork leaves them where one did not work lately.
 	WatchListsIfTheyWork
 	// TryWatchLists tries one for each set.
@@ -36,9 +34,6 @@ func (f *Follower) chooseMode(state listwatch.Start) {
 	var why error
 	switch {
 	case f.WatchLists == NoWatchLists:
-		return
-	case f.WatchLists == CheaperPages:
-		f.Report.UseListMode(report.Paged, nil)
 		return
 	case !f.Source.HasWatchLists():
 		why = errNoWire

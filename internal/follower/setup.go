@@ -71,8 +71,6 @@ type Tuning struct {
 	// ListMode is how sets are read. CacheFirst reads them as client-go does, in place of it.
 	ListMode   report.ListMode
 	CacheFirst bool
-	// Economy is what report.Auto saves.
-	Economy report.Economy
 	// PageSize is the number of objects to ask for in each page of a list.
 	PageSize int64
 	// InternalErrorRetry is for how long a watch that breaks with an internal error is tried again.
@@ -95,7 +93,7 @@ func (s *Setup) Follower(into sink.Sink, t Tuning) *Follower {
 		Source:       s.source(t),
 		Sink:         into,
 		Policy:       t.policy(),
-		WatchLists:   t.watchLists(s.Resource, &s.Form),
+		WatchLists:   t.watchLists(),
 		Report:       &s.Report,
 		Extent:       &s.Extent,
 		SharedOf:     s.Shared,
@@ -133,28 +131,15 @@ func (t Tuning) policy() listwatch.Policy {
 	return p
 }
 
-// watchLists decides for a resource that is read off the wire, or nil, and a form of objects.
-func (t Tuning) watchLists(r *server.Resource, f *object.Form) WatchLists {
+// watchLists says when sets are read with a watch-list.
+func (t Tuning) watchLists() WatchLists {
 	switch {
 	case t.CacheFirst:
 		return NoWatchLists
-	case t.ListMode == report.Auto && r != nil && t.savesWithPages(r, f):
-		return CheaperPages
 	case t.ListMode == report.Auto:
 		return WatchListsIfTheyWork
 	case t.ListMode == report.WatchList:
 		return TryWatchLists
 	}
 	return NoWatchLists
-}
-
-// savesWithPages reports whether pages save what is to be saved, as measured by the command ways of bench.
-func (t Tuning) savesWithPages(r *server.Resource, f *object.Form) bool {
-	switch t.Economy {
-	case report.CPU:
-		return !f.TypedInProtobuf()
-	case report.Bytes:
-		return r.Compresses()
-	}
-	return false
 }

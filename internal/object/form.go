@@ -116,9 +116,6 @@ func decodeTyped(raw *Raw, siblings *protoobject.Pool, obj runtime.Object) (runt
 // OnlyJSON has objects come in no other encoding.
 func (f *Form) OnlyJSON() { f.protobuf = false }
 
-// TypedInProtobuf reports whether objects are asked for in protobuf and decoded to a Go type that is more than their metadata.
-func (f *Form) TypedInProtobuf() bool { return f.protobuf && !f.partial && f.decode != nil }
-
 // Decodes reports whether the consumer takes something else than the Raw.
 func (f *Form) Decodes() bool { return f.decode != nil }
 

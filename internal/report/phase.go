@@ -39,19 +39,6 @@ const (
 	WatchList
 )
 
-// Economy is what Auto saves.
-type Economy string
-
-// The economies. InformerConfig describes them.
-const (
-	Server Economy = ""
-	CPU    Economy = "cpu"
-	Bytes  Economy = "bytes"
-)
-
-// Known reports whether e is one of the economies.
-func (e Economy) Known() bool { return e == Server || e == CPU || e == Bytes }
-
 func (m ListMode) String() string {
 	switch m {
 	case Auto:

@@ -34,8 +34,6 @@ func main() {
 			{race.WayPages, "", ours.Way{Mode: informer.ListModePaged}},
 			{race.WayPlainPages, "-plain", ours.Way{Mode: informer.ListModePaged, Plain: true}},
 			{race.WayAuto, "-watchlist", ours.Way{}},
-			{race.WayAutoCPU, "", ours.Way{Economy: informer.EconomyCPU}},
-			{race.WayAutoBytes, "", ours.Way{Economy: informer.EconomyBytes}},
 		} {
 			contestants = append(contestants, ours.ContestantIn(w.way, f.name+", "+w.name, "floor-"+f.floor+w.floor, f.example, f.contentType, race.ColdStart))
 		}
