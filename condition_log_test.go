@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -320,5 +321,37 @@ func TestOutageOfServerIsTwoLines(t *testing.T) {
 		running.Wait()
 		require.Len(t, log.entries(), 12)
 		require.Equal(t, lineServerUnused, log.entries()[11].message)
+	})
+}
+
+// slowLog is a log that takes a second for each line.
+type slowLog struct{ lines atomic.Int64 }
+
+func (*slowLog) Helper() {}
+
+func (l *slowLog) Log(...any) {
+	time.Sleep(time.Second)
+	l.lines.Add(1)
+}
+
+// Run returns after the last line is logged, also where nothing is left to look at: a program may change its logger then.
+func TestRunReturnsAfterItsLastLine(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		log := &slowLog{}
+		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), ktesting.NewLogger(log, ktesting.NewConfig())))
+		defer cancel()
+		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			i.RunWithContext(ctx)
+		}()
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		require.Zero(t, log.lines.Load(), "the line is being logged")
+		cancel()
+		<-ended
+		require.EqualValues(t, 1, log.lines.Load())
 	})
 }

@@ -35,8 +35,8 @@ type herald struct {
 	attended int
 	// greets tells that the informer has synced, which is yet to be logged.
 	greets bool
-	// looking are the calls of look.
-	looking sync.WaitGroup
+	// looking are the calls of look, of this herald and of those before it.
+	looking *sync.WaitGroup
 }
 
 // line is a line of the log.
@@ -90,7 +90,7 @@ func (p *Progress) armLocked() {
 	if p.herald != nil || p.ctx == nil {
 		return
 	}
-	h := &herald{}
+	h := &herald{looking: &p.looking}
 	p.herald = h
 	h.looking.Add(1)
 	h.timer = time.AfterFunc(TellAfter, func() {
@@ -263,14 +263,14 @@ func (p *Progress) stopLog() {
 	p.mu.Lock()
 	h, ctx, cleared := p.herald, p.ctx, moment.Now()
 	p.herald, p.ctx = nil, nil
-	if h == nil {
-		p.mu.Unlock()
-		return
+	var told Condition
+	var greet func(klog.Logger)
+	if h != nil {
+		h.lookNoMore()
+		told, greet = h.told, p.greetingLocked(h)
 	}
-	h.lookNoMore()
-	told, greet := h.told, p.greetingLocked(h)
 	p.mu.Unlock()
-	h.looking.Wait()
+	p.looking.Wait() // also for the last look of a herald that is gone
 	if greet != nil {
 		greet(klog.FromContext(ctx))
 	}

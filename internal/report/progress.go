@@ -117,6 +117,8 @@ type Progress struct {
 	// ctx has the logger of the run under way, and herald logs to it; both are nil at other times.
 	ctx    context.Context
 	herald *herald
+	// looking are the calls of look that are under way or to come.
+	looking sync.WaitGroup
 }
 
 // row is a row of failures. It is small without one, as that of most informers is.
