@@ -337,14 +337,15 @@ func (i *Informer) reach() {
 	}
 }
 
-// reachNow ends the waits for what can be read. What a Snapshot has restored counts once the server has accepted its version.
+// reachNow ends the waits for what can be read.
 func (i *Informer) reachNow() {
-	if i.waiting.Waits() && i.HasSynced() {
-		i.waiting.Reach(i.into.observed.load())
+	if i.waiting.Waits() {
+		i.waiting.Reach(i.readable())
 	}
 }
 
-// readable is the resource version up to which readers see everything. It does not wait for the writer.
+// readable is the resource version up to which readers see everything. What a Snapshot has restored counts once the server has accepted
+// its version. It does not wait for the writer.
 func (i *Informer) readable() string {
 	if !i.HasSynced() {
 		return ""

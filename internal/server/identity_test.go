@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,8 @@ import (
 
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/server"
 )
 
@@ -281,5 +284,48 @@ func TestIdentifyAsksForMetadataInJSON(t *testing.T) {
 		require.Equal(t, uid, got.Cluster)
 		require.Equal(t, "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json", accept)
 		require.Equal(t, "/api/v1/namespaces/kube-system", path)
+	})
+}
+
+// The informers of a server find out together which cluster it is of. If the one that asks is ended by a transport of the caller's, the next
+// one finds it out.
+func TestNextInformerFindsTheClusterAfterOneThatEnded(t *testing.T) {
+	inCluster(t, nil, func(t *testing.T, api *informertest.Server, uid string) {
+		created, err := api.Create(podsResource, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "1"}})
+		require.NoError(t, err)
+		var ends atomic.Bool
+		config := api.Config()
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if ends.Swap(false) {
+					runtime.Goexit()
+				}
+				return next.RoundTrip(r)
+			})
+		})
+		pods := serverAt(t, config).Resource("", podsResource)
+		inquiry := func(known ...object.Known) server.Inquiry {
+			return server.Inquiry{
+				ResourceVersion: created.GetResourceVersion(), Period: 1, Objects: func() []object.Known { return known },
+			}
+		}
+		known := object.Known{Key: "a/1", Version: keytable.Version{ResourceVersion: created.GetResourceVersion(), UID: created.GetUID()}}
+
+		ends.Store(true)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = pods.Ask(t.Context(), inquiry(known))
+		}()
+		<-ended
+		require.False(t, ends.Load())
+
+		answer, err := pods.Ask(t.Context(), inquiry(known))
+		require.NoError(t, err)
+		require.Equal(t, server.Same, answer.Identity)
+		answer, err = pods.Ask(t.Context(), inquiry())
+		require.NoError(t, err)
+		require.Equal(t, server.Same, answer.Identity, "by the cluster that the one before has found")
+		require.Equal(t, uid, answer.Cluster)
 	})
 }
