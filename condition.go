@@ -13,7 +13,7 @@ import "github.com/rvinformer/informer/internal/report"
 //     zero for an informer that was never started.
 type Condition = report.Condition
 
-// ConditionReason is why an informer is as it is. The page docs/operating.md says of each what to do.
+// ConditionReason is why an informer is as it is. The page docs/status.md says of each what to do.
 type ConditionReason = report.ConditionReason
 
 // The reasons, in the order of precedence: the first one that holds is reported.

@@ -356,7 +356,7 @@ func TestConditionsAreDocumentedInTheirOrder(t *testing.T) {
 		}
 		return true
 	})
-	page, err := os.ReadFile("docs/operating.md")
+	page, err := os.ReadFile("docs/status.md")
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "\n## Conditions\n")
 	require.True(t, found)

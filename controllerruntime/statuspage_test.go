@@ -9,7 +9,7 @@ import (
 
 var _, _ healthz.Checker = statuspage.New().Ready, statuspage.New().Live
 
-// addChecks is a block of docs/operating.md.
+// addChecks is a block of docs/monitoring.md.
 func addChecks(mgr manager.Manager, page *statuspage.Page) error {
 	if err := mgr.AddReadyzCheck("informers", page.Ready); err != nil {
 		return err

@@ -27,5 +27,5 @@
 // processing_latency_seconds (with its buckets) and store_resource_version. Client-go's own informer_queued_items and so on, which component-base exports,
 // have other labels. A registry refuses two collectors with one name and different labels, and component-base would panic.
 //
-// The page docs/operating.md lists all metrics. docs/alerts.yaml and docs/grafana-dashboard.json use them.
+// The page docs/monitoring.md lists all metrics. docs/alerts.yaml and docs/grafana-dashboard.json use them.
 package metrics

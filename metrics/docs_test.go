@@ -15,7 +15,7 @@ import (
 
 // The table of metrics in the manual is that of the collector.
 func TestManualHasAllMetrics(t *testing.T) {
-	content, err := os.ReadFile("../docs/operating.md")
+	content, err := os.ReadFile("../docs/monitoring.md")
 	require.NoError(t, err)
 	var told []string
 	for line := range strings.Lines(string(content)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// snippetOfOperating is a block of docs/operating.md.
+// snippetOfOperating is a block of docs/monitoring.md.
 func snippetOfOperating(informers *factory.Factory, i informer.ResourceVersionInformer) {
 	page := statuspage.New()
 	page.AddFactory(informers)                                           // all of a factory, as they come and go
