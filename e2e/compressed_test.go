@@ -14,8 +14,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// What a kube-apiserver is asked for, in each form of objects, by ListModeAuto and by ListModePaged: a watch-list, which comes as it is, and pages,
-// which come compressed and with a fraction of its bytes.
+// ListModeAuto reads each form of objects with a watch-list, which a kube-apiserver sends as it is. ListModePaged reads pages, which come compressed
+// and take a fraction of those bytes.
 func TestPagesComeCompressed(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)

@@ -80,7 +80,7 @@ func TestTableEqualsServer(t *testing.T) {
 	})
 }
 
-// run runs an informer as the program does, and returns what ends it.
+// run runs an informer as the program does, and returns a function that ends it.
 func run(t *testing.T, server *informertest.Server, handler informer.BatchHandler) (stop func()) {
 	factory, err := informer.NewDynamicListerWatcherFactory(server.Config())
 	require.NoError(t, err)
@@ -120,6 +120,7 @@ func TestTableAfterFaults(t *testing.T) {
 				defer run(t, server, rows)()
 				time.Sleep(time.Minute)
 				rows.fails(false)
+				server.CloseClientConnections() // the next watch meets the 410
 				time.Sleep(10 * time.Minute)
 
 				want, err := server.ResourceVersions(pods, "")
@@ -146,9 +147,12 @@ func TestTableAsTheOracleSeesIt(t *testing.T) {
 			_, err := server.Create(pods, pod(name))
 			require.NoError(t, err)
 		}
+		synctest.Wait()
+
+		heal := server.Inject(informertest.Fault{Effect: informertest.Refuse()}) // ends all connections too
 		require.NoError(t, server.Delete(pods, "default", "db"))
-		server.CloseClientConnections()
-		server.Compact() // the informer has to list
+		server.Compact() // no watch tells of the deletion any more: the informer has to list
+		heal()
 		time.Sleep(10 * time.Minute)
 
 		judge.Settled(rows.versions())

@@ -344,8 +344,8 @@ func (i *Informer) reachNow() {
 	}
 }
 
-// readable is the resource version up to which readers see everything. What a Snapshot has restored counts once the server has accepted
-// its version. It does not wait for the writer.
+// readable is the resource version up to which readers see everything. The version of a restored Snapshot counts once the
+// server has accepted it. It does not wait for the writer.
 func (i *Informer) readable() string {
 	if !i.HasSynced() {
 		return ""

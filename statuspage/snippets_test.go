@@ -8,12 +8,12 @@ import (
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// snippetOfOperating is a block of docs/monitoring.md.
-func snippetOfOperating(informers *factory.Factory, i informer.ResourceVersionInformer) {
+// snippetOfMonitoring is a block of docs/monitoring.md.
+func snippetOfMonitoring(informers *factory.Factory, i informer.ResourceVersionInformer) {
 	page := statuspage.New()
 	page.AddFactory(informers)                                           // all of a factory, as they come and go
 	page.Add(statuspage.Labels{Cluster: "east", Resource: "widgets"}, i) // and single ones
 	http.Handle("/", page)
 }
 
-var _ = snippetOfOperating
+var _ = snippetOfMonitoring

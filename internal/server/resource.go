@@ -96,8 +96,8 @@ func (r *Resource) Turns() any {
 // AsksProtobuf reports whether the client's configuration asks for protobuf.
 func (r *Resource) AsksProtobuf() bool { return r.server.asksProtobuf }
 
-// Compresses reports whether lists may come compressed: unless the client's configuration has DisableCompression.
-func (r *Resource) Compresses() bool { return !r.server.config.DisableCompression }
+// compresses reports whether lists may come compressed: unless the client's configuration has DisableCompression.
+func (r *Resource) compresses() bool { return !r.server.config.DisableCompression }
 
 // WatchListFailure returns why a watch-list of the resource did not work lately, or nil.
 func (r *Resource) WatchListFailure() error { return r.server.watchLists.failure(r.resource) }
@@ -122,9 +122,9 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 	if agent := r.server.config.UserAgent; agent != "" {
 		request.SetHeader("User-Agent", agent) // or client-go's transport copies the request to set it
 	}
-	unzips := r.Compresses() && !opts.Watch
+	unzips := r.compresses() && !opts.Watch
 	switch {
-	case !r.Compresses():
+	case !r.compresses():
 		// client-go's transport for plain HTTP asks for gzip all the same.
 		request.SetHeader("Accept-Encoding", "identity")
 	case unzips:
