@@ -90,7 +90,7 @@ proof: bin/heartbeat postgres-install
 TORTURE ?= 10000
 TORTURE_FROM ?= $(shell date +%s)
 torture:
-	INFORMER_TORTURE=$(TORTURE) INFORMER_TORTURE_SHARDS=$(TORTURE) INFORMER_TORTURE_FROM=$(TORTURE_FROM) \
+	INFORMER_TORTURE=$(TORTURE) INFORMER_TORTURE_FROM=$(TORTURE_FROM) \
 		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|RandomScripts|RandomPlays' . ./informertest/script ./fleet/shards
 
 # The method of attacks: half of the time, all hostile answers in all list modes, from the start and later, each round with other changes; then

@@ -13,8 +13,6 @@ var (
 	ErrNotSynced = report.ErrNotSynced
 	// ErrAuditRunning is the error of an audit beside another one of the same informer.
 	ErrAuditRunning = report.ErrAuditRunning
-	// ErrShardChanged is the error of an audit during which SetShard was called.
-	ErrShardChanged = report.ErrShardChanged
 	// ErrNoMetadata is the error of an audit of an informer whose ListerWatcher cannot list metadata.
 	ErrNoMetadata = report.ErrNoMetadata
 	// ErrDiffered is what the ErrorHandler gets when an audit of AuditEvery has found a difference.

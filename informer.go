@@ -90,6 +90,11 @@ type InformerConfig struct {
 	// the server and its version, and one that is not in the shard is skipped without being decoded. Of other ListerWatchers, it is skipped
 	// after decoding.
 	//
+	// The shard is that of the informer for as long as it lives. Another informer may follow another shard, and may begin with the Checkpoint of
+	// a shard that has something in common with its own. What is not in its own shard is forgotten: its deletion is not delivered. If the
+	// Checkpoint has all of the shard, the informer goes on from there without a list. Otherwise it lists the whole shard. So what the Checkpoint
+	// of a shard has is divided by copies of it. A Checkpoint of a shard that has nothing in common is refused: see BeginAnew.
+	//
 	// A Storage should have objects of the shard only. Others with a UID are forgotten when Run begins; their deletion is not delivered.
 	Shard Shard
 
@@ -285,21 +290,6 @@ type ResourceVersionInformer interface {
 	// informer follows has the version, because a selector leaves it out for instance, the next bookmark tells that it has
 	// passed: servers send one about each minute. So ctx should allow for that.
 	WaitUntil(ctx context.Context, resourceVersion string) error
-	// SetShard has another shard followed: see InformerConfig.Shard. It may be called at any time, and does not wait. An error says what is
-	// wrong with the shard, and nothing has changed then.
-	//
-	// What has left the shard is forgotten: its deletion is not delivered, and no call of the handler is prepared for it once SetShard has returned.
-	// Calls that are under way end by themselves, and one for which an object was being decoded or transformed is still made. What has come to the shard is listed, and nothing else; if the Key is another one,
-	// all is new, and where resource versions have no order, all is listed. An object of it may be delivered, and deleted, that was gone when it
-	// was listed. The watch of the rest goes on after that list, from where it was, so that nothing is missed. While Status.ShardListed is false, WaitUntil and Status.ResourceVersion
-	// are about the rest only, and CurrentAsOf does not move on.
-	//
-	// A Checkpoint is saved with the new shard, and what is left, soon after. A crash before leaves one of the former shard, which can be
-	// used: an informer goes on from a checkpoint of any shard that has something in common with its own, forgets the rest, and lists what is
-	// missing, or all if the Key is another one. A checkpoint of a shard that has nothing in common is refused, unless SetShard has changed that
-	// shard to the present one before the checkpoint was loaded. So a part is handed over without a list, and without missing a deletion, by a copy of the checkpoint that was made before
-	// SetShard: the informer that takes over begins with the copy and with the part as its Shard. An ExtraStore is not told what is forgotten.
-	SetShard(to Shard) error
 }
 
 // NewResourceVersionInformer returns an informer that delivers the newest state of each
@@ -363,6 +353,9 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	if config.Storage == nil {
 		config.Storage = NewResourceVersionStorage()
 	}
+	if config.Shard.IsAll() {
+		config.Shard = Shard{} // whatever its Key
+	}
 
 	r := NewNamedReflector(name, config.ListerWatcher, config.ExampleObject, nil, 0)
 	r.WatchListPageSize = config.WatchListPageSize
@@ -372,7 +365,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	r.Backoff = config.Backoff
 	r.mode = listMode(config)
 	r.setup.UseFields(fields)
-	r.setup.Extent.Change(config.Shard)
+	r.setup.Shard = config.Shard
 	r.setup.Report.UseListMode(r.mode, nil)
 	if config.ErrorHandler != nil {
 		r.reportTo(config.ErrorHandler)
@@ -383,7 +376,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 		transform = objectsOnly(transform)
 	}
 	options := r.flow(&config.Storage.versions)
-	options.Extent = &r.setup.Extent
+	options.Shard = config.Shard
 	options.SkipUnchanged = !wantsSync(config)
 	options.Workers = config.Workers
 	options.Budget = config.Budget.orDefault().shared()
@@ -401,7 +394,7 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 			Server:    r.setup.Server,
 			Versions:  &config.Storage.versions,
 			Cluster:   &r.setup.Cluster,
-			Extent:    &r.setup.Extent,
+			Shard:     config.Shard,
 			Report:    &r.setup.Report,
 		})
 	}
@@ -475,12 +468,10 @@ func (i *resourceVersionInformer) Status() Status {
 	s := Status(i.reflector.setup.Report.Snapshot())
 	s.Synced = i.HasSynced()
 	s.Objects = i.flow.Versions.Len()
-	shardListed := i.reflector.setup.Extent.Complete() // first: what it completes, the queue has then
 	q := i.flow.Queued()
 	s.Queued, s.QueuedBytes, s.OldestQueued = q.Keys, q.Bytes, q.Oldest
 	s.ResourceVersion, s.CurrentAsOf = q.ResourceVersion, q.Current
-	s.Shard, _ = i.reflector.setup.Extent.Shard()
-	s.ShardListed = shardListed && !q.Added
+	s.Shard = i.reflector.setup.Shard
 	s.Counts.StoredBytes = i.flow.Versions.SizeBytes()
 	s.Condition = i.reflector.setup.Report.Condition()
 	return s
@@ -500,9 +491,6 @@ func (i *resourceVersionInformer) auditor() auditor.Auditor {
 func (i *resourceVersionInformer) WaitUntil(ctx context.Context, resourceVersion string) error {
 	return i.flow.WaitUntil(ctx, resourceVersion, nil)
 }
-
-// SetShard has another shard followed.
-func (i *resourceVersionInformer) SetShard(to Shard) error { return i.flow.SetShard(to) }
 
 // handle calls the handler for the deltas of one key.
 func (i *resourceVersionInformer) handle(e *deltaqueue.Entry, deltas []deltaqueue.Delta) error {

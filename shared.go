@@ -13,6 +13,7 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/server"
+	"github.com/rvinformer/informer/internal/source"
 )
 
 // SharedResourceVersionInformer is a ResourceVersionInformer with any number of handlers,
@@ -36,7 +37,7 @@ import (
 type SharedResourceVersionInformer struct {
 	name    string
 	config  InformerConfig
-	watches sharedWatches
+	watches *source.Shared
 	// reflector is for reports that are no handler's.
 	reflector *Reflector
 	synced    chan struct{}
@@ -81,6 +82,7 @@ func NewSharedResourceVersionInformer(name string, config InformerConfig) *Share
 	return &SharedResourceVersionInformer{
 		name:      name,
 		config:    config,
+		watches:   source.NewShared(),
 		reflector: newResourceVersionInformer(name, checked).reflector,
 		synced:    make(chan struct{}),
 	}
@@ -110,7 +112,7 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 	}
 	s.added++
 	h := &HandlerRegistration{owner: s, informer: newResourceVersionInformer(name, own), ended: make(chan struct{})}
-	h.informer.reflector.setup.Shared = s.watches.of
+	h.informer.reflector.setup.Shared = s.watches
 	s.handlers = append(s.handlers, h)
 	if s.ctx != nil {
 		s.startLocked(h)
@@ -229,7 +231,7 @@ func (s *SharedResourceVersionInformer) RunWithContext(ctx context.Context) {
 	<-ctx.Done()
 	s.noMore()
 	s.goroutines.Wait()
-	s.watches.wait()
+	s.watches.Wait()
 	s.end()
 }
 
@@ -384,22 +386,6 @@ func (s *SharedResourceVersionInformer) WaitUntil(ctx context.Context, resourceV
 	}
 	for _, h := range handlers {
 		if err := h.WaitUntil(ctx, resourceVersion); err != nil && !h.wasRemoved() {
-			return err
-		}
-	}
-	return nil
-}
-
-// SetShard has another shard followed for all handlers: see ResourceVersionInformer.
-func (s *SharedResourceVersionInformer) SetShard(to Shard) error {
-	if err := to.Validate(); err != nil {
-		return fmt.Errorf("%s: %w", s.name, err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.config.Shard = to
-	for _, h := range s.handlers {
-		if err := h.informer.SetShard(to); err != nil {
 			return err
 		}
 	}

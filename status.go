@@ -122,10 +122,8 @@ type Status struct {
 	// did not get so far.
 	ResumedFrom string
 	ResumedTime time.Time
-	// Shard is the part of the set that is followed, and ShardListed tells that all of it was read. It is false until the first list is
-	// complete, and from a SetShard that has added objects until the handler has acknowledged these.
-	Shard       Shard
-	ShardListed bool
+	// Shard is the part of the set that is followed.
+	Shard Shard
 	// Counts is what the informer has done since it was made. Package metrics shows it to Prometheus.
 	Counts Counts
 	// Condition is what holds the informer up, or that nothing does.
@@ -168,7 +166,6 @@ func together(a, b Status) Status {
 	if a.OldestQueued.IsZero() || !b.OldestQueued.IsZero() && b.OldestQueued.Before(a.OldestQueued) {
 		a.OldestQueued = b.OldestQueued
 	}
-	a.ShardListed = a.ShardListed && b.ShardListed
 	a.Objects = max(a.Objects, b.Objects)
 	a.Queued += b.Queued
 	a.QueuedBytes += b.QueuedBytes

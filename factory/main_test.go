@@ -85,8 +85,6 @@ func (versionsStub) Audit(context.Context, informer.AuditOptions) (informer.Audi
 	return informer.AuditReport{}, nil
 }
 
-func (versionsStub) SetShard(informer.Shard) error { return nil }
-
 func (versionsStub) WaitUntil(context.Context, string) error { return nil }
 
 func (versionsStub) Lookup(string) (informer.Belief, bool) { return informer.Belief{}, false }

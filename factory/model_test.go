@@ -450,8 +450,6 @@ func (countedVersions) Audit(context.Context, informer.AuditOptions) (informer.A
 
 func (countedVersions) WaitUntil(context.Context, string) error { return nil }
 
-func (countedVersions) SetShard(informer.Shard) error { return nil }
-
 func (countedVersions) Lookup(string) (informer.Belief, bool) { return informer.Belief{}, false }
 
 func (c countedVersions) RunWithContext(ctx context.Context) {

@@ -181,7 +181,7 @@ func (a *api) list(w *exchange, req *http.Request, t target, table *table, r Res
 	if w.has(effectRepeatToken) && opts.Continue != "" {
 		p.next = opts.Continue
 	}
-	p.taint, p.shard = w.taint, plan.shard.String()
+	p.taint, p.shard = w.taint, opts.ShardSelector
 	return respond(w, req, http.StatusOK, as.media.contentType(), func(out *bufio.Writer) error {
 		return newCodec(r, as).list(out, p)
 	})

@@ -2,6 +2,7 @@ package informertest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +18,7 @@ type selection struct {
 	namespace string
 	labels    labels.Selector // nil: any
 	fields    fields.Selector // nil: any
-	shard     shard.Parts     // nil: any
+	shards    []shard.Shard   // nil: any
 }
 
 func newSelection(namespace string, opts *metav1.ListOptions) (selection, error) {
@@ -35,7 +36,7 @@ func newSelection(namespace string, opts *metav1.ListOptions) (selection, error)
 			return sel, apierrors.NewBadRequest(fmt.Sprintf("field selector %q: the field label %q is not supported, only metadata.name and metadata.namespace are", opts.FieldSelector, term.Field))
 		}
 	}
-	if sel.shard, err = parseShard(opts.ShardSelector); err != nil {
+	if sel.shards, err = parseShard(opts.ShardSelector); err != nil {
 		return sel, apierrors.NewInternalError(fmt.Errorf("invalid shard selector: %w", err))
 	}
 	if !byLabel.Empty() {
@@ -48,10 +49,10 @@ func newSelection(namespace string, opts *metav1.ListOptions) (selection, error)
 }
 
 // selective reports whether the selection asks for more than a namespace.
-func (s selection) selective() bool { return s.labels != nil || s.fields != nil || s.shard != nil }
+func (s selection) selective() bool { return s.labels != nil || s.fields != nil || s.shards != nil }
 
 // parseShard reads a shardSelector, of one range or of several.
-func parseShard(selector string) (parts shard.Parts, _ error) {
+func parseShard(selector string) (parts []shard.Shard, _ error) {
 	if selector == "" {
 		return nil, nil
 	}
@@ -75,7 +76,8 @@ func (s selection) matches(o *object) bool {
 	if s.labels != nil && !s.labels.Matches(o.labels) {
 		return false
 	}
-	if s.shard != nil && !s.shard.Has(o.namespace, string(o.uid)) {
+	isInShard := func(of shard.Shard) bool { return of.Includes(o.namespace, string(o.uid)) }
+	if s.shards != nil && !slices.ContainsFunc(s.shards, isInShard) {
 		return false
 	}
 	return s.fields == nil || s.fields.Matches(fields.Set{"metadata.name": o.name, "metadata.namespace": o.namespace})

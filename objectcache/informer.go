@@ -273,7 +273,6 @@ func (i *Informer) LastSyncResourceVersion() string { return i.setup.Report.Last
 // that the changes take which at least one of them waits for, and OldestQueued when the oldest of these arrived.
 func (i *Informer) Status() informer.Status {
 	s := informer.Status(i.setup.Report.Snapshot())
-	s.ShardListed = i.setup.Extent.Complete()
 	s.Synced = i.HasSynced()
 	s.Objects = i.objects.Len()
 	s.ResourceVersion = i.objects.LastStoreSyncResourceVersion()

@@ -23,7 +23,6 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/server"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 // saved is an informer as the content of its snapshots.
@@ -71,7 +70,6 @@ func (i *Informer) resume(ctx context.Context, f *follower.Follower) {
 	defer i.snapshots.End(ctx)
 	from := follower.Origin{Objects: i.store.sample, Latest: i.store.latest}
 	from.Resume = i.snapshots.Begin(ctx)
-	i.setup.Extent.Resume(shard.Shard{})
 	from.Known = i.store.LastStoreSyncResourceVersion()
 	from.Resumed = func() {
 		i.syncing.Do(func() {

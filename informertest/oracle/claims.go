@@ -112,7 +112,7 @@ func (d *debts) step(n int) {
 		if w.Type != Other {
 			d.update(d.h.numbers[w.Key], n)
 		}
-	case restoration, Run, listed, resharded, covered:
+	case restoration, Run, listed:
 		for key := range d.owed {
 			d.update(key, n)
 		}
@@ -131,7 +131,7 @@ func (d *debts) update(key, n int) {
 	case last <= k.newest || k.present && k.newest == never || d.wentBack(k, line.states[last]):
 	case k.present && !k.lost:
 		owed = k.newest + 1
-	case k.pending || !d.includes(line.key, line.states[last].uid):
+	case !d.includes(line.key, line.states[last].uid):
 	case !line.states[last].gone: // an object that came and went need not be told
 		owed = max(line.states[last].start, k.newest+1)
 	}

@@ -99,7 +99,7 @@ func (h *History) add(n int, what any) {
 		for key := range w.Known {
 			h.timeline(key)
 		}
-	case halt, resharded:
+	case halt:
 		h.frames = append(h.frames, n)
 	case call:
 		h.calls = append(h.calls, w)

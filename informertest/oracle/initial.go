@@ -38,7 +38,7 @@ func (m *memory) mislabelled(t *telling) string {
 func (m *memory) listed(t *telling) bool {
 	k, line := &t.before, &m.h.keys[t.key]
 	_, known := m.now.Known[t.Key]
-	first := !known && !k.present && !k.unsure && k.record <= m.began && k.excused == 0 && k.entered <= m.began
+	first := !known && !k.present && !k.unsure && k.record <= m.began && k.excused == 0
 	return first && !m.h.options.Unreadable && m.beganWithList() && t.place != never && m.unchanged(line, t.place, t.record)
 }
 

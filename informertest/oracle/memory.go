@@ -63,7 +63,10 @@ type knowledge struct {
 	initial bool
 	// together are the keys that have to come together again, in their order.
 	together []string
-	sharing
+	// away is what the handler had when it was forgotten, because it was not in the shard of a run. A later run may go on from before that.
+	away *knowledge
+	// told is the UID of the object that this run told of last and that was not acknowledged, empty if that is not known.
+	told types.UID
 }
 
 // memory is what the handler knows while the records go by.
@@ -86,13 +89,10 @@ type memory struct {
 	unnoticed bool
 	// under are the calls under way, with the number of their first telling.
 	under map[int]int
-	// seen: this run was seen synced. Stirred: it has told of something, or listed.
-	seen, stirred bool
-	// shard is the one that is followed.
+	// seen: this run was seen synced.
+	seen bool
+	// shard is that of the newest run.
 	shard informer.Shard
-	// saving is the shard at the end of the last run. The checkpoint of that run may be of it.
-	saving informer.Shard
-	change
 }
 
 // checkTellings returns a violation for each telling that is wrong when it comes. Wrong returns why, empty if it is
@@ -123,12 +123,11 @@ func newMemory(h *History) *memory {
 }
 
 func nothing() knowledge {
-	return knowledge{place: never, same: never, newest: never, record: never, sharing: sharing{left: never, entered: never, ended: never}}
+	return knowledge{place: never, same: never, newest: never, record: never}
 }
 
 // step takes in a record.
 func (m *memory) step(n int) {
-	m.forgetFormers(n)
 	switch w := m.h.records[n].what.(type) {
 	case Write:
 		if w.Type != Other {
@@ -146,7 +145,6 @@ func (m *memory) step(n int) {
 	case halt:
 		m.stop(w)
 	case call:
-		m.stirred = true
 		m.begin(n, w)
 	case answer:
 		m.end(n, w)
@@ -159,17 +157,9 @@ func (m *memory) step(n int) {
 	case synced:
 		m.seen = m.seen || m.running
 	case listed:
-		m.unnoticed, m.stirred = false, true
+		m.unnoticed = false
 		m.lose()
 		m.expect()
-	case resharded:
-		m.reshard(n, w.to)
-	case confined:
-		m.confine(n)
-	case covered:
-		for i := range m.keys {
-			m.keys[i].pending = false
-		}
 	}
 }
 
@@ -205,18 +195,21 @@ func (k *knowledge) is(s state) bool {
 }
 
 func (m *memory) start(n int, r Run) {
-	again := m.run > 0
+	again, former := m.run > 0, m.shard
+	if r.Shard != former {
+		m.reshard(r.Shard, n)
+	}
 	m.run++
-	m.began, m.running, m.seen, m.stirred, m.now = n, true, false, false, r
+	m.began, m.running, m.seen, m.now = n, true, false, r
 	m.unnoticed = m.unnoticed && r.Resumed != ""
 	clear(m.under)
 	for i := range m.keys {
 		k, line := &m.keys[i], &m.h.keys[i]
-		k.calls, k.together, k.initial, k.leaving, k.told = 0, nil, false, false, ""
+		k.calls, k.together, k.initial, k.told = 0, nil, false, ""
 		version, known := m.knows(r, line, n)
 		back := known && k.away != nil && k.away.version == version && !k.present
 		if back {
-			m.comeBack(k)
+			k.comeBack()
 		}
 		switch {
 		case r.Resumed == "" && r.Known == nil:
@@ -231,7 +224,7 @@ func (m *memory) start(n int, r Run) {
 			k.unsure, k.behind, k.forgotten = true, true, true
 			k.place = never
 		}
-		k.forgotten = k.forgotten || back && !inShard(m.saving, line.key, k.uid) // unless the checkpoint is of before
+		k.forgotten = k.forgotten || back && !inShard(former, line.key, k.uid) // unless the checkpoint is of before
 		if r.Resumed != "" {
 			m.replay(k, line, r.Resumed)
 		}
@@ -288,7 +281,7 @@ func (m *memory) compare(k *knowledge, line *timeline, version string, known boo
 		}
 		return
 	}
-	unnamed := version == "" && (!m.now.Journaled || k.forgotten || m.resharded())
+	unnamed := version == "" && (!m.now.Journaled || k.forgotten)
 	k.unsure, k.behind, k.forgotten = true, true, k.present && unnamed
 	k.place = never
 	if known {
@@ -349,7 +342,7 @@ func (m *memory) relist(newest int) {
 }
 
 func (m *memory) stop(h halt) {
-	m.running, m.saving = false, m.shard
+	m.running = false
 	m.killed = m.killed || h.killed
 	if !h.killed {
 		return
@@ -375,13 +368,8 @@ func (m *memory) begin(n int, c call) {
 		}
 		k := &m.keys[m.h.tellings[m.next].key]
 		k.calls++
-		if t := &m.h.tellings[m.next]; m.follows(t) || m.mayBeOfFormer(n) && !m.wasAlwaysIn(t.Key, m.h.uidOf(t)) {
-			k.left = n
-		} else {
-			k.initial = k.initial || e.IsInInitialList
-		}
+		k.initial = k.initial || e.IsInInitialList
 		k.told = m.h.uidOf(&m.h.tellings[m.next])
-		k.nameless = e.Type == informer.Deleted && k.told == ""
 		m.next++
 	}
 	if len(c.events) == 0 {
@@ -444,33 +432,18 @@ func (m *memory) end(n int, a answer) {
 		t := &batch[i]
 		k := &m.keys[t.key]
 		k.calls--
-		if t.Type == informer.Deleted && k.left >= t.record {
-			k.ended = m.h.records[n].at
-		}
-		if !m.includes(t.Key, m.h.uidOf(t)) {
-			continue // it has left the shard meanwhile
-		}
-		if k.left >= t.record {
-			if a.err == nil {
-				m.acknowledge(k, t)
-				m.keep(t.key, n)
-			}
-			k.unsure, k.leaving = true, false // it has left the shard, and come back
-			continue
-		}
 		if a.err == nil {
 			m.acknowledge(k, t)
 			m.keep(t.key, n)
 			continue
 		}
-		k.unsure, k.leaving = true, false
+		k.unsure = true
 		k.together = nil
 		switch {
 		case errors.Is(a.err, ErrExit):
 			m.release(t.key, t.record)
 		case errors.Is(a.err, ErrPanic):
 			k.together = []string{t.Key}
-		case m.reshaped > m.began: // objects of the batch may leave the shard before it comes again
 		case t.size > 1 || i == 0:
 			k.together = keysOf(batch)
 		}
@@ -491,9 +464,9 @@ func (m *memory) acknowledge(k *knowledge, t *telling) {
 		uid = m.h.keys[t.key].states[t.place].uid
 	}
 	k.present, k.uid, k.version = t.Type != informer.Deleted, uid, t.ResourceVersion
-	k.unsure, k.behind, k.forgotten, k.lost, k.initial, k.together, k.nameless = false, false, false, false, false, nil, false
+	k.unsure, k.behind, k.forgotten, k.lost, k.initial, k.together = false, false, false, false, false, nil
 	k.record = t.record
-	k.pending, k.away, k.told = false, nil, ""
+	k.away, k.told = nil, ""
 	if t.place == never {
 		return
 	}

@@ -159,6 +159,8 @@ type Run struct {
 	// process that was killed. Else only such a process may have known a key, and its deletion is
 	// not told by a list.
 	Journaled bool
+	// Shard is the part of the set that it follows. What is not in it is forgotten, and so is the handler's knowledge of that. Default: all.
+	Shard informer.Shard
 	// IgnoresSynced says that the informer was asked not to tell of unchanged objects.
 	IgnoresSynced bool
 	// Followers is how many lists and watches of its own it may have at a time: one for each

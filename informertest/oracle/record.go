@@ -8,15 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/rvinformer/informer"
 )
 
 // record is one thing that happened. It does not change.
 type record struct {
 	at time.Duration // since the Oracle was made
 	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, asked,
-	// waiting, rest, surrender, look, shelved, request, resharded, confined or covered.
+	// waiting, rest, surrender, look, shelved, or request.
 	what any
 }
 
@@ -42,10 +40,6 @@ type (
 	shelved struct{ key, version string }
 	// request is one to the server, in words.
 	request struct{ what string }
-	// resharded is that another shard is to be followed, confined that it is, and covered that all of it was read.
-	resharded struct{ to informer.Shard }
-	confined  struct{}
-	covered   struct{}
 )
 
 // call is the beginning of a call of the handler, and answer its end.
@@ -161,12 +155,6 @@ func describe(what any, key string) string {
 		return fmt.Sprintf("the store has %s in version %s", w.key, w.version)
 	case request:
 		return w.text()
-	case resharded:
-		return "shard changes to " + w.text()
-	case confined:
-		return "shard has changed"
-	case covered:
-		return "all of the shard was read"
 	}
 	return fmt.Sprintf("%T", what)
 }
@@ -192,8 +180,11 @@ func (r restoration) of(key string) string {
 
 func (r Run) of(key string) string {
 	text := ""
+	if !r.Shard.IsAll() {
+		text = " of " + r.Shard.String()
+	}
 	if r.Resumed != "" {
-		text = ", resumed from version " + r.Resumed
+		text += ", resumed from version " + r.Resumed
 	}
 	switch version, known := r.Known[key]; {
 	case len(r.Known) == 0:

@@ -53,11 +53,11 @@ func checkLeft(h *History) []*Violation {
 // was not killed does not know.
 func (m *memory) unsaved(key int, run Run, n int) string {
 	k := &m.keys[key]
-	if m.run == 0 || m.killed || k.unsure {
+	if m.run == 0 || m.killed || k.unsure || !inShard(run.Shard, m.h.keys[key].key, k.uid) {
 		return ""
 	}
 	switch version, known := m.knows(run, &m.h.keys[key], n); {
-	case !k.present && known && k.away != nil && version == k.away.version: // it has left the shard and come back while no run was on
+	case !k.present && known && k.away != nil && version == k.away.version: // the checkpoint is of before it was forgotten
 	case k.present && !known:
 		return fmt.Sprintf("acknowledged in version %s, and the next run does not know it", k.version)
 	case !k.present && known:
@@ -80,9 +80,9 @@ func (m *memory) outdated(key int, run Run, to, n int) string {
 		return ""
 	}
 	s := line.states[at]
-	switch k := &m.keys[key]; {
-	case !m.includes(line.key, s.uid) || !known && (k.pending || k.entered > to):
-		return "" // not in the shard, or to be listed
+	switch {
+	case !inShard(run.Shard, line.key, s.uid):
+		return ""
 	case known && s.gone:
 		if _, later := line.find(version, "", at, m.h.seen(line, n)); later {
 			return ""

@@ -20,11 +20,12 @@ import (
 //	created|updated|deleted KEY UID VERSION     other VERSION
 //	restored VERSION KEY/UID/VERSION...
 //	start [resumed=VERSION] [known=KEY/VERSION,...] [journaled] [ignores-synced] [followers=N]     stop     kill
+//	      [shard=lower|upper] (upper has the UIDs A to Z, and lower has AA)
 //	add|update|delete|sync KEY UID VERSION [initial] [unknown] [& ANOTHER...] [: END]
 //	    END: nil, error, panic or exit; a name for what a line "end NAME [END]" ends later
 //	listed     synced     status VERSION     checkpoint VERSION
 //	queued BYTES LIMIT LARGEST     stored KEY [VERSION]     gave-up KEY     settled [KEY/VERSION...]
-//	asked N     wait DURATION     shard lower|upper (which has the UIDs A to Z, and lower has AA)     covered
+//	asked N     wait DURATION
 type scenario struct {
 	t      *testing.T
 	oracle *oracle.Oracle
@@ -38,10 +39,7 @@ func play(t *testing.T, opts oracle.Options, text string) *oracle.Oracle {
 	s.oracle = oracle.New(opts)
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
-			same := false
-			if line, same = strings.CutPrefix(line, "at once "); !same {
-				s.now = s.now.Add(time.Second)
-			}
+			s.now = s.now.Add(time.Second)
 			s.step(line, strings.Fields(line))
 		}
 	}
@@ -88,10 +86,6 @@ func (s *scenario) step(line string, f []string) {
 		o.Listed()
 	case "synced":
 		o.Synced()
-	case "shard":
-		o.Sharded(halves[f[1]])()
-	case "covered":
-		o.Covered()
 	case "status", "checkpoint":
 		o.Claimed(f[0], f[1])
 	case "queued":
@@ -137,6 +131,8 @@ func runOf(fields []string) (r oracle.Run) {
 		switch name, value, _ := strings.Cut(f, "="); name {
 		case "resumed":
 			r.Resumed = value
+		case "shard":
+			r.Shard = halves[value]
 		case "known":
 			r.Known = versionsOf(strings.Split(value, ","))
 		case "begun":

@@ -34,7 +34,7 @@ func (m *memory) misfiled(s shelved) string {
 		acknowledged = k.version
 	}
 	switch {
-	case !m.running || k.behind || k.unsure && k.left != never || s.version == acknowledged:
+	case !m.running || k.behind || s.version == acknowledged:
 		return ""
 	case s.version == "":
 		return fmt.Sprintf("acknowledged in version %s, and not stored", acknowledged)

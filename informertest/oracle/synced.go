@@ -47,7 +47,7 @@ func (m *memory) unsyncedKey(key, n int) string {
 		return "synced, and a call with this object of the first list has not returned, or has failed"
 	case m.h.options.Unreadable:
 		return ""
-	case !ok || !m.includes(line.key, line.states[at].uid) || k.entered > m.began || !m.beganWithList() || !m.unchanged(line, at, n) || m.excuses(key, n):
+	case !ok || !m.includes(line.key, line.states[at].uid) || !m.beganWithList() || !m.unchanged(line, at, n) || m.excuses(key, n):
 		return ""
 	case k.released == m.run: // a list that tells of it again may come after the first
 		return ""

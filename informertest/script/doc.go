@@ -51,11 +51,10 @@
 //	start [again|new]    start an informer: another one of the same process, which has what the last one has stored; the
 //	                     very same again; or that of a new process
 //	stop [within=D]      stop the informer, and wait for it
-//	shard all            have the whole set followed, which is so in the beginning
+//	shard all            the informers that start from now on follow the whole set, as in the beginning
 //	shard A[-B]/N [by=namespace]
-//	                     or of N equal parts those from A to B, counted from 0, by UID; at once, and by informers that
-//	                     start from now on. If the checkpoint is of a shard that has nothing in common with that, an
-//	                     informer is made with the one of the checkpoint, and the shard is changed before it starts
+//	                     or of N equal parts those from A to B, counted from 0, by UID. A checkpoint of a shard that has
+//	                     nothing in common with that is deleted when the next informer starts
 //	audit [repair] [speed=N]
 //	                     audit the informer, and repair it, beside what follows; it reads so many bytes a second. That an
 //	                     audit finds something although nothing was lost is an error

@@ -42,7 +42,7 @@ func Ours(s Setup) (*Subject, error) {
 		return nil, err
 	}
 	i := informer.NewResourceVersionInformer("script", config)
-	return s.subject(i, i.RunWithContext, config.Budget, i.SetShard), nil
+	return s.subject(i, i.RunWithContext, config.Budget), nil
 }
 
 // config is what the script wants, for an informer of this module.
@@ -106,13 +106,13 @@ type follower interface {
 }
 
 // subject is an informer of this module that is put to a script.
-func (s Setup) subject(i follower, run func(context.Context), budget *informer.Budget, setShard func(informer.Shard) error) *Subject {
+func (s Setup) subject(i follower, run func(context.Context), budget *informer.Budget) *Subject {
 	fresh := s.NewProcess
 	return &Subject{
 		Run:       run,
 		HasSynced: i.HasSynced,
 		Origin: func() (oracle.Run, error) {
-			run := oracle.Run{Known: maps.Collect(s.Storage.All()), Begun: map[string]bool{}, IgnoresSynced: s.IgnoreSynced}
+			run := oracle.Run{Known: maps.Collect(s.Storage.All()), Begun: map[string]bool{}, IgnoresSynced: s.IgnoreSynced, Shard: s.Shard}
 			first := fresh
 			fresh = false
 			switch {
@@ -131,18 +131,11 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 			}
 			return run, err
 		},
-		ResourceVersion: func() string {
-			status := i.Status()
-			if s.HasShards && !status.ShardListed {
-				return ""
-			}
-			return status.ResourceVersion
-		},
-		SetShard: setShard,
-		Stored:   func() map[string]string { return maps.Collect(s.Storage.All()) },
-		Memory:   func() (int64, int64) { return budget.InUse(), budget.Limit() },
-		Waiting:  func() int { return i.Status().Queued },
-		Audit:    i.Audit,
+		ResourceVersion: func() string { return i.Status().ResourceVersion },
+		Stored:          func() map[string]string { return maps.Collect(s.Storage.All()) },
+		Memory:          func() (int64, int64) { return budget.InUse(), budget.Limit() },
+		Waiting:         func() int { return i.Status().Queued },
+		Audit:           i.Audit,
 		Idle: func(complete bool) error {
 			return errors.Join(idle(i.Status(), s.Storage.Len()), whole(complete, i.Status(), i.LastSyncResourceVersion()))
 		},
@@ -230,7 +223,29 @@ func addCheckpoint(run *oracle.Run, store informer.CheckpointStore, load bool) e
 	}
 	run.Resumed = r.Metadata()["resourceVersion"]
 	_, run.Journaled = store.(informer.CheckpointAppender)
-	return replay(run, r, load)
+	if err := replay(run, r, load); err != nil {
+		return err
+	}
+	saved, err := informer.ParseShard(r.Metadata()[checkpoint.MetadataShard])
+	if err == nil && saved != run.Shard {
+		takeFrom(run, saved)
+	}
+	return err
+}
+
+// takeFrom leaves of a run what it has of the checkpoint of another shard. It lists if the other one does not have all of its own. It does not take what
+// the handler had only begun with and what may not be in its shard.
+func takeFrom(run *oracle.Run, saved informer.Shard) {
+	if !saved.Contains(run.Shard) {
+		run.Resumed = ""
+	}
+	if run.Shard.Contains(saved) {
+		return
+	}
+	run.Journaled = false
+	maps.DeleteFunc(run.Known, func(key, version string) bool {
+		return version == "" && run.Shard.Key == informer.ShardByUID
+	})
 }
 
 // replay adds the journal behind a checkpoint.

@@ -145,7 +145,8 @@ type player struct {
 	travelled atomic.Bool  // the server was restored, and the informer has not settled since
 	at        step         // the line under way
 
-	shard atomic.Pointer[informer.Shard] // nil: the whole set
+	shard     informer.Shard                 // of the next informer
+	following atomic.Pointer[informer.Shard] // that of the newest informer
 
 	restoredMu sync.Mutex
 	restored   restoring
@@ -187,9 +188,6 @@ func (p *player) isAudit(r *http.Request) bool {
 // is only the question whether the server has that.
 func (p *player) noteList(query url.Values) {
 	question := query.Get("limit") == "1" && query.Has("resourceVersionMatch")
-	if query.Get("shardSelector") != p.currentShard().String() {
-		return // of what has come to the shard
-	}
 	begins := !query.Has("watch") && !query.Has("continue") && !question || query.Has("sendInitialEvents")
 	if begins {
 		p.oracle.Listed()

@@ -52,7 +52,7 @@ func (p *player) start(how string) error {
 	if p.process == nil || p.process.isDead() || how == "new" {
 		p.process, how = p.newProcess(), ""
 	}
-	if p.subject == nil || how != "again" || p.subject.Once {
+	if p.subject == nil || how != "again" || p.subject.Once || p.shard != *p.following.Load() {
 		subject, err := p.makeSubject()
 		if err != nil {
 			return fmt.Errorf("making an informer: %w", err)
@@ -72,17 +72,14 @@ func (p *player) start(how string) error {
 
 // makeSubject makes an informer of the process.
 func (p *player) makeSubject() (*Subject, error) {
-	setup := p.setup(p.process)
-	var err error
-	if setup.Shard, err = p.madeFor(); err != nil {
+	if err := p.clearShelf(); err != nil {
 		return nil, err
 	}
-	subject, err := p.maker(setup)
+	of := p.shard
+	p.following.Store(&of)
+	subject, err := p.maker(p.setup(p.process))
 	if err == nil {
 		err = subject.validate()
-	}
-	if wanted := p.currentShard(); err == nil && setup.Shard != wanted {
-		err = subject.SetShard(wanted)
 	}
 	return subject, err
 }
@@ -104,7 +101,7 @@ func (p *player) setup(process *process) Setup {
 		Travelled:    p.travelled.Load,
 		Lost:         p.lost.Load,
 		Stored:       p.oracle.Stored,
-		HasShards:    p.script.shards,
+		Shard:        p.shard,
 	}
 	switch {
 	case p.config.Journal:

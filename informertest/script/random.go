@@ -16,7 +16,7 @@ type RandomOptions struct {
 	Duration time.Duration
 	// Writes is about how many changes it makes meanwhile. Default: 200.
 	Writes int
-	// Shards has the informer follow a part of the set, and then others: not for a [Maker] of informers without Subject.SetShard.
+	// Shards has each informer follow a part of the set: not for a [Maker] of informers that follow the whole.
 	Shards bool
 	// Restores has the server restored while no process runs, again and again, and often come to where it was before the next one runs.
 	// The informer has a checkpoint, and versions are numbers.
@@ -196,9 +196,8 @@ func (w *writer) act() {
 		w.travel()
 	case 0:
 		if w.shards {
-			for range 1 + w.dice(3) {
-				w.shard()
-			}
+			w.shard()
+			w.restart()
 		}
 	case 20, 21, 22:
 		w.line("audit %s", w.pick("", "repair", "speed=2000", "repair speed=500"))

@@ -98,9 +98,6 @@ func (r *run) sample() {
 	// Until what a restored server has is told, a status speaks of the versions of before.
 	if r.subject.ResourceVersion != nil && !r.travelled.Load() {
 		if rv := r.subject.ResourceVersion(); rv != "" {
-			if r.script.shards {
-				r.oracle.Covered()
-			}
 			r.oracle.Claimed(oracle.FromStatus, rv)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
-// parseShard has another shard followed: "all", or parts "A/N" or "A-B/N" of N.
+// parseShard has informers that start from now on follow another shard: "all", or parts "A/N" or "A-B/N" of N.
 func parseShard(a *args) action {
 	word := a.word("")
 	key := informer.ShardByUID
@@ -24,7 +24,10 @@ func parseShard(a *args) action {
 	if err != nil {
 		a.fail(err)
 	}
-	return func(_ context.Context, p *player) error { return p.reshard(to) }
+	return func(_ context.Context, p *player) error {
+		p.shard = to
+		return nil
+	}
 }
 
 func shardOf(word string, key informer.ShardKey) (informer.Shard, error) {
@@ -43,39 +46,24 @@ func shardOf(word string, key informer.ShardKey) (informer.Shard, error) {
 		return informer.Shard{}, fmt.Errorf("it needs all, or parts like 0/2 or 1-2/4, not %q", word)
 	}
 	all := informer.Shard{Key: key}.Split(n)
-	return informer.Shard{Key: key, Start: all[from].Start, End: all[to].End}, nil
+	s := informer.Shard{Key: key, Start: all[from].Start, End: all[to].End}
+	if s.IsAll() {
+		s = informer.Shard{} // whatever its Key
+	}
+	return s, nil
 }
 
-// reshard has another shard followed by the informer that has run last, and by those that start from now on.
-func (p *player) reshard(to informer.Shard) error {
-	if p.subject != nil && p.subject.SetShard == nil {
-		return errors.New("the informer has no SetShard")
-	}
-	if p.run != nil { // what it says of itself is about one shard
-		p.run.mu.Lock()
-		defer p.run.mu.Unlock()
-	}
-	p.shard.Store(&to)
-	done := p.oracle.Sharded(to)
-	defer done()
-	if p.subject == nil {
+// clearShelf drops a checkpoint of a shard that has nothing in common with the one to follow: an informer would refuse it.
+func (p *player) clearShelf() error {
+	content := p.shelf.content()
+	if !p.script.shards || content == nil {
 		return nil
 	}
-	return p.subject.SetShard(to)
-}
-
-// madeFor is the shard that an informer is made with: the one to follow or, if the checkpoint is of one that has nothing in common with it, that one.
-// A program changes it then, before the informer runs.
-func (p *player) madeFor() (informer.Shard, error) {
-	wanted, content := p.currentShard(), p.shelf.content()
-	if !p.script.shards || content == nil {
-		return wanted, nil
-	}
 	saved, err := shardIn(content)
-	if err == nil && saved.Meets(wanted) {
-		saved = wanted
+	if err == nil && !saved.Meets(p.shard) {
+		p.shelf.clear()
 	}
-	return saved, err
+	return err
 }
 
 // shardIn is the shard that a checkpoint is of.
@@ -89,11 +77,4 @@ func shardIn(content []byte) (informer.Shard, error) {
 		return informer.Shard{}, fmt.Errorf("reading the shard of the checkpoint: %w", err)
 	}
 	return informer.ParseShard(r.Metadata()[checkpoint.MetadataShard])
-}
-
-func (p *player) currentShard() informer.Shard {
-	if s := p.shard.Load(); s != nil {
-		return *s
-	}
-	return informer.Shard{}
 }

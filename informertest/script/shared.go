@@ -26,15 +26,15 @@ func Shared(s Setup) (*Subject, error) {
 		i.RunWithContext(ctx)
 		visiting.Wait()
 	}
-	return s.followed(judged, run, own.Budget, i.SetShard), nil
+	return s.followed(judged, run, own.Budget), nil
 }
 
 // sharing is how many handlers a shared informer of a script has at a time.
 const sharing = 4
 
 // followed is the subject that one of the handlers is.
-func (s Setup) followed(i follower, run func(context.Context), budget *informer.Budget, setShard func(informer.Shard) error) *Subject {
-	subject := s.subject(i, run, budget, setShard)
+func (s Setup) followed(i follower, run func(context.Context), budget *informer.Budget) *Subject {
+	subject := s.subject(i, run, budget)
 	subject.Followers = sharing
 	return subject
 }
@@ -68,7 +68,7 @@ func SharedLate(s Setup) (*Subject, error) {
 		<-i.RemoveHandler(judged)
 		late.set(nil)
 	}
-	return s.followed(late, run, own.Budget, i.SetShard), nil
+	return s.followed(late, run, own.Budget), nil
 }
 
 // shared is an informer with handlers of its own, and what that of the script is to be added with.

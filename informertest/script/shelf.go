@@ -148,6 +148,12 @@ func (s *shelf) put(content []byte, size int) {
 	s.bytes = append(content, s.bytes[size:]...)
 }
 
+func (s *shelf) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes = nil
+}
+
 func (s *shelf) add(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,9 +34,8 @@ type Setup struct {
 	// not try again.
 	Failed func(error)
 	GaveUp func(key string)
-	// Shard is the part of the set to follow. HasShards is that the script changes it.
-	Shard     informer.Shard
-	HasShards bool
+	// Shard is the part of the set to follow.
+	Shard informer.Shard
 	// Travelled reports whether the server was restored, and the informer has not settled since.
 	Travelled func() bool
 	// Lost reports whether something was passed over, or could not be read, since a list was asked for.
@@ -69,8 +68,6 @@ type Subject struct {
 	Waiting func() int
 	// Audit compares the informer with its server.
 	Audit func(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error)
-	// SetShard has another part of the set followed, from now on if it runs, and else from its next run on.
-	SetShard func(to informer.Shard) error
 	// Idle is what is wrong with what the informer says of itself while all is quiet. Complete says that nothing has been
 	// passed over or unreadable since it was made to list.
 	Idle func(complete bool) error

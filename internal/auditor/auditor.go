@@ -12,7 +12,6 @@ import (
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/source"
 )
 
@@ -49,15 +48,8 @@ func (a Auditor) audit(ctx context.Context, opts report.AuditOptions, over func(
 	case !a.Setup.Report.BeginAudit():
 		return r, a.wrap(report.ErrAuditRunning)
 	}
-	of, number := a.Setup.Extent.Shard()
-	metadata := source.NewMetadata(a.Setup.Resource, shard.Of(of), &a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
-	found, err := audit.Report{}, error(report.ErrNotSynced) // what has come to the shard was not listed yet
-	if missing, none := a.Setup.Extent.Missing(); none || len(missing) == 0 {
-		found, err = a.Compare(ctx, over(metadata), rate(opts), opts.Repair)
-	}
-	if a.Setup.Extent.Number() != number {
-		found, err = audit.Report{}, report.ErrShardChanged
-	}
+	metadata := source.NewMetadata(a.Setup.Resource, a.Setup.Shard, &a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
+	found, err := a.Compare(ctx, over(metadata), rate(opts), opts.Repair)
 	r, err = reportOf(found), a.wrap(err)
 	a.Setup.Report.EndAudit(r, err)
 	return r, err

@@ -40,21 +40,6 @@ func (q *Queue) AwaitList(ctx context.Context, generation uint64) error {
 	}
 }
 
-// AwaitAdded returns when all that has come to the shard is acknowledged. The error is that of ctx, or report.ErrNotRunning after Close.
-func (q *Queue) AwaitAdded(ctx context.Context) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for q.addedWaitsLocked() {
-		if q.closed {
-			return report.ErrNotRunning
-		}
-		if err := q.awaitAdvanceLocked(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // awaitAdvanceLocked gives the lock up until the resume point may have moved.
 func (q *Queue) awaitAdvanceLocked(ctx context.Context) error {
 	if q.advanced == nil {

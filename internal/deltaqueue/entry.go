@@ -45,9 +45,6 @@ type Entry struct {
 	seq     uint64
 	// unattempted counts the entry among those that synced waits for.
 	unattempted bool
-	// withdrawn tells that the object left the shard while the entry was taken. So the key is not known,
-	// whatever becomes of the call, also if the object is in the shard again by then.
-	withdrawn bool
 	// unseen: see Unseen.
 	unseen bool
 	// due is when a parked entry is tried again, and turn its place among those that are
@@ -91,14 +88,6 @@ func (e *Entry) Deleted() bool {
 	return e.newest().Type == cache.Deleted
 }
 
-// unlessWithdrawn is e, or nil if e was withdrawn, or is nil.
-func (e *Entry) unlessWithdrawn() *Entry {
-	if e == nil || e.withdrawn {
-		return nil
-	}
-	return e
-}
-
 // oldest is the oldest entry of e's key.
 func (e *Entry) oldest() *Entry {
 	for e.older != nil {
@@ -109,14 +98,6 @@ func (e *Entry) oldest() *Entry {
 
 func (e *Entry) newest() Delta {
 	return e.Deltas[len(e.Deltas)-1]
-}
-
-// versionOf is that of one of the deltas.
-func (e *Entry) versionOf(d Delta) keytable.Version {
-	if d.FinalStateUnknown() {
-		return e.Version
-	}
-	return d.Version
 }
 
 func (e *Entry) bytes() (sum int64) {

@@ -19,7 +19,6 @@ func (q *Queue) BeginGeneration() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.generation = q.known.Begin()
-	q.parts = nil
 	q.tombstones.Clear()
 	if q.ended {
 		q.since, q.ended = q.generation, false
@@ -38,10 +37,9 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 	if q.tombstones.Covers(version) {
 		return true
 	}
-	newest := q.newest[key]
-	e := newest.unlessWithdrawn()
+	e := q.newest[key]
 	waits := e != nil && e.generation == q.generation
-	q.showEntriesLocked(newest)
+	q.showEntriesLocked(e)
 	again, c := q.known.Show(key, version, q.generation, q.since)
 	if e != nil {
 		return e.shows(version) || waits && recency.Older(version, e.Version)
@@ -131,9 +129,8 @@ func (q *Queue) EndUnswept() {
 }
 
 func (q *Queue) endLocked() {
-	q.initial, q.ended, q.resumed, q.overlap, q.swept = false, true, false, nil, nil
+	q.initial, q.ended, q.resumed = false, true, false
 	q.listed = q.seq
-	q.addedLocked()
 	q.advancedLocked()
 	q.checkSyncedLocked()
 }
@@ -147,7 +144,7 @@ func (q *Queue) unshownEntries() (keys []string) {
 			keys = append(keys, e.Key)
 		}
 	}
-	return q.sweptLocked(keys)
+	return keys
 }
 
 // sweptAtOnce is about how many known keys are looked at under one lock: that is
@@ -161,7 +158,7 @@ func (q *Queue) unshownFrom(cursor keytable.Cursor) (keys []string, next keytabl
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	keys, next = q.known.UnmarkedFrom(cursor, q.generation, sweptAtOnce)
-	return q.sweptLocked(slices.DeleteFunc(keys, func(key string) bool { return q.newestLocked(key) != nil })), next
+	return slices.DeleteFunc(keys, func(key string) bool { return q.newest[key] != nil }), next
 }
 
 func (q *Queue) sweep(ctx context.Context, at moment.Moment, key string) error {
@@ -172,7 +169,6 @@ func (q *Queue) sweep(ctx context.Context, at moment.Moment, key string) error {
 	if err != nil {
 		return err
 	}
-	q.sweepsLocked(key)
 	q.queueLocked(d, reserved)
 	return nil
 }

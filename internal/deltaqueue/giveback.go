@@ -15,13 +15,6 @@ func (q *Queue) Done(e *Entry) {
 		q.deleteLocked(e.Key, e.Version)
 	} else {
 		q.known.Set(e.Key, e.Version, e.generation)
-		switch {
-		case q.leavesOutLocked(e.Key, e.Version): // since it was taken
-			q.known.Withdraw(e.Key)
-		case e.withdrawn:
-			// Whoever forgot the object may have done so before this call or after it.
-			q.known.Doubt(e.Key)
-		}
 	}
 	q.repairedLocked(e)
 	q.finishLocked(e)
@@ -40,11 +33,7 @@ func (q *Queue) deleteLocked(key string, v keytable.Version) {
 func (q *Queue) Drop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.leftSinceTaken(e)(e.Key, e.Version) {
-		q.known.Withdraw(e.Key)
-	} else {
-		q.passOverLocked(e)
-	}
+	q.passOverLocked(e)
 	q.finishLocked(e)
 }
 
@@ -79,10 +68,8 @@ func (q *Queue) Advance(e *Entry) (done []Delta) {
 		e.Arrived = max(e.Arrived, e.Deltas[0].Arrived)
 	}
 	e.Attempts, e.Panics, e.batch = 0, 0, 0
-	left := q.leftSinceTaken(e)
 	q.returnLocked(e)
 	q.readyLocked(e)
-	q.restrictLocked(e, left)
 	return done
 }
 
@@ -100,8 +87,7 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.attemptedLocked(e)
-	left := q.leftSinceTaken(e)
-	q.failedLocked(e, left)
+	q.failedLocked(e)
 	if newer := q.returnLocked(e); newer != nil {
 		e.Attempts = 0
 		if newer.stage == ready { // others of the key may wait behind it
@@ -110,12 +96,10 @@ func (q *Queue) Retry(e *Entry, delay time.Duration) {
 		} else {
 			q.readyLocked(e)
 		}
-		q.restrictLocked(e, left)
 		return
 	}
 	e.Attempts++
 	q.parkLocked(e, parked, time.Now().Add(delay))
-	q.restrictLocked(e, left)
 }
 
 // Postpone lets entries be taken again after delay, and not before, whatever
@@ -129,8 +113,7 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 	due := time.Now().Add(delay)
 	q.batches++
 	for _, e := range entries {
-		left := q.leftSinceTaken(e)
-		q.failedLocked(e, left)
+		q.failedLocked(e)
 		q.returnLocked(e)
 		e.Attempts++
 		if panicked {
@@ -139,23 +122,20 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 		}
 		e.batch = q.batches
 		q.parkLocked(e, postponed, due)
-		q.restrictLocked(e, left)
 	}
 }
 
 // failedLocked notes that the consumer has failed for an entry, to which nothing was added since it was taken.
-func (q *Queue) failedLocked(e *Entry, left func(key string, v keytable.Version) bool) {
+func (q *Queue) failedLocked(e *Entry) {
 	if e.unseen && len(e.Deltas) > 1 {
 		q.dropFirstLocked(e)
 	}
 	e.unseen = false
-	q.forgetBegunLocked(e, e.Deltas, left)
 }
 
 // returnLocked takes back an entry that the consumer is not done with, and merges the
 // next one of its key into it, which it returns, if there is one.
 func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
-	e.withdrawn = false
 	clear(e.seen[:cap(e.seen)])
 	newer = e.newer
 	if newer == nil {

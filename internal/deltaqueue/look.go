@@ -27,7 +27,7 @@ func (q *Queue) Look(key string) (l Look) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l.Known, l.Exists = q.known.Get(key)
-	newest := q.newestLocked(key)
+	newest := q.newest[key]
 	if newest == nil {
 		return l
 	}

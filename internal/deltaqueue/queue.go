@@ -26,7 +26,6 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/recency"
-	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/waiting"
 )
 
@@ -37,10 +36,6 @@ type Known interface {
 	Get(key string) (keytable.Version, bool)
 	Set(key string, version keytable.Version, generation uint64)
 	Delete(key string) bool
-	// Withdraw forgets a key that is not of the shard any more.
-	Withdraw(key string)
-	// Doubt notes that the consumer may not have what it has acknowledged of key.
-	Doubt(key string)
 	Mark(key string, generation uint64) (again bool)
 	Show(key string, version keytable.Version, generation, since uint64) (again bool, c keytable.Comparison)
 	UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor)
@@ -94,10 +89,6 @@ type Options struct {
 	Resumed bool
 	// Current is a moment: everything that the server had then is acknowledged. It is zero if none is known.
 	Current moment.Moment
-	// Extent, if given, is the shard that the objects are of. It may change: see Restrict.
-	Extent *shard.Extent
-	// Added tells that something has come to the shard that is not acknowledged: see AddedWaits.
-	Added bool
 	// Waiting, if given, are the callers that wait for a resume point.
 	Waiting *waiting.Line
 }
@@ -116,7 +107,6 @@ type Queue struct {
 	synced         chan struct{}
 	noteSynced     func()
 	waiting        *waiting.Line
-	extent         *shard.Extent
 
 	mu sync.Mutex
 	// hired counts the consumers that were started and are not gone, and idle those
@@ -139,14 +129,6 @@ type Queue struct {
 	batches, turns uint64
 
 	generation uint64
-	// parts are those that the generation under way shows; nil for all.
-	parts shard.Parts
-	// overlap is that of the newest generation of parts, nil if another one has ended since.
-	overlap *overlap
-	// swept has the last version of each object that a generation of parts has found gone, by key, for as long as there is an overlap.
-	swept map[string]string
-	// added is the last entry of what has come to the shard, and unlisted before that was listed.
-	added uint64
 	// since is the first of the generations up to this one that did not end: this one
 	// goes on with what they have told.
 	since uint64
@@ -222,10 +204,6 @@ func New(opts Options) *Queue {
 		observed:       opts.Resume,
 		current:        opts.Current,
 		waiting:        opts.Waiting,
-		extent:         opts.Extent,
-	}
-	if opts.Added {
-		q.added = unlisted
 	}
 	return q
 }
@@ -240,10 +218,6 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 	if err != nil {
 		return err
 	}
-	if q.leavesOutLocked(d.Key, d.Version) {
-		q.budget.Give(reserved)
-		return nil
-	}
 	q.queueLocked(d, reserved)
 	if d.Type == cache.Deleted && q.keepTombstones {
 		q.tombstones.Add(d.Version)
@@ -257,18 +231,17 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 func (q *Queue) Stale(d Delta) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.tombstones.Covers(d.Version) || d.Type != cache.Deleted && q.repeatedLocked(d.Key, d.Version) {
+	if q.tombstones.Covers(d.Version) {
 		return true
 	}
-	if e := q.newestLocked(d.Key); e != nil && e.newest().FinalStateUnknown() {
-		// What a sweep deleted was gone by then, at no version that is known.
-		return q.sweptSinceLocked(d.Key, d.Version)
+	if e := q.newest[d.Key]; e != nil && e.newest().FinalStateUnknown() {
+		return false // what a sweep deleted was gone by then, at no version that is known
 	}
 	version, ok := q.versionLocked(d.Key)
 	if !ok {
-		return q.sweptSinceLocked(d.Key, d.Version)
+		return false
 	}
-	if recency.Ahead(version, q.observed) && !q.resumed && !q.overlapsLocked() && !q.toldLocked(d) {
+	if recency.Ahead(version, q.observed) && !q.resumed && !q.toldLocked(d) {
 		// What is known is newer than anything that the server has told since its
 		// versions went back. (Or it was acknowledged beyond the resume point.)
 		return false
@@ -281,7 +254,7 @@ func (q *Queue) toldLocked(d Delta) bool {
 	if q.ended {
 		return false
 	}
-	if e := q.newestLocked(d.Key); e != nil {
+	if e := q.newest[d.Key]; e != nil {
 		return e.generation == q.generation
 	}
 	_, c := q.known.Show(d.Key, d.Version, q.generation, q.generation)
@@ -302,7 +275,7 @@ func (q *Queue) Resync(ctx context.Context, d Delta) error {
 	}
 	known, ok := q.known.Get(d.Key)
 	switch {
-	case !ok || q.newestLocked(d.Key) != nil:
+	case !ok || q.newest[d.Key] != nil:
 	case d.Version.ResourceVersion == "": // a transform may have dropped it
 		d.Version = known
 		q.queueLocked(d, reserved)
@@ -319,7 +292,7 @@ func (q *Queue) Resync(ctx context.Context, d Delta) error {
 func (q *Queue) Knows(key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.newestLocked(key); e != nil {
+	if e := q.newest[key]; e != nil {
 		return !e.Deleted()
 	}
 	_, ok := q.known.Get(key)
@@ -330,7 +303,7 @@ func (q *Queue) Knows(key string) bool {
 func (q *Queue) Holds(key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.newestLocked(key) != nil
+	return q.newest[key] != nil
 }
 
 // Taken returns the oldest key that the consumer has, and how many it has.
@@ -395,17 +368,6 @@ func (q *Queue) Retrying() bool {
 }
 
 func (q *Queue) versionLocked(key string) (keytable.Version, bool) {
-	if e := q.newestLocked(key); e != nil {
-		return e.Version, true
-	}
-	return q.known.Get(key)
-}
-
-// newestLocked is the newest entry of key that counts as known: not one that was withdrawn.
-func (q *Queue) newestLocked(key string) *Entry { return q.newest[key].unlessWithdrawn() }
-
-// lastVersionLocked is the version of key once all of its entries are acknowledged. One that was withdrawn may yet be.
-func (q *Queue) lastVersionLocked(key string) (keytable.Version, bool) {
 	if e := q.newest[key]; e != nil {
 		return e.Version, true
 	}
@@ -461,7 +423,7 @@ func (q *Queue) newEntryLocked(d Delta, older *Entry) *Entry {
 	e.Key, e.Arrived, e.seq = key, d.Arrived, q.seq
 	e.Initial, e.Resumed, e.resume, e.current = q.initial, q.resumed, q.observed, q.current
 	if !d.hasState() { // a sweep knows no version: the entry has that of the deleted object
-		e.Version, _ = q.lastVersionLocked(key)
+		e.Version, _ = q.versionLocked(key)
 	}
 	e.Deltas = e.room[:0]
 	q.order.pushBack(e)

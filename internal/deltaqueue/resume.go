@@ -29,10 +29,7 @@ func (q *Queue) Observed(resourceVersion string, current moment.Moment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.observed, q.ahead = resourceVersion, false
-	if current != 0 && q.extent.Complete() { // or nothing is known of what was not listed
-		q.current = max(q.current, current)
-	}
-	q.overlapEndsLocked()
+	q.current = max(q.current, current)
 	q.advancedLocked()
 }
 

@@ -52,10 +52,6 @@ type audited struct{ *run }
 
 func (a audited) Acknowledged() string { return a.queue.ResumePoint() }
 
-// Await waits for what has come to the shard first. A resource version is not about that.
 func (a audited) Await(ctx context.Context, resourceVersion string) error {
-	if err := a.queue.AwaitAdded(ctx); err != nil {
-		return fmt.Errorf("waiting for what has come to the shard: %w", err)
-	}
 	return a.WaitUntil(ctx, resourceVersion, nil)
 }

@@ -138,7 +138,6 @@ func (b Batches) failed(ctx context.Context, f *Flow, queue *deltaqueue.Queue, s
 	}
 	if !last {
 		queue.Postpone(entries, backoff.RetryDelay(attempts), panicked)
-		f.forgetFailure(queue)
 		return
 	}
 	taken := entries[0].Deltas

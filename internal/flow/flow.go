@@ -36,8 +36,8 @@ type Options struct {
 	Consumer Consumer
 	// Follow returns the follower of a run, which puts what it reads into a sink.
 	Follow func(into sink.Sink) *follower.Follower
-	// Extent is the shard that is followed; nil for one that is the whole set for ever.
-	Extent *shard.Extent
+	// Shard is the part of the set that is followed.
+	Shard shard.Shard
 	// Keeper, if set, keeps what is acknowledged across restarts.
 	Keeper *keeper.Keeper
 	// Claim makes what the runs write the informer's own until release.
@@ -64,9 +64,6 @@ type Flow struct {
 	synced chan struct{}
 	// waiting are the callers of WaitUntil.
 	waiting waiting.Line
-
-	// resharding is held while the shard is changed.
-	resharding sync.Mutex
 
 	mu sync.Mutex
 	// queue is that of the run under way, or of the last one; nil before.
@@ -119,8 +116,6 @@ type Queued struct {
 	ResourceVersion string
 	// Current is the newest moment for which everything that the server had then is known to be acknowledged, zero if there is none.
 	Current time.Time
-	// Added tells that something waits of what has come to the shard. ResourceVersion is not about that.
-	Added bool
 }
 
 // Queued returns what is not acknowledged.
@@ -135,15 +130,7 @@ func (f *Flow) Queued() (q Queued) {
 	q.ResourceVersion = queue.ResumePoint()
 	current, oldest := queue.Times()
 	q.Current, q.Oldest = current.Time(), oldest.Time()
-	q.Added = queue.AddedWaits()
 	return q
-}
-
-// addedWaits reports whether the consumer knows a part of the shard, from the runs before or a checkpoint, and not all that has come to it.
-func (f *Flow) addedWaits(resumed bool) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return (f.queue != nil || resumed) && !f.Extent.Complete() || f.queue != nil && f.queue.AddedWaits()
 }
 
 // currentAsOf is Queued.Current of the runs before.
@@ -261,12 +248,9 @@ func (f *Flow) newestKnown() string {
 // sink returns the sink of the follower.
 func (f *Flow) sink(queue *deltaqueue.Queue) sink.Sink {
 	if f.Keeper == nil {
-		return f.Intake.Into(queue, intake.Lists{})
+		return f.Intake.Into(queue, nil)
 	}
-	return f.Intake.Into(queue, intake.Lists{
-		Begun:      func() func(bool) { return f.Keeper.BeginList(queue) },
-		PartsEnded: func() { f.Keeper.PartsListed(queue) },
-	})
+	return f.Intake.Into(queue, func() func(bool) { return f.Keeper.BeginList(queue) })
 }
 
 // begin notes that a run is under way. It is to be ended.

@@ -76,7 +76,6 @@ func (k Keys) failed(f *Flow, queue *deltaqueue.Queue, e *deltaqueue.Entry, err 
 		f.Intake.TakeBack(taken)
 	case k.Failing == RetryFew:
 		queue.Postpone([]*deltaqueue.Entry{e}, backoff.RetryDelay(e.Attempts), true)
-		f.forgetFailure(queue)
 	default:
 		queue.Retry(e, backoff.RetryDelay(e.Attempts))
 	}

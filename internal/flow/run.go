@@ -6,7 +6,6 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/follower"
-	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 )
@@ -43,12 +42,11 @@ func (r *run) start() {
 	acknowledged, resume := r.acknowledged(), ""
 	if r.Keeper != nil {
 		resume = r.Keeper.Begin(r.ctx, acknowledged)
+	} else {
+		r.Versions.Confine(r.Shard)
 	}
 	if resume != "" {
 		acknowledged = resume
-	}
-	if !r.Extent.IsAll() {
-		r.Versions.Forget(func(key string, v keytable.Version) bool { return r.Extent.Excludes(key, string(v.UID)) })
 	}
 	r.queue = r.newQueue(acknowledged, resume != "")
 	if r.Keeper != nil {
@@ -156,8 +154,6 @@ func (r *run) newQueue(acknowledged string, resumed bool) *deltaqueue.Queue {
 		Resumed:       resumed,
 		Starved:       f.Report.Starved,
 		Current:       f.currentAsOf(),
-		Extent:        f.Extent,
-		Added:         f.addedWaits(resumed),
 		Waiting:       &f.waiting,
 	}
 	if !f.Ordinary {

@@ -21,7 +21,6 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
-	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
 )
@@ -36,10 +35,6 @@ type Options struct {
 	// WatchLists reads sets with a watch-list: always, only where that works, or never.
 	WatchLists WatchLists
 	Report     *report.Report
-	// Extent is the shard that is followed, nil for the whole set.
-	Extent *shard.Extent
-	// SharedOf, if set, returns the watches that are shared with others.
-	SharedOf SharedWatches
 	// Server is asked whether it still is the one that is known.
 	Server server.Identifier
 	// Cluster is that of the known objects.
@@ -67,14 +62,13 @@ type Follower struct {
 	refusal error
 	resync  *resync
 	cuts    cuts
-	// resuming is nil unless the run goes on from a resource version, or has read parts of the set, and has not read a complete set since.
+	// resuming is nil unless the run goes on from a resource version, and has not read a complete set since.
 	resuming *resuming
 	// objects are those of the Origin.
 	objects func() []object.Known
 	// why is the reason for the next list or watch, if it is begun anew.
 	why    report.Reason
 	relist relist
-	shards shards
 	// listed is the period in which the newest complete list was begun and ended, 0 if it has taken longer: see server.Resource.Period.
 	listed uint64
 }
@@ -83,7 +77,7 @@ type Follower struct {
 type Origin struct {
 	// Known is the newest resource version known: a list must not be older.
 	Known string
-	// Resume is the resource version to watch from, without a list of what the Extent says was listed; empty to list.
+	// Resume is the resource version to watch from, without a list; empty to list.
 	Resume string
 	// Resumed is called when the server has accepted Resume.
 	Resumed func()
@@ -97,7 +91,7 @@ type Origin struct {
 
 // resuming is what a run needs to know that goes on from a resource version.
 type resuming struct {
-	// floor is the newest resource version known before the run, or that of parts that were listed: what is listed next must not be older.
+	// floor is the newest resource version known before the run: what is listed next must not be older.
 	floor string
 	// confirmed, if set, is to be called when the server has accepted the resource
 	// version that the run resumes from.
@@ -109,7 +103,7 @@ type resuming struct {
 
 // New returns a Follower.
 func New(o Options) *Follower {
-	f := &Follower{Options: o, shards: shards{number: unset}}
+	f := &Follower{Options: o}
 	f.Policy.CachePaged = o.Source.CachePaged()
 	if o.ResyncPeriod > 0 {
 		f.resync = newResync(o.ResyncPeriod, f.repeat)
@@ -176,7 +170,6 @@ func (f *Follower) begin(ctx context.Context, from *Origin) {
 	f.resync.start(ctx)
 	f.objects = from.Objects
 	if from.Resume == "" {
-		f.Extent.Forget()
 		f.state = listwatch.Start{Known: from.Known}
 		return
 	}
@@ -198,7 +191,6 @@ func (f *Follower) close() {
 // It, what calls it, and what it calls for a watch, is on the stack while a watch is
 // idle: what is large stands in functions that have returned by then.
 func (f *Follower) step(ctx context.Context) error {
-	f.followShard()
 	if w := f.newWatching(); w != nil {
 		return w.conclude(w.follow(ctx))
 	}

@@ -39,9 +39,6 @@ func (f *Follower) list(ctx context.Context) error {
 	case listwatch.AbandonGeneration:
 		f.abandon()
 	case listwatch.CompleteGeneration:
-		if f.shards.rest != nil {
-			return f.completeParts(ctx, outcome.ResourceVersion)
-		}
 		if err := f.complete(ctx, outcome.ResourceVersion); err != nil {
 			f.closeOpened()
 			f.why = report.Failed
@@ -56,7 +53,7 @@ func (f *Follower) list(ctx context.Context) error {
 // a shared watch.
 func (f *Follower) prepare(start listwatch.Start) listwatch.Start {
 	f.chooseMode(start)
-	if f.resuming != nil && f.shards.rest == nil {
+	if f.resuming != nil {
 		f.resuming.confirmed = nil
 		start.Known = rv.AtLeast(start.Known, f.resuming.floor)
 	}

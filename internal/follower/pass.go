@@ -28,15 +28,13 @@ func (f *Follower) beginGeneration(ctx context.Context) (err error) {
 	if f.pass.generation != nil {
 		return nil
 	}
-	if f.pass.generation, err = f.beginInSink(ctx); err != nil {
+	if f.pass.generation, err = f.Sink.Begin(ctx); err != nil {
 		return err
 	}
 	f.pass.period, f.listed = f.Source.Period(), 0
 	f.Report.BeginGeneration()
 	f.Report.CountList(f.why)
-	if f.shards.rest == nil { // else it does not show what was missed of the rest
-		f.Report.Gaps.BeginList()
-	}
+	f.Report.Gaps.BeginList()
 	return nil
 }
 
@@ -74,9 +72,7 @@ func (f *Follower) complete(ctx context.Context, resourceVersion string) error {
 	before := f.Report.LastResourceVersion()
 	f.Report.Reach(resourceVersion)
 	f.Report.ListRead()
-	f.Extent.End() // before a checkpoint is due
 	if err := ended.generation.End(ctx, resourceVersion, !ended.partial); err != nil {
-		f.Extent.Forget()
 		f.Report.Reach(before)
 		return err
 	}

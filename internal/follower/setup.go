@@ -31,10 +31,10 @@ type Setup struct {
 	// Expected are the objects, and Form is how they are asked for on the wire.
 	Expected object.Expected
 	Form     object.Form
-	// Shared, if set, returns the watches that the reflector has in common with others.
-	Shared SharedWatches
-	// Extent is the shard that is followed.
-	Extent shard.Extent
+	// Shared, if set, are the watches that the reflector has in common with others.
+	Shared *source.Shared
+	// Shard is the part of the set that is followed.
+	Shard shard.Shard
 	// Budget, if set, limits the lists that are under way at a time.
 	Budget *budget.Budget
 	Memory source.Memory
@@ -95,8 +95,6 @@ func (s *Setup) Follower(into sink.Sink, t Tuning) *Follower {
 		Policy:       t.policy(),
 		WatchLists:   t.watchLists(),
 		Report:       &s.Report,
-		Extent:       &s.Extent,
-		SharedOf:     s.Shared,
 		Server:       s.Server,
 		Cluster:      &s.Cluster,
 		Backoff:      t.Backoff,
@@ -113,6 +111,8 @@ func (s *Setup) source(t Tuning) *source.Source {
 		Form:            &s.Form,
 		Patience:        source.Patience(t.StallTimeout),
 		MinWatchTimeout: t.MinWatchTimeout,
+		Shared:          s.Shared,
+		Shard:           s.Shard,
 		Budget:          s.Budget,
 		Report:          &s.Report,
 	})

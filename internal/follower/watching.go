@@ -104,7 +104,6 @@ func (w *watching) conclude(err error) error {
 	w.noteCut()
 	w.next = w.Policy.Next(w.at, *w.outcome)
 	w.why = w.whyNext()
-	w.goOn(err)
 	return err
 }
 
@@ -146,7 +145,7 @@ func (w *watching) open(ctx context.Context) (over bool, err error) {
 			patience = confirmSaid
 		}
 	}
-	if w.relist.begin(w.feed) || w.shardChanged() {
+	if w.relist.begin(w.feed) {
 		return w.end(listwatch.Outcome{Kind: listwatch.WatchEnded}, nil)
 	}
 	w.Report.WatchOpened()

@@ -11,7 +11,6 @@ import (
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/sink"
 )
 
@@ -19,45 +18,24 @@ import (
 type queueSink struct {
 	queue *deltaqueue.Queue
 	*Intake
-	lists Lists
+	begun Begun
 }
 
-// Lists are called when generations begin and end. Each may be nil.
-type Lists struct {
-	// Begun is called when a generation begins, and the func that it returns when that generation has ended.
-	Begun func() (ended func(complete bool))
-	// PartsEnded is called when a generation of some parts of the set has ended.
-	PartsEnded func()
-}
+// Begun is called when a generation begins, and the func that it returns when that generation has ended.
+type Begun func() (ended func(complete bool))
 
 func (s queueSink) Begin(context.Context) (sink.Generation, error) {
 	g := queueGeneration{queueSink: s}
-	if s.lists.Begun != nil {
-		g.ended = s.lists.Begun()
+	if s.begun != nil {
+		g.ended = s.begun()
 	}
 	s.queue.BeginGeneration()
 	return g, nil
 }
 
-// BeginParts implements sink.Divided.
-func (s queueSink) BeginParts(_ context.Context, parts shard.Parts) (sink.Generation, error) {
-	s.queue.BeginParts(parts)
-	return partsGeneration{queueGeneration{queueSink: s}}, nil
-}
-
-// PartsEnded implements sink.Divided.
-func (s queueSink) PartsEnded() {
-	s.queue.PartsListed()
-	if s.lists.PartsEnded != nil {
-		s.lists.PartsEnded()
-	}
-}
-
-var _ sink.Divided = queueSink{}
-
-// Into returns queue as a sink.
-func (i *Intake) Into(queue *deltaqueue.Queue, lists Lists) sink.Sink {
-	return queueSink{queue, i, lists}
+// Into returns queue as a sink. Begun may be nil.
+func (i *Intake) Into(queue *deltaqueue.Queue, begun Begun) sink.Sink {
+	return queueSink{queue, i, begun}
 }
 
 // deltaTypes are those of watch events.
@@ -141,8 +119,10 @@ func (g queueGeneration) Show(ctx context.Context, it object.Item) error {
 func (g queueGeneration) Keep(key string) { g.queue.Keep(key) }
 
 func (g queueGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
-	if err := g.sweep(ctx, complete); err != nil {
-		return err
+	if complete {
+		if err := g.queue.Sweep(ctx, g.informOfDeletion); err != nil {
+			return err
+		}
 	}
 	// Publish the version first: a caller woken by HasSynced may read it.
 	g.queue.Listed(resourceVersion)
@@ -157,27 +137,10 @@ func (g queueGeneration) End(ctx context.Context, resourceVersion string, comple
 	return nil
 }
 
-// sweep deletes what was not shown, if all was shown.
-func (g queueGeneration) sweep(ctx context.Context, complete bool) error {
-	if !complete {
-		return nil
-	}
-	return g.queue.Sweep(ctx, func(key string, last keytable.Version) {
-		g.inform(cache.Deleted, key, g.Tombstone(key, last))
-	})
+func (g queueGeneration) informOfDeletion(key string, last keytable.Version) {
+	g.inform(cache.Deleted, key, g.Tombstone(key, last))
 }
 
 // Abandon has nothing to undo: marks of a generation that did not end mean
 // nothing to the next.
 func (g queueGeneration) Abandon() {}
-
-// partsGeneration is a generation of some parts of the set.
-type partsGeneration struct{ queueGeneration }
-
-func (g partsGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
-	if err := g.sweep(ctx, complete); err != nil {
-		return err
-	}
-	g.queue.EndParts(resourceVersion)
-	return nil
-}

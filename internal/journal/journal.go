@@ -147,20 +147,6 @@ func (j *Journal) Forget(key string) {
 	}
 }
 
-// Withdraw notes that key is none of the checkpoint's any more. What is written down of it stays until the next save, and whoever reads it sees that it is
-// of an object that is not followed. That cannot be seen of an unknown key, which is only begun: it is recorded as gone, and recorded tells so.
-func (j *Journal) Withdraw(key string, unknown bool) (recorded bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	_, begun := j.begun[key]
-	delete(j.begun, key)
-	if !begun || !unknown || j.state == off {
-		return false
-	}
-	j.records.Add(checkpoint.Gone, key, &keytable.Binary{})
-	return true
-}
-
 // Begun returns the keys that are begun.
 func (j *Journal) Begun() []string {
 	j.mu.Lock()

@@ -139,20 +139,6 @@ func TestTheFirstSaveWritesTheKeysThatAreBegun(t *testing.T) {
 	require.False(t, j.Full())
 }
 
-// What is withdrawn stays as it is written down, but for a key of which no more is known than that it was begun.
-func TestWithdrawnKeys(t *testing.T) {
-	s := &store{}
-	j := usable(s)
-	j.Begin(t.Context(), []string{"a", "b"})
-	require.True(t, j.Withdraw("a", true))
-	require.False(t, j.Withdraw("a", true), "it is withdrawn")
-	require.False(t, j.Withdraw("b", false), "it is known")
-	require.False(t, j.Withdraw("c", true), "it was not begun")
-	require.Empty(t, j.Begun())
-	require.NoError(t, j.Commit(t.Context(), ""))
-	require.Equal(t, []string{"begun a", "begun b", "gone a"}, s.records(t)[:3])
-}
-
 func TestASaveThatFailedLeavesTheJournalAsItWas(t *testing.T) {
 	failed := errors.New("failed")
 	s := &store{}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/rv"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 // coverage tells whether the handler was shown everything up to the newest version that was
@@ -58,7 +57,7 @@ func (k *Keeper) gaps() int64 { return k.Report.Gaps.Count() + k.Versions.Edits(
 // covered returns resourceVersion if everything up to it was shown to the handler, and else
 // nothing.
 func (k *Keeper) covered(resourceVersion string) string {
-	if !k.covers.is(k.gaps()) || !k.Extent.Complete() {
+	if !k.covers.is(k.gaps()) {
 		return ""
 	}
 	return resourceVersion
@@ -78,15 +77,6 @@ func (k *Keeper) BeginList(queue *deltaqueue.Queue) (ended func(complete bool)) 
 		queue.WhenGivenBack(k.pending.noteList)
 	}
 }
-
-// PartsListed notes that a list of what was missing of the shard has ended. It is saved when it is acknowledged.
-func (k *Keeper) PartsListed(queue *deltaqueue.Queue) { queue.WhenGivenBack(k.pending.noteList) }
-
-// ShardChanges notes that a shard is left for another one, before that is so: a checkpoint of it can be read all the same.
-func (k *Keeper) ShardChanges(from, to shard.Shard) { k.formers.change(from, to) }
-
-// ShardChanged has the checkpoint saved soon as one of the new shard.
-func (k *Keeper) ShardChanged() { k.pending.noteList() }
 
 // SafePoint returns the resource version up to which everything in queue is acknowledged, if
 // another run can go on from there. Ended tells that the run has ended.

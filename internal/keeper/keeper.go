@@ -58,8 +58,8 @@ type Options struct {
 	Server   server.Identifier
 	Versions *known.Versions
 	Cluster  *known.Cluster
-	// Extent is the shard that is followed, nil for the whole set.
-	Extent *shard.Extent
+	// Shard is the one that is followed.
+	Shard  shard.Shard
 	Report *report.Report
 }
 
@@ -86,7 +86,7 @@ func New(o Options) *Keeper {
 		o.Changes = defaultChanges
 	}
 	k := &Keeper{
-		shelf:    shelf{Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Extent: o.Extent, Report: o.Report},
+		shelf:    shelf{Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Shard: o.Shard, Report: o.Report},
 		Interval: o.Interval, Changes: o.Changes, Versions: o.Versions,
 		pending: newPending(),
 	}
@@ -103,18 +103,17 @@ func (k *Keeper) Journal() *journal.Journal { return k.journal }
 // Begin locks the store and returns the resource version from which a run can go on, or nothing.
 // Acknowledged is that of the run before, if there was one.
 //
+// Of the known versions, it leaves those of the shard.
+//
 // It waits until the store is free, the server has said which cluster it is of, the store can
 // be read and has no checkpoint of another informer, or ctx ends. A run that does not know what is in the store could not find the deletions
 // that it has missed, and a save would forget them for good.
 func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string) {
 	resume = k.open(ctx, acknowledged)
+	k.Versions.Confine(k.Shard)
 	if k.hold.phase == owns && k.journal != nil && k.journal.Full() {
 		// Before the handler is called, so that what it is shown can be written down.
-		claimed := resume
-		if !k.Extent.Complete() { // the checkpoint was of another shard
-			claimed = ""
-		}
-		k.failure = k.saveAll(ctx, func() point { return point{claimed, k.Cluster.UID()} })
+		k.failure = k.saveAll(ctx, func() point { return point{resume, k.Cluster.UID()} })
 		if k.failure != nil && ctx.Err() == nil {
 			k.Report.Fail(k.failure)
 		}
@@ -125,7 +124,7 @@ func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string)
 // End saves what is not saved and unlocks the store. Ctx has ended.
 func (k *Keeper) End(ctx context.Context, queue *deltaqueue.Queue) {
 	defer k.release()
-	if k.changes() == 0 && !k.resharded() && !k.moved(queue, true) && len(k.Versions.UnsettledUnknown()) == 0 && !k.hasBegun() {
+	if k.changes() == 0 && !k.moved(queue, true) && len(k.Versions.UnsettledUnknown()) == 0 && !k.hasBegun() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/shard"
 )
@@ -18,7 +17,6 @@ import (
 func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	from, err := k.Store.Load(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		k.saved.shards = k.Extent.Number() // there is no checkpoint of another shard to replace
 		return "", nil
 	}
 	if err != nil {
@@ -40,7 +38,7 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 		if err := k.vouch(ctx, content.Metadata, k.Versions.Sample(func(string) bool { return false }), false); err != nil {
 			return "", err
 		}
-		return k.loadedVersion(content.Metadata, gaps), nil
+		return k.goOnFrom(content.Metadata, gaps), nil
 	}
 	if err := k.accept(content.Metadata); err != nil {
 		return "", err
@@ -51,39 +49,37 @@ func (k *Keeper) load(ctx context.Context) (resume string, err error) {
 	k.Versions.Adopt(content)
 	k.saved.edits = k.Versions.Edits()
 	k.saved.cluster = checkpoint.SourceFrom(content.Metadata).Cluster
-	begun := content.Begun()
-	saved, _ := shard.Parse(checkpoint.SourceFrom(content.Metadata).Shard) // which was accepted
-	if followed, _ := k.Extent.Shard(); saved != followed || k.formers.narrow(saved) {
-		// It is not known which keys are in the shard that the handler had only begun to take in. And what the journal has of objects that had left the
-		// shard of the checkpoint was acknowledged by a call that was under way then: the handler may have forgotten them since.
-		k.Versions.Forget(func(key string, v keytable.Version) bool {
-			uid := string(v.UID)
-			return v == keytable.Version{} || k.Extent.LeavesOut(key, uid) || k.formers.forgets(key, uid) || uid != "" && !shard.Of(saved).Includes(key, uid)
-		})
-		begun = func(func(string) bool) {}
+	if k.journal != nil && content.Appendable && shardOf(content.Metadata) == k.Shard {
+		k.journal.Continue(content.Begun(), content.Journal, content.Base)
 	}
-	if k.journal != nil && content.Appendable {
-		k.journal.Continue(begun, content.Journal, content.Base)
-	}
-	return k.loadedVersion(content.Metadata, k.gaps()), nil
+	return k.goOnFrom(content.Metadata, k.gaps()), nil
 }
 
-// loadedVersion returns the resource version of a checkpoint, and notes that everything up to it
-// is known, but for the gaps.
-func (k *Keeper) loadedVersion(metadata map[string]string, gaps int64) (resume string) {
-	resume = metadata[checkpoint.MetadataResourceVersion]
-	of, _ := shard.Parse(checkpoint.SourceFrom(metadata).Shard) // which was accepted
-	var wanted shard.Shard
-	if wanted, k.saved.shards = k.Extent.Shard(); of != wanted || k.formers.narrow(of) {
-		k.saved.shards = noShard
-	}
+// shardOf returns the shard of a checkpoint that was accepted.
+func shardOf(metadata map[string]string) shard.Shard {
+	s, _ := shard.Parse(checkpoint.SourceFrom(metadata).Shard)
+	return s
+}
+
+// goOnFrom returns the resource version of a checkpoint if the handler was shown everything in the shard up to it, but for the gaps. The version
+// of a checkpoint that has only a part of the shard is one that the list which is needed must not be older than.
+func (k *Keeper) goOnFrom(metadata map[string]string, gaps int64) (resume string) {
+	resume, saved := metadata[checkpoint.MetadataResourceVersion], shardOf(metadata)
 	if resume == "0" { // which a server takes for any version
 		resume = ""
 	}
 	k.saved.resume, k.saved.at = resume, time.Now()
-	if resume != "" {
-		k.covers.complete(gaps)
-		k.formers.resume(k.Extent, of)
+	if saved != k.Shard { // the checkpoint is to be one of this shard soon
+		k.pending.changes.Add(1)
+		k.pending.noteList()
 	}
+	switch {
+	case resume == "":
+		return ""
+	case !saved.Contains(k.Shard):
+		k.Report.Reach(resume)
+		return ""
+	}
+	k.covers.complete(gaps)
 	return resume
 }

@@ -28,7 +28,7 @@ func (k *Keeper) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
 	changes := k.changes()
 	switch {
 	case k.pending.listed.Swap(false):
-		news := changes > 0 || k.moved(queue, false) || k.resharded()
+		news := changes > 0 || k.moved(queue, false)
 		if news {
 			k.pending.listed.Store(true)
 		}
@@ -45,9 +45,6 @@ func (k *Keeper) worthwhile(queue *deltaqueue.Queue, ticked bool) bool {
 func (k *Keeper) changes() int64 {
 	return k.pending.changes.Load() + k.Versions.Edits() - k.saved.edits
 }
-
-// resharded reports whether the shard is another one than that of the saved checkpoint.
-func (k *Keeper) resharded() bool { return k.Extent.Number() != k.saved.shards }
 
 // moved reports whether the run could go on from another version than the saved one.
 func (k *Keeper) moved(queue *deltaqueue.Queue, ended bool) bool {

@@ -16,14 +16,10 @@ import (
 // saved is what the last save had.
 type saved struct {
 	point
-	// edits is the number of changes of the known versions by others, and shards that of the changes of the shard.
-	edits  int64
-	shards int
-	at     time.Time
+	// edits is the number of changes of the known versions by others.
+	edits int64
+	at    time.Time
 }
-
-// noShard is the number of no change of the shard.
-const noShard = -1
 
 // point is what a save says beside the known versions.
 type point struct {
@@ -48,7 +44,7 @@ func (k *Keeper) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) 
 	if ended && k.journal != nil {
 		k.conclude()
 	}
-	if k.journal != nil && k.Versions.Edits() == k.saved.edits && !k.resharded() && !k.journal.Full() {
+	if k.journal != nil && k.Versions.Edits() == k.saved.edits && !k.journal.Full() {
 		if err := k.saveNews(ctx, now); !errors.Is(err, journal.ErrUnusable) {
 			return err
 		}
@@ -60,14 +56,14 @@ func (k *Keeper) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) 
 func (k *Keeper) saveNews(ctx context.Context, now func() point) error {
 	revert, began := k.pending.take(), time.Now()
 	p, err := now(), journal.ErrUnusable
-	if p.cluster == k.saved.cluster && k.Extent.Number() == k.saved.shards { // else it is not what the checkpoint is of
+	if p.cluster == k.saved.cluster { // else it is not what the checkpoint is of
 		err = k.journal.Commit(ctx, p.resume)
 	}
 	if err != nil {
 		revert()
 		return err
 	}
-	k.noteSaved(p, k.saved.edits, k.saved.shards, began)
+	k.noteSaved(p, k.saved.edits, began)
 	return nil
 }
 
@@ -77,11 +73,9 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 	var p point
 	var size int64
 	var restart journal.Restart
-	var shards int
 	err := k.Store.Save(ctx, func(w io.Writer) (err error) {
-		var source checkpoint.Source
-		source, shards = k.source()
 		p = now()
+		source := k.subject.source
 		source.Cluster = p.cluster
 		metadata := source.Metadata()
 		if p.resume != "" {
@@ -94,7 +88,7 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 				return err
 			}
 		}
-		err = k.Versions.WriteCheckpoint(cw, metadata, begun, func() map[string]string { return k.amended(shards) })
+		err = k.Versions.WriteCheckpoint(cw, metadata, begun)
 		size = cw.Written()
 		if err == nil && len(restart.Tail) > 0 {
 			_, err = w.Write(restart.Tail)
@@ -108,22 +102,12 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 		revert()
 		return report.OfStore("CheckpointStore.Save", "", err)
 	}
-	k.noteSaved(p, edits, shards, began)
+	k.noteSaved(p, edits, began)
 	return nil
 }
 
-// amended returns the metadata that is not right any more, when the known versions were written: what has left the shard meanwhile was
-// forgotten, and may not have been written.
-func (k *Keeper) amended(shards int) map[string]string {
-	source, number := k.source()
-	if number == shards {
-		return nil
-	}
-	return map[string]string{checkpoint.MetadataShard: source.Shard, checkpoint.MetadataResourceVersion: ""}
-}
-
-func (k *Keeper) noteSaved(p point, edits int64, shards int, began time.Time) {
-	k.saved = saved{point: p, edits: edits, shards: shards, at: time.Now()}
+func (k *Keeper) noteSaved(p point, edits int64, began time.Time) {
+	k.saved = saved{point: p, edits: edits, at: time.Now()}
 	k.Report.Checkpointed(k.saved.at, k.saved.at.Sub(began))
 }
 

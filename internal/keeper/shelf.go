@@ -47,14 +47,12 @@ type shelf struct {
 	// Server is asked which set of objects is followed.
 	Server  server.Identifier
 	Cluster *known.Cluster
-	// Extent is the shard that is followed.
-	Extent *shard.Extent
+	// Shard is the one that is followed.
+	Shard  shard.Shard
 	Report *report.Report
 
 	hold    hold
 	subject subject
-	// formers are the shards that were followed before the content was read.
-	formers formers
 	// failure is that of the last save, nil if it did not fail.
 	failure error
 }
@@ -87,7 +85,6 @@ func (s *shelf) open(ctx context.Context, load func(ctx context.Context) error) 
 		return closed
 	}
 	s.hold.loaded, s.hold.phase = true, owns
-	s.formers.end()
 	s.Cluster.Learn(s.subject.source.Cluster)
 	return opened
 }
@@ -171,6 +168,7 @@ func (s *shelf) identify(ctx context.Context) (identified bool) {
 	waits := backoff.OrDefault(s.Backoff)
 	for answers := 0; ; {
 		source, err := s.Server.Identify(ctx)
+		source.Shard = s.Shard.String()
 		if !s.subject.identified {
 			s.subject.source = source
 		}
@@ -193,27 +191,14 @@ func (s *shelf) identify(ctx context.Context) (identified bool) {
 	}
 }
 
-// accept checks that a checkpoint is of the objects that are followed, or were before the shard was changed.
+// accept checks that a checkpoint is of the objects that are followed, or of a shard that may have some of them.
 func (s *shelf) accept(metadata map[string]string) error {
 	source := checkpoint.SourceFrom(metadata)
-	wanted, _ := s.source()
-	err := wanted.Check(source)
-	if err != nil && !s.formers.any(func(former shard.Shard) bool {
-		wanted.Shard = former.String()
-		return wanted.Check(source) == nil
-	}) {
+	if err := s.subject.source.Check(source); err != nil {
 		return err
 	}
 	s.Cluster.Learn(source.Cluster)
 	return nil
-}
-
-// source returns the set of objects that is followed, and the number of the changes of its shard.
-func (s *shelf) source() (checkpoint.Source, int) {
-	of, number := s.Extent.Shard()
-	source := s.subject.source
-	source.Shard = of.String()
-	return source, number
 }
 
 // vouch checks by its objects that a checkpoint is of the cluster of the server, if that does not

@@ -185,12 +185,6 @@ func (t *Table) update(p place, hash uint64, key string, version *Binary, genera
 	t.add(hash, written, marked)
 }
 
-// Withdraw is Delete, for owners that tell the two apart.
-func (t *Table) Withdraw(key string) { t.Delete(key) }
-
-// Doubt is Delete, for owners that keep the version of a key in doubt.
-func (t *Table) Doubt(key string) { t.Delete(key) }
-
 // Delete forgets key, and reports whether it was there.
 func (t *Table) Delete(key string) bool {
 	hash := t.hasher.sum(key)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/shard"
 )
 
 // TestResourceVersionsWhileTheyChange changes a key in every way that there is, amid a walk that has the key before it.
@@ -20,11 +21,12 @@ func TestResourceVersionsWhileTheyChange(t *testing.T) {
 		change func(v *known.Versions, key string)
 		want   string // empty for a key that is gone
 	}{
-		"set":      {func(v *known.Versions, key string) { v.Set(key, keytable.Version{ResourceVersion: "2"}, 0) }, "2"},
-		"delete":   {func(v *known.Versions, key string) { v.Delete(key) }, ""},
-		"withdraw": {func(v *known.Versions, key string) { v.Withdraw(key) }, ""},
-		"forget": {func(v *known.Versions, key string) {
-			v.Forget(func(other string, _ keytable.Version) bool { return other == key })
+		"set":    {func(v *known.Versions, key string) { v.Set(key, keytable.Version{ResourceVersion: "2"}, 0) }, "2"},
+		"delete": {func(v *known.Versions, key string) { v.Delete(key) }, ""},
+		"confine": {func(v *known.Versions, key string) {
+			in := shard.Shard{Key: shard.ByUID, End: 1 << 63}
+			v.Set(key, keytable.Version{ResourceVersion: "2", UID: uidOutside(in)}, 0)
+			v.Confine(in)
 		}, ""},
 		"mark": {func(v *known.Versions, key string) { v.Mark(key, v.Begin()) }, "1"},
 		"read": {func(v *known.Versions, key string) {

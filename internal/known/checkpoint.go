@@ -21,9 +21,8 @@ func (v *Versions) WriteTo(w io.Writer) (int64, error) {
 
 // WriteCheckpoint writes the versions as WriteTo does, and metadata before them. Begun are keys
 // that the handler may have begun to take in. They are written without a version: their deletion
-// is then delivered. Amended, if it is not nil, is called when all versions are written, and returns metadata that takes the place of what was
-// written.
-func (v *Versions) WriteCheckpoint(cw *checkpoint.Writer, metadata map[string]string, begun []string, amended func() map[string]string) error {
+// is then delivered.
+func (v *Versions) WriteCheckpoint(cw *checkpoint.Writer, metadata map[string]string, begun []string) error {
 	edits := v.Edits()
 	if err := writeMetadata(cw, metadata); err != nil {
 		return err
@@ -39,11 +38,6 @@ func (v *Versions) WriteCheckpoint(cw *checkpoint.Writer, metadata map[string]st
 	}
 	if v.Edits() != edits { // a watch from the resource version does not repeat the edits
 		if err := cw.Metadata(checkpoint.MetadataResourceVersion, ""); err != nil {
-			return err
-		}
-	}
-	if amended != nil {
-		if err := writeMetadata(cw, amended()); err != nil {
 			return err
 		}
 	}

@@ -55,17 +55,6 @@ func (v *Versions) Delete(key string) (existed bool) {
 	return existed
 }
 
-// Withdraw forgets a key as Forget does.
-func (v *Versions) Withdraw(key string) {
-	v.mu.Lock()
-	recorded := v.withdrawLocked(key)
-	changed := v.changed
-	v.mu.Unlock()
-	if recorded && changed != nil {
-		changed()
-	}
-}
-
 // Mark notes that a generation shows key, and reports whether it did before.
 func (v *Versions) Mark(key string, generation uint64) (again bool) {
 	v.mu.Lock()

@@ -92,7 +92,7 @@ func (v *Versions) Adopt(s Saved) {
 	}
 	v.edits++
 	v.changes.Add(1)
-	v.table, v.unsettled = table, s.begun
+	v.table, v.unsettled, v.shard = table, s.begun, shardOf(s.Metadata)
 }
 
 // Includes reports whether the versions can be what an informer had made of a checkpoint

@@ -33,9 +33,6 @@ func (v *Versions) Settle(key string, certain bool) {
 	v.unsettled[key] = v.reading().Generation()
 }
 
-// Doubt is Settle for a key of which it is not certain what the handler has.
-func (v *Versions) Doubt(key string) { v.Settle(key, false) }
-
 // Matches reports whether key is known in just this version, and the handler has no other.
 func (v *Versions) Matches(key string, version keytable.Version) bool {
 	v.mu.RLock()

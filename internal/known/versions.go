@@ -13,6 +13,7 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
+	"github.com/rvinformer/informer/internal/shard"
 )
 
 // Versions has the key and the version of each object that the handler has acknowledged. The zero
@@ -34,6 +35,8 @@ type Versions struct {
 	// version that one has read. It may be of a deletion, which is not in the table.
 	user    User
 	reached string
+	// shard is that of the newest informer, nil for versions that a program has filled.
+	shard *shard.Shard
 	// journal, if set, writes down each change of the queue, and changed is called after it.
 	journal *journal.Journal
 	changed func()
@@ -155,48 +158,9 @@ func (v *Versions) Replace(versions map[string]interface{}) error {
 	}
 	v.edits++
 	v.changes.Add(1)
-	v.table, v.reached = table, ""
+	v.table, v.reached, v.shard = table, "", nil
 	clear(v.unsettled)
 	return nil
-}
-
-// Forget forgets the keys for which out, which must not use v, is true. It is no edit: the checkpoint says that they are not what it is of. The
-// journal does not say that they are gone, but for those that were only begun.
-func (v *Versions) Forget(out func(key string, version keytable.Version) bool) {
-	for cursor := keytable.Cursor(0); ; {
-		keys, next := v.keysFrom(cursor)
-		for _, key := range keys {
-			v.forget(key, out)
-		}
-		if cursor = next; cursor == 0 {
-			break
-		}
-	}
-	for _, key := range v.UnsettledUnknown() {
-		v.forget(key, out)
-	}
-}
-
-func (v *Versions) forget(key string, out func(key string, version keytable.Version) bool) {
-	v.mu.Lock()
-	version, _ := v.reading().Get(key)
-	recorded := out(key, version) && v.withdrawLocked(key)
-	changed := v.changed
-	v.mu.Unlock()
-	if recorded && changed != nil {
-		changed()
-	}
-}
-
-// withdrawLocked reports whether the journal has recorded that key is gone.
-func (v *Versions) withdrawLocked(key string) (recorded bool) {
-	known := false
-	if v.table != nil {
-		v.changes.Add(1)
-		known = v.table.Delete(key)
-	}
-	delete(v.unsettled, key)
-	return v.journal != nil && v.journal.Withdraw(key, !known)
 }
 
 // Edits is the number of changes that were made by others than an informer.

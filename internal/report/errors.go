@@ -13,8 +13,6 @@ var (
 	ErrNotRunning = errors.New("not running")
 	// ErrNotSynced: the first complete list was not delivered yet.
 	ErrNotSynced = errors.New("not synced")
-	// ErrShardChanged: the shard was changed during an audit.
-	ErrShardChanged = errors.New("the shard was changed meanwhile")
 	// ErrAuditRunning: another audit of the informer is under way.
 	ErrAuditRunning = errors.New("another audit is under way")
 	// ErrNoMetadata: metadata cannot be listed.

@@ -38,7 +38,6 @@ type Snapshot struct {
 	ResumedFrom     string
 	ResumedTime     time.Time
 	Shard           shard.Shard
-	ShardListed     bool
 	Counts          Counts
 	Condition       Condition
 	LastAudit       *Audit

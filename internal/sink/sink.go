@@ -8,7 +8,6 @@ import (
 
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 // Sink takes what a follower reads. It has one caller at a time.
@@ -22,15 +21,6 @@ type Sink interface {
 	Observed(resourceVersion string, bookmark bool, current moment.Moment) error
 	// Resync repeats what the sink has.
 	Resync(ctx context.Context) error
-}
-
-// Divided is a Sink of a shard that may change.
-type Divided interface {
-	Sink
-	// BeginParts begins a generation that shows some parts of the set. Its End deletes what it did not show of these parts, and nothing else.
-	BeginParts(ctx context.Context, parts shard.Parts) (Generation, error)
-	// PartsEnded follows the End of such a generation, when the Extent has taken note of it.
-	PartsEnded()
 }
 
 // Generation takes the objects of one complete pass over the server's set. A *report.ItemError says that an object

@@ -19,7 +19,7 @@ import (
 type Change struct {
 	Event watch.EventType
 	Item  object.Item
-	// Outside tells that the object is in none of the Parts. Only the resource version of the Item counts then.
+	// Outside tells that the object is not in the Shard. Only the resource version of the Item counts then.
 	Outside bool
 	// Unreadable is what is wrong with the event; it may have a key all the same.
 	Unreadable error

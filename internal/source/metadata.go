@@ -25,16 +25,16 @@ type Metadata struct {
 	form     object.Form
 	memory   Memory
 	report   report.Report
-	parts    shard.Parts
+	shard    shard.Shard
 	all      *Source
 }
 
 var _ audit.Server = (*Metadata)(nil)
 
-// NewMetadata returns the metadata of some parts of a resource. Learnt is what other Sources have learnt of its lists, and fail is called with
+// NewMetadata returns the metadata of a shard of a resource. Learnt is what other Sources have learnt of its lists, and fail is called with
 // errors that no call returns.
-func NewMetadata(resource *server.Resource, parts shard.Parts, learnt *Memory, pageSize int64, patience Patience, fail func(error)) *Metadata {
-	m := &Metadata{resource: resource.Retrying(maxMetadataRetries), pageSize: pageSize, patience: patience, parts: parts}
+func NewMetadata(resource *server.Resource, of shard.Shard, learnt *Memory, pageSize int64, patience Patience, fail func(error)) *Metadata {
+	m := &Metadata{resource: resource.Retrying(maxMetadataRetries), pageSize: pageSize, patience: patience, shard: of}
 	if m.pageSize == 0 {
 		m.pageSize = listwatch.DefaultPageSize
 	}
@@ -48,7 +48,7 @@ func NewMetadata(resource *server.Resource, parts shard.Parts, learnt *Memory, p
 
 func (m *Metadata) of(resource *server.Resource) *Source {
 	return New(Options{
-		ListerWatcher: resource, Memory: &m.memory, Expected: &m.expected, Form: &m.form, Patience: m.patience, Parts: m.parts, Prompt: true, Report: &m.report,
+		ListerWatcher: resource, Memory: &m.memory, Expected: &m.expected, Form: &m.form, Patience: m.patience, Shard: m.shard, Prompt: true, Report: &m.report,
 	})
 }
 

@@ -45,9 +45,8 @@ type Options struct {
 	Shared *Shared
 	// Budget, if set, tells when answers may not come through a wide window.
 	Budget *budget.Budget
-	// Parts are those of the resource's objects that are read; nil for all. They belong to the goroutine of the Source, and may be replaced
-	// between two requests.
-	Parts shard.Parts
+	// Shard is the part of the resource's objects that is read.
+	Shard shard.Shard
 	// Prompt tells that the caller takes what is read at once, so that no answer is left unread.
 	Prompt bool
 	// Report is told when the server has answered, and of errors that no call returns.
@@ -108,7 +107,7 @@ func (s *Source) Rest() {
 // Page is what a list request brought beside its objects.
 type Page struct {
 	ResourceVersion, Continue string
-	// Objects counts the objects that were read, and First is the key of the first one, whether they are in the Parts or not. Both are
+	// Objects counts the objects that were read, and First is the key of the first one, whether they are in the Shard or not. Both are
 	// set beside an error too.
 	Objects int
 	First   string
@@ -122,7 +121,7 @@ func (p *Page) count(it *object.Item) {
 	p.Objects++
 }
 
-// Each is called for an object of a list that is in the Parts, or for what is wrong with it. The item has the key if that could be read.
+// Each is called for an object of a list that is in the Shard, or for what is wrong with it. The item has the key if that could be read.
 type Each func(it object.Item, unreadable error) error
 
 // Page does one list request and hands each object on. An error of each ends it.
@@ -156,9 +155,9 @@ func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (
 	return s.readList(list, each)
 }
 
-// leavesOut reports whether an object is in none of the Parts. What could not be read, so that its key is not known, may be in one.
+// leavesOut reports whether an object is not in the Shard. What could not be read, so that its key is not known, may be in it.
 func (s *Source) leavesOut(it *object.Item) bool {
-	return s.Parts != nil && it.Key != "" && !s.Parts.Includes(it.Key, string(it.Version.UID))
+	return it.Key != "" && !shard.Has(s.Shard, it.Key, string(it.Version.UID))
 }
 
 // Watch opens a watch or, if opts say so, a watch-list. The Feed is to be closed.

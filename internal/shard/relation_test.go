@@ -1,6 +1,7 @@
 package shard_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,12 +18,12 @@ func drawNear(t *rapid.T, key shard.Key, name string) shard.Shard {
 	return shard.Shard{Key: key, Start: uint64(from) * step, End: uint64(to) * step} // 8 steps wrap around to 0
 }
 
-// TestArithmetic holds And, Without and Contains against Includes, for objects with random UIDs.
-func TestArithmetic(t *testing.T) {
+// TestRelations holds And, Meets and Contains against Includes, for objects with random UIDs.
+func TestRelations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawNear(t, shard.ByUID, "a"), drawNear(t, shard.ByUID, "b")
 		common, overlap := a.And(b)
-		rest := a.Without(b)
+		require.Equal(t, overlap, a.Meets(b))
 		if overlap {
 			require.NoError(t, common.Validate())
 		}
@@ -31,27 +32,19 @@ func TestArithmetic(t *testing.T) {
 			uid := rapid.StringN(8, 8, -1).Draw(t, "uid")
 			inA, inB := a.Includes("", uid), b.Includes("", uid)
 			require.Equal(t, inA && inB, overlap && common.Includes("", uid))
-			require.Equal(t, inA && !inB, rest != nil && rest.Has("", uid))
 			all = all && (!inB || inA)
 			outside = outside || inB && !inA
 		}
 		if a.Contains(b) {
 			require.True(t, all)
-			require.Empty(t, b.Without(a))
 		}
 		if outside {
 			require.False(t, a.Contains(b))
 		}
-		for _, part := range rest {
-			require.NoError(t, part.Validate())
-			require.True(t, a.Contains(part))
-			_, touches := part.And(b)
-			require.False(t, touches)
-		}
 	})
 }
 
-func TestArithmeticOfTheWholeSet(t *testing.T) {
+func TestRelationsOfTheWholeSet(t *testing.T) {
 	all, half := shard.Shard{}, shard.Shard{Key: shard.ByUID, End: 1 << 63}
 	other := shard.Shard{Key: shard.ByUID, Start: 1 << 63}
 	named := shard.Shard{Key: shard.ByNamespace, End: 1 << 63}
@@ -59,20 +52,29 @@ func TestArithmeticOfTheWholeSet(t *testing.T) {
 	require.True(t, all.Contains(shard.Shard{Key: shard.ByUID}))
 	require.True(t, shard.Shard{Key: shard.ByNamespace}.Contains(all))
 	require.False(t, half.Contains(all))
-	require.Equal(t, shard.Parts{other}, all.Without(half))
-	require.Equal(t, shard.Parts{}, half.Without(all))
-	require.Equal(t, shard.Parts{}, all.Without(all))
-	require.Equal(t, shard.Parts{half}, half.Without(other))
-	require.Equal(t, shard.Parts{half}, half.Without(named), "two keys have no range in common")
 	require.False(t, half.Contains(named))
 	require.True(t, half.Meets(named), "an object may be in both")
 	require.True(t, half.Meets(all))
 	require.False(t, half.Meets(other))
+}
 
-	require.Nil(t, shard.Of(shard.Shard{Key: shard.ByUID}))
-	require.True(t, shard.Of(all).Has("n", "u"))
-	require.Empty(t, shard.Of(all).String())
-	require.False(t, shard.Parts{}.Has("n", "u"))
-	parts := shard.Parts{half, {Key: shard.ByUID, Start: 3 << 62}}
-	require.Equal(t, half.String()+" || "+parts[1].String(), parts.String())
+// TestKnownForCertain asks for objects with and without a UID, which only shards by UID need.
+func TestKnownForCertain(t *testing.T) {
+	byUID, byNamespace := shard.Shard{Key: shard.ByUID, End: 1 << 63}, shard.Shard{Key: shard.ByNamespace, End: 1 << 63}
+	require.True(t, shard.HasForCertain(shard.Shard{}, "a/b", ""))
+	require.False(t, shard.LacksForCertain(shard.Shard{}, "a/b", ""))
+	require.False(t, shard.HasForCertain(byUID, "a/b", ""))
+	require.False(t, shard.LacksForCertain(byUID, "a/b", ""))
+	for n := range 100 {
+		name := fmt.Sprint(n)
+		for _, uid := range []string{"", "u"} {
+			in := byNamespace.Includes(name, "")
+			require.Equal(t, in, shard.Has(byNamespace, name+"/b", uid))
+			require.Equal(t, in, shard.HasForCertain(byNamespace, name+"/b", uid))
+			require.Equal(t, !in, shard.LacksForCertain(byNamespace, name+"/b", uid))
+		}
+		in := byUID.Includes("", name)
+		require.Equal(t, in, shard.HasForCertain(byUID, "b", name))
+		require.Equal(t, !in, shard.LacksForCertain(byUID, "b", name))
+	}
 }

@@ -1,0 +1,69 @@
+package known
+
+import (
+	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/shard"
+)
+
+// Confine forgets what is not in the shard that an informer is about to follow. It is no edit: the checkpoint of the informer says that the rest is not
+// what it is of.
+//
+// Objects whose UIDs are not known, though the shard is by UID, may be in another shard. They stay if the program has filled the versions, or
+// if all of the shard before is in this one. They are forgotten otherwise: an informer of this shard cannot see whether they are gone.
+func (v *Versions) Confine(to shard.Shard) {
+	out := v.outside(to)
+	if to.IsAll() {
+		return
+	}
+	for cursor := keytable.Cursor(0); ; {
+		keys, next := v.keysFrom(cursor)
+		for _, key := range keys {
+			v.forget(key, out)
+		}
+		if cursor = next; cursor == 0 {
+			break
+		}
+	}
+	for _, key := range v.UnsettledUnknown() {
+		v.forget(key, out)
+	}
+}
+
+// outside notes which shard is followed from now on, and returns what reports whether an object is none of it.
+func (v *Versions) outside(to shard.Shard) func(key, uid string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	before := v.shard
+	v.shard = &to
+	if before == nil || to.Contains(*before) {
+		return func(key, uid string) bool { return shard.LacksForCertain(to, key, uid) }
+	}
+	return func(key, uid string) bool { return !shard.HasForCertain(to, key, uid) }
+}
+
+func (v *Versions) forget(key string, out func(key, uid string) bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	version, _ := v.reading().Get(key)
+	if !out(key, string(version.UID)) {
+		return
+	}
+	if v.table != nil {
+		v.changes.Add(1)
+		v.table.Delete(key)
+	}
+	delete(v.unsettled, key)
+}
+
+// shardOf returns the shard of a checkpoint, nil for one that does not say what it is of.
+func shardOf(metadata map[string]string) *shard.Shard {
+	if len(metadata) == 0 {
+		return nil
+	}
+	s, err := shard.Parse(checkpoint.SourceFrom(metadata).Shard)
+	if err != nil {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,81 @@
+package known_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/shard"
+)
+
+// uidOutside is a UID of an object that is not in a shard by UID.
+func uidOutside(s shard.Shard) types.UID {
+	for n := 0; ; n++ {
+		if uid := fmt.Sprint("uid-", n); !s.Includes("", uid) {
+			return types.UID(uid)
+		}
+	}
+}
+
+// TestConfine follows a shard with versions that a program has filled, or an informer of another shard.
+func TestConfine(t *testing.T) {
+	lower, upper := shard.Shard{Key: shard.ByUID, End: 1 << 63}, shard.Shard{Key: shard.ByUID, Start: 1 << 63}
+	quarter := shard.Shard{Key: shard.ByUID, End: 1 << 62}
+	named := shard.Shard{Key: shard.ByNamespace, End: 1 << 63}
+	in, out := uidOutside(upper), uidOutside(lower)
+	home, abroad := "", ""
+	for n := 0; home == "" || abroad == ""; n++ {
+		if name := fmt.Sprint("n", n); named.Includes(name, "") {
+			home = name + "/a"
+		} else {
+			abroad = name + "/a"
+		}
+	}
+	for name, test := range map[string]struct {
+		before []shard.Shard
+		to     shard.Shard
+		// known are the keys that stay, and begun those of which only that is known that the handler may have begun with them.
+		known, begun []string
+	}{
+		"all":                      {nil, shard.Shard{}, []string{"in", "out", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}},
+		"filled":                   {nil, lower, []string{"in", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}},
+		"the same":                 {[]shard.Shard{lower}, lower, []string{"in", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}},
+		"a part before":            {[]shard.Shard{quarter}, lower, []string{"in", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}},
+		"all before":               {[]shard.Shard{{}}, lower, []string{"in", home, abroad}, nil},
+		"another before":           {[]shard.Shard{upper}, lower, []string{"in", home, abroad}, nil},
+		"by namespace":             {nil, named, []string{home}, []string{home + "b"}},
+		"by namespace, all before": {[]shard.Shard{{}}, named, []string{home}, []string{home + "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var v known.Versions
+			for _, s := range test.before { // an informer that has followed it, without having read anything
+				v.Confine(s)
+			}
+			set := func(key string, uid types.UID) { v.Set(key, keytable.Version{ResourceVersion: "1", UID: uid}, 0) }
+			set("in", in)
+			set("out", out)
+			set("nameless", "")
+			set(home, in)
+			set(abroad, in)
+			for _, key := range []string{"begun", home + "b", abroad + "b"} {
+				v.Settle(key, false)
+			}
+			v.Settle("out", false)
+			edits := v.Edits()
+			v.Confine(test.to)
+			keys := []string{}
+			for key := range v.All() {
+				keys = append(keys, key)
+			}
+			require.ElementsMatch(t, test.known, keys)
+			require.ElementsMatch(t, test.begun, v.UnsettledUnknown())
+			require.Equal(t, slices.Contains(test.known, "out"), slices.Contains(v.Unsettled(), "out"))
+			require.Equal(t, edits, v.Edits())
+		})
+	}
+}
