@@ -16,14 +16,13 @@ import (
 )
 
 // all runs a plan and writes what came out.
-func all(ctx context.Context, p *plan) (err error) {
+func all(ctx context.Context, p *plan) error {
 	p.settle()
 	began := time.Now()
 	programs, err := buildPrograms(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, programs.remove()) }()
 	r := &report{plan: p, load: currentLoad()}
 	if err := p.run(ctx, r, programs.entries); err != nil {
 		return err

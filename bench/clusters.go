@@ -98,7 +98,6 @@ func clusters(ctx context.Context, p *clustersPlan) (_ *clustersReport, err erro
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, programs.remove()) }()
 	program := filepath.Join(programs.dir, "clusters")
 	r := &clustersReport{plan: p, load: currentLoad(), start: map[string][]race.ClustersResult{}, idle: map[string][]race.ClustersResult{}}
 	for range p.runs {

@@ -96,7 +96,6 @@ func fleet(ctx context.Context, p *fleetPlan) (_ *fleetReport, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, programs.remove()) }()
 	program := filepath.Join(programs.dir, "fleet")
 	r := &fleetReport{plan: p, load: currentLoad(), runs: map[string][]race.FleetResult{}}
 	for range p.runs {

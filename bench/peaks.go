@@ -51,7 +51,6 @@ func peaks(ctx context.Context, p *peaksPlan) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, programs.remove()) }()
 	s, err := startServer(ctx, podserver.Options{Pods: p.pods})
 	if err != nil {
 		return err

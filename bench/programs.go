@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -25,7 +24,10 @@ type entry struct {
 	program string
 }
 
-// programs are the contestants' programs, built into a directory.
+// binaries is where the contestants' programs are built, in the directory bench. What is up to date there is not linked again.
+const binaries = "bin"
+
+// programs are the contestants' programs.
 type programs struct {
 	dir     string
 	entries []entry // in the order of the tables
@@ -37,17 +39,12 @@ func buildPrograms(ctx context.Context) (*programs, error) {
 }
 
 // buildContestants builds packages, and asks the programs with these names which contestants they have.
-func buildContestants(ctx context.Context, packages []string, names ...string) (_ *programs, err error) {
-	dir, err := os.MkdirTemp("", "rvinformer-bench-")
+func buildContestants(ctx context.Context, packages []string, names ...string) (*programs, error) {
+	dir, err := filepath.Abs(binaries)
 	if err != nil {
 		return nil, err
 	}
 	p := &programs{dir: dir}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.remove())
-		}
-	}()
 	build := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, packages...)...)
 	if output, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the contestants (in the directory bench): %w\n%s", err, output)
@@ -73,8 +70,6 @@ func (p *programs) entry(name string) (entry, error) {
 	}
 	return p.entries[i], nil
 }
-
-func (p *programs) remove() error { return os.RemoveAll(p.dir) }
 
 // run has a contestant obey an order in a process of its own.
 func (e entry) run(ctx context.Context, o race.Order) (r race.Result, err error) {

@@ -61,7 +61,6 @@ func readcache(ctx context.Context, p *readcachePlan) (r *readcacheReport, err e
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, programs.remove()) }()
 	r = &readcacheReport{plan: p, readings: readings{}, load: currentLoad()}
 	if err := p.run(ctx, programs, r); err != nil {
 		return nil, err

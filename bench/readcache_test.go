@@ -13,6 +13,7 @@ import (
 
 // TestReadcache runs a plan with few objects, and holds what came out against what cannot be otherwise.
 func TestReadcache(t *testing.T) {
+	t.Parallel()
 	p := &readcachePlan{pods: 3000, stored: 1000, runs: 1, docs: t.TempDir()}
 	path := filepath.Join(p.docs, "performance.md")
 	require.NoError(t, os.WriteFile(path, []byte("# Performance\n"), 0o644))

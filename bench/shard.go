@@ -72,7 +72,6 @@ func shards(ctx context.Context, p *shardPlan) (_ *shardReport, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, programs.remove()) }()
 	r := &shardReport{plan: p, load: currentLoad(), results: results{runs: map[string][]race.Result{}}}
 	if err := r.run(ctx, programs); err != nil {
 		return nil, err

@@ -52,7 +52,6 @@ func ways(ctx context.Context, p *waysPlan) (_ *waysReport, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, programs.remove()) }()
 	r := &waysReport{plan: p, load: currentLoad(), results: results{runs: map[string][]race.Result{}}}
 	if err := r.run(ctx, programs); err != nil {
 		return nil, err
