@@ -1,5 +1,5 @@
-# make test is the one command that passes all tests of behaviour. .ci/run calls it, and
-# then those that take long.
+# make test is the one command that passes all tests of behaviour. .ci/run calls it, then the
+# same tests under the race detector, and then those that take long.
 
 # The modules with tests, each with its own dependencies.
 MODULES := . factory/typed controllerruntime examples/mirror examples/operator e2e e2e/browser e2e/dashboards bench
@@ -8,27 +8,25 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 # For how long each fuzz target runs.
 FUZZTIME ?= 3s
 
-# make test builds everything once, also the programs that tests build: with the race
-# detector, and with wirepoison, which overwrites lent bytes when their loan ends. Lint
-# takes the same build, and vets it, so that the tests need not.
-SHARED := GOFLAGS="$(shell go env GOFLAGS) -race -tags=wirepoison"
+# Everything is built with the race detector, also the programs that tests build, and with wirepoison,
+# which overwrites lent bytes when their loan ends.
+RACE := GOFLAGS="$(shell go env GOFLAGS) -race -tags=wirepoison"
 
-# The root module with the newest k8s.io modules, which all other modules have, so that
-# these are built once too.
+# The root module with the newest k8s.io modules, which all other modules have, so that make test
+# and the demo build these once.
 NEWEST := GOWORK=$(CURDIR)/.ci/go.work
 
 # $(RUNS) NAME COMMAND ... prints at least every 15 seconds what runs.
 RUNS := $(CURDIR)/bin/heartbeat
 
-.PHONY: attack browser browser-install postgres-install test estimate quick lint unit oldest proof torture mutants fuzz examples controllerruntime e2e-short e2e dashboards demo bench bench-quick bench-test
+.PHONY: attack browser browser-install postgres-install test estimate quick lint unit race unit-race examples-race proof torture mutants fuzz examples controllerruntime e2e-short e2e dashboards demo bench bench-quick bench-test
 
-# The examples run beside unit: they wait for processes and servers half of the time.
-test: estimate lint
-	@$(MAKE) --no-print-directory -j2 unit examples
-	@$(MAKE) --no-print-directory e2e-short
+# The three run side by side: the examples and e2e wait for processes and servers half of the time.
+test: estimate
+	@$(MAKE) --no-print-directory -j3 unit examples e2e-short
 
 estimate:
-	@echo "make test takes about 15 minutes on two cores; 18 if nothing is built yet."
+	@echo "make test takes about 4 minutes on two cores; 12 if nothing is built yet."
 
 # Compiles and vets the library, and tests its core without the race detector. Takes less than a minute
 # once its dependencies are built.
@@ -48,36 +46,42 @@ bin/staticcheck:
 lint: bin/heartbeat bin/staticcheck
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "not gofmt-ed:"; echo "$$unformatted"; exit 1; fi
-	@export $(SHARED) $(NEWEST); for module in $(MODULES); do \
+	@export $(RACE) $(NEWEST); for module in $(MODULES); do \
 		$(RUNS) "vet $$module" go vet -C $$module ./... && \
 		$(RUNS) "staticcheck $$module" env -C $$module $(CURDIR)/bin/staticcheck ./... || exit 1; \
 		export GOWORK=off; \
 	done
 
 unit: bin/heartbeat
-	$(SHARED) $(NEWEST) $(RUNS) unit go test -json -vet=off -timeout 30m ./...
-	$(NEWEST) $(RUNS) "unit without -race" go test -json -vet=off -timeout 30m ./internal/keytable ./internal/prune
-	$(SHARED) $(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 30m ./...
-	$(SHARED) $(RUNS) "unit controllerruntime" go test -C controllerruntime -json -vet=off -timeout 30m ./...
+	$(NEWEST) $(RUNS) unit go test -json -vet=off -timeout 30m ./...
+	$(RUNS) "unit factory/typed" go test -C factory/typed -json -vet=off -timeout 30m ./...
+	$(RUNS) "unit controllerruntime" go test -C controllerruntime -json -vet=off -timeout 30m ./...
 
-# The same with the oldest k8s.io modules that the library works with, those of go.mod.
-# Without the race detector.
-oldest: bin/heartbeat
-	$(RUNS) "vet with the oldest k8s.io" go vet ./...
-	$(RUNS) "unit with the oldest k8s.io" go test -json -short -vet=off -timeout 30m ./...
+# The same under the race detector, and the library with the oldest k8s.io modules that it works with, those of go.mod.
+race: bin/heartbeat
+	@$(MAKE) --no-print-directory -j2 unit-race examples-race
+
+unit-race: bin/heartbeat
+	$(RACE) $(RUNS) "unit with -race" go test -json -vet=off -timeout 30m ./...
+	$(RACE) $(RUNS) "factory/typed with -race" go test -C factory/typed -json -vet=off -timeout 30m ./...
+	$(RACE) $(RUNS) "controllerruntime with -race" go test -C controllerruntime -json -vet=off -timeout 30m ./...
+
+examples-race: bin/heartbeat postgres-install
+	$(RACE) $(RUNS) "examples with -race" go test -C examples/mirror -json -vet=off -timeout 30m ./...
+	$(RACE) $(RUNS) "examples/operator with -race" go test -C examples/operator -json -vet=off -timeout 20m ./...
 
 # 200 random scripts of a simulated day each, the same in each run, judged by the oracle,
-# and 20 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
+# and 10 under the race detector. Unit plays 4 of those. Then 40 random restarts, and 40
 # crowds of informers; unit has 10 of each. Then 5 days are played twice as WebAssembly, and
 # have the same history. Then 100 random plays of replicas that share a
 # fleet; unit has 4. Then the example is killed 50 times with each database; make examples
 # kills it 6 times. What attack does to replicas of it, make e2e does for twenty seconds.
 proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=200 $(RUNS) proof \
-		go test -json -count=1 -tags wirepoison -timeout 40m -run 'Test(Cached|Restored|)RandomScripts' ./informertest/script
-	INFORMER_TORTURE=20 $(SHARED) $(RUNS) "proof with -race" \
+		go test -json -count=1 -tags wirepoison -timeout 40m -run 'Test(Cached|Restored|Sharded|)RandomScripts' ./informertest/script
+	INFORMER_TORTURE=10 $(RACE) $(RUNS) "proof with -race" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomScripts ./informertest/script
-	INFORMER_TORTURE=40 $(SHARED) $(RUNS) "proof in a crowd" \
+	INFORMER_TORTURE=40 $(RACE) $(RUNS) "proof in a crowd" \
 		go test -json -count=1 -vet=off -timeout 40m -run Torture .
 	INFORMER_DAYS=5 $(RUNS) "proof of replays" \
 		go test -C e2e -json -count=1 -vet=off -timeout 40m ./replay
@@ -141,8 +145,8 @@ fuzz: bin/heartbeat
 	done
 
 examples: bin/heartbeat postgres-install
-	$(SHARED) $(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 30m ./...
-	$(SHARED) $(RUNS) "examples/operator" go test -C examples/operator -json -vet=off -timeout 20m ./...
+	$(RUNS) examples go test -C examples/mirror -json -vet=off -timeout 30m ./...
+	$(RUNS) "examples/operator" go test -C examples/operator -json -vet=off -timeout 20m ./...
 
 # The status page in a real browser, Debian's Chromium, which is installed where it is missing. Its pictures in docs come
 # from: BROWSER_PICTURES=$(CURDIR)/docs make browser
@@ -167,17 +171,17 @@ POSTGRES_APT := env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -y
 # minutes. Builds kube-apiserver and etcd first, as e2e does. The go command does not know that the tests that
 # this test builds have changed: hence -count=1.
 controllerruntime: bin/heartbeat
-	$(SHARED) $(RUNS) controllerruntime go test -C e2e -json -count=1 -vet=off -timeout 30m ./controllerruntime
+	$(RACE) $(RUNS) controllerruntime go test -C e2e -json -count=1 -vet=off -timeout 30m ./controllerruntime
 
 # A sample of e2e: each test in some of its settings, and two trials. Builds kube-apiserver
 # and etcd from their modules first, about 3 minutes when nothing is cached.
 e2e-short: bin/heartbeat
-	$(SHARED) $(RUNS) e2e-short go test -C e2e -json -short -vet=off -timeout 30m .
+	$(RUNS) e2e-short go test -C e2e -json -short -vet=off -timeout 30m .
 
 # All of it, for .ci/run: each test in all settings, all trials, and the tests of the
 # clusters themselves. Proof has replay, which the race detector would slow down most.
 e2e: bin/heartbeat postgres-install
-	$(SHARED) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 60m $$(go list -C e2e ./... | grep -vE '/(controllerruntime|replay)$$')
+	$(RACE) $(RUNS) e2e go test -C e2e -json -vet=off -timeout 60m $$(go list -C e2e ./... | grep -vE '/(controllerruntime|replay)$$')
 
 # The alert rules and the dashboard in docs, with Prometheus' own engine, in half a minute. Building it takes as long.
 dashboards: bin/heartbeat
