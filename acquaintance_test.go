@@ -14,7 +14,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// startRecorded starts n informers of one server, which end with the test, and returns their recorders when they watch.
+// startRecorded starts n informers of one server, which end with the test, and returns their
+// recorders when they watch.
 func startRecorded(w *world, n int) (recorders []*recorder) {
 	factory, err := informer.NewDynamicListerWatcherFactory(rest.CopyConfig(w.Config()))
 	require.NoError(w.t, err)
@@ -27,8 +28,8 @@ func startRecorded(w *world, n int) (recorders []*recorder) {
 	return recorders
 }
 
-// whileAway has the server be away for a minute, and returns what it was asked in the minute after its return, by verb. Meanwhile is called
-// shortly before that.
+// whileAway has the server be away for a minute, and returns what it was asked in the minute after
+// its return, by verb. Meanwhile is called shortly before that.
 func whileAway(w *world, meanwhile func()) map[string]int {
 	heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
 	time.Sleep(time.Minute)
@@ -100,7 +101,8 @@ func TestAllInformersFindTheirServerRestored(t *testing.T) {
 	}
 }
 
-// The server is restored while informers come back. Those that have come back, and those that follow, have to notice.
+// The server is restored while informers come back. Those that have come back, and those that
+// follow, have to notice.
 func TestServerRestoredWhileInformersComeBack(t *testing.T) {
 	for watches := range 12 {
 		var asked atomic.Int64

@@ -204,8 +204,8 @@ func TestTextOfAStatusIsCut(t *testing.T) {
 	}
 }
 
-// What a ListerWatcher of others reports is cut and redacted too, and the object of an event that should be a Status is not
-// shown.
+// What a ListerWatcher of others reports is cut and redacted too, and the object of an event that
+// should be a Status is not shown.
 func TestErrorsOfOthersShowNoCredentials(t *testing.T) {
 	secret := object(pods, "a/1", "hunter2")
 	for name, lw := range map[string]script{
@@ -236,7 +236,8 @@ func TestErrorsOfOthersShowNoCredentials(t *testing.T) {
 	}
 }
 
-// The lists and watches that a factory decodes, for users of client-go's machinery, have the same deadlines.
+// The lists and watches that a factory decodes, for users of client-go's machinery, have the same
+// deadlines.
 func TestDecodedRequestsHaveTheSameDeadlines(t *testing.T) {
 	bubble(t, informertest.Options{Wrap: before(func(w http.ResponseWriter, r *http.Request) bool {
 		stalling(http.StatusForbidden)(w, r)

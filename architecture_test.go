@@ -17,7 +17,8 @@ import (
 
 const module = "github.com/rvinformer/informer"
 
-// layers are the packages of the library, the lowest first. A package imports packages of lower layers only.
+// layers are the packages of the library, the lowest first. A package imports packages of lower
+// layers only.
 var layers = [][]string{
 	{"internal/moment"},
 	{"internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/rapidseed", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/shard", "internal/subject"},
@@ -76,8 +77,8 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// goroutines are the functions of the library that start a goroutine, and why. Each reason ends with the function that waits
-// for it.
+// goroutines are the functions of the library that start a goroutine, and why. Each reason ends
+// with the function that waits for it.
 var goroutines = map[string]string{
 	"controller/background.go Controller.background":      "a Backgrounder runs beside the workers: background.wait",
 	"controller/controller.go Controller.Run":             "a context of a channel must not cost each derived context a goroutine: Run",

@@ -9,11 +9,13 @@ import (
 var (
 	// ErrNotRunning is the error of an audit of an informer that does not run.
 	ErrNotRunning = report.ErrNotRunning
-	// ErrNotSynced is the error of an audit of an informer whose first complete list was not delivered yet.
+	// ErrNotSynced is the error of an audit of an informer whose first complete list was not
+	// delivered yet.
 	ErrNotSynced = report.ErrNotSynced
 	// ErrAuditRunning is the error of an audit beside another one of the same informer.
 	ErrAuditRunning = report.ErrAuditRunning
-	// ErrNoMetadata is the error of an audit of an informer whose ListerWatcher cannot list metadata.
+	// ErrNoMetadata is the error of an audit of an informer whose ListerWatcher cannot list
+	// metadata.
 	ErrNoMetadata = report.ErrNoMetadata
 	// ErrDiffered is what the ErrorHandler gets when an audit of AuditEvery has found a difference.
 	ErrDiffered = report.ErrDiffered
@@ -21,22 +23,25 @@ var (
 
 // AuditOptions are options of an audit. The zero value only compares.
 //
-//   - Repair has the handler told what differs. The informer lists the newest state of the server, all of it, and delivers what is
-//     different from what the handler has acknowledged: in order, through the queue, acknowledged as ever. Nothing is deleted that
-//     this list shows.
-//   - BytesPerSecond is how fast the server's list is read, on average over its pages. If its pages expire before the last one is
-//     read, the audit begins again, twice at most, and each time twice as fast. Default: 4 MiB. A negative number means no limit.
+//   - Repair has the handler told what differs. The informer lists the newest state of the server,
+//     all of it, and delivers what is different from what the handler has acknowledged: in order,
+//     through the queue, acknowledged as ever. Nothing is deleted that this list shows.
+//   - BytesPerSecond is how fast the server's list is read, on average over its pages. If its pages
+//     expire before the last one is read, the audit begins again, twice at most, and each time
+//     twice as fast. Default: 4 MiB. A negative number means no limit.
 type AuditOptions = report.AuditOptions
 
-// AuditReport is what an audit has found. Its method Differences is the number of differences, which is zero for an informer that is
-// right.
+// AuditReport is what an audit has found. Its method Differences is the number of differences,
+// which is zero for an informer that is right.
 //
 //   - ResourceVersion is that of the server's list which the informer was compared with.
 //   - Began is when the audit began, and Took how long it took.
 //   - Objects is the number of objects of the list, and Bytes the size of their metadata.
-//   - Unreadable is the number of objects of the list whose metadata could not be read. They were not compared.
-//   - Missing are objects that the server has and the informer does not, Stale are those that the informer has in another version
-//     than the server, and Superfluous are those that the informer has and the server does not: the first 100 of each.
+//   - Unreadable is the number of objects of the list whose metadata could not be read. They were
+//     not compared.
+//   - Missing are objects that the server has and the informer does not, Stale are those that the
+//     informer has in another version than the server, and Superfluous are those that the informer
+//     has and the server does not: the first 100 of each.
 //   - MissingCount, StaleCount and SuperfluousCount count all of them.
 //   - Repaired counts all of them for which the informer has acknowledged something else since.
 type AuditReport = report.AuditReport
@@ -44,7 +49,8 @@ type AuditReport = report.AuditReport
 // AuditDifference is one key for which informer and server differ.
 //
 //   - Key is "namespace/name", or "name".
-//   - Server is what the server had, zero if nothing. Own is what the informer had, zero if nothing; its UID may be empty.
+//   - Server is what the server had, zero if nothing. Own is what the informer had, zero if
+//     nothing; its UID may be empty.
 //   - Repaired tells that the informer has acknowledged something else since.
 type AuditDifference = report.AuditDifference
 
@@ -55,7 +61,8 @@ type AuditVersion = report.AuditVersion
 //
 //   - Time is when the audit ended, and Took how long it took.
 //   - ResourceVersion and Objects are those of the server's list.
-//   - Missing, Stale and Superfluous count the differences, and Repaired those of them that are repaired.
+//   - Missing, Stale and Superfluous count the differences, and Repaired those of them that are
+//     repaired.
 //   - Err is why the audit did not come to its end, nil if it did.
 type AuditResult = report.Audit
 

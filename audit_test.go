@@ -225,7 +225,8 @@ func TestAuditOfAChangingInformerFindsNothing(t *testing.T) {
 	})
 }
 
-// Without a bookmark, an informer of a quiet resource cannot know that it has come to the version of the list.
+// Without a bookmark, an informer of a quiet resource cannot know that it has come to the version
+// of the list.
 func TestAuditOfAQuietResourceWaitsForTheNextBookmark(t *testing.T) {
 	inAudit(t, 5, informertest.Options{}, informer.InformerConfig{}, func(t *testing.T, a *audited) {
 		_, err := a.Create(widgets, object(widgets, "a/other", ""))

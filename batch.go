@@ -85,7 +85,8 @@ type Event struct {
 	// *metav1.PartialObjectMetadata with the last known name, UID and resource
 	// version.
 	FinalStateUnknown bool
-	// Epoch is that of the context that Run was given, which WithEpoch has made; zero if it has none.
+	// Epoch is that of the context that Run was given, which WithEpoch has made; zero if it has
+	// none.
 	Epoch int64
 }
 

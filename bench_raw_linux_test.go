@@ -20,8 +20,9 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// BenchmarkRawSync reads a watch-list of pods as raw objects, from memory: what the library takes beyond the connection.
-// Floor is the bytes copied into a buffer, as a client that throws them away does.
+// BenchmarkRawSync reads a watch-list of pods as raw objects, from memory: what the library takes
+// beyond the connection. Floor is the bytes copied into a buffer, as a client that throws them away
+// does.
 //
 //	go test -run - -bench RawSync -benchmem .
 func BenchmarkRawSync(b *testing.B) {

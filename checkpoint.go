@@ -95,28 +95,29 @@ type CheckpointSourceDifference = checkpoint.SourceDifference
 //
 // Three others stay as they are, unlocked, and Run waits until there is another one in their place:
 // one of another source (server, resource, namespace, selectors, shard, UID of the namespace
-// kube-system), ErrCheckpointSource; one of a newer version of the library, ErrCheckpointVersion; and
-// bytes that are no checkpoint, ErrCheckpointFormat. Nothing is listed or delivered meanwhile,
+// kube-system), ErrCheckpointSource; one of a newer version of the library, ErrCheckpointVersion;
+// and bytes that are no checkpoint, ErrCheckpointFormat. Nothing is listed or delivered meanwhile,
 // because the handler's data may belong to what the checkpoint is of. The server is asked again
 // which cluster it is of, twice a minute. With InformerConfig.BeginAnew, they are replaced instead.
 //
 // Run also waits for a store that another informer has locked, ErrCheckpointInUse, and for one that
 // cannot be locked or read. While it waits, Status.LastError has the reason, an
-// *UnusedCheckpointError. So the successor in a rolling update begins where its predecessor has stopped, at
-// most two seconds later, and no deletion is missed because a checkpoint could not be read. A save
-// that fails is reported in the same way, and tried again while the informer runs on. The save at
-// the end of Run is given up after 30 seconds.
+// *UnusedCheckpointError. So the successor in a rolling update begins where its predecessor has
+// stopped, at most two seconds later, and no deletion is missed because a checkpoint could not be
+// read. A save that fails is reported in the same way, and tried again while the informer runs on.
+// The save at the end of Run is given up after 30 seconds.
 //
 // Status.CheckpointError says why a checkpoint is not in use, for as long as that is so, and
 // Status.ResumedFrom where a Run went on. A store with a method String is named by it.
 //
 // # How a cluster is recognized
 //
-// Run asks the server of a DynamicListerWatcherFactory for the namespace kube-system, to know
-// which cluster it is and whether it was restored. If that is forbidden or not answered, Run
-// compares the UIDs of up to three known objects, each with a list of one object. An object that
-// is older than the checkpoint and is not in it shows another cluster, and Run waits. If no known object is left, Run lists. The source of any other ListerWatcher is not
-// known. An ExtraStore does not get what was not read.
+// Run asks the server of a DynamicListerWatcherFactory for the namespace kube-system, to know which
+// cluster it is and whether it was restored. If that is forbidden or not answered, Run compares the
+// UIDs of up to three known objects, each with a list of one object. An object that is older than
+// the checkpoint and is not in it shows another cluster, and Run waits. If no known object is left,
+// Run lists. The source of any other ListerWatcher is not known. An ExtraStore does not get what
+// was not read.
 type CheckpointStore interface {
 	// Load returns the bytes that the last Save has written. Without any, the error
 	// is fs.ErrNotExist (by errors.Is), and an informer starts with nothing. The

@@ -43,8 +43,8 @@ func only[E error](f *failures) (of []E) {
 	return of
 }
 
-// A checkpoint of another source stays, and nothing is delivered: the data that it belongs to would be overwritten. The reason says in
-// what they differ.
+// A checkpoint of another source stays, and nothing is delivered: the data that it belongs to would
+// be overwritten. The reason says in what they differ.
 func TestCheckpointOfAnotherSourceIsAwaited(t *testing.T) {
 	factory := func(w *world) informer.DynamicListerWatcherFactory {
 		f, err := informer.NewDynamicListerWatcherFactory(w.Config())
@@ -125,7 +125,8 @@ func requireAwaited(t *testing.T, i informer.ResourceVersionInformer, reason err
 	require.True(t, unused.NeverSaved)
 }
 
-// Once another checkpoint is in the place of the awaited one, or the address leads to the right cluster again, the informer resumes.
+// Once another checkpoint is in the place of the awaited one, or the address leads to the right
+// cluster again, the informer resumes.
 func TestAwaitedCheckpointIsResumed(t *testing.T) {
 	for _, mended := range []string{"file", "server"} {
 		t.Run(mended, func(t *testing.T) {
@@ -160,7 +161,8 @@ func TestAwaitedCheckpointIsResumed(t *testing.T) {
 	}
 }
 
-// With BeginAnew, a checkpoint that is not the informer's is reported and replaced, and everything is listed.
+// With BeginAnew, a checkpoint that is not the informer's is reported and replaced, and everything
+// is listed.
 func TestBeginAnewReplacesACheckpoint(t *testing.T) {
 	for name, spoil := range map[string]func(w *world, s *shelf){
 		"another cluster": func(w *world, _ *shelf) {
@@ -241,7 +243,8 @@ func TestACheckpointOfAClusterThatIsUnknownForAWhile(t *testing.T) {
 	})
 }
 
-// A server that answers each question for its cluster with an error is asked for some minutes, and then followed without.
+// A server that answers each question for its cluster with an error is asked for some minutes, and
+// then followed without.
 func TestAServerThatNeverSaysWhichClusterItIs(t *testing.T) {
 	var asked atomic.Int32
 	wrap := before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -492,8 +495,8 @@ type closeFails struct {
 
 func (c closeFails) Close() error { return c.err }
 
-// A Save that fails is reported and tried again, in the end after an interval; what was saved before
-// stays, and the informer runs on.
+// A Save that fails is reported and tried again, in the end after an interval; what was saved
+// before stays, and the informer runs on.
 func TestAStoreThatFailsToSave(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)

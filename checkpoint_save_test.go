@@ -113,7 +113,8 @@ func TestACheckpointIsSavedAsChangesAccumulate(t *testing.T) {
 		w.remove("a/0002")
 		synctest.Wait()
 		require.Equal(t, 2, s.saves())
-		// It may be saved between the tenth change and the step of the resource version that follows.
+		// It may be saved between the tenth change and the step of the resource version that
+		// follows.
 		now := readSaved(t, s.bytes())
 		require.NotContains(t, now.state(), "a/0002")
 		require.Contains(t, []string{last, w.ResourceVersion()}, now.resume)
@@ -394,8 +395,8 @@ func TestACheckpointOfAnIncompleteList(t *testing.T) {
 	})
 }
 
-// An edit of the Storage by others is a gap too: the informer does not know at which resource version
-// it was made.
+// An edit of the Storage by others is a gap too: the informer does not know at which resource
+// version it was made.
 func TestNoVersionAfterOthersEditedTheStorage(t *testing.T) {
 	for name, edit := range map[string]func(t *testing.T, s *informer.ResourceVersionStorage){
 		"Delete": func(t *testing.T, s *informer.ResourceVersionStorage) {
@@ -598,8 +599,9 @@ func TestFirstCheckpointOfShardIsResumable(t *testing.T) {
 	})
 }
 
-// A checkpoint that was saved when a list began has no resource version. However long that took, the list is saved as soon as it is
-// acknowledged: a process that is killed before would list again.
+// A checkpoint that was saved when a list began has no resource version. However long that took,
+// the list is saved as soon as it is acknowledged: a process that is killed before would list
+// again.
 func TestCompleteListIsSavedWithoutPause(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(5)...)

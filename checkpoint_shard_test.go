@@ -30,8 +30,9 @@ func (w *world) uids() map[string]string {
 	return uids
 }
 
-// TestCheckpointOfAnotherShard begins with the checkpoint of another shard. What both shards have is known by it. A shard that the checkpoint has all
-// of is not listed. The informer tells what is gone, and has a checkpoint of its own shard afterwards.
+// TestCheckpointOfAnotherShard begins with the checkpoint of another shard. What both shards have
+// is known by it. A shard that the checkpoint has all of is not listed. The informer tells what is
+// gone, and has a checkpoint of its own shard afterwards.
 func TestCheckpointOfAnotherShard(t *testing.T) {
 	for name, test := range map[string]struct {
 		to    informer.Shard
@@ -90,7 +91,8 @@ func TestCheckpointOfAnotherShard(t *testing.T) {
 	}
 }
 
-// TestShardIsDividedByCopiesOfItsCheckpoint has two informers go on with the parts of a shard, from copies of its checkpoint, without a list.
+// TestShardIsDividedByCopiesOfItsCheckpoint has two informers go on with the parts of a shard, from
+// copies of its checkpoint, without a list.
 func TestShardIsDividedByCopiesOfItsCheckpoint(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(60)...)
@@ -129,7 +131,8 @@ func TestShardIsDividedByCopiesOfItsCheckpoint(t *testing.T) {
 	})
 }
 
-// TestListAfterACheckpointOfAPartIsNotOlder asks for no list that is older than the checkpoint of another shard, also where no object has its version.
+// TestListAfterACheckpointOfAPartIsNotOlder asks for no list that is older than the checkpoint of
+// another shard, also where no object has its version.
 func TestListAfterACheckpointOfAPartIsNotOlder(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(20)...)

@@ -87,8 +87,9 @@ func (s *shelf) saves() int {
 	return s.done
 }
 
-// requireListed requires that the first list is saved, and has saves count from there as if that had
-// taken one save. It takes two where the handler acknowledges the rest of the list during the first.
+// requireListed requires that the first list is saved, and has saves count from there as if that
+// had taken one save. It takes two where the handler acknowledges the rest of the list during the
+// first.
 func (s *shelf) requireListed(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()

@@ -180,8 +180,9 @@ func (s *journalShelf) Append(_ context.Context, b []byte) error {
 
 func (s *journalShelf) Sync(context.Context) error { return nil }
 
-// A key that a handler may have begun to take in is in a store at every moment, also between a save of
-// the whole checkpoint, such as that at the beginning of a second Run, and what is appended next.
+// A key that a handler may have begun to take in is in a store at every moment, also between a save
+// of the whole checkpoint, such as that at the beginning of a second Run, and what is appended
+// next.
 func TestKeysThatAreBegunAreInTheStoreAtEveryMoment(t *testing.T) {
 	survivePanics(t)
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {

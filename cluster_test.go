@@ -196,7 +196,8 @@ func TestClusterReplacedUnderARunningInformer(t *testing.T) {
 	}
 }
 
-// A server that stops ends its watches in good order, before they are due. Another cluster may answer after it.
+// A server that stops ends its watches in good order, before they are due. Another cluster may
+// answer after it.
 func TestClusterReplacedAfterAWatchThatEndedEarly(t *testing.T) {
 	inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
 		r := &recorder{}

@@ -19,8 +19,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// What follows is written as users of clusterpedia's informer v0.8.1 write: it compiles after a change of the import. What
-// does not is in docs/coming-from-clusterpedia.md.
+// What follows is written as users of clusterpedia's informer v0.8.1 write: it compiles after a
+// change of the import. What does not is in docs/coming-from-clusterpedia.md.
 
 // synchro mirrors the objects of a cluster.
 type synchro struct {
@@ -112,7 +112,8 @@ func Example_clusterpedia() {
 	// delete default/gone
 }
 
-// S1: the names of v0.8.1 and their signatures. NewReflector and NewNamedReflector take more than a cache.Store.
+// S1: the names of v0.8.1 and their signatures. NewReflector and NewNamedReflector take more than a
+// cache.Store.
 var (
 	_ func(r *informer.Reflector, err error)                                                                                                  = informer.DefaultWatchErrorHandler
 	_ func(cache.ListerWatcher, runtime.Object, cache.Store, time.Duration, cache.ResourceEventHandler, cache.TransformFunc) cache.Controller = informer.NewInformer

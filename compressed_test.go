@@ -158,7 +158,8 @@ func TestEndAmidCompressedList(t *testing.T) {
 	}
 }
 
-// Pages come compressed, unless the client does not accept that. ListModeAuto begins with a watch-list.
+// Pages come compressed, unless the client does not accept that. ListModeAuto begins with a
+// watch-list.
 func TestReceivedBytesOfListModes(t *testing.T) {
 	for name, test := range map[string]struct {
 		mode     informer.ListMode

@@ -67,7 +67,8 @@ const (
 	lineServerUnused = "Server is not waited for any more"
 )
 
-// outages returns the outages that were logged, each with its duration, and checks that each has a begin and an end.
+// outages returns the outages that were logged, each with its duration, and checks that each has a
+// begin and an end.
 func (l logbook) outages(t *testing.T) (outages []string) {
 	t.Helper()
 	reason, away := "", false
@@ -171,7 +172,8 @@ func TestBlockedHandlerIsLoggedAfterFifteenSeconds(t *testing.T) {
 	})
 }
 
-// A day of outages is a line for the begin and one for the end of each, and none for what is tried again.
+// A day of outages is a line for the begin and one for the end of each, and none for what is tried
+// again.
 func TestDayOfOutagesIsAFewLines(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(50)...)
@@ -261,8 +263,8 @@ func TestOutageThatAnInformerIsStoppedInHasAnEnd(t *testing.T) {
 	})
 }
 
-// The outage of a server is one line at its begin and one at its end, however many informers it has. An informer that something else holds
-// up has lines of its own.
+// The outage of a server is one line at its begin and one at its end, however many informers it
+// has. An informer that something else holds up has lines of its own.
 func TestOutageOfServerIsTwoLines(t *testing.T) {
 	var forbidden atomic.Bool
 	refuses := before(func(rw http.ResponseWriter, r *http.Request) bool {
@@ -334,7 +336,8 @@ func (l *slowLog) Log(...any) {
 	l.lines.Add(1)
 }
 
-// Run returns after the last line is logged, also where nothing is left to look at: a program may change its logger then.
+// Run returns after the last line is logged, also where nothing is left to look at: a program may
+// change its logger then.
 func TestRunReturnsAfterItsLastLine(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")

@@ -61,8 +61,8 @@ func TestConditionsAlwaysHaveWords(t *testing.T) {
 	})
 }
 
-// Each failure of the server holds the informer up before it has synced and after, has one Since however often it is tried again,
-// and is over when the server is well.
+// Each failure of the server holds the informer up before it has synced and after, has one Since
+// however often it is tried again, and is over when the server is well.
 func TestConditionTellsWhatFailsAtTheServer(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault  informertest.Fault
@@ -160,7 +160,8 @@ func TestConditionExpiredLoopIsARow(t *testing.T) {
 	})
 }
 
-// A handler that fails for one object goes on failing while it takes others, until it has taken that one.
+// A handler that fails for one object goes on failing while it takes others, until it has taken
+// that one.
 func TestConditionHandlerFailingLastsUntilAllIsTaken(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		var full atomic.Bool
@@ -185,12 +186,14 @@ func TestConditionHandlerFailingLastsUntilAllIsTaken(t *testing.T) {
 		full.Store(false)
 		healed := time.Now()
 		time.Sleep(2 * time.Minute)
-		// The handler is called again within 30 s, and the end of the condition is seen within 30 s of that where no status is asked for.
+		// The handler is called again within 30 s, and the end of the condition is seen within 30 s
+		// of that where no status is asked for.
 		requireCondition(t, informer.ReasonCurrent, healed, 61*time.Second, i.Status().Condition)
 	})
 }
 
-// A handler that takes its time is slow since the change came that it takes too long for, and one that is busy is not.
+// A handler that takes its time is slow since the change came that it takes too long for, and one
+// that is busy is not.
 func TestConditionHandlerSlowBeginsWithTheChangeThatWaits(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		var takes atomic.Int64
@@ -253,7 +256,8 @@ func TestConditionListingTellsThePace(t *testing.T) {
 	})
 }
 
-// A checkpoint that cannot be saved, and an object that cannot be read, are told as long as nothing else holds the informer up.
+// A checkpoint that cannot be saved, and an object that cannot be read, are told as long as nothing
+// else holds the informer up.
 func TestConditionTellsWhatLasts(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
@@ -321,7 +325,8 @@ func TestConditionOfACheckpointInUse(t *testing.T) {
 	})
 }
 
-// Reading that waits for a Budget which others have used up says so, and one that waits for its own handler does not.
+// Reading that waits for a Budget which others have used up says so, and one that waits for its own
+// handler does not.
 func TestConditionBudgetFullIsForWhoStarves(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		budget := informer.NewBudget(4 << 10)
@@ -345,7 +350,8 @@ func TestConditionBudgetFullIsForWhoStarves(t *testing.T) {
 	})
 }
 
-// The page for operators has each reason, in the order of precedence, which is that of the constants.
+// The page for operators has each reason, in the order of precedence, which is that of the
+// constants.
 func TestConditionsAreDocumentedInTheirOrder(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "condition.go", nil, 0)
 	require.NoError(t, err)
@@ -370,7 +376,8 @@ func TestConditionsAreDocumentedInTheirOrder(t *testing.T) {
 	require.EqualValues(t, "NotStarted", informer.ReasonNotStarted)
 }
 
-// A server that is back is not said to be away while a long first list is read: what holds the informer up then is its handler.
+// A server that is back is not said to be away while a long first list is read: what holds the
+// informer up then is its handler.
 func TestConditionOfAServerThatIsBackWhileItsListIsDelivered(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 		t.Run(mode.String(), func(t *testing.T) {

@@ -115,8 +115,8 @@ func countingDials(config *rest.Config) (*rest.Config, *atomic.Int32) {
 	return config, dials
 }
 
-// A transport of the caller's keeps the answer of a watch, which the informer does not keep whole. The transport still finds the server's address there,
-// and may set a header.
+// A transport of the caller's keeps the answer of a watch, which the informer does not keep whole.
+// The transport still finds the server's address there, and may set a header.
 func TestTransportMayUseTheAnswerOfAWatch(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		config := w.Config()

@@ -220,12 +220,11 @@ func (c *queueController) LastSyncResourceVersion() string {
 	return c.reflector.LastSyncResourceVersion()
 }
 
-// NewInformer returns an ordinary informer: a controller that keeps store, which
-// is the caller's, in step with what lw lists and watches, and calls h after each
-// change. The store must be keyed by cache.MetaNamespaceKeyFunc or
-// cache.DeletionHandlingMetaNamespaceKeyFunc. Objects that it holds when Run begins
-// count as delivered before. Only one informer may run with it at a time: Run of another one reports
-// ErrStorageInUse and returns.
+// NewInformer returns an ordinary informer: a controller that keeps store, which is the caller's,
+// in step with what lw lists and watches, and calls h after each change. The store must be keyed by
+// cache.MetaNamespaceKeyFunc or cache.DeletionHandlingMetaNamespaceKeyFunc. Objects that it holds
+// when Run begins count as delivered before. Only one informer may run with it at a time: Run of
+// another one reports ErrStorageInUse and returns.
 //
 // H is called as client-go calls it: once for every change that a watch brings,
 // in the order of the watch; OnUpdate for every object of a later list,

@@ -64,8 +64,9 @@ func (c *crowd) requireTold(value string) {
 	}
 }
 
-// An authority is replaced, with the certificate of the server, while informers watch. Their watches stay, and
-// when these end, others take their place at once: nothing is listed, and nothing waits for minutes.
+// An authority is replaced, with the certificate of the server, while informers watch. Their
+// watches stay, and when these end, others take their place at once: nothing is listed, and nothing
+// waits for minutes.
 func TestReplacedAuthorityIsTrustedWithinAMinute(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
 		g.create("a/1")
@@ -126,8 +127,8 @@ func TestAuthorityThatIsReplacedLateIsTrustedAtTheNextAttempt(t *testing.T) {
 	})
 }
 
-// A client certificate is replaced while informers watch. Within a minute all of them watch with the new one,
-// and nothing is listed.
+// A client certificate is replaced while informers watch. Within a minute all of them watch with
+// the new one, and nothing is listed.
 func TestReplacedClientCertificateIsUsedWithinAMinute(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
 		g.create("a/1")
@@ -244,8 +245,8 @@ func (p fakePlugin) runs() int {
 	return strings.Count(string(text), "run")
 }
 
-// A plugin is run when its credential has expired and a request is made, and when the server refuses it: once
-// for all informers.
+// A plugin is run when its credential has expired and a request is made, and when the server
+// refuses it: once for all informers.
 func TestPluginIsRunOnceForAllInformers(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
 		g.create("a/1")
@@ -279,8 +280,8 @@ func TestPluginIsRunOnceForAllInformers(t *testing.T) {
 	})
 }
 
-// The server refuses what the plugin gives, for ten minutes. The plugin is run now and then, not for each attempt of
-// each informer.
+// The server refuses what the plugin gives, for ten minutes. The plugin is run now and then, not
+// for each attempt of each informer.
 func TestPluginIsRunSeldomWhileItsTokenIsRefused(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
 		g.create("a/1")
@@ -350,7 +351,8 @@ func TestPluginThatFailsIsRunSeldom(t *testing.T) {
 	})
 }
 
-// A plugin gives certificates. When one has expired, all watches end with its connections, and go on with the next.
+// A plugin gives certificates. When one has expired, all watches end with its connections, and go
+// on with the next.
 func TestCertificateOfAPluginIsReplaced(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
 		g.create("a/1")

@@ -55,7 +55,8 @@ func TestCurrentAsOfAQuietWatch(t *testing.T) {
 	}
 }
 
-// A change that the handler has not acknowledged holds CurrentAsOf back, and so for all that came after it.
+// A change that the handler has not acknowledged holds CurrentAsOf back, and so for all that came
+// after it.
 func TestCurrentAsOfASlowHandler(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		g := closedGate()
@@ -86,7 +87,8 @@ func TestCurrentAsOfASlowHandler(t *testing.T) {
 	})
 }
 
-// checkpointBefore returns the checkpoint of an informer that ended before an object changed so many times, with pauses.
+// checkpointBefore returns the checkpoint of an informer that ended before an object changed so
+// many times, with pauses.
 func checkpointBefore(w *world, changes int, pause time.Duration) *shelf {
 	w.createKubeSystem()
 	w.create(keys(3)...)
@@ -101,7 +103,8 @@ func checkpointBefore(w *world, changes int, pause time.Duration) *shelf {
 	return s
 }
 
-// A watch that goes on after an hour brings what has happened in that hour: its first events are old.
+// A watch that goes on after an hour brings what has happened in that hour: its first events are
+// old.
 func TestCurrentAsOfAWatchThatCatchesUp(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		s := checkpointBefore(w, 20, 3*time.Minute)
@@ -120,7 +123,8 @@ func TestCurrentAsOfAWatchThatCatchesUp(t *testing.T) {
 	})
 }
 
-// The first events of such a watch are old, also if they come so slowly that the reader waits for them.
+// The first events of such a watch are old, also if they come so slowly that the reader waits for
+// them.
 func TestCurrentAsOfAWatchThatCatchesUpSlowly(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		s := checkpointBefore(w, 200, time.Second)
@@ -270,7 +274,8 @@ func (d *day) check() {
 	}
 }
 
-// wait waits for the version of the newest write with each view, and looks whether all before is known then.
+// wait waits for the version of the newest write with each view, and looks whether all before is
+// known then.
 func (d *day) wait() {
 	version := d.ResourceVersion()
 	for _, v := range d.views {
@@ -287,7 +292,8 @@ func (d *day) wait() {
 	}
 }
 
-// TestCurrentAsOfRandomDays compares CurrentAsOf and WaitUntil with what the server knows of each write.
+// TestCurrentAsOfRandomDays compares CurrentAsOf and WaitUntil with what the server knows of each
+// write.
 func TestCurrentAsOfRandomDays(t *testing.T) {
 	days := uint64(60)
 	if testing.Short() {

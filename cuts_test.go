@@ -13,7 +13,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// impatient ends a watch after a time in which nothing was sent, as a proxy does with an idle timeout.
+// impatient ends a watch after a time in which nothing was sent, as a proxy does with an idle
+// timeout.
 func impatient(timeout time.Duration) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,7 +48,8 @@ func (p *proxied) Write(b []byte) (int, error) {
 
 func (p *proxied) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// Idle timeouts of 50 s keep away the bookmarks that come each minute. CurrentAsOf is renewed all the same, and the condition says what is wrong.
+// Idle timeouts of 50 s keep away the bookmarks that come each minute. CurrentAsOf is renewed all
+// the same, and the condition says what is wrong.
 func TestCurrentAsOfBehindIdleTimeout(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeAuto} {
 		t.Run(mode.String(), func(t *testing.T) {

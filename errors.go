@@ -79,20 +79,25 @@ type CredentialError = report.CredentialError
 //
 //   - Informer is the name of the informer.
 //   - ResourceVersion is the version that the caller waits for.
-//   - Reached is the version up to which everything is acknowledged; empty before the first complete list.
-//   - Err is why the wait ended: the error of its context, ErrUnorderedVersion, ErrStopped, ErrServerRestored or ErrNoHandler.
+//   - Reached is the version up to which everything is acknowledged; empty before the first
+//     complete list.
+//   - Err is why the wait ended: the error of its context, ErrUnorderedVersion, ErrStopped,
+//     ErrServerRestored or ErrNoHandler.
 type WaitError = waiting.Error
 
 var (
-	// ErrUnorderedVersion says, within a *WaitError, that a resource version cannot be compared: the empty one, "0", and those that are
-	// no decimal numbers. It is that of the caller, or the server makes such versions.
+	// ErrUnorderedVersion says, within a *WaitError, that a resource version cannot be compared:
+	// the empty one, "0", and those that are no decimal numbers. It is that of the caller, or the
+	// server makes such versions.
 	ErrUnorderedVersion = waiting.ErrUnordered
 	// ErrStopped says, within a *WaitError, that Run has returned, or that the handler was removed.
 	ErrStopped = waiting.ErrStopped
-	// ErrServerRestored says, within a *WaitError, that the server's resource versions went back during the wait, as after a restore from
-	// a backup. What was written at the version may be lost.
+	// ErrServerRestored says, within a *WaitError, that the server's resource versions went back
+	// during the wait, as after a restore from a backup. What was written at the version may be
+	// lost.
 	ErrServerRestored = waiting.ErrRestored
-	// ErrNoHandler says, within a *WaitError, that a SharedResourceVersionInformer has no handler that could acknowledge anything.
+	// ErrNoHandler says, within a *WaitError, that a SharedResourceVersionInformer has no handler
+	// that could acknowledge anything.
 	ErrNoHandler = waiting.ErrNoHandler
 )
 

@@ -16,7 +16,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// A call of another ListerWatcher that hangs is given up after five minutes, whether it obeys its context or not.
+// A call of another ListerWatcher that hangs is given up after five minutes, whether it obeys its
+// context or not.
 func TestForeignCallThatHangsIsGivenUp(t *testing.T) {
 	for name, test := range map[string]struct {
 		obeys, watches bool
@@ -145,7 +146,8 @@ func (w withoutContext) Watch(metav1.ListOptions) (watch.Interface, error) {
 	return watch.NewFake(), nil
 }
 
-// A call that takes no context is not left behind because of StallTimeout: it would go on, and another one beside it.
+// A call that takes no context is not left behind because of StallTimeout: it would go on, and
+// another one beside it.
 func TestForeignCallWithoutContextMayTakeLongerThanStallTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r recorder

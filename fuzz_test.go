@@ -23,8 +23,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// FuzzReflector lists and watches what a server sends, as objects of each kind: those that the store is told are those
-// that an ordinary decoder finds, in their order, and of a list without a reported error it is told all.
+// FuzzReflector lists and watches what a server sends, as objects of each kind: those that the
+// store is told are those that an ordinary decoder finds, in their order, and of a list without a
+// reported error it is told all.
 func FuzzReflector(f *testing.F) {
 	const podA = `{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"5","labels":{"x":"y"}},"spec":{"nodeName":"\u00e9"},"status":{"phase":"Running"}}`
 	const list = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[` + podA + `,{"metadata":{"name":"b"}}]}`
@@ -128,7 +129,8 @@ func (s *toldObjects) Replace(objects []interface{}, _ string) error {
 	return nil
 }
 
-// plainObject decodes an object as client-go does, for the example of that number. It is nil if that is no object.
+// plainObject decodes an object as client-go does, for the example of that number. It is nil if
+// that is no object.
 func plainObject(text []byte, listed metav1.TypeMeta, kind int) interface{} {
 	var object map[string]interface{}
 	if utiljson.Unmarshal(text, &object) != nil || object == nil {
@@ -169,7 +171,8 @@ func plainList(text []byte, kind int) (all []interface{}, ok bool) {
 	return all, true
 }
 
-// plainEvents is false where there is more that is no JSON: a reader that goes on behind it cannot be followed.
+// plainEvents is false where there is more that is no JSON: a reader that goes on behind it cannot
+// be followed.
 func plainEvents(text []byte, kind int) (all []interface{}, ok bool) {
 	for d := json.NewDecoder(bytes.NewReader(text)); ; {
 		var frame json.RawMessage
@@ -185,7 +188,8 @@ func plainEvents(text []byte, kind int) (all []interface{}, ok bool) {
 	}
 }
 
-// requireSubsequence checks that told are some of all, in their order, and returns how many are missing.
+// requireSubsequence checks that told are some of all, in their order, and returns how many are
+// missing.
 func requireSubsequence(t *testing.T, all, told []interface{}, same func(want, got interface{}) bool) (missing int) {
 	t.Helper()
 	rest := all
@@ -234,7 +238,8 @@ func sameJSON(a, b interface{}) bool {
 	return (errA == nil) == (errB == nil) && bytes.Equal(wantText, gotText)
 }
 
-// repeatsKeys reports whether an object in a text has a key twice, as decoders with and without regard to case see it.
+// repeatsKeys reports whether an object in a text has a key twice, as decoders with and without
+// regard to case see it.
 func repeatsKeys(text []byte) bool {
 	type level struct {
 		keys map[string]bool // nil: an array

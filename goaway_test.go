@@ -14,8 +14,9 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// goAway makes a server send GOAWAY with each answer. A kube-apiserver sends it with some answers (--goaway-chance), so that clients spread over its
-// replicas. Open requests of the connection continue, and new requests need a new connection.
+// goAway makes a server send GOAWAY with each answer. A kube-apiserver sends it with some answers
+// (--goaway-chance), so that clients spread over its replicas. Open requests of the connection
+// continue, and new requests need a new connection.
 func goAway(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
@@ -59,7 +60,8 @@ func TestGoAwayCausesNoListAndNoError(t *testing.T) {
 	}
 }
 
-// An ERROR event with code 410 ends a watch that was idle for minutes. The informer lists, and delivers the changes that the watch missed.
+// An ERROR event with code 410 ends a watch that was idle for minutes. The informer lists, and
+// delivers the changes that the watch missed.
 func TestIdleWatchExpires(t *testing.T) {
 	for name, options := range map[string]informertest.Options{"HTTP/1.1": {}, "HTTP/2": overHTTP2} {
 		t.Run(name, func(t *testing.T) {

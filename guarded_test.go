@@ -26,7 +26,8 @@ import (
 )
 
 // guarded is a simulated server behind TLS. It knows the proof of each request: the token, or the
-// name of the client's certificate. Its own certificate, and the proofs that it takes, can be replaced.
+// name of the client's certificate. Its own certificate, and the proofs that it takes, can be
+// replaced.
 type guarded struct {
 	*world
 	dir      string
@@ -168,8 +169,8 @@ func (g *guarded) since(from time.Time) (asked []proven) {
 	return asked
 }
 
-// requireOnly requires that all requests from a moment on have a proof, and that n of them are watches
-// and none is a list.
+// requireOnly requires that all requests from a moment on have a proof, and that n of them are
+// watches and none is a list.
 func (g *guarded) requireOnly(from time.Time, n int, proof string) {
 	g.t.Helper()
 	watches := 0

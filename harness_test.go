@@ -80,7 +80,8 @@ func (w *world) gate(server http.Handler) http.Handler {
 	})
 }
 
-// requireOneWatch waits for the next watch where one ends at this very moment, as its time has come.
+// requireOneWatch waits for the next watch where one ends at this very moment, as its time has
+// come.
 func (w *world) requireOneWatch() {
 	w.t.Helper()
 	for range 3 {

@@ -20,14 +20,16 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// Most that an idle informer may take. The race detector enlarges stacks, so the test is not built with it.
+// Most that an idle informer may take. The race detector enlarges stacks, so the test is not built
+// with it.
 const (
 	idleInformers = 200
 	// idleGoroutines are the informer's own and the one that HTTP/2 keeps for its request.
 	idleGoroutines = 2
 	// idleStackBytes are 4 KiB for each, and what a process has at all. The next size is 8 KiB.
 	idleStackBytes = 9 << 10
-	// idleHeapBytes has room for what Status tells of conditions, freshness, counts, audits and beliefs, and for a pool of decoders.
+	// idleHeapBytes has room for what Status tells of conditions, freshness, counts, audits and
+	// beliefs, and for a pool of decoders.
 	idleHeapBytes = 9<<10 + 128
 )
 
@@ -36,16 +38,18 @@ const (
 	idleCAVariable   = "INFORMER_TEST_IDLE_CA"
 )
 
-// idleBeyondBytes is what an informer may take of the heap beyond a bare stream. The stacks of a bare stream have sizes by chance.
+// idleBeyondBytes is what an informer may take of the heap beyond a bare stream. The stacks of a
+// bare stream have sizes by chance.
 const idleBeyondBytes = 4<<10 + 384
 
 // idleCost is what informers take that only wait for events, each.
 type idleCost struct{ Goroutines, StackBytes, HeapBytes float64 }
 
-// An idle informer over HTTP/2 takes two goroutines, and little stack and heap. They depend on what stands on the stack
-// while a watch waits: flow.run, Follower.Run and step, watching.follow, wireFeed.Next, and the reader's Wait.
-// A deeper call, or a large variable in one of them, doubles the stack of every informer. That must not happen below some
-// calls of the user's either, such as those of a factory, so the informers of one case have callers that take some stack.
+// An idle informer over HTTP/2 takes two goroutines, and little stack and heap. They depend on what
+// stands on the stack while a watch waits: flow.run, Follower.Run and step, watching.follow,
+// wireFeed.Next, and the reader's Wait. A deeper call, or a large variable in one of them, doubles
+// the stack of every informer. That must not happen below some calls of the user's either, such as
+// those of a factory, so the informers of one case have callers that take some stack.
 func TestIdleInformerTakesLittle(t *testing.T) {
 	for _, callers := range []string{"no callers", "callers"} {
 		t.Run(callers, func(t *testing.T) { takesLittle(t, callers) })
@@ -57,8 +61,8 @@ const bareStreams = "bare streams"
 
 func takesLittle(t *testing.T, callers string) {
 	cost := measureIdle(t, callers)
-	// On a busy machine, stacks that grow side by side leave spans behind that are partly empty. That only adds, so the least of
-	// some measurements counts.
+	// On a busy machine, stacks that grow side by side leave spans behind that are partly empty.
+	// That only adds, so the least of some measurements counts.
 	for tries := 1; tries < 4 && cost.StackBytes > idleStackBytes; tries++ {
 		cost = measureIdle(t, callers)
 	}
@@ -83,7 +87,8 @@ func measureIdle(t *testing.T, what string) (cost idleCost) {
 	return cost
 }
 
-// The process prints its idleCost. It is one of its own because the server's goroutines must not count.
+// The process prints its idleCost. It is one of its own because the server's goroutines must not
+// count.
 var _ = role("idles", func(t require.TestingT, callers string) {
 	config := &rest.Config{Host: os.Getenv(idleHostVariable), QPS: -1}
 	config.CAData = []byte(os.Getenv(idleCAVariable))
@@ -124,7 +129,8 @@ var _ = role("idles", func(t require.TestingT, callers string) {
 	informers.Wait()
 })
 
-// openStreams opens watch-lists as an informer does, and reads them with 64 bytes: the least that a watch takes.
+// openStreams opens watch-lists as an informer does, and reads them with 64 bytes: the least that a
+// watch takes.
 func openStreams(ctx context.Context, t require.TestingT, config *rest.Config, readers *sync.WaitGroup, n int) {
 	client, err := rest.HTTPClientFor(config)
 	require.NoError(t, err)
@@ -168,8 +174,8 @@ func runBelow(ctx context.Context, i informer.ResourceVersionInformer) {
 	taken[0]++
 }
 
-// settled waits until no goroutine has ended for longer than a worker of a queue waits for more, and collects garbage until
-// stacks have shrunk, which a collection does by half.
+// settled waits until no goroutine has ended for longer than a worker of a queue waits for more,
+// and collects garbage until stacks have shrunk, which a collection does by half.
 func settled() (m runtime.MemStats, goroutines int) {
 	n := runtime.NumGoroutine()
 	for since := time.Now(); time.Since(since) < 2*time.Second; time.Sleep(10 * time.Millisecond) {

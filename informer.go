@@ -85,17 +85,21 @@ type InformerConfig struct {
 
 	// Shard is the part of the objects that is followed. Default: all of them.
 	//
-	// The server of a DynamicListerWatcherFactory is asked for no more than the shard: kube-apiserver has that from 1.36 on, behind the feature
-	// gate ShardedListAndWatch. One that does not have it sends everything. So each object is looked at on this side too, whatever
-	// the server and its version, and one that is not in the shard is skipped without being decoded. Of other ListerWatchers, it is skipped
-	// after decoding.
+	// The server of a DynamicListerWatcherFactory is asked for no more than the shard:
+	// kube-apiserver has that from 1.36 on, behind the feature gate ShardedListAndWatch. One that
+	// does not have it sends everything. So each object is looked at on this side too, whatever the
+	// server and its version, and one that is not in the shard is skipped without being decoded. Of
+	// other ListerWatchers, it is skipped after decoding.
 	//
-	// The shard is that of the informer for as long as it lives. Another informer may follow another shard, and may begin with the Checkpoint of
-	// a shard that has something in common with its own. What is not in its own shard is forgotten: its deletion is not delivered. If the
-	// Checkpoint has all of the shard, the informer goes on from there without a list. Otherwise it lists the whole shard. So what the Checkpoint
-	// of a shard has is divided by copies of it. A Checkpoint of a shard that has nothing in common is refused: see BeginAnew.
+	// The shard is that of the informer for as long as it lives. Another informer may follow
+	// another shard, and may begin with the Checkpoint of a shard that has something in common with
+	// its own. What is not in its own shard is forgotten: its deletion is not delivered. If the
+	// Checkpoint has all of the shard, the informer goes on from there without a list. Otherwise it
+	// lists the whole shard. So what the Checkpoint of a shard has is divided by copies of it. A
+	// Checkpoint of a shard that has nothing in common is refused: see BeginAnew.
 	//
-	// A Storage should have objects of the shard only. Others with a UID are forgotten when Run begins; their deletion is not delivered.
+	// A Storage should have objects of the shard only. Others with a UID are forgotten when Run
+	// begins; their deletion is not delivered.
 	Shard Shard
 
 	// ExampleObject is an object of the type that the handler gets; others are
@@ -199,12 +203,12 @@ type InformerConfig struct {
 	// a Go type, each path must lead to a field of the type.
 	Keep []string
 
-	// Prune are fields to drop from each object, or from what Keep leaves of it: the names of
-	// the JSON fields with dots between them, a dot within a name written `\.`,
-	// for instance "metadata.managedFields" or
-	// `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`.
-	// The fields that identify an object cannot be dropped. A path does not lead into arrays, and drops
-	// nothing from an object without the field. Default: none.
+	// Prune are fields to drop from each object, or from what Keep leaves of it: the names of the
+	// JSON fields with dots between them, a dot within a name written `\.`, for instance
+	// "metadata.managedFields" or
+	// `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`. The fields that
+	// identify an object cannot be dropped. A path does not lead into arrays, and drops nothing
+	// from an object without the field. Default: none.
 	//
 	// The fields are dropped before Transform and, off the wire, before anything is allocated for
 	// them, in JSON and in protobuf. Raw objects are asked for in JSON if Prune names more than
@@ -224,27 +228,29 @@ type InformerConfig struct {
 	// list. Default: a second break in a row, without an event between, is a new list.
 	MaxInternalErrorRetryDuration time.Duration
 
-	// StallTimeout is the silence after which a watch counts as broken and is
-	// started anew, without a list, and a page of a list is asked for again. Default,
-	// for a watch: 150 seconds once a bookmark was received; before that, the time
-	// for which the watch was asked for and 30 seconds; for a list: 75 seconds. It is also how long List and Watch of a
-	// ListerWatcher of others may take, if they take a context. Default for these: five minutes.
+	// StallTimeout is the silence after which a watch counts as broken and is started anew, without
+	// a list, and a page of a list is asked for again. Default, for a watch: 150 seconds once a
+	// bookmark was received; before that, the time for which the watch was asked for and 30
+	// seconds; for a list: 75 seconds. It is also how long List and Watch of a ListerWatcher of
+	// others may take, if they take a context. Default for these: five minutes.
 	StallTimeout time.Duration
 
-	// AuditEvery is how often the informer is audited while it runs: see Audit of ResourceVersionInformer. The time is drawn anew for
-	// each audit, up to a quarter shorter or longer, and informers of one server take turns. Results are in Status.LastAudit; the
-	// ErrorHandler gets an ErrDiffered when something differs. It needs a ListerWatcher of a DynamicListerWatcherFactory, and takes a
-	// goroutine. Default: never.
+	// AuditEvery is how often the informer is audited while it runs: see Audit of
+	// ResourceVersionInformer. The time is drawn anew for each audit, up to a quarter shorter or
+	// longer, and informers of one server take turns. Results are in Status.LastAudit; the
+	// ErrorHandler gets an ErrDiffered when something differs. It needs a ListerWatcher of a
+	// DynamicListerWatcherFactory, and takes a goroutine. Default: never.
 	AuditEvery time.Duration
 
 	// AuditOptions are those of AuditEvery.
 	AuditOptions AuditOptions
 
-	// Backoff is how long to wait after a failed request, and between two lists. It starts
-	// again after progress: a complete list, or a watch that has lasted for ten seconds, or for
-	// one and brought something; between lists, only after a watch of ten seconds. While the server of a
-	// DynamicListerWatcherFactory is away, all its informers wait for it together, and go on within seconds of
-	// its return, whatever their backoff. Default: 800 ms, doubled up to 30 s, and as much again at random.
+	// Backoff is how long to wait after a failed request, and between two lists. It starts again
+	// after progress: a complete list, or a watch that has lasted for ten seconds, or for one and
+	// brought something; between lists, only after a watch of ten seconds. While the server of a
+	// DynamicListerWatcherFactory is away, all its informers wait for it together, and go on within
+	// seconds of its return, whatever their backoff. Default: 800 ms, doubled up to 30 s, and as
+	// much again at random.
 	Backoff *wait.Backoff
 }
 
@@ -271,24 +277,29 @@ type ResourceVersionInformer interface {
 	LastSyncResourceVersion() string
 	// Status is a snapshot of the informer.
 	Status() Status
-	// Audit compares the Storage with the server, while both change, and reports what differs. An informer that is right has no
-	// differences: see AuditReport. It lists the server's metadata at one version, in pages, and waits until everything up to that
-	// version is acknowledged, if something looks wrong before; on a quiet resource, that may take until the next bookmark. It takes
-	// about ten bytes for each object, and needs no other permission than list.
+	// Audit compares the Storage with the server, while both change, and reports what differs. An
+	// informer that is right has no differences: see AuditReport. It lists the server's metadata at
+	// one version, in pages, and waits until everything up to that version is acknowledged, if
+	// something looks wrong before; on a quiet resource, that may take until the next bookmark. It
+	// takes about ten bytes for each object, and needs no other permission than list.
 	//
-	// The error says how far the audit came. It wraps ErrNotRunning, or ErrNotSynced before the first list is delivered; ErrAuditRunning
-	// if another audit is under way; ErrNoMetadata, or what the server has answered, if metadata cannot be listed; ErrUnorderedVersion
-	// or ErrServerRestored if versions cannot be compared; the error of ctx, or ErrStopped if Run has ended meanwhile.
+	// The error says how far the audit came. It wraps ErrNotRunning, or ErrNotSynced before the
+	// first list is delivered; ErrAuditRunning if another audit is under way; ErrNoMetadata, or
+	// what the server has answered, if metadata cannot be listed; ErrUnorderedVersion or
+	// ErrServerRestored if versions cannot be compared; the error of ctx, or ErrStopped if Run has
+	// ended meanwhile.
 	Audit(ctx context.Context, opts AuditOptions) (AuditReport, error)
 	// Lookup returns what is believed of the object of a key, "namespace/name" or "name"; false if
 	// there is nothing: neither is an object acknowledged, nor does a change wait.
 	Lookup(key string) (Belief, bool)
-	// WaitUntil waits until the handler has acknowledged a resource version of the resource, and all before it: see WaitError
-	// for how it can fail. The version may be that of an object that was written, of its deletion, or of a list.
+	// WaitUntil waits until the handler has acknowledged a resource version of the resource, and
+	// all before it: see WaitError for how it can fail. The version may be that of an object that
+	// was written, of its deletion, or of a list.
 	//
-	// A version of an object that the informer follows arrives as soon as the server tells it. Where no object that the
-	// informer follows has the version, because a selector leaves it out for instance, the next bookmark tells that it has
-	// passed: servers send one about each minute. So ctx should allow for that.
+	// A version of an object that the informer follows arrives as soon as the server tells it.
+	// Where no object that the informer follows has the version, because a selector leaves it out
+	// for instance, the next bookmark tells that it has passed: servers send one about each minute.
+	// So ctx should allow for that.
 	WaitUntil(ctx context.Context, resourceVersion string) error
 }
 
@@ -297,10 +308,10 @@ type ResourceVersionInformer interface {
 // into one call. NewInformer delivers every change.
 //
 // Name is for logs. It panics on
-// a configuration that cannot work: an empty name, a nil ListerWatcher, no
-// handler or two, a negative number or duration, a Shard that makes no sense, an unknown ListMode, a path of Keep or
-// Prune that makes no sense, a RawObject with a ListerWatcher that decodes, an ExampleObject that a typed
-// Handler does not take.
+// a configuration that cannot work: an empty name, a nil ListerWatcher, no handler or two, a
+// negative number or duration, a Shard that makes no sense, an unknown ListMode, a path of Keep or
+// Prune that makes no sense, a RawObject with a ListerWatcher that decodes, an ExampleObject that a
+// typed Handler does not take.
 func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
 	return newResourceVersionInformer(name, config)
 }

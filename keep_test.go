@@ -275,7 +275,8 @@ func TestKeepIsChecked(t *testing.T) {
 	informer.NewResourceVersionInformer("pods", c) // what identifies an object may be named
 }
 
-// An informer that reads only a few fields of each pod. The others are dropped off the wire, before anything is allocated for them.
+// An informer that reads only a few fields of each pod. The others are dropped off the wire, before
+// anything is allocated for them.
 func ExampleInformerConfig_keep() {
 	server := informertest.NewServer(informertest.Options{})
 	defer server.Close()

@@ -31,9 +31,10 @@ import (
 	"github.com/rvinformer/informer/internal/server"
 )
 
-// TestInformersLeaveNothing starts and stops 2,000 informers of all kinds, many of them side by side: while they list,
-// while they watch, and while they wait to ask again. They leave no goroutine, no memory, nothing of their budget, and
-// once they are not referenced they are collected.
+// TestInformersLeaveNothing starts and stops 2,000 informers of all kinds, many of them side by
+// side: while they list, while they watch, and while they wait to ask again. They leave no
+// goroutine, no memory, nothing of their budget, and once they are not referenced they are
+// collected.
 func TestInformersLeaveNothing(t *testing.T) {
 	t.Run("loopback", func(t *testing.T) { leaveNothing(t, informertest.Options{}) })
 	t.Run("in memory", func(t *testing.T) { leaveNothing(t, informertest.Options{InMemory: true}) })
@@ -69,7 +70,8 @@ func leaveNothing(t *testing.T, opts informertest.Options) {
 	y.settle(goroutines)
 }
 
-// steady is the number of goroutines once those of other tests have ended, or most of them: on a slow machine some may end later.
+// steady is the number of goroutines once those of other tests have ended, or most of them: on a
+// slow machine some may end later.
 func steady() int {
 	n := runtime.NumGoroutine()
 	for since := time.Now(); time.Since(since) < 50*time.Millisecond; time.Sleep(time.Millisecond) {
@@ -80,8 +82,8 @@ func steady() int {
 	return n
 }
 
-// slope is by how much the values grow from one to the next: the median over all pairs, so that one that
-// is far off does not matter.
+// slope is by how much the values grow from one to the next: the median over all pairs, so that one
+// that is far off does not matter.
 func slope(values []int64) int64 {
 	var slopes []int64
 	for i, from := range values {

@@ -59,7 +59,8 @@ func (f *fleet) close() {
 	}
 }
 
-// sync follows all clusters but those that are left out, until the small ones have synced, and returns how long each of these took.
+// sync follows all clusters but those that are left out, until the small ones have synced, and
+// returns how long each of these took.
 func (f *fleet) sync(t *testing.T, without ...string) map[string]time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -108,8 +109,8 @@ func (f *fleet) sync(t *testing.T, without ...string) map[string]time.Duration {
 	return took
 }
 
-// Small clusters are synced beside others that are huge, dead, slow or forbidden in the time that they need without them; with a budget for one
-// list at a time, and with one for sixteen.
+// Small clusters are synced beside others that are huge, dead, slow or forbidden in the time that
+// they need without them; with a budget for one list at a time, and with one for sixteen.
 func TestOneClusterHoldsUpNoOther(t *testing.T) {
 	const everything, objects = "list,watch,watch-list,get ", 1200
 	for name, test := range map[string]struct {
@@ -157,8 +158,9 @@ func TestOneClusterHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// Two hundred servers that never answer hold up the lists of one that does for less than a second, with the budget that is the default; and those that have
-// refused are asked again no sooner than without.
+// Two hundred servers that never answer hold up the lists of one that does for less than a second,
+// with the budget that is the default; and those that have refused are asked again no sooner than
+// without.
 func TestDeadClustersHoldUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(informer.ListModeAuto, 16<<20)
@@ -174,8 +176,8 @@ func TestDeadClustersHoldUpNoOther(t *testing.T) {
 	})
 }
 
-// A hundred clusters whose handlers are blocked in their lists hold up the lists of a hundred others for less than ten seconds, with the budget that
-// is the default.
+// A hundred clusters whose handlers are blocked in their lists hold up the lists of a hundred
+// others for less than ten seconds, with the budget that is the default.
 func TestBlockedHandlersHoldUpNoOther(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
 		t.Run(mode.String(), func(t *testing.T) {

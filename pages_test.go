@@ -67,7 +67,8 @@ func readPage(t *testing.T, file string) document {
 	return p
 }
 
-// walkFiles calls each with the slash-separated path of every file of the repository, those of git's own excepted.
+// walkFiles calls each with the slash-separated path of every file of the repository, those of
+// git's own excepted.
 func walkFiles(t *testing.T, each func(file string)) {
 	err := fs.WalkDir(os.DirFS("."), ".", func(file string, d fs.DirEntry, err error) error {
 		switch {
@@ -91,7 +92,8 @@ var (
 	pageAnchor  = regexp.MustCompile(`<a (?:id|name)="([^"]+)"`)
 )
 
-// Each link of a page leads to a file of the repository, and to a heading of it. Links to other sites are not followed.
+// Each link of a page leads to a file of the repository, and to a heading of it. Links to other
+// sites are not followed.
 func TestLinksOfPages(t *testing.T) {
 	anchors := map[string][]string{}
 	for _, p := range documents(t) {
@@ -149,8 +151,8 @@ var (
 	makeTarget   = regexp.MustCompile("(?m)(?:`|^    )make ([a-z][a-z0-9-]*)")
 )
 
-// Each test that a page names is there. A name that ends in "…" stands for all that begin so, and one in a line with -run is
-// a part of a name.
+// Each test that a page names is there. A name that ends in "…" stands for all that begin so, and
+// one in a line with -run is a part of a name.
 func TestTestsThatPagesName(t *testing.T) {
 	var functions []string
 	walkFiles(t, func(file string) {

@@ -16,7 +16,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// road is what lies between a client and a server. While it is broken, attempts to connect arrive after a time, and come to nothing.
+// road is what lies between a client and a server. While it is broken, attempts to connect arrive
+// after a time, and come to nothing.
 type road struct {
 	broken atomic.Bool
 	// takes is how long an attempt takes to arrive.
@@ -24,8 +25,8 @@ type road struct {
 	// end is what becomes of a connection.
 	end      func(net.Conn) (net.Conn, error)
 	arrivals dialLog
-	// more is how many attempts within a second the transport adds by itself. It sometimes connects again for a request whose new connection
-	// broke before it was used.
+	// more is how many attempts within a second the transport adds by itself. It sometimes connects
+	// again for a request whose new connection broke before it was used.
 	more int
 }
 
@@ -65,7 +66,8 @@ func (b *brittle) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hollow is a connection that breaks when something was sent over it after the handshake of TLS 1.3.
+// hollow is a connection that breaks when something was sent over it after the handshake of TLS
+// 1.3.
 type hollow struct {
 	net.Conn
 	// sent counts the encrypted records. The first one ends the handshake.
@@ -81,8 +83,8 @@ func (h *hollow) Write(p []byte) (int, error) {
 	return h.Conn.Write(p)
 }
 
-// However a server is away, and however long an attempt to connect takes to arrive there, no two others arrive within the same second,
-// but for what the transport adds.
+// However a server is away, and however long an attempt to connect takes to arrive there, no two
+// others arrive within the same second, but for what the transport adds.
 func TestAttemptsAtServerThatIsAwayAreFew(t *testing.T) {
 	refused := func(conn net.Conn) (net.Conn, error) {
 		return nil, errors.Join(conn.Close(), syscall.ECONNREFUSED)

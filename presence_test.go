@@ -154,7 +154,8 @@ func TestInformersOfServerThatIsAwayWaitTogether(t *testing.T) {
 	}
 }
 
-// blackHole is a network that loses what is sent. A dial sends again after 1 second, 3, 7 and 15, and fails after 30.
+// blackHole is a network that loses what is sent. A dial sends again after 1 second, 3, 7 and 15,
+// and fails after 30.
 type blackHole struct{ on atomic.Bool }
 
 func (b *blackHole) install(config *rest.Config) {
@@ -239,8 +240,8 @@ func TestInformersBehindLoadBalancerWithoutServersWaitTogether(t *testing.T) {
 	}
 }
 
-// One group of the API is broken: its informers ask at their own pace, and the others notice nothing, also
-// where the question is answered in the same way.
+// One group of the API is broken: its informers ask at their own pace, and the others notice
+// nothing, also where the question is answered in the same way.
 func TestBrokenGroupLeavesTheOthersAlone(t *testing.T) {
 	for name, answersQuestions := range map[string]bool{"questions are answered": true, "questions are refused": false} {
 		t.Run(name, func(t *testing.T) {
@@ -332,7 +333,8 @@ func TestInformerThatAsksIsStopped(t *testing.T) {
 	})
 }
 
-// A server that comes and goes is asked no oftener while it is away, and when it stays, all are back.
+// A server that comes and goes is asked no oftener while it is away, and when it stays, all are
+// back.
 func TestInformersOfServerThatFlaps(t *testing.T) {
 	for _, flap := range []time.Duration{500 * time.Millisecond, 5 * time.Second, 20 * time.Second} {
 		t.Run(flap.String(), func(t *testing.T) {

@@ -15,10 +15,12 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// A watch-list over HTTP/2 that has become quiet is replaced by a watch, which frees the memory of its initial events.
+// A watch-list over HTTP/2 that has become quiet is replaced by a watch, which frees the memory of
+// its initial events.
 var overHTTP2 = informertest.Options{TLS: true}
 
-// quietBy is when a quiet watch-list has been replaced: the first bookmark, ten seconds, and twenty that are random.
+// quietBy is when a quiet watch-list has been replaced: the first bookmark, ten seconds, and twenty
+// that are random.
 const quietBy = 90*time.Second + time.Second
 
 // quietObjects are enough initial events to be worth it.
@@ -193,7 +195,8 @@ func TestWatchListIsReplacedOnceItIsQuiet(t *testing.T) {
 	})
 }
 
-// Watches that have nothing to free, or whose end would free nothing, last as long as they were asked for.
+// Watches that have nothing to free, or whose end would free nothing, last as long as they were
+// asked for.
 func TestOtherWatchesAreNotReplaced(t *testing.T) {
 	refuse := before(func(w http.ResponseWriter, r *http.Request) bool {
 		if isWatchList(r) {

@@ -16,19 +16,20 @@ import (
 // ExampleObject is a *RawObject hands out nothing else; it needs a ListerWatcher
 // of a DynamicListerWatcherFactory.
 //
-// It comes in JSON. It comes in protobuf where the rest.Config of the factory asks for that (ContentType or AcceptContentTypes) and the server has
-// it, unless Keep or Prune need JSON. ContentType says what it is. The informer never chooses protobuf by itself,
-// because the handler gets the bytes as they come.
+// It comes in JSON. It comes in protobuf where the rest.Config of the factory asks for that
+// (ContentType or AcceptContentTypes) and the server has it, unless Keep or Prune need JSON.
+// ContentType says what it is. The informer never chooses protobuf by itself, because the handler
+// gets the bytes as they come.
 //
 // A RawObject is lent: it and its bytes are valid until the handler returns. A handler that
 // keeps it longer keeps what DeepCopyObject returns. A test that is built with
 // -tags wirepoison finds a handler that does not: the bytes are overwritten when
 // the loan ends.
 //
-// It is a runtime.Object and a metav1.Object. Name, namespace, UID and resource
-// version are at hand, and Field, Labels and OwnerReferences find what else is needed without decoding. The first call
-// of another getter of metav1.Object decodes all metadata, and finds nothing in an object whose metadata cannot be decoded.
-// It cannot be changed: the setters of metav1.Object panic.
+// It is a runtime.Object and a metav1.Object. Name, namespace, UID and resource version are at
+// hand, and Field, Labels and OwnerReferences find what else is needed without decoding. The first
+// call of another getter of metav1.Object decodes all metadata, and finds nothing in an object
+// whose metadata cannot be decoded. It cannot be changed: the setters of metav1.Object panic.
 type RawObject object.Raw
 
 var (
@@ -92,7 +93,8 @@ func (o *RawObject) GetUID() types.UID { return o.raw().Version().UID }
 // GetResourceVersion returns the resource version.
 func (o *RawObject) GetResourceVersion() string { return o.raw().Version().ResourceVersion }
 
-// The other getters of metav1.Object. What they return belongs to the object, but for labels and owner references.
+// The other getters of metav1.Object. What they return belongs to the object, but for labels and
+// owner references.
 
 func (o *RawObject) GetGenerateName() string { return o.raw().Metadata().GetGenerateName() }
 func (o *RawObject) GetGeneration() int64    { return o.raw().Metadata().GetGeneration() }

@@ -12,7 +12,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// With the build tag, the bytes of a RawObject that a handler has kept are overwritten, and those of a copy are not.
+// With the build tag, the bytes of a RawObject that a handler has kept are overwritten, and those
+// of a copy are not.
 func TestKeptRawObjectIsOverwritten(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")

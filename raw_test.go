@@ -363,8 +363,8 @@ func TestErrorsInEveryContentType(t *testing.T) {
 	}
 }
 
-// What an event could not be decoded of is told with the next list, also where a list has come while a call of the
-// handler went before it.
+// What an event could not be decoded of is told with the next list, also where a list has come
+// while a call of the handler went before it.
 func TestAnEventThatCanNotBeDecodedBehindACallThatLasts(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		t.Run(fmt.Sprintf("batch=%v", batch), func(t *testing.T) {

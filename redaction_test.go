@@ -38,8 +38,8 @@ func leaks(statuses []informer.Status, errs []error, log logbook) string {
 	return all.String()
 }
 
-// Wherever an error comes from, what it has of secrets is masked in the Status, in the ErrorHandler and in the log, and what is in
-// it is found by errors.Is and errors.As all the same.
+// Wherever an error comes from, what it has of secrets is masked in the Status, in the ErrorHandler
+// and in the log, and what is in it is found by errors.Is and errors.As all the same.
 func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 	reason := errors.New("the reason")
 	text := "Get \"https://admin:" + planted + "@db/?access_token=" + planted + "\": Authorization: Bearer " + planted
@@ -159,8 +159,9 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 	}
 }
 
-// A server, or a proxy before it, may repeat the token of a request in its refusal, in words by which no form shows it. It is known by its value.
-// The same word in the answer of another server stays.
+// A server, or a proxy before it, may repeat the token of a request in its refusal, in words by
+// which no form shows it. It is known by its value. The same word in the answer of another server
+// stays.
 func TestOwnBearerTokenInARefusalIsMasked(t *testing.T) {
 	const token = "opaque"
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {

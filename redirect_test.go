@@ -12,7 +12,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// A redirect to another server, or to the same one without TLS, is an error, and no request with the token goes there.
+// A redirect to another server, or to the same one without TLS, is an error, and no request with
+// the token goes there.
 func TestRedirectToAnotherServerIsRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		tls     bool

@@ -147,9 +147,10 @@ func storeSink(store cache.ReflectorStore, streamed bool) sink.Store {
 	return into
 }
 
-// DefaultWatchErrorHandler hands err to utilruntime.ErrorHandlers, except for what is everyday: a resource version that expired, or a
-// connection that ended. It is logged at verbosity 4 only, because an informer logs by itself what holds it up, and when that is over. What
-// happens once is logged at any verbosity: ErrAlreadyRunning, ErrStorageInUse and ErrClusterReplaced.
+// DefaultWatchErrorHandler hands err to utilruntime.ErrorHandlers, except for what is everyday: a
+// resource version that expired, or a connection that ended. It is logged at verbosity 4 only,
+// because an informer logs by itself what holds it up, and when that is over. What happens once is
+// logged at any verbosity: ErrAlreadyRunning, ErrStorageInUse and ErrClusterReplaced.
 func DefaultWatchErrorHandler(r *Reflector, err error) {
 	logger := r.logging()
 	if !errors.Is(err, ErrAlreadyRunning) && !errors.Is(err, ErrStorageInUse) && !errors.Is(err, ErrClusterReplaced) {

@@ -18,8 +18,9 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// The scene of client-go's TestReflectorListExtract, driven through Run: the pages of a list have one continue token,
-// everything listed is in the store when the watch is asked for, and an object that leaves the store is freed alone.
+// The scene of client-go's TestReflectorListExtract, driven through Run: the pages of a list have
+// one continue token, everything listed is in the store when the watch is asked for, and an object
+// that leaves the store is freed alone.
 func TestWatchOpensAfterListIsStored(t *testing.T) {
 	const pages, size = 5, 3
 	for _, streamed := range []bool{false, true} {
@@ -60,7 +61,8 @@ func TestWatchOpensAfterListIsStored(t *testing.T) {
 	}
 }
 
-// requireFreedAlone deletes all objects but the second one of each page, and requires that the first ones are freed.
+// requireFreedAlone deletes all objects but the second one of each page, and requires that the
+// first ones are freed.
 func requireFreedAlone(t *testing.T, store cache.Store, size int) {
 	t.Helper()
 	var first []weak.Pointer[corev1.Pod]

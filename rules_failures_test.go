@@ -279,8 +279,8 @@ func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// A key that was passed over is named by the condition. It holds up neither CurrentAsOf, nor WaitUntil, nor an audit, which finds it and
-// repairs it.
+// A key that was passed over is named by the condition. It holds up neither CurrentAsOf, nor
+// WaitUntil, nor an audit, which finds it and repairs it.
 func TestKeyThatIsPassedOverIsFoundAndRepaired(t *testing.T) {
 	survivePanics(t)
 	for name, repair := range map[string]func(t *testing.T, w *world, i informer.ResourceVersionInformer){

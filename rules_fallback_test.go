@@ -44,8 +44,8 @@ func refusingWith(meant func(*http.Request) bool, code int) func(http.Handler) h
 
 var modesWithWatchLists = map[string]informer.ListMode{"auto": informer.ListModeAuto, "watch-list": informer.ListModeWatchList}
 
-// A server, or a proxy, that refuses watch-lists only is read in pages: at once if a list would not get the same answer, and otherwise
-// after the second refusal.
+// A server, or a proxy, that refuses watch-lists only is read in pages: at once if a list would not
+// get the same answer, and otherwise after the second refusal.
 func TestRule9ARefusedWatchListIsReadInPages(t *testing.T) {
 	atOnce := []int{400, 403, 404, 405, 406, 409, 415, 418, 422, 500, 501, 505, 507}
 	second := []int{0, 401, 408, 429, 502, 503, 504}
@@ -177,7 +177,8 @@ func TestRetryAfterIsObeyedInEveryListMode(t *testing.T) {
 	}
 }
 
-// fakeServer serves what a fake source of client-go has. Like others of its kind, it knows nothing of the parameters of a watch-list.
+// fakeServer serves what a fake source of client-go has. Like others of its kind, it knows nothing
+// of the parameters of a watch-list.
 func fakeServer(source *fcache.FakeControllerSource) func(http.Handler) http.Handler {
 	codec := scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion)
 	encode := func(obj runtime.Object) json.RawMessage {
@@ -228,7 +229,8 @@ func serveEvents(w http.ResponseWriter, r *http.Request, changes watch.Interface
 	}
 }
 
-// Tests of users give an informer a fake source of client-go, directly or behind a server of their own.
+// Tests of users give an informer a fake source of client-go, directly or behind a server of their
+// own.
 func TestFakeSourceOfClientGoIsFollowed(t *testing.T) {
 	for _, overHTTP := range []bool{false, true} {
 		t.Run(fmt.Sprint("over HTTP ", overHTTP), func(t *testing.T) {

@@ -337,7 +337,8 @@ func TestRule9ChangesAmongTheInitialEvents(t *testing.T) {
 	})
 }
 
-// What a change among the initial events could not be decoded of is told with the list that follows the watch.
+// What a change among the initial events could not be decoded of is told with the list that follows
+// the watch.
 func TestRule9AChangeAmongTheInitialEventsThatCanNotBeDecoded(t *testing.T) {
 	const object = `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"a","name":"1","resourceVersion":"%d","uid":"1"},"spec":%s}`
 	events := `{"type":"ADDED","object":` + fmt.Sprintf(object, 2, "{}") + `}

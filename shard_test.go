@@ -64,8 +64,9 @@ func (w *world) listerOf(gvr schema.GroupVersionResource, protobuf bool) cache.L
 	return factory.ForResource("", gvr)
 }
 
-// TestShardsMakeUpTheWhole follows a set with an informer for each of its shards, however it is read and whether or not the server knows shards.
-// Together they have each object once, at first and after changes.
+// TestShardsMakeUpTheWhole follows a set with an informer for each of its shards, however it is
+// read and whether or not the server knows shards. Together they have each object once, at first
+// and after changes.
 func TestShardsMakeUpTheWhole(t *testing.T) {
 	forms := map[string]struct {
 		example  runtime.Object
@@ -156,7 +157,8 @@ func TestShardByNamespace(t *testing.T) {
 	})
 }
 
-// TestShardOfForeignListerWatcher filters what a ListerWatcher of others has decoded, and asks it for no shard.
+// TestShardOfForeignListerWatcher filters what a ListerWatcher of others has decoded, and asks it
+// for no shard.
 func TestShardOfForeignListerWatcher(t *testing.T) {
 	bubble(t, informertest.Options{ShardedListAndWatch: true}, func(t *testing.T, w *world) {
 		w.create(keys(20)...)
@@ -213,7 +215,8 @@ func TestServerRefusesShard(t *testing.T) {
 	}
 }
 
-// TestServerListsAnotherShard takes a list of another shard for no list: it may lack objects, which would be taken for deleted.
+// TestServerListsAnotherShard takes a list of another shard for no list: it may lack objects, which
+// would be taken for deleted.
 func TestServerListsAnotherShard(t *testing.T) {
 	other := informer.Shard{Key: informer.ShardByUID, Start: 1 << 63}
 	proxy := before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -273,7 +276,8 @@ func TestStorageBeyondTheShard(t *testing.T) {
 	})
 }
 
-// TestCheckpointOfAShard goes on from a checkpoint of the shard, and waits for one of a shard that it has nothing in common with.
+// TestCheckpointOfAShard goes on from a checkpoint of the shard, and waits for one of a shard that
+// it has nothing in common with.
 func TestCheckpointOfAShard(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(20)...)

@@ -46,7 +46,8 @@ type SharedResourceVersionInformer struct {
 
 	mu       sync.Mutex
 	handlers []*HandlerRegistration
-	// leaving are the handlers that were removed and may be called still, and left has what those have counted that have ended.
+	// leaving are the handlers that were removed and may be called still, and left has what those
+	// have counted that have ended.
 	leaving []*HandlerRegistration
 	left    report.Totals
 	added   int
@@ -324,10 +325,10 @@ func (s *SharedResourceVersionInformer) LastSyncResourceVersion() (newest string
 	return newest
 }
 
-// Status is a snapshot of all handlers together: the Phase of the one that is least far, the
-// oldest ResourceVersion, CurrentAsOf and OldestQueued, and CheckpointTime of those that have one, the most Objects, the
-// newest LastContact and LastError, the Condition to act on first, and the sums of all counts, which include those of handlers that
-// were removed. LastAudit is
+// Status is a snapshot of all handlers together: the Phase of the one that is least far, the oldest
+// ResourceVersion, CurrentAsOf and OldestQueued, and CheckpointTime of those that have one, the
+// most Objects, the newest LastContact and LastError, the Condition to act on first, and the sums
+// of all counts, which include those of handlers that were removed. LastAudit is
 // one that found something, if there is one. Checkpoint is that of the
 // first handler with a CheckpointError, or else of the first with a Checkpoint; SkippedError,
 // ResumedFrom and ResumedTime are those of the first that has them. Without handlers, it is that
@@ -358,8 +359,9 @@ func (s *SharedResourceVersionInformer) present() (handlers []*HandlerRegistrati
 	return slices.Clone(s.handlers), removed
 }
 
-// Audit audits the handlers that are there, one after the other: see ResourceVersionInformer. The report has the differences of all of
-// them, the most Objects, and the oldest ResourceVersion. An error ends it, and names the handler.
+// Audit audits the handlers that are there, one after the other: see ResourceVersionInformer. The
+// report has the differences of all of them, the most Objects, and the oldest ResourceVersion. An
+// error ends it, and names the handler.
 func (s *SharedResourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) (all AuditReport, err error) {
 	for n, h := range s.Handlers() {
 		var one AuditReport
@@ -376,9 +378,9 @@ func (s *SharedResourceVersionInformer) Audit(ctx context.Context, opts AuditOpt
 	return all, nil
 }
 
-// WaitUntil waits until all handlers that there are have acknowledged a resource version and all before it: see
-// ResourceVersionInformer. A handler that is removed meanwhile does not count. The error is a *WaitError, with ErrNoHandler if
-// there is no handler.
+// WaitUntil waits until all handlers that there are have acknowledged a resource version and all
+// before it: see ResourceVersionInformer. A handler that is removed meanwhile does not count. The
+// error is a *WaitError, with ErrNoHandler if there is no handler.
 func (s *SharedResourceVersionInformer) WaitUntil(ctx context.Context, resourceVersion string) error {
 	handlers := s.Handlers()
 	if len(handlers) == 0 {
@@ -464,7 +466,8 @@ func (h *HandlerRegistration) Audit(ctx context.Context, opts AuditOptions) (Aud
 	return h.informer.Audit(ctx, opts)
 }
 
-// WaitUntil waits until the handler has acknowledged a resource version and all before it: see ResourceVersionInformer.
+// WaitUntil waits until the handler has acknowledged a resource version and all before it: see
+// ResourceVersionInformer.
 func (h *HandlerRegistration) WaitUntil(ctx context.Context, resourceVersion string) error {
 	return h.informer.flow.WaitUntil(ctx, resourceVersion, h.ended)
 }

@@ -21,7 +21,8 @@ import (
 type ice struct {
 	mu      sync.Mutex
 	watches int
-	// after is how many bytes of a watch still come, by its number from 1 on; the others are not frozen.
+	// after is how many bytes of a watch still come, by its number from 1 on; the others are not
+	// frozen.
 	after map[int]int
 }
 
@@ -72,8 +73,8 @@ func (f *freezing) Write(p []byte) (int, error) {
 
 func (f *freezing) Flush() { f.ResponseWriter.(http.Flusher).Flush() }
 
-// A handler that has joined a watch that is dead leaves it when others do, or as soon as they would have: it has not
-// seen how often that brings something.
+// A handler that has joined a watch that is dead leaves it when others do, or as soon as they would
+// have: it has not seen how often that brings something.
 func TestAHandlerThatJoinsADeadWatch(t *testing.T) {
 	for name, alone := range map[string]bool{"with others": false, "alone": true} {
 		t.Run(name, func(t *testing.T) {
@@ -107,8 +108,8 @@ func TestAHandlerThatJoinsADeadWatch(t *testing.T) {
 	}
 }
 
-// heldUp has a handler hang until the common watch is not read any further, while the objects change: a/0002 is deleted,
-// and a/0009 is created. The backup is of before that.
+// heldUp has a handler hang until the common watch is not read any further, while the objects
+// change: a/0002 is deleted, and a/0009 is created. The backup is of before that.
 func heldUp(t *testing.T, w *world, s *informer.SharedResourceVersionInformer) (hangs *recorder, backup *informertest.Backup, release func()) {
 	var hanging atomic.Bool
 	held := make(chan struct{})
@@ -136,7 +137,8 @@ func heldUp(t *testing.T, w *world, s *informer.SharedResourceVersionInformer) (
 	return hangs, backup, func() { close(held) }
 }
 
-// What a watch still holds from before the server was restored is not delivered to a handler that has listed since.
+// What a watch still holds from before the server was restored is not delivered to a handler that
+// has listed since.
 func TestAHandlerAddedAfterARestore(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -168,7 +170,8 @@ func TestAHandlerAddedAfterARestore(t *testing.T) {
 	}
 }
 
-// When one handler has listed what shows that the server was restored, the others do not wait for their watch to end.
+// When one handler has listed what shows that the server was restored, the others do not wait for
+// their watch to end.
 func TestARestoreThatOneHandlerNotices(t *testing.T) {
 	var cold ice
 	bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *world) {

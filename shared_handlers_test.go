@@ -20,8 +20,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// While one handler hangs, the other is told of all, at once; the one that hangs is told when it goes on, and the watch is
-// one again.
+// While one handler hangs, the other is told of all, at once; the one that hangs is told when it
+// goes on, and the watch is one again.
 func TestHandlerThatHangsBlocksNoOther(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
@@ -92,7 +92,8 @@ func TestAHandlerThatPanicsIsAlone(t *testing.T) {
 	})
 }
 
-// Removing the handler that has opened the watch leaves the watch to the others: no request, no error.
+// Removing the handler that has opened the watch leaves the watch to the others: no request, no
+// error.
 func TestRemovingAHandlerLeavesTheOthersAlone(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
@@ -155,7 +156,8 @@ func TestHandlersThatAddAndRemoveHandlers(t *testing.T) {
 	})
 }
 
-// Whatever the form of the objects and whoever lists and watches, each handler gets objects of its own.
+// Whatever the form of the objects and whoever lists and watches, each handler gets objects of its
+// own.
 func TestSharedForms(t *testing.T) {
 	protobuf := func(w *world) cache.ListerWatcher {
 		config := w.Config()
@@ -239,7 +241,8 @@ func TestASilentWatchThatIsShared(t *testing.T) {
 	})
 }
 
-// Each handler goes on from its own checkpoint, by one watch and without a list; one that has none lists.
+// Each handler goes on from its own checkpoint, by one watch and without a list; one that has none
+// lists.
 func TestSharedCheckpoints(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(4)...)

@@ -22,7 +22,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// Each block of Go in the pages for users is, but for its spaces, in a Go file that the tests build.
+// Each block of Go in the pages for users is, but for its spaces, in a Go file that the tests
+// build.
 func TestSnippetsOfPagesCompile(t *testing.T) {
 	var compiled strings.Builder
 	for _, pattern := range []string{

@@ -69,16 +69,19 @@ type Status struct {
 	// ResourceVersion is the one up to which everything is acknowledged that could be
 	// read, and was not passed over (ErrPassedOver); empty until that is true of the first list.
 	ResourceVersion string
-	// CurrentAsOf is the newest moment for which everything that could be read of what the server had then is known to be acknowledged
-	// or passed over.
-	// How old the handler's view can be is time.Since(CurrentAsOf). It is zero until something proves a moment, and does not go back.
+	// CurrentAsOf is the newest moment for which everything that could be read of what the server
+	// had then is known to be acknowledged or passed over.
+	// How old the handler's view can be is time.Since(CurrentAsOf). It is zero until something
+	// proves a moment, and does not go back.
 	//
-	// A bookmark or an event of a watch proves the moment at which it arrived, if the watch had caught up. A list of the newest state
-	// proves the moment at which it was asked for; one that the server may have read from its cache proves none. So CurrentAsOf of a quiet
-	// informer is about a minute old before the next bookmark comes. It stands still while a handler fails, while the server
-	// is silent, and while a watch has more to tell than is read at once.
+	// A bookmark or an event of a watch proves the moment at which it arrived, if the watch had
+	// caught up. A list of the newest state proves the moment at which it was asked for; one that
+	// the server may have read from its cache proves none. So CurrentAsOf of a quiet informer is
+	// about a minute old before the next bookmark comes. It stands still while a handler fails,
+	// while the server is silent, and while a watch has more to tell than is read at once.
 	//
-	// It cannot show what is still under way from the server, or that the server's watch cache lags behind its storage.
+	// It cannot show what is still under way from the server, or that the server's watch cache lags
+	// behind its storage.
 	CurrentAsOf time.Time
 	// Objects is the number of objects acknowledged and not deleted.
 	Objects int
@@ -86,8 +89,8 @@ type Status struct {
 	// QueuedBytes the size of the objects in them: about that of their encoding.
 	Queued      int
 	QueuedBytes int64
-	// OldestQueued is when the oldest change arrived that is not acknowledged; zero if there is none. It counts from when it was
-	// read off its connection.
+	// OldestQueued is when the oldest change arrived that is not acknowledged; zero if there is
+	// none. It counts from when it was read off its connection.
 	OldestQueued time.Time
 	// Skipped counts the items that could not be read.
 	Skipped int64
@@ -124,14 +127,16 @@ type Status struct {
 	ResumedTime time.Time
 	// Shard is the part of the set that is followed.
 	Shard Shard
-	// Counts is what the informer has done since it was made. Package metrics shows it to Prometheus.
+	// Counts is what the informer has done since it was made. Package metrics shows it to
+	// Prometheus.
 	Counts Counts
 	// Condition is what holds the informer up, or that nothing does.
 	Condition Condition
 	// LastAudit is the result of the last audit, nil before the first. It does not change.
 	LastAudit *AuditResult
-	// AuditEvery is how often the informer is audited by itself, zero for never and before the first Run. LastAudited is when the newest audit
-	// came to its end, and Run began to audit before that.
+	// AuditEvery is how often the informer is audited by itself, zero for never and before the
+	// first Run. LastAudited is when the newest audit came to its end, and Run began to audit
+	// before that.
 	AuditEvery  time.Duration
 	LastAudited time.Time
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// A checkpoint that is not this informer's to replace is in Status for as long as it is there, with its name.
+// A checkpoint that is not this informer's to replace is in Status for as long as it is there, with
+// its name.
 func TestStatusNamesARefusedCheckpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil  func(w *world, content []byte) []byte
@@ -196,8 +197,9 @@ func TestStatusOfSharedHandlersHasTheirConditions(t *testing.T) {
 	})
 }
 
-// All times of a Status have the reading of the monotonic clock. So ages and deadlines that follow from them, as in metrics and /livez, do not change when the
-// wall clock is set, in either direction.
+// All times of a Status have the reading of the monotonic clock. So ages and deadlines that follow
+// from them, as in metrics and /livez, do not change when the wall clock is set, in either
+// direction.
 func TestTimesOfStatusDoNotFollowTheWallClock(t *testing.T) {
 	w := &world{t: t, Server: informertest.NewServer(informertest.Options{InMemory: true})}
 	defer w.Close()

@@ -17,7 +17,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// An informer whose handler is blocked when its context ends is Stopping until Run returns. The log says what Run waits for.
+// An informer whose handler is blocked when its context ends is Stopping until Run returns. The log
+// says what Run waits for.
 func TestStoppingInformerSaysWhatItWaitsFor(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)

@@ -12,10 +12,10 @@ import (
 // acknowledged, its key and its resource version, and nothing else of it. A key
 // is "namespace/name", or "name" for a cluster-scoped object.
 //
-// Its zero value is empty and ready for use. It is safe for concurrent use. An informer that starts with a filled storage
-// delivers only what differs. While an informer runs, the informer writes it; what
-// others write then counts as acknowledged by its handler. Only one informer may run with
-// it at a time: Run of another one reports ErrStorageInUse and returns.
+// Its zero value is empty and ready for use. It is safe for concurrent use. An informer that starts
+// with a filled storage delivers only what differs. While an informer runs, the informer writes it;
+// what others write then counts as acknowledged by its handler. Only one informer may run with it
+// at a time: Run of another one reports ErrStorageInUse and returns.
 //
 // To fill it, Replace takes a whole map; Add takes an object at a time:
 // a *metav1.PartialObjectMetadata with namespace, name, resource version and, if
@@ -96,8 +96,9 @@ func (c *ResourceVersionStorage) All() iter.Seq2[string, string] {
 	return c.versions.ResourceVersions()
 }
 
-// Lend is All for loops that keep nothing: both strings are valid until the next turn of the loop, or its end, and
-// strings.Clone keeps one. No memory is allocated for a key, and a pass takes two thirds of the time.
+// Lend is All for loops that keep nothing: both strings are valid until the next turn of the loop,
+// or its end, and strings.Clone keeps one. No memory is allocated for a key, and a pass takes two
+// thirds of the time.
 func (c *ResourceVersionStorage) Lend() iter.Seq2[string, string] {
 	return c.versions.LendResourceVersions()
 }

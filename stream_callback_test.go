@@ -13,8 +13,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// A request is made with code of the caller's, a tweak and a RoundTripper. Where one of them panics, or ends its goroutine, the
-// request fails and is tried again.
+// A request is made with code of the caller's, a tweak and a RoundTripper. Where one of them
+// panics, or ends its goroutine, the request fails and is tried again.
 func TestRequestFailsWhereItsCallbackDoesNotReturn(t *testing.T) {
 	survivePanics(t)
 	for _, test := range []struct {

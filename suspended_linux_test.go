@@ -24,7 +24,8 @@ type claim struct {
 	version int
 }
 
-// A process that is suspended while its server goes on does not say, when it is continued, that it has what was written meanwhile.
+// A process that is suspended while its server goes on does not say, when it is continued, that it
+// has what was written meanwhile.
 func TestCurrentAsOfDoesNotCountSuspension(t *testing.T) {
 	w := &world{t: t, Server: informertest.NewServer(informertest.Options{})}
 	defer w.Close()
@@ -81,7 +82,8 @@ func TestCurrentAsOfDoesNotCountSuspension(t *testing.T) {
 	}
 }
 
-// The process prints, each time that it changes, since when it says that it is current, and the version up to which everything is acknowledged.
+// The process prints, each time that it changes, since when it says that it is current, and the
+// version up to which everything is acknowledged.
 var _ = role("claims", func(t require.TestingT, _ string) {
 	config := &rest.Config{Host: os.Getenv(serverVariable), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
 	factory, err := informer.NewDynamicListerWatcherFactory(config)

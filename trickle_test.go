@@ -14,7 +14,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// endlessly answers the first watch with a text, and then with another one each time that a pause is over. It ignores timeoutSeconds.
+// endlessly answers the first watch with a text, and then with another one each time that a pause
+// is over. It ignores timeoutSeconds.
 func endlessly(pause time.Duration, first string, next func(n int) string) func(http.Handler) http.Handler {
 	var answered atomic.Bool
 	return before(func(w http.ResponseWriter, r *http.Request) bool {
@@ -93,7 +94,8 @@ func TestLargeEventOverASlowConnectionIsNoSilence(t *testing.T) {
 	})
 }
 
-// A watch that the server does not end when its time is over is ended by the informer, and another one goes on from there.
+// A watch that the server does not end when its time is over is ended by the informer, and another
+// one goes on from there.
 func TestWatchEndsInTimeThoughTheServerDoesNotEndIt(t *testing.T) {
 	wrap := endlessly(time.Minute, "", func(n int) string {
 		return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"%d"}}}`+"\n", 3+n)

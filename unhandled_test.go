@@ -11,7 +11,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// One of the default utilruntime.ErrorHandlers sleeps by the time since the error before it, which in a bubble is decades ahead.
+// One of the default utilruntime.ErrorHandlers sleeps by the time since the error before it, which
+// in a bubble is decades ahead.
 func TestDefaultErrorHandlerDoesNotSleepInABubble(t *testing.T) {
 	refused, err := informertest.ParseFault("list 500 times=3")
 	require.NoError(t, err)

@@ -21,7 +21,8 @@ func onWatches(effect informertest.Effect) informertest.Fault {
 	return informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: effect, Times: 1}
 }
 
-// An event of a watch that says no resource version is not taken for a state. A list tells what is true.
+// An event of a watch that says no resource version is not taken for a state. A list tells what is
+// true.
 func TestWatchEventWithoutResourceVersionIsFollowedByAList(t *testing.T) {
 	for name, example := range map[string]runtime.Object{"unstructured": nil, "raw": &informer.RawObject{}, "metadata": &metav1.PartialObjectMetadata{}} {
 		for change, act := range map[string]func(w *world){

@@ -20,8 +20,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// flood is a server whose lists and watches bring as much as is taken. It counts what it has sent in answers that have
-// not ended.
+// flood is a server whose lists and watches bring as much as is taken. It counts what it has sent
+// in answers that have not ended.
 type flood struct {
 	sent atomic.Int64
 	// listed is how many objects a list has, zero: as many as are taken.
@@ -253,8 +253,8 @@ func TestListOverALongLinkIsNotSlowed(t *testing.T) {
 	}
 }
 
-// farAway returns config with connections on which everything takes a time each way, and a function that waits until they
-// are closed.
+// farAway returns config with connections on which everything takes a time each way, and a function
+// that waits until they are closed.
 func farAway(config *rest.Config, delay time.Duration) (_ *rest.Config, closed func()) {
 	config = rest.CopyConfig(config)
 	dial := config.Dial

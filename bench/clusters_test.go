@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestClusters runs a plan with few clusters, and holds what came out against what cannot be otherwise.
+// TestClusters runs a plan with few clusters, and holds what came out against what cannot be
+// otherwise.
 func TestClusters(t *testing.T) {
 	p := defaultClustersPlan()
 	p.clusters, p.pods, p.hugePods, p.times, p.runs, p.idles = 10, 20, 500, 400, 1, p.idles[:2]

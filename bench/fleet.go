@@ -28,7 +28,8 @@ type fleetPlan struct {
 	profile, only, docs                   string
 }
 
-// fleetSettles is how long a quiet watch-list may last until it is replaced: until a bookmark comes, 30 s more, and some for a busy machine.
+// fleetSettles is how long a quiet watch-list may last until it is replaced: until a bookmark
+// comes, 30 s more, and some for a busy machine.
 const fleetSettles = 100 * time.Second
 
 func defaultFleetPlan() *fleetPlan {
@@ -189,8 +190,8 @@ func (p *fleetPlan) run(ctx context.Context, program string, c fleetCase) (resul
 	return result, tell(ctx, program, order, &result)
 }
 
-// startProcess starts this program with a command in a process of its own, which is given an order, gives an answer, and
-// ends when its input does.
+// startProcess starts this program with a command in a process of its own, which is given an order,
+// gives an answer, and ends when its input does.
 func startProcess(ctx context.Context, command string, order, answer any) (stop func() error, err error) {
 	executable, err := os.Executable()
 	if err != nil {

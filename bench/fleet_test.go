@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFleet runs a plan with few clusters, and holds what came out against what cannot be otherwise.
+// TestFleet runs a plan with few clusters, and holds what came out against what cannot be
+// otherwise.
 func TestFleet(t *testing.T) {
 	p := defaultFleetPlan()
 	p.quicken()

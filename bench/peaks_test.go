@@ -12,8 +12,8 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// TestFactoriesListAgain measures both factories with 5,000 pods: each loses its watch and lists, and ours decodes
-// nothing that it has.
+// TestFactoriesListAgain measures both factories with 5,000 pods: each loses its watch and lists,
+// and ours decodes nothing that it has.
 func TestFactoriesListAgain(t *testing.T) {
 	t.Parallel()
 	programs, err := buildPrograms(t.Context())

@@ -24,7 +24,8 @@ type entry struct {
 	program string
 }
 
-// binaries is where the contestants' programs are built, in the directory bench. What is up to date there is not linked again.
+// binaries is where the contestants' programs are built, in the directory bench. What is up to date
+// there is not linked again.
 const binaries = "bin"
 
 // programs are the contestants' programs.
@@ -38,7 +39,8 @@ func buildPrograms(ctx context.Context) (*programs, error) {
 	return buildContestants(ctx, []string{"./contestants/..."}, "floor", "floorcopies", "ours", "ourstyped", "clientgo", "stores")
 }
 
-// buildContestants builds packages, and asks the programs with these names which contestants they have.
+// buildContestants builds packages, and asks the programs with these names which contestants they
+// have.
 func buildContestants(ctx context.Context, packages []string, names ...string) (*programs, error) {
 	dir, err := filepath.Abs(binaries)
 	if err != nil {
@@ -93,7 +95,8 @@ func usage(ctx context.Context, target race.Target) (extra.Usage, error) {
 	return extra.UsageOf(ctx, target.Config())
 }
 
-// tell gives an order to a program, and reads the answer. The program has env beside the environment of this one.
+// tell gives an order to a program, and reads the answer. The program has env beside the
+// environment of this one.
 func tell(ctx context.Context, program string, o, answer any, env ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()

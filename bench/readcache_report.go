@@ -53,7 +53,8 @@ type measure struct {
 	name   string
 	of     func(race.ReadCosts) float64
 	format func(float64) string
-	// reach is what is wanted of objectcache with typed pods and with custom resources, empty where nothing is.
+	// reach is what is wanted of objectcache with typed pods and with custom resources, empty where
+	// nothing is.
 	reach, reachReleases string
 }
 
@@ -255,8 +256,8 @@ func (r *readcacheReport) rows(b *bytes.Buffer, t readTable, measures []measure,
 	}
 }
 
-// head is what stands before the tables: a summary, and what was measured. It is written where client-go's and our
-// informers were.
+// head is what stands before the tables: a summary, and what was measured. It is written where
+// client-go's and our informers were.
 func (r *readcacheReport) head(b *bytes.Buffer) bool {
 	of := func(contestant string, of func(race.ReadCosts) float64) float64 {
 		v, _ := r.median(race.Informing, contestant, of)

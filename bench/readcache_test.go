@@ -11,7 +11,8 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// TestReadcache runs a plan with few objects, and holds what came out against what cannot be otherwise.
+// TestReadcache runs a plan with few objects, and holds what came out against what cannot be
+// otherwise.
 func TestReadcache(t *testing.T) {
 	t.Parallel()
 	p := &readcachePlan{pods: 3000, stored: 1000, runs: 1, docs: t.TempDir()}

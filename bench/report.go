@@ -19,8 +19,8 @@ type report struct {
 	load     load
 }
 
-// write writes the tables and the summary into performance.md, and tables into which-informer.md, each between two lines that say
-// so, and draws the charts beside them.
+// write writes the tables and the summary into performance.md, and tables into which-informer.md,
+// each between two lines that say so, and draws the charts beside them.
 func (r *report) write(docs string) error {
 	var tables bytes.Buffer
 	r.tables(&tables, true)

@@ -9,7 +9,8 @@ import (
 // performance is the document of all sections.
 const performance = "performance.md"
 
-// publish prints text, and writes it into a section of performance.md in the directory docs, if that is not empty.
+// publish prints text, and writes it into a section of performance.md in the directory docs, if
+// that is not empty.
 func publish(docs, section string, text []byte) error {
 	if _, err := os.Stdout.Write(text); err != nil || docs == "" {
 		return err

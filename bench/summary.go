@@ -9,8 +9,8 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// summary writes the five figures that matter most, with their charts, for the top of the document. It writes nothing if the
-// plan left one of them out.
+// summary writes the five figures that matter most, with their charts, for the top of the document.
+// It writes nothing if the plan left one of them out.
 func (r *report) summary(b *bytes.Buffer) {
 	start, restart, stored, idle := r.first(race.ColdStart), r.first(race.Restart), r.first(race.Storage), r.first(race.Idle)
 	if start == nil || restart == nil || stored == nil || idle == nil || r.plan.real {

@@ -33,7 +33,8 @@ never a watch-list. "Received" is counted at the sockets. The floor of a way rea
 // bothCPU is what the informer and the server have used.
 func bothCPU(r race.Result) float64 { return cpu(r) + serverCPU(r) }
 
-// aboveCheapest is a figure of a contestant's divided by the least that a way takes with the form: the medians of both.
+// aboveCheapest is a figure of a contestant's divided by the least that a way takes with the form:
+// the medians of both.
 func (r *waysReport) aboveCheapest(form, name string, figure func(race.Result) float64) float64 {
 	least := 0.0
 	for _, way := range []string{race.WayWatchList, race.WayPages, race.WayPlainPages} {

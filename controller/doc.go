@@ -18,9 +18,9 @@
 //
 // # Words
 //
-// A source says what happens: the SharedIndexInformer of a Resource, which has a store,
-// or the ResourceVersionInformer of a StorelessResource or a HandlerResource, which has none.
-// An item is a key for which something is to be done. An item is given up when it has failed too often.
+// A source says what happens: the SharedIndexInformer of a Resource, which has a store, or the
+// ResourceVersionInformer of a StorelessResource or a HandlerResource, which has none. An item is a
+// key for which something is to be done. An item is given up when it has failed too often.
 //
 // # With a store
 //

@@ -18,8 +18,8 @@ import (
 	"github.com/rvinformer/informer/factory"
 )
 
-// An informer of a factory is the factory's to run, from when it was started: a controller that begins right then
-// leaves it alone, and others go on with it.
+// An informer of a factory is the factory's to run, from when it was started: a controller that
+// begins right then leaves it alone, and others go on with it.
 func TestAnInformerOfAFactory(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/1")
@@ -53,8 +53,8 @@ func TestAnInformerOfAFactory(t *testing.T) {
 	})
 }
 
-// Controllers come and go over an informer that a factory runs: none of them takes it for stopped because another
-// one has just left.
+// Controllers come and go over an informer that a factory runs: none of them takes it for stopped
+// because another one has just left.
 func TestControllersComeAndGoOverAnInformerOfAFactory(t *testing.T) {
 	bubble(t, func(w *world) {
 		f := factory.New()
@@ -82,7 +82,8 @@ func TestControllersComeAndGoOverAnInformerOfAFactory(t *testing.T) {
 	})
 }
 
-// Where a controller was first, the factory leaves the informer to it, and gives it out as long as it runs.
+// Where a controller was first, the factory leaves the informer to it, and gives it out as long as
+// it runs.
 func TestAnInformerOfAFactoryThatAControllerRuns(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/1")
@@ -116,8 +117,8 @@ func TestAnInformerOfAFactoryThatAControllerRuns(t *testing.T) {
 // tellsItsEnd is a registration of client-go from 0.37 on.
 type tellsItsEnd interface{ ShutdownChan() <-chan struct{} }
 
-// An informer that its factory stops under a controller cannot be started again. The controller says so, where
-// client-go tells it, and waits to be stopped.
+// An informer that its factory stops under a controller cannot be started again. The controller
+// says so, where client-go tells it, and waits to be stopped.
 func TestAnInformerIsStoppedUnderItsController(t *testing.T) {
 	const said = "the informer was stopped: its controller is told nothing more"
 	for _, synced := range []bool{true, false} {
@@ -156,7 +157,8 @@ func TestAnInformerIsStoppedUnderItsController(t *testing.T) {
 	}
 }
 
-// stoppedAtOnce is an informer that ends between being looked at, by the one that would run it, and being waited for.
+// stoppedAtOnce is an informer that ends between being looked at, by the one that would run it, and
+// being waited for.
 type stoppedAtOnce struct {
 	cache.SharedIndexInformer
 	stop   func()

@@ -11,7 +11,8 @@ import (
 	"github.com/rvinformer/informer/controller"
 )
 
-// handler is a Resource that brings x in line as one handler of an informer that is run by others until the test ends.
+// handler is a Resource that brings x in line as one handler of an informer that is run by others
+// until the test ends.
 func (w *world) handler(x *target, config informer.HandlerConfig) controller.HandlerResource {
 	w.Helper()
 	shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{

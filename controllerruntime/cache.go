@@ -51,7 +51,8 @@ var (
 	_ manager.LeaderElectionRunnable = &objectCache{}
 )
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a cache serves reads before its process leads.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a cache serves reads before its
+// process leads.
 func (c *objectCache) NeedLeaderElection() bool { return false }
 
 // Start implements cache.Informers. It returns after all informers.
@@ -202,7 +203,8 @@ func (c *objectCache) kind(key kindKey) (*kind, error) {
 	return made, nil
 }
 
-// members returns the informers of all namespaces of a kind, which are made and started where they were not.
+// members returns the informers of all namespaces of a kind, which are made and started where they
+// were not.
 func (c *objectCache) members(key kindKey) ([]*member, error) {
 	k, err := c.kind(key)
 	if err != nil {
@@ -285,7 +287,8 @@ func itemKind(list schema.GroupVersionKind) schema.GroupVersionKind {
 	return list
 }
 
-// goUntilStopped calls f beside its caller. Start waits for it. A cache that has stopped calls nothing.
+// goUntilStopped calls f beside its caller. Start waits for it. A cache that has stopped calls
+// nothing.
 func (c *objectCache) goUntilStopped(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

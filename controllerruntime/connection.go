@@ -37,8 +37,8 @@ func mapperFor(config *rest.Config, client *http.Client) (meta.RESTMapper, error
 	return apiutil.NewDynamicRESTMapper(config, client)
 }
 
-// listerWatchersFor returns the ListerWatchers of the server of config. They use the transport of client; a nil client is for
-// connections of their own.
+// listerWatchersFor returns the ListerWatchers of the server of config. They use the transport of
+// client; a nil client is for connections of their own.
 func listerWatchersFor(config *rest.Config, client *http.Client) (informer.DynamicListerWatcherFactory, error) {
 	if client == nil {
 		return informer.NewDynamicListerWatcherFactory(config)

@@ -12,7 +12,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// The informers of objectcache.Options.Decoded keep their objects in client-go's indexer, and have no objectcache.Store.
+// The informers of objectcache.Options.Decoded keep their objects in client-go's indexer, and have
+// no objectcache.Store.
 
 // decodedIndexers are the indexes that reads of decoded objects need, besides those of IndexField.
 func decodedIndexers() toolscache.Indexers {

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// form is how objects of a kind are read. Each form of a kind has informers of its own, as in controller-runtime.
+// form is how objects of a kind are read. Each form of a kind has informers of its own, as in
+// controller-runtime.
 type form string
 
 const (
@@ -50,7 +51,8 @@ func (f form) example(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (runt
 	return obj, nil
 }
 
-// fields returns those of the fields to keep that objects of the form can have. The type of typed objects is checked by their informer.
+// fields returns those of the fields to keep that objects of the form can have. The type of typed
+// objects is checked by their informer.
 func (f form) fields(keep []string) (has []string) {
 	if f != metadataOnly || len(keep) == 0 {
 		return keep

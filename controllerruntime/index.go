@@ -18,7 +18,8 @@ func (c *objectCache) IndexField(ctx context.Context, obj client.Object, field s
 	return informer.AddIndexers(toolscache.Indexers{indexName(field): indexFunc(extract)})
 }
 
-// indexFunc returns each value twice for an object with a namespace: for lists of it, and for lists of all.
+// indexFunc returns each value twice for an object with a namespace: for lists of it, and for lists
+// of all.
 func indexFunc(extract client.IndexerFunc) toolscache.IndexFunc {
 	return func(raw any) ([]string, error) {
 		obj, ok := raw.(client.Object)
@@ -41,8 +42,8 @@ func indexFunc(extract client.IndexerFunc) toolscache.IndexFunc {
 // indexName is the name of the index of a field.
 func indexName(field string) string { return "field:" + field }
 
-// indexedValue is a value in an index, for lists of a namespace; of all, if it is empty. No namespace has the name that
-// stands for all.
+// indexedValue is a value in an index, for lists of a namespace; of all, if it is empty. No
+// namespace has the name that stands for all.
 func indexedValue(namespace, value string) string {
 	if namespace == "" {
 		namespace = "__all_namespaces"

@@ -90,7 +90,8 @@ func (j *joined) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegist
 	}
 	var failures []error
 	for i, each := range r.each {
-		// The informers are those of the registration, which another joined of the kind may have made.
+		// The informers are those of the registration, which another joined of the kind may have
+		// made.
 		failures = append(failures, r.of.members[i].informer.RemoveEventHandler(each))
 	}
 	return errors.Join(failures...)
@@ -148,7 +149,8 @@ func (d *allDone) Name() string {
 	return strings.Join(names, ", ")
 }
 
-// Done waits for the parts in a goroutine, which ends with the informers. The cache's Start waits for it, if it has begun.
+// Done waits for the parts in a goroutine, which ends with the informers. The cache's Start waits
+// for it, if it has begun.
 func (d *allDone) Done() <-chan struct{} {
 	d.once.Do(func() {
 		d.done = make(chan struct{})

@@ -124,7 +124,8 @@ func (k *kind) describe(name string) string {
 	return text
 }
 
-// jittered returns a period that is up to a tenth longer or shorter, so that informers do not resync together.
+// jittered returns a period that is up to a tenth longer or shorter, so that informers do not
+// resync together.
 func jittered(period time.Duration) time.Duration {
 	return time.Duration(float64(period) * (0.9 + rand.Float64()/5))
 }
@@ -160,8 +161,8 @@ func (m *member) run(ctx context.Context) {
 	m.informer.RunWithContext(ctx)
 }
 
-// waitSynced returns when the informer has synced. With a context that has ended it fails, unless the informer is known to
-// have synced: whether the first list was quick does not matter.
+// waitSynced returns when the informer has synced. With a context that has ended it fails, unless
+// the informer is known to have synced: whether the first list was quick does not matter.
 func (m *member) waitSynced(ctx context.Context) error {
 	if m.ready.Load() {
 		return nil

@@ -108,7 +108,8 @@ func (b *bench) create(resource schema.GroupVersionResource, obj client.Object) 
 	require.NoError(b, err)
 }
 
-// pods creates pods in a namespace, pod-0 and so on, all with a label "n" of their own and every tenth with the label "team".
+// pods creates pods in a namespace, pod-0 and so on, all with a label "n" of their own and every
+// tenth with the label "team".
 func (b *bench) pods(namespace string, n int) {
 	for i := range n {
 		p := pod(namespace, fmt.Sprintf("pod-%d", i))

@@ -19,24 +19,28 @@ import (
 
 // Options are what a cache can do beyond controller-runtime's. The zero value is good.
 type Options struct {
-	// Objects are the options of all informers: what to keep of each object, how much to keep decoded, how lists are read.
+	// Objects are the options of all informers: what to keep of each object, how much to keep
+	// decoded, how lists are read.
 	//
-	// Name is put before the name of each informer. Fields for which cache.Options has a place are refused here:
-	// ResyncPeriod (SyncPeriod), Transform (DefaultTransform), Indexers (IndexField). ErrorHandler is refused beside
-	// DefaultWatchErrorHandler. Where only the metadata of objects is read, paths of Keep outside it are left out.
+	// Name is put before the name of each informer. Fields for which cache.Options has a place are
+	// refused here: ResyncPeriod (SyncPeriod), Transform (DefaultTransform), Indexers (IndexField).
+	// ErrorHandler is refused beside DefaultWatchErrorHandler. Where only the metadata of objects
+	// is read, paths of Keep outside it are left out.
 	Objects objectcache.Options
 
-	// ByObject has the options of single kinds, which take the place of Objects. The keys are as those of cache.Options.
+	// ByObject has the options of single kinds, which take the place of Objects. The keys are as
+	// those of cache.Options.
 	ByObject map[client.Object]objectcache.Options
 }
 
-// NewCache returns a cache that keeps its objects encoded. It is a cache.NewCacheFunc. The error names the field of opts
-// that does not work.
+// NewCache returns a cache that keeps its objects encoded. It is a cache.NewCacheFunc. The error
+// names the field of opts that does not work.
 func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	return newCache(config, opts, Options{})
 }
 
-// NewCacheWithOptions returns NewCache with options. The returned function says what is wrong with them.
+// NewCacheWithOptions returns NewCache with options. The returned function says what is wrong with
+// them.
 func NewCacheWithOptions(options Options) cache.NewCacheFunc {
 	return func(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 		return newCache(config, opts, options)
@@ -101,7 +105,8 @@ type settings struct {
 	byKind map[schema.GroupVersionKind]objectcache.Options
 }
 
-// newSettings checks the options of the informers. Bookmarks tells whether all watches may have them.
+// newSettings checks the options of the informers. Bookmarks tells whether all watches may have
+// them.
 func newSettings(opts cache.Options, own Options, bookmarks bool) (settings, error) {
 	s := settings{all: own.Objects, byKind: map[schema.GroupVersionKind]objectcache.Options{}}
 	if err := checkObjects("Options.Objects", own.Objects, opts, bookmarks); err != nil {

@@ -68,7 +68,8 @@ func storeKey(key client.ObjectKey) string {
 	return key.Namespace + "/" + key.Name
 }
 
-// get fills out with the object of a key, if there is one. Shared is for a reader that promises to change nothing in it.
+// get fills out with the object of a key, if there is one. Shared is for a reader that promises to
+// change nothing in it.
 func (m *member) get(key string, out runtime.Object, shared bool) (exists bool, err error) {
 	shared = shared || m.shared
 	store := m.informer.Store()
@@ -130,7 +131,8 @@ func (m *member) setKind(out runtime.Object) {
 	out.GetObjectKind().SetGroupVersionKind(m.kind.gvk)
 }
 
-// List implements client.Reader. Objects that match are decoded into the items of out, and no other object is decoded.
+// List implements client.Reader. Objects that match are decoded into the items of out, and no other
+// object is decoded.
 func (c *objectCache) List(ctx context.Context, out client.ObjectList, opts ...client.ListOption) error {
 	gvk, err := apiutil.GVKForObject(out, c.scheme)
 	if err != nil {
@@ -177,7 +179,8 @@ func (c *objectCache) List(ctx context.Context, out client.ObjectList, opts ...c
 	return nil
 }
 
-// toList returns the names in the selection that objects of a namespace are under; of all namespaces, if it is empty.
+// toList returns the names in the selection that objects of a namespace are under; of all
+// namespaces, if it is empty.
 func (k *kind) toList(namespace string) ([]string, error) {
 	if namespace == metav1.NamespaceAll {
 		return slices.Sorted(maps.Keys(k.selection)), nil
@@ -211,7 +214,8 @@ func queryOf(options client.ListOptions) (objectcache.Query, error) {
 // item is an object of a list.
 type item struct {
 	member *member
-	// object is the object where the store keeps it decoded, and stored the encoded one where it does not.
+	// object is the object where the store keeps it decoded, and stored the encoded one where it
+	// does not.
 	object client.Object
 	stored objectcache.Stored
 }

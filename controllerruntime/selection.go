@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// namespaces are the namespaces of a kind that are cached, and how. The empty name is that of all which are not named.
+// namespaces are the namespaces of a kind that are cached, and how. The empty name is that of all
+// which are not named.
 type namespaces map[string]cache.Config
 
 // selections are the namespaces of every kind.
@@ -25,8 +26,8 @@ type selections struct {
 	namespaced, clusterScoped namespaces
 }
 
-// newSelections decides what is cached of each kind. Its order of precedence is controller-runtime's: ByObject.Namespaces,
-// ByObject, DefaultNamespaces, Default*.
+// newSelections decides what is cached of each kind. Its order of precedence is
+// controller-runtime's: ByObject.Namespaces, ByObject, DefaultNamespaces, Default*.
 func newSelections(opts cache.Options) (selections, error) {
 	defaults := cache.Config{
 		LabelSelector:         opts.DefaultLabelSelector,
@@ -77,14 +78,15 @@ func ofObject(byObject cache.ByObject, namespaced bool, defaultNamespaces map[st
 	}
 	configs := make(map[string]cache.Config, len(named))
 	for namespace, config := range named {
-		// The settings of DefaultNamespaces for this namespace stand between those of the kind and the defaults.
+		// The settings of DefaultNamespaces for this namespace stand between those of the kind and
+		// the defaults.
 		configs[namespace] = withDefaults(withDefaults(config, own), defaultNamespaces[namespace])
 	}
 	return inNamespaces(configs, withDefaults(own, defaults))
 }
 
-// inNamespaces fills in what configs leave open. Without any, all namespaces are as the defaults say. Objects of a named
-// namespace are not read a second time with those of all others.
+// inNamespaces fills in what configs leave open. Without any, all namespaces are as the defaults
+// say. Objects of a named namespace are not read a second time with those of all others.
 func inNamespaces(configs map[string]cache.Config, defaults cache.Config) namespaces {
 	if len(configs) == 0 {
 		return namespaces{metav1.NamespaceAll: defaults}

@@ -20,7 +20,8 @@ func from(where string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{"from": where})
 }
 
-// The cases are those of controller-runtime's TestDefaultOpts, told by what the server is asked for.
+// The cases are those of controller-runtime's TestDefaultOpts, told by what the server is asked
+// for.
 func TestSelectionIsThatOfControllerRuntime(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts cache.Options

@@ -13,7 +13,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// Audits of informers that are right find nothing, while objects come, change and go under the same names.
+// Audits of informers that are right find nothing, while objects come, change and go under the same
+// names.
 func TestAuditWhileObjectsChange(t *testing.T) {
 	const (
 		names   = 600

@@ -21,8 +21,8 @@ import (
 // isIdentity tells the question which cluster the server is of.
 func (e exchange) isIdentity() bool { return e.isOfServer() && len(e.query) == 0 }
 
-// isSet tells a request for a complete set, as a list or as a watch-list. A list of one object asks which cluster
-// the server is of.
+// isSet tells a request for a complete set, as a list or as a watch-list. A list of one object asks
+// which cluster the server is of.
 func (e exchange) isSet() bool {
 	return !e.isOfServer() && !e.isProbe() && e.query.Get("limit") != "1" && (!e.isWatch() || e.query.Get("sendInitialEvents") != "")
 }

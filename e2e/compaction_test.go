@@ -52,7 +52,8 @@ func testCompaction(t *testing.T, times int, check func(*testing.T, *tap)) {
 			var round atomic.Int64
 			seen := &tap{}
 			seen.after = func(e exchange) {
-				// A first page that the informer leaves unread for seconds, as on a busy machine, is asked for again.
+				// A first page that the informer leaves unread for seconds, as on a busy machine,
+				// is asked for again.
 				if !e.isFirstPage() || seen.count(exchange.isExpiredToken) >= times {
 					return
 				}

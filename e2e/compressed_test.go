@@ -14,8 +14,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// ListModeAuto reads each form of objects with a watch-list, which a kube-apiserver sends as it is. ListModePaged reads pages, which come compressed
-// and take a fraction of those bytes.
+// ListModeAuto reads each form of objects with a watch-list, which a kube-apiserver sends as it is.
+// ListModePaged reads pages, which come compressed and take a fraction of those bytes.
 func TestPagesComeCompressed(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -61,7 +61,8 @@ func TestPagesComeCompressed(t *testing.T) {
 
 			paged, lists := read(informer.ListModePaged)
 			require.Equal(t, informer.ListModePaged, paged.ListMode)
-			// A page that the informer leaves unread for seconds, as on a busy machine, is asked for again.
+			// A page that the informer leaves unread for seconds, as on a busy machine, is asked
+			// for again.
 			require.GreaterOrEqual(t, len(lists), many/perPage)
 			require.True(t, lists[0].isFirstPage())
 			require.True(t, lists[len(lists)-1].isPage())

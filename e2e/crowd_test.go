@@ -100,7 +100,8 @@ func (cr *crowd) requireTold(ctx context.Context, t *testing.T) {
 	t.Logf("an event reached %d informers within %v", crowdSize, time.Since(began))
 }
 
-// awaitWatches returns when all informers watch that have asked since a moment, with a credential unless it is empty.
+// awaitWatches returns when all informers watch that have asked since a moment, with a credential
+// unless it is empty.
 func (cr *crowd) awaitWatches(ctx context.Context, t *testing.T, since time.Time, credential string) {
 	t.Helper()
 	watches := 0

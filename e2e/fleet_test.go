@@ -24,11 +24,12 @@ import (
 	"github.com/rvinformer/informer/fleet"
 )
 
-// servedSoon bounds each step. When another test defines resources of the same server, the fleet puts its next discovery off, by up to 30 s each time.
+// servedSoon bounds each step. When another test defines resources of the same server, the fleet
+// puts its next discovery off, by up to 30 s each time.
 const servedSoon = 4 * time.Minute
 
-// A fleet follows everything that a cluster serves. A custom resource is defined, gets another version, which takes the place of the first, and is deleted
-// with its objects.
+// A fleet follows everything that a cluster serves. A custom resource is defined, gets another
+// version, which takes the place of the first, and is deleted with its objects.
 func TestFleetFollowsDefinition(t *testing.T) {
 	t.Parallel()
 	ctx := testContext(t)
@@ -119,7 +120,8 @@ func TestFleetFollowsDefinition(t *testing.T) {
 	})
 	has("v1", "b", "c")
 
-	// Other tests define resources of the same server, and delete them, at any time: the informers of gadgets alone say whether theirs has ended.
+	// Other tests define resources of the same server, and delete them, at any time: the informers
+	// of gadgets alone say whether theirs has ended.
 	followed := func() bool {
 		return slices.ContainsFunc(informers.Statuses(), func(s factory.Status) bool { return s.Key.Resource.Group == definition.Spec.Group })
 	}
@@ -151,7 +153,8 @@ func gadgetDefinition() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// believed is what handlers of a fleet believe: the version in which they were told each object, by resource.
+// believed is what handlers of a fleet believe: the version in which they were told each object, by
+// resource.
 type believed struct {
 	mu      sync.Mutex
 	objects map[string]map[string]string

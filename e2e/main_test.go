@@ -15,8 +15,8 @@ import (
 	"github.com/rvinformer/informer/e2e/cluster"
 )
 
-// testTimeout ends a test that waits for something that never comes. The longest, whose server is paused for a minute, takes
-// 80 s on a quiet machine.
+// testTimeout ends a test that waits for something that never comes. The longest, whose server is
+// paused for a minute, takes 80 s on a quiet machine.
 const testTimeout = 10 * time.Minute
 
 // inClusters are the tests of a package, with the clusters that they are in.

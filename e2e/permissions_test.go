@@ -25,8 +25,9 @@ import (
 	"github.com/rvinformer/informer/e2e/cluster"
 )
 
-// A service account with just the permissions of docs/operating.md runs an informer with a checkpoint: the informer lists,
-// watches, resumes, and asks which cluster it reads after its watch broke. No request is refused.
+// A service account with just the permissions of docs/operating.md runs an informer with a
+// checkpoint: the informer lists, watches, resumes, and asks which cluster it reads after its watch
+// broke. No request is refused.
 func TestPermissionsOfTheManualSuffice(t *testing.T) {
 	ctx := testContext(t)
 	c := usual.Get(t)

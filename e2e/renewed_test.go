@@ -24,8 +24,8 @@ func replace(t *testing.T, path string, content []byte) {
 	require.NoError(t, os.Rename(path+".new", path))
 }
 
-// The API server gets a certificate of another authority while watches run. They stay; when they break, the new
-// authority is trusted at once, and the old one is not any more. Nothing is listed.
+// The API server gets a certificate of another authority while watches run. They stay; when they
+// break, the new authority is trusted at once, and the old one is not any more. Nothing is listed.
 func TestTrialOfARenewedAuthority(t *testing.T) {
 	skipInShort(t)
 	t.Parallel()
@@ -59,9 +59,9 @@ func TestTrialOfARenewedAuthority(t *testing.T) {
 // isFailed tells an exchange without an answer.
 func (e exchange) isFailed() bool { return e.err != nil }
 
-// Thousands of watches run, half of them with a token file and half with a client certificate, when all
-// credentials are replaced: these, and the authority. A minute later nothing is asked for with a former one,
-// and nothing was listed.
+// Thousands of watches run, half of them with a token file and half with a client certificate, when
+// all credentials are replaced: these, and the authority. A minute later nothing is asked for with
+// a former one, and nothing was listed.
 func TestThousandsOfWatchesGoOnWithRenewedCredentials(t *testing.T) {
 	skipInShort(t)
 	t.Parallel()

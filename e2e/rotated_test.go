@@ -58,9 +58,10 @@ func TestTrialOfARenewedToken(t *testing.T) {
 	require.Equal(t, lists, tr.count(exchange.isSet), "nothing is listed again")
 }
 
-// newRecognized fills a new namespace with pods that a trial is not to list again. A follower that does not know yet which
-// cluster it reads asks for objects that it knows, the oldest of a sample of 64, and lists where they are gone. Some of these
-// stay, are the oldest, and are so many that every sample has some.
+// newRecognized fills a new namespace with pods that a trial is not to list again. A follower that
+// does not know yet which cluster it reads asks for objects that it knows, the oldest of a sample
+// of 64, and lists where they are gone. Some of these stay, are the oldest, and are so many that
+// every sample has some.
 func newRecognized(ctx context.Context, t *testing.T, c *cluster.Cluster) *cluster.Objects {
 	t.Helper()
 	pods := newPods(ctx, t, c, 0)

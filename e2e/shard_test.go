@@ -44,8 +44,9 @@ func follows(ctx context.Context, t *testing.T, c *cluster.Cluster, pods *cluste
 	}, time.Minute, 200*time.Millisecond)
 }
 
-// A kube-apiserver with the feature gate sends the shard and says so in shardInfo; one without ignores the selector. With both, the informers of two
-// shards have each pod once, at first and after changes.
+// A kube-apiserver with the feature gate sends the shard and says so in shardInfo; one without
+// ignores the selector. With both, the informers of two shards have each pod once, at first and
+// after changes.
 func TestShardsWithTheFeatureGateAndWithout(t *testing.T) {
 	for _, server := range []struct {
 		name    string

@@ -60,9 +60,9 @@ func newTrial(ctx context.Context, t *testing.T, c *cluster.Cluster, objects *cl
 	return tr
 }
 
-// judge ends the writing, waits until all is quiet, and lets the oracles judge. All
-// faults are over by then. On a slow machine, a follower may have been told few events: the writing goes on until they are
-// enough to judge by.
+// judge ends the writing, waits until all is quiet, and lets the oracles judge. All faults are over
+// by then. On a slow machine, a follower may have been told few events: the writing goes on until
+// they are enough to judge by.
 func (tr *trial) judge(ctx context.Context, t *testing.T) {
 	t.Helper()
 	require.NoError(t, tr.writer.Await(ctx, 30), "the server is there again")

@@ -17,7 +17,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// A write is acknowledged, and readable, when WaitUntil has returned for its version, and so is its deletion.
+// A write is acknowledged, and readable, when WaitUntil has returned for its version, and so is its
+// deletion.
 func TestWriteThenWaitThenRead(t *testing.T) {
 	ctx := testContext(t)
 	c := usual.Get(t)

@@ -13,8 +13,9 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// Two hundred clusters are followed, and let go of, in five parts each: no call takes any time, though one in four hangs, one in four refuses
-// connections and one in four forbids; and the others sync as if there were no more of them.
+// Two hundred clusters are followed, and let go of, in five parts each: no call takes any time,
+// though one in four hangs, one in four refuses connections and one in four forbids; and the others
+// sync as if there were no more of them.
 func TestCallsTakeNoTimeWithManyClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var servers []*informertest.Server

@@ -17,7 +17,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// The conditions of all kinds of informers tell what fails, before they have synced and after, and since when.
+// The conditions of all kinds of informers tell what fails, before they have synced and after, and
+// since when.
 func TestConditionsOfAllKindsOfInformers(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault  informertest.Fault

@@ -10,7 +10,8 @@ const (
 	NoError = report.NoError
 	// ErrorNotFound: the server does not have the resource, 404.
 	ErrorNotFound = report.ErrorNotFound
-	// ErrorUnauthorized: the server does not accept the credentials, 401, or there are none to be had.
+	// ErrorUnauthorized: the server does not accept the credentials, 401, or there are none to be
+	// had.
 	ErrorUnauthorized = report.ErrorUnauthorized
 	// ErrorForbidden: the permission is missing, 403.
 	ErrorForbidden = report.ErrorForbidden

@@ -119,7 +119,8 @@ func ExampleFactory_AcquireResourceVersion() {
 	// synced: true
 }
 
-// Users of one informer that keeps no objects add their handlers to it, at any time, and share its watch.
+// Users of one informer that keeps no objects add their handlers to it, at any time, and share its
+// watch.
 func ExampleFactory_ResourceVersionInformerFor() {
 	server := informertest.NewServer(informertest.Options{}) // for a cluster
 	defer server.Close()

@@ -13,8 +13,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// These are the behaviours of istio's informerfactory that code may rely on, and its bugs (a) to (g), that are ours to
-// be without.
+// These are the behaviours of istio's informerfactory that code may rely on, and its bugs (a) to
+// (g), that are ours to be without.
 
 func TestS2NamesCompile(t *testing.T) {
 	strip := func(obj any) (any, error) { return obj, nil }

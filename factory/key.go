@@ -73,8 +73,9 @@ func (k Key) String() string {
 	return b.String()
 }
 
-// Labels returns the labels of the informer of the key. Two keys have different labels: Informer is whatever the key has beside
-// its resource and its cluster, for instance "dynamic" or "namespace shop, labels app=web, dynamic".
+// Labels returns the labels of the informer of the key. Two keys have different labels: Informer is
+// whatever the key has beside its resource and its cluster, for instance "dynamic" or "namespace
+// shop, labels app=web, dynamic".
 func (k Key) Labels() subject.Labels {
 	l := subject.Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource}
 	k.Cluster = ""
@@ -95,7 +96,8 @@ func shardText(s informer.Shard) string {
 
 type restriction struct{ name, value string }
 
-// restrictions are the parts of the key that restrict the informer to some of the objects of the resource.
+// restrictions are the parts of the key that restrict the informer to some of the objects of the
+// resource.
 func (k Key) restrictions() (all []restriction) {
 	for _, r := range [...]restriction{
 		{"namespace", k.Namespace},

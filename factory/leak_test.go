@@ -17,12 +17,13 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// A thousand informers of servers that answer, hang or refuse are added and removed, in all ways. They leave no goroutine,
-// and once the factory has let go of them they are collected.
+// A thousand informers of servers that answer, hang or refuse are added and removed, in all ways.
+// They leave no goroutine, and once the factory has let go of them they are collected.
 func TestAddingAndRemovingLeavesNothing(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	servers := []*informertest.Server{}
-	// The last one is for our own informers: client-go's take seconds to end when their connections are refused.
+	// The last one is for our own informers: client-go's take seconds to end when their connections
+	// are refused.
 	for _, effect := range []*informertest.Fault{nil, {Effect: informertest.Hang()}, {Effect: informertest.Status(503)}, {Effect: informertest.Refuse()}} {
 		s := informertest.NewServer(informertest.Options{})
 		defer s.Close()
@@ -96,7 +97,8 @@ type collectableVersions struct {
 	informer.ResourceVersionInformer
 }
 
-// What a factory keeps of informers that it has let go of is nothing: keys, channels and turns included.
+// What a factory keeps of informers that it has let go of is nothing: keys, channels and turns
+// included.
 func TestForgottenInformersTakeNoMemory(t *testing.T) {
 	f := factory.New()
 	stop := make(chan struct{})

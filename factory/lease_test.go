@@ -56,7 +56,8 @@ func TestLastReleaseEndsTheInformer(t *testing.T) {
 	})
 }
 
-// A lease whose Start was forgotten does not hold up a wait for the others, as in client-go. The wait says so.
+// A lease whose Start was forgotten does not hold up a wait for the others, as in client-go. The
+// wait says so.
 func TestForgottenStartIsLogged(t *testing.T) {
 	f := factory.New()
 	defer f.Shutdown()
@@ -79,8 +80,8 @@ func TestReleaseOfWhatWasNeverStarted(t *testing.T) {
 	require.Zero(t, s.began.Load())
 }
 
-// An informer that hangs in its end holds up only those who wait for that: the next informer of its key is there at
-// once. If it keeps versions, it runs when the former has ended.
+// An informer that hangs in its end holds up only those who wait for that: the next informer of its
+// key is there at once. If it keeps versions, it runs when the former has ended.
 func TestNextResourceVersionInformerRunsAfterTheFormer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := factory.New()

@@ -1,14 +1,15 @@
 package factory
 
-// Member is one informer of a factory as it was when Members returned it, for code that shows how it is.
+// Member is one informer of a factory as it was when Members returned it, for code that shows how
+// it is.
 type Member struct {
 	factory  *Factory
 	life     *life
 	informer Informer
 }
 
-// Members returns all informers of the factory, in no order. It asks none of them how it is, so that it is cheap also for
-// thousands: Statuses is simpler where that does not matter.
+// Members returns all informers of the factory, in no order. It asks none of them how it is, so
+// that it is cheap also for thousands: Statuses is simpler where that does not matter.
 func (f *Factory) Members() []Member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -27,8 +28,8 @@ func (m Member) Key() Key { return m.life.key }
 // Informer is the informer, nil if it has ended.
 func (m Member) Informer() Informer { return m.informer }
 
-// Done is closed when the informer has ended. It is the same channel for each Member of one informer, and another one for the next
-// informer of the same Key.
+// Done is closed when the informer has ended. It is the same channel for each Member of one
+// informer, and another one for the next informer of the same Key.
 func (m Member) Done() <-chan struct{} { return m.life.done }
 
 // Status returns how the informer is now.

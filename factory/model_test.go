@@ -352,7 +352,8 @@ func (m *model) finish(t *rapid.T) {
 	}
 }
 
-// Many do all of this at the same time: none runs twice, of a key that keeps versions no two run at a time, and all end.
+// Many do all of this at the same time: none runs twice, of a key that keeps versions no two run at
+// a time, and all end.
 func TestManyUsersAtOnce(t *testing.T) {
 	f := factory.New()
 	var under [3]atomic.Int32

@@ -55,7 +55,8 @@ type InformerOptions struct {
 	FieldSelector string
 	// Namespace is the only one; empty: all, or a resource without namespaces.
 	Namespace string
-	// Shard is the only part of them; the zero value: all. A SharedResourceVersionInformer whose configuration has no Shard follows it.
+	// Shard is the only part of them; the zero value: all. A SharedResourceVersionInformer whose
+	// configuration has no Shard follows it.
 	Shard informer.Shard
 	// Cluster is the name of the cluster, any text; empty is a cluster as well.
 	Cluster string

@@ -47,7 +47,8 @@ func TestDeadServerBlocksNoOther(t *testing.T) {
 	})
 }
 
-// No function of a factory waits for a server, whatever it does: no time passes in them. What is told to stop ends.
+// No function of a factory waits for a server, whatever it does: no time passes in them. What is
+// told to stop ends.
 func TestNothingWaitsForAServer(t *testing.T) {
 	for _, effect := range []informertest.Effect{informertest.Hang(), informertest.Refuse(), informertest.Reset(), informertest.Status(503), informertest.Status(403), informertest.Slow(1)} {
 		t.Run(effect.String(), func(t *testing.T) {
@@ -89,7 +90,8 @@ func TestNothingWaitsForAServer(t *testing.T) {
 	}
 }
 
-// An informer that keeps versions goes on where the former of its key has ended, if newFunc brings its storage along.
+// An informer that keeps versions goes on where the former of its key has ended, if newFunc brings
+// its storage along.
 func TestNextInformerGoesOnFromTheStorage(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, pods, "one")

@@ -68,7 +68,8 @@ func TestUsersShareAResourceVersionInformer(t *testing.T) {
 	})
 }
 
-// The last release ends the informer, its handlers and its watch; the next request gets another one, without handlers.
+// The last release ends the informer, its handlers and its watch; the next request gets another
+// one, without handlers.
 func TestTheLastReleaseEndsASharedInformer(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, pods, "one")
@@ -97,8 +98,8 @@ func TestTheLastReleaseEndsASharedInformer(t *testing.T) {
 	})
 }
 
-// There is no newFunc that would apply the transform of the options: it is that of the handlers, if the configuration has
-// none of its own.
+// There is no newFunc that would apply the transform of the options: it is that of the handlers, if
+// the configuration has none of its own.
 func TestTransformOfASharedInformer(t *testing.T) {
 	label := func(value string) func(obj any) (any, error) {
 		return func(obj any) (any, error) {

@@ -38,8 +38,8 @@ type Status struct {
 	// last, though lists and watches succeed. See informer.Status.
 	SkippedError    error
 	CheckpointError error
-	// Condition is what holds the informer up, or that nothing does. Of a client-go informer it has no more than LastError tells,
-	// and no Since if it is current.
+	// Condition is what holds the informer up, or that nothing does. Of a client-go informer it has
+	// no more than LastError tells, and no Since if it is current.
 	Condition informer.Condition
 	// Leases counts those that are not released.
 	Leases int

@@ -324,7 +324,8 @@ func TestErrorClasses(t *testing.T) {
 		},
 		factory.ErrorOther: {
 			errors.New("handler"), apierrors.NewBadRequest(""), &informer.BodyError{Err: informer.ErrNotList},
-			// A database may be unreachable, and another server forbid: that says nothing of the one that is followed.
+			// A database may be unreachable, and another server forbid: that says nothing of the
+			// one that is followed.
 			&informer.BatchError{Err: syscall.ECONNREFUSED}, &informer.ProcessError{Err: apierrors.NewForbidden(resource, "", io.EOF)},
 			&informer.StoreError{Err: context.DeadlineExceeded}, &informer.ItemError{Err: io.ErrUnexpectedEOF},
 		},

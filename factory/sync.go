@@ -73,7 +73,8 @@ type wait struct {
 	ending <-chan struct{}
 }
 
-// waits are those for all informers that are started. It logs the others, because a forgotten Start looks as if they had synced.
+// waits are those for all informers that are started. It logs the others, because a forgotten Start
+// looks as if they had synced.
 func (f *Factory) waits(logger klog.Logger) (waits []wait) {
 	f.mu.Lock()
 	var unstarted []string

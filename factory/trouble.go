@@ -40,7 +40,8 @@ type trouble struct {
 type failing struct {
 	err         error // the newest
 	last, since time.Time
-	// reason is what err means, and reasonSince when the first of the failures was that mean the same.
+	// reason is what err means, and reasonSince when the first of the failures was that mean the
+	// same.
 	reason      informer.ConditionReason
 	reasonSince time.Time
 	// ended is when the informer ended, zero before.

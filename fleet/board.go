@@ -10,9 +10,11 @@ import (
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// ShowOn shows the fleet on a status page and in metrics until remove is called; either may be nil. It adds all informers of its Factory, its Budget,
-// and the discovery of each cluster, as an informer that has the label informer="discovery" and no resource. That one has synced when a discovery was
-// answered, and its condition is Failing, Forbidden, ServerUnreachable or so while discovery fails or is not complete.
+// ShowOn shows the fleet on a status page and in metrics until remove is called; either may be nil.
+// It adds all informers of its Factory, its Budget, and the discovery of each cluster, as an
+// informer that has the label informer="discovery" and no resource. That one has synced when a
+// discovery was answered, and its condition is Failing, Forbidden, ServerUnreachable or so while
+// discovery fails or is not complete.
 func (f *Fleet) ShowOn(page *statuspage.Page, collector *metrics.Collector) (remove func()) {
 	b := &board{page: page, metrics: collector, shown: map[*cluster][]func(){}}
 	if page != nil {

@@ -18,7 +18,8 @@ type catalog struct {
 	resources []resource
 	// broken has the group versions that were not shown although they are served.
 	broken map[schema.GroupVersion]error
-	// served has all group versions, broken ones and those without a resource that can be followed included.
+	// served has all group versions, broken ones and those without a resource that can be followed
+	// included.
 	served map[schema.GroupVersion]bool
 }
 
@@ -95,7 +96,8 @@ func versionsOf(g *metav1.APIGroup) (versions []string) {
 	return versions
 }
 
-// canFollow reports whether an informer can follow a resource: it is no subresource, and can be listed and watched.
+// canFollow reports whether an informer can follow a resource: it is no subresource, and can be
+// listed and watched.
 func canFollow(r metav1.APIResource) bool {
 	verbs := discovery.SupportsAllVerbs{Verbs: []string{"list", "watch"}}
 	return !strings.Contains(r.Name, "/") && verbs.Match("", &r)

@@ -15,32 +15,41 @@ import (
 // DefaultDiscoverEvery is how often clusters are discovered by default.
 const DefaultDiscoverEvery = 5 * time.Minute
 
-// Config configures a Fleet. Configure is required; the zero value of everything else is a sensible default.
+// Config configures a Fleet. Configure is required; the zero value of everything else is a sensible
+// default.
 type Config struct {
 	// Groups are the sets of resources to follow in each cluster. Default: one, of all resources.
 	Groups []Group
-	// Configure returns the configuration of the informer of a target: its handler, its checkpoint, and so on. If they are not set, ListerWatcher,
-	// Budget, Storage and Shard are filled in.
+	// Configure returns the configuration of the informer of a target: its handler, its checkpoint,
+	// and so on. If they are not set, ListerWatcher, Budget, Storage and Shard are filled in.
 	//
-	// It is called each time an informer is about to be started, and may be called for several units at a time. It may block: only its own unit
-	// waits. Its context has the values of the context of RunUnit or Run, and ends when the unit is not to be followed any more. An error, or a panic that utilruntime lets the process survive, is shown in the status of the cluster, and Configure is called
-	// again after a pause that grows to about half a minute. So it is after the error of a configuration that cannot work.
+	// It is called each time an informer is about to be started, and may be called for several
+	// units at a time. It may block: only its own unit waits. Its context has the values of the
+	// context of RunUnit or Run, and ends when the unit is not to be followed any more. An error,
+	// or a panic that utilruntime lets the process survive, is shown in the status of the cluster,
+	// and Configure is called again after a pause that grows to about half a minute. So it is after
+	// the error of a configuration that cannot work.
 	//
-	// A target comes again after its informer has ended, with the same Resource or with another version of it. A checkpoint is of one
-	// version: its name should contain Target.Resource and Target.Shard.
+	// A target comes again after its informer has ended, with the same Resource or with another
+	// version of it. A checkpoint is of one version: its name should contain Target.Resource and
+	// Target.Shard.
 	Configure func(ctx context.Context, t Target) (informer.InformerConfig, error)
-	// Known, if it is set, returns the resources of which the sink of a unit has objects from an earlier time, in the versions that it had them in. It is called each
-	// time a unit is followed, after the first complete discoveries, and again after an error, as Configure is.
+	// Known, if it is set, returns the resources of which the sink of a unit has objects from an
+	// earlier time, in the versions that it had them in. It is called each time a unit is followed,
+	// after the first complete discoveries, and again after an error, as Configure is.
 	//
-	// A resource that the cluster has ceased to serve while nobody was looking has no informer that could tell. Those of Known get one, if no
-	// discovery shows them and the server answers a list with 404: it delivers the deletion of all objects that are in the Storage, or in the checkpoint, that Configure
-	// returns. The Kind of the target is empty then. Default: what is gone before a unit is followed is not told.
+	// A resource that the cluster has ceased to serve while nobody was looking has no informer that
+	// could tell. Those of Known get one, if no discovery shows them and the server answers a list
+	// with 404: it delivers the deletion of all objects that are in the Storage, or in the
+	// checkpoint, that Configure returns. The Kind of the target is empty then. Default: what is
+	// gone before a unit is followed is not told.
 	Known func(ctx context.Context, u Unit) ([]schema.GroupVersionResource, error)
 	// Factory has the informers. Default: a new one.
 	Factory *factory.Factory
 	// Budget is that of the informers. Default: a new one of 16 MiB.
 	Budget *informer.Budget
-	// DiscoverEvery is how often a cluster is discovered, give or take a fifth. Default: DefaultDiscoverEvery.
+	// DiscoverEvery is how often a cluster is discovered, give or take a fifth. Default:
+	// DefaultDiscoverEvery.
 	DiscoverEvery time.Duration
 }
 

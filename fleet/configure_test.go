@@ -18,7 +18,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// An error of Configure, a panic of it, and a configuration that cannot work: each is shown, tried again, and costs the others nothing.
+// An error of Configure, a panic of it, and a configuration that cannot work: each is shown, tried
+// again, and costs the others nothing.
 func TestConfigureFails(t *testing.T) {
 	utilruntime.ReallyCrash = false
 	defer func() { utilruntime.ReallyCrash = true }()
@@ -73,7 +74,8 @@ func TestConfigureFails(t *testing.T) {
 	}
 }
 
-// A resource went while its unit was not followed: the objects that the sink knows are told deleted, by an informer that Configure seeds.
+// A resource went while its unit was not followed: the objects that the sink knows are told
+// deleted, by an informer that Configure seeds.
 func TestGoneBeforeUnitIsFollowed(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		east := serve(t, informertest.Options{})
@@ -121,7 +123,8 @@ func TestGoneBeforeUnitIsFollowed(t *testing.T) {
 	})
 }
 
-// The informer that tells the end of a resource lists, also where it has the checkpoint of the one before: nothing would come of a watch.
+// The informer that tells the end of a resource lists, also where it has the checkpoint of the one
+// before: nothing would come of a watch.
 func TestGoneWithCheckpoint(t *testing.T) {
 	for name, meanwhile := range map[string]bool{"while followed": false, "between two runs": true} {
 		t.Run(name, func(t *testing.T) {

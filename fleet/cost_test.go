@@ -52,8 +52,9 @@ func goroutinesOf(function string) (n int) {
 	return n
 }
 
-// BenchmarkIdleCluster reports what a cluster costs that is idle: added, and followed beyond what its four informers cost without a fleet. The
-// informers have no objects. The server is in the same process, and so the difference has its part of the watch of definitions, too.
+// BenchmarkIdleCluster reports what a cluster costs that is idle: added, and followed beyond what
+// its four informers cost without a fleet. The informers have no objects. The server is in the same
+// process, and so the difference has its part of the watch of definitions, too.
 func BenchmarkIdleCluster(b *testing.B) {
 	const clusters = 200
 	server := informertest.NewServer(informertest.Options{Resources: withDefinitions(), TLS: true})

@@ -69,7 +69,8 @@ func TestDefinitionsComeAndGo(t *testing.T) {
 	})
 }
 
-// Where definitions may not be watched, or there is no such API, discovery is repeated every few minutes.
+// Where definitions may not be watched, or there is no such API, discovery is repeated every few
+// minutes.
 func TestResourcesComeAndGoUnwatched(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		east := serve(t, informertest.Options{Resources: withDefinitions()})
@@ -96,7 +97,8 @@ func TestResourcesComeAndGoUnwatched(t *testing.T) {
 	})
 }
 
-// A resource goes while no watch is there to tell: what the handler was told is told deleted, in whatever form it takes objects.
+// A resource goes while no watch is there to tell: what the handler was told is told deleted, in
+// whatever form it takes objects.
 func TestGoneUnwatched(t *testing.T) {
 	for name, example := range map[string]runtime.Object{"unstructured": nil, "raw": &informer.RawObject{}, "metadata": &metav1.PartialObjectMetadata{}, "typed": &corev1.Pod{}} {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +137,8 @@ func TestGoneUnwatched(t *testing.T) {
 	}
 }
 
-// The handler fails while it is told that a resource is gone: it is told again, also if the resource is back meanwhile.
+// The handler fails while it is told that a resource is gone: it is told again, also if the
+// resource is back meanwhile.
 func TestGoneAndBackWhileHandlerFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		east := serve(t, informertest.Options{Resources: withDefinitions()})
@@ -201,7 +204,8 @@ func TestDefinitionChangesVersion(t *testing.T) {
 	})
 }
 
-// A version that a pattern names is followed for as long as it is served, whatever the server prefers.
+// A version that a pattern names is followed for as long as it is served, whatever the server
+// prefers.
 func TestNamedVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		east := serve(t, informertest.Options{Resources: append(withDefinitions(), served(gadgets), served(gadgetsV2))})
@@ -221,7 +225,8 @@ func TestNamedVersion(t *testing.T) {
 	})
 }
 
-// A group that names the kind in place of the resource follows nothing. It says so, once, with the right name.
+// A group that names the kind in place of the resource follows nothing. It says so, once, with the
+// right name.
 func TestGroupThatNamesAKindSaysSo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		east := serve(t, informertest.Options{})
@@ -456,7 +461,8 @@ func TestOneBadAnswerEndsNothing(t *testing.T) {
 	})
 }
 
-// Configure fails at a change of version: it is tried again after a pause, not with the next discovery.
+// Configure fails at a change of version: it is tried again after a pause, not with the next
+// discovery.
 func TestConfigureFailsAtChangeOfVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		east := serve(t, informertest.Options{Resources: append(small(), served(gadgets))})
@@ -486,7 +492,8 @@ func TestConfigureFailsAtChangeOfVersion(t *testing.T) {
 	})
 }
 
-// While the informer of the former version ends, a discovery fails in part and lacks the resource: that is no reason to tell anything deleted.
+// While the informer of the former version ends, a discovery fails in part and lacks the resource:
+// that is no reason to tell anything deleted.
 func TestBrokenDiscoveryAmidChangeOfVersion(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var broken atomic.Bool

@@ -23,7 +23,8 @@ import (
 const (
 	// silence is how long a server may say nothing while it is discovered.
 	silence = 30 * time.Second
-	// maxAnswer is how large an answer may be. That of a server with a thousand custom resources is about a megabyte.
+	// maxAnswer is how large an answer may be. That of a server with a thousand custom resources is
+	// about a megabyte.
 	maxAnswer = 32 << 20
 )
 
@@ -32,7 +33,8 @@ var (
 	errLarge  = fmt.Errorf("an answer to discovery has more than %d MiB", maxAnswer>>20)
 )
 
-// discover asks the cluster once what it serves. After an error, retryAfter is how long the server has asked to be left alone.
+// discover asks the cluster once what it serves. After an error, retryAfter is how long the server
+// has asked to be left alone.
 func (c *cluster) discover(ctx context.Context) (found *catalog, retryAfter time.Duration, err error) {
 	release, err := c.fleet.slots.take(ctx)
 	if err != nil {
@@ -50,7 +52,8 @@ func (c *cluster) discover(ctx context.Context) (found *catalog, retryAfter time
 	return found, e.retryAfter, e.explain(err)
 }
 
-// isUnknown asks the cluster for a list of a resource, and reports whether it answers that it has no such resource.
+// isUnknown asks the cluster for a list of a resource, and reports whether it answers that it has
+// no such resource.
 func (c *cluster) isUnknown(ctx context.Context, r schema.GroupVersionResource) bool {
 	e := c.newExchange(ctx)
 	defer e.end()
@@ -66,8 +69,8 @@ func (c *cluster) isUnknown(ctx context.Context, r schema.GroupVersionResource) 
 	return apierrors.IsNotFound(answer.Error()) && isOfAPIServer(answer.Error())
 }
 
-// isOfAPIServer reports whether a 404 can be that of an API server: a Status, or the text of its router. That of something before it is a page of HTML, for
-// instance.
+// isOfAPIServer reports whether a 404 can be that of an API server: a Status, or the text of its
+// router. That of something before it is a page of HTML, for instance.
 func isOfAPIServer(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -78,8 +81,9 @@ func isOfAPIServer(err error) bool {
 	})
 }
 
-// exchange is a few requests of a discovery client. The client knows no context, and makes requests again that have failed: an exchange ends its
-// requests with a context, and lets each be made once. They are over when end is called.
+// exchange is a few requests of a discovery client. The client knows no context, and makes requests
+// again that have failed: an exchange ends its requests with a context, and lets each be made once.
+// They are over when end is called.
 type exchange struct {
 	cluster *cluster
 	ctx     context.Context

@@ -10,7 +10,8 @@ var (
 	ErrClusterExists = errors.New("the cluster is in the fleet already")
 	// ErrNoCluster says that no cluster of that name is in the fleet.
 	ErrNoCluster = errors.New("no such cluster")
-	// ErrNoUnit says that the fleet has no such unit: its cluster was not added, or it has no such group or shard.
+	// ErrNoUnit says that the fleet has no such unit: its cluster was not added, or it has no such
+	// group or shard.
 	ErrNoUnit = errors.New("the fleet has no such unit")
 	// ErrUnitRunning says that the unit is followed already.
 	ErrUnitRunning = errors.New("the unit is followed already")
@@ -18,8 +19,8 @@ var (
 	ErrRemoved = errors.New("the cluster was removed")
 )
 
-// ClusterError says why a cluster could not be added. Its cause is ErrClusterExists, a *factory.ServerConflictError, or what is wrong with the
-// name or the configuration.
+// ClusterError says why a cluster could not be added. Its cause is ErrClusterExists, a
+// *factory.ServerConflictError, or what is wrong with the name or the configuration.
 type ClusterError struct {
 	// Cluster is the name.
 	Cluster string
@@ -32,8 +33,8 @@ func (e *ClusterError) Error() string { return fmt.Sprintf("cluster %q: %v", e.C
 // Unwrap returns the cause.
 func (e *ClusterError) Unwrap() error { return e.Err }
 
-// UnitError says why a unit is not followed. Its cause is ErrNoUnit, ErrUnitRunning or ErrRemoved; or, in the status of a cluster, an error of
-// Config.Known.
+// UnitError says why a unit is not followed. Its cause is ErrNoUnit, ErrUnitRunning or ErrRemoved;
+// or, in the status of a cluster, an error of Config.Known.
 type UnitError struct {
 	// Unit is the unit.
 	Unit Unit
@@ -50,7 +51,8 @@ func (e *UnitError) Unwrap() error { return e.Err }
 type TargetError struct {
 	// Target is the target.
 	Target Target
-	// Err is what Configure has returned, a *informer.PanicError, or what is wrong with the configuration.
+	// Err is what Configure has returned, a *informer.PanicError, or what is wrong with the
+	// configuration.
 	Err error
 }
 

@@ -18,11 +18,13 @@ type feed struct {
 	target Target
 	// lease is that of the informer; nil while it failed.
 	lease *factory.Lease[informer.ResourceVersionInformer]
-	// storage is what the handler has acknowledged. It stays from one informer to the next, unless Configure brings another one.
+	// storage is what the handler has acknowledged. It stays from one informer to the next, unless
+	// Configure brings another one.
 	storage *informer.ResourceVersionStorage
 	// owed tells that the handler may know objects that the storage does not have yet.
 	owed bool
-	// doubt is the first catalog that lacked the resource, nil if none does. Another one has to agree.
+	// doubt is the first catalog that lacked the resource, nil if none does. Another one has to
+	// agree.
 	doubt *catalog
 	// gone tells that the informer was ended because the server has ceased to serve the resource.
 	gone bool
@@ -96,8 +98,9 @@ func (r *run) isOver(ctx context.Context, fd *feed, want choice, is bool, found 
 	return r.isGone(ctx, fd, found)
 }
 
-// isGone reports whether the server has ceased to serve a resource. That is believed of two complete discoveries that lack it, and of the server's word.
-// Nothing is believed of a core group without resources: every server has some, and client-go takes any 404 for such a group.
+// isGone reports whether the server has ceased to serve a resource. That is believed of two
+// complete discoveries that lack it, and of the server's word. Nothing is believed of a core group
+// without resources: every server has some, and client-go takes any 404 for such a group.
 func (r *run) isGone(ctx context.Context, fd *feed, found *catalog) bool {
 	resource := fd.target.Resource
 	if !found.complete() || resource.Group == "" && !found.hasCoreGroup() || !r.cluster.isUnknown(ctx, resource) {
@@ -256,8 +259,8 @@ func newInformer(name string, config informer.InformerConfig) (i informer.Resour
 	return informer.NewResourceVersionInformer(name, config), nil
 }
 
-// renewed returns a storage with the keys of another one, each in a version that no object has. So an informer delivers all objects that are there,
-// and the deletion of the others.
+// renewed returns a storage with the keys of another one, each in a version that no object has. So
+// an informer delivers all objects that are there, and the deletion of the others.
 func renewed(storage *informer.ResourceVersionStorage) *informer.ResourceVersionStorage {
 	const none = "0"
 	versions := make(map[string]any, storage.Len())

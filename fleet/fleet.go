@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fleet follows groups of resources in many clusters. Its methods may be called at any time, from any goroutine. New makes one.
+// Fleet follows groups of resources in many clusters. Its methods may be called at any time, from
+// any goroutine. New makes one.
 type Fleet struct {
 	config Config
 	groups []*group
@@ -48,10 +49,12 @@ func New(config Config) (*Fleet, error) {
 	}, nil
 }
 
-// Add adds a cluster. The name is UTF-8 without "/" and control characters. The config is copied. Add does not wait for the server.
+// Add adds a cluster. The name is UTF-8 without "/" and control characters. The config is copied.
+// Add does not wait for the server.
 //
-// The error is a *ClusterError, of ErrClusterExists if the cluster was added before. After Remove it may be added again, also with another
-// config, and even before the channel of Remove is closed: an informer of the new cluster starts when that of the same target has ended.
+// The error is a *ClusterError, of ErrClusterExists if the cluster was added before. After Remove
+// it may be added again, also with another config, and even before the channel of Remove is closed:
+// an informer of the new cluster starts when that of the same target has ended.
 func (f *Fleet) Add(name string, config *rest.Config) error {
 	if err := f.add(name, config); err != nil {
 		return &ClusterError{Cluster: name, Err: err}
@@ -83,8 +86,9 @@ func (f *Fleet) add(name string, config *rest.Config) error {
 	return nil
 }
 
-// Remove removes a cluster. It does not wait. The channel is closed when its informers have ended: the last call of a handler has
-// returned. Handlers are told nothing of it, and may not wait for it. It is closed already if there is no such cluster.
+// Remove removes a cluster. It does not wait. The channel is closed when its informers have ended:
+// the last call of a handler has returned. Handlers are told nothing of it, and may not wait for
+// it. It is closed already if there is no such cluster.
 func (f *Fleet) Remove(name string) (ended <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,8 +129,9 @@ func (f *Fleet) unitsLocked() []Unit {
 	return units
 }
 
-// Changed returns a channel that is closed when a cluster is added or removed. To miss nothing, ask for it before Units. A cluster that was removed
-// and added again has the same units as before: RunUnit returns ErrRemoved then.
+// Changed returns a channel that is closed when a cluster is added or removed. To miss nothing, ask
+// for it before Units. A cluster that was removed and added again has the same units as before:
+// RunUnit returns ErrRemoved then.
 func (f *Fleet) Changed() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -103,7 +103,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// A cluster that is added again has another server, while the informers of the former one may still end.
+// A cluster that is added again has another server, while the informers of the former one may still
+// end.
 func TestClusterAddedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		first, second := serve(t, informertest.Options{}), serve(t, informertest.Options{})

@@ -17,12 +17,14 @@ import (
 // A pattern is one of
 //
 //   - "*": all resources;
-//   - "pods": the resource of that name in the core group or, if it has none, in every group that has one;
+//   - "pods": the resource of that name in the core group or, if it has none, in every group that
+//     has one;
 //   - "deployments.apps", "*.apps": that, or everything, in a group; "*." is the core group;
-//   - "widgets.v1.example.com", "*.v1.example.com": the same in this version, whichever one the server prefers.
+//   - "widgets.v1.example.com", "*.v1.example.com": the same in this version, whichever one the
+//     server prefers.
 //
-// Only resources that can be listed and watched are meant. What a cluster lacks of the resources that are named without "*" is shown in
-// Cluster.Missing.
+// Only resources that can be listed and watched are meant. What a cluster lacks of the resources
+// that are named without "*" is shown in Cluster.Missing.
 type Group struct {
 	// Name tells groups apart. It is UTF-8 without "/" and control characters. Default: "all".
 	Name string
@@ -116,7 +118,8 @@ func (g *group) choose(from *catalog) (chosen map[schema.GroupResource]choice, m
 	return chosen, missing
 }
 
-// versionOf is the version in which the group follows a resource; empty if it does not. A pattern with a version goes before others.
+// versionOf is the version in which the group follows a resource; empty if it does not. A pattern
+// with a version goes before others.
 func (g *group) versionOf(r resource, from *catalog, met []bool) (version string) {
 	pinned := false
 	for _, v := range r.versions {

@@ -137,7 +137,8 @@ func TestDeadClusterIsAskedOncePerPause(t *testing.T) {
 	})
 }
 
-// More clusters than may be discovered at a time are silent: the others are discovered all the same.
+// More clusters than may be discovered at a time are silent: the others are discovered all the
+// same.
 func TestSilentClustersLeaveTurns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newMirror()
@@ -245,7 +246,8 @@ func TestEndlessDiscovery(t *testing.T) {
 	})
 }
 
-// The page and the metrics show the discovery of each cluster, as clusters come and go, and the informers.
+// The page and the metrics show the discovery of each cluster, as clusters come and go, and the
+// informers.
 func TestShowOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		page, collector := statuspage.New(), metrics.NewCollector()

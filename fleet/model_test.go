@@ -27,7 +27,8 @@ type world struct {
 	servers []*informertest.Server
 	fleet   *fleet.Fleet
 	mirror  *mirror
-	// added are the clusters in the fleet, by number; they have the server of the same number, or the next one if moved is true.
+	// added are the clusters in the fleet, by number; they have the server of the same number, or
+	// the next one if moved is true.
 	added, moved map[int]bool
 	// removed has what was believed of a cluster when it was removed.
 	removed map[int]map[schema.GroupVersionResource]map[string]string
@@ -202,7 +203,8 @@ func (w *world) breaks(t *rapid.T) {
 	}).Draw(t, "effect")})
 }
 
-// compare heals the servers, waits, and compares what the handlers believe of all clusters with the servers.
+// compare heals the servers, waits, and compares what the handlers believe of all clusters with the
+// servers.
 func (w *world) compare(t *rapid.T) {
 	for _, s := range w.servers {
 		s.Heal()

@@ -11,7 +11,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// nothingOf returns a ListerWatcher that lists a resource without objects, for an informer that is to tell its handler that all are gone.
+// nothingOf returns a ListerWatcher that lists a resource without objects, for an informer that is
+// to tell its handler that all are gone.
 func nothingOf(t Target, host string) (cache.ListerWatcher, error) {
 	listers, err := informer.NewDynamicListerWatcherFactory(&rest.Config{Host: host, Transport: nothing{t}, QPS: -1})
 	if err != nil {
@@ -23,7 +24,8 @@ func nothingOf(t Target, host string) (cache.ListerWatcher, error) {
 // nothing is a server whose resource has no objects, and which has nothing else.
 type nothing struct{ target Target }
 
-// versionOfNothing is the resource version of its lists. A watch from any other is refused, so that an informer that resumes from a checkpoint lists.
+// versionOfNothing is the resource version of its lists. A watch from any other is refused, so that
+// an informer that resumes from a checkpoint lists.
 const versionOfNothing = "1"
 
 // RoundTrip answers a request.

@@ -47,7 +47,8 @@ func (p pattern) matches(r resource, version string, among *catalog) bool {
 	return p.group.Group == r.Group || p.pins(r, version)
 }
 
-// lacking is the error for a pattern that no resource matches. It says the name where the pattern has the kind.
+// lacking is the error for a pattern that no resource matches. It says the name where the pattern
+// has the kind.
 func (p pattern) lacking(from *catalog) error {
 	text := fmt.Sprintf("the cluster has no resource %s that can be listed and watched", p.text)
 	for _, r := range from.resources {

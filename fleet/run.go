@@ -13,8 +13,9 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
-// Run follows all units of the fleet, as clusters come and go, until ctx ends. It returns after the last call of a handler has returned and
-// checkpoints are saved. A unit that RunUnit follows is left to it.
+// Run follows all units of the fleet, as clusters come and go, until ctx ends. It returns after the
+// last call of a handler has returned and checkpoints are saved. A unit that RunUnit follows is
+// left to it.
 func (f *Fleet) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -39,11 +40,13 @@ func (f *Fleet) Run(ctx context.Context) {
 	}
 }
 
-// RunUnit follows a unit until ctx ends. It returns after the last call of a handler has returned and checkpoints are saved. The informers run with the
-// values of ctx, so that an epoch (informer.WithEpoch) is in the context of each batch.
+// RunUnit follows a unit until ctx ends. It returns after the last call of a handler has returned
+// and checkpoints are saved. The informers run with the values of ctx, so that an epoch
+// (informer.WithEpoch) is in the context of each batch.
 //
-// It returns nil when ctx has ended, and otherwise a *UnitError: of ErrNoUnit, of ErrUnitRunning, or of ErrRemoved when the cluster was removed meanwhile,
-// as it also was if it is in the fleet again.
+// It returns nil when ctx has ended, and otherwise a *UnitError: of ErrNoUnit, of ErrUnitRunning,
+// or of ErrRemoved when the cluster was removed meanwhile, as it also was if it is in the fleet
+// again.
 func (f *Fleet) RunUnit(ctx context.Context, u Unit) error {
 	r, err := f.begin(ctx, u)
 	if err == nil {
@@ -101,7 +104,8 @@ type run struct {
 	cancel context.CancelFunc
 	// awake has one element when a feed has come to an end that was waited for.
 	awake chan struct{}
-	// remembered tells that the fleet has parted from what the sink knows and the cluster lacks, and first is the first complete catalog.
+	// remembered tells that the fleet has parted from what the sink knows and the cluster lacks,
+	// and first is the first complete catalog.
 	remembered bool
 	first      *catalog
 	// lacks has the texts of what the group names and the cluster lacked last.
@@ -113,7 +117,8 @@ type run struct {
 	feeds map[schema.GroupResource]*feed
 	// The rest is guarded by the fleet's lock.
 
-	// missing are the errors of the catalog that was followed last; followed tells that there was one.
+	// missing are the errors of the catalog that was followed last; followed tells that there was
+	// one.
 	missing  []error
 	followed bool
 	// err is why it is not known what the sink knows.
@@ -172,8 +177,9 @@ func (r *run) end() {
 	r.waits.Wait()
 }
 
-// adopt makes the feeds what a catalog asks for, as far as that goes at once: the end of an informer wakes the run. Feeds that have failed are tried
-// again if retry is true. It reports whether none has failed.
+// adopt makes the feeds what a catalog asks for, as far as that goes at once: the end of an
+// informer wakes the run. Feeds that have failed are tried again if retry is true. It reports
+// whether none has failed.
 func (r *run) adopt(ctx context.Context, found *catalog, retry bool) (well bool) {
 	wanted, missing := r.group.choose(found)
 	if found.complete() {

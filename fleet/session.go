@@ -11,12 +11,14 @@ import (
 )
 
 const (
-	// settleFirst is how long a discovery waits after a sign of a change: one change has several signs. It doubles up to settleLongest
-	// while signs go on.
+	// settleFirst is how long a discovery waits after a sign of a change: one change has several
+	// signs. It doubles up to settleLongest while signs go on.
 	settleFirst, settleLongest = time.Second, 30 * time.Second
-	// looksAgain is when a server is discovered once more after a sign: what it says lags behind its objects.
+	// looksAgain is when a server is discovered once more after a sign: what it says lags behind
+	// its objects.
 	looksAgain = 5 * time.Second
-	// brokenEvery is how often a cluster is discovered whose answer was not complete, and when one is that was discovered for the first time.
+	// brokenEvery is how often a cluster is discovered whose answer was not complete, and when one
+	// is that was discovered for the first time.
 	brokenEvery = time.Minute
 )
 

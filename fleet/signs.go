@@ -34,8 +34,8 @@ func newSigns(c *cluster) *signs {
 	return &signs{cluster: c, seen: make(chan struct{}, 1), watched: map[schema.GroupResource]bool{}}
 }
 
-// follow watches what is in a catalog and is not watched, and reports whether it has begun a watch. A watch that is refused ends, and is begun again by the
-// next call.
+// follow watches what is in a catalog and is not watched, and reports whether it has begun a watch.
+// A watch that is refused ends, and is begun again by the next call.
 func (s *signs) follow(ctx context.Context, found *catalog) (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +92,9 @@ func (s *signs) watch(ctx context.Context, resource schema.GroupVersionResource,
 	i.RunWithContext(ctx)
 }
 
-// shows reports whether a catalog shows what an object stands for: a definition, "widgets.example.com", or an API service,
-// "v1.example.com". A definition may be one that serves nothing that can be followed.
+// shows reports whether a catalog shows what an object stands for: a definition,
+// "widgets.example.com", or an API service, "v1.example.com". A definition may be one that serves
+// nothing that can be followed.
 func (c *catalog) shows(kind schema.GroupResource, object string) bool {
 	first, group, _ := strings.Cut(object, ".")
 	if kind == apiServices {

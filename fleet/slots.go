@@ -7,9 +7,11 @@ import (
 )
 
 const (
-	// maxDiscoveries is how many clusters are asked at a time. An answer takes up to a megabyte, and some milliseconds of CPU.
+	// maxDiscoveries is how many clusters are asked at a time. An answer takes up to a megabyte,
+	// and some milliseconds of CPU.
 	maxDiscoveries = 16
-	// slotPatience is how long a discovery keeps others from being begun: one that takes longer waits for its server, which costs nothing.
+	// slotPatience is how long a discovery keeps others from being begun: one that takes longer
+	// waits for its server, which costs nothing.
 	slotPatience = 250 * time.Millisecond
 )
 

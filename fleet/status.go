@@ -22,15 +22,19 @@ type Cluster struct {
 	Since time.Time
 	// Discovered is when a discovery was last answered, zero before.
 	Discovered time.Time
-	// Missing are errors for what the groups name and the cluster lacks, and for what could not be discovered.
+	// Missing are errors for what the groups name and the cluster lacks, and for what could not be
+	// discovered.
 	Missing []error
-	// LastError is why the last discovery failed or, if it did not, why a target has no informer (a *TargetError) or what Known returned (a *UnitError), and LastErrorTime when the discovery
+	// LastError is why the last discovery failed or, if it did not, why a target has no informer (a
+	// *TargetError) or what Known returned (a *UnitError), and LastErrorTime when the discovery
 	// failed. It is nil again after a success.
 	LastError     error
 	LastErrorTime time.Time
-	// Units counts the units that are followed here, Informers their informers, and SyncedInformers those that have synced.
+	// Units counts the units that are followed here, Informers their informers, and SyncedInformers
+	// those that have synced.
 	Units, Informers, SyncedInformers int
-	// Synced tells that units are followed and that everything that they follow has synced. A target that has failed to get an informer has not.
+	// Synced tells that units are followed and that everything that they follow has synced. A
+	// target that has failed to get an informer has not.
 	Synced bool
 }
 
@@ -93,16 +97,19 @@ func sortedRuns(units map[Unit]*run) []*run {
 	return runs
 }
 
-// HasSynced reports whether the clusters of these names, or all if there are none, have synced: see Cluster.Synced.
+// HasSynced reports whether the clusters of these names, or all if there are none, have synced: see
+// Cluster.Synced.
 func (f *Fleet) HasSynced(names ...string) bool {
 	first, err := f.firstUnsynced(names)
 	return first == nil && err == nil
 }
 
-// WaitForSync waits until the clusters of these names, or all if there are none, have synced: see Cluster.Synced. It includes clusters that are added
-// while it waits, unless there are names, and does not wait for those that are removed.
+// WaitForSync waits until the clusters of these names, or all if there are none, have synced: see
+// Cluster.Synced. It includes clusters that are added while it waits, unless there are names, and
+// does not wait for those that are removed.
 //
-// The error wraps the cause of ctx, and says what has not synced, and why. It wraps ErrNoCluster if there is no cluster of a name.
+// The error wraps the cause of ctx, and says what has not synced, and why. It wraps ErrNoCluster if
+// there is no cluster of a name.
 func (f *Fleet) WaitForSync(ctx context.Context, names ...string) error {
 	for {
 		c, err := f.firstUnsynced(names)
@@ -131,7 +138,8 @@ func (c *cluster) wait(ctx context.Context) error {
 	}
 }
 
-// awaited returns what to wait for until the cluster has synced: one of its informers, and other changes. Both are nil if there is nothing to wait for.
+// awaited returns what to wait for until the cluster has synced: one of its informers, and other
+// changes. Both are nil if there is nothing to wait for.
 func (c *cluster) awaited() (synced, moved <-chan struct{}) {
 	c.fleet.mu.Lock()
 	defer c.fleet.mu.Unlock()

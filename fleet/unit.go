@@ -7,7 +7,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// Unit is a part of the work of a fleet: a shard of a group of resources in one cluster. It is comparable.
+// Unit is a part of the work of a fleet: a shard of a group of resources in one cluster. It is
+// comparable.
 type Unit struct {
 	// Cluster is the name that the cluster was added with.
 	Cluster string
@@ -17,7 +18,8 @@ type Unit struct {
 	Shard informer.Shard
 }
 
-// String is for people and for names: "east/all", or "east/pods/shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')".
+// String is for people and for names: "east/all", or "east/pods/shardRange(object.metadata.uid,
+// '0x0000000000000000', '0x8000000000000000')".
 func (u Unit) String() string {
 	text := fmt.Sprintf("%s/%s", u.Cluster, u.Group)
 	if u.Shard.IsAll() {

@@ -108,7 +108,8 @@ func (m *mirror) configure(ctx context.Context, t fleet.Target) (informer.Inform
 	})}, nil
 }
 
-// seeded is configure with a storage that has what the mirror believes, as a sink has that keeps resource versions with its data.
+// seeded is configure with a storage that has what the mirror believes, as a sink has that keeps
+// resource versions with its data.
 func (m *mirror) seeded(ctx context.Context, t fleet.Target) (informer.InformerConfig, error) {
 	config, err := m.configure(ctx, t)
 	config.Storage = informer.NewResourceVersionStorage()

@@ -57,8 +57,9 @@ func clauses(accept string) iter.Seq[clause] {
 	}
 }
 
-// negotiate picks how a request for a resource is answered: by the first alternative of its Accept header that the
-// resource has. Of a custom resource there is no protobuf, but of its metadata there is.
+// negotiate picks how a request for a resource is answered: by the first alternative of its Accept
+// header that the resource has. Of a custom resource there is no protobuf, but of its metadata
+// there is.
 func negotiate(accept string, r Resource, isList bool) (representation, error) {
 	metadata := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 	if isList {
@@ -75,8 +76,8 @@ func negotiate(accept string, r Resource, isList bool) (representation, error) {
 	return representation{}, notAcceptable(accept)
 }
 
-// negotiateStatus picks how a Status is written. There is protobuf of it even where there is none of the resource, and
-// where nothing is acceptable it is JSON.
+// negotiateStatus picks how a Status is written. There is protobuf of it even where there is none
+// of the resource, and where nothing is acceptable it is JSON.
 func negotiateStatus(accept string) media {
 	for c := range clauses(accept) {
 		if c.target.Empty() {

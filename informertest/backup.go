@@ -4,7 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Backup is what a [Server] held at one time. It does not change with the server, and can be restored more than once.
+// Backup is what a [Server] held at one time. It does not change with the server, and can be
+// restored more than once.
 type Backup struct {
 	of     *store // whose it is
 	rv     uint64
@@ -17,17 +18,21 @@ type backedUp struct {
 	objects  []*object
 }
 
-// Backup returns what the server holds now: its objects and its resource version, but not its history.
+// Backup returns what the server holds now: its objects and its resource version, but not its
+// history.
 func (s *Server) Backup() *Backup { return s.store.backup() }
 
-// Restore makes the server hold again what it did at a backup of its own: the same objects with the same UIDs and
-// resource versions, and the sequence as it was, so that resource versions given since then are given again for something
-// else. As when etcd is restored and the API servers restarted, the history is forgotten as by [Server.Compact], running
-// watches end without an error, and lagging replicas show the restored state.
+// Restore makes the server hold again what it did at a backup of its own: the same objects with the
+// same UIDs and resource versions, and the sequence as it was, so that resource versions given
+// since then are given again for something else. As when etcd is restored and the API servers
+// restarted, the history is forgotten as by [Server.Compact], running watches end without an error,
+// and lagging replicas show the restored state.
 //
-// A resource that was removed since is served again. One that was added since stays, without objects.
+// A resource that was removed since is served again. One that was added since stays, without
+// objects.
 //
-// Restore panics, before it changes anything, where there is no backup or it is that of another server.
+// Restore panics, before it changes anything, where there is no backup or it is that of another
+// server.
 func (s *Server) Restore(b *Backup) {
 	switch {
 	case b == nil:
@@ -38,9 +43,11 @@ func (s *Server) Restore(b *Backup) {
 	s.store.restore(b)
 }
 
-// RemoveResource ends the serving of a resource, as when its CustomResourceDefinition is deleted: every object is deleted,
-// which watches are told, the watches end, and from then on the resource is unknown, with 404, and not in discovery.
-// [Server.AddResource] brings it back empty, and with no history: a watch from before that gets 410 Expired. A resource that is not served is none to remove.
+// RemoveResource ends the serving of a resource, as when its CustomResourceDefinition is deleted:
+// every object is deleted, which watches are told, the watches end, and from then on the resource
+// is unknown, with 404, and not in discovery. [Server.AddResource] brings it back empty, and with
+// no history: a watch from before that gets 410 Expired. A resource that is not served is none to
+// remove.
 func (s *Server) RemoveResource(gvr schema.GroupVersionResource) { s.store.removeResource(gvr) }
 
 func (s *store) backup() *Backup {
@@ -73,7 +80,8 @@ func (s *store) restore(b *Backup) {
 	s.tellRestoredLocked()
 }
 
-// restore makes the objects, in the order of their keys, all that the table holds, and ends the watches.
+// restore makes the objects, in the order of their keys, all that the table holds, and ends the
+// watches.
 func (t *table) restore(objects []*object) {
 	t.first = t.end()
 	t.log = nil

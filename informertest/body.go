@@ -11,14 +11,15 @@ import (
 const (
 	// writeBuffer is how much of a response is gathered before it goes to the socket.
 	writeBuffer = 32 << 10
-	// gzipThreshold is the size in bytes that a response must exceed to be compressed, where Options.GzipAbove says nothing else.
+	// gzipThreshold is the size in bytes that a response must exceed to be compressed, where
+	// Options.GzipAbove says nothing else.
 	gzipThreshold = 128 << 10
 	// gzipLevel costs the least time.
 	gzipLevel = 1
 )
 
-// body is the answer to a list, a get or a write. Whether it is compressed shows at its first write: that is the whole
-// of it, or more than the threshold.
+// body is the answer to a list, a get or a write. Whether it is compressed shows at its first
+// write: that is the whole of it, or more than the threshold.
 type body struct {
 	w           http.ResponseWriter
 	code        int
@@ -66,8 +67,9 @@ var zippers = sync.Pool{New: func() any {
 	return zip
 }}
 
-// respond answers with what write writes. Its error means that nothing was written yet. Later, when the status is on
-// its way, only a broken connection tells the client that the answer is not whole: then it panics.
+// respond answers with what write writes. Its error means that nothing was written yet. Later, when
+// the status is on its way, only a broken connection tells the client that the answer is not whole:
+// then it panics.
 func respond(w http.ResponseWriter, req *http.Request, code int, contentType string, write func(out *bufio.Writer) error) error {
 	b := &body{w: w, code: code, contentType: contentType, mayZip: acceptsGzip(req), above: gzipThreshold}
 	if x, ok := w.(*exchange); ok {
@@ -120,7 +122,8 @@ func (b *body) endZip() error {
 	return b.zip.Close()
 }
 
-// breakZip ends the block of compressed data that was begun, and writes what is to follow in place of the next one.
+// breakZip ends the block of compressed data that was begun, and writes what is to follow in place
+// of the next one.
 func (b *body) breakZip(next []byte) error {
 	if err := b.zip.Flush(); err != nil {
 		return err

@@ -183,8 +183,8 @@ type noWatchList struct{}
 
 func (noWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
-// TestSharedInformer holds an informer of client-go against the server, through cut connections, compactions and a
-// sequence set back.
+// TestSharedInformer holds an informer of client-go against the server, through cut connections,
+// compactions and a sequence set back.
 func TestSharedInformer(t *testing.T) {
 	for _, mode := range []string{"watch-list", "list"} {
 		for _, secure := range []bool{false, true} {
@@ -256,9 +256,9 @@ func followWithSharedInformer(t *testing.T, watchList, secure bool) {
 	s.Compact()
 	same()
 
-	// That the sequence went back it can only learn when it is past where it was, from a watch that expires: asked for
-	// its future, a server is silent. The sequence must not pass it just when a bookmark is due, once a minute: that would
-	// take the informer past the compaction.
+	// That the sequence went back it can only learn when it is past where it was, from a watch that
+	// expires: asked for its future, a server is silent. The sequence must not pass it just when a
+	// bookmark is due, once a minute: that would take the informer past the compaction.
 	s.SetResourceVersion(3)
 	create(t, s, configMap("d", "1", "x"))
 	time.Sleep(90 * time.Second)

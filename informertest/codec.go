@@ -12,7 +12,8 @@ type codec interface {
 	mistyped(b []byte, o *object) ([]byte, error)
 	// list writes a page. An object that this codec cannot write is its error.
 	list(out *bufio.Writer, p page) error
-	// bookmark is the object of a BOOKMARK event; initialEnd marks the one that ends the initial events of a watch-list.
+	// bookmark is the object of a BOOKMARK event; initialEnd marks the one that ends the initial
+	// events of a watch-list.
 	bookmark(rv uint64, initialEnd bool) ([]byte, error)
 }
 

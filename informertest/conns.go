@@ -14,13 +14,13 @@ type conns struct {
 	closed bool // cut whatever still comes
 	// Whether a connection that has just come is reset at once.
 	refuses func() bool
-	// The open connections and the handlers under way: those of HTTP/2 may outlive their connection.
-	// Invariant: once closed is set, no handler is added any more.
+	// The open connections and the handlers under way: those of HTTP/2 may outlive their
+	// connection. Invariant: once closed is set, no handler is added any more.
 	wg sync.WaitGroup
 }
 
-// observe is an http.Server's ConnState hook. Every connection passes StateNew before its goroutine starts, and one of
-// the other two right before it ends.
+// observe is an http.Server's ConnState hook. Every connection passes StateNew before its goroutine
+// starts, and one of the other two right before it ends.
 func (c *conns) observe(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,13 +75,14 @@ func (c *conns) cut() {
 	}
 }
 
-// cutOne closes a connection. Of TLS it is the one below: the farewell that TLS begins with would wait for a client that
-// does not read.
+// cutOne closes a connection. Of TLS it is the one below: the farewell that TLS begins with would
+// wait for a client that does not read.
 func cutOne(conn net.Conn) {
 	_ = below(conn).Close()
 }
 
-// resetOne closes a connection so that on a network the other end is told of a reset, not of an end.
+// resetOne closes a connection so that on a network the other end is told of a reset, not of an
+// end.
 func resetOne(conn net.Conn) {
 	conn = below(conn)
 	if tcp, ok := conn.(*net.TCPConn); ok {
@@ -99,8 +100,8 @@ func below(conn net.Conn) net.Conn {
 	return conn
 }
 
-// close cuts every connection, those included that the listener is just handing over: an http.Server that closes
-// would miss them, and they would wait for a first request forever.
+// close cuts every connection, those included that the listener is just handing over: an
+// http.Server that closes would miss them, and they would wait for a first request forever.
 func (c *conns) close() {
 	c.mu.Lock()
 	c.closed = true

@@ -2,8 +2,9 @@ package informertest
 
 import "sort"
 
-// maxBehind is how many writes a watch may have unread when the history is compacted and still go on. A kube-apiserver
-// buffers events per watch too, so a compaction does not disturb a watch that keeps up.
+// maxBehind is how many writes a watch may have unread when the history is compacted and still go
+// on. A kube-apiserver buffers events per watch too, so a compaction does not disturb a watch that
+// keeps up.
 const maxBehind = 1000
 
 // maxTake is how many writes a watch takes from the history at once.
@@ -17,8 +18,9 @@ const (
 	cursorEnded               // the sequence of resource versions was set back, or the resource removed
 )
 
-// cursor is the place of one watch in the history of a table. Reading from the shared history instead of a queue of its
-// own, a slow watch costs the server nothing. Guarded by the lock of the store.
+// cursor is the place of one watch in the history of a table. Reading from the shared history
+// instead of a queue of its own, a slow watch costs the server nothing. Guarded by the lock of the
+// store.
 type cursor struct {
 	store *store
 	table *table
@@ -59,7 +61,8 @@ type reading struct {
 	silent bool
 }
 
-// take returns the next writes, which the caller must not change: those that a replica knows, if one is given.
+// take returns the next writes, which the caller must not change: those that a replica knows, if
+// one is given.
 func (c *cursor) take(old *replica) reading {
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
@@ -92,7 +95,8 @@ func (c *cursor) advance(reached uint64) []event {
 		c.backlog = c.backlog[len(events):]
 		return events
 	}
-	// Writes are only ever appended behind this part of the history, and a compaction leaves it in place.
+	// Writes are only ever appended behind this part of the history, and a compaction leaves it in
+	// place.
 	events := upTo(c.table.log[c.next-c.table.first:], reached)
 	c.next += uint64(len(events))
 	return events

@@ -14,8 +14,9 @@ import (
 // verbs are what every resource can be asked for.
 func verbs() metav1.Verbs { return metav1.Verbs{"create", "delete", "get", "list", "update", "watch"} }
 
-// serveDiscovery answers the paths that tell what the server serves, and reports whether this was one of them. A client
-// that asks for aggregated discovery gets the older documents, as from a server that does not know it.
+// serveDiscovery answers the paths that tell what the server serves, and reports whether this was
+// one of them. A client that asks for aggregated discovery gets the older documents, as from a
+// server that does not know it.
 func (a *api) serveDiscovery(w http.ResponseWriter, req *http.Request) bool {
 	if req.Method != http.MethodGet {
 		return false

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// exchange is one request under way with the faults that meet it, and the http.ResponseWriter through which its answer
-// passes.
+// exchange is one request under way with the faults that meet it, and the http.ResponseWriter
+// through which its answer passes.
 type exchange struct {
 	inquiry
 	w      http.ResponseWriter
@@ -31,7 +31,8 @@ type exchange struct {
 // meeting is what one fault does to one request.
 type meeting struct {
 	fault *activeFault
-	// Of effectCut: the bytes that may still pass. Of effectGarbage, effectMistyped, effectUnversioned and effectOversize: the items to pass by until it comes.
+	// Of effectCut: the bytes that may still pass. Of effectGarbage, effectMistyped,
+	// effectUnversioned and effectOversize: the items to pass by until it comes.
 	left int
 }
 
@@ -76,7 +77,8 @@ func (x *exchange) wait() <-chan struct{} {
 	return x.changed
 }
 
-// find returns the effect of one of the kinds that meets the request and was injected first; ok is false when there is none.
+// find returns the effect of one of the kinds that meets the request and was injected first; ok is
+// false when there is none.
 func (x *exchange) find(kinds ...effectKind) (e Effect, ok bool) {
 	if x.many.Load() == 0 {
 		return e, false

@@ -30,21 +30,24 @@ const (
 	LaterPages             // lists with one
 )
 
-// Match says which requests a [Fault] meets. The zero value means all lists, watches and watch-lists.
+// Match says which requests a [Fault] meets. The zero value means all lists, watches and
+// watch-lists.
 type Match struct {
-	// Verbs are "list", "watch", "watch-list" (a watch with sendInitialEvents=true) and "get" (of an object). Nil means
-	// the first three. Writes and discovery are never met, except by what happens to their connections.
+	// Verbs are "list", "watch", "watch-list" (a watch with sendInitialEvents=true) and "get" (of
+	// an object). Nil means the first three. Writes and discovery are never met, except by what
+	// happens to their connections.
 	Verbs    []string
 	Resource schema.GroupVersionResource // zero: every one
 	Page     Page                        // other than AnyPage, only lists are met
 }
 
-// Fault is one thing that goes wrong with requests to a [Server]. Its text form, which [ParseFault] reads, is one line:
+// Fault is one thing that goes wrong with requests to a [Server]. Its text form, which [ParseFault]
+// reads, is one line:
 //
 //	list page=later 410 times=1
 //
-// A fault meets only requests that its effect can happen to: one about bookmarks for instance counts no lists. One that
-// could meet none at all is invalid. Numbers are at most 2147483647.
+// A fault meets only requests that its effect can happen to: one about bookmarks for instance
+// counts no lists. One that could meet none at all is invalid. Numbers are at most 2147483647.
 type Fault struct {
 	Match         // which requests it meets
 	Effect Effect // what happens to them; required
@@ -92,7 +95,8 @@ const (
 	effectWrongChecksum
 )
 
-// Effect is what happens to a request that a [Fault] meets. Effects are made by functions, one each, and are comparable.
+// Effect is what happens to a request that a [Fault] meets. Effects are made by functions, one
+// each, and are comparable.
 type Effect struct {
 	kind  effectKind
 	n     int  // bytes, a place, a status code or odds, as the kind has it
@@ -102,56 +106,61 @@ type Effect struct {
 	retry int  // of effectStatus: Retry-After in seconds, 0 for none
 }
 
-// Refuse (text: refuse) refuses connections: dialling fails, or on a loopback port the connection is reset as soon as it
-// is there. What is connected is cut when the fault is injected. It meets connections instead of requests, so its fault
-// has no Match.
+// Refuse (text: refuse) refuses connections: dialling fails, or on a loopback port the connection
+// is reset as soon as it is there. What is connected is cut when the fault is injected. It meets
+// connections instead of requests, so its fault has no Match.
 func Refuse() Effect { return Effect{kind: effectRefuse} }
 
-// Reset (text: reset) cuts the connection without an answer, with HTTP/2 together with all else that it carries. Go's
-// clients ask once more on their own when the connection had carried a request before, so that one reset may go unseen.
+// Reset (text: reset) cuts the connection without an answer, with HTTP/2 together with all else
+// that it carries. Go's clients ask once more on their own when the connection had carried a
+// request before, so that one reset may go unseen.
 func Reset() Effect { return Effect{kind: effectReset} }
 
-// Hang (text: hang) leaves the request half-open: no byte more, and no end, until it is healed or the client goes. What
-// is under way stops as well. A request that hangs before its answer is answered when it is healed. Other streams of the
-// same HTTP/2 connection go on.
+// Hang (text: hang) leaves the request half-open: no byte more, and no end, until it is healed or
+// the client goes. What is under way stops as well. A request that hangs before its answer is
+// answered when it is healed. Other streams of the same HTTP/2 connection go on.
 func Hang() Effect { return Effect{kind: effectHang} }
 
-// Cut (text: cut=N) breaks the response off after n bytes of its body, or n more if it is under way: with HTTP/1.1 the
-// connection is closed, with HTTP/2 the stream is reset. Bytes are counted as they are sent, compressed or not.
+// Cut (text: cut=N) breaks the response off after n bytes of its body, or n more if it is under
+// way: with HTTP/1.1 the connection is closed, with HTTP/2 the stream is reset. Bytes are counted
+// as they are sent, compressed or not.
 func Cut(n int) Effect { return Effect{kind: effectCut, n: n} }
 
-// CutClean (text: cut=N,clean) is Cut, but the response ends as if it were whole, as behind a bad proxy.
+// CutClean (text: cut=N,clean) is Cut, but the response ends as if it were whole, as behind a bad
+// proxy.
 func CutClean(n int) Effect { return Effect{kind: effectCut, n: n, clean: true} }
 
 // Slow (text: slow=N) lets no more than n bytes of a body through per second.
 func Slow(n int) Effect { return Effect{kind: effectSlow, n: n} }
 
-// Garbage (text: garbage=I) makes the i-th item of a list's page, or the i-th event of a watch that is no bookmark,
-// something that cannot be read as an object, while all around it is well-formed. The first is 1; in a watch under way
-// it is the first after the injection.
+// Garbage (text: garbage=I) makes the i-th item of a list's page, or the i-th event of a watch that
+// is no bookmark, something that cannot be read as an object, while all around it is well-formed.
+// The first is 1; in a watch under way it is the first after the injection.
 func Garbage(i int) Effect { return Effect{kind: effectGarbage, n: i} }
 
-// Mistyped (text: mistyped=I) makes the i-th item of a list's page or event of a watch, counted as by Garbage, one that
-// does not fit its type, as an object that was stored before its definition changed: it can be read, its metadata are as
-// they were, and what else it has is of another type, so that no Go type of it can be decoded. There is nothing to see of
-// that in what is asked for as metadata only.
+// Mistyped (text: mistyped=I) makes the i-th item of a list's page or event of a watch, counted as
+// by Garbage, one that does not fit its type, as an object that was stored before its definition
+// changed: it can be read, its metadata are as they were, and what else it has is of another type,
+// so that no Go type of it can be decoded. There is nothing to see of that in what is asked for as
+// metadata only.
 func Mistyped(i int) Effect { return Effect{kind: effectMistyped, n: i} }
 
-// Unversioned (text: unversioned=I) takes the resource version of the i-th event of a watch away, counted as by Garbage, as a broken proxy
-// may. The event is readable otherwise.
+// Unversioned (text: unversioned=I) takes the resource version of the i-th event of a watch away,
+// counted as by Garbage, as a broken proxy may. The event is readable otherwise.
 func Unversioned(i int) Effect { return Effect{kind: effectUnversioned, n: i} }
 
-// Oversize (text: oversize=I,BYTES) pads the i-th item of a list's page or event of a watch, counted as by Garbage, with
-// an annotation of that many bytes, 64 MiB at most. It stays a readable object.
+// Oversize (text: oversize=I,BYTES) pads the i-th item of a list's page or event of a watch,
+// counted as by Garbage, with an annotation of that many bytes, 64 MiB at most. It stays a readable
+// object.
 func Oversize(i, bytes int) Effect { return Effect{kind: effectOversize, n: i, size: bytes} }
 
-// Status (text: the code, for instance 503) answers with a Status of that HTTP code, from 400 to 599. 410 is what a
-// kube-apiserver says of a forgotten history: to a list the reason Expired, on its later pages with a token to go on
-// inconsistently, and to a watch an ERROR event.
+// Status (text: the code, for instance 503) answers with a Status of that HTTP code, from 400 to
+// 599. 410 is what a kube-apiserver says of a forgotten history: to a list the reason Expired, on
+// its later pages with a token to go on inconsistently, and to a watch an ERROR event.
 func Status(code int) Effect { return Effect{kind: effectStatus, n: code} }
 
-// RetryAfter (text: retry-after=N beside the code) returns the effect with a Retry-After of d, rounded up to whole seconds;
-// more than 68 years count as 68. It is for Status, others refuse it.
+// RetryAfter (text: retry-after=N beside the code) returns the effect with a Retry-After of d,
+// rounded up to whole seconds; more than 68 years count as 68. It is for Status, others refuse it.
 func (e Effect) RetryAfter(d time.Duration) Effect {
 	switch {
 	case d < 0:
@@ -164,68 +173,73 @@ func (e Effect) RetryAfter(d time.Duration) Effect {
 	return e
 }
 
-// ErrorEvent (text: error-event=CODE) ends a watch with an ERROR event of that code, from 400 to 599: one under way at
-// once, a new one before its first event.
+// ErrorEvent (text: error-event=CODE) ends a watch with an ERROR event of that code, from 400 to
+// 599: one under way at once, a new one before its first event.
 func ErrorEvent(code int) Effect { return Effect{kind: effectErrorEvent, n: code} }
 
-// LateErrorEvent (text: error-event=CODE,late) is ErrorEvent, but the ERROR event is preceded by a bookmark, if the client
-// takes those and the watch is no watch-list that begins.
+// LateErrorEvent (text: error-event=CODE,late) is ErrorEvent, but the ERROR event is preceded by a
+// bookmark, if the client takes those and the watch is no watch-list that begins.
 func LateErrorEvent(code int) Effect { return Effect{kind: effectErrorEvent, n: code, late: true} }
 
-// NoBookmarks (text: no-bookmarks) withholds the bookmarks of a watch, also the one that ends a watch-list's initial
-// events.
+// NoBookmarks (text: no-bookmarks) withholds the bookmarks of a watch, also the one that ends a
+// watch-list's initial events.
 func NoBookmarks() Effect { return Effect{kind: effectNoBookmarks} }
 
 // DropBookmarks (text: drop-bookmarks=N) withholds one bookmark in n, by the server's dice.
 func DropBookmarks(n int) Effect { return Effect{kind: effectDropBookmarks, n: n} }
 
-// IgnoreWatchList (text: ignore-watch-list) ignores sendInitialEvents, as an old server does: the watch-list becomes an
-// ordinary watch from the same resource version.
+// IgnoreWatchList (text: ignore-watch-list) ignores sendInitialEvents, as an old server does: the
+// watch-list becomes an ordinary watch from the same resource version.
 func IgnoreWatchList() Effect { return Effect{kind: effectIgnoreWatchList} }
 
-// RefuseWatchList (text: refuse-watch-list) refuses a watch-list with 422, as a server does that has it disabled.
+// RefuseWatchList (text: refuse-watch-list) refuses a watch-list with 422, as a server does that
+// has it disabled.
 func RefuseWatchList() Effect { return Effect{kind: effectRefuseWatchList} }
 
-// EndlessWatchList (text: endless-watch-list) never sends the bookmark that ends the initial events of a watch-list, nor
-// any later one on that stream, even when it is healed.
+// EndlessWatchList (text: endless-watch-list) never sends the bookmark that ends the initial events
+// of a watch-list, nor any later one on that stream, even when it is healed.
 func EndlessWatchList() Effect { return Effect{kind: effectEndlessWatchList} }
 
 // CloseWatch (text: close) ends a watch cleanly at once, a new one before its first event.
 func CloseWatch() Effect { return Effect{kind: effectClose} }
 
-// Lag (text: lag) serves from a replica that stands still since the fault was injected, and catches up when it is healed.
-// A list or get at resource version "0" or at one that the replica has reached shows the replica's state; at a newer one
-// it is told that it is too large, after three seconds. A list or get without resource version, and the later pages of a
-// list, are current. A watch shows nothing newer. A watch-list without resource version must be current, so that it is
+// Lag (text: lag) serves from a replica that stands still since the fault was injected, and catches
+// up when it is healed. A list or get at resource version "0" or at one that the replica has
+// reached shows the replica's state; at a newer one it is told that it is too large, after three
+// seconds. A list or get without resource version, and the later pages of a list, are current. A
+// watch shows nothing newer. A watch-list without resource version must be current, so that it is
 // told that it is too large, if anything was written since.
 func Lag() Effect { return Effect{kind: effectLag} }
 
-// Repeat (text: repeat=N) makes a broken proxy: by the server's dice, one event in n of a watch is followed by one of the
-// up to eight before it, once more. Bookmarks are not repeated.
+// Repeat (text: repeat=N) makes a broken proxy: by the server's dice, one event in n of a watch is
+// followed by one of the up to eight before it, once more. Bookmarks are not repeated.
 func Repeat(n int) Effect { return Effect{kind: effectRepeat, n: n} }
 
-// Swap (text: swap=N) makes a broken proxy: by the server's dice, one event in n of a watch is held back and written
-// right behind the next one. A bookmark, the end of the watch and the healing of the fault let it go in its own place.
+// Swap (text: swap=N) makes a broken proxy: by the server's dice, one event in n of a watch is held
+// back and written right behind the next one. A bookmark, the end of the watch and the healing of
+// the fault let it go in its own place.
 func Swap(n int) Effect { return Effect{kind: effectSwap, n: n} }
 
-// Lose (text: lose=N) makes a server that lies: by the server's dice, one change in n is not told to a watch, deletions included,
-// and nothing says so. Bookmarks, and the initial events of a watch-list, are told.
+// Lose (text: lose=N) makes a server that lies: by the server's dice, one change in n is not told
+// to a watch, deletions included, and nothing says so. Bookmarks, and the initial events of a
+// watch-list, are told.
 func Lose(n int) Effect { return Effect{kind: effectLose, n: n} }
 
-// RepeatToken (text: repeat-token) gives the later pages of a list the token that they were asked with, so that they have
-// no end.
+// RepeatToken (text: repeat-token) gives the later pages of a list the token that they were asked
+// with, so that they have no end.
 func RepeatToken() Effect { return Effect{kind: effectRepeatToken} }
 
-// Foreign (text: foreign) answers a list with 200 and a list of no objects, of a kind that none of the server's resources
-// has, as a bad proxy does.
+// Foreign (text: foreign) answers a list with 200 and a list of no objects, of a kind that none of
+// the server's resources has, as a bad proxy does.
 func Foreign() Effect { return Effect{kind: effectForeign} }
 
-// Corrupt (text: corrupt=N) has a compressed body go on, after the first n bytes of its content, with what cannot be decompressed. The n
-// bytes can be. It does nothing to a body that is shorter, or not compressed; see [Options].GzipAbove.
+// Corrupt (text: corrupt=N) has a compressed body go on, after the first n bytes of its content,
+// with what cannot be decompressed. The n bytes can be. It does nothing to a body that is shorter,
+// or not compressed; see [Options].GzipAbove.
 func Corrupt(n int) Effect { return Effect{kind: effectCorrupt, n: n} }
 
-// WrongChecksum (text: wrong-checksum) ends a compressed body with a checksum, and a length, that are not those of its content. It does nothing
-// to a body that is not compressed.
+// WrongChecksum (text: wrong-checksum) ends a compressed body with a checksum, and a length, that
+// are not those of its content. It does nothing to a body that is not compressed.
 func WrongChecksum() Effect { return Effect{kind: effectWrongChecksum} }
 
 // validate reports what is wrong with a fault.

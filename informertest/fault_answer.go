@@ -13,8 +13,8 @@ import (
 // connKey is under which the context of a request has its connection.
 type connKey struct{}
 
-// inquire describes a request that faults can meet; ok is false for every other. The options are nil where they cannot be
-// read, and of a get.
+// inquire describes a request that faults can meet; ok is false for every other. The options are
+// nil where they cannot be read, and of a get.
 func inquire(req *http.Request, t target) (q inquiry, opts *metav1.ListOptions, ok bool) {
 	if req.Method != http.MethodGet {
 		return q, nil, false

@@ -100,7 +100,8 @@ func (x *exchange) spend(n int) {
 	}
 }
 
-// breakOff ends the handler, by a panic, when no more bytes may pass: what has passed is with the client.
+// breakOff ends the handler, by a panic, when no more bytes may pass: what has passed is with the
+// client.
 func (x *exchange) breakOff() {
 	over, clean := x.over()
 	if !over {

@@ -24,8 +24,9 @@ type taint struct {
 // Garbage that has the place of a JSON object: well-formed all of it, but no API object.
 var garbageJSON = []string{`"garbage"`, `{"metadata":7}`, `["garbage"]`}
 
-// Garbage that has the place of a protobuf message. Its length is right, what it holds is not: a field that is longer
-// than the message, a field of a type that does not exist, metadata that are a number.
+// Garbage that has the place of a protobuf message. Its length is right, what it holds is not: a
+// field that is longer than the message, a field of a type that does not exist, metadata that are a
+// number.
 var garbageProtobuf = []string{"\x0a\x7f?", "\x0f\x07", "\x08\x07"}
 
 // taints reports whether the effect is on one item.
@@ -80,7 +81,8 @@ func (o *object) padded(r Resource, size int) (*object, error) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	// The padding replaces a placeholder in the text, so that the encoder does not copy it several times.
+	// The padding replaces a placeholder in the text, so that the encoder does not copy it several
+	// times.
 	placeholder := "padding-of-" + string(o.uid)
 	annotations[paddingAnnotation] = placeholder
 	u.SetAnnotations(annotations)

@@ -11,11 +11,12 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// mistypedValue is what no field of an object is: neither text, a number, an object, nor a list of any of them.
+// mistypedValue is what no field of an object is: neither text, a number, an object, nor a list of
+// any of them.
 var mistypedValue = []any{true}
 
-// mistyped is the same state with all but its metadata of another type, and with a field that its Go type has, so that
-// something is even of an object without fields.
+// mistyped is the same state with all but its metadata of another type, and with a field that its
+// Go type has, so that something is even of an object without fields.
 func (o *object) mistyped(r Resource) (*object, error) {
 	u, err := o.decode(r)
 	if err != nil {

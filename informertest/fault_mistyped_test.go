@@ -182,7 +182,8 @@ func TestFaultMistyped(t *testing.T) {
 	})
 }
 
-// Whatever an object has, no Go type of it can be decoded; its own may be another one than that of the scheme.
+// Whatever an object has, no Go type of it can be decoded; its own may be another one than that of
+// the scheme.
 func TestFaultMistypesAllFields(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *informertest.Server) {
 		inject(t, s, "watch mistyped=1")

@@ -14,8 +14,9 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// TestFaultStorm has many faults come and go at once, beside compactions, restores and removals, while clients ask for
-// everything. All must end, and what the server shows after it must be what it holds.
+// TestFaultStorm has many faults come and go at once, beside compactions, restores and removals,
+// while clients ask for everything. All must end, and what the server shows after it must be what
+// it holds.
 func TestFaultStorm(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) { faultStorm(t, seed) })

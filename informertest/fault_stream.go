@@ -140,7 +140,8 @@ func (w *watching) withholds(initialEnd bool) bool {
 	return ok && x.faults.roll(e.n)
 }
 
-// openAt waits, if the watch is one that waits for its state, until that is reached, and returns from when it must be.
+// openAt waits, if the watch is one that waits for its state, until that is reached, and returns
+// from when it must be.
 func (a *api) openAt(x *exchange, p watchPlan, done <-chan struct{}) watchPlan {
 	if p.opening != openingStream {
 		return p

@@ -29,7 +29,8 @@ func inject(t tester, s *informertest.Server, text string) (heal func()) {
 	return s.Inject(f)
 }
 
-// try asks for config maps and returns the status code, the body as far as it came, and what went wrong.
+// try asks for config maps and returns the status code, the body as far as it came, and what went
+// wrong.
 func try(t tester, client *http.Client, s *informertest.Server, pairs ...string) (int, string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+configMapsPath+"?"+values(pairs...).Encode(), nil)
@@ -218,7 +219,8 @@ func TestFaultRefuse(t *testing.T) {
 		inject(t, s, "refuse skip=1 times=1")
 		fresh := func() error {
 			config := s.Config()
-			// A dial function of its own keeps client-go from sharing the connections of another client.
+			// A dial function of its own keeps client-go from sharing the connections of another
+			// client.
 			dial := config.Dial
 			if dial == nil {
 				dial = (&net.Dialer{}).DialContext

@@ -179,7 +179,8 @@ func drawFault(t *rapid.T) informertest.Fault {
 	return f
 }
 
-// Each fault that a server takes comes back from its text, and what it does not take has a text with an error.
+// Each fault that a server takes comes back from its text, and what it does not take has a text
+// with an error.
 func TestFaultsComeBackFromTheirText(t *testing.T) {
 	s := start(t, informertest.Options{InMemory: true})
 	valid := 0

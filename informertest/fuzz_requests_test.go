@@ -47,8 +47,8 @@ func newFuzzed(f *testing.F) *fuzzed {
 	return s
 }
 
-// do sends a request whose client goes at once, so that nothing waits. It checks that the answer is what it says, and
-// that a refusal is a Status of its code.
+// do sends a request whose client goes at once, so that nothing waits. It checks that the answer is
+// what it says, and that a refusal is a Status of its code.
 func (s *fuzzed) do(t *testing.T, method, path, query string, head map[string]string, body []byte) (code int, text []byte) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -107,8 +107,8 @@ func decodeList(t *testing.T, text []byte) (names []string, meta metav1.ListMeta
 	return names, list.ListMeta
 }
 
-// FuzzListQuery lists with any query: what comes are the objects that the selectors of the API machinery choose, or a
-// refusal.
+// FuzzListQuery lists with any query: what comes are the objects that the selectors of the API
+// machinery choose, or a refusal.
 func FuzzListQuery(f *testing.F) {
 	s := newFuzzed(f)
 	for _, seed := range []string{"", "limit=2", "limit=2&resourceVersion=0", "limit=-1", "limit=x", "labelSelector=value%3D1&limit=1", "labelSelector=value+in+(0,1),!x", "fieldSelector=metadata.name%3Dm3", "fieldSelector=spec.x%3D1",

@@ -7,8 +7,8 @@ import (
 	"sort"
 )
 
-// maxChunk bounds how many entries an insertion has to move, while a million keys still make only a few thousand
-// chunks to search among.
+// maxChunk bounds how many entries an insertion has to move, while a million keys still make only a
+// few thousand chunks to search among.
 const maxChunk = 512
 
 // revision is one state of a key in the key's own history.
@@ -24,8 +24,8 @@ type entry struct {
 	newest *revision
 }
 
-// at returns the state of the key at a resource version, nil when there was none. The resource version must not be
-// older than the last compaction.
+// at returns the state of the key at a resource version, nil when there was none. The resource
+// version must not be older than the last compaction.
 func (e *entry) at(rv uint64) *object {
 	v := e.newest
 	for v != nil && v.rv > rv {
@@ -44,7 +44,8 @@ type index struct {
 	chunks [][]*entry
 }
 
-// search returns where the first entry is whose key is not less than the given one, and whether it has that very key.
+// search returns where the first entry is whose key is not less than the given one, and whether it
+// has that very key.
 func (x *index) search(key string) (chunk, pos int, found bool) {
 	chunk = sort.Search(len(x.chunks), func(i int) bool {
 		c := x.chunks[i]
@@ -81,7 +82,8 @@ func (x *index) insert(e *entry) {
 	if len(c) <= maxChunk {
 		return
 	}
-	// Keys that arrive in order always split the last chunk: leave it almost full instead of half empty.
+	// Keys that arrive in order always split the last chunk: leave it almost full instead of half
+	// empty.
 	half := len(c) / 2
 	if pos == len(c)-1 {
 		half = pos
@@ -90,7 +92,8 @@ func (x *index) insert(e *entry) {
 	x.chunks = slices.Insert(x.chunks, chunk+1, slices.Clone(c[half:]))
 }
 
-// from yields the entries whose keys are not less than start, in order. The index must not change meanwhile.
+// from yields the entries whose keys are not less than start, in order. The index must not change
+// meanwhile.
 func (x *index) from(start string) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		chunk, pos, _ := x.search(start)

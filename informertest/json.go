@@ -75,7 +75,8 @@ func (c jsonCodec) list(out *bufio.Writer, p page) error {
 	return err
 }
 
-// customList has the keys of the list and of its metadata sorted, and the continue token even where it is empty.
+// customList has the keys of the list and of its metadata sorted, and the continue token even where
+// it is empty.
 func (c jsonCodec) customList(out *bufio.Writer, p page) error {
 	metadata := map[string]any{"resourceVersion": p.versions.format(p.rv), "continue": p.next}
 	if p.remaining != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// lagging has five objects up to resource version 6, which a replica has; and since then, at 7 to 9, a/1 is gone,
-// a/2 has changed and c/1 is new. It compacts, if compact says so.
+// lagging has five objects up to resource version 6, which a replica has; and since then, at 7 to
+// 9, a/1 is gone, a/2 has changed and c/1 is new. It compacts, if compact says so.
 func lagging(t *testing.T, compact bool, test func(t *testing.T, s *informertest.Server, heal func())) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, informertest.Options{InMemory: true})

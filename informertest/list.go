@@ -36,7 +36,8 @@ type continuation struct {
 	// The resource version of the first page; -1 goes on with the newest state instead.
 	RV    int64  `json:"rv"`
 	Start string `json:"start"`
-	// How many objects are left from Start on, so that not every page has to count them; 0: not known.
+	// How many objects are left from Start on, so that not every page has to count them; 0: not
+	// known.
 	Left int64 `json:"left,omitempty"`
 }
 
@@ -236,8 +237,9 @@ func (p listPlan) page(v view, rv uint64) page {
 	return out
 }
 
-// expired is the error of a list whose state is forgotten. With a token it offers another, which gives the remaining
-// keys in their newest state, for clients that can live with pages that do not fit together.
+// expired is the error of a list whose state is forgotten. With a token it offers another, which
+// gives the remaining keys in their newest state, for clients that can live with pages that do not
+// fit together.
 func (p listPlan) expired(v versions, compacted uint64) error {
 	err := expired(v, p.rv, compacted)
 	if p.paged {

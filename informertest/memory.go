@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// memoryListener hands over connections that exist only in this process. Both ends block in ways that a
-// testing/synctest bubble understands, which a socket's do not.
+// memoryListener hands over connections that exist only in this process. Both ends block in ways
+// that a testing/synctest bubble understands, which a socket's do not.
 type memoryListener struct {
 	accept  chan net.Conn
 	closed  chan struct{}

@@ -15,8 +15,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// model is a server thought up with plain maps: for every resource version since the last compaction it holds the
-// whole state, and beside it every write. Values are "on" or "off".
+// model is a server thought up with plain maps: for every resource version since the last
+// compaction it holds the whole state, and beside it every write. Values are "on" or "off".
 type model struct {
 	server    *informertest.Server
 	rv        int
@@ -199,7 +199,8 @@ func TestServerEqualsItsModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(timeless{t}, equalsItsModel) })
 }
 
-// timeless hides from rapid that a test has a deadline, which a test in a bubble must not be asked for.
+// timeless hides from rapid that a test has a deadline, which a test in a bubble must not be asked
+// for.
 type timeless struct{ testing.TB }
 
 func equalsItsModel(t *rapid.T) {

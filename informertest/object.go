@@ -19,8 +19,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// object is one state of one API object. It is shared between the store, the history and every response under way,
-// so nothing in it changes after encode returned it.
+// object is one state of one API object. It is shared between the store, the history and every
+// response under way, so nothing in it changes after encode returned it.
 type object struct {
 	identity
 	namespace, name string
@@ -28,9 +28,10 @@ type object struct {
 	rv              uint64
 	versions        versions
 
-	// The JSON text around the resource version. One state is shown under several of them (a deletion repeats the last
-	// state under a newer one), and keeping the text in two halves spares a second copy of it.
-	// Built-in types leave out kind and apiVersion here, as they do inside a list.
+	// The JSON text around the resource version. One state is shown under several of them (a
+	// deletion repeats the last state under a newer one), and keeping the text in two halves spares
+	// a second copy of it. Built-in types leave out kind and apiVersion here, as they do inside a
+	// list.
 	head, tail []byte
 }
 
@@ -80,8 +81,9 @@ func (o *object) decode(r Resource) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// sameContent reports whether the two states differ in nothing but their resource version. The texts may still differ
-// in the order of their fields, when one came from a Go struct and the other from a map, but never in their length.
+// sameContent reports whether the two states differ in nothing but their resource version. The
+// texts may still differ in the order of their fields, when one came from a Go struct and the other
+// from a map, but never in their length.
 func (o *object) sameContent(other *object) bool {
 	if bytes.Equal(o.head, other.head) && bytes.Equal(o.tail, other.tail) {
 		return true
@@ -98,7 +100,8 @@ func (o *object) sameContent(other *object) bool {
 
 // encode turns a caller's object, which it only reads, into a state with no resource version yet.
 func encode(r Resource, obj runtime.Object, id identity) (*object, error) {
-	// No caller can know this text before the object exists, so its only occurrence is the one written here.
+	// No caller can know this text before the object exists, so its only occurrence is the one
+	// written here.
 	placeholder := "resource-version-of-" + string(id.uid)
 	u, isMap := obj.(*unstructured.Unstructured)
 	if !isMap && r.Custom {
@@ -170,7 +173,8 @@ func encodeMap(r Resource, u *unstructured.Unstructured) ([]byte, error) {
 	return appendFields(nil, u.Object, "metadata")
 }
 
-// appendFields writes a map with some of its fields ahead of the others, the way Go structs of the API order them.
+// appendFields writes a map with some of its fields ahead of the others, the way Go structs of the
+// API order them.
 func appendFields(b []byte, fields map[string]any, ahead ...string) ([]byte, error) {
 	names := slices.Sorted(maps.Keys(fields))
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(ahead, name) })

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// envelope writes and reads what protobuf of the API is wrapped in: four bytes that say so, then a runtime.Unknown
-// that names the kind and holds the message.
+// envelope writes and reads what protobuf of the API is wrapped in: four bytes that say so, then a
+// runtime.Unknown that names the kind and holds the message.
 var envelope = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 
 // envelopeMark begins every envelope.
@@ -36,8 +36,8 @@ func appendEnvelope(b []byte, obj runtime.Object) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// protobufCodec writes protobuf. What is stored is JSON, so every object passes through its Go type and loses the
-// fields that this does not have.
+// protobufCodec writes protobuf. What is stored is JSON, so every object passes through its Go type
+// and loses the fields that this does not have.
 type protobufCodec struct {
 	resource Resource
 	form     form
@@ -100,8 +100,8 @@ func (c protobufCodec) bookmark(rv uint64, initialEnd bool) ([]byte, error) {
 	return appendEnvelope(nil, obj)
 }
 
-// list holds the whole page as messages before it writes, because the length of a message goes ahead of it. So no part
-// of the page is on its way when an object turns out not to fit its type.
+// list holds the whole page as messages before it writes, because the length of a message goes
+// ahead of it. So no part of the page is on its way when an object turns out not to fit its type.
 func (c protobufCodec) list(out *bufio.Writer, p page) error {
 	kind := runtime.TypeMeta{Kind: c.resource.ListKind, APIVersion: c.resource.apiVersion()}
 	if c.form == formMetadata {

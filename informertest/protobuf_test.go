@@ -112,7 +112,8 @@ func TestTypedClientInProtobuf(t *testing.T) {
 	require.Len(t, all.Items, 1)
 }
 
-// TestProtobufWire holds whole documents against what apimachinery's serializer makes of the typed objects.
+// TestProtobufWire holds whole documents against what apimachinery's serializer makes of the typed
+// objects.
 func TestProtobufWire(t *testing.T) {
 	s := five(t)
 	_, err := s.Create(widgets, widget("a", "1", 7))

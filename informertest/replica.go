@@ -8,11 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// patience is how long a request waits for a resource version that is not there yet, as in a kube-apiserver.
+// patience is how long a request waits for a resource version that is not there yet, as in a
+// kube-apiserver.
 const patience = 3 * time.Second
 
-// replica is a second view of a store that stands still: what a kube-apiserver shows that gets no news from etcd.
-// Guarded by the lock of the store.
+// replica is a second view of a store that stands still: what a kube-apiserver shows that gets no
+// news from etcd. Guarded by the lock of the store.
 type replica struct {
 	rv    uint64
 	views map[schema.GroupVersionResource]view
@@ -22,7 +23,8 @@ type replica struct {
 type view struct {
 	table   *table
 	objects []*object // in the order of their keys
-	// Where the writes after the view begin. It is a cursor that is never read, so that compactions leave them to it.
+	// Where the writes after the view begin. It is a cursor that is never read, so that compactions
+	// leave them to it.
 	pin *cursor
 }
 
@@ -60,7 +62,8 @@ func (s *store) dropReplica(r *replica) {
 	r.forget()
 }
 
-// restartReplicas is for a sequence that was set back: every API server starts again then, from the state of now.
+// restartReplicas is for a sequence that was set back: every API server starts again then, from the
+// state of now.
 func (s *store) restartReplicas() {
 	for r := range s.replicas {
 		r.forget()
@@ -77,8 +80,8 @@ func (r *replica) of(t *table) view {
 	return v
 }
 
-// scan returns the objects of the view that a selection matches from a key on, at most limit of them when that is
-// above 0; next is the key where the rest begins, which has left objects.
+// scan returns the objects of the view that a selection matches from a key on, at most limit of
+// them when that is above 0; next is the key where the rest begins, which has left objects.
 func (v view) scan(sel selection, start string, limit int64) (found []*object, next string, left int64) {
 	r := v.table.resource
 	from := sort.Search(len(v.objects), func(i int) bool { return r.key(v.objects[i].namespace, v.objects[i].name) >= start })
@@ -137,8 +140,8 @@ func (s *store) reachedLocked(r *replica) uint64 {
 	return s.rv
 }
 
-// await waits until what the request sees has reached a resource version, but not for longer than patience. Whoever reads
-// then looks for himself whether it has.
+// await waits until what the request sees has reached a resource version, but not for longer than
+// patience. Whoever reads then looks for himself whether it has.
 func (s *store) await(done <-chan struct{}, x *exchange, rv uint64) {
 	var timer *time.Timer
 	for {
@@ -167,7 +170,8 @@ func (s *store) await(done <-chan struct{}, x *exchange, rv uint64) {
 	}
 }
 
-// replica is the one that answers the request, nil when the server itself does. Of several it is the oldest.
+// replica is the one that answers the request, nil when the server itself does. Of several it is
+// the oldest.
 func (x *exchange) replica() *replica {
 	if x.many.Load() == 0 {
 		return nil

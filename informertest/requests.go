@@ -22,12 +22,13 @@ type Request struct {
 	AcceptEncoding       string             // likewise; Go's clients ask for gzip on their own
 	Options              metav1.ListOptions // of list and watch, zero when the query could not be decoded
 	Time                 time.Time          // of its arrival
-	// Code is the HTTP status of the answer, whether the server gave it or Wrap did; 0 as long as there is none.
+	// Code is the HTTP status of the answer, whether the server gave it or Wrap did; 0 as long as
+	// there is none.
 	Code int
 }
 
-// recorder keeps the log of requests. It stands outside of everything else, so that the log also has the requests that
-// a fault injection answered.
+// recorder keeps the log of requests. It stands outside of everything else, so that the log also
+// has the requests that a fault injection answered.
 type recorder struct {
 	next http.Handler
 
@@ -91,8 +92,8 @@ func (r *recorder) reset() {
 	r.log = nil
 }
 
-// recordedWriter notes the status of the answer. What else the connection can do is found through Unwrap, as
-// http.ResponseController does.
+// recordedWriter notes the status of the answer. What else the connection can do is found through
+// Unwrap, as http.ResponseController does.
 type recordedWriter struct {
 	http.ResponseWriter
 	recorder *recorder

@@ -11,25 +11,27 @@ import (
 
 // Resource describes one resource that a [Server] serves.
 type Resource struct {
-	// GroupVersionResource says where it is served; Group is empty for the core group. Version and Resource are required.
+	// GroupVersionResource says where it is served; Group is empty for the core group. Version and
+	// Resource are required.
 	GroupVersionResource schema.GroupVersionResource
 	// Kind of its objects; required.
 	Kind     string
 	ListKind string // default: Kind + "List"
 	// Namespaced tells that every object is in a namespace; otherwise none is.
 	Namespaced bool
-	// Custom says that the resource is declared by a CustomResourceDefinition. A kube-apiserver writes the lists of
-	// such resources in another order than those of its built-in types: keys sorted, hence the list's metadata after
-	// its items, and every item with its own kind and apiVersion. And it has no protobuf of them, only of their
-	// metadata. Other resources have it if client-go/kubernetes/scheme knows their kind.
+	// Custom says that the resource is declared by a CustomResourceDefinition. A kube-apiserver
+	// writes the lists of such resources in another order than those of its built-in types: keys
+	// sorted, hence the list's metadata after its items, and every item with its own kind and
+	// apiVersion. And it has no protobuf of them, only of their metadata. Other resources have it
+	// if client-go/kubernetes/scheme knows their kind.
 	Custom bool
 
 	versions versions // of the store that serves it
 }
 
-// DefaultResources returns what a [Server] serves when [Options] name no resources: v1 pods, configmaps, secrets,
-// namespaces and nodes (the last two cluster scoped), apps/v1 deployments, and the custom resource example.com/v1
-// widgets. The slice is the caller's.
+// DefaultResources returns what a [Server] serves when [Options] name no resources: v1 pods,
+// configmaps, secrets, namespaces and nodes (the last two cluster scoped), apps/v1 deployments, and
+// the custom resource example.com/v1 widgets. The slice is the caller's.
 func DefaultResources() []Resource {
 	core := schema.GroupVersion{Version: "v1"}
 	apps := schema.GroupVersion{Group: "apps", Version: "v1"}
@@ -73,7 +75,8 @@ func (r Resource) gvk() schema.GroupVersionKind {
 	return r.GroupVersionResource.GroupVersion().WithKind(r.Kind)
 }
 
-// hasProtobuf reports whether its objects can be written in protobuf, for which their Go type must be known.
+// hasProtobuf reports whether its objects can be written in protobuf, for which their Go type must
+// be known.
 func (r Resource) hasProtobuf() bool { return !r.Custom && scheme.Scheme.Recognizes(r.gvk()) }
 
 func (r Resource) apiVersion() string { return r.GroupVersionResource.GroupVersion().String() }
@@ -82,7 +85,8 @@ func (r Resource) groupResource() schema.GroupResource {
 	return r.GroupVersionResource.GroupResource()
 }
 
-// key is the place of an object in the order of a list, which is that of the paths under which etcd keeps objects.
+// key is the place of an object in the order of a list, which is that of the paths under which etcd
+// keeps objects.
 func (r Resource) key(namespace, name string) string {
 	if r.Namespaced {
 		return namespace + "/" + name

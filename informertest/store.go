@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// store is what etcd is to a kube-apiserver: all objects of all resources under one sequence of resource versions,
-// with their history since the last compaction.
+// store is what etcd is to a kube-apiserver: all objects of all resources under one sequence of
+// resource versions, with their history since the last compaction.
 type store struct {
 	mu     sync.RWMutex
 	tables map[schema.GroupVersionResource]*table
@@ -108,7 +108,8 @@ func (s *store) tableLocked(gvr schema.GroupVersionResource) (*table, error) {
 	return t, nil
 }
 
-// lookup finds the table of a resource, for a caller without the lock, and the description as it is now.
+// lookup finds the table of a resource, for a caller without the lock, and the description as it is
+// now.
 func (s *store) lookup(gvr schema.GroupVersionResource) (*table, Resource, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -119,7 +120,8 @@ func (s *store) lookup(gvr schema.GroupVersionResource) (*table, Resource, error
 	return t, t.resource, nil
 }
 
-// create stores a new object. The namespace is that of the request, empty when the object itself tells.
+// create stores a new object. The namespace is that of the request, empty when the object itself
+// tells.
 func (s *store) create(gvr schema.GroupVersionResource, namespace string, obj runtime.Object) (Resource, *object, error) {
 	t, r, err := s.lookup(gvr)
 	if err != nil {
@@ -193,8 +195,8 @@ func (s *store) update(gvr schema.GroupVersionResource, namespace, name string, 
 	return r, made, nil
 }
 
-// remove deletes an object, if the preconditions (nil for none) hold. It returns the last state under the resource
-// version of the deletion.
+// remove deletes an object, if the preconditions (nil for none) hold. It returns the last state
+// under the resource version of the deletion.
 func (s *store) remove(gvr schema.GroupVersionResource, namespace, name string, when *metav1.Preconditions) (Resource, *object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +243,8 @@ func (s *store) get(gvr schema.GroupVersionResource, namespace, name string) (Re
 	return t.resource, o, nil
 }
 
-// getAt reads an object for a request, which wants it not older than a resource version, from a replica if one is given.
+// getAt reads an object for a request, which wants it not older than a resource version, from a
+// replica if one is given.
 func (s *store) getAt(t *table, namespace, name string, rv uint64, old *replica) (Resource, *object, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -278,7 +281,8 @@ func (s *store) compact() {
 	}
 }
 
-// jump moves the sequence. Backwards, nothing of the history can stay, since its resource versions will come again.
+// jump moves the sequence. Backwards, nothing of the history can stay, since its resource versions
+// will come again.
 func (s *store) jump(rv uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,8 +299,9 @@ func (s *store) jump(rv uint64) {
 	s.tellRestoredLocked()
 }
 
-// accept checks a caller's object against its resource and its place in the request, and returns a copy of it that
-// has its name and namespace (or the object itself, when nothing had to be changed).
+// accept checks a caller's object against its resource and its place in the request, and returns a
+// copy of it that has its name and namespace (or the object itself, when nothing had to be
+// changed).
 func (s *store) accept(r Resource, namespace, name string, obj runtime.Object) (runtime.Object, error) {
 	m, ok := obj.(metav1.Object)
 	if !ok {
@@ -360,7 +365,8 @@ func checkPlace(r Resource, namespace, name string, m metav1.Object) error {
 // now is the time as the API writes it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// all returns the newest states of a namespace, or of all when it is empty, in the order of their keys.
+// all returns the newest states of a namespace, or of all when it is empty, in the order of their
+// keys.
 func (s *store) all(gvr schema.GroupVersionResource, namespace string) (Resource, []*object, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

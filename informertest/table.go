@@ -12,19 +12,20 @@ type event struct {
 	old, new *object // old is nil for a creation, new for a deletion
 }
 
-// table holds the objects of one resource, their history and the watches on it. It is guarded by the lock of the
-// store that it belongs to.
+// table holds the objects of one resource, their history and the watches on it. It is guarded by
+// the lock of the store that it belongs to.
 type table struct {
 	resource Resource
 	index    index
 
-	// The writes since the last compaction, oldest first. The position of log[i] is first+i: positions are never
-	// reused, so that a watch can hold one across compactions.
+	// The writes since the last compaction, oldest first. The position of log[i] is first+i:
+	// positions are never reused, so that a watch can hold one across compactions.
 	log     []event
 	first   uint64
 	cursors map[*cursor]struct{}
 	removed bool // not served any more
-	// The resource version since which it is served: nothing older is known of it, even if its name was served before.
+	// The resource version since which it is served: nothing older is known of it, even if its name
+	// was served before.
 	born uint64
 
 	// Closed at the next write, nil while none is waited for.
@@ -91,7 +92,8 @@ func (t *table) compact() {
 	t.wake()
 }
 
-// rewind forgets the history and ends the watches. Objects newer than rv take rv as their own resource version.
+// rewind forgets the history and ends the watches. Objects newer than rv take rv as their own
+// resource version.
 func (t *table) rewind(rv uint64) {
 	t.first = t.end()
 	t.log = nil
@@ -112,8 +114,8 @@ func (t *table) rewind(rv uint64) {
 	t.wake()
 }
 
-// each yields the states at a resource version that the selection matches, in the order of their keys, beginning at the
-// key start. The table must not change meanwhile.
+// each yields the states at a resource version that the selection matches, in the order of their
+// keys, beginning at the key start. The table must not change meanwhile.
 func (t *table) each(sel selection, start string, rv uint64) iter.Seq2[string, *object] {
 	return func(yield func(string, *object) bool) {
 		prefix := t.resource.prefix(sel.namespace)
@@ -128,8 +130,8 @@ func (t *table) each(sel selection, start string, rv uint64) iter.Seq2[string, *
 	}
 }
 
-// scan collects what each yields, at most limit of it when that is above 0: then next is the key where the rest begins,
-// "" when there is none.
+// scan collects what each yields, at most limit of it when that is above 0: then next is the key
+// where the rest begins, "" when there is none.
 func (t *table) scan(sel selection, start string, rv uint64, limit int64) (found []*object, next string) {
 	for key, o := range t.each(sel, start, rv) {
 		if limit > 0 && int64(len(found)) == limit {

@@ -106,7 +106,8 @@ func TestConnectionsOfHTTP2AreCut(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForHandlersOfHTTP2 needs its own test because such a handler can outlive its connection.
+// TestCloseWaitsForHandlersOfHTTP2 needs its own test because such a handler can outlive its
+// connection.
 func TestCloseWaitsForHandlersOfHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var began, ended atomic.Int32
@@ -136,7 +137,8 @@ func TestCloseWaitsForHandlersOfHTTP2(t *testing.T) {
 	})
 }
 
-// TestCuttingDoesNotWaitForSlowReadersOfTLS would take 5 seconds if the server said farewell, as TLS does.
+// TestCuttingDoesNotWaitForSlowReadersOfTLS would take 5 seconds if the server said farewell, as
+// TLS does.
 func TestCuttingDoesNotWaitForSlowReadersOfTLS(t *testing.T) {
 	for _, protocol := range []string{"h2", "http/1.1"} {
 		for _, writing := range []bool{false, true} {

@@ -9,14 +9,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// versions says how the numbers of the sequence are written: true is as [Options].OpaqueVersions wants them. It is the
-// same for all that one store holds.
+// versions says how the numbers of the sequence are written: true is as [Options].OpaqueVersions
+// wants them. It is the same for all that one store holds.
 type versions bool
 
 const (
 	opaquePrefix = "v-"
-	// Numbers are multiplied by the first to lose their order, and by the second to get it back: one is the inverse of
-	// the other among the numbers of 64 bits.
+	// Numbers are multiplied by the first to lose their order, and by the second to get it back:
+	// one is the inverse of the other among the numbers of 64 bits.
 	opaqueFactor  = 0x9e3779b97f4a7c15
 	opaqueInverse = 0xf1de83e19937733d
 )

@@ -10,10 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// defaultWatchTime is how long a watch without timeoutSeconds lasts: the least that a kube-apiserver gives.
+// defaultWatchTime is how long a watch without timeoutSeconds lasts: the least that a
+// kube-apiserver gives.
 const defaultWatchTime = 30 * time.Minute
 
-// farewell is how long before its end a watch gets a last bookmark, so that the next one begins as late as it can.
+// farewell is how long before its end a watch gets a last bookmark, so that the next one begins as
+// late as it can.
 const farewell = 2 * time.Second
 
 // opening says with what a watch begins.
@@ -81,8 +83,8 @@ func checkWatchOptions(opts *metav1.ListOptions) error {
 
 // open begins a watch: the objects to show as ADDED first, and the place from which to follow.
 //
-// A watch from a resource version that is not reached is silent until it is passed. One from before the last compaction is
-// answered, where its replica has not seen that.
+// A watch from a resource version that is not reached is silent until it is passed. One from before
+// the last compaction is answered, where its replica has not seen that.
 func (s *store) open(t *table, p watchPlan, old *replica) (Resource, []*object, *cursor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +123,8 @@ func (s *store) open(t *table, p watchPlan, old *replica) (Resource, []*object, 
 	return t.resource, initial, c, nil
 }
 
-// unwritable is the error of an object that a codec cannot write. The client is still there to be told.
+// unwritable is the error of an object that a codec cannot write. The client is still there to be
+// told.
 type unwritable struct{ error }
 
 // watching is one watch under way.
@@ -143,8 +146,8 @@ type watching struct {
 	bookmark time.Time // when the next one is due
 }
 
-// run shows the initial state, then follows the writes until the watch is over. An error means that the client is gone,
-// or is unwritable.
+// run shows the initial state, then follows the writes until the watch is over. An error means that
+// the client is gone, or is unwritable.
 func (w *watching) run(ctx context.Context, initial []*object) error {
 	w.deadline = time.Now().Add(w.duration)
 	w.schedule()
@@ -203,7 +206,8 @@ func (w *watching) run(ctx context.Context, initial []*object) error {
 	}
 }
 
-// schedule sets the time of the next bookmark: an interval from now, or shortly before the end if that comes first.
+// schedule sets the time of the next bookmark: an interval from now, or shortly before the end if
+// that comes first.
 func (w *watching) schedule() {
 	now := time.Now()
 	w.bookmark = now.Add(w.every)
@@ -212,8 +216,8 @@ func (w *watching) schedule() {
 	}
 }
 
-// follow sends what the selection shows of the writes: an object that begins to match comes into being, one that no
-// longer matches ceases to be.
+// follow sends what the selection shows of the writes: an object that begins to match comes into
+// being, one that no longer matches ceases to be.
 func (w *watching) follow(events []event) error {
 	for _, e := range events {
 		before := e.old != nil && w.matches(e.old)
@@ -235,7 +239,8 @@ func (w *watching) follow(events []event) error {
 	return nil
 }
 
-// fail tells the client inside the stream why it ends, as a kube-apiserver does once a watch is accepted.
+// fail tells the client inside the stream why it ends, as a kube-apiserver does once a watch is
+// accepted.
 func (w *watching) fail(cause error) error {
 	s := statusOf(cause)
 	status, err := w.media.status(&s)

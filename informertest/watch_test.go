@@ -129,7 +129,8 @@ func TestCompactionLeavesRunningWatchesAlone(t *testing.T) {
 func TestWatchThatFallsBehindACompactionExpires(t *testing.T) {
 	s := start(t, informertest.Options{InMemory: true})
 	w := follow(t, s, configMapsPath)
-	// A connection in memory holds nothing, so that the writer of the watch stands still until the client reads.
+	// A connection in memory holds nothing, so that the writer of the watch stands still until the
+	// client reads.
 	big := configMap("a", "1", "x")
 	for i := range 4000 {
 		big.Data["value"] = strings.Repeat("x", 1000) + fmt.Sprint(i)

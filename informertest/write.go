@@ -46,12 +46,13 @@ type Write struct {
 	Time            time.Time
 }
 
-// Observe has a function called for every write from now on, whoever makes it: in the order of the sequence, before any
-// client can see it, and never twice at once. It is called while the server is locked, so it must be quick and must not
-// call the server, stop included. After stop has returned it is not called any more.
+// Observe has a function called for every write from now on, whoever makes it: in the order of the
+// sequence, before any client can see it, and never twice at once. It is called while the server is
+// locked, so it must be quick and must not call the server, stop included. After stop has returned
+// it is not called any more.
 //
-// After [Server.Restore], and [Server.SetResourceVersion] backwards, it is told Restored and then Kept for each object
-// that there is, resource by resource.
+// After [Server.Restore], and [Server.SetResourceVersion] backwards, it is told Restored and then
+// Kept for each object that there is, resource by resource.
 //
 // Observe panics without a function.
 func (s *Server) Observe(observer func(Write)) (stop func()) {

@@ -24,8 +24,8 @@ import (
 	"github.com/rvinformer/informer/metrics"
 )
 
-// BenchmarkScrape scrapes 25,000 informers of 500 clusters, of which 100 run and are each asked 250 times: each has listed, watches and
-// has called its handler with a batch.
+// BenchmarkScrape scrapes 25,000 informers of 500 clusters, of which 100 run and are each asked 250
+// times: each has listed, watches and has called its handler with a batch.
 //
 //	go test -run - -bench Scrape -benchtime 10x ./metrics
 func BenchmarkScrape(b *testing.B) {
@@ -68,8 +68,9 @@ func BenchmarkScrape(b *testing.B) {
 	})
 }
 
-// BenchmarkEvents has two informers take in the same events in turn, one of which is scraped for each 10,000 events: as often as each
-// second if there are 10,000 a second. It compares the medians.
+// BenchmarkEvents has two informers take in the same events in turn, one of which is scraped for
+// each 10,000 events: as often as each second if there are 10,000 a second. It compares the
+// medians.
 //
 //	go test -run - -bench Events -benchtime 1000000x -count 3 ./metrics
 func BenchmarkEvents(b *testing.B) {
@@ -150,8 +151,8 @@ func pod(n, version int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("pod-", n), UID: "a", ResourceVersion: fmt.Sprint(version)}}
 }
 
-// measure reports the CPU that the process takes for each scrape, garbage collection included, and the memory that it takes from the
-// system beyond what it had after a collection.
+// measure reports the CPU that the process takes for each scrape, garbage collection included, and
+// the memory that it takes from the system beyond what it had after a collection.
 func measure(b *testing.B) (done func()) {
 	b.ReportAllocs()
 	held := func() uint64 {

@@ -17,10 +17,12 @@ import (
 // Labels tell informers apart. All are optional.
 type Labels = subject.Labels
 
-// source is an informer of this library: a ResourceVersionInformer, a HandlerRegistration, an objectcache.Informer.
+// source is an informer of this library: a ResourceVersionInformer, a HandlerRegistration, an
+// objectcache.Informer.
 type source interface{ Status() informer.Status }
 
-// Collector collects the metrics of informers and budgets. It is safe for concurrent use. NewCollector makes one.
+// Collector collects the metrics of informers and budgets. It is safe for concurrent use.
+// NewCollector makes one.
 type Collector struct {
 	mu        sync.Mutex
 	last      int
@@ -28,8 +30,8 @@ type Collector struct {
 	sources   map[int]labeled
 	budgets   map[int]namedBudget
 
-	// turn is held while a scrape asks the informers, and guards past. Two scrapes that ask at one time could each see an end that
-	// the other does not.
+	// turn is held while a scrape asks the informers, and guards past. Two scrapes that ask at one
+	// time could each see an end that the other does not.
 	turn sync.Mutex
 	past map[Labels]*past
 }
@@ -47,15 +49,16 @@ type namedBudget struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a Collector without informers. It shows informer.DefaultBudget as the budget "default".
+// NewCollector returns a Collector without informers. It shows informer.DefaultBudget as the budget
+// "default".
 func NewCollector() *Collector {
 	c := &Collector{factories: map[int]*factory.Factory{}, sources: map[int]labeled{}, budgets: map[int]namedBudget{}}
 	c.AddBudget("default", informer.DefaultBudget())
 	return c
 }
 
-// AddFactory adds all informers that a factory has at the time of a scrape. Of those that are client-go's, only rvinformer_synced and
-// rvinformer_condition are known. It panics if f is nil.
+// AddFactory adds all informers that a factory has at the time of a scrape. Of those that are
+// client-go's, only rvinformer_synced and rvinformer_condition are known. It panics if f is nil.
 func (c *Collector) AddFactory(f *factory.Factory) (remove func()) {
 	if f == nil {
 		panic("metrics: AddFactory of no factory")
@@ -63,7 +66,8 @@ func (c *Collector) AddFactory(f *factory.Factory) (remove func()) {
 	return add(c, c.factories, f)
 }
 
-// Add adds an informer until remove is called. Text of the labels that is not valid UTF-8 is replaced. It panics if source is nil.
+// Add adds an informer until remove is called. Text of the labels that is not valid UTF-8 is
+// replaced. It panics if source is nil.
 func (c *Collector) Add(labels Labels, source interface{ Status() informer.Status }) (remove func()) {
 	if source == nil {
 		panic("metrics: Add of no informer")
@@ -71,8 +75,8 @@ func (c *Collector) Add(labels Labels, source interface{ Status() informer.Statu
 	return add(c, c.sources, labeled{labels, source})
 }
 
-// AddBudget adds a budget other than the default one until remove is called. Budgets of one name are added up. What is not valid UTF-8 in
-// a name is replaced. It panics if budget is nil.
+// AddBudget adds a budget other than the default one until remove is called. Budgets of one name
+// are added up. What is not valid UTF-8 in a name is replaced. It panics if budget is nil.
 func (c *Collector) AddBudget(name string, budget *informer.Budget) (remove func()) {
 	if budget == nil {
 		panic("metrics: AddBudget of no budget")

@@ -151,7 +151,8 @@ func TestInformersWithEqualLabelsAreOne(t *testing.T) {
 	require.NotContains(t, all, "rvinformer_time_to_sync_seconds"+labels, "one of them is not synced")
 }
 
-// A standby that was not started, and a former leader that has ended, have no ages, and take none from an informer beside them that runs.
+// A standby that was not started, and a former leader that has ended, have no ages, and take none
+// from an informer beside them that runs.
 func TestOnlyInformersThatRunHaveAges(t *testing.T) {
 	running := busy
 	running.AuditEvery, running.LastAudited = time.Hour, time.Now().Add(-time.Minute)
@@ -321,7 +322,8 @@ func TestScrapesSideBySide(t *testing.T) {
 	stop()
 }
 
-// A registry refuses a second collector with one of client-go's names and other labels. So the names are others.
+// A registry refuses a second collector with one of client-go's names and other labels. So the
+// names are others.
 func TestNamesOfClientGoAreLeftToIt(t *testing.T) {
 	c := metrics.NewCollector()
 	descs := make(chan *prometheus.Desc, 100)

@@ -5,25 +5,30 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
-// identity tells an informer from all others, also from an earlier one of the same key. It keeps no informer in memory.
+// identity tells an informer from all others, also from an earlier one of the same key. It keeps no
+// informer in memory.
 type identity struct {
 	// added is the number of an Add, and done the channel of an informer of a factory.
 	added int
 	done  <-chan struct{}
 }
 
-// past is what is remembered of informers with equal labels, so that their sums do not go down when one of them ends.
+// past is what is remembered of informers with equal labels, so that their sums do not go down when
+// one of them ends.
 //
-// The sums miss counts between the last scrape and the end of an informer, except those of its histograms.
+// The sums miss counts between the last scrape and the end of an informer, except those of its
+// histograms.
 type past struct {
-	// ended is the sum of those that are gone, and living has what each of the others had counted at the last scrape.
+	// ended is the sum of those that are gone, and living has what each of the others had counted
+	// at the last scrape.
 	ended  report.Totals
 	living map[identity]report.Totals
 }
 
-// settle adds to all readings what informers with the same labels have counted that are gone, and returns what the next scrape has to
-// know. Labels that no informer has any more are forgotten: their series vanish, and begin at zero when they come again. Nothing is
-// remembered for an informer that is alone with its labels.
+// settle adds to all readings what informers with the same labels have counted that are gone, and
+// returns what the next scrape has to know. Labels that no informer has any more are forgotten:
+// their series vanish, and begin at zero when they come again. Nothing is remembered for an
+// informer that is alone with its labels.
 func settle(before map[Labels]*past, all []*reading) map[Labels]*past {
 	after := map[Labels]*past{}
 	for _, r := range all {

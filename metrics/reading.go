@@ -22,7 +22,8 @@ type reading struct {
 	status informer.Status
 	// version is the resource version as a number, and -1 if it is none.
 	version float64
-	// runs tells that an informer runs, and running is how many do. One that does not run has no age.
+	// runs tells that an informer runs, and running is how many do. One that does not run has no
+	// age.
 	runs    bool
 	running int
 	// foreign tells that there are informers of client-go, of which little is known.
@@ -82,7 +83,8 @@ func sorted(all []*reading) []*reading {
 	return all
 }
 
-// labelsOf returns the labels of an informer of a factory. Those of several namespaces or selectors have the same.
+// labelsOf returns the labels of an informer of a factory. Those of several namespaces or selectors
+// have the same.
 func labelsOf(k factory.Key) Labels {
 	l := Labels{Cluster: k.Cluster, Group: k.Resource.Group, Version: k.Resource.Version, Resource: k.Resource.Resource, Informer: k.InformerType.String()}
 	if k.Variant != "" {
@@ -196,7 +198,8 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// versionDigits are those of a resource version that a metric can show: a float64 is exact for so many.
+// versionDigits are those of a resource version that a metric can show: a float64 is exact for so
+// many.
 const versionDigits = 15
 
 // versionOf returns the last digits of a resource version as a number, as client-go does, or -1.

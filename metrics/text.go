@@ -13,11 +13,13 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// Handler returns a handler that serves the metrics of c in Prometheus' text format, and no others. It writes series by series. A
-// registry makes all series before the first is written, which takes several times the memory and the CPU: that matters for thousands
-// of informers. Give it a path of its own and Prometheus a job for it, and do not register c as well.
+// Handler returns a handler that serves the metrics of c in Prometheus' text format, and no others.
+// It writes series by series. A registry makes all series before the first is written, which takes
+// several times the memory and the CPU: that matters for thousands of informers. Give it a path of
+// its own and Prometheus a job for it, and do not register c as well.
 //
-// The answer is compressed for a client that accepts gzip. Methods other than GET and HEAD are refused.
+// The answer is compressed for a client that accepts gzip. Methods other than GET and HEAD are
+// refused.
 func (c *Collector) Handler() http.Handler {
 	return gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -105,7 +107,8 @@ func (t *textWriter) begin(name, help string, k kind) {
 
 var typeNames = [...]string{gauge: "gauge", counter: "counter", histogram: "histogram"}
 
-// sample writes one series, whose further label stands between the labels before and after. The brace that ends them is not in them.
+// sample writes one series, whose further label stands between the labels before and after. The
+// brace that ends them is not in them.
 func (t *textWriter) sample(name, suffix, before, by, value, after string, v float64) {
 	_, _ = t.WriteString(t.head)
 	t.head = ""

@@ -13,14 +13,15 @@ import (
 	"github.com/rvinformer/informer/internal/source"
 )
 
-// Audit compares the objects that readers see with the server, while both change: their keys, resource versions and UIDs. It is that of
-// an informer.ResourceVersionInformer in all else. A repair changes the store and calls handlers, as a list does.
+// Audit compares the objects that readers see with the server, while both change: their keys,
+// resource versions and UIDs. It is that of an informer.ResourceVersionInformer in all else. A
+// repair changes the store and calls handlers, as a list does.
 func (i *Informer) Audit(ctx context.Context, opts informer.AuditOptions) (informer.AuditReport, error) {
 	return i.auditor().Audit(ctx, opts)
 }
 
-// auditBeside audits the informer from time to time, if it is to be, until ctx ends or the returned function is called, which waits
-// for the end.
+// auditBeside audits the informer from time to time, if it is to be, until ctx ends or the returned
+// function is called, which waits for the end.
 func (i *Informer) auditBeside(ctx context.Context) (stop func()) {
 	if i.options.AuditEvery == 0 {
 		return func() {}
@@ -96,8 +97,8 @@ func (a audited) LendFrom(cursor keytable.Cursor, most int, visit func(key strin
 	return a.objects.lendFrom(cursor, most, visit)
 }
 
-// lendFrom lends visit the next keys and resource versions, and returns where to go on. If slots were moved meanwhile, that is at the
-// beginning. Visit must not use the store.
+// lendFrom lends visit the next keys and resource versions, and returns where to go on. If slots
+// were moved meanwhile, that is at the beginning. Visit must not use the store.
 func (s *Store) lendFrom(cursor keytable.Cursor, most int, visit func(key string, v *keytable.Binary)) keytable.Cursor {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -176,7 +177,8 @@ func (l *lists) wakeLocked() {
 	}
 }
 
-// again has a list begun, and returns when it is stored. The error is that of ctx, or report.ErrNotRunning.
+// again has a list begun, and returns when it is stored. The error is that of ctx, or
+// report.ErrNotRunning.
 func (l *lists) again(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// batch is many calls in little memory: additions of a list, or a resync. It names states of a Store, or has objects that are kept
-// decoded, and never both.
+// batch is many calls in little memory: additions of a list, or a resync. It names states of a
+// Store, or has objects that are kept decoded, and never both.
 type batch struct {
 	states  []state
 	objects []runtime.Object
@@ -25,7 +25,8 @@ type batch struct {
 	readers []*registration
 }
 
-// bySlot is the order of the states of a table, byBirth the order in which a generation has staged them.
+// bySlot is the order of the states of a table, byBirth the order in which a generation has staged
+// them.
 func bySlot(a, b state) int  { return cmp.Compare(a.slot, b.slot) }
 func byBirth(a, b state) int { return cmp.Compare(int32(a.born-b.born), 0) } // the numbers may begin anew
 

@@ -2,8 +2,8 @@ package objectcache
 
 import "github.com/rvinformer/informer"
 
-// Lookup returns which state of the object of a key can be read; false if there is none. Its Waiting is always nil: Status tells how many
-// calls wait for handlers.
+// Lookup returns which state of the object of a key can be read; false if there is none. Its
+// Waiting is always nil: Status tells how many calls wait for handlers.
 func (i *Informer) Lookup(key string) (informer.Belief, bool) {
 	version, ok := i.objects.version(key)
 	if !ok {

@@ -11,7 +11,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// What waits for the slowest handler counts in the Budget, as Status says it, until the handler is called with it or removed.
+// What waits for the slowest handler counts in the Budget, as Status says it, until the handler is
+// called with it or removed.
 func TestChangesThatWaitCountInBudget(t *testing.T) {
 	for name, leave := range map[string]func(b *busyPods, r cache.ResourceEventHandlerRegistration, goOn chan struct{}, stop func()){
 		"called": func(_ *busyPods, _ cache.ResourceEventHandlerRegistration, goOn chan struct{}, _ func()) { close(goOn) },

@@ -16,7 +16,8 @@ type Change struct {
 	Type informer.EventType
 	// Key is "namespace/name", or "name".
 	Key string
-	// Old is the object before an update, and the last state of one that was deleted. It is zero for an addition.
+	// Old is the object before an update, and the last state of one that was deleted. It is zero
+	// for an addition.
 	Old Stored
 	// New is the object after the change. It is zero for a deletion.
 	New Stored
@@ -44,7 +45,8 @@ func takenBy(handler cache.ResourceEventHandler) taken {
 	return taken{true, true, true}
 }
 
-// sharedObjects are the decoded objects of one event, for as long as a handler has them, or until the next garbage collection.
+// sharedObjects are the decoded objects of one event, for as long as a handler has them, or until
+// the next garbage collection.
 type sharedObjects struct{ old, new sharedObject }
 
 func (s *sharedObjects) oldObject() *sharedObject {

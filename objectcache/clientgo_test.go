@@ -1,7 +1,7 @@
 package objectcache_test
 
-// The cases of client-go's own tests of stores and indexers (tools/cache: store_test.go, index_test.go,
-// thread_safe_store_test.go) with objects that a Store takes.
+// The cases of client-go's own tests of stores and indexers (tools/cache: store_test.go,
+// index_test.go, thread_safe_store_test.go) with objects that a Store takes.
 
 import (
 	"slices"

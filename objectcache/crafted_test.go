@@ -19,7 +19,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// craftedSamples are snapshots of real stores, each split into its slots and its pack, without their checksums.
+// craftedSamples are snapshots of real stores, each split into its slots and its pack, without
+// their checksums.
 func craftedSamples(t require.TestingT) (parts [][2][]byte) {
 	pods := podsByVersion()
 	for _, pod := range samplePods(1, 60) {
@@ -49,7 +50,8 @@ func crafted(slots, pack []byte) []byte {
 	return bytes.Join([][]byte{objectcache.AppendChecksum(slots), objectcache.AppendChecksum(pack)}, nil)
 }
 
-// requireSafe reads a snapshot that may be crafted. There is an error, or a store that is of use. Memory is taken in proportion to the length.
+// requireSafe reads a snapshot that may be crafted. There is an error, or a store that is of use.
+// Memory is taken in proportion to the length.
 func requireSafe(t require.TestingT, text []byte) {
 	s := podsByVersion()
 	before := allocated()
@@ -171,8 +173,9 @@ func requireSafeCase(t *testing.T, name string, text []byte) {
 	requireSafe(t, text)
 }
 
-// FuzzCraftedSnapshot is TestCraftedSnapshotsAreRefusedOrOfUse with other mutations: so many bytes at a place become others. Its inputs are
-// the mutations and not the snapshots, because these are too large for a fuzzer.
+// FuzzCraftedSnapshot is TestCraftedSnapshotsAreRefusedOrOfUse with other mutations: so many bytes
+// at a place become others. Its inputs are the mutations and not the snapshots, because these are
+// too large for a fuzzer.
 func FuzzCraftedSnapshot(f *testing.F) {
 	parts := craftedSamples(f)
 	for n := range parts {

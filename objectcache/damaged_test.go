@@ -46,7 +46,8 @@ func damagedPod(t *testing.T) (*corev1.Pod, []byte) {
 	return pod, append(message, noTime()...)
 }
 
-// A value that decodes itself, such as a quantity or a time, is tried before its object takes the place of a good one.
+// A value that decodes itself, such as a quantity or a time, is tried before its object takes the
+// place of a good one.
 func TestObjectWithAValueThatDoesNotDecodeIsRefused(t *testing.T) {
 	good := podOf("a", "b", "u", "1")
 	pod := func(change func(*corev1.Pod)) []byte {
@@ -175,7 +176,8 @@ func TestFailingIndexFunctionChangesNothing(t *testing.T) {
 	require.NoError(t, s.Check())
 }
 
-// FuzzStoredBytes decodes bytes that no encoder made: there is an error, or an object that is stored as it is.
+// FuzzStoredBytes decodes bytes that no encoder made: there is an error, or an object that is
+// stored as it is.
 func FuzzStoredBytes(f *testing.F) {
 	examples := []runtime.Object{
 		podOf("a", "b", "u", "1"),

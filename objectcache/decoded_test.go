@@ -20,7 +20,8 @@ import (
 // keepDecoded has the informers of a test keep their objects decoded.
 var keepDecoded bool
 
-// TestDecodedDoesWhatEncodedDoes runs the tests of informers, client-go's among them, with objects that are kept decoded.
+// TestDecodedDoesWhatEncodedDoes runs the tests of informers, client-go's among them, with objects
+// that are kept decoded.
 func TestDecodedDoesWhatEncodedDoes(t *testing.T) {
 	keepDecoded = true
 	defer func() { keepDecoded = false }()

@@ -20,8 +20,8 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 )
 
-// decodedStore keeps objects decoded, in client-go's own indexer, and hands them out as they are. It adds what an Informer needs to
-// write to it.
+// decodedStore keeps objects decoded, in client-go's own indexer, and hands them out as they are.
+// It adds what an Informer needs to write to it.
 type decodedStore struct {
 	cache.Indexer
 	transactions cache.TransactionStore
@@ -67,7 +67,8 @@ func (s *decodedStore) Replace(list []interface{}, resourceVersion string) error
 	return s.change(func() error { return s.Indexer.Replace(list, resourceVersion) })
 }
 
-// change has a caller other than the informer change the store, and counts the objects anew: there are few such changes.
+// change has a caller other than the informer change the store, and counts the objects anew: there
+// are few such changes.
 func (s *decodedStore) change(change func() error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -82,8 +83,8 @@ func (s *decodedStore) AddIndexers(newIndexers cache.Indexers) error {
 	return s.Indexer.AddIndexers(newIndexers)
 }
 
-// checkIndexes panics if an index function fails. Client-go's indexer does so too, but when the object is in it. The caller holds
-// writing.
+// checkIndexes panics if an index function fails. Client-go's indexer does so too, but when the
+// object is in it. The caller holds writing.
 func (s *decodedStore) checkIndexes(e encoded) {
 	for name, f := range s.GetIndexers() {
 		if isNamespaceIndex(f) {
@@ -102,7 +103,8 @@ func (s *decodedStore) get(key string) runtime.Object {
 	return o
 }
 
-// versionOf is empty for what is no object of the API, which others than the informer may have added.
+// versionOf is empty for what is no object of the API, which others than the informer may have
+// added.
 func versionOf(obj runtime.Object) (v keytable.Version) {
 	if m, err := meta.Accessor(obj); err == nil {
 		v.ResourceVersion, v.UID = m.GetResourceVersion(), m.GetUID()
@@ -110,7 +112,8 @@ func versionOf(obj runtime.Object) (v keytable.Version) {
 	return v
 }
 
-// hasVersion reports whether an object has a version, as far as its UID is known. An empty resource version equals none.
+// hasVersion reports whether an object has a version, as far as its UID is known. An empty resource
+// version equals none.
 func hasVersion(obj runtime.Object, v keytable.Version) bool {
 	has := versionOf(obj)
 	return v.ResourceVersion != "" && v.ResourceVersion == has.ResourceVersion && (v.UID == "" || has.UID == "" || v.UID == has.UID)
@@ -207,7 +210,8 @@ type decodedGeneration struct {
 	store *decodedStore
 	// shown are objects of the store that stay.
 	shown map[runtime.Object]struct{}
-	// staged are objects that the store takes at the end, nil where one was dropped, and places are their places by their keys.
+	// staged are objects that the store takes at the end, nil where one was dropped, and places are
+	// their places by their keys.
 	staged []runtime.Object
 	places map[string]int
 }

@@ -22,7 +22,8 @@ type encoded struct {
 	version keytable.Version
 	form    uint8
 	bytes   []byte
-	// labels are the text of the labels. Like are objects that this one is probably like: those of one owner.
+	// labels are the text of the labels. Like are objects that this one is probably like: those of
+	// one owner.
 	labels []byte
 	like   string
 	// object is the decoded object, nil where it was not decoded yet.
@@ -47,8 +48,8 @@ func (e *encoded) release() {
 	}
 }
 
-// encodeItem returns an object that was read from the server, encoded. The item's bytes stay its reader's. The error
-// is a *report.ItemError.
+// encodeItem returns an object that was read from the server, encoded. The item's bytes stay its
+// reader's. The error is a *report.ItemError.
 func (s *Store) encodeItem(it object.Item) (encoded, error) {
 	if it.Lent == nil {
 		e, err := s.encodeObject(it.Object)
@@ -127,8 +128,8 @@ func readMetadata(m *wire.Metadata, bytes []byte, protobuf bool) error {
 // errNoObject is the error for what cannot be stored at all.
 var errNoObject = errors.New("it is not a pointer to the struct of an object")
 
-// encodeObject returns a decoded object, encoded: in protobuf where its type has it, else in JSON. The object must not change
-// until the store has it.
+// encodeObject returns a decoded object, encoded: in protobuf where its type has it, else in JSON.
+// The object must not change until the store has it.
 func (s *Store) encodeObject(obj runtime.Object) (encoded, error) {
 	if obj == nil || !isStruct(reflect.TypeOf(obj)) || reflect.ValueOf(obj).IsNil() {
 		return encoded{}, fmt.Errorf("objectcache: store a %T: %w", obj, errNoObject)

@@ -21,7 +21,8 @@ import (
 
 var widgetsResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// Informers of any resource take the place of those of client-go's dynamicinformer and metadatainformer. The listers are client-go's.
+// Informers of any resource take the place of those of client-go's dynamicinformer and
+// metadatainformer. The listers are client-go's.
 func ExampleNewSharedIndexInformerWithOptions() {
 	server := informertest.NewServer(informertest.Options{})
 	defer server.Close()

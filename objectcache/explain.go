@@ -18,11 +18,12 @@ type Explanation struct {
 	SizeBytes int64
 	// Sampled is how many objects were decoded for the rest.
 	Sampled int
-	// Encoded is the length of the sampled objects in their encoding, before compression, and JSON their length as compact JSON,
-	// which is what Paths count.
+	// Encoded is the length of the sampled objects in their encoding, before compression, and JSON
+	// their length as compact JSON, which is what Paths count.
 	Encoded, JSON int64
-	// Paths are the fields, those with the most bytes first. A field counts what is within it, so that "spec" is not less than
-	// "spec.containers". Fields with less than a thousandth of all bytes are left out.
+	// Paths are the fields, those with the most bytes first. A field counts what is within it, so
+	// that "spec" is not less than "spec.containers". Fields with less than a thousandth of all
+	// bytes are left out.
 	Paths []PathSize
 }
 
@@ -35,11 +36,11 @@ type PathSize struct {
 	Bytes  int64
 }
 
-// Explain says which fields take how many bytes, in a sample of so many objects, spread evenly over the store; zero or less
-// samples all. Each of them is decoded. What cannot be decoded is left out.
+// Explain says which fields take how many bytes, in a sample of so many objects, spread evenly over
+// the store; zero or less samples all. Each of them is decoded. What cannot be decoded is left out.
 //
-// The bytes are those of JSON. Compression takes out what siblings have in common, so a field that differs in each
-// object takes a larger part of SizeBytes than of these.
+// The bytes are those of JSON. Compression takes out what siblings have in common, so a field that
+// differs in each object takes a larger part of SizeBytes than of these.
 func (s *Store) Explain(sample int) Explanation {
 	found, _ := s.Select(Query{}) // fails for unknown indexes only
 	e := Explanation{Objects: len(found), SizeBytes: s.SizeBytes()}

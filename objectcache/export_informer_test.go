@@ -52,7 +52,8 @@ func ResyncCheckPeriod(i *Informer) time.Duration {
 	return i.resyncs.check
 }
 
-// SaveUnobserved has the store of an informer that has stopped take a change whose version it does not observe, and saves it.
+// SaveUnobserved has the store of an informer that has stopped take a change whose version it does
+// not observe, and saves it.
 func SaveUnobserved(ctx context.Context, i *Informer, obj *unstructured.Unstructured) error {
 	_, err := i.into.Put(ctx, watch.Modified, object.Item{
 		Key: cache.MetaObjectToName(obj).String(), Object: obj, Version: keytable.Version{ResourceVersion: obj.GetResourceVersion(), UID: obj.GetUID()},
@@ -64,7 +65,8 @@ func SaveUnobserved(ctx context.Context, i *Informer, obj *unstructured.Unstruct
 // Renames returns how many objects an informer knows that Transform has renamed.
 func Renames(i *Informer) int { return len(i.into.renames.keys) }
 
-// PutEncoded has an informer store bytes that may be anything as those of an object, as it does with a change of a watch.
+// PutEncoded has an informer store bytes that may be anything as those of an object, as it does
+// with a change of a watch.
 func PutEncoded(ctx context.Context, i *Informer, obj runtime.Object, bytes []byte) error {
 	e, err := i.store.encodeObject(obj)
 	if err != nil {

@@ -131,7 +131,8 @@ func (k Kept) Check() error {
 	return nil
 }
 
-// EncodedAs is an object that is not in the store, from bytes that may be anything, encoded as the store has example.
+// EncodedAs is an object that is not in the store, from bytes that may be anything, encoded as the
+// store has example.
 func (s *Store) EncodedAs(example runtime.Object, bytes []byte) (Stored, error) {
 	e, err := s.encodeObject(example)
 	if err != nil {
@@ -157,7 +158,8 @@ func (s *Store) PutEncoded(obj runtime.Object, bytes []byte) error {
 func (s *Store) WriteSnapshot(w io.Writer) (int64, error) { return s.snapshot().WriteTo(w) }
 func (s *Store) ReadSnapshot(r io.Reader) error           { return s.restore(bufio.NewReader(r)) }
 
-// SplitSnapshot splits a snapshot of a store like s before its first checksum and behind it, as far as it can be read.
+// SplitSnapshot splits a snapshot of a store like s before its first checksum and behind it, as far
+// as it can be read.
 func (s *Store) SplitSnapshot(text []byte) (slots, pack []byte) {
 	r := bytes.NewReader(text)
 	s.readSlots(&input{r: r})

@@ -2,7 +2,8 @@ package objectcache
 
 import "sync"
 
-// failures are errors that wait for the ErrorHandler of a Store: it is the user's, so it is called with no lock held.
+// failures are errors that wait for the ErrorHandler of a Store: it is the user's, so it is called
+// with no lock held.
 type failures struct {
 	mu   sync.Mutex
 	list []error

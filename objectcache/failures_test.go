@@ -30,7 +30,8 @@ func within(t *testing.T, f func()) {
 	}
 }
 
-// An ErrorHandler may use the informer and its store in any way, also while the values of an index are found out.
+// An ErrorHandler may use the informer and its store in any way, also while the values of an index
+// are found out.
 func TestErrorHandlerIsCalledWithoutLocks(t *testing.T) {
 	pod, damaged := damagedPod(t)
 	for name, put := range map[string]func(context.Context, *objectcache.Informer, runtime.Object, []byte) error{

@@ -15,13 +15,14 @@ import (
 	"github.com/rvinformer/informer/internal/pack"
 )
 
-// feed has the changes of a store in their order. Each handler reads them at its own pace, with a goroutine that lives
-// while something waits for it. What every handler has read is garbage.
+// feed has the changes of a store in their order. Each handler reads them at its own pace, with a
+// goroutine that lives while something waits for it. What every handler has read is garbage.
 type feed struct {
 	// store is nil if objects are kept decoded.
 	store *Store
-	// applying is held while the store and the feed change together, so that a handler which is added meanwhile begins with one
-	// state of the store and what follows it. It is taken before mu.
+	// applying is held while the store and the feed change together, so that a handler which is
+	// added meanwhile begins with one state of the store and what follows it. It is taken before
+	// mu.
 	applying sync.Mutex
 
 	mu       sync.Mutex
@@ -37,8 +38,9 @@ type feed struct {
 	syncedAt int64
 	// current is the number of handlers that have read all events.
 	current int
-	// unfinished are the batches that a handler has not finished. Replaced has the states that they name and the store has replaced
-	// since, for as long as one of their handlers has yet to be called with them.
+	// unfinished are the batches that a handler has not finished. Replaced has the states that they
+	// name and the store has replaced since, for as long as one of their handlers has yet to be
+	// called with them.
 	unfinished []*batch
 	replaced   map[state]*awaited
 	// copies has what events share.
@@ -51,19 +53,22 @@ type feed struct {
 	callers atomic.Int64
 }
 
-// awaited is a replaced state that so many handlers have yet to be called with, once for each of their batches that names it.
+// awaited is a replaced state that so many handlers have yet to be called with, once for each of
+// their batches that names it.
 type awaited struct {
 	*Stored
 	calls int
 }
 
-// segment is a piece of the feed. Its events are only appended to; the next one begins where it is full.
+// segment is a piece of the feed. Its events are only appended to; the next one begins where it is
+// full.
 type segment struct {
 	events []event
 	next   *segment
 }
 
-// segmentEvents is how many events a full segment has. Those that were read stay in memory as long as one of them waits.
+// segmentEvents is how many events a full segment has. Those that were read stay in memory as long
+// as one of them waits.
 const segmentEvents = 32
 
 // event is one change.
@@ -121,8 +126,9 @@ func (f *feed) stop() {
 	f.countLocked()
 }
 
-// countLocked takes from the budget what waits for the slowest handler, or gives it back. It does not wait for the budget, because an
-// object is read in the store before handlers are called: other informers wait.
+// countLocked takes from the budget what waits for the slowest handler, or gives it back. It does
+// not wait for the budget, because an object is read in the store before handlers are called: other
+// informers wait.
 func (f *feed) countLocked() {
 	waits := int64(0)
 	for _, r := range f.handlers {
@@ -148,8 +154,8 @@ func (f *feed) run(do func()) {
 	})
 }
 
-// append adds the events of a change that has replaced an object, or none if that is nil. The feed takes over replaced. The caller holds
-// applying.
+// append adds the events of a change that has replaced an object, or none if that is nil. The feed
+// takes over replaced. The caller holds applying.
 func (f *feed) append(replaced *Stored, events ...event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,14 +179,16 @@ func (f *feed) append(replaced *Stored, events ...event) {
 	}
 }
 
-// keepLocked gives o a copy of its bytes, because it may wait for long, and returns what that takes.
+// keepLocked gives o a copy of its bytes, because it may wait for long, and returns what that
+// takes.
 func (f *feed) keepLocked(o *Stored) (bytes int64) {
 	record, copied := f.copies.Copy(o.record)
 	o.record = record
 	return int64(copied)
 }
 
-// noteReplacedLocked keeps a state that was replaced, if a handler has yet to be called with it, and returns what that takes.
+// noteReplacedLocked keeps a state that was replaced, if a handler has yet to be called with it,
+// and returns what that takes.
 func (f *feed) noteReplacedLocked(o *Stored) (bytes int64) {
 	if o.object != nil { // a batch of decoded objects has them itself
 		return 0
@@ -248,8 +256,8 @@ func (e *event) takenBy(r *registration) bool {
 	return e.batch == nil || e.batch.due == nil || e.batch.due.Has(r)
 }
 
-// find returns an object of a batch that a handler has not finished. It is zero if a caller of the Store, and not the informer, has
-// replaced it.
+// find returns an object of a batch that a handler has not finished. It is zero if a caller of the
+// Store, and not the informer, has replaced it.
 func (f *feed) find(b *batch, place int) Stored {
 	if b.objects != nil {
 		return storedObject(b.objects[place])
@@ -284,7 +292,8 @@ func (f *feed) beginLocked(b *batch, r *registration) {
 	b.readers = append(b.readers, r)
 }
 
-// endLocked notes that a handler is called with a batch no more. It has been called with what is replaced, or never is.
+// endLocked notes that a handler is called with a batch no more. It has been called with what is
+// replaced, or never is.
 func (f *feed) endLocked(b *batch, r *registration) {
 	b.readers = slices.DeleteFunc(b.readers, func(other *registration) bool { return other == r })
 	if len(b.readers) == 0 {
@@ -299,7 +308,8 @@ func (f *feed) hasBatches() bool {
 	return len(f.unfinished) > 0
 }
 
-// leaveLocked notes that a handler is not called any more with the batches that it has not finished.
+// leaveLocked notes that a handler is not called any more with the batches that it has not
+// finished.
 func (f *feed) leaveLocked(r *registration) {
 	for _, b := range slices.Clone(f.unfinished) {
 		if !slices.Contains(b.readers, r) {
@@ -314,8 +324,8 @@ func (f *feed) leaveLocked(r *registration) {
 	}
 }
 
-// resync has the handlers called that are due, with all objects. Those for which an earlier resync still waits are left out. The
-// caller holds applying.
+// resync has the handlers called that are due, with all objects. Those for which an earlier resync
+// still waits are left out. The caller holds applying.
 func (f *feed) resync(due []*registration, all *batch, at moment.Moment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -333,7 +343,8 @@ func (f *feed) resync(due []*registration, all *batch, at moment.Moment) {
 	}
 }
 
-// caughtUpLocked notes that one handler more, or by a negative number fewer, has read everything. What all have read is dropped.
+// caughtUpLocked notes that one handler more, or by a negative number fewer, has read everything.
+// What all have read is dropped.
 func (f *feed) caughtUpLocked(more int) {
 	f.current += more
 	if f.current == len(f.handlers) {
@@ -351,8 +362,8 @@ func (f *feed) endInitial() {
 	}
 }
 
-// add adds a handler that begins with what is kept, if it is not nil, and goes on with what is appended from now on. The caller holds
-// applying.
+// add adds a handler that begins with what is kept, if it is not nil, and goes on with what is
+// appended from now on. The caller holds applying.
 func (f *feed) add(r *registration, kept *batch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -367,7 +378,8 @@ func (f *feed) add(r *registration, kept *batch) {
 	r.hireLocked()
 }
 
-// remove removes a handler, which is called with nothing more. It reports whether the feed has had it.
+// remove removes a handler, which is called with nothing more. It reports whether the feed has had
+// it.
 func (f *feed) remove(r *registration) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -385,8 +397,8 @@ func (f *feed) remove(r *registration) bool {
 	return true
 }
 
-// waiting returns the number of calls that handlers wait for, the bytes that wait with them, and when the oldest of the changes
-// arrived; zero if there is none.
+// waiting returns the number of calls that handlers wait for, the bytes that wait with them, and
+// when the oldest of the changes arrived; zero if there is none.
 func (f *feed) waiting() (calls int, bytes int64, oldest moment.Moment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -23,7 +23,8 @@ type form struct {
 	protobuf bool
 	// kind is what an object comes back with. An unstructured object has its kind in its bytes.
 	kind metav1.TypeMeta
-	// implied tells that kind is for reads into other types only. Typed objects off the wire have none, because typed clients leave it out too.
+	// implied tells that kind is for reads into other types only. Typed objects off the wire have
+	// none, because typed clients leave it out too.
 	implied bool
 	// decoders are the store's for unstructured objects; nil before the store has the form.
 	decoders *jsonmap.Pool
@@ -55,9 +56,9 @@ func isStruct(t reflect.Type) bool {
 	return t != nil && t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct && t.Implements(objectType)
 }
 
-// isMessage reports whether the methods of a message are t's own. A struct with a single embedded message has that one's
-// methods, which know nothing of its other fields. Generated types embed two, TypeMeta and ObjectMeta, so that
-// neither's methods count.
+// isMessage reports whether the methods of a message are t's own. A struct with a single embedded
+// message has that one's methods, which know nothing of its other fields. Generated types embed
+// two, TypeMeta and ObjectMeta, so that neither's methods count.
 func isMessage(t reflect.Type) bool {
 	if known, ok := messages.Load(t); ok {
 		return known.(bool)
@@ -108,7 +109,8 @@ func (f form) decode(bytes []byte) (runtime.Object, error) {
 	return obj, f.fill(bytes, obj)
 }
 
-// decodeInto overwrites all of an object of any type: that of the form, unstructured, or metadata only.
+// decodeInto overwrites all of an object of any type: that of the form, unstructured, or metadata
+// only.
 func (f form) decodeInto(bytes []byte, into runtime.Object) error {
 	t := reflect.TypeOf(into)
 	if !isStruct(t) || reflect.ValueOf(into).IsNil() {

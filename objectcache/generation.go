@@ -149,7 +149,8 @@ func (g *encodedGeneration) end(resourceVersion string, complete bool) iter.Seq[
 	return changes.all
 }
 
-// apply shows readers what was staged, without the slots that were not shown. The caller holds writing.
+// apply shows readers what was staged, without the slots that were not shown. The caller holds
+// writing.
 func (g *encodedGeneration) apply(unshown []uint32, resourceVersion string) applied {
 	s, t := g.store, g.store.table
 	changes := applied{store: s, new: make([]state, 0, g.staged.count), deleted: make([]Stored, 0, len(unshown))}
@@ -174,8 +175,8 @@ func (g *encodedGeneration) apply(unshown []uint32, resourceVersion string) appl
 	return changes
 }
 
-// tidyAll gives back the memory of what a list has replaced or deleted, because no write may follow that does. The caller holds
-// writing; readers wait for a part of the work at most.
+// tidyAll gives back the memory of what a list has replaced or deleted, because no write may follow
+// that does. The caller holds writing; readers wait for a part of the work at most.
 func (s *Store) tidyAll() {
 	for s.tidyPart() {
 	}
@@ -216,7 +217,8 @@ func (g *encodedGeneration) abandon() {
 // state is a state of a slot.
 type state struct{ slot, born uint32 }
 
-// applied are the changes of a generation. What was added takes eight bytes each, because a first list adds all.
+// applied are the changes of a generation. What was added takes eight bytes each, because a first
+// list adds all.
 type applied struct {
 	store *Store
 	new   []state

@@ -26,7 +26,8 @@ func podOf(namespace, name, uid, version string) *corev1.Pod {
 	}}
 }
 
-// generationModel writes as the informer does, and compares the store and the changes that it reports with a map.
+// generationModel writes as the informer does, and compares the store and the changes that it
+// reports with a map.
 type generationModel struct {
 	store objectcache.Kept
 	model map[string]*corev1.Pod
@@ -110,8 +111,8 @@ func (m *generationModel) Remove(t *rapid.T) {
 	}
 }
 
-// needCallers skips what only callers other than the informer do: to write beside a generation. A list undoes that where objects are
-// kept decoded.
+// needCallers skips what only callers other than the informer do: to write beside a generation. A
+// list undoes that where objects are kept decoded.
 func (m *generationModel) needCallers(t *rapid.T) {
 	if m.open && m.decoded {
 		t.Skip("the informer does not write beside a generation")

@@ -25,21 +25,24 @@ type registration struct {
 	logger   klog.Logger
 	// call calls the handler with a change.
 	call func(c Change, shared *sharedObjects)
-	// requested is the resync period that the handler has asked for, and period the one that it has; due is when the next resync
-	// is. They are of the informer's lock.
+	// requested is the resync period that the handler has asked for, and period the one that it
+	// has; due is when the next resync is. They are of the informer's lock.
 	requested, period time.Duration
 	due               time.Time
-	// synced is closed when the handler has been called with the initial list, ended when it is called no more.
+	// synced is closed when the handler has been called with the initial list, ended when it is
+	// called no more.
 	synced, ended chan struct{}
 
 	// What follows is of the lock of the feed, which is nil before the handler is added.
 
 	feed *feed
-	// at and index are where the next event is or will be, after which the feed had so many events and bytes.
+	// at and index are where the next event is or will be, after which the feed had so many events
+	// and bytes.
 	at            *segment
 	index         int
 	events, bytes int64
-	// batch is what the handler is called with before the next event, and place is where in it the call under way is, or the next one.
+	// batch is what the handler is called with before the next event, and place is where in it the
+	// call under way is, or the next one.
 	batch *batch
 	place int
 	// arrived is that of the event, or of the batch, that the handler is called with.
@@ -48,7 +51,8 @@ type registration struct {
 	queued int
 	// resyncing tells that a resync waits for the handler, or is under way.
 	resyncing bool
-	// working tells that a goroutine calls the handler, calling that it is in a call, removed that it must not begin another.
+	// working tells that a goroutine calls the handler, calling that it is in a call, removed that
+	// it must not begin another.
 	working, calling, removed bool
 	// syncedYet tells that synced is closed.
 	syncedYet bool
@@ -66,30 +70,33 @@ func (r *registration) HasSyncedChecker() cache.DoneChecker {
 	}, r.synced}
 }
 
-// ShutdownChan is closed when the handler was removed, or its informer has stopped, and its last call has returned.
+// ShutdownChan is closed when the handler was removed, or its informer has stopped, and its last
+// call has returned.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.ended }
 
-// AddEventHandler adds a handler with the resync period of the informer: see AddEventHandlerWithOptions.
+// AddEventHandler adds a handler with the resync period of the informer: see
+// AddEventHandlerWithOptions.
 func (i *Informer) AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})
 }
 
-// AddEventHandlerWithResyncPeriod adds a handler with a resync period of its own: see AddEventHandlerWithOptions.
+// AddEventHandlerWithResyncPeriod adds a handler with a resync period of its own: see
+// AddEventHandlerWithOptions.
 func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, resyncPeriod time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
-// AddEventHandlerWithOptions adds a handler. If the informer runs, the handler is called first with all objects of the store, as
-// additions of the initial list, and then with all that follows. It does not wait for that. The error says that the informer has
-// stopped.
+// AddEventHandlerWithOptions adds a handler. If the informer runs, the handler is called first with
+// all objects of the store, as additions of the initial list, and then with all that follows. It
+// does not wait for that. The error says that the informer has stopped.
 func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	r := i.newRegistration(nameOf(handler), options)
 	r.call = func(c Change, shared *sharedObjects) { i.callHandler(handler, c, shared) }
 	return i.add(r, options)
 }
 
-// AddChangeHandler adds a handler that is called with changes whose objects are not decoded. It decodes what it needs. It is called as
-// a cache.ResourceEventHandler is.
+// AddChangeHandler adds a handler that is called with changes whose objects are not decoded. It
+// decodes what it needs. It is called as a cache.ResourceEventHandler is.
 func (i *Informer) AddChangeHandler(handler func(Change), options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	r := i.newRegistration(nameOf(handler), options)
 	r.call = func(c Change, _ *sharedObjects) { handler(c) }
@@ -129,8 +136,8 @@ func (i *Informer) add(r *registration, options cache.HandlerOptions) (cache.Res
 	return r, nil
 }
 
-// RemoveEventHandler removes a handler. It does not wait: a call that is under way goes on, and no other follows. The error says that
-// the handle is not one of an Informer.
+// RemoveEventHandler removes a handler. It does not wait: a call that is under way goes on, and no
+// other follows. The error says that the handle is not one of an Informer.
 func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration)
 	if !ok {
@@ -174,7 +181,8 @@ func (i *Informer) withObject(o Stored, shared *sharedObject, call func(obj any)
 	goruntime.KeepAlive(d) // others find it until then
 }
 
-// withLast calls call with the last state of a deleted object. A deletion counts, whatever became of its object.
+// withLast calls call with the last state of a deleted object. A deletion counts, whatever became
+// of its object.
 func (i *Informer) withLast(c Change, shared *sharedObjects, call func(obj any)) {
 	d, err := shared.oldObject().object(c.Old)
 	switch {
@@ -233,7 +241,8 @@ func (r *registration) run(ctx context.Context) {
 	returned = true
 }
 
-// afterCrash is how long a handler that has panicked is left alone, if the process survives that. It is client-go's.
+// afterCrash is how long a handler that has panicked is left alone, if the process survives that.
+// It is client-go's.
 const afterCrash = time.Second
 
 // crashes calls the handler, and reports whether it has panicked.
@@ -248,7 +257,8 @@ func (r *registration) crashes(c Change, shared *sharedObjects) (panicked bool) 
 	return false
 }
 
-// next returns what the handler is to be called with next. If there is nothing, the goroutine is to end.
+// next returns what the handler is to be called with next. If there is nothing, the goroutine is to
+// end.
 func (r *registration) next() (c Change, shared *sharedObjects, ok bool) {
 	for {
 		e, place, working := r.take()
@@ -264,7 +274,8 @@ func (r *registration) next() (c Change, shared *sharedObjects, ok bool) {
 	}
 }
 
-// take returns the next event, or a batch and the next place in it. If there is neither, the goroutine is to end.
+// take returns the next event, or a batch and the next place in it. If there is neither, the
+// goroutine is to end.
 func (r *registration) take() (e event, place int, working bool) {
 	f := r.feed
 	f.mu.Lock()
@@ -311,7 +322,8 @@ func (r *registration) returnedLocked() {
 	r.place++
 }
 
-// awaitsLocked reports whether the handler, which has not finished a batch, has yet to be called with what is at a place.
+// awaitsLocked reports whether the handler, which has not finished a batch, has yet to be called
+// with what is at a place.
 func (r *registration) awaitsLocked(b *batch, place int) bool {
 	return r.batch != b || r.place <= place
 }
@@ -345,8 +357,8 @@ func (r *registration) takeEventLocked() event {
 	return e
 }
 
-// oldestLocked returns when the oldest change arrived that the handler was not called with, or whose call is under way; zero if there
-// is none.
+// oldestLocked returns when the oldest change arrived that the handler was not called with, or
+// whose call is under way; zero if there is none.
 func (r *registration) oldestLocked() moment.Moment {
 	switch {
 	case r.removed || r.queued == 0:

@@ -84,8 +84,8 @@ func (w *world) lister() cache.ListerWatcher {
 	return factory.ForResource("", pods)
 }
 
-// newInformer returns an informer that logs nothing by default: the log has a limit of its own for errors, which waits by a clock
-// that was set before the bubble.
+// newInformer returns an informer that logs nothing by default: the log has a limit of its own for
+// errors, which waits by a clock that was set before the bubble.
 func newInformer(lw cache.ListerWatcher, example runtime.Object, opts objectcache.Options) *objectcache.Informer {
 	if opts.ErrorHandler == nil {
 		opts.ErrorHandler = func(*informer.Reflector, error) {}
@@ -120,8 +120,8 @@ func (w *world) requireInStep(i *objectcache.Informer) {
 	require.Equal(w.t, want, got)
 }
 
-// told records the calls of a handler, as "add default/a created initial", "update default/a old new", "delete default/a last" and
-// "gone default/a last" for a deletion that a list found.
+// told records the calls of a handler, as "add default/a created initial", "update default/a old
+// new", "delete default/a last" and "gone default/a last" for a deletion that a list found.
 type told struct {
 	mu    sync.Mutex
 	calls []string

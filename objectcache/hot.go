@@ -13,21 +13,23 @@ import (
 const defaultHotBytes = 8 << 20
 
 const (
-	// noteBytes is about what a note takes in memory, and bytesPerNote is for how many bytes of decoded objects there is one.
+	// noteBytes is about what a note takes in memory, and bytesPerNote is for how many bytes of
+	// decoded objects there is one.
 	noteBytes = 128
 	// hotEntry is about what an object takes beside itself: its place in the list and in the map.
 	hotEntry     = 192
 	bytesPerNote = 8 << 10
 )
 
-// hot has decoded objects by their slots, the least recently used of which go first. Its objects are shared: no reader may change
-// them. A nil hot keeps none.
+// hot has decoded objects by their slots, the least recently used of which go first. Its objects
+// are shared: no reader may change them. A nil hot keeps none.
 //
-// A reader that wants an object of its own pays for a copy if the object becomes hot. So where there is no room without dropping
-// another, an object becomes hot when it is read again: most that are read once never are.
+// A reader that wants an object of its own pays for a copy if the object becomes hot. So where
+// there is no room without dropping another, an object becomes hot when it is read again: most that
+// are read once never are.
 //
-// Whoever adds or drops an object holds the store's lock, for reading at least to add, for writing to drop. So hot never has
-// an object that the store has replaced.
+// Whoever adds or drops an object holds the store's lock, for reading at least to add, for writing
+// to drop. So hot never has an object that the store has replaced.
 type hot struct {
 	limit int64
 
@@ -74,7 +76,8 @@ func (h *hot) get(slot, born uint32) runtime.Object {
 	return nil
 }
 
-// wants reports whether an object of a type that was decoded from so many bytes is worth a copy. If not, it is the next time.
+// wants reports whether an object of a type that was decoded from so many bytes is worth a copy. If
+// not, it is the next time.
 func (h *hot) wants(of state, t reflect.Type, encoded int) bool {
 	if h == nil {
 		return false
@@ -99,8 +102,8 @@ func (h *hot) weightLocked(t reflect.Type) *weight {
 	return w
 }
 
-// add keeps obj, which was decoded from so many bytes. If there is one already, that one stays. It returns the one that is shared
-// from now on.
+// add keeps obj, which was decoded from so many bytes. If there is one already, that one stays. It
+// returns the one that is shared from now on.
 func (h *hot) add(slot, born uint32, obj runtime.Object, encoded int) runtime.Object {
 	if h == nil {
 		return obj

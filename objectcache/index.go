@@ -6,13 +6,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// index is an index that an index function fills. It keeps the values of each object, so that the old object is not needed to undo
-// them.
+// index is an index that an index function fills. It keeps the values of each object, so that the
+// old object is not needed to undo them.
 type index struct {
 	values cache.IndexFunc
 	// texts are the values. The list of each, while slots with it are live, is one of nodes.
 	texts names
-	// nodes have one value of one slot each; 0 is none, and free ones have no value and are linked by more and prev.
+	// nodes have one value of one slot each; 0 is none, and free ones have no value and are linked
+	// by more and prev.
 	nodes paged[node]
 	free  uint32
 	used  int // nodes that are not free

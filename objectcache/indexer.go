@@ -104,8 +104,9 @@ func (s *Store) GetIndexers() cache.Indexers {
 	return maps.Clone(s.table.indexers)
 }
 
-// AddIndexers adds indexes, also of the objects that are there, each of which is decoded once. Readers do not wait for that.
-// The error names indexers that exist already. It panics if an index function fails, and adds nothing.
+// AddIndexers adds indexes, also of the objects that are there, each of which is decoded once.
+// Readers do not wait for that. The error names indexers that exist already. It panics if an index
+// function fails, and adds nothing.
 func (s *Store) AddIndexers(newIndexers cache.Indexers) error {
 	defer s.reportFailures()
 	s.writing.Lock()
@@ -122,7 +123,8 @@ func (s *Store) AddIndexers(newIndexers cache.Indexers) error {
 	return nil
 }
 
-// fill returns indexes of all slots, but for those that are answered from the key. The caller holds writing.
+// fill returns indexes of all slots, but for those that are answered from the key. The caller holds
+// writing.
 func (s *Store) fill(indexers cache.Indexers) map[string]*index {
 	added := map[string]*index{}
 	for name, f := range indexers {

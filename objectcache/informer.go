@@ -25,29 +25,32 @@ import (
 	"github.com/rvinformer/informer/internal/waiting"
 )
 
-// Informer is a cache.SharedIndexInformer over a Store. It follows its resource as all informers of this library do: it reads
-// lists object by object, notices silence, and never goes back in time. Its methods may be called from any goroutine, and from
-// handlers.
+// Informer is a cache.SharedIndexInformer over a Store. It follows its resource as all informers of
+// this library do: it reads lists object by object, notices silence, and never goes back in time.
+// Its methods may be called from any goroutine, and from handlers.
 //
 // # Handlers
 //
-// Handlers are called as client-go calls them: each on its own and in order, with every change that a watch brings. A slow handler
-// holds up neither the store nor other handlers. What waits for it stays encoded, and is decoded when its turn comes: once for all
-// handlers that take it at about the same time, which is why handlers must not change objects. The number of changes that wait
-// is not bounded, as in client-go. Each keeps the compressed bytes of its objects: 1.2 KB for an update of a pod of 3.4 KB. Status
-// tells how many wait, and how much memory they take.
+// Handlers are called as client-go calls them: each on its own and in order, with every change that
+// a watch brings. A slow handler holds up neither the store nor other handlers. What waits for it
+// stays encoded, and is decoded when its turn comes: once for all handlers that take it at about
+// the same time, which is why handlers must not change objects. The number of changes that wait is
+// not bounded, as in client-go. Each keeps the compressed bytes of its objects: 1.2 KB for an
+// update of a pod of 3.4 KB. Status tells how many wait, and how much memory they take.
 //
-// A cache.ResourceEventHandlerFuncs has nothing decoded for a func that is nil. AddChangeHandler is for handlers that need only
-// keys, or decide themselves what to decode.
+// A cache.ResourceEventHandlerFuncs has nothing decoded for a func that is nil. AddChangeHandler is
+// for handlers that need only keys, or decide themselves what to decode.
 //
 // Handlers differ from client-go's in four points:
-//   - An object that was deleted and created again is an OnDelete and an OnAdd, also where a list found that out. client-go
-//     may tell an update instead.
+//   - An object that was deleted and created again is an OnDelete and an OnAdd, also where a list
+//     found that out. client-go may tell an update instead.
 //   - A list calls no handler for objects that have not changed.
-//   - The first list is told when it is complete. Until then the store is empty, or has what a Snapshot has restored.
+//   - The first list is told when it is complete. Until then the store is empty, or has what a
+//     Snapshot has restored.
 //   - A handler that is removed, or whose informer stops, is called with nothing that waits.
 //
-// A deletion that a list found is a cache.DeletedFinalStateUnknown with the object that the store had.
+// A deletion that a list found is a cache.DeletedFinalStateUnknown with the object that the store
+// had.
 type Informer struct {
 	options Options
 	lw      cache.ListerWatcher
@@ -69,8 +72,8 @@ type Informer struct {
 	// waiting are the callers of WaitUntil.
 	waiting waiting.Line
 
-	// changing is held while a handler is added or removed, so that the reader waits for one of them at most. It is taken before the
-	// locks of the feed and before mu.
+	// changing is held while a handler is added or removed, so that the reader waits for one of
+	// them at most. It is taken before the locks of the feed and before mu.
 	changing sync.Mutex
 
 	mu               sync.Mutex
@@ -90,12 +93,13 @@ func NewSharedIndexInformer(lw cache.ListerWatcher, example runtime.Object, resy
 	return NewSharedIndexInformerWithOptions(lw, example, Options{ResyncPeriod: resync, Indexers: indexers})
 }
 
-// NewSharedIndexInformerWithOptions returns an informer of what lw lists and watches: objects of the type of example, a pointer to
-// a typed object, a *metav1.PartialObjectMetadata, or, also where it is nil, an *unstructured.Unstructured. An example that says its
-// kind takes objects of that kind only.
+// NewSharedIndexInformerWithOptions returns an informer of what lw lists and watches: objects of
+// the type of example, a pointer to a typed object, a *metav1.PartialObjectMetadata, or, also where
+// it is nil, an *unstructured.Unstructured. An example that says its kind takes objects of that
+// kind only.
 //
-// With lw of an informer.DynamicListerWatcherFactory, objects are read off the wire and an unchanged one is never decoded. Others
-// decode whole lists before the informer sees them.
+// With lw of an informer.DynamicListerWatcherFactory, objects are read off the wire and an
+// unchanged one is never decoded. Others decode whole lists before the informer sees them.
 //
 // It panics if lw is nil, and on options that Check refuses.
 func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.Object, opts Options) *Informer {
@@ -151,8 +155,8 @@ func (i *Informer) GetIndexer() cache.Indexer { return i.objects }
 // GetController returns the informer itself.
 func (i *Informer) GetController() cache.Controller { return i }
 
-// AddIndexers adds indexes, before Run or later. The error names indexes that exist already, or says that the informer has
-// stopped.
+// AddIndexers adds indexes, before Run or later. The error names indexes that exist already, or
+// says that the informer has stopped.
 func (i *Informer) AddIndexers(indexers cache.Indexers) error {
 	if i.IsStopped() {
 		return errors.New("indexer was not added because it has stopped already")
@@ -168,8 +172,9 @@ func (i *Informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
 	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext has handler called with what goes wrong, in place of Options.ErrorHandler; nil brings that
-// back. Its Reflector never runs. The error says that the informer has started.
+// SetWatchErrorHandlerWithContext has handler called with what goes wrong, in place of
+// Options.ErrorHandler; nil brings that back. Its Reflector never runs. The error says that the
+// informer has started.
 func (i *Informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
 	return i.beforeStart(func() { i.watchErrors = handler })
 }
@@ -192,8 +197,8 @@ func (i *Informer) beforeStart(set func()) error {
 // Run is RunWithContext for a channel that is closed to stop.
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
 
-// RunWithContext fills the store and calls handlers until ctx ends, and returns after the last call has returned. An informer
-// runs once: another call logs a warning and returns.
+// RunWithContext fills the store and calls handlers until ctx ends, and returns after the last call
+// has returned. An informer runs once: another call logs a warning and returns.
 func (i *Informer) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
 	if !i.start(ctx) {
@@ -255,9 +260,9 @@ func (i *Informer) IsStopped() bool {
 	return i.stopped
 }
 
-// HasSynced reports whether the store has had a complete list, or the server has accepted the version of the Snapshot that was
-// restored. It never becomes false again. Whether a handler was called with
-// that list, its registration knows.
+// HasSynced reports whether the store has had a complete list, or the server has accepted the
+// version of the Snapshot that was restored. It never becomes false again. Whether a handler was
+// called with that list, its registration knows.
 func (i *Informer) HasSynced() bool { return cache.IsDone(i.HasSyncedChecker()) }
 
 // HasSyncedChecker has a channel that is closed when HasSynced becomes true.
@@ -265,12 +270,14 @@ func (i *Informer) HasSyncedChecker() cache.DoneChecker {
 	return doneChecker{func() string { return fmt.Sprintf("SharedIndexInformer %T", i.example) }, i.synced}
 }
 
-// LastSyncResourceVersion is the newest resource version that was read; empty before the first complete list.
+// LastSyncResourceVersion is the newest resource version that was read; empty before the first
+// complete list.
 func (i *Informer) LastSyncResourceVersion() string { return i.setup.Report.LastResourceVersion() }
 
-// Status is a snapshot of the informer. ResourceVersion is that of the store, and CurrentAsOf a moment of which the store has
-// everything, whether or not handlers were called. Queued is the number of calls that handlers wait for, QueuedBytes about the memory
-// that the changes take which at least one of them waits for, and OldestQueued when the oldest of these arrived.
+// Status is a snapshot of the informer. ResourceVersion is that of the store, and CurrentAsOf a
+// moment of which the store has everything, whether or not handlers were called. Queued is the
+// number of calls that handlers wait for, QueuedBytes about the memory that the changes take which
+// at least one of them waits for, and OldestQueued when the oldest of these arrived.
 func (i *Informer) Status() informer.Status {
 	s := informer.Status(i.setup.Report.Snapshot())
 	s.Synced = i.HasSynced()
@@ -312,13 +319,15 @@ func (c consumer) Pending() string {
 	return ""
 }
 
-// WaitUntil waits until readers of the store see a resource version of the resource, and all before it. The version may be that of an
-// object that was written, of its deletion, or of a list. Handlers may not have been called with it yet. The error is an
-// *informer.WaitError, which describes how it can fail.
+// WaitUntil waits until readers of the store see a resource version of the resource, and all before
+// it. The version may be that of an object that was written, of its deletion, or of a list.
+// Handlers may not have been called with it yet. The error is an *informer.WaitError, which
+// describes how it can fail.
 //
-// A version of an object that the informer follows arrives as soon as the server tells it. Where no object that the informer follows has
-// the version, because a selector leaves it out for instance, the next bookmark tells that it has passed: servers send one about each
-// minute. So ctx should allow for that.
+// A version of an object that the informer follows arrives as soon as the server tells it. Where no
+// object that the informer follows has the version, because a selector leaves it out for instance,
+// the next bookmark tells that it has passed: servers send one about each minute. So ctx should
+// allow for that.
 func (i *Informer) WaitUntil(ctx context.Context, resourceVersion string) error {
 	return i.waiting.Until(ctx, waiting.Wait{
 		Informer:        i.options.Name,
@@ -343,8 +352,8 @@ func (i *Informer) reachNow() {
 	}
 }
 
-// readable is the resource version up to which readers see everything. The version of a restored Snapshot counts once the
-// server has accepted it. It does not wait for the writer.
+// readable is the resource version up to which readers see everything. The version of a restored
+// Snapshot counts once the server has accepted it. It does not wait for the writer.
 func (i *Informer) readable() string {
 	if !i.HasSynced() {
 		return ""

@@ -150,7 +150,8 @@ func TestUnchangedRelistDecodesNothingThatTransformRenames(t *testing.T) {
 	})
 }
 
-// relist has the server forget the past while it cannot be reached, so that its objects have to be listed again.
+// relist has the server forget the past while it cannot be reached, so that its objects have to be
+// listed again.
 func relist(w *world) {
 	heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
 	w.create("z/passing")
@@ -250,7 +251,8 @@ func TestRestoredServerIsFollowedBack(t *testing.T) {
 	})
 }
 
-// A restored server gives its versions anew: the same version, of the same object, may be of another state.
+// A restored server gives its versions anew: the same version, of the same object, may be of
+// another state.
 func TestRestoredServerThatRepeatsVersionsIsReadAnew(t *testing.T) {
 	for name, caughtUp := range map[string]bool{"still behind": false, "caught up": true} {
 		t.Run(name, func(t *testing.T) {
@@ -363,7 +365,8 @@ func TestLateHandlerMissesNothingUnderLoad(t *testing.T) {
 	}
 }
 
-// mirror folds what a handler is called with into a map, and checks that each call fits the one before.
+// mirror folds what a handler is called with into a map, and checks that each call fits the one
+// before.
 type mirror struct {
 	t       require.TestingT
 	last    chan struct{}
@@ -644,7 +647,8 @@ func TestForeignListerWatcher(t *testing.T) {
 	})
 }
 
-// TestSourceThatMakesNoVersions has a source like a fake client, which keeps the resource versions and UIDs that a test has set.
+// TestSourceThatMakesNoVersions has a source like a fake client, which keeps the resource versions
+// and UIDs that a test has set.
 func TestSourceThatMakesNoVersions(t *testing.T) {
 	for _, version := range []string{"", "7", "opaque"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -1,7 +1,7 @@
 package objectcache
 
-// keys finds slots by the hash of their key: open addressing over the numbers of slots. A key may have two slots, a live one
-// and a staged one.
+// keys finds slots by the hash of their key: open addressing over the numbers of slots. A key may
+// have two slots, a live one and a staged one.
 type keys struct {
 	places []uint32 // a power of two of them; 0 is empty
 	count  int
@@ -71,7 +71,8 @@ func (k *keys) place(hash, n uint32) {
 	k.places[at] = n
 }
 
-// remove removes a slot that was added, and moves up those behind it that would not be found any more.
+// remove removes a slot that was added, and moves up those behind it that would not be found any
+// more.
 func (k *keys) remove(s *slots, n uint32) {
 	at := k.home(s.at(n).hash)
 	for k.places[at] != n {

@@ -11,8 +11,8 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// labelText is a set of labels as one text: sorted pairs of key and value, each behind its length. Equal sets have equal texts. It is
-// labels.Labels.
+// labelText is a set of labels as one text: sorted pairs of key and value, each behind its length.
+// Equal sets have equal texts. It is labels.Labels.
 type labelText string
 
 var _ labels.Labels = labelText("")

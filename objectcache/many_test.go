@@ -145,7 +145,8 @@ func TestSelectorIsAskedOncePerSet(t *testing.T) {
 	}
 }
 
-// A selector may take long, and even write: what it was asked before says nothing of later sets of labels.
+// A selector may take long, and even write: what it was asked before says nothing of later sets of
+// labels.
 func TestSelectorIsAskedOfLaterLabels(t *testing.T) {
 	set := func(label string) (pods []interface{}) {
 		for i := range 20 {
@@ -172,7 +173,8 @@ func TestSelectorIsAskedOfLaterLabels(t *testing.T) {
 	}
 }
 
-// Equal sets of labels are one, in whichever order a server sends them. Of repeated keys the last counts.
+// Equal sets of labels are one, in whichever order a server sends them. Of repeated keys the last
+// counts.
 func TestLabelsAreSortedOffTheWire(t *testing.T) {
 	item := func(name, labels string) string {
 		return `{"metadata":{"name":"` + name + `","namespace":"n","labels":` + labels + `}}`
@@ -191,7 +193,8 @@ func TestLabelsAreSortedOffTheWire(t *testing.T) {
 	require.Len(t, found, 3)
 }
 
-// remark embeds ObjectMeta alone, and so has the methods of its protobuf message, which knows nothing of Text.
+// remark embeds ObjectMeta alone, and so has the methods of its protobuf message, which knows
+// nothing of Text.
 type remark struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Text              string `json:"text"`

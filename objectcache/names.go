@@ -60,7 +60,8 @@ func (n *names) unuse(number uint32) {
 	}
 }
 
-// sparse reports whether less than a quarter of the numbers is in use, and they are not few beside those that have them.
+// sparse reports whether less than a quarter of the numbers is in use, and they are not few beside
+// those that have them.
 func (n *names) sparse(having uint32) bool {
 	return len(n.list) > pageItems && len(n.list) > 4*len(n.numbers) && int(having) <= 4*len(n.list)
 }
@@ -83,7 +84,8 @@ func (n *names) renumber() (to []uint32) {
 // find returns the number of text, 0 if it has none.
 func (n *names) find(text string) uint32 { return n.numbers[text] }
 
-// mapEntry is about what an entry of a map from string takes: its key, its value and the room that is free.
+// mapEntry is about what an entry of a map from string takes: its key, its value and the room that
+// is free.
 const mapEntry = 32
 
 func (n *names) sizeBytes() int64 {

@@ -15,8 +15,8 @@ type objects interface {
 	cache.Indexer
 	// Len returns how many objects there are.
 	Len() int
-	// encodeItem returns an object that was read, in the form in which it is kept. The item's bytes stay its reader's. The error is a
-	// *report.ItemError.
+	// encodeItem returns an object that was read, in the form in which it is kept. The item's bytes
+	// stay its reader's. The error is a *report.ItemError.
 	encodeItem(it object.Item) (encoded, error)
 	// encodeObject does the same with an object that is decoded.
 	encodeObject(obj runtime.Object) (encoded, error)
@@ -30,14 +30,15 @@ type objects interface {
 	version(key string) (keytable.Version, bool)
 	// unchanged reports whether there is an object in this version.
 	unchanged(key string, v keytable.Version) bool
-	// lendFrom lends visit about most of the next keys and resource versions, or all of them, and returns where to go on: 0 at the end
-	// and at the beginning. Visit must not use the objects.
+	// lendFrom lends visit about most of the next keys and resource versions, or all of them, and
+	// returns where to go on: 0 at the end and at the beginning. Visit must not use the objects.
 	lendFrom(cursor keytable.Cursor, most int, visit func(key string, v *keytable.Binary)) keytable.Cursor
 	// sample returns some objects, for a server to be asked whether it has them.
 	sample() []object.Known
 	// detached returns a handle of an object that is not kept.
 	detached(e encoded) Stored
-	// shrink gives back memory after a peak, a part at a time, and reports whether more is to be done. No batch may be in use.
+	// shrink gives back memory after a peak, a part at a time, and reports whether more is to be
+	// done. No batch may be in use.
 	shrink() (more bool)
 	// all returns a batch of all objects, in one state.
 	all() *batch
@@ -45,12 +46,14 @@ type objects interface {
 
 var _, _ objects = (*Store)(nil), (*decodedStore)(nil)
 
-// generation is one complete pass over the server's set. What differs from what is kept is staged aside, and applied at once at the
-// end, or not at all. Keys and versions may be lent.
+// generation is one complete pass over the server's set. What differs from what is kept is staged
+// aside, and applied at once at the end, or not at all. Keys and versions may be lent.
 type generation interface {
-	// show reports whether the object is kept in this version. If so, it stays; if not, put or keep follows.
+	// show reports whether the object is kept in this version. If so, it stays; if not, put or keep
+	// follows.
 	show(key string, v keytable.Version) bool
-	// showSame shows an object that is kept in this version if it is the same in everything, and reports whether it is.
+	// showSame shows an object that is kept in this version if it is the same in everything, and
+	// reports whether it is.
 	showSame(e encoded) bool
 	// put stages an object that is new or has changed.
 	put(e encoded)
@@ -58,11 +61,12 @@ type generation interface {
 	drop(key string)
 	// keep lets the object of a key stay as it is, which the set has but which could not be read.
 	keep(key string)
-	// known returns the newest version of a key, the staged one or the kept one, and whether the generation has told of the key. It
-	// reports whether there is one.
+	// known returns the newest version of a key, the staged one or the kept one, and whether the
+	// generation has told of the key. It reports whether there is one.
 	known(key string) (v keytable.Version, told, ok bool)
-	// end keeps what the generation showed. If complete, it deletes what was not shown. It returns the changes, in the order of the list
-	// and deletions last, which are valid until the next write.
+	// end keeps what the generation showed. If complete, it deletes what was not shown. It returns
+	// the changes, in the order of the list and deletions last, which are valid until the next
+	// write.
 	end(resourceVersion string, complete bool) iter.Seq[change]
 	// abandon changes nothing. It does nothing after end.
 	abandon()

@@ -14,8 +14,9 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// A typed object comes back without a kind, as from a typed client. An object of another type that it is read into has the kind, in each encoding, whether
-// the object was listed, watched or restored.
+// A typed object comes back without a kind, as from a typed client. An object of another type that
+// it is read into has the kind, in each encoding, whether the object was listed, watched or
+// restored.
 func TestKindOfATypedObjectInAnotherForm(t *testing.T) {
 	for name, content := range map[string]string{"protobuf": runtime.ContentTypeProtobuf, "JSON": runtime.ContentTypeJSON} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +80,8 @@ type part struct {
 
 func (m *memo) DeepCopyObject() runtime.Object { c := *m; return &c }
 
-// A store of JSON refuses an object with a value in a field that JSON leaves out, and names the field. The value would be lost without an error.
+// A store of JSON refuses an object with a value in a field that JSON leaves out, and names the
+// field. The value would be lost without an error.
 func TestFieldsThatJSONLeavesOutAreNotLost(t *testing.T) {
 	s := objectcache.NewStore(&memo{}, nil, objectcache.StoreOptions{})
 	m := &memo{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Parts: map[string][]*part{"p": {nil, {Text: "t", Next: &part{}}}}}

@@ -10,7 +10,8 @@ const (
 	pageItems = 1 << pageBits
 )
 
-// paged is an array that grows without copying what it has, except for its first page. Its zero value is empty.
+// paged is an array that grows without copying what it has, except for its first page. Its zero
+// value is empty.
 type paged[T any] struct {
 	pages [][]T
 	len   uint32

@@ -25,7 +25,8 @@ type picks struct {
 	records []pack.Record
 }
 
-// fewPicks is how many records are found under the lock: a view of 100,000 objects takes as long as a thousand records.
+// fewPicks is how many records are found under the lock: a view of 100,000 objects takes as long as
+// a thousand records.
 const fewPicks = 1000
 
 // settle ends the picking. The caller still holds the lock.

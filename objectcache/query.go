@@ -20,8 +20,8 @@ type Query struct {
 // IndexedValue is a value in an index.
 type IndexedValue struct{ Name, Value string }
 
-// Select returns the objects that a query selects, in one state of the store and in no order, without decoding any. The
-// error says that an index does not exist.
+// Select returns the objects that a query selects, in one state of the store and in no order,
+// without decoding any. The error says that an index does not exist.
 func (s *Store) Select(q Query) ([]Stored, error) {
 	if q.Labels != nil && q.Labels.Empty() {
 		q.Labels = nil
@@ -40,8 +40,8 @@ type candidates struct {
 	open []openCandidate
 }
 
-// openCandidate is an object whose labels the selector has yet to see. Neither the selector, which may be the user's code, nor
-// anything else slow is called with the store's lock held.
+// openCandidate is an object whose labels the selector has yet to see. Neither the selector, which
+// may be the user's code, nor anything else slow is called with the store's lock held.
 type openCandidate struct {
 	place int // in the picks
 	set   uint32
@@ -141,7 +141,8 @@ type decidedSets struct {
 	matches []bool
 }
 
-// decideSets asks the selector about all sets of labels that there are, if the query goes through more objects than that.
+// decideSets asks the selector about all sets of labels that there are, if the query goes through
+// more objects than that.
 func (s *Store) decideSets(q Query) (d decidedSets) {
 	if q.Labels == nil {
 		return d
@@ -162,7 +163,8 @@ func (s *Store) decideSets(q Query) (d decidedSets) {
 	return d
 }
 
-// of returns what was decided on a set. Its number may have become another set's meanwhile, which text tells.
+// of returns what was decided on a set. Its number may have become another set's meanwhile, which
+// text tells.
 func (d *decidedSets) of(set uint32, text string) (matches, known bool) {
 	if int(set) >= len(d.texts) || d.texts[set] != text {
 		return false, false
@@ -170,8 +172,9 @@ func (d *decidedSets) of(set uint32, text string) (matches, known bool) {
 	return d.matches[set], true
 }
 
-// ListMatching returns the objects of a namespace, or of all if it is empty, that a selector selects, nil for all. It decodes only
-// these, and the caller owns them. The error says which object cannot be decoded.
+// ListMatching returns the objects of a namespace, or of all if it is empty, that a selector
+// selects, nil for all. It decodes only these, and the caller owns them. The error says which
+// object cannot be decoded.
 func ListMatching(s *Store, namespace string, selector labels.Selector) ([]runtime.Object, error) {
 	found, err := s.Select(Query{Namespace: namespace, Labels: selector})
 	if err != nil {

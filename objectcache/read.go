@@ -17,7 +17,8 @@ func (s *Store) Get(obj interface{}) (item interface{}, exists bool, err error) 
 	return s.GetByKey(key)
 }
 
-// GetByKey returns the object of a key, which belongs to the caller. The error says that it cannot be decoded.
+// GetByKey returns the object of a key, which belongs to the caller. The error says that it cannot
+// be decoded.
 func (s *Store) GetByKey(key string) (item interface{}, exists bool, err error) {
 	obj, exists, err := s.read(key)
 	if !exists || err != nil {
@@ -43,7 +44,8 @@ func (s *Store) read(key string) (obj runtime.Object, exists bool, err error) {
 	return obj, true, nil
 }
 
-// GetInto overwrites into with the object of a key, if there is one. Into is as for Stored.DecodeInto.
+// GetInto overwrites into with the object of a key, if there is one. Into is as for
+// Stored.DecodeInto.
 func (s *Store) GetInto(key string, into runtime.Object) (exists bool, err error) {
 	found, shared := s.lookupHot(key)
 	switch {
@@ -60,7 +62,8 @@ func (s *Store) GetInto(key string, into runtime.Object) (exists bool, err error
 	return true, err
 }
 
-// heat keeps a copy of the object, which was decoded from so many bytes, if it is read often enough.
+// heat keeps a copy of the object, which was decoded from so many bytes, if it is read often
+// enough.
 func (o Stored) heat(obj runtime.Object, length int) {
 	if o.store.hot.wants(o.state(), reflect.TypeOf(obj), length) {
 		o.share(obj.DeepCopyObject(), length)
@@ -78,7 +81,8 @@ func (s *Store) lookupHot(key string) (found Stored, shared runtime.Object) {
 	return s.handle(n), s.hot.get(n, s.table.slots.at(n).born)
 }
 
-// Shared returns the object of a key without a copy. It may be one that others have got as well: no reader may change it.
+// Shared returns the object of a key without a copy. It may be one that others have got as well: no
+// reader may change it.
 func (s *Store) Shared(key string) (obj runtime.Object, exists bool, err error) {
 	found, obj := s.lookupHot(key)
 	if obj != nil || found.IsZero() {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// renames has the keys under which objects are kept that Transform has renamed, by the keys under which they are read. The zero value is
-// empty, and stays so without such a Transform.
+// renames has the keys under which objects are kept that Transform has renamed, by the keys under
+// which they are read. The zero value is empty, and stays so without such a Transform.
 type renames struct {
 	keys map[string]*renamed
 	// generation is the number of the newest generation.

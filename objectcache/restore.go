@@ -26,9 +26,9 @@ type byteReader interface {
 	io.ByteReader
 }
 
-// restore fills an empty store with the objects of a snapshot. Objects are decoded only if there are indexes that need them, because
-// an index function may have changed since. On an error, which is that of r or errSnapshot, the store stays empty. It panics
-// if an index function fails.
+// restore fills an empty store with the objects of a snapshot. Objects are decoded only if there
+// are indexes that need them, because an index function may have changed since. On an error, which
+// is that of r or errSnapshot, the store stays empty. It panics if an index function fails.
 func (s *Store) restore(r byteReader) error {
 	s.replacing.Lock()
 	defer s.replacing.Unlock()
@@ -60,7 +60,8 @@ func (s *Store) restore(r byteReader) error {
 	return nil
 }
 
-// savedSlots are what a snapshot has beside the pack. Nothing of them is believed before both checksums were compared.
+// savedSlots are what a snapshot has beside the pack. Nothing of them is believed before both
+// checksums were compared.
 type savedSlots struct {
 	resourceVersion    string
 	forms              []form
@@ -68,7 +69,8 @@ type savedSlots struct {
 	live               paged[savedSlot]
 }
 
-// savedSlot is a live slot as a snapshot has it: its numbers of a namespace, of labels and of a form are those of the snapshot.
+// savedSlot is a live slot as a snapshot has it: its numbers of a namespace, of labels and of a
+// form are those of the snapshot.
 type savedSlot struct {
 	slot
 	number uint32
@@ -165,7 +167,8 @@ func (s *Store) readForm(in *input) (f form) {
 	return f
 }
 
-// fillTable makes the slots live whose records the pack has. Their numbers leave no gaps, unlike those of the snapshot.
+// fillTable makes the slots live whose records the pack has. Their numbers leave no gaps, unlike
+// those of the snapshot.
 func (s *Store) fillTable(t *table, saved *savedSlots) error {
 	var unnamed []pack.Ref // the records of staged slots
 	for owner, ref := range t.pack.All() {

@@ -7,13 +7,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// minimumResyncPeriod is the shortest resync period of a handler. It is client-go's, as are the rules of this file.
+// minimumResyncPeriod is the shortest resync period of a handler. It is client-go's, as are the
+// rules of this file.
 const minimumResyncPeriod = time.Second
 
 // resyncs are the resync periods of the handlers.
 type resyncs struct {
-	// check is how often it is looked whether a resync is due: the shortest period that was asked for before the start. Zero
-	// means that there are no resyncs.
+	// check is how often it is looked whether a resync is due: the shortest period that was asked
+	// for before the start. Zero means that there are no resyncs.
 	check    time.Duration
 	handlers []*registration
 }

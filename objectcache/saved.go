@@ -49,7 +49,8 @@ func (i *Informer) newSnapshots() *keeper.Snapshots {
 	})
 }
 
-// kindOf returns the kind that an example says. Objects that are kept take it over, or are of that kind only.
+// kindOf returns the kind that an example says. Objects that are kept take it over, or are of that
+// kind only.
 func kindOf(example runtime.Object) string {
 	if v := reflect.ValueOf(example); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return ""
@@ -116,11 +117,13 @@ func (i *Informer) changed() {
 	}
 }
 
-// coverage tells whether the store has everything up to the version that was observed last: from the end of a complete list, or a
-// restored snapshot, to the beginning of the next list, unless something could not be read.
+// coverage tells whether the store has everything up to the version that was observed last: from
+// the end of a complete list, or a restored snapshot, to the beginning of the next list, unless
+// something could not be read.
 type coverage struct {
 	whole bool
-	// gaps is the number of gaps when the list began. Each further gap is one that it does not repair.
+	// gaps is the number of gaps when the list began. Each further gap is one that it does not
+	// repair.
 	gaps int64
 }
 
@@ -140,7 +143,8 @@ func (s *storeSink) beginCovering() {
 // endCovering notes that a list ends. The caller holds applying.
 func (s *storeSink) endCovering(complete bool) { s.covers.whole = complete }
 
-// coveredLocked returns the resource version up to which the store has everything. The caller holds applying.
+// coveredLocked returns the resource version up to which the store has everything. The caller holds
+// applying.
 func (s *storeSink) coveredLocked() string {
 	if !s.covers.whole || s.covers.gaps != s.informer.setup.Report.Gaps.Count() {
 		return ""
@@ -230,7 +234,8 @@ var secrets = schema.GroupResource{Resource: "secrets"}
 
 func (o Options) refusesSecrets() bool { return o.Snapshot != nil && !o.SnapshotSecrets }
 
-// checkSecrets returns the error of a Snapshot that would have Secrets, or may have them, as far as the source and the example tell.
+// checkSecrets returns the error of a Snapshot that would have Secrets, or may have them, as far as
+// the source and the example tell.
 func (o Options) checkSecrets(source *server.Resource, example runtime.Object) error {
 	_, metadata := example.(*metav1.PartialObjectMetadata)
 	switch {
@@ -286,7 +291,8 @@ func isSecretType(t reflect.Type) bool {
 	return isStruct(t) && typeName(t) == "k8s.io/api/core/v1.Secret"
 }
 
-// noteKind notes that an unstructured object is a Secret, or says no kind. It says so in its bytes only, and its form does not.
+// noteKind notes that an unstructured object is a Secret, or says no kind. It says so in its bytes
+// only, and its form does not.
 func (s *Store) noteKind(obj runtime.Object) {
 	u, unstructured := obj.(*unstructured.Unstructured)
 	if !unstructured {
@@ -307,7 +313,8 @@ func (sn *snapshot) hasSecrets() bool {
 	})
 }
 
-// hasUnknownKinds reports whether a snapshot has, or may have, unstructured objects or metadata that say no kind.
+// hasUnknownKinds reports whether a snapshot has, or may have, unstructured objects or metadata
+// that say no kind.
 func (sn *snapshot) hasUnknownKinds() bool {
 	return sn.kindless || slices.ContainsFunc(sn.forms, func(f *form) bool { return f.goType == partialType && f.kind.Kind == "" })
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// BenchmarkWarmRestart restores 100,000 pods from a file; 1 in 100 has changed since. It reports the time until all can be
-// read, and until the informer is synced and has the changes.
+// BenchmarkWarmRestart restores 100,000 pods from a file; 1 in 100 has changed since. It reports
+// the time until all can be read, and until the informer is synced and has the changes.
 func BenchmarkWarmRestart(b *testing.B) {
 	const n = 100_000
 	server := informertest.NewServer(informertest.Options{})

@@ -369,7 +369,8 @@ func TestSnapshotOfOtherOptionsIsReplaced(t *testing.T) {
 	}
 }
 
-// A process that was killed leaves an older snapshot. What came after it is told again by the watch.
+// A process that was killed leaves an older snapshot. What came after it is told again by the
+// watch.
 func TestKilledProcessGoesOnFromItsLastSnapshot(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2")
@@ -405,8 +406,9 @@ func TestKilledProcessGoesOnFromItsLastSnapshot(t *testing.T) {
 	})
 }
 
-// A cluster is restored from a backup after a snapshot, and comes to the version of the snapshot before the next process asks: the server has the
-// version, and the watch from there tells nothing of what is lost.
+// A cluster is restored from a backup after a snapshot, and comes to the version of the snapshot
+// before the next process asks: the server has the version, and the watch from there tells nothing
+// of what is lost.
 func TestRestoreThatTheServerHasPassedIsNoticed(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2", "a/3")
@@ -429,7 +431,8 @@ func TestRestoreThatTheServerHasPassedIsNoticed(t *testing.T) {
 	})
 }
 
-// WaitUntil returns for a restored version only after the server has accepted it, because the server may have been restored from a backup.
+// WaitUntil returns for a restored version only after the server has accepted it, because the
+// server may have been restored from a backup.
 func TestRestoredVersionCountsOnceTheServerAcceptsIt(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")
@@ -549,7 +552,8 @@ func TestSnapshotWithAGapClaimsNoVersion(t *testing.T) {
 	})
 }
 
-// A snapshot may have a change more than the version that it claims. The watch shows that again, and it is not told twice.
+// A snapshot may have a change more than the version that it claims. The watch shows that again,
+// and it is not told twice.
 func TestChangeBeyondTheSavedVersionIsToldOnce(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")
@@ -572,8 +576,8 @@ func TestChangeBeyondTheSavedVersionIsToldOnce(t *testing.T) {
 	})
 }
 
-// Versions without an order are claimed at the end of a run only, as by checkpoints. A snapshot of a process that was killed brings
-// objects back, and the server is listed.
+// Versions without an order are claimed at the end of a run only, as by checkpoints. A snapshot of
+// a process that was killed brings objects back, and the server is listed.
 func TestSnapshotOfOpaqueVersions(t *testing.T) {
 	bubble(t, informertest.Options{OpaqueVersions: true}, func(t *testing.T, w *world) {
 		w.create("a/1", "a/2")
@@ -678,8 +682,8 @@ func (l lasting) Save(ctx context.Context, write func(io.Writer) error) error {
 	return l.CheckpointStore.Save(ctx, write)
 }
 
-// A snapshot that was saved when a list began has no resource version. However long that took, the complete list is saved at once: a process that is
-// killed before would list again.
+// A snapshot that was saved when a list began has no resource version. However long that took, the
+// complete list is saved at once: a process that is killed before would list again.
 func TestCompleteListIsSnapshotWithoutPause(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		const save = 10 * time.Second
@@ -814,7 +818,8 @@ func TestSecretsAreNotSavedUnlessAskedFor(t *testing.T) {
 	})
 }
 
-// Unstructured Secrets of a foreign source are found out when they are read, also where a restored snapshot has them already.
+// Unstructured Secrets of a foreign source are found out when they are read, also where a restored
+// snapshot has them already.
 func TestUnstructuredSecretsAreNotWritten(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		file := snapshotFile(t)
@@ -859,7 +864,8 @@ func TestUnstructuredSecretsAreNotWritten(t *testing.T) {
 	})
 }
 
-// Objects of an informer that did not look like one of Secrets are found out before they are written.
+// Objects of an informer that did not look like one of Secrets are found out before they are
+// written.
 func TestSecretsOfAnotherTypeAreNotWritten(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		file := snapshotFile(t)
@@ -879,7 +885,8 @@ func TestSecretsOfAnotherTypeAreNotWritten(t *testing.T) {
 	})
 }
 
-// A ListerWatcher of others does not say whose metadata it lists, and an annotation of a Secret may have its data.
+// A ListerWatcher of others does not say whose metadata it lists, and an annotation of a Secret may
+// have its data.
 func TestSnapshotOfMetadataOfUnknownKindIsRefused(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		lw := &cache.ListWatch{ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) {
@@ -904,7 +911,8 @@ func TestSnapshotOfMetadataOfUnknownKindIsRefused(t *testing.T) {
 	})
 }
 
-// What a Transform makes of a Secret of a ListerWatcher of others is not written either, though it is not called one any more.
+// What a Transform makes of a Secret of a ListerWatcher of others is not written either, though it
+// is not called one any more.
 func TestSecretsWithoutTheirKindAreNotWritten(t *testing.T) {
 	toMetadata := func(obj interface{}) (interface{}, error) {
 		u := obj.(*unstructured.Unstructured)

@@ -2,7 +2,8 @@ package objectcache_test
 
 import "k8s.io/apimachinery/pkg/labels"
 
-// versionSelector is a user's selector of objects with the label "version". It is not one of apimachinery's.
+// versionSelector is a user's selector of objects with the label "version". It is not one of
+// apimachinery's.
 type versionSelector struct{ labels.Selector }
 
 func (versionSelector) Empty() bool { return false }

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// shape is what the decoder of a Go type accepts. The tags of the type's fields say it of a generated one. With it, an object in
-// protobuf is checked without being decoded, so that one that does not fit its type is refused before it takes the place of
-// one that does.
+// shape is what the decoder of a Go type accepts. The tags of the type's fields say it of a
+// generated one. With it, an object in protobuf is checked without being decoded, so that one that
+// does not fit its type is refused before it takes the place of one that does.
 type shape struct {
 	// fields are by their numbers.
 	fields []shapeField
@@ -18,7 +18,8 @@ type shape struct {
 	own *sync.Pool
 }
 
-// trial finds out what a type accepts that decodes itself. It remembers some of that, because objects have a few values again and again.
+// trial finds out what a type accepts that decodes itself. It remembers some of that, because
+// objects have a few values again and again.
 type trial struct {
 	value    message
 	accepted [64]struct {

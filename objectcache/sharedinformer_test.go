@@ -46,8 +46,9 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// The tests of this file are those of client-go's shared informer (v0.37.2, tools/cache/shared_informer_test.go), with this
-// package's informer in the place of client-go's. What they read of its insides is in export_test.go.
+// The tests of this file are those of client-go's shared informer (v0.37.2,
+// tools/cache/shared_informer_test.go), with this package's informer in the place of client-go's.
+// What they read of its insides is in export_test.go.
 
 func newFakeControllerSource(t testing.TB) *fcache.FakeControllerSource {
 	source := fcache.NewFakeControllerSource()

@@ -1,14 +1,15 @@
 package objectcache
 
-// A table gives memory back after a peak: when less than half of its slots is in use, the objects of the last page of slots move to free
-// slots before it, and the page is dropped. That is about one move for each deletion, and a table that grows and shrinks at the border
-// moves nothing, because it does not grow again before all slots are in use.
+// A table gives memory back after a peak: when less than half of its slots is in use, the objects
+// of the last page of slots move to free slots before it, and the page is dropped. That is about
+// one move for each deletion, and a table that grows and shrinks at the border moves nothing,
+// because it does not grow again before all slots are in use.
 //
-// Whoever has numbers of slots without the lock must not use them after that. Objects have the same place in each list, but not in the
-// order of all slots.
+// Whoever has numbers of slots without the lock must not use them after that. Objects have the same
+// place in each list, but not in the order of all slots.
 
-// shrink drops a page of slots, and one of each index, if they are sparse. It reports whether more is to be done. Staged slots keep a
-// table from it, because the generation has their numbers.
+// shrink drops a page of slots, and one of each index, if they are sparse. It reports whether more
+// is to be done. Staged slots keep a table from it, because the generation has their numbers.
 func (t *table) shrink() (more bool) {
 	t.keys.shrink(&t.slots)
 	if t.keys.count != t.live {
@@ -30,8 +31,8 @@ func (t *table) shrink() (more bool) {
 	return more
 }
 
-// shrinkNames gives the texts new numbers where these are sparse. That is not done where it would take longer than what was saved
-// before, because each slot has the numbers.
+// shrinkNames gives the texts new numbers where these are sparse. That is not done where it would
+// take longer than what was saved before, because each slot has the numbers.
 func (t *table) shrinkNames() {
 	slots := t.slots.len
 	if t.namespaces.sparse(slots) {

@@ -20,7 +20,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// crowd is a store of pods, each with labels and values in an index of its own, beside the versions that it has.
+// crowd is a store of pods, each with labels and values in an index of its own, beside the versions
+// that it has.
 type crowd struct {
 	t      *testing.T
 	store  *objectcache.Store

@@ -23,13 +23,16 @@ import (
 	"github.com/rvinformer/informer/internal/sink"
 )
 
-// storeSink is the store and the feed of an informer as a sink. Its rules of what is stale are those of the delta queue.
+// storeSink is the store and the feed of an informer as a sink. Its rules of what is stale are
+// those of the delta queue.
 type storeSink struct {
 	informer *Informer
 	intake   intake.Intake
-	// observed is the newest resource version that was taken in full. It is set when readers see that, while the feed is applied to.
+	// observed is the newest resource version that was taken in full. It is set when readers see
+	// that, while the feed is applied to.
 	observed observed
-	// current is a moment.Moment, zero if there is none: everything that the server had then is in the store. It does not go back.
+	// current is a moment.Moment, zero if there is none: everything that the server had then is in
+	// the store. It does not go back.
 	current    atomic.Int64
 	tombstones recency.Tombstones
 	// renames are those of Transform.
@@ -39,11 +42,13 @@ type storeSink struct {
 	trust   trust
 	// deleted, unless it is nil, is called with each deletion that is stored.
 	deleted atomic.Pointer[func(key, resourceVersion string)]
-	// covers tells whether the store has everything up to observed. Both are changed while the feed is applied to.
+	// covers tells whether the store has everything up to observed. Both are changed while the feed
+	// is applied to.
 	covers coverage
 }
 
-// observed is a resource version that can be read while its writer is busy: an index function may hold that up for long.
+// observed is a resource version that can be read while its writer is busy: an index function may
+// hold that up for long.
 type observed struct {
 	mu              sync.Mutex
 	resourceVersion string
@@ -110,7 +115,8 @@ func (s *storeSink) leave(key string, v keytable.Version, at moment.Moment) {
 	}
 }
 
-// stale reports whether a change is not newer than what is known of its key, or of an object that was deleted not long ago.
+// stale reports whether a change is not newer than what is known of its key, or of an object that
+// was deleted not long ago.
 func (s *storeSink) stale(deletion bool, key string, v keytable.Version) bool {
 	if s.tombstones.Covers(v) {
 		return true
@@ -181,8 +187,8 @@ func (s *storeSink) encodeRefined(v keytable.Version, refined interface{}) (enco
 	return s.informer.objects.encodeObject(obj)
 }
 
-// put stores an object, or makes it part of the generation under way, and tells the handlers. A panic of an index function is a
-// *report.ItemError where utilruntime lets the process survive it.
+// put stores an object, or makes it part of the generation under way, and tells the handlers. A
+// panic of an index function is a *report.ItemError where utilruntime lets the process survive it.
 func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 	i := s.informer
 	defer i.reportFailures()
@@ -262,8 +268,9 @@ func (s *storeSink) Resync(context.Context) error {
 	return nil
 }
 
-// shrink does a part of the work of giving back memory after a peak, and reports whether more is to be done. The batches of handlers
-// name what would be moved, so it waits until all are finished. The caller holds applying, without which no batch is made.
+// shrink does a part of the work of giving back memory after a peak, and reports whether more is to
+// be done. The batches of handlers name what would be moved, so it waits until all are finished.
+// The caller holds applying, without which no batch is made.
 func (i *Informer) shrink() (more bool) { return !i.feed.hasBatches() && i.objects.shrink() }
 
 // tell appends a change, which has arrived at a moment, to the feed. The caller holds applying.

@@ -2,7 +2,8 @@ package objectcache
 
 import "github.com/rvinformer/informer/internal/pack"
 
-// slot is one state of an object in the table. It has no pointer, so that the garbage collector has nothing to look at.
+// slot is one state of an object in the table. It has no pointer, so that the garbage collector has
+// nothing to look at.
 type slot struct {
 	ref pack.Ref
 	// number is the resource version, if hasNumber. Else the record's head has it.
@@ -11,7 +12,8 @@ type slot struct {
 	hash, uid uint32
 	namespace uint32
 	labels    uint32
-	// next and prev are in the list of the namespace, of a generation while the slot is staged, or of free slots.
+	// next and prev are in the list of the namespace, of a generation while the slot is staged, or
+	// of free slots.
 	next, prev uint32
 	// born tells the states apart that have the slot one after the other.
 	born uint32
@@ -22,8 +24,8 @@ type slot struct {
 }
 
 const (
-	// live slots are what readers see. A staged slot has a state that becomes live at the end of a generation. A slot with neither
-	// flag is free.
+	// live slots are what readers see. A staged slot has a state that becomes live at the end of a
+	// generation. A slot with neither flag is free.
 	live = 1 << iota
 	staged
 	hasNumber
@@ -68,7 +70,8 @@ func (s *slots) takeFree(n uint32) {
 	*of = slot{}
 }
 
-// slotList is a list of slots, in the order in which they were added. A slot is in one list at most.
+// slotList is a list of slots, in the order in which they were added. A slot is in one list at
+// most.
 type slotList struct{ first, last, count uint32 }
 
 func (l *slotList) add(s *slots, n uint32) {

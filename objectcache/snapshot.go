@@ -9,7 +9,8 @@ import (
 	"github.com/rvinformer/informer/internal/pack"
 )
 
-// snapshot is one state of a store, to be written. It shares the bytes of the objects with the store.
+// snapshot is one state of a store, to be written. It shares the bytes of the objects with the
+// store.
 type snapshot struct {
 	resourceVersion    string
 	goType             reflect.Type
@@ -45,8 +46,9 @@ func (n *names) all() []string {
 	return texts
 }
 
-// The format: the magic, numbers as varints and texts behind their lengths, the CRC-32C of that, and the pack. Slots that are not live
-// have no flags. A staged slot has a record in the pack which no slot names.
+// The format: the magic, numbers as varints and texts behind their lengths, the CRC-32C of that,
+// and the pack. Slots that are not live have no flags. A staged slot has a record in the pack which
+// no slot names.
 const snapshotMagic = "infstore\x01"
 
 // The flags of a form.

@@ -28,7 +28,8 @@ func podsIndexed() *objectcache.Store {
 	return objectcache.NewStore(&corev1.Pod{}, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc, "version": byVersion}, objectcache.StoreOptions{})
 }
 
-// smallStore has what a snapshot may have: labels, versions that are no numbers, several kinds, staged objects, free slots.
+// smallStore has what a snapshot may have: labels, versions that are no numbers, several kinds,
+// staged objects, free slots.
 func smallStore(t require.TestingT) *objectcache.Store {
 	s := objectcache.NewStore(&corev1.Pod{}, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, objectcache.StoreOptions{})
 	for i := range 8 {
@@ -146,7 +147,8 @@ type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// FuzzSnapshot reads made-up slots, with a checksum that fits, and a sound pack: there is an error, or a sound store.
+// FuzzSnapshot reads made-up slots, with a checksum that fits, and a sound pack: there is an error,
+// or a sound store.
 func FuzzSnapshot(f *testing.F) {
 	text := snapshotOf(f, smallStore(f))
 	slots, pack := smallEmpty().SplitSnapshot(text)

@@ -18,7 +18,8 @@ import (
 // gate is an index function that waits while the gate is shut.
 type gate struct {
 	mu sync.Mutex
-	// open is closed when the gate is, entered when the function waits at it. They are nil while the gate is open.
+	// open is closed when the gate is, entered when the function waits at it. They are nil while
+	// the gate is open.
 	open, entered chan struct{}
 	once          *sync.Once
 }
@@ -51,7 +52,8 @@ func (g *gate) enter() (open <-chan struct{}) {
 	return g.open
 }
 
-// requireEnds calls call with a context that ends soon, and fails the test if that does not end the call.
+// requireEnds calls call with a context that ends soon, and fails the test if that does not end the
+// call.
 func requireEnds(t *testing.T, what string, call func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -66,7 +68,8 @@ func requireEnds(t *testing.T, what string, call func(ctx context.Context) error
 	}
 }
 
-// WaitUntil and Audit do not wait for the writer: their context ends them while an index function blocks it.
+// WaitUntil and Audit do not wait for the writer: their context ends them while an index function
+// blocks it.
 func TestContextEndsWaitAndAuditWhileTheWriterIsBusy(t *testing.T) {
 	for name, block := range map[string]func(w *world, i *objectcache.Informer, g *gate, entered <-chan struct{}){
 		"in the index function of a watch event": func(w *world, _ *objectcache.Informer, _ *gate, _ <-chan struct{}) { w.update("a/1", "changed") },

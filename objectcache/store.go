@@ -20,17 +20,20 @@ import (
 
 // StoreOptions are options of a Store. The zero value is good.
 type StoreOptions struct {
-	// HotBytes is about how much memory decoded objects may take that were read by key, the least recently used of
-	// which go first. What they take is measured for some objects of each type and estimated for the others, within a third
-	// for objects of one kind. Reading such an object again costs a DeepCopy. Where there is no room, only an object that is read again takes
-	// the place of others. Zero is 8 MiB; negative keeps none.
+	// HotBytes is about how much memory decoded objects may take that were read by key, the least
+	// recently used of which go first. What they take is measured for some objects of each type and
+	// estimated for the others, within a third for objects of one kind. Reading such an object
+	// again costs a DeepCopy. Where there is no room, only an object that is read again takes the
+	// place of others. Zero is 8 MiB; negative keeps none.
 	HotBytes int64
-	// ErrorHandler is called with the error of an object that List, Index or ByIndex leaves out, or that is in no index, because it
-	// cannot be decoded. It is called without a lock. The default hands it to utilruntime.ErrorHandlers.
+	// ErrorHandler is called with the error of an object that List, Index or ByIndex leaves out, or
+	// that is in no index, because it cannot be decoded. It is called without a lock. The default
+	// hands it to utilruntime.ErrorHandlers.
 	ErrorHandler func(error)
 }
 
-// Store is a cache.Indexer that keeps each object encoded. It is safe for concurrent use. See the package comment.
+// Store is a cache.Indexer that keeps each object encoded. It is safe for concurrent use. See the
+// package comment.
 type Store struct {
 	options StoreOptions
 	// goType and kind are what objects off the wire are decoded to.
@@ -40,19 +43,22 @@ type Store struct {
 	forms    forms
 	decodes  atomic.Int64
 	failures failures
-	// secrets tells that the store has had unstructured Secrets, and kindless that it has had unstructured objects that say no kind.
+	// secrets tells that the store has had unstructured Secrets, and kindless that it has had
+	// unstructured objects that say no kind.
 	secrets, kindless atomic.Bool
 	hot               *hot
-	// owned tells that an Informer has the store, whose batches name slots, and shrinks it where no batch does.
+	// owned tells that an Informer has the store, whose batches name slots, and shrinks it where no
+	// batch does.
 	owned    bool
 	metadata sync.Pool // of *wire.Metadata
 
-	// replacing is held from the begin of a generation to its end. Writing is held by whoever changes the store, while it
-	// compresses, decodes and calls index functions too. They are taken in this order, and before mu.
+	// replacing is held from the begin of a generation to its end. Writing is held by whoever
+	// changes the store, while it compresses, decodes and calls index functions too. They are taken
+	// in this order, and before mu.
 	replacing, writing sync.Mutex
 
-	// mu guards what follows. Only the holder of writing takes it for writing, and not for long. What mu guards may be read by the
-	// holder of writing as well.
+	// mu guards what follows. Only the holder of writing takes it for writing, and not for long.
+	// What mu guards may be read by the holder of writing as well.
 	mu              sync.RWMutex
 	table           *table
 	resourceVersion string
@@ -60,10 +66,10 @@ type Store struct {
 
 var _ cache.Indexer = (*Store)(nil)
 
-// NewStore returns an empty store for objects like example: a pointer to a typed object, a *metav1.PartialObjectMetadata or
-// a *unstructured.Unstructured. A nil example means unstructured. Objects of other types may be added as well; each
-// comes back as what it was. Indexers may be nil; the map stays the caller's. An index function may read the store, and must not
-// write to it.
+// NewStore returns an empty store for objects like example: a pointer to a typed object, a
+// *metav1.PartialObjectMetadata or a *unstructured.Unstructured. A nil example means unstructured.
+// Objects of other types may be added as well; each comes back as what it was. Indexers may be nil;
+// the map stays the caller's. An index function may read the store, and must not write to it.
 func NewStore(example runtime.Object, indexers cache.Indexers, opts StoreOptions) *Store {
 	if opts.ErrorHandler == nil {
 		opts.ErrorHandler = func(err error) { report.Unhandled(klog.Background(), err, "Object was left out") }
@@ -82,8 +88,9 @@ func NewStore(example runtime.Object, indexers cache.Indexers, opts StoreOptions
 	return s
 }
 
-// Add stores obj, in the place of an object of its key. The caller keeps obj. The error is a cache.KeyError if obj has no key,
-// or says that it cannot be encoded. Like client-go's store, Add panics if an index function fails.
+// Add stores obj, in the place of an object of its key. The caller keeps obj. The error is a
+// cache.KeyError if obj has no key, or says that it cannot be encoded. Like client-go's store, Add
+// panics if an index function fails.
 func (s *Store) Add(obj interface{}) error {
 	e, err := s.encodeAny(obj)
 	if err != nil {
@@ -105,8 +112,8 @@ func (s *Store) encodeAny(obj interface{}) (encoded, error) {
 // Update does what Add does.
 func (s *Store) Update(obj interface{}) error { return s.Add(obj) }
 
-// Delete forgets the object with the key of obj, an object or a cache.DeletedFinalStateUnknown. It is no error if there is
-// none. The error is a cache.KeyError.
+// Delete forgets the object with the key of obj, an object or a cache.DeletedFinalStateUnknown. It
+// is no error if there is none. The error is a cache.KeyError.
 func (s *Store) Delete(obj interface{}) error {
 	key, err := object.Key(obj)
 	if err != nil {
@@ -119,8 +126,9 @@ func (s *Store) Delete(obj interface{}) error {
 	return nil
 }
 
-// Replace makes list all that the store has, at once: readers see all of the old objects or all of the new. The caller keeps
-// list. The error is one of Add, and nothing is changed then. Replace waits for a list that an Informer is reading into the store.
+// Replace makes list all that the store has, at once: readers see all of the old objects or all of
+// the new. The caller keeps list. The error is one of Add, and nothing is changed then. Replace
+// waits for a list that an Informer is reading into the store.
 func (s *Store) Replace(list []interface{}, resourceVersion string) error {
 	defer s.reportFailures()
 	g := s.begin()
@@ -160,8 +168,8 @@ func (s *Store) LastStoreSyncResourceVersion() string {
 // Decoded returns how many objects were decoded so far, for readers, handlers and index functions.
 func (s *Store) Decoded() int64 { return s.decodes.Load() }
 
-// SizeBytes returns the memory that the store holds, in bytes: objects, keys, versions, labels, indexes and the decoded objects
-// of StoreOptions.HotBytes.
+// SizeBytes returns the memory that the store holds, in bytes: objects, keys, versions, labels,
+// indexes and the decoded objects of StoreOptions.HotBytes.
 func (s *Store) SizeBytes() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -216,14 +224,16 @@ func (s *Store) put(e encoded) change {
 	return c
 }
 
-// shrinkOwn does a part of the work of shrinking a store that is not an Informer's. The caller holds the locks.
+// shrinkOwn does a part of the work of shrinking a store that is not an Informer's. The caller
+// holds the locks.
 func (s *Store) shrinkOwn() {
 	if !s.owned {
 		s.table.shrink()
 	}
 }
 
-// shrink gives back memory after a peak, for as long as it takes to move a page of slots. It reports whether more is to be done.
+// shrink gives back memory after a peak, for as long as it takes to move a page of slots. It
+// reports whether more is to be done.
 func (s *Store) shrink() (more bool) {
 	s.writing.Lock()
 	defer s.writing.Unlock()

@@ -16,8 +16,9 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// Stored is one state of one object, still encoded, or decoded with Options.Decoded. It never changes, needs no lock and stays valid
-// when the store has moved on. The zero value stands for no object.
+// Stored is one state of one object, still encoded, or decoded with Options.Decoded. It never
+// changes, needs no lock and stays valid when the store has moved on. The zero value stands for no
+// object.
 type Stored struct {
 	// object is the object if it is kept decoded. Then nothing else is set but uid.
 	object    runtime.Object
@@ -135,8 +136,9 @@ func (o Stored) decode() (obj runtime.Object, length int, err error) {
 	return obj, length, nil
 }
 
-// DecodeInto overwrites into with the object. Into is of the object's type, a *metav1.PartialObjectMetadata, or a
-// *unstructured.Unstructured. The error names the object; into is undefined then.
+// DecodeInto overwrites into with the object. Into is of the object's type, a
+// *metav1.PartialObjectMetadata, or a *unstructured.Unstructured. The error names the object; into
+// is undefined then.
 func (o Stored) DecodeInto(into runtime.Object) error {
 	if o.object != nil {
 		return o.copyInto(into)
@@ -171,7 +173,8 @@ func (o Stored) copyInto(into runtime.Object) error {
 	return nil
 }
 
-// Shared returns the object without a copy. It may be one that others have got as well: no reader may change it.
+// Shared returns the object without a copy. It may be one that others have got as well: no reader
+// may change it.
 func (o Stored) Shared() (runtime.Object, error) {
 	if o.object != nil {
 		return o.object, nil
@@ -187,7 +190,8 @@ func (o Stored) Shared() (runtime.Object, error) {
 	return o.share(obj, length), nil
 }
 
-// share makes an object that was decoded from so many bytes the one that readers share. It returns that one, which may be another.
+// share makes an object that was decoded from so many bytes the one that readers share. It returns
+// that one, which may be another.
 func (o Stored) share(obj runtime.Object, length int) runtime.Object {
 	s := o.store
 	s.mu.RLock()

@@ -16,8 +16,9 @@ import (
 
 // table has the objects and their indexes. Its owner guards it.
 //
-// An object has a slot, and its bytes in the pack. A change takes a new slot, which is staged until it is linked; then the old one is
-// unlinked and released. Invariant: a key has at most one live slot and one staged slot.
+// An object has a slot, and its bytes in the pack. A change takes a new slot, which is staged until
+// it is linked; then the old one is unlinked and released. Invariant: a key has at most one live
+// slot and one staged slot.
 type table struct {
 	pack  *pack.Pack
 	slots slots
@@ -47,7 +48,8 @@ func newTable(hot *hot) *table {
 	return t
 }
 
-// addIndex adds an index, whose values are set. X is not used if the index is answered from the key.
+// addIndex adds an index, whose values are set. X is not used if the index is answered from the
+// key.
 func (t *table) addIndex(name string, f cache.IndexFunc, x *index) {
 	t.indexers[name] = f
 	if !isNamespaceIndex(f) {
@@ -55,8 +57,8 @@ func (t *table) addIndex(name string, f cache.IndexFunc, x *index) {
 	}
 }
 
-// isNamespaceIndex reports whether f is cache.MetaNamespaceIndexFunc. Functions with the same code may differ only if they are
-// closures, which that one is not.
+// isNamespaceIndex reports whether f is cache.MetaNamespaceIndexFunc. Functions with the same code
+// may differ only if they are closures, which that one is not.
 func isNamespaceIndex(f cache.IndexFunc) bool {
 	return reflect.ValueOf(f).Pointer() == reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
 }
@@ -78,7 +80,8 @@ func joinKey(namespace, name string) string {
 
 func (t *table) hash(text string) uint32 { return uint32(maphash.String(t.seed, text)) }
 
-// hashUID is 0 for a UID that is not known only. It is the same in each process, because snapshots have it.
+// hashUID is 0 for a UID that is not known only. It is the same in each process, because snapshots
+// have it.
 func hashUID(uid string) uint32 {
 	if uid == "" {
 		return 0
@@ -88,7 +91,8 @@ func hashUID(uid string) uint32 {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// find returns the slot of a key that is live or staged, as the flag says, or 0. It keeps nothing of key and allocates nothing.
+// find returns the slot of a key that is live or staged, as the flag says, or 0. It keeps nothing
+// of key and allocates nothing.
 func (t *table) find(key string, flag uint8) (found uint32) {
 	namespace, name := splitKey(key)
 	number := t.namespaces.find(namespace)
@@ -130,7 +134,8 @@ func (t *table) name(s *slot) string {
 	return name
 }
 
-// appendHead appends what a record begins with: the name and, if it is no number, the resource version behind it.
+// appendHead appends what a record begins with: the name and, if it is no number, the resource
+// version behind it.
 func appendHead(dst []byte, name string, v *keytable.Binary) []byte {
 	if v.IsNumber {
 		return append(dst, name...)
@@ -148,7 +153,8 @@ func splitHead(head []byte, hasNumber bool) (name, resourceVersion string) {
 	return text[n:][:length], text[n:][length:]
 }
 
-// isVersion reports whether a slot has this version, as far as its UID is known. An empty resource version equals none.
+// isVersion reports whether a slot has this version, as far as its UID is known. An empty resource
+// version equals none.
 func (t *table) isVersion(n uint32, v keytable.Version) bool {
 	var b keytable.Binary
 	b.SetResourceVersion(v.ResourceVersion)

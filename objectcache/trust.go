@@ -6,13 +6,15 @@ import (
 	"github.com/rvinformer/informer/internal/rv"
 )
 
-// trust tells whether an object of a known version is the known object. A server that was restored from a backup gives its versions
-// anew, also to other states of the same objects. So a list that shows a restored server is read once more, and what is kept is then
-// compared with what was read.
+// trust tells whether an object of a known version is the known object. A server that was restored
+// from a backup gives its versions anew, also to other states of the same objects. So a list that
+// shows a restored server is read once more, and what is kept is then compared with what was read.
 type trust struct {
-	// told is the resource version up to which the server had told everything when the list began, empty if that is not certain.
+	// told is the resource version up to which the server had told everything when the list began,
+	// empty if that is not certain.
 	told string
-	// restored tells that the list shows something that is not newer, and that the server has not told of.
+	// restored tells that the list shows something that is not newer, and that the server has not
+	// told of.
 	restored bool
 	// lost tells that versions say nothing, until a list was read to its end.
 	lost bool
@@ -34,7 +36,8 @@ func (t *trust) note(resourceVersion string) {
 	t.restored = t.restored || rv.NotNewer(resourceVersion, t.told)
 }
 
-// end reports whether the list, which was read to its end, can be trusted. If not, it has to be read once more.
+// end reports whether the list, which was read to its end, can be trusted. If not, it has to be
+// read once more.
 func (t *trust) end(resourceVersion string) bool {
 	trusted := t.lost || !t.restored && rv.Compare(resourceVersion, t.told) != rv.Older
 	t.lost = !trusted

@@ -19,8 +19,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// TestListsOfManyInformersTakeTurns starts many informers together, and counts the lists that are under way at a time: a quarter of the Budget,
-// 256 KiB or a 64th of it each.
+// TestListsOfManyInformersTakeTurns starts many informers together, and counts the lists that are
+// under way at a time: a quarter of the Budget, 256 KiB or a 64th of it each.
 func TestListsOfManyInformersTakeTurns(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget *informer.Budget
@@ -66,7 +66,8 @@ func TestListsOfManyInformersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestListIsReadBesideBlockedFunctions starts 80 informers whose functions block while a list is read, and then one without such a function.
+// TestListIsReadBesideBlockedFunctions starts 80 informers whose functions block while a list is
+// read, and then one without such a function.
 func TestListIsReadBesideBlockedFunctions(t *testing.T) {
 	for name, blocked := range map[string]func(wait func()) objectcache.Options{
 		"Transform": func(wait func()) objectcache.Options {

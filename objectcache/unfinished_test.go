@@ -66,8 +66,8 @@ func (b *busyPods) update(times int) {
 	synctest.Wait()
 }
 
-// requireLittleMemory fails the test if more memory is in use than before, beyond what the informer says. What is replaced takes 690
-// bytes for each update.
+// requireLittleMemory fails the test if more memory is in use than before, beyond what the informer
+// says. What is replaced takes 690 bytes for each update.
 func (b *busyPods) requireLittleMemory(before int64, updates int) {
 	b.t.Helper()
 	more, queued := liveBytes()-before, b.Status().QueuedBytes
@@ -75,8 +75,9 @@ func (b *busyPods) requireLittleMemory(before int64, updates int) {
 	require.Less(b.t, more, queued+int64(690*updates)/4)
 }
 
-// A handler whose initial list is not finished may need objects that were replaced since it was added. What only later handlers
-// could have needed, or earlier ones that have gone, is kept no longer.
+// A handler whose initial list is not finished may need objects that were replaced since it was
+// added. What only later handlers could have needed, or earlier ones that have gone, is kept no
+// longer.
 func TestHandlersThatComeAndGoKeepNoReplacedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := runBusyPods(t, objectcache.Options{})
@@ -135,7 +136,8 @@ func TestResyncsThatOverlapKeepNoReplacedObjects(t *testing.T) {
 	})
 }
 
-// Handlers whose lists overlap are each called with the states that the store had when they were added, in whichever order they finish.
+// Handlers whose lists overlap are each called with the states that the store had when they were
+// added, in whichever order they finish.
 func TestUnfinishedListsHaveTheirOwnStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := runBusyPods(t, objectcache.Options{})

@@ -8,7 +8,8 @@ import (
 	"github.com/rvinformer/informer/internal/gotype"
 )
 
-// checkUnwritten returns an error if an object has a value in a field that JSON leaves out (`json:"-"`), which would be lost.
+// checkUnwritten returns an error if an object has a value in a field that JSON leaves out
+// (`json:"-"`), which would be lost.
 func checkUnwritten(obj interface{}) error {
 	if field := unwritten(reflect.ValueOf(obj)); field != "" {
 		return fmt.Errorf("the field %s has a value, and JSON leaves it out: only an Informer with Options.Decoded keeps it", field)
@@ -53,7 +54,8 @@ func isUnwritten(field reflect.StructField) bool {
 	return name == "-"
 }
 
-// hasUnwritten reports whether values of a type may have such fields. Hardly any type has them, so that most objects cost one look at a map.
+// hasUnwritten reports whether values of a type may have such fields. Hardly any type has them, so
+// that most objects cost one look at a map.
 func hasUnwritten(t reflect.Type) bool {
 	if known, ok := withUnwritten.Load(t); ok {
 		return known.(bool)

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// indexValues returns the values of e in each index that needs the object. It panics if an index function fails, as client-go's
-// store does. The caller holds writing.
+// indexValues returns the values of e in each index that needs the object. It panics if an index
+// function fails, as client-go's store does. The caller holds writing.
 func (s *Store) indexValues(e *encoded) map[string][]string {
 	return s.valuesIn(s.table.indexes, e.key, func() (runtime.Object, error) {
 		if e.object != nil {
@@ -22,8 +22,8 @@ func (s *Store) indexValues(e *encoded) map[string][]string {
 	})
 }
 
-// valuesIn returns the values of an object in indexes. The object is decoded if there is one. What cannot be decoded has no values, and is
-// one of the failures.
+// valuesIn returns the values of an object in indexes. The object is decoded if there is one. What
+// cannot be decoded has no values, and is one of the failures.
 func (s *Store) valuesIn(indexes map[string]*index, key string, decode func() (runtime.Object, error)) map[string][]string {
 	if len(indexes) == 0 {
 		return nil

@@ -18,7 +18,8 @@ func (s *Store) sample() (objects []object.Known) {
 	return known.Oldest(objects)
 }
 
-// latest returns the objects with the newest versions, the newest first, for a server to be asked whether it has them.
+// latest returns the objects with the newest versions, the newest first, for a server to be asked
+// whether it has them.
 func (s *Store) latest() (objects []object.Known) {
 	for _, o := range known.LatestOf(s.lendFrom) {
 		if v, ok := s.version(o.Key); ok { // with the UID
@@ -28,7 +29,8 @@ func (s *Store) latest() (objects []object.Known) {
 	return objects
 }
 
-// states returns the states of all objects, or of so many if most is not 0, by slot. They take eight bytes each.
+// states returns the states of all objects, or of so many if most is not 0, by slot. They take
+// eight bytes each.
 func (s *Store) states(most int) []state {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -18,8 +18,9 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// TestWaitingChangesKeepLittle bounds what a change of a pod of 3.4 KB keeps in memory while it waits for a handler: its own compressed
-// bytes, and not those of objects that were stored beside it. QueuedBytes says how much it is.
+// TestWaitingChangesKeepLittle bounds what a change of a pod of 3.4 KB keeps in memory while it
+// waits for a handler: its own compressed bytes, and not those of objects that were stored beside
+// it. QueuedBytes says how much it is.
 func TestWaitingChangesKeepLittle(t *testing.T) {
 	const objects, rounds, most = 2000, 3, 1300
 	cluster := samples.Cluster{Seed: 1}
@@ -70,7 +71,8 @@ func TestWaitingChangesKeepLittle(t *testing.T) {
 		for n := range objects {
 			events.Modify(cluster.Pod(n*7919%objects, round))
 		}
-		// The encoder keeps memory in use until the last object is stored. That is not part of what waits.
+		// The encoder keeps memory in use until the last object is stored. That is not part of what
+		// waits.
 		require.Eventually(t, func() bool { return i.Status().Queued == calls+round*objects }, time.Minute, time.Millisecond)
 		each := float64(liveBytes()-i.Store().SizeBytes()-before) / float64(round*objects)
 		t.Logf("%d updates of each object wait: %.0f bytes for each update", round, each)

@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// weight estimates what decoded objects of one type take in memory from the length of their bytes. The first ones are measured, and then
-// one in weighEvery, because that takes about as long as a copy.
+// weight estimates what decoded objects of one type take in memory from the length of their bytes.
+// The first ones are measured, and then one in weighEvery, because that takes about as long as a
+// copy.
 type weight struct {
 	objects           int
 	measured, encoded float64
@@ -31,7 +32,8 @@ func (w *weight) of(obj runtime.Object, encoded int) int64 {
 	return w.estimate(reflect.TypeOf(obj), encoded)
 }
 
-// estimate returns what an object takes that was decoded from so many bytes: its struct, and the rest in proportion.
+// estimate returns what an object takes that was decoded from so many bytes: its struct, and the
+// rest in proportion.
 func (w *weight) estimate(t reflect.Type, encoded int) int64 {
 	fixed := allocated(int64(t.Elem().Size()))
 	if w.objects == 0 {
@@ -54,7 +56,8 @@ func weigh(obj runtime.Object) int64 {
 	return weighValue(reflect.ValueOf(obj).Elem())
 }
 
-// allocated returns the memory for an allocation of so many bytes, about: the allocator has classes of sizes.
+// allocated returns the memory for an allocation of so many bytes, about: the allocator has classes
+// of sizes.
 func allocated(n int64) int64 {
 	switch {
 	case n <= 16: // small ones share a block
@@ -74,7 +77,8 @@ func allocated(n int64) int64 {
 
 func up(n, to int64) int64 { return (n + to - 1) / to * to }
 
-// mapBytes returns the memory of a map, about: groups of eight entries, 7 of 8 of which are in use at most.
+// mapBytes returns the memory of a map, about: groups of eight entries, 7 of 8 of which are in use
+// at most.
 func mapBytes(entries int, entry int64) int64 {
 	const header, table, group = 48, 48, 8
 	if entries == 0 {

@@ -142,7 +142,8 @@ func TestUnchangedListDecodesAndAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A changed list decodes for the indexes alone, and an unchanged object of it is not among the changes.
+// A changed list decodes for the indexes alone, and an unchanged object of it is not among the
+// changes.
 func TestRelistOfSomeChangesReportsThese(t *testing.T) {
 	cluster := samples.Cluster{Seed: 1}
 	s := objectcache.NewStore(&corev1.Pod{}, nil, objectcache.StoreOptions{})

@@ -39,7 +39,8 @@ func answer(w http.ResponseWriter, r *http.Request, code int, template string, d
 	_, _ = io.WriteString(w, text) // the other side may be gone
 }
 
-// wantsJSON reports whether the answer is to be JSON: the parameter format says so, or the request accepts it rather than HTML.
+// wantsJSON reports whether the answer is to be JSON: the parameter format says so, or the request
+// accepts it rather than HTML.
 func wantsJSON(r *http.Request) (bool, error) {
 	switch format := r.URL.Query().Get("format"); format {
 	case "json":

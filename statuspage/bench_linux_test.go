@@ -36,7 +36,8 @@ func BenchmarkOf25000(b *testing.B) {
 	}
 }
 
-// BenchmarkOfHostileMessages is an answer of a page with 10,000 informers, each with a message that takes long to redact.
+// BenchmarkOfHostileMessages is an answer of a page with 10,000 informers, each with a message that
+// takes long to redact.
 func BenchmarkOfHostileMessages(b *testing.B) {
 	page := hostileCrowd(10_000)
 	for _, target := range []string{"/readyz", "/readyz?verbose", "/", "/?format=json&limit=1000", "/?q=none"} {

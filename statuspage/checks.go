@@ -16,8 +16,8 @@ type check struct {
 	// fixed is its name, empty for that of an informer.
 	fixed    string
 	informer name
-	// why is what has failed, empty if all is well, and behind is the condition that says more, if there is one. It is
-	// redacted for what is shown of it only.
+	// why is what has failed, empty if all is well, and behind is the condition that says more, if
+	// there is one. It is redacted for what is shown of it only.
 	why    string
 	behind *informer.Condition
 	// excused tells that the process is ready although the check has failed.
@@ -43,9 +43,10 @@ func (c *check) failure() string {
 
 // readyChecks are those of /readyz.
 //
-// An informer that has synced once stays ready, whatever becomes of its server: what it has is what there is to serve, and a server that is
-// down would else take all replicas out at once. A quiet cluster changes nothing either. For the same reason, a process that has been ready
-// for a while stays so when informers are added.
+// An informer that has synced once stays ready, whatever becomes of its server: what it has is what
+// there is to serve, and a server that is down would else take all replicas out at once. A quiet
+// cluster changes nothing either. For the same reason, a process that has been ready for a while
+// stays so when informers are added.
 func (p *Page) readyChecks() []check {
 	shutdown := check{fixed: "shutdown"}
 	if p.draining.Load() {
@@ -71,11 +72,14 @@ func (p *Page) readyChecks() []check {
 
 // liveChecks are those of /livez.
 //
-// They fail for what a new process may do better: the reading of this one stands still, although the server could be asked. A restart does not
-// help where a server is down or refuses, where a list waits for its turn, or where a handler does not return: it would only lose what is
-// known, and add a list to the load of the server. So an informer is live
-//   - while its last contact with the server, or its last failure, is younger than Grace: bookmarks are contacts, so that a quiet cluster is live;
-//   - while it waits for anything else than the next event of a watch: for a pause between two attempts, for a list, or for its handler.
+// They fail for what a new process may do better: the reading of this one stands still, although
+// the server could be asked. A restart does not help where a server is down or refuses, where a
+// list waits for its turn, or where a handler does not return: it would only lose what is known,
+// and add a list to the load of the server. So an informer is live
+//   - while its last contact with the server, or its last failure, is younger than Grace: bookmarks
+//     are contacts, so that a quiet cluster is live;
+//   - while it waits for anything else than the next event of a watch: for a pause between two
+//     attempts, for a list, or for its handler.
 func (p *Page) liveChecks() []check {
 	targets := p.targets()
 	checks := append(make([]check, 0, 1+len(targets)), ping)
@@ -107,10 +111,12 @@ func described(c informer.Condition) string {
 	return visible(strings.Join(strings.Fields(text), " ")) // a check is one line
 }
 
-// Ready returns an error if the process is not ready, as /readyz does. It is a healthz.Checker of controller-runtime.
+// Ready returns an error if the process is not ready, as /readyz does. It is a healthz.Checker of
+// controller-runtime.
 func (p *Page) Ready(*http.Request) error { return failureOf(p.readyChecks()) }
 
-// Live returns an error if a watch makes no progress that should, as /livez does. It is a healthz.Checker of controller-runtime.
+// Live returns an error if a watch makes no progress that should, as /livez does. It is a
+// healthz.Checker of controller-runtime.
 func (p *Page) Live(*http.Request) error { return failureOf(p.liveChecks()) }
 
 const (
@@ -139,8 +145,8 @@ func failureOf(checks []check) error {
 	return errors.Join(errs...)
 }
 
-// serveChecks answers a health check as Kubernetes does. Below is the rest of the path: the name of a check, or of informers that have the
-// beginning of their names in common.
+// serveChecks answers a health check as Kubernetes does. Below is the rest of the path: the name of
+// a check, or of informers that have the beginning of their names in common.
 func (p *Page) serveChecks(w http.ResponseWriter, r *http.Request, kind, below string, of func() []check) {
 	checks := of()
 	below = strings.Trim(below, "/")

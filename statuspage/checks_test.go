@@ -37,7 +37,8 @@ func TestReadyOnceAllHaveSyncedAndUntilItDrains(t *testing.T) {
 	require.Equal(t, "ok", get(t, page, http.StatusOK, "/livez"), "a process that drains lives")
 }
 
-// A process that has been ready for a minute stays ready when a cluster is added that cannot be reached.
+// A process that has been ready for a minute stays ready when a cluster is added that cannot be
+// reached.
 func TestProcessThatWasReadyStaysReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := statuspage.New()
@@ -113,7 +114,8 @@ func hostileMessage(i int) string {
 	return strings.Repeat(fmt.Sprintf(signs, i), 12)
 }
 
-// hostileCrowd is a page of n informers, of which a part has not synced. Each has a message of its own.
+// hostileCrowd is a page of n informers, of which a part has not synced. Each has a message of its
+// own.
 func hostileCrowd(n int) *statuspage.Page {
 	page, now := statuspage.New(), time.Now()
 	for i := range n {
@@ -137,8 +139,8 @@ func TestVerboseCheckOfManyInformersIsBounded(t *testing.T) {
 	require.Contains(t, get(t, page, http.StatusInternalServerError, "/readyz/informer/cluster-4999"), "failed: not synced: Listing: ſ https://xxxxx@b", "each can be asked for")
 }
 
-// A probe describes a few failures, so that it does not redact the messages of all: that took 0.9 ms for each. Allocations are
-// compared, because time depends on what else the machine does.
+// A probe describes a few failures, so that it does not redact the messages of all: that took 0.9
+// ms for each. Allocations are compared, because time depends on what else the machine does.
 func TestReadyzRedactsOnlyWhatItShows(t *testing.T) {
 	page := hostileCrowd(10_000)
 	probe := allocations(func() { get(t, page, http.StatusInternalServerError, "/readyz") })

@@ -61,7 +61,8 @@ var ranks = func() map[informer.ConditionReason]int {
 	return ranks
 }()
 
-// rankOf returns the place of a reason in kinds. One that the page does not know is as bad as the worst.
+// rankOf returns the place of a reason in kinds. One that the page does not know is as bad as the
+// worst.
 func rankOf(reason informer.ConditionReason) int { return ranks[reason] }
 
 // kindOf returns what is known of a reason.

@@ -13,8 +13,8 @@ import (
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// Both themes have the contrasts of WCAG 2, level AA: 4.5 for text and 3 for the edge of a field. The test in package e2e/browser measures the text that
-// a browser shows.
+// Both themes have the contrasts of WCAG 2, level AA: 4.5 for text and 3 for the edge of a field.
+// The test in package e2e/browser measures the text that a browser shows.
 func TestContrastsAreThoseOfWCAG(t *testing.T) {
 	themes := regexp.MustCompile(`:root \{[^}]*\}`).FindAllString(get(t, statuspage.New(), http.StatusOK, "/"), -1)
 	require.Len(t, themes, 2)
@@ -44,7 +44,8 @@ func TestContrastsAreThoseOfWCAG(t *testing.T) {
 	}
 }
 
-// contrast is the ratio of WCAG 2 between two colours, from 1 to 21: https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio
+// contrast is the ratio of WCAG 2 between two colours, from 1 to 21:
+// https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio
 func contrast(t *testing.T, a, b string) float64 {
 	one, other := luminance(t, a), luminance(t, b)
 	return (max(one, other) + 0.05) / (min(one, other) + 0.05)

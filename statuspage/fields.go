@@ -13,13 +13,14 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// fields are the exported fields of a struct, in their order. In JSON they are an object whose members
-// have the names of the fields, but for a small letter at the beginning.
+// fields are the exported fields of a struct, in their order. In JSON they are an object whose
+// members have the names of the fields, but for a small letter at the beginning.
 type fields []field
 
 type field struct {
 	Name string
-	// Value is what JSON has: a bool, a number, a string, a time.Time, fields, or a slice of these. It is nil where there is nothing.
+	// Value is what JSON has: a bool, a number, a string, a time.Time, fields, or a slice of these.
+	// It is nil where there is nothing.
 	Value any
 }
 
@@ -102,7 +103,8 @@ func (f fields) without(names ...string) fields {
 	return slices.DeleteFunc(f, func(one field) bool { return slices.Contains(names, one.Name) })
 }
 
-// histogram is an informer.Histogram. Each bucket has the values that are not greater than its bound.
+// histogram is an informer.Histogram. Each bucket has the values that are not greater than its
+// bound.
 type histogram struct {
 	Count   uint64   `json:"count"`
 	Sum     float64  `json:"sum"`

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// cell is the value of a field as the page shows it: as text, as a time, as fields of its own, or as several values.
+// cell is the value of a field as the page shows it: as text, as a time, as fields of its own, or
+// as several values.
 type cell struct {
 	Text string
 	// Long tells that the text is of an error, or as long as one.

@@ -12,12 +12,14 @@ import (
 // target is an informer of the page.
 type target struct {
 	name name
-	// source is nil for an informer of a factory that has no Status of its own. Then member has one.
+	// source is nil for an informer of a factory that has no Status of its own. Then member has
+	// one.
 	source Source
 	member *factory.Member
 }
 
-// targets returns all informers of the page, in the order of Add and AddFactory. It asks none of them how it is.
+// targets returns all informers of the page, in the order of Add and AddFactory. It asks none of
+// them how it is.
 func (p *Page) targets() []target {
 	p.mu.Lock()
 	registrations := slices.Clone(p.registrations)
@@ -41,7 +43,8 @@ func (p *Page) targets() []target {
 	return all
 }
 
-// number tells apart the targets with the same labels. Those of one registration have different labels.
+// number tells apart the targets with the same labels. Those of one registration have different
+// labels.
 func number(all []target, different bool) {
 	if different {
 		for i := range all {
@@ -70,7 +73,8 @@ func (p *Page) find(n name) (target, bool) {
 	return target{}, false
 }
 
-// status returns how the informer is. What a client-go informer of a factory does not tell is zero, and partial then.
+// status returns how the informer is. What a client-go informer of a factory does not tell is zero,
+// and partial then.
 func (t *target) status() (s informer.Status, partial bool) {
 	if t.source != nil {
 		return t.source.Status(), false

@@ -6,7 +6,8 @@ import (
 	"net/http"
 )
 
-// policy lets a page have its own style, forms to itself, and nothing else: no script, no frame, nothing from elsewhere.
+// policy lets a page have its own style, forms to itself, and nothing else: no script, no frame,
+// nothing from elsewhere.
 var policy = func() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +

@@ -24,8 +24,8 @@ import (
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// The JSON of both kinds of page is that of testdata, which programs rely on: a member may be added, and none changed. To write it
-// anew, set UPDATE_GOLDEN.
+// The JSON of both kinds of page is that of testdata, which programs rely on: a member may be
+// added, and none changed. To write it anew, set UPDATE_GOLDEN.
 func TestJSONIsStable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page, now := statuspage.New(), time.Now()
@@ -137,7 +137,8 @@ func TestSameLabelsAreNumbered(t *testing.T) {
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// A page of a factory has informers of all kinds, asks them what they believe, and forgets the factory.
+// A page of a factory has informers of all kinds, asks them what they believe, and forgets the
+// factory.
 func TestPageOfAFactory(t *testing.T) {
 	server := informertest.NewServer(informertest.Options{})
 	defer server.Close()

@@ -11,7 +11,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// lookup is what an informer believes of one object. Everything but Key and Found is of informer.Belief.
+// lookup is what an informer believes of one object. Everything but Key and Found is of
+// informer.Belief.
 type lookup struct {
 	Key   string `json:"key"`
 	Found bool   `json:"found"`
@@ -93,7 +94,8 @@ type beliefs struct {
 	Title string    `json:"title"`
 	Time  time.Time `json:"time"`
 	Key   string    `json:"key"`
-	// Asked is how many informers were asked, and Found how many of them know of the object. Items has the first of these.
+	// Asked is how many informers were asked, and Found how many of them know of the object. Items
+	// has the first of these.
 	Asked int      `json:"asked"`
 	Found int      `json:"found"`
 	Items []belief `json:"items"`

@@ -8,14 +8,16 @@ import (
 	"github.com/rvinformer/informer/internal/redact"
 )
 
-// name tells an informer from all others of the page: its labels, and its number among those with the same labels, from 1.
+// name tells an informer from all others of the page: its labels, and its number among those with
+// the same labels, from 1.
 type name struct {
 	labels Labels
 	number int
 }
 
-// String is the path of the name, five parts with slashes between them: "east/apps/v1/deployments/dynamic". It has only letters,
-// digits, and "-._~/", so that no proxy on the way changes it.
+// String is the path of the name, five parts with slashes between them:
+// "east/apps/v1/deployments/dynamic". It has only letters, digits, and "-._~/", so that no proxy on
+// the way changes it.
 func (n name) String() string {
 	l := n.labels
 	var b strings.Builder
@@ -31,8 +33,9 @@ func (n name) String() string {
 	return b.String()
 }
 
-// writePart writes a part of a path. What a path cannot have is "~" and two hexadecimal digits; an empty part is "_". Dots and
-// underscores at the beginning are written so, too: "." and ".." mean something else in a path.
+// writePart writes a part of a path. What a path cannot have is "~" and two hexadecimal digits; an
+// empty part is "_". Dots and underscores at the beginning are written so, too: "." and ".." mean
+// something else in a path.
 func writePart(b *strings.Builder, part string) {
 	if part == "" {
 		b.WriteByte('_')

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// orders are those that rows can be shown in. The first is that of an empty name: what is wrong comes first, and of that what has been so for
-// longest.
+// orders are those that rows can be shown in. The first is that of an empty name: what is wrong
+// comes first, and of that what has been so for longest.
 var orders = map[string]func(a, b *row) int{
 	"":        byTrouble,
 	"cluster": func(a, b *row) int { return strings.Compare(a.name.labels.Cluster, b.name.labels.Cluster) },
@@ -38,8 +38,8 @@ func oldestFirst(a, b time.Time) int { return a.Compare(b) }
 // first returns the first n rows that a query selects, in its order, and how many it selects.
 func (q query) first(rows []row, n int) (first []*row, matching int) {
 	compare := q.compare()
-	// The best rows so far are sorted whenever there is no room for more, and all but n dropped. So hardly any of the others is compared
-	// more than once, with the last of these.
+	// The best rows so far are sorted whenever there is no room for more, and all but n dropped. So
+	// hardly any of the others is compared more than once, with the last of these.
 	first = make([]*row, 0, min(len(rows), max(4*n, 1024)))
 	var last *row
 	shorten := func() {
@@ -67,7 +67,8 @@ func (q query) first(rows []row, n int) (first []*row, matching int) {
 	return first, matching
 }
 
-// compare is the order of the query. It is a complete one, so that no row stands on two pages of rows, or on none.
+// compare is the order of the query. It is a complete one, so that no row stands on two pages of
+// rows, or on none.
 func (q query) compare() func(a, b *row) int {
 	name, reverse := strings.CutPrefix(q.Sort, "-")
 	order := orders[name]

@@ -28,7 +28,8 @@ type overview struct {
 	Next string `json:"next,omitempty"`
 
 	Query query `json:"-"`
-	// Pages is how many pages of rows there are, and MoreClusters and MoreResources how many groups are left out.
+	// Pages is how many pages of rows there are, and MoreClusters and MoreResources how many groups
+	// are left out.
 	Pages         int `json:"-"`
 	MoreClusters  int `json:"-"`
 	MoreResources int `json:"-"`
@@ -74,11 +75,13 @@ type item struct {
 	StoredBytes int64     `json:"storedBytes"`
 	Queued      int       `json:"queued"`
 	QueuedBytes int64     `json:"queuedBytes"`
-	// OldestQueued is when the oldest change was read that waits. Everything that the server had at CurrentAsOf is acknowledged.
+	// OldestQueued is when the oldest change was read that waits. Everything that the server had at
+	// CurrentAsOf is acknowledged.
 	OldestQueued time.Time `json:"oldestQueued,omitzero"`
 	CurrentAsOf  time.Time `json:"currentAsOf,omitzero"`
 	LastContact  time.Time `json:"lastContact,omitzero"`
-	// Partial tells that the informer is one of client-go, which does not say how many objects it has, or how old they are.
+	// Partial tells that the informer is one of client-go, which does not say how many objects it
+	// has, or how old they are.
 	Partial bool `json:"partial,omitempty"`
 }
 

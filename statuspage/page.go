@@ -16,8 +16,9 @@ import (
 // Labels tell informers apart on the page. Each may be empty.
 type Labels = subject.Labels
 
-// Source is an informer that the page shows: an informer.ResourceVersionInformer, an *informer.SharedResourceVersionInformer, an
-// *informer.HandlerRegistration, an *objectcache.Informer, or anything else with a Status. It may also have
+// Source is an informer that the page shows: an informer.ResourceVersionInformer, an
+// *informer.SharedResourceVersionInformer, an *informer.HandlerRegistration, an
+// *objectcache.Informer, or anything else with a Status. It may also have
 //
 //	Lookup(key string) (informer.Belief, bool)
 //	Handlers() []*informer.HandlerRegistration
@@ -25,16 +26,18 @@ type Labels = subject.Labels
 // Then the page answers what the informer believes of an object, and shows its handlers.
 type Source interface{ Status() informer.Status }
 
-// Page is the status page and the health checks. It is an http.Handler, for the root of a server or, with http.StripPrefix, for a path
-// below. New makes one; the zero value is one, too.
+// Page is the status page and the health checks. It is an http.Handler, for the root of a server
+// or, with http.StripPrefix, for a path below. New makes one; the zero value is one, too.
 //
-// Its exported fields may be set before it is served, and not after. Its methods may be called at any time, from any goroutine.
+// Its exported fields may be set before it is served, and not after. Its methods may be called at
+// any time, from any goroutine.
 type Page struct {
 	// Title is what the page is called. Default: "Informers".
 	Title string
-	// Grace is how long a watch may make no progress before /livez fails. A watch makes progress with each byte from the server:
-	// bookmarks, which come about every minute, included. Default: 15 minutes, which is longer than a quiet watch without bookmarks
-	// may last by default. It must be longer than twice InformerConfig.MinWatchTimeout where a server sends no bookmarks.
+	// Grace is how long a watch may make no progress before /livez fails. A watch makes progress
+	// with each byte from the server: bookmarks, which come about every minute, included. Default:
+	// 15 minutes, which is longer than a quiet watch without bookmarks may last by default. It must
+	// be longer than twice InformerConfig.MinWatchTimeout where a server sends no bookmarks.
 	Grace time.Duration
 
 	draining atomic.Bool
@@ -45,7 +48,8 @@ type Page struct {
 	registrations []*registration
 }
 
-// registration is what one call of Add or AddFactory has added: a source, or all informers of a factory.
+// registration is what one call of Add or AddFactory has added: a source, or all informers of a
+// factory.
 type registration struct {
 	labels  Labels
 	source  Source
@@ -57,7 +61,8 @@ var _ http.Handler = (*Page)(nil)
 // New returns a page that shows nothing yet.
 func New() *Page { return &Page{} }
 
-// Add adds an informer to the page until remove is called. Several may have the same labels. It panics on a nil source.
+// Add adds an informer to the page until remove is called. Several may have the same labels. It
+// panics on a nil source.
 func (p *Page) Add(labels Labels, source Source) (remove func()) {
 	if source == nil {
 		panic("statuspage: Add of no source")
@@ -65,7 +70,8 @@ func (p *Page) Add(labels Labels, source Source) (remove func()) {
 	return p.add(&registration{labels: masked(labels), source: source})
 }
 
-// AddFactory adds all informers of a factory to the page, those that it will have included, until remove is called. It panics on nil.
+// AddFactory adds all informers of a factory to the page, those that it will have included, until
+// remove is called. It panics on nil.
 func (p *Page) AddFactory(f *factory.Factory) (remove func()) {
 	if f == nil {
 		panic("statuspage: AddFactory of no factory")
@@ -86,7 +92,8 @@ func (p *Page) remove(r *registration) {
 	p.registrations = slices.DeleteFunc(p.registrations, func(other *registration) bool { return other == r })
 }
 
-// Drain notes that the process is about to end: /readyz fails from now on, so that it gets no new work.
+// Drain notes that the process is about to end: /readyz fails from now on, so that it gets no new
+// work.
 func (p *Page) Drain() { p.draining.Store(true) }
 
 func (p *Page) title() string {
@@ -103,8 +110,8 @@ func (p *Page) grace() time.Duration {
 	return p.Grace
 }
 
-// ServeHTTP serves the page at /, the page of an informer at /informer/…, what is believed of an object at /lookup, and the health
-// checks at /healthz, /livez and /readyz and below.
+// ServeHTTP serves the page at /, the page of an informer at /informer/…, what is believed of an
+// object at /lookup, and the health checks at /healthz, /livez and /readyz and below.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {

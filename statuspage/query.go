@@ -14,9 +14,11 @@ import (
 
 const (
 	defaultLimit, maxLimit = 50, 1000
-	// maxRefresh is the longest pause, in seconds, after which a browser may ask for the page again, and minRefresh the shortest.
+	// maxRefresh is the longest pause, in seconds, after which a browser may ask for the page
+	// again, and minRefresh the shortest.
 	minRefresh, maxRefresh = 2, 3600
-	// maxParameter is how many bytes a text in an address may have: each link of the answer repeats it.
+	// maxParameter is how many bytes a text in an address may have: each link of the answer repeats
+	// it.
 	maxParameter = 1 << 10
 )
 
@@ -24,7 +26,8 @@ const (
 type query struct {
 	// Text is looked for in labels and messages; the case of letters does not count.
 	Text string
-	// Level, Condition, Cluster and Resource restrict the rows. Cluster and Resource are set by their presence: a cluster may have no name.
+	// Level, Condition, Cluster and Resource restrict the rows. Cluster and Resource are set by
+	// their presence: a cluster may have no name.
 	Level     string
 	Condition string
 	Cluster   *string
@@ -80,7 +83,8 @@ func parseQuery(v url.Values) (q query, err error) {
 	return q, nil
 }
 
-// String is the query as it stands in an address, with the question mark. What is as it is by default is left out.
+// String is the query as it stands in an address, with the question mark. What is as it is by
+// default is left out.
 func (q query) String() string {
 	v := url.Values{}
 	set := func(name, value string) {
@@ -118,7 +122,8 @@ func (q query) Restricted() bool {
 	return q.Text != "" || q.Level != "" || q.Condition != "" || q.Cluster != nil || q.Resource != nil
 }
 
-// What follows returns queries that differ in one point. They begin on the first page again, but for OnPage.
+// What follows returns queries that differ in one point. They begin on the first page again, but
+// for OnPage.
 
 // Refreshing is repeated every so many seconds.
 func (q query) Refreshing(seconds int) string {

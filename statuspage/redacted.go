@@ -10,7 +10,8 @@ import (
 const (
 	// maxText is how much of a text the page shows.
 	maxText = 2 << 10
-	// maxKnown bounds the memory of a generation of texts, in bytes, and knownText is what one takes beside its own bytes.
+	// maxKnown bounds the memory of a generation of texts, in bytes, and knownText is what one
+	// takes beside its own bytes.
 	maxKnown, knownText = 8 << 20, 64
 )
 
@@ -25,14 +26,15 @@ func shown(text string) string {
 // known is shared by all pages, because what is shown of a text depends on the text alone.
 var known = &texts{seed: maphash.MakeSeed()}
 
-// texts redacts texts, each once for as long as it is asked for again and again: that may take a millisecond, and a search goes through the
-// messages of all informers. A text is known again by its hash.
+// texts redacts texts, each once for as long as it is asked for again and again: that may take a
+// millisecond, and a search goes through the messages of all informers. A text is known again by
+// its hash.
 type texts struct {
 	seed maphash.Seed
 
 	mu sync.Mutex
-	// young are the texts that were asked for since there was no room for more, and old those of before. A text that stays as it is has the
-	// value "", so that its memory is not kept.
+	// young are the texts that were asked for since there was no room for more, and old those of
+	// before. A text that stays as it is has the value "", so that its memory is not kept.
 	young, old map[uint64]string
 	// bytes is the memory of young.
 	bytes int

@@ -8,7 +8,8 @@ type stripe struct {
 	From, Width string
 }
 
-// Bar is the bar of the first screen. A state that some informer is in can be seen, however few they are.
+// Bar is the bar of the first screen. A state that some informer is in can be seen, however few
+// they are.
 func (o *overview) Bar() (stripes []stripe) {
 	t := o.Total
 	const least = 1.5 // per cent

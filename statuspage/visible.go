@@ -7,14 +7,16 @@ import (
 	"unicode/utf16"
 )
 
-// hidden are the characters that cannot be seen, or change how others are shown: controls, such as the escape of a terminal, and formats, such as
-// those that turn the direction of writing. A name with them looks like another name.
+// hidden are the characters that cannot be seen, or change how others are shown: controls, such as
+// the escape of a terminal, and formats, such as those that turn the direction of writing. A name
+// with them looks like another name.
 var hidden = []*unicode.RangeTable{unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp}
 
 // isHidden is false for ends of lines and tabs, which are a space to a browser.
 func isHidden(r rune) bool { return r != '\n' && r != '\t' && unicode.In(r, hidden...) }
 
-// visible writes hidden characters as JSON escapes them: as \u and four digits, once or twice. JSON keeps its meaning.
+// visible writes hidden characters as JSON escapes them: as \u and four digits, once or twice. JSON
+// keeps its meaning.
 func visible(text string) string {
 	if !strings.ContainsFunc(text, isHidden) {
 		return text
@@ -32,7 +34,8 @@ func visible(text string) string {
 	return b.String()
 }
 
-// visibleHTML does the same with the text between tags. Attributes keep their text, because a form sends it again.
+// visibleHTML does the same with the text between tags. Attributes keep their text, because a form
+// sends it again.
 func visibleHTML(html string) string {
 	if !strings.ContainsFunc(html, isHidden) {
 		return html

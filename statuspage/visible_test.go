@@ -12,8 +12,9 @@ import (
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// A name that turns the direction of writing looks like another one, and a terminal obeys an escape. Both are shown as what they are, in the page, in
-// JSON, which says the same, and by the health checks. What a form sends again stays as it is.
+// A name that turns the direction of writing looks like another one, and a terminal obeys an
+// escape. Both are shown as what they are, in the page, in JSON, which says the same, and by the
+// health checks. What a form sends again stays as it is.
 func TestHiddenCharactersAreShown(t *testing.T) {
 	const cluster, message = "prod\u202edet\u2066", "\x1b[2Jall is well\u009b \u200b\U000e0041"
 	page := statuspage.New()

@@ -15,7 +15,8 @@ type Copies struct {
 	Bytes int
 }
 
-// CopyFirst has s make copies of the first object of the set. Decode takes a list of it in JSON, and returns what makes a copy.
+// CopyFirst has s make copies of the first object of the set. Decode takes a list of it in JSON,
+// and returns what makes a copy.
 func (s *Source) CopyFirst(ctx context.Context, decode func(list []byte) (func(), error)) error {
 	own, err := s.first(ctx)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package floor reads sets of pods with client-go's HTTP client, and throws away what comes: the least that any client takes.
+// Package floor reads sets of pods with client-go's HTTP client, and throws away what comes: the
+// least that any client takes.
 package floor
 
 import (
@@ -152,7 +153,8 @@ func (s Source) get(ctx context.Context, namespace string, query url.Values) (io
 	return response.Body, nil
 }
 
-// throwAway calls read with a body that has so many objects. With Copies, it makes as many copies, and calls made after each.
+// throwAway calls read with a body that has so many objects. With Copies, it makes as many copies,
+// and calls made after each.
 func (s Source) throwAway(body io.ReadCloser, objects int, made func(resourceVersion string), read func(io.ReadCloser) error) error {
 	if s.Copies == nil {
 		return read(body)
@@ -177,7 +179,8 @@ func discard(body io.ReadCloser) error {
 	return err
 }
 
-// discardInitial reads until the bookmark behind the initial events has come, for a server that does not know when to end.
+// discardInitial reads until the bookmark behind the initial events has come, for a server that
+// does not know when to end.
 func discardInitial(body io.ReadCloser) error {
 	defer body.Close()
 	const text = metav1.InitialEventsAnnotationKey

@@ -12,8 +12,8 @@ import (
 
 const discoveryType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// serveDiscovery answers /api and /apis, as kube-apiserver does it for clients of today: all in one answer. The resources of the core group are those
-// of templates, and there is no other group.
+// serveDiscovery answers /api and /apis, as kube-apiserver does it for clients of today: all in one
+// answer. The resources of the core group are those of templates, and there is no other group.
 func (o Options) serveDiscovery(mux *http.ServeMux) {
 	core := apidiscoveryv2.APIVersionDiscovery{Version: "v1", Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
 	for _, name := range slices.Sorted(slices.Values(o.templateResources())) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// door is the listener of a server that can go away. While it is away, it takes each connection and closes it at once,
-// so that the attempts of its clients can be counted.
+// door is the listener of a server that can go away. While it is away, it takes each connection and
+// closes it at once, so that the attempts of its clients can be counted.
 type door struct {
 	net.Listener
 	link *slowLink // nil if it is as fast as it can be
@@ -78,8 +78,8 @@ func (d *door) comeBack() {
 	d.away = false
 }
 
-// counts returns the connections that are open, those that were accepted, the attempts while the server was away, and the
-// most of these within a second.
+// counts returns the connections that are open, those that were accepted, the attempts while the
+// server was away, and the most of these within a second.
 func (d *door) counts() (open, accepted int64, attempts, most int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -5,8 +5,8 @@ import "bytes"
 // fewBytes is the most that is kept of a set that is sent as it is.
 const fewBytes = 128 << 10
 
-// few is a part of a small set, as it is sent: many servers of one process send the same, and each would hold tiles
-// while its client does not read.
+// few is a part of a small set, as it is sent: many servers of one process send the same, and each
+// would hold tiles while its client does not read.
 type few struct {
 	part          part
 	pods, changed int
@@ -21,7 +21,8 @@ const (
 	modified
 )
 
-// few returns a part of a set: pods, or changes, from one and up to another. It is nil if they are not few.
+// few returns a part of a set: pods, or changes, from one and up to another. It is nil if they are
+// not few.
 func (f *form) few(p part, set Options, from, to int) []byte {
 	t, identify := f.item, set.identify
 	switch p {

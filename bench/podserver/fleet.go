@@ -13,7 +13,8 @@ import (
 	"github.com/rvinformer/informer/bench/podserver/extra"
 )
 
-// Fleet is many servers in one process, and the controls of them. Some servers may be absent. Close ends it.
+// Fleet is many servers in one process, and the controls of them. Some servers may be absent. Close
+// ends it.
 type Fleet struct {
 	// Servers has those that are there, and Absent the others.
 	Servers []*Server
@@ -24,7 +25,8 @@ type Fleet struct {
 	serving sync.WaitGroup
 }
 
-// StartFleet starts a server for each of options, so many addresses that refuse, and so many that swallow.
+// StartFleet starts a server for each of options, so many addresses that refuse, and so many that
+// swallow.
 func StartFleet(options []Options, refuse, swallow int) (_ *Fleet, err error) {
 	f := &Fleet{}
 	defer func() {

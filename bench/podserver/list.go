@@ -11,7 +11,8 @@ import (
 // page is which pods of a set a list request asks for.
 func page(query url.Values, pods int) (first, n int, err error) {
 	if selector := query.Get("fieldSelector"); selector != "" {
-		// An informer that asks for one object would take another one for a sign that the server was restored.
+		// An informer that asks for one object would take another one for a sign that the server
+		// was restored.
 		return 0, 0, fmt.Errorf("field selector %q: none is known here", selector)
 	}
 	if token := query.Get("continue"); token != "" {

@@ -6,8 +6,9 @@ import (
 	fieldselectors "k8s.io/apimachinery/pkg/fields"
 )
 
-// selected returns the place in a list of the pod that a field selector names, and 1, or 0 if there is none. Others are refused: an informer
-// that asks for one object would take another one for a sign that the server was restored.
+// selected returns the place in a list of the pod that a field selector names, and 1, or 0 if there
+// is none. Others are refused: an informer that asks for one object would take another one for a
+// sign that the server was restored.
 func (o Options) selected(selector string) (first, n int, err error) {
 	parsed, err := fieldselectors.ParseSelector(selector)
 	if err != nil {

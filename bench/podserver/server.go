@@ -1,20 +1,19 @@
 // Package podserver is an API server of generated pods, made for measuring its
 // clients: it costs so little itself that what is measured is the client.
 //
-// It serves over HTTPS and HTTP/2, uncompressed, what a kube-apiserver would:
-// lists of /api/v1/pods, whole or in pages, watches from a resource version, and
-// watch-lists (sendInitialEvents), and the discovery of its resources, the objects as pods or as their metadata, in JSON or
-// in protobuf, as Accept demands. It holds no text per pod: a pod's encoding is
-// that of a template whose differing parts, all of fixed width, are
-// overwritten. With Options.Samples it has pods with the entropy of real ones, and
-// custom resources, and holds these.
+// It serves over HTTPS and HTTP/2, uncompressed, what a kube-apiserver would: lists of
+// /api/v1/pods, whole or in pages, watches from a resource version, and watch-lists
+// (sendInitialEvents), and the discovery of its resources, the objects as pods or as their
+// metadata, in JSON or in protobuf, as Accept demands. It holds no text per pod: a pod's encoding
+// is that of a template whose differing parts, all of fixed width, are overwritten. With
+// Options.Samples it has pods with the entropy of real ones, and custom resources, and holds these.
 //
-// It lacks: selectors but for that of a shard (Options.Sharded), history (any resource version and any
-// continue token is good), pods in a namespace of its own (every list and watch
-// of one namespace is of an empty set), and writes. The set never changes, but for
-// the burst: after its initial events, if it asks for any, each watch is sent
-// Options.Events changes as fast as it reads. A server may begin with a past,
-// Options.Changed: beside one without, it is the same set a while later.
+// It lacks: selectors but for that of a shard (Options.Sharded), history (any resource version and
+// any continue token is good), pods in a namespace of its own (every list and watch of one
+// namespace is of an empty set), and writes. The set never changes, but for the burst: after its
+// initial events, if it asks for any, each watch is sent Options.Events changes as fast as it
+// reads. A server may begin with a past, Options.Changed: beside one without, it is the same set a
+// while later.
 package podserver
 
 import (
@@ -42,12 +41,13 @@ import (
 // Options of a server.
 type Options struct {
 	Pods int
-	// Changed is how many of them, evenly spread, have changed since the resource
-	// version that a server without a past lists with. Lists have them so, and a watch from there on is
-	// sent these changes.
+	// Changed is how many of them, evenly spread, have changed since the resource version that a
+	// server without a past lists with. Lists have them so, and a watch from there on is sent these
+	// changes.
 	Changed int
-	// Samples serves pods with the entropy of real ones (package internal/samples) instead of those of a template, and
-	// as many releases, a custom resource. They have no burst, no metadata alone, and are held in memory once they were asked for.
+	// Samples serves pods with the entropy of real ones (package internal/samples) instead of those
+	// of a template, and as many releases, a custom resource. They have no burst, no metadata
+	// alone, and are held in memory once they were asked for.
 	Samples bool
 	// Events is the number of changes in the burst of a watch, after those.
 	Events int
@@ -57,8 +57,10 @@ type Options struct {
 	Trouble Trouble
 	// Plain serves over HTTP, without TLS and HTTP/2.
 	Plain bool
-	// Sharded has lists and initial events select pods by the shardSelector of a request, of one range, and lists say so in their shardInfo:
-	// those of a kube-apiserver with the gate ShardedListAndWatch. Else the shardSelector is ignored. Such a server has no changes and no samples.
+	// Sharded has lists and initial events select pods by the shardSelector of a request, of one
+	// range, and lists say so in their shardInfo: those of a kube-apiserver with the gate
+	// ShardedListAndWatch. Else the shardSelector is ignored. Such a server has no changes and no
+	// samples.
 	Sharded bool
 
 	// share is what a request selects.
@@ -159,8 +161,8 @@ func (s *Server) Config() *rest.Config {
 	}
 }
 
-// Change makes n more of its pods, which have no burst, differ from those of a list before. It is for a server that
-// clients are away from: a watch that is open is not sent them.
+// Change makes n more of its pods, which have no burst, differ from those of a list before. It is
+// for a server that clients are away from: a watch that is open is not sent them.
 func (s *Server) Change(n int) { s.changed.Add(int64(n)) }
 
 // Close breaks what is under way and waits until no request is served.

@@ -13,7 +13,8 @@ type share struct {
 	pods     []int32
 }
 
-// shares are made when they are first asked for: a client reads one in less time than it takes to hash all UIDs for each page.
+// shares are made when they are first asked for: a client reads one in less time than it takes to
+// hash all UIDs for each page.
 type shares struct {
 	mu   sync.Mutex
 	made map[string]*share

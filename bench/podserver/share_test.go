@@ -12,7 +12,8 @@ import (
 	"github.com/rvinformer/informer/internal/shard"
 )
 
-// The shards of a set have each of its pods once, in every form, and lists say which shard they are of.
+// The shards of a set have each of its pods once, in every form, and lists say which shard they are
+// of.
 func TestShards(t *testing.T) {
 	set := Options{Pods: testPods, Sharded: true}
 	s := started(t, set)

@@ -68,8 +68,8 @@ type Following struct {
 	Synced <-chan struct{}
 	// Wait returns after everything has ended. The context must have.
 	Wait func()
-	// Audit compares what is known with the server, and returns an error if something differs. A floor has none, and
-	// reads the set once more instead.
+	// Audit compares what is known with the server, and returns an error if something differs. A
+	// floor has none, and reads the set once more instead.
 	Audit func(context.Context) error
 }
 

@@ -31,18 +31,21 @@ import (
 type FleetOrder struct {
 	Clusters  []Cluster
 	Resources []string
-	// Floor reads the lists of all resources and throws them away: the servers side by side, and the lists of each
-	// one after the other over one connection.
+	// Floor reads the lists of all resources and throws them away: the servers side by side, and
+	// the lists of each one after the other over one connection.
 	Floor bool
 	// Control is the address of what controls the servers.
 	Control string
-	// Settle is how long informers are left alone, once all have synced, before it is measured what they hold.
+	// Settle is how long informers are left alone, once all have synced, before it is measured what
+	// they hold.
 	Settle time.Duration
-	// Outage, if it is not 0, is how long the servers go away after that. With Floor, they stay, and as many watches are opened.
+	// Outage, if it is not 0, is how long the servers go away after that. With Floor, they stay,
+	// and as many watches are opened.
 	Outage time.Duration
 	// Budget is that of all informers, in bytes.
 	Budget int64
-	// Leases takes leases of a factory for each resource, instead of package fleet with its discovery.
+	// Leases takes leases of a factory for each resource, instead of package fleet with its
+	// discovery.
 	Leases bool
 	// Paged reads lists in pages instead of watch-lists.
 	Paged bool
@@ -54,14 +57,14 @@ type FleetOrder struct {
 type FleetResult struct {
 	Informers int
 	Objects   int64
-	// Wall and CPU are until those have synced that nothing is wrong with. PeakRSS is that of the whole run, and
-	// SyncedRSS the peak until then.
+	// Wall and CPU are until those have synced that nothing is wrong with. PeakRSS is that of the
+	// whole run, and SyncedRSS the peak until then.
 	Wall, CPU          time.Duration
 	PeakRSS, SyncedRSS int64
 	// Received is what had come off the sockets until then, in bytes.
 	Received int64
-	// Goroutines, StackBytes and LiveBytes are what each idle informer holds, with its share of all the rest; RSS is
-	// that of the process then.
+	// Goroutines, StackBytes and LiveBytes are what each idle informer holds, with its share of all
+	// the rest; RSS is that of the process then.
 	Goroutines, StackBytes, LiveBytes float64
 	RSS                               int64
 	// Before and After are what the servers had used before, and when all had synced.
@@ -69,10 +72,11 @@ type FleetResult struct {
 	Outage        *FleetOutage `json:",omitempty"`
 }
 
-// FleetOutage is what became of the informers while all servers were away, and after; or of as many bare watches.
+// FleetOutage is what became of the informers while all servers were away, and after; or of as many
+// bare watches.
 type FleetOutage struct {
-	// Most and All are how long it took from the return of the servers until 95 of 100 informers, and all of them,
-	// had told of the change that had happened meanwhile.
+	// Most and All are how long it took from the return of the servers until 95 of 100 informers,
+	// and all of them, had told of the change that had happened meanwhile.
 	Most, All time.Duration
 	// CPU is what the process used from the return until then, and AwayCPU in the outage.
 	CPU, AwayCPU time.Duration
@@ -85,8 +89,9 @@ type FleetOutage struct {
 // outagePatience is how long informers may take to come back.
 const outagePatience = 8 * time.Minute
 
-// FollowFleet follows a fleet in the way that is measured. It returns once all clusters have synced that nothing is wrong with. The function
-// that it returns ends all, and waits; it is nil if nothing has begun.
+// FollowFleet follows a fleet in the way that is measured. It returns once all clusters have synced
+// that nothing is wrong with. The function that it returns ends all, and waits; it is nil if
+// nothing has begun.
 type FollowFleet func(context.Context, FollowedFleet) (stop func(), err error)
 
 // FollowedFleet is what is followed: each of the resources in each of the clusters.
@@ -95,12 +100,14 @@ type FollowedFleet struct {
 	Resources []string
 	Factory   *factory.Factory
 	Budget    *informer.Budget
-	// Config is that of the informer of a resource of a cluster, by their places above, with what it lists and watches left out.
+	// Config is that of the informer of a resource of a cluster, by their places above, with what
+	// it lists and watches left out.
 	Config func(cluster, resource int) informer.InformerConfig
 }
 
-// FleetMain is the program that follows a fleet: it obeys one order. The caller gives the function that follows the clusters. So this package does not
-// import package fleet, whose code would take memory in the programs of all other contestants.
+// FleetMain is the program that follows a fleet: it obeys one order. The caller gives the function
+// that follows the clusters. So this package does not import package fleet, whose code would take
+// memory in the programs of all other contestants.
 func FleetMain(follow FollowFleet) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -142,7 +149,8 @@ type fleet struct {
 	// stop ends what follows, and waits.
 	stop  func()
 	added atomic.Int64
-	// current has, for each informer, when it was told of a change, as a time in nanoseconds since began.
+	// current has, for each informer, when it was told of a change, as a time in nanoseconds since
+	// began.
 	current []atomic.Int64
 	began   time.Time
 	result  FleetResult
@@ -269,7 +277,8 @@ func (f *fleet) config(cluster, resource int, budget *informer.Budget) informer.
 	return config
 }
 
-// followLeases takes a lease for each resource of each cluster, and waits for those of clusters that nothing is wrong with.
+// followLeases takes a lease for each resource of each cluster, and waits for those of clusters
+// that nothing is wrong with.
 func (f *fleet) followLeases(ctx context.Context, budget *informer.Budget) error {
 	var awaited []member
 	for i, cluster := range f.Clusters {

@@ -15,14 +15,16 @@ import (
 	"github.com/rvinformer/informer/bench/podserver/extra"
 )
 
-// bareWatch is the first event of a watch that does nothing else: how long after the begin it came, or what has failed.
+// bareWatch is the first event of a watch that does nothing else: how long after the begin it came,
+// or what has failed.
 type bareWatch struct {
 	took time.Duration
 	err  error
 }
 
-// openFloor measures how long it takes to open a watch of each resource over a new connection to each server, and to read an event of it: the
-// least that informers have to do when all servers are back.
+// openFloor measures how long it takes to open a watch of each resource over a new connection to
+// each server, and to read an event of it: the least that informers have to do when all servers are
+// back.
 func (f *fleet) openFloor(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -65,7 +67,8 @@ func (f *fleet) openFloor(ctx context.Context) error {
 	return err
 }
 
-// openWatches opens the watches of a server. The first one connects, and the others share its connection.
+// openWatches opens the watches of a server. The first one connects, and the others share its
+// connection.
 func (f *fleet) openWatches(ctx context.Context, client *http.Client, cluster Cluster, version string, began time.Time, watches []bareWatch) {
 	open := func(k int) {
 		watches[k].err = firstEvent(ctx, client, cluster.Host+"/api/v1/"+f.Resources[k]+"?watch=true&allowWatchBookmarks=true&resourceVersion="+version)

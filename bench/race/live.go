@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// liveBytes is what is live on the heap, and what the process has in memory beside what the Go runtime has.
+// liveBytes is what is live on the heap, and what the process has in memory beside what the Go
+// runtime has.
 func liveBytes() (int64, error) {
 	debug.FreeOSMemory()
 	heap := settledMemory().HeapAlloc
@@ -20,8 +21,8 @@ func liveBytes() (int64, error) {
 	return int64(heap) + outside, err
 }
 
-// outsideBytes is the anonymous and the shared memory that is resident and not of the Go runtime. It is about right: the runtime has
-// memory that it has not touched yet.
+// outsideBytes is the anonymous and the shared memory that is resident and not of the Go runtime.
+// It is about right: the runtime has memory that it has not touched yet.
 func outsideBytes() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

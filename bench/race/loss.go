@@ -11,8 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Loss loses a watch: it cuts the one under way, and answers the next one that goes on
-// from a version with 410, so that its informer has to list. It counts what is read of bodies, and what comes off the sockets.
+// Loss loses a watch: it cuts the one under way, and answers the next one that goes on from a
+// version with 410, so that its informer has to list. It counts what is read of bodies, and what
+// comes off the sockets.
 type Loss struct {
 	read  atomic.Int64
 	meter meter

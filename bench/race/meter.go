@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// meter counts the bytes that come off the sockets of a process: what the server sends, as it sends it, with what HTTP and TLS
-// add. A nil one counts nothing.
+// meter counts the bytes that come off the sockets of a process: what the server sends, as it sends
+// it, with what HTTP and TLS add. A nil one counts nothing.
 type meter struct{ received atomic.Int64 }
 
 // Dialer is what dials for a rest.Config.

@@ -22,7 +22,8 @@ type Peaks struct {
 	// what is free is given back (debug.FreeOSMemory), and SettledAgain the same after
 	// the list.
 	Settled, SettledAgain int64
-	// StartReceived is what had come off the sockets when all was handed over, in bytes, and RelistReceived what came in the list.
+	// StartReceived is what had come off the sockets when all was handed over, in bytes, and
+	// RelistReceived what came in the list.
 	StartReceived, RelistReceived int64
 	// The allocations of the list.
 	RelistBytes, RelistAllocs uint64

@@ -18,9 +18,11 @@ type Order struct {
 	Limits     Limits
 	Names      Names  // of the objects that a store is to remember
 	Checkpoint string // a file, of Restart and Remember
-	// Shard is the part of a cold start, as a shardSelector; the Target's Objects are those that are in it.
+	// Shard is the part of a cold start, as a shardSelector; the Target's Objects are those that
+	// are in it.
 	Shard string
-	// Profile is what the name of a CPU profile of a cold start or a watch begins with; none if it is empty.
+	// Profile is what the name of a CPU profile of a cold start or a watch begins with; none if it
+	// is empty.
 	Profile string
 }
 

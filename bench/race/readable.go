@@ -18,7 +18,8 @@ type ReadOrder struct {
 	Target Target
 	// Objects is how many a store is filled with.
 	Objects int
-	// Profile is a file for a profile of the heap where memory is measured, and Profile+".cpu" for one of the CPU.
+	// Profile is a file for a profile of the heap where memory is measured, and Profile+".cpu" for
+	// one of the CPU.
 	Profile string
 }
 
@@ -47,8 +48,8 @@ const (
 	StoreMemory Figure = "store"
 	// Reading is how fast a filled store is read.
 	Reading Figure = "read"
-	// Informing is what an informer with a namespace index takes from its start on, through a list in which nothing
-	// changed.
+	// Informing is what an informer with a namespace index takes from its start on, through a list
+	// in which nothing changed.
 	Informing Figure = "informer"
 	// Operator is what controller-runtime's cache takes, and how fast a controller reads it.
 	Operator Figure = "operator"
@@ -56,8 +57,8 @@ const (
 
 // ReadCosts are what a readable cache has cost. A cost that a figure does not measure is zero.
 type ReadCosts struct {
-	// Live is what is live per object, on the heap after a collection and outside of it, and LiveUpdated the
-	// same after the updates.
+	// Live is what is live per object, on the heap after a collection and outside of it, and
+	// LiveUpdated the same after the updates.
 	Live, LiveUpdated float64
 	// Add and Update are the CPU times of one of these on a store.
 	Add, Update time.Duration
@@ -69,10 +70,12 @@ type ReadCosts struct {
 	// Decoded is how many objects it decoded in the list without changes; -1 if it does not say.
 	Decoded int64
 
-	// CPU times of reading one object by key: one that was not read before, and one that was just read; and of a DeepCopy of it.
+	// CPU times of reading one object by key: one that was not read before, and one that was just
+	// read; and of a DeepCopy of it.
 	Get, GetHot, DeepCopy time.Duration
-	// ListMatching is the CPU time, and ListMatchingWall the time, of listing by labels what is about one object in a hundred, with a selector
-	// that was not used before; Matched is how many it found.
+	// ListMatching is the CPU time, and ListMatchingWall the time, of listing by labels what is
+	// about one object in a hundred, with a selector that was not used before; Matched is how many
+	// it found.
 	ListMatching, ListMatchingWall time.Duration
 	Matched                        int
 	// Namespace is the CPU time of listing a namespace of 500.

@@ -15,7 +15,8 @@ import (
 	"github.com/rvinformer/informer/internal/samples"
 )
 
-// The reading of a store: how many namespaces and teams are listed, and how many rounds of how many keys are read.
+// The reading of a store: how many namespaces and teams are listed, and how many rounds of how many
+// keys are read.
 const (
 	readLists  = 15
 	readRounds = 9

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// clock is virtual time: what is due is done in order, and at equal times in the order of its announcement.
+// clock is virtual time: what is due is done in order, and at equal times in the order of its
+// announcement.
 type clock struct {
 	now   time.Duration
 	due   dues

@@ -20,8 +20,8 @@ func (p *play) coordinatorAway(d time.Duration) {
 	p.after(d, func() { p.server.away = false })
 }
 
-// roll restarts all replicas, so many at a time, and returns how long it took. The next ones stop when those before take part again and no unit is
-// without an owner.
+// roll restarts all replicas, so many at a time, and returns how long it took. The next ones stop
+// when those before take part again and no unit is without an owner.
 func (p *play) roll(atATime int) time.Duration {
 	began := p.now
 	for from := 0; from < len(p.replicas); from += atATime {

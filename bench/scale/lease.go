@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// leaseBytes is the size of an event about a Lease on the wire, in protobuf: one as package shards writes it, and as the API
-// server adds to it.
+// leaseBytes is the size of an event about a Lease on the wire, in protobuf: one as package shards
+// writes it, and as the API server adds to it.
 func leaseBytes() int {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	lease := coordinationv1.Lease{

@@ -1,10 +1,12 @@
-// Command scale simulates a fleet that no single machine can hold, in virtual time, and writes the tables of docs/scale.md.
+// Command scale simulates a fleet that no single machine can hold, in virtual time, and writes the
+// tables of docs/scale.md.
 //
 //	cd bench && go run ./scale          # writes docs/scale.md
 //	cd bench && go run ./scale -check   # fails if docs/scale.md differs
 //
-// The units, their hash ranges, the plan that shares them out, and the times of Leases are those of the library. Replicas
-// and the coordinating API server are a model. The same seed makes the same tables.
+// The units, their hash ranges, the plan that shares them out, and the times of Leases are those of
+// the library. Replicas and the coordinating API server are a model. The same seed makes the same
+// tables.
 package main
 
 import (

@@ -12,8 +12,9 @@ const atOnce = 16
 // gather is how long a replica gathers changes before it decides, as in package shards.
 const gather = 10 * time.Millisecond
 
-// play is a fleet in virtual time: Leases, the coordinating API server, and replicas that follow the protocol of package
-// shards. All replicas see the same Leases, each a little later than they were written.
+// play is a fleet in virtual time: Leases, the coordinating API server, and replicas that follow
+// the protocol of package shards. All replicas see the same Leases, each a little later than they
+// were written.
 type play struct {
 	*world
 	clock
@@ -26,7 +27,8 @@ type play struct {
 
 	server coordinator
 	gaps   []gap
-	// started are the units that were started, and moved those of them that were with another owner before. objects are those of the started ones.
+	// started are the units that were started, and moved those of them that were with another owner
+	// before. objects are those of the started ones.
 	started, moved int
 	objectsStarted int64
 }
@@ -196,7 +198,8 @@ func (p *play) unitWrite(r *replica, then func()) {
 	})
 }
 
-// notice is how long it takes a replica to decide about a write: it may be in the middle of another decision.
+// notice is how long it takes a replica to decide about a write: it may be in the middle of another
+// decision.
 func (p *play) notice() time.Duration {
 	look := p.costs.lookCPU * time.Duration(len(p.units))
 	return p.costs.watchDelay + gather + look + time.Duration(p.random.Int64N(int64(look)+1))
@@ -251,7 +254,8 @@ func (p *play) ownerOf(l *lease) *replica {
 	return p.replicas[i]
 }
 
-// giveUp ends a unit at an owner that is not to have it: it saves the checkpoint, and then releases the Lease.
+// giveUp ends a unit at an owner that is not to have it: it saves the checkpoint, and then releases
+// the Lease.
 func (p *play) giveUp(l *lease) {
 	from := l.holder
 	if from == nil || !from.up || l.ending || from == p.ownerOf(l) {
@@ -282,7 +286,8 @@ func (p *play) take(l *lease) {
 	}
 }
 
-// acquire writes the Lease of a unit with the next epoch, and starts its informers from the checkpoint.
+// acquire writes the Lease of a unit with the next epoch, and starts its informers from the
+// checkpoint.
 func (p *play) acquire(l *lease, r *replica) {
 	l.begun++
 	begun := l.begun

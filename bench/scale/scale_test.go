@@ -26,7 +26,8 @@ func smallWorld(t *testing.T) *world {
 	return w
 }
 
-// The document has the tables that this program writes: those that take seconds here, and all of them with -check.
+// The document has the tables that this program writes: those that take seconds here, and all of
+// them with -check.
 func TestDocumentIsUpToDate(t *testing.T) {
 	document, err := os.ReadFile("../../docs/scale.md")
 	require.NoError(t, err)

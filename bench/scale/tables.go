@@ -194,7 +194,8 @@ func (p *play) mostWrites() (most int) {
 // held is what replicas have.
 type held struct {
 	informers, mostUnits, average, most, mostClusters, connections, memory int64
-	// The most load of a replica, × the average, by the plan and by one that takes all units for equal.
+	// The most load of a replica, × the average, by the plan and by one that takes all units for
+	// equal.
 	skew, skewUnweighted float64
 }
 

@@ -110,7 +110,8 @@ func (b *browser) dark(is bool) {
 	b.do(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 }
 
-// picture takes a picture of what can be seen. It is written to the directory BROWSER_PICTURES, if that is set.
+// picture takes a picture of what can be seen. It is written to the directory BROWSER_PICTURES, if
+// that is set.
 func (b *browser) picture(name string) {
 	b.t.Helper()
 	var png []byte

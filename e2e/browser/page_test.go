@@ -103,7 +103,8 @@ func TestStatusPageInABrowser(t *testing.T) {
 	}
 }
 
-// leastGap is how many pixels are between the texts of two heads in a row, at least, where names are long.
+// leastGap is how many pixels are between the texts of two heads in a row, at least, where names
+// are long.
 const leastGap = `(() => {
 	document.querySelectorAll("td:first-child a").forEach(a => a.textContent = "customresourcedefinitions.apiextensions.k8s.io");
 	const box = head => { const r = document.createRange(); r.selectNodeContents(head); return r.getBoundingClientRect() };
@@ -133,7 +134,8 @@ const leastContrast = `(() => {
 	return least;
 })()`
 
-// fleet is a page of informers of three simulated servers, of which one is down and one forbids a resource, and of a handler that fails.
+// fleet is a page of informers of three simulated servers, of which one is down and one forbids a
+// resource, and of a handler that fails.
 func fleet(t *testing.T) http.Handler {
 	page := statuspage.New()
 	page.Title = "Fleet"

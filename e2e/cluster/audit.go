@@ -33,8 +33,8 @@ type Audited struct {
 	Resource  string
 	Verb      string
 	URI       string
-	// Credential is what the client has proven itself with: "JTI=" and the ID of a token, or "X509SHA256=" and the hash
-	// of a certificate. It is empty for the administrator's token.
+	// Credential is what the client has proven itself with: "JTI=" and the ID of a token, or
+	// "X509SHA256=" and the hash of a certificate. It is empty for the administrator's token.
 	Credential string
 }
 
@@ -69,8 +69,8 @@ func (c *Cluster) auditFlags() ([]string, error) {
 
 func (c *Cluster) auditPath() string { return filepath.Join(c.dir, "audit.log") }
 
-// Audited returns the lists and watches of a namespace's pods and configmaps that have begun so far, or with no namespace those
-// of all namespaces at once. It is for clusters with Options.Audit.
+// Audited returns the lists and watches of a namespace's pods and configmaps that have begun so
+// far, or with no namespace those of all namespaces at once. It is for clusters with Options.Audit.
 func (c *Cluster) Audited(namespace string) (all []Audited, err error) {
 	text, err := os.ReadFile(c.auditPath())
 	if err != nil {

@@ -38,7 +38,8 @@ type Options struct {
 	// APIServerFlags come after the cluster's own, so that they win.
 	APIServerFlags []string
 
-	// Audit makes the API server log who lists and watches pods and configmaps: see Cluster.Audited.
+	// Audit makes the API server log who lists and watches pods and configmaps: see
+	// Cluster.Audited.
 	Audit bool
 }
 

@@ -72,8 +72,8 @@ func newIdentity(dir string) (*identity, error) {
 // CA returns what the certificate of the API server is to be verified with.
 func (c *Cluster) CA() []byte { return c.identity.ca }
 
-// RenewCA gives the API server a certificate of another authority, and returns when it uses it. Config and CA
-// return the new authority from then on. Connections that are open stay.
+// RenewCA gives the API server a certificate of another authority, and returns when it uses it.
+// Config and CA return the new authority from then on. Connections that are open stay.
 func (c *Cluster) RenewCA(ctx context.Context) error {
 	cert, key, err := certutil.GenerateSelfSignedCertKey(loopback, []net.IP{net.ParseIP(loopback)}, nil)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Lazy is a cluster that the first test starts that needs it, so that running one test starts one cluster. Its Options are set before.
+// Lazy is a cluster that the first test starts that needs it, so that running one test starts one
+// cluster. Its Options are set before.
 type Lazy struct {
 	Options Options
 
@@ -35,7 +36,8 @@ func (l *Lazy) Close() error {
 	return l.cluster.Close()
 }
 
-// TestContext returns a context that ends with the test, or after a while: a test that waits for something that never comes fails then.
+// TestContext returns a context that ends with the test, or after a while: a test that waits for
+// something that never comes fails then.
 func TestContext(t *testing.T, longest time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), longest)
 	t.Cleanup(cancel)

@@ -16,12 +16,13 @@ const (
 	lowestPort  = 20000
 	highestPort = 32000
 
-	// portsApart is how far apart two processes begin whose numbers follow each other. One process needs fewer ports.
+	// portsApart is how far apart two processes begin whose numbers follow each other. One process
+	// needs fewer ports.
 	portsApart = 64
 )
 
-// portsTried counts the ports that this process has tried. Each is tried once: a port without a listener may be that of a
-// cluster whose server is not up yet, or is down for a while.
+// portsTried counts the ports that this process has tried. Each is tried once: a port without a
+// listener may be that of a cluster whose server is not up yet, or is down for a while.
 var portsTried atomic.Int64
 
 // freePort returns a loopback port without a listener, another one each time.

@@ -20,8 +20,9 @@ var WidgetResource = schema.GroupVersionResource{Group: "example.com", Version: 
 const (
 	// servedTimeout is how long the API server may take to serve a new resource.
 	servedTimeout = time.Minute
-	// forgottenTimeout is how long it may take to forget one. The server does not delete an object that is created while it deletes
-	// the others: it waits a minute for all to be gone, and then deletes once more.
+	// forgottenTimeout is how long it may take to forget one. The server does not delete an object
+	// that is created while it deletes the others: it waits a minute for all to be gone, and then
+	// deletes once more.
 	forgottenTimeout = 4 * time.Minute
 )
 

@@ -42,11 +42,13 @@ func TestTheirTestsOfReadYourOwnWritesPass(t *testing.T) {
 // constructor is what each suite has a newCache for.
 var constructor = regexp.MustCompile(`\bcache\.New\b`)
 
-// patience finds the time that these tests wait for something that comes. It is made a minute, because a slow machine with the race detector
-// takes longer. The tests also wait to see that something does not come: the expression does not match that.
+// patience finds the time that these tests wait for something that comes. It is made a minute,
+// because a slow machine with the race detector takes longer. The tests also wait to see that
+// something does not come: the expression does not match that.
 var patience = regexp.MustCompile(`(Eventually\(.*, |time\.After\(|\)\.WithTimeout\()[15] ?\* ?time\.Second\)`)
 
-// pass runs the tests with our constructor. They are laid over the directory of their suite, which stays as it is.
+// pass runs the tests with our constructor. They are laid over the directory of their suite, which
+// stays as it is.
 func (their theirs) pass(t *testing.T) {
 	t.Parallel()
 	overlay := map[string]map[string]string{"Replace": {}}
@@ -77,7 +79,8 @@ func (their theirs) pass(t *testing.T) {
 // failed finds the lines that name what has failed, in what the tests print.
 var failed = regexp.MustCompile(`(?m)^.*(\[FAIL\]|--- FAIL:).*$`)
 
-// run returns what a command prints. It fails the test if the command does, and says first what has failed.
+// run returns what a command prints. It fails the test if the command does, and says first what has
+// failed.
 func run(t *testing.T, command string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command, args...)

@@ -39,7 +39,8 @@ var fleetFaults = map[string]func(w *sharedWork){
 
 // sharedWork is the work of one replica, and the way to its Leases.
 type sharedWork struct {
-	// refused is that no new Lease can be made, and away that the server of the Leases cannot be reached.
+	// refused is that no new Lease can be made, and away that the server of the Leases cannot be
+	// reached.
 	refused, away atomic.Bool
 	// failing is closed when RunUnit fails.
 	failing chan struct{}

@@ -32,7 +32,8 @@ func (s *scrapes) scrape(t *testing.T, registry prometheus.Gatherer) {
 	s.times, s.vectors = append(s.times, now), append(s.vectors, v)
 }
 
-// store returns a storage with all samples. A series that has vanished is marked so, as Prometheus does.
+// store returns a storage with all samples. A series that has vanished is marked so, as Prometheus
+// does.
 func (s *scrapes) store(t *testing.T) *teststorage.TestStorage {
 	storage := teststorage.New(t)
 	before := map[model.Fingerprint]labels.Labels{}

@@ -24,7 +24,8 @@ import (
 
 const (
 	scrapeEvery = 30 * time.Second
-	// wellFor is for how long both informers are well, and brokenFor for how long one of them is not.
+	// wellFor is for how long both informers are well, and brokenFor for how long one of them is
+	// not.
 	wellFor, brokenFor = 30 * time.Minute, 3 * time.Hour
 )
 
@@ -56,8 +57,8 @@ type world struct {
 	standby bool
 }
 
-// play has two informers run, each of a cluster of its own. The one of the cluster "broken" meets the fault after a while. It returns
-// what Prometheus sees, and when the fault began.
+// play has two informers run, each of a cluster of its own. The one of the cluster "broken" meets
+// the fault after a while. It returns what Prometheus sees, and when the fault began.
 func play(t *testing.T, f fault) (seen scrapes, began time.Time) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, collector: metrics.NewCollector(), hanging: make(chan struct{}), storage: informer.NewResourceVersionStorage()}

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// clockAhead is the environment variable that says by how many seconds the clock of a program is ahead that was built with the clockOverlay. Its
-// monotonic clock, by which it waits, goes as any other.
+// clockAhead is the environment variable that says by how many seconds the clock of a program is
+// ahead that was built with the clockOverlay. Its monotonic clock, by which it waits, goes as any
+// other.
 const clockAhead = "E2E_CLOCK_AHEAD"
 
 const secondsAhead = `package time
@@ -28,7 +29,8 @@ var secondsAhead = func() (n int64) {
 }()
 `
 
-// clockOverlay writes an overlay for go build in which time.Now obeys clockAhead, and returns its path.
+// clockOverlay writes an overlay for go build in which time.Now obeys clockAhead, and returns its
+// path.
 func clockOverlay(t *testing.T) string {
 	t.Helper()
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()

@@ -9,20 +9,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// statements are the SQL statements of each action that harms PostgreSQL or mends it. Most of them end all sessions first, because they need locks
-// that the transaction of a paused replica would hold.
+// statements are the SQL statements of each action that harms PostgreSQL or mends it. Most of them
+// end all sessions first, because they need locks that the transaction of a paused replica would
+// hold.
 var statements = map[action]string{
 	makeReadOnly: `ALTER SYSTEM SET default_transaction_read_only = on; SELECT pg_reload_conf();`,
 	makeWritable: `ALTER SYSTEM RESET default_transaction_read_only; SELECT pg_reload_conf();`,
 
-	// Triggers raise the error that a client gets when the disk is full. A disk that is really full would be the disk of the tests.
+	// Triggers raise the error that a client gets when the disk is full. A disk that is really full
+	// would be the disk of the tests.
 	fill: endSessions + `
 		CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
 		END $$;` + each(`CREATE TRIGGER disk_full BEFORE INSERT OR UPDATE ON {table} EXECUTE FUNCTION disk_full();`),
 	empty: endSessions + `DROP FUNCTION disk_full CASCADE;`,
 
-	// The copies are the state of a standby that receives no more commits. A failover puts them back.
+	// The copies are the state of a standby that receives no more commits. A failover puts them
+	// back.
 	fallBehind: endSessions + `BEGIN; ` + lockAll + each(`CREATE TABLE standby_{table} AS TABLE {table};`) + `COMMIT;`,
 	failOver: endSessions + `BEGIN; ` + lockAll + each(`DELETE FROM {table}; INSERT INTO {table} SELECT * FROM standby_{table}; DROP TABLE standby_{table};`) +
 		`COMMIT;` + endSessions,

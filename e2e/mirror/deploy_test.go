@@ -29,7 +29,8 @@ import (
 // deployment is the folder of the objects that deploy mirror.
 var deployment = filepath.Join("..", "..", "examples", "mirror", "deploy")
 
-// A kube-apiserver accepts every object of deploy, field by field, and its pods in a namespace that is restricted.
+// A kube-apiserver accepts every object of deploy, field by field, and its pods in a namespace that
+// is restricted.
 func TestServerAcceptsDeploy(t *testing.T) {
 	ctx := testContext(t)
 	a := newApplier(t, away.Get(t).Config())
@@ -46,7 +47,8 @@ func TestServerAcceptsDeploy(t *testing.T) {
 	}
 }
 
-// What pods would be of a Deployment is checked by no dry run of the Deployment itself: the namespace refuses pods, not templates.
+// What pods would be of a Deployment is checked by no dry run of the Deployment itself: the
+// namespace refuses pods, not templates.
 func TestPodsOfDeployAreRestricted(t *testing.T) {
 	ctx := testContext(t)
 	config := away.Get(t).Config()
@@ -162,7 +164,8 @@ func resourcesOf(t *testing.T) (resources []string) {
 	return resources
 }
 
-// accountIn applies a part of deploy to a cluster, and returns what a client has to know that is its service account.
+// accountIn applies a part of deploy to a cluster, and returns what a client has to know that is
+// its service account.
 func accountIn(ctx context.Context, t *testing.T, c *cluster.Cluster, part string) *rest.Config {
 	t.Helper()
 	a := newApplier(t, c.Config())

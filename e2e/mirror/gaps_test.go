@@ -11,8 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// watchGaps looks five times a second which units have an owner that runs, until stop is called, which returns the longest time that
-// one had none. While the API server of the home cluster is down, nobody knows: a gap that it falls into counts in full.
+// watchGaps looks five times a second which units have an owner that runs, until stop is called,
+// which returns the longest time that one had none. While the API server of the home cluster is
+// down, nobody knows: a gap that it falls into counts in full.
 func (r *replicas) watchGaps(ctx context.Context, t *testing.T) (stop func() time.Duration) {
 	t.Helper()
 	_, deployed := mirrorArgs(t)
@@ -47,7 +48,8 @@ func (r *replicas) watchGaps(ctx context.Context, t *testing.T) (stop func() tim
 	}
 }
 
-// owns reports whether a holder of a Lease that took it at a time is a replica that runs, in the life that it had then.
+// owns reports whether a holder of a Lease that took it at a time is a replica that runs, in the
+// life that it had then.
 func (r *replicas) owns(holder string, since time.Time) bool {
 	for _, each := range r.all {
 		if began := each.up.Load(); strings.HasPrefix(holder, each.name+"_") {

@@ -18,8 +18,8 @@ import (
 
 const dockerfile = "examples/mirror/Dockerfile"
 
-// The command of the Dockerfile builds mirror from the files that its .dockerignore lets through, as a static program.
-// No image is built: there is no Docker here.
+// The command of the Dockerfile builds mirror from the files that its .dockerignore lets through,
+// as a static program. No image is built: there is no Docker here.
 func TestDockerfileBuildsStaticProgram(t *testing.T) {
 	ctx := testContext(t)
 	context := buildContext(ctx, t)

@@ -19,8 +19,8 @@ import (
 	"github.com/rvinformer/informer/e2e/proxy"
 )
 
-// lastWord is how long a replica may take to end after SIGTERM. With all its servers up a handover takes 3 seconds; the rest is for a
-// home cluster that is down, and for a machine that is slow.
+// lastWord is how long a replica may take to end after SIGTERM. With all its servers up a handover
+// takes 3 seconds; the rest is for a home cluster that is down, and for a machine that is slow.
 const lastWord = 2 * time.Minute
 
 // replica is one mirror of several.
@@ -39,7 +39,8 @@ type replica struct {
 	// ahead is how far its clock is ahead, and ways are the proxies of what it has connections to.
 	ahead time.Duration
 	ways  map[way][]*proxy.Proxy
-	// credentials are those with which it asks for objects, as the audit logs of the clusters have them.
+	// credentials are those with which it asks for objects, as the audit logs of the clusters have
+	// them.
 	credentials []string
 }
 
@@ -82,7 +83,8 @@ func (r *replica) stop(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// terminate tells the replica to end. One that was started just now is waited for until it catches signals: it has printed something then.
+// terminate tells the replica to end. One that was started just now is waited for until it catches
+// signals: it has printed something then.
 func (r *replica) terminate(t *testing.T) {
 	t.Helper()
 	for began := time.Now(); r.logSize(t) == r.before; time.Sleep(10 * time.Millisecond) {

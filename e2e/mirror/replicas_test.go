@@ -28,17 +28,21 @@ const (
 	// lease is how long the Leases of these tests last: short, so that a round has many handovers.
 	lease = 5 * time.Second
 
-	// caughtUpWithin is how long the replicas may take until the database equals the servers, once nothing changes any more: a lease that
-	// has to expire first, the informers' pauses after an API server was down, and a machine that is busy.
+	// caughtUpWithin is how long the replicas may take until the database equals the servers, once
+	// nothing changes any more: a lease that has to expire first, the informers' pauses after an
+	// API server was down, and a machine that is busy.
 	caughtUpWithin = 4 * time.Minute
 )
 
-// Three mirrors share two clusters and one database. They are killed, paused for longer than their leases, continued, stopped, and cut off by chance. The API
-// server with the Leases is killed, the Leases are deleted, and PostgreSQL is killed, read-only, full, and fails over to a standby that lacks the last commits,
-// while objects are created, changed and deleted. Whenever all is quiet again, the database equals the servers.
+// Three mirrors share two clusters and one database. They are killed, paused for longer than their
+// leases, continued, stopped, and cut off by chance. The API server with the Leases is killed, the
+// Leases are deleted, and PostgreSQL is killed, read-only, full, and fails over to a standby that
+// lacks the last commits, while objects are created, changed and deleted. Whenever all is quiet
+// again, the database equals the servers.
 //
-// MIRROR_ROUNDS says how many rounds of a minute there are, in which the clocks of the replicas are ten minutes apart; without it there is one round, of
-// twenty seconds. MIRROR_SEED is for other schedules than that of each run; what is written is by chance each time.
+// MIRROR_ROUNDS says how many rounds of a minute there are, in which the clocks of the replicas are
+// ten minutes apart; without it there is one round, of twenty seconds. MIRROR_SEED is for other
+// schedules than that of each run; what is written is by chance each time.
 func TestReplicasAreKilledPausedAndStopped(t *testing.T) {
 	rounds, length := 1, 20*time.Second
 	var flags []string
@@ -104,8 +108,8 @@ func (r *replicas) start(t *testing.T) {
 	}
 }
 
-// newReplicasOf returns n mirrors with the arguments and the rights that deploy gives them, and ways to all servers that can be cut. They end with
-// the test.
+// newReplicasOf returns n mirrors with the arguments and the rights that deploy gives them, and
+// ways to all servers that can be cut. They end with the test.
 func newReplicasOf(ctx context.Context, t *testing.T, program string, n int, more ...string) *replicas {
 	t.Helper()
 	server := pgtest.Start(t)
@@ -146,7 +150,8 @@ func newReplicasOf(ctx context.Context, t *testing.T, program string, n int, mor
 	return r
 }
 
-// argsOfDeploy are the arguments of the Deployment, with other places for what comes from its volume and its environment.
+// argsOfDeploy are the arguments of the Deployment, with other places for what comes from its
+// volume and its environment.
 func argsOfDeploy(t *testing.T, clusters, database string) []string {
 	t.Helper()
 	given, of := mirrorArgs(t)
@@ -205,8 +210,9 @@ func removeLeases(ctx context.Context, t *testing.T) {
 	require.NoError(t, admin.CoordinationV1().Leases(deployed.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 }
 
-// requireEqual waits until the database equals the servers, on which nothing changes any more, and sees that it stays so: a replica that lags may
-// not put back what it has seen before another one took over.
+// requireEqual waits until the database equals the servers, on which nothing changes any more, and
+// sees that it stays so: a replica that lags may not put back what it has seen before another one
+// took over.
 func (r *replicas) requireEqual(ctx context.Context, t *testing.T) (took time.Duration) {
 	t.Helper()
 	began := time.Now()

@@ -23,7 +23,8 @@ var (
 	leases     = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 )
 
-// The account that reads a cluster may list and watch what the Deployment mirrors. It may not read secrets, nor write.
+// The account that reads a cluster may list and watch what the Deployment mirrors. It may not read
+// secrets, nor write.
 func TestReaderOfDeployMayReadWhatIsMirrored(t *testing.T) {
 	ctx := testContext(t)
 	c := away.Get(t)

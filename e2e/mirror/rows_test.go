@@ -21,8 +21,8 @@ type table struct {
 	name   string
 }
 
-// versions are those of the rows of a resource, by key. An object whose own resource version is not that of its row has a
-// version that no server has.
+// versions are those of the rows of a resource, by key. An object whose own resource version is not
+// that of its row has a version that no server has.
 func (d *table) versions(t *testing.T, of string, resource string) map[string]cluster.Version {
 	t.Helper()
 	text := d.server.Query(t, d.name, fmt.Sprintf(`SELECT namespace || '/' || name, uid,

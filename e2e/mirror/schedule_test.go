@@ -44,7 +44,8 @@ const (
 	start  action = "start"
 	remove action = "delete"
 
-	// Of a way: connections are dropped, and refused; or nothing is heard any more, on those that there are and on new ones.
+	// Of a way: connections are dropped, and refused; or nothing is heard any more, on those that
+	// there are and on new ones.
 	drop    action = "drop"
 	silence action = "silence"
 	heal    action = "heal"
@@ -69,11 +70,13 @@ func (s step) String() string {
 	return fmt.Sprintf("%v: %s %s", s.at.Round(time.Millisecond), s.what, to)
 }
 
-// schedule draws what happens in a round of a length: each replica is killed, paused for longer than a lease, or stopped, again and
-// again, and goes on after a while. All Leases are deleted once, and then the API server of the home cluster is killed, and is back at once or
-// after longer than a lease. Beside that, each replica is cut off from the Leases, the clusters or PostgreSQL, one after the other, for as long. PostgreSQL
-// is killed, is read-only, has a full disk, and fails over to a standby that lacks the last commits, in any order but for the last: what it has lost
-// is mended with what is written then. At the end everything runs.
+// schedule draws what happens in a round of a length: each replica is killed, paused for longer
+// than a lease, or stopped, again and again, and goes on after a while. All Leases are deleted
+// once, and then the API server of the home cluster is killed, and is back at once or after longer
+// than a lease. Beside that, each replica is cut off from the Leases, the clusters or PostgreSQL,
+// one after the other, for as long. PostgreSQL is killed, is read-only, has a full disk, and fails
+// over to a standby that lacks the last commits, in any order but for the last: what it has lost is
+// mended with what is written then. At the end everything runs.
 func schedule(random *rand.Rand, replicas int, length, lease time.Duration) []step {
 	var steps []step
 	between := func(from, to time.Duration) time.Duration { return from + time.Duration(random.Int64N(int64(to-from))) }

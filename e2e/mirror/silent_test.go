@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A replica hears nothing from PostgreSQL any more, as behind a partition, while it has writes under way, and is told to end. It does not keep its
-// units from the other one, which can write, for longer than Kubernetes lets it end.
+// A replica hears nothing from PostgreSQL any more, as behind a partition, while it has writes
+// under way, and is told to end. It does not keep its units from the other one, which can write,
+// for longer than Kubernetes lets it end.
 func TestReplicaWithASilentDatabaseGivesUpItsUnits(t *testing.T) {
 	ctx := testContext(t)
 	r := newReplicas(ctx, t, 2)
@@ -53,7 +54,8 @@ func TestReplicaWithASilentDatabaseGivesUpItsUnits(t *testing.T) {
 	}
 	silent.running = nil
 	t.Logf("its units were taken over after %s, and it ended after %s", taken.Round(time.Millisecond), ended.Round(time.Millisecond))
-	// It is 20 s for its last writes and its last checkpoint, and 25 s until it has ended. The rest is for a slow machine: it was a minute, and more.
+	// It is 20 s for its last writes and its last checkpoint, and 25 s until it has ended. The rest
+	// is for a slow machine: it was a minute, and more.
 	require.Less(t, taken, 45*time.Second)
 	require.Less(t, ended, time.Minute)
 }

@@ -24,10 +24,12 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
-// One of three replicas is killed. Another one takes over its objects, of which 1 in 100 has changed meanwhile, and does not list them. (A resource without
-// a row in the database is listed: that costs nothing.)
+// One of three replicas is killed. Another one takes over its objects, of which 1 in 100 has
+// changed meanwhile, and does not list them. (A resource without a row in the database is listed:
+// that costs nothing.)
 //
-// MIRROR_TAKEOVER says how many objects there are; without it there are 3,000. MIRROR_LEASE is how long the Leases last.
+// MIRROR_TAKEOVER says how many objects there are; without it there are 3,000. MIRROR_LEASE is how
+// long the Leases last.
 func TestKilledReplicaIsTakenOverWithoutList(t *testing.T) {
 	objects, err := strconv.Atoi(cmp.Or(os.Getenv("MIRROR_TAKEOVER"), "3000"))
 	require.NoError(t, err)
@@ -142,8 +144,8 @@ func unitOf(ctx context.Context, t *testing.T, namespace string) (found ownedUni
 	return found
 }
 
-// settle waits until the database equals the servers and all replicas have their share: the unit with a namespace keeps its owner, and the
-// checkpoint of its ConfigMaps is one to resume from.
+// settle waits until the database equals the servers and all replicas have their share: the unit
+// with a namespace keeps its owner, and the checkpoint of its ConfigMaps is one to resume from.
 func (r *replicas) settle(ctx context.Context, t *testing.T, namespace string, lasts time.Duration) ownedUnit {
 	t.Helper()
 	for began := time.Now(); r.table.server.Query(t, r.table.name, `SELECT to_regclass('objects')`) == ""; time.Sleep(200 * time.Millisecond) {
@@ -166,7 +168,8 @@ func (r *replicas) settle(ctx context.Context, t *testing.T, namespace string, l
 	return ownedUnit{}
 }
 
-// resumable are the shards of a resource of cluster away that have rows, and a checkpoint with a resource version.
+// resumable are the shards of a resource of cluster away that have rows, and a checkpoint with a
+// resource version.
 func (r *replicas) resumable(t *testing.T, resource string) (shards []informer.Shard) {
 	t.Helper()
 	saved := r.table.server.Query(t, r.table.name, fmt.Sprintf(`SELECT shard, string_agg(encode(data, 'hex'), '' ORDER BY part)
@@ -239,7 +242,8 @@ func (r request) String() string {
 	return fmt.Sprintf("\n\t%s after %.1f s: %s %s", r.replica, r.after.Seconds(), r.verb, r.uri)
 }
 
-// asked are the lists and watches of a resource that the replicas have sent to a cluster since a moment.
+// asked are the lists and watches of a resource that the replicas have sent to a cluster since a
+// moment.
 func (r *replicas) asked(t *testing.T, c *cluster.Cluster, resource string, since time.Time) (asked []request) {
 	t.Helper()
 	all, err := c.Audited(metav1.NamespaceAll)
@@ -273,7 +277,8 @@ func (r *replicas) nameOf(credential string) string {
 	return credential
 }
 
-// steps counts rows of a namespace of cluster away: those that have a value of the label step, and whose name ends in two zeros.
+// steps counts rows of a namespace of cluster away: those that have a value of the label step, and
+// whose name ends in two zeros.
 func (d *table) steps(t *testing.T, namespace, step string) int {
 	t.Helper()
 	n, err := strconv.Atoi(d.server.Query(t, d.name, fmt.Sprintf(`SELECT count(*) FROM objects WHERE cluster = 'away' AND "group" = ''

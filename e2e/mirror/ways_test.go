@@ -19,8 +19,9 @@ import (
 	"github.com/rvinformer/informer/e2e/proxy"
 )
 
-// startConnect starts an HTTP proxy that ends with the test, and returns its address. So all replicas call a server by the same name, which their checkpoints
-// have, and go to it by ways of their own.
+// startConnect starts an HTTP proxy that ends with the test, and returns its address. So all
+// replicas call a server by the same name, which their checkpoints have, and go to it by ways of
+// their own.
 func startConnect(t *testing.T) (address string) {
 	t.Helper()
 	dialer := net.Dialer{Timeout: 10 * time.Second}
@@ -59,7 +60,8 @@ func (r *replica) detour(t *testing.T, connect string, of way) string {
 	return "http://" + p.Addr()
 }
 
-// detourToDatabase returns an address of the database at another one, which is on a Unix socket, through a proxy of the replica's own.
+// detourToDatabase returns an address of the database at another one, which is on a Unix socket,
+// through a proxy of the replica's own.
 func (r *replica) detourToDatabase(t *testing.T, address string) string {
 	t.Helper()
 	const socket = ".s.PGSQL.5432"

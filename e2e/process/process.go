@@ -1,4 +1,5 @@
-// Package process runs a program beside the tests: it can be killed, paused and told to stop, and dies with them.
+// Package process runs a program beside the tests: it can be killed, paused and told to stop, and
+// dies with them.
 package process
 
 import (
@@ -19,8 +20,8 @@ type Process struct {
 	err    error         // what Wait returned; read only after exited is closed
 }
 
-// Start starts path with args, and with env beside the environment of the tests, appending what it prints to logPath.
-// Whoever starts it must wait for its end, or end it with Kill, which waits too.
+// Start starts path with args, and with env beside the environment of the tests, appending what it
+// prints to logPath. Whoever starts it must wait for its end, or end it with Kill, which waits too.
 func Start(name, path, logPath string, args []string, env ...string) (*Process, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -33,7 +33,8 @@ type Proxy struct {
 // loopback interface. The caller owns it and must Close it.
 func Listen(target string) (*Proxy, error) { return listen("tcp", target, "127.0.0.1:0") }
 
-// ListenUnix starts a proxy to the Unix socket at target, on one of its own at path. The caller owns it and must Close it.
+// ListenUnix starts a proxy to the Unix socket at target, on one of its own at path. The caller
+// owns it and must Close it.
 func ListenUnix(target, path string) (*Proxy, error) { return listen("unix", target, path) }
 
 func listen(network, target, at string) (*Proxy, error) {

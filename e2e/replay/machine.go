@@ -22,8 +22,9 @@ import (
 	"github.com/tetratelabs/wazero/sys"
 )
 
-// machine runs the tests of informertest/script as WebAssembly. Nothing there depends on the real machine: there is one thread, which nothing
-// interrupts; its clock counts how often it was read; all randomness, that of the Go runtime too, begins with a seed.
+// machine runs the tests of informertest/script as WebAssembly. Nothing there depends on the real
+// machine: there is one thread, which nothing interrupts; its clock counts how often it was read;
+// all randomness, that of the Go runtime too, begins with a seed.
 type machine struct {
 	runtime wazero.Runtime
 	module  wazero.CompiledModule
@@ -69,7 +70,8 @@ func build(ctx context.Context, dir string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// play runs one test. It depends on its arguments alone, and on the script that INFORMER_SCRIPT names. The error is that of a test that fails.
+// play runs one test. It depends on its arguments alone, and on the script that INFORMER_SCRIPT
+// names. The error is that of a test that fails.
 func (m *machine) play(ctx context.Context, test string, vars variables, out io.Writer) error {
 	config := wazero.NewModuleConfig().WithName("").
 		WithArgs("script.test", "-test.v", "-test.run", "^"+test+"$").
@@ -102,7 +104,8 @@ func randomness(vars variables) io.Reader {
 	return rand.NewChaCha8(sha256.Sum256([]byte(vars["INFORMER_SEED"] + " " + vars["INFORMER_DAY"])))
 }
 
-// firstDifference is the first line in which two outputs differ, with what each has there; empty if they are equal.
+// firstDifference is the first line in which two outputs differ, with what each has there; empty if
+// they are equal.
 func firstDifference(one, other []byte) string {
 	a, b := bytes.Split(one, []byte("\n")), bytes.Split(other, []byte("\n"))
 	for i := range max(len(a), len(b)) {

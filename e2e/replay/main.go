@@ -1,10 +1,11 @@
-// Replay plays a script, or a random day, of informertest/script. The same script and seed, and the same day, have the same history each time,
-// to the last line: what has failed fails again.
+// Replay plays a script, or a random day, of informertest/script. The same script and seed, and the
+// same day, have the same history each time, to the last line: what has failed fails again.
 //
 //	INFORMER_DAY=7 go run -C e2e ./replay
 //	INFORMER_SCRIPT=/tmp/script.txt INFORMER_SEED=3 go run -C e2e ./replay
 //
-// INFORMER_HISTORY=1 prints the history too, and INFORMER_MAKER names the kind of informer that plays a script.
+// INFORMER_HISTORY=1 prints the history too, and INFORMER_MAKER names the kind of informer that
+// plays a script.
 package main
 
 import (

@@ -43,7 +43,8 @@ func twice(t *testing.T, m *machine, test string, vars variables) (output []byte
 	return outputs[0].Bytes(), err
 }
 
-// A random day depends on its number alone. INFORMER_DAYS sets how many are played twice, and INFORMER_TORTURE_FROM the first.
+// A random day depends on its number alone. INFORMER_DAYS sets how many are played twice, and
+// INFORMER_TORTURE_FROM the first.
 func TestDayHasSameHistoryEachTime(t *testing.T) {
 	m, err := shared()
 	require.NoError(t, err)

@@ -47,7 +47,8 @@ func TestProgramEndsInOrderAtSIGTERM(t *testing.T) {
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// The program of docs/getting-started.md mirrors a simulated cluster. When it starts again, it goes on without a list.
+// The program of docs/getting-started.md mirrors a simulated cluster. When it starts again, it goes
+// on without a list.
 func TestMirrorGoesOnWhereItStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := informertest.NewServer(informertest.Options{InMemory: true})

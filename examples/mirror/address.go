@@ -19,8 +19,8 @@ var (
 	errUnknownArgument = errors.New("unknown argument: the address of a database goes to --database (it is not repeated here, for it may have a password in it)")
 )
 
-// parseAddress reads the value of --database: a PostgreSQL database, or the path of a SQLite file. Its errors do not show the
-// value, nor a part of it.
+// parseAddress reads the value of --database: a PostgreSQL database, or the path of a SQLite file.
+// Its errors do not show the value, nor a part of it.
 func parseAddress(address string) (postgres *pgxpool.Config, file string, err error) {
 	file, isFile := strings.CutPrefix(address, sqliteScheme)
 	switch {

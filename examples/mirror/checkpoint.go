@@ -11,10 +11,11 @@ import (
 
 // checkpoint is where the informer of a place keeps its checkpoint: in the database.
 //
-// It says up to which resource version the rows are complete, and so it must not be newer than they are. A transaction of
-// the same connection, after theirs, cannot: whoever deletes the file, or restores it from a backup, does so with both, and a
-// power failure takes the newest transactions first. With a file beside the database, each of these would leave rows whose
-// deletion would never be delivered.
+// It says up to which resource version the rows are complete, and so it must not be newer than they
+// are. A transaction of the same connection, after theirs, cannot: whoever deletes the file, or
+// restores it from a backup, does so with both, and a power failure takes the newest transactions
+// first. With a file beside the database, each of these would leave rows whose deletion would never
+// be delivered.
 type checkpoint struct {
 	place    place
 	server   string // its address
@@ -56,8 +57,9 @@ func (l loading) Read(b []byte) (int, error) {
 	return n, notCut(err)
 }
 
-// notCut returns err without io.ErrUnexpectedEOF in it. An informer takes that for a checkpoint that was cut, and lists; drivers return it when the
-// connection breaks, and then the checkpoint is to be loaded again.
+// notCut returns err without io.ErrUnexpectedEOF in it. An informer takes that for a checkpoint
+// that was cut, and lists; drivers return it when the connection breaks, and then the checkpoint is
+// to be loaded again.
 func notCut(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New(err.Error())
@@ -72,8 +74,8 @@ func (c *checkpoint) Save(ctx context.Context, write func(io.Writer) error) erro
 	return c.writer.SaveCheckpoint(ctx, c.place, c.server, write)
 }
 
-// checkpointPart is about the size of a part of a checkpoint in bytes: small enough to hold, and large enough that there are
-// few.
+// checkpointPart is about the size of a part of a checkpoint in bytes: small enough to hold, and
+// large enough that there are few.
 const checkpointPart = 256 << 10
 
 type writerFunc func(part []byte) error

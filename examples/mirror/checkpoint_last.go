@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// lastCheckpoint limits how long the last checkpoint of a run may take: it is loaded within lastWrite of the end of the run, and saved within twice
-// that, because a save may outlast its context by lastWrite, as every write does. A replica whose database does not answer so releases its units
-// to the others before Kubernetes would kill it.
+// lastCheckpoint limits how long the last checkpoint of a run may take: it is loaded within
+// lastWrite of the end of the run, and saved within twice that, because a save may outlast its
+// context by lastWrite, as every write does. A replica whose database does not answer so releases
+// its units to the others before Kubernetes would kill it.
 type lastCheckpoint struct {
 	mu       sync.Mutex
 	deadline time.Time // zero until the run ends

@@ -20,7 +20,8 @@ type partRows interface {
 	Err() error
 }
 
-// newParts reads the first part. The error is fs.ErrNotExist where there is none. After an error, the rows are closed.
+// newParts reads the first part. The error is fs.ErrNotExist where there is none. After an error,
+// the rows are closed.
 func newParts(rows partRows, end func() error) (*parts, error) {
 	r := &parts{rows: rows, close: end}
 	if err := r.next(); err != nil {

@@ -184,8 +184,9 @@ func (c *cluster) discover(ctx context.Context) (found, error) {
 	}
 }
 
-// dropUnserved removes the rows of resources that the cluster does not have any more: no informer will ever report their
-// objects as deleted. It does nothing where the user, or a broken API service, hides a part of the cluster.
+// dropUnserved removes the rows of resources that the cluster does not have any more: no informer
+// will ever report their objects as deleted. It does nothing where the user, or a broken API
+// service, hides a part of the cluster.
 func (c *cluster) dropUnserved(ctx context.Context, what found) error {
 	if len(c.wanted) > 0 || !what.complete {
 		return nil
@@ -239,7 +240,8 @@ func (c *cluster) Feeds() []*feed {
 	return slices.Clone(c.followed)
 }
 
-// Rows returns a row for each feed, and one for the cluster itself as long as its discovery has something to tell.
+// Rows returns a row for each feed, and one for the cluster itself as long as its discovery has
+// something to tell.
 func (c *cluster) Rows() []row {
 	c.mu.Lock()
 	state, problem, took, nextTry := c.state, c.problem, c.took, c.nextTry

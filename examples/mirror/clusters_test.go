@@ -183,7 +183,8 @@ func (g *gate) Shut() {
 	g.going.Wait()
 }
 
-// cutStore is a database that takes so many batches and then nothing any more, like a process that was killed.
+// cutStore is a database that takes so many batches and then nothing any more, like a process that
+// was killed.
 type cutStore struct {
 	store
 	batches int

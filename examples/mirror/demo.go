@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// demo is a set of simulated clusters inside this process. They speak real HTTP on the loopback device.
+// demo is a set of simulated clusters inside this process. They speak real HTTP on the loopback
+// device.
 type demo struct {
 	clusters []*demoCluster
 }

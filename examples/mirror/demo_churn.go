@@ -14,7 +14,8 @@ const (
 	churnTick  = 50 * time.Millisecond
 	churnBurst = 2
 
-	// A simulated server keeps the history of all changes until it is told to forget it. Every so many changes it is.
+	// A simulated server keeps the history of all changes until it is told to forget it. Every so
+	// many changes it is.
 	churnHistory = 5000
 )
 
@@ -34,7 +35,8 @@ func (d *demo) Churn(ctx context.Context) *churn {
 	return c
 }
 
-// Stop ends the changes, waits for the last one, and says whether any failed. It may be called again.
+// Stop ends the changes, waits for the last one, and says whether any failed. It may be called
+// again.
 func (c *churn) Stop() error {
 	c.cancel()
 	return c.going.Wait()
@@ -60,8 +62,8 @@ func (c *demoCluster) change(ctx context.Context) error {
 	}
 }
 
-// changeOne updates an object most of the time. Creations and deletions are equally likely, so that the number of objects
-// stays about the same.
+// changeOne updates an object most of the time. Creations and deletions are equally likely, so that
+// the number of objects stays about the same.
 func (c *demoCluster) changeOne() error {
 	of := c.stock[rand.IntN(len(c.stock))]
 	switch rand.IntN(8) {

@@ -40,7 +40,8 @@ func demoKinds() []demoKind {
 	}
 }
 
-// demoMeta has about the metadata of a real object, managedFields included: they are what mirror leaves out by default.
+// demoMeta has about the metadata of a real object, managedFields included: they are what mirror
+// leaves out by default.
 func demoMeta(namespace, kind string, number, revision int) metav1.ObjectMeta {
 	changed := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, revision, 0, time.UTC))
 	return metav1.ObjectMeta{

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// stock is all objects of one kind in one simulated cluster. Object number n exists if first <= n < next. One goroutine.
+// stock is all objects of one kind in one simulated cluster. Object number n exists if first <= n <
+// next. One goroutine.
 type stock struct {
 	kind        demoKind
 	server      *informertest.Server
@@ -41,8 +42,8 @@ func (s *stock) Create() error {
 	return nil
 }
 
-// Update changes the object with this number, counted from the first that exists, and returns its new resource version: the
-// empty one if there is no object.
+// Update changes the object with this number, counted from the first that exists, and returns its
+// new resource version: the empty one if there is no object.
 func (s *stock) Update(number int) (resourceVersion string, err error) {
 	if s.first == s.next {
 		return "", nil
@@ -56,7 +57,8 @@ func (s *stock) Update(number int) (resourceVersion string, err error) {
 	return updated.GetResourceVersion(), nil
 }
 
-// Recreate deletes an object and creates another one under the same name: only the UID tells them apart.
+// Recreate deletes an object and creates another one under the same name: only the UID tells them
+// apart.
 func (s *stock) Recreate(number int) error {
 	if s.first == s.next {
 		return nil

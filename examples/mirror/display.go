@@ -22,8 +22,8 @@ const (
 	maxStates = 20 // lines of clusters at once
 )
 
-// display shows how far the mirror is: the resources that still sync, then the events that come in. It also tells the
-// troubles, and that they are over.
+// display shows how far the mirror is: the resources that still sync, then the events that come in.
+// It also tells the troubles, and that they are over.
 type display struct {
 	screen *screen
 	rows   func() []row
@@ -38,7 +38,8 @@ type display struct {
 	// Where the screen is not live, the states of the clusters that were printed last, and when.
 	states      map[string]string
 	statesSince time.Time
-	// Where the screen is not live, events are summed up from here to their next line. Zero while anything still syncs.
+	// Where the screen is not live, events are summed up from here to their next line. Zero while
+	// anything still syncs.
 	eventsSince time.Time
 	events      counts
 }
@@ -176,7 +177,8 @@ func (d *display) printStates(rows []row, now time.Time) {
 	d.statesSince = now
 }
 
-// progressBlock lists how the clusters are, and then what still syncs, the busiest first, as far as there is room.
+// progressBlock lists how the clusters are, and then what still syncs, the busiest first, as far as
+// there is room.
 func (d *display) progressBlock(rows []row, elapsed float64, now time.Time) []string {
 	open := slices.DeleteFunc(slices.Clone(rows), row.settled)
 	speed := func(r row) int64 { return r.counts.minus(d.last[r.place].counts).handled }

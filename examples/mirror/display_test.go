@@ -65,7 +65,8 @@ func TestEventBlock(t *testing.T) {
 	}, d.eventBlock([]row{a, b}, 2))
 }
 
-// Without a terminal there are lines: progress, what is synced, and from then on events now and then.
+// Without a terminal there are lines: progress, what is synced, and from then on events now and
+// then.
 func TestLines(t *testing.T) {
 	to := newOutput()
 	a := newTestRow("here", "pods")

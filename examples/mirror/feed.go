@@ -18,7 +18,8 @@ import (
 // settleTick is how often a feed in its first sync is asked whether it still gets on.
 const settleTick = 250 * time.Millisecond
 
-// feed brings one resource of one cluster into the database: an informer whose batches are transactions.
+// feed brings one resource of one cluster into the database: an informer whose batches are
+// transactions.
 type feed struct {
 	place    place
 	informer informer.ResourceVersionInformer
@@ -43,8 +44,8 @@ type feedConfig struct {
 	writer  *writer
 	timeout time.Duration // without progress, before a feed gives up its first sync; 0 = never
 	prune   []string
-	// Objects in a page of a list; 0 = the informer's default. All first lists run side by side, and each of them may hold
-	// a page, so this is what the memory of a start depends on.
+	// Objects in a page of a list; 0 = the informer's default. All first lists run side by side,
+	// and each of them may hold a page, so this is what the memory of a start depends on.
 	pageSize  int64
 	raw       bool             // the database takes objects as they are on the wire
 	beginAnew bool             // a checkpoint of another cluster is replaced, and the rows are
@@ -59,7 +60,8 @@ func (c feedConfig) exampleObject() runtime.Object {
 	return &unstructured.Unstructured{}
 }
 
-// newFeed prepares a feed. storage holds what the database knows already, and from says where to go on.
+// newFeed prepares a feed. storage holds what the database knows already, and from says where to go
+// on.
 func newFeed(at place, source cache.ListerWatcher, storage *informer.ResourceVersionStorage, from informer.CheckpointStore, config feedConfig) *feed {
 	now := time.Now()
 	f := &feed{
@@ -120,8 +122,8 @@ func (f *feed) settle(ctx context.Context) error {
 		return err
 	}
 	resumed := f.seeded > 0 && !f.listed.Load() // a list tells something of each object
-	// Synced means acknowledged, and so committed. The rows of another version stay until now, so that the mirror is never
-	// empty in between.
+	// Synced means acknowledged, and so committed. The rows of another version stay until now, so
+	// that the mirror is never empty in between.
 	within, cancel := f.patience.Context(ctx)
 	defer cancel()
 	if err := f.writer.Insist(within, change{kind: dropOldVersions, place: f.place}); err != nil {
@@ -161,8 +163,9 @@ func (f *feed) failed(err error) {
 	f.patience.Failed(err)
 }
 
-// OnBatch writes a batch in one transaction. When that is committed, the informer acknowledges the batch: its Storage never
-// has anything that the database does not have. When it fails, the informer tries it again.
+// OnBatch writes a batch in one transaction. When that is committed, the informer acknowledges the
+// batch: its Storage never has anything that the database does not have. When it fails, the
+// informer tries it again.
 func (f *feed) OnBatch(ctx context.Context, events []informer.Event) error {
 	changes := make([]change, 0, len(events))
 	for _, e := range events {
@@ -188,7 +191,8 @@ func (f *feed) OnBatch(ctx context.Context, events []informer.Event) error {
 	return nil
 }
 
-// changeFor is what an event means for the table. Its error is for good: trying again would not help.
+// changeFor is what an event means for the table. Its error is for good: trying again would not
+// help.
 func (f *feed) changeFor(e informer.Event) (change, error) {
 	name, err := cache.ParseObjectName(e.Key)
 	if err != nil {
@@ -256,14 +260,15 @@ func (f *feed) Row() row {
 	return r
 }
 
-// isOwn tells a problem of the feed from the end of the run, which is none, and from a database that cannot be written:
-// that is a problem of all feeds, and the writer tells it.
+// isOwn tells a problem of the feed from the end of the run, which is none, and from a database
+// that cannot be written: that is a problem of all feeds, and the writer tells it.
 func isOwn(err error) bool {
 	unwritten := (*unwrittenError)(nil)
 	return err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, &unwritten)
 }
 
-// encode is the one form of a stored object: JSON with sorted keys, so that equal objects are equal texts.
+// encode is the one form of a stored object: JSON with sorted keys, so that equal objects are equal
+// texts.
 func encode(object *unstructured.Unstructured) (string, error) {
 	text, err := object.MarshalJSON()
 	if err != nil {

@@ -26,8 +26,9 @@ func (s *everySecond) Apply(ctx context.Context, changes []change) error {
 	return s.store.Apply(ctx, changes)
 }
 
-// Whenever a feed is stopped, its informer knows exactly what the database has, also while objects change and transactions
-// fail. So the next run, or a checkpoint of the informer, can go on from there.
+// Whenever a feed is stopped, its informer knows exactly what the database has, also while objects
+// change and transactions fail. So the next run, or a checkpoint of the informer, can go on from
+// there.
 func TestFeedKnowsWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 1000, informertest.Options{})
@@ -91,8 +92,8 @@ func (s *downStore) triedOften() bool {
 	return s.tries > 30
 }
 
-// A database that is down for a while is told in two lines, of however many feeds and tries. What changed meanwhile is
-// written when it is up again.
+// A database that is down for a while is told in two lines, of however many feeds and tries. What
+// changed meanwhile is written when it is up again.
 func TestDatabaseIsDownForAWhile(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 400, informertest.Options{})

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fleetMirror is a run over a fleet: clusters come and go, and so do their resources. It follows all units or, where replicas share the
-// work, those that it owns.
+// fleetMirror is a run over a fleet: clusters come and go, and so do their resources. It follows
+// all units or, where replicas share the work, those that it owns.
 type fleetMirror struct {
 	fleet    *fleet.Fleet
 	replica  *shards.Replica // nil where one mirror does everything
@@ -41,12 +41,14 @@ func newFleetMirror(o options, endpoints []endpoint, to database, on *board, scr
 	m.feeds = feedConfig{writer: m.writer, prune: o.prune(), pageSize: o.pageSize, beginAnew: o.beginAnew, budget: informer.NewBudget(maxWaiting)}
 	var err error
 	m.fleet, err = fleet.New(fleet.Config{
-		// By namespace, because a row is found by its name: of an object that is created anew, the shard by UID is another one, whose owner
-		// may be faster than the owner that sees the deletion.
+		// By namespace, because a row is found by its name: of an object that is created anew, the
+		// shard by UID is another one, whose owner may be faster than the owner that sees the
+		// deletion.
 		Groups:    []fleet.Group{{Name: groupName, Resources: o.resources, Shards: o.shards, ShardBy: informer.ShardByNamespace}},
 		Budget:    m.feeds.budget,
 		Configure: m.configure,
-		// All of the cluster, also those of other shards: a shard without rows of one has nothing to delete.
+		// All of the cluster, also those of other shards: a shard without rows of one has nothing
+		// to delete.
 		Known: func(ctx context.Context, u fleet.Unit) ([]schema.GroupVersionResource, error) {
 			return m.database.Resources(ctx, u.Cluster)
 		},
@@ -98,8 +100,8 @@ func (w work) RunUnit(ctx context.Context, u fleet.Unit) error {
 // remove ends what is followed of a cluster. Its rows stay.
 func (m *fleetMirror) remove(name string) { m.fleet.Remove(name) }
 
-// Run mirrors until the context ends or the database is found to be unusable. It returns after the batches in progress are written, the units
-// are released, and every goroutine has ended.
+// Run mirrors until the context ends or the database is found to be unusable. It returns after the
+// batches in progress are written, the units are released, and every goroutine has ended.
 func (m *fleetMirror) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -124,8 +126,8 @@ func (m *fleetMirror) Run(ctx context.Context) error {
 	return errors.Join(err, m.writer.Unwritten())
 }
 
-// configure is what the fleet asks for before it starts an informer, and again after an error: the rows have to be known before anything is
-// followed, or those of objects that are gone would stay.
+// configure is what the fleet asks for before it starts an informer, and again after an error: the
+// rows have to be known before anything is followed, or those of objects that are gone would stay.
 func (m *fleetMirror) configure(ctx context.Context, t fleet.Target) (informer.InformerConfig, error) {
 	at := place{cluster: t.Cluster, group: t.Group, shard: t.Shard, resource: t.Resource}
 	storage, err := m.known(ctx, at)
@@ -137,8 +139,8 @@ func (m *fleetMirror) configure(ctx context.Context, t fleet.Target) (informer.I
 	return f.config(nil, storage, from, m.feeds), nil // the fleet lists and watches
 }
 
-// known claims the unit of a place, and returns what the rows say that was seen. Rows of another API version go: what the cluster serves
-// instead is listed.
+// known claims the unit of a place, and returns what the rows say that was seen. Rows of another
+// API version go: what the cluster serves instead is listed.
 func (m *fleetMirror) known(ctx context.Context, at place) (*informer.ResourceVersionStorage, error) {
 	storage := informer.NewResourceVersionStorage()
 	if err := m.database.Seed(ctx, storage, at); err != nil {

@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Clusters come while mirror runs, and what it has of them is the same as with --context. A second run goes on without a list.
+// Clusters come while mirror runs, and what it has of them is the same as with --context. A second
+// run goes on without a list.
 func TestClustersOfAFolder(t *testing.T) {
 	dir := t.TempDir()
 	folder, path := filepath.Join(dir, "clusters"), filepath.Join(dir, "mirror.db")
@@ -82,8 +83,8 @@ func TestClustersOfAFolder(t *testing.T) {
 	require.Empty(t, listed(west.server))
 }
 
-// The rows of a resource that a cluster has ceased to serve while no mirror followed it go away at the next start. Those of a resource that is
-// only not followed stay.
+// The rows of a resource that a cluster has ceased to serve while no mirror followed it go away at
+// the next start. Those of a resource that is only not followed stay.
 func TestFleetDropsWhatIsGoneMeanwhile(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) database{
 		"sqlite":   func(t *testing.T) database { return openTestDatabase(t) },

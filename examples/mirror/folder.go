@@ -12,13 +12,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// folderEvery is how often the folder of kubeconfigs is read. Kubernetes itself takes about a minute to bring a change of a Secret into its volume.
+// folderEvery is how often the folder of kubeconfigs is read. Kubernetes itself takes about a
+// minute to bring a change of a Secret into its volume.
 const folderEvery = 5 * time.Second
 
-// folder is a directory with a kubeconfig for each cluster, in a file with the name of the cluster. Files come, go and change while mirror runs.
+// folder is a directory with a kubeconfig for each cluster, in a file with the name of the cluster.
+// Files come, go and change while mirror runs.
 //
-// It is read again and again, and compared by content: in the volume of a Secret, all files are links into a directory that is replaced as a
-// whole, and so a file there neither changes nor gets a newer time.
+// It is read again and again, and compared by content: in the volume of a Secret, all files are
+// links into a directory that is replaced as a whole, and so a file there neither changes nor gets
+// a newer time.
 type folder struct {
 	path   string
 	add    func(name string, client *rest.Config) error
@@ -47,8 +50,9 @@ func (f *folder) Run(ctx context.Context) {
 	}
 }
 
-// Look adds the clusters of new files, removes those of files that are gone, and replaces those whose files have changed. What cannot be read
-// changes nothing: the cluster stays as it was. The error is that of the folder as a whole.
+// Look adds the clusters of new files, removes those of files that are gone, and replaces those
+// whose files have changed. What cannot be read changes nothing: the cluster stays as it was. The
+// error is that of the folder as a whole.
 func (f *folder) Look() error {
 	files, err := f.read()
 	if f.note("", err); err != nil {
@@ -92,8 +96,8 @@ func (f *folder) take(name string, content []byte) error {
 	return nil
 }
 
-// read returns the content of each file, by name. A name that begins with a dot is none of a cluster: so are those of the directories that the
-// files of a Secret's volume are links into.
+// read returns the content of each file, by name. A name that begins with a dot is none of a
+// cluster: so are those of the directories that the files of a Secret's volume are links into.
 func (f *folder) read() (map[string][]byte, error) {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
@@ -113,7 +117,8 @@ func (f *folder) read() (map[string][]byte, error) {
 	return files, nil
 }
 
-// note says once what is wrong with a file, or with the folder, and forgets it when it is well again.
+// note says once what is wrong with a file, or with the folder, and forgets it when it is well
+// again.
 func (f *folder) note(name string, err error) {
 	if err == nil {
 		delete(f.told, name)

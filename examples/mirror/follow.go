@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// follow runs the mirror until the context ends or, with --once, until everything has settled. It reports whether the first sync
-// of everything was complete. With a demo and --once, the error says whether the database equals its servers.
+// follow runs the mirror until the context ends or, with --once, until everything has settled. It
+// reports whether the first sync of everything was complete. With a demo and --once, the error says
+// whether the database equals its servers.
 func follow(ctx context.Context, m *mirror, simulated *demo, o options, to *screen) (ok bool, err error) {
 	began := time.Now()
 	var verdict string
@@ -46,7 +47,8 @@ func follow(ctx context.Context, m *mirror, simulated *demo, o options, to *scre
 	return synced, errors.Join(err, failed)
 }
 
-// settleDemo waits for the first sync of a demo, stops its changes, and compares the database with the servers.
+// settleDemo waits for the first sync of a demo, stops its changes, and compares the database with
+// the servers.
 func settleDemo(ctx context.Context, m *mirror, simulated *demo, churn *churn, limit time.Duration) (verdict string, err error) {
 	if err := m.Settled(ctx); err != nil {
 		return "", ignoreStop(ctx, err)
@@ -63,7 +65,8 @@ func settleDemo(ctx context.Context, m *mirror, simulated *demo, churn *churn, l
 	return verdict, ignoreStop(ctx, err)
 }
 
-// ignoreStop drops an error where the user has ended the run: the summary shows what was left undone.
+// ignoreStop drops an error where the user has ended the run: the summary shows what was left
+// undone.
 func ignoreStop(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil

@@ -50,9 +50,10 @@ type crashes struct {
 	silent, resumed int // those of them without a list
 }
 
-// Whenever the mirror is killed, the next start has the database equal the servers again: nothing is missing, nothing too
-// much, nothing old. Objects change all the time, also while it is down, and the servers forget what they were. MIRROR_KILLS says how
-// often the mirror is killed; the default is a sample. With PostgreSQL, the server is killed now and then too.
+// Whenever the mirror is killed, the next start has the database equal the servers again: nothing
+// is missing, nothing too much, nothing old. Objects change all the time, also while it is down,
+// and the servers forget what they were. MIRROR_KILLS says how often the mirror is killed; the
+// default is a sample. With PostgreSQL, the server is killed now and then too.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testKills(t, nil) })
 	t.Run("postgres", func(t *testing.T) {
@@ -116,8 +117,9 @@ func testKills(t *testing.T, server *pgtest.Server) {
 	c.settle("a stop")
 	require.Equal(t, before+1, c.silent, "starts that listed nothing")
 
-	// Each checkpoint is of that stop now, if not newer, and changes without a deletion leave nothing to list after a kill either. The
-	// kills above prove no such thing: a disk may be too slow to have saved any checkpoint before them.
+	// Each checkpoint is of that stop now, if not newer, and changes without a deletion leave
+	// nothing to list after a kill either. The kills above prove no such thing: a disk may be too
+	// slow to have saved any checkpoint before them.
 	c.deletes = 0
 	c.change(true)
 	time.Sleep(time.Duration(c.Int64N(int64(250 * time.Millisecond))))
@@ -223,8 +225,9 @@ func (c *crashes) whileDown() {
 	}
 }
 
-// changeAny creates, changes, deletes or recreates an object, and leaves at least one of each kind. It deletes only those of
-// the first kinds: after a deletion that its checkpoint does not know of, an informer that was killed lists.
+// changeAny creates, changes, deletes or recreates an object, and leaves at least one of each kind.
+// It deletes only those of the first kinds: after a deletion that its checkpoint does not know of,
+// an informer that was killed lists.
 func changeAny(of *demoCluster, random *rand.Rand, deletes int) error {
 	i := random.IntN(len(of.stock))
 	stock, what := of.stock[i], random.IntN(8)
@@ -241,7 +244,8 @@ func changeAny(of *demoCluster, random *rand.Rand, deletes int) error {
 	}
 }
 
-// settle waits until the database equals the servers, on which nothing changes any more, and sees that it stays so.
+// settle waits until the database equals the servers, on which nothing changes any more, and sees
+// that it stays so.
 func (c *crashes) settle(after string) {
 	c.Helper()
 	for _, cluster := range c.clusters {

@@ -13,7 +13,8 @@ type endpoint struct {
 	client *rest.Config
 }
 
-// endpointsOf reads the contexts from a kubeconfig; none means the current one. An empty path means kubectl's default.
+// endpointsOf reads the contexts from a kubeconfig; none means the current one. An empty path means
+// kubectl's default.
 func endpointsOf(path string, contexts []string) ([]endpoint, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path

@@ -17,8 +17,8 @@ import (
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// board shows the informers of a run to those who operate it: a status page with health checks, and metrics.
-// What it shows may be added while it is served.
+// board shows the informers of a run to those who operate it: a status page with health checks, and
+// metrics. What it shows may be added while it is served.
 type board struct {
 	page     *statuspage.Page
 	metrics  *metrics.Collector
@@ -26,7 +26,8 @@ type board struct {
 	mux      *http.ServeMux
 }
 
-// newBoard makes a board that serves the page and its health checks at the root, and the metrics at /metrics.
+// newBoard makes a board that serves the page and its health checks at the root, and the metrics at
+// /metrics.
 func newBoard() *board {
 	b := &board{page: statuspage.New(), metrics: metrics.NewCollector(), registry: prometheus.NewRegistry(), mux: http.NewServeMux()}
 	b.page.Title = "mirror"
@@ -55,13 +56,14 @@ func (b *board) ShowReplica(replica *shards.Replica) {
 	b.mux.Handle("/units", unitsPage{replica.Status})
 }
 
-// ShowDiscovery adds the discovery of a cluster, so that the process is not ready before the resources are known.
+// ShowDiscovery adds the discovery of a cluster, so that the process is not ready before the
+// resources are known.
 func (b *board) ShowDiscovery(cluster string, source statuspage.Source) (remove func()) {
 	return b.page.Add(statuspage.Labels{Cluster: cluster, Informer: "discovery"}, source)
 }
 
-// Serve serves the board on an address until the context ends: then /readyz fails, and stop ends the rest. The link is that of
-// the page.
+// Serve serves the board on an address until the context ends: then /readyz fails, and stop ends
+// the rest. The link is that of the page.
 func (b *board) Serve(ctx context.Context, address string) (link string, stop func() error, err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

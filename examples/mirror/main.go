@@ -1,14 +1,14 @@
-// Command mirror copies the objects of any number of Kubernetes clusters into one SQLite file or a PostgreSQL database, in
-// little memory, and keeps it up to date.
+// Command mirror copies the objects of any number of Kubernetes clusters into one SQLite file or a
+// PostgreSQL database, in little memory, and keeps it up to date.
 //
-// Its words: a place is one resource of one cluster. A feed is the informer of a place, as a handler of batches that makes
-// each of them one transaction. The writer gives the feeds their turns at the database. A feed is synced when all that its
-// first list showed is in the database.
+// Its words: a place is one resource of one cluster. A feed is the informer of a place, as a
+// handler of batches that makes each of them one transaction. The writer gives the feeds their
+// turns at the database. A feed is synced when all that its first list showed is in the database.
 //
-// A batch is acknowledged when its transaction is committed, so an informer knows what the database has, and nothing else.
-// Objects and their resource versions are in the same rows, and a start seeds the informers with these resource versions: it
-// is told what differs. The informers keep their checkpoints in the database too, and go on from there without a list where
-// they can.
+// A batch is acknowledged when its transaction is committed, so an informer knows what the database
+// has, and nothing else. Objects and their resource versions are in the same rows, and a start
+// seeds the informers with these resource versions: it is told what differs. The informers keep
+// their checkpoints in the database too, and go on from there without a list where they can.
 package main
 
 import (
@@ -48,8 +48,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], to))
 }
 
-// logTo has the logs of client-go written through the screen, each line once: klog would write an error as a warning too, and
-// as an information.
+// logTo has the logs of client-go written through the screen, each line once: klog would write an
+// error as a warning too, and as an information.
 func logTo(to *screen) {
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(flags)
@@ -77,7 +77,8 @@ func run(ctx context.Context, args []string, to *screen) int {
 	return exitOK
 }
 
-// mirrorClusters does what the options ask for. It reports whether all that --once waits for is synced.
+// mirrorClusters does what the options ask for. It reports whether all that --once waits for is
+// synced.
 func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err error) {
 	if o.isFleet() {
 		return true, mirrorFleet(ctx, o, to)
@@ -142,8 +143,8 @@ func mirrorClusters(ctx context.Context, o options, to *screen) (ok bool, err er
 		board:     on,
 	}
 	if o.once {
-		// Only a list tells when the database is up to date. A watch that goes on from a checkpoint tells what has happened
-		// since, and then nothing: neither that this was all.
+		// Only a list tells when the database is up to date. A watch that goes on from a checkpoint
+		// tells what has happened since, and then nothing: neither that this was all.
 		config.relist, config.timeout = true, o.timeout
 	}
 	m := newMirror(config, to)

@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// mirror is one run: the clusters, the database, and the writer between them, which gives them their turns.
+// mirror is one run: the clusters, the database, and the writer between them, which gives them
+// their turns.
 type mirror struct {
 	database database
 	writer   *writer
@@ -33,19 +34,19 @@ type mirrorConfig struct {
 	board     *board
 }
 
-// The clients' own brakes. A cluster with hundreds of resources starts that many lists at once; the server's priority and
-// fairness does the rest.
+// The clients' own brakes. A cluster with hundreds of resources starts that many lists at once; the
+// server's priority and fairness does the rest.
 const (
 	clientQPS   = 50
 	clientBurst = 300
 )
 
-// feedWorkers is how many batches of one resource may be on their way into the database: while one is committed, the next is
-// brought there.
+// feedWorkers is how many batches of one resource may be on their way into the database: while one
+// is committed, the next is brought there.
 const feedWorkers = 2
 
-// maxWaiting bounds the bytes of all objects that are read and not in the database yet. Beyond it the informers stop reading from
-// their servers.
+// maxWaiting bounds the bytes of all objects that are read and not in the database yet. Beyond it
+// the informers stop reading from their servers.
 const maxWaiting = 4 << 20
 
 func newMirror(config mirrorConfig, to *screen) *mirror {
@@ -68,9 +69,9 @@ func newMirror(config mirrorConfig, to *screen) *mirror {
 	return m
 }
 
-// Run mirrors until the context ends, the database is found to be damaged, or during returns, which runs meanwhile. It returns
-// after the batches in progress are written and every goroutine has ended. The error is during's, and what could not be
-// written; or, alone, the database's damage.
+// Run mirrors until the context ends, the database is found to be damaged, or during returns, which
+// runs meanwhile. It returns after the batches in progress are written and every goroutine has
+// ended. The error is during's, and what could not be written; or, alone, the database's damage.
 func (m *mirror) Run(ctx context.Context, during func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -100,7 +101,8 @@ func (m *mirror) Run(ctx context.Context, during func(context.Context) error) er
 // errNothing says that no cluster has a resource to mirror. Why is in their rows.
 var errNothing = errors.New("there is nothing to mirror")
 
-// Follow waits until the context ends. It returns errNothing as soon as there is nothing to wait for.
+// Follow waits until the context ends. It returns errNothing as soon as there is nothing to wait
+// for.
 func (m *mirror) Follow(ctx context.Context) error {
 	for _, c := range m.clusters {
 		select {
@@ -116,7 +118,8 @@ func (m *mirror) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Settled waits until every resource of every cluster is synced, and its objects in the database, or given up.
+// Settled waits until every resource of every cluster is synced, and its objects in the database,
+// or given up.
 func (m *mirror) Settled(ctx context.Context) error {
 	for _, c := range m.clusters {
 		if err := c.Settled(ctx); err != nil {

@@ -102,8 +102,8 @@ func (r *running) byName() map[string]row {
 	return rows
 }
 
-// A second run that has to list, because the server has forgotten, writes only what has changed while none ran, deletions and
-// recreations included.
+// A second run that has to list, because the server has forgotten, writes only what has changed
+// while none ran, deletions and recreations included.
 func TestRestartWritesOnlyDifferences(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 400, informertest.Options{})
@@ -167,7 +167,8 @@ func TestFollowsChanges(t *testing.T) {
 	require.Empty(t, r.out.messages())
 }
 
-// A cluster that goes away is named, once, and the others go on. When it is back, it is caught up with.
+// A cluster that goes away is named, once, and the others go on. When it is back, it is caught up
+// with.
 func TestClusterGoesAwayAndReturns(t *testing.T) {
 	t.Parallel()
 	near := newTestCluster(t, "near", 200, informertest.Options{})
@@ -259,7 +260,8 @@ func TestOnceGivesUpASilentServer(t *testing.T) {
 	require.True(t, rows["here pods"].synced)
 }
 
-// A full disk stops the mirror, not the program: the message says what and where, and once there is room it goes on.
+// A full disk stops the mirror, not the program: the message says what and where, and once there is
+// room it goes on.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 600, informertest.Options{})
@@ -307,7 +309,8 @@ func TestOnceGivesUpAFullDisk(t *testing.T) {
 	require.ErrorContains(t, r.stop(), "power is gone")
 }
 
-// A crash in the midst of the first sync leaves rows that are right, if not all of them. The next start adds the others.
+// A crash in the midst of the first sync leaves rows that are right, if not all of them. The next
+// start adds the others.
 func TestCutOffInTheMidst(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 1500, informertest.Options{}) // about half are pods, more than a batch
@@ -333,7 +336,8 @@ func TestCutOffInTheMidst(t *testing.T) {
 	requireEqual(t, db, c, pods)
 }
 
-// Objects that another version of the resource has left behind are fetched again, and not lost meanwhile.
+// Objects that another version of the resource has left behind are fetched again, and not lost
+// meanwhile.
 func TestAnotherVersion(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 100, informertest.Options{})
@@ -347,7 +351,8 @@ func TestAnotherVersion(t *testing.T) {
 	requireEqual(t, db, c)
 }
 
-// The rows of a resource that the cluster does not serve any more go away, but not because the user did not name it.
+// The rows of a resource that the cluster does not serve any more go away, but not because the user
+// did not name it.
 func TestResourceIsGone(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 100, informertest.Options{})

@@ -75,7 +75,8 @@ func (n *news) Step() {
 	n.tell("/problems", strings.Join(problems, "; "))
 }
 
-// tell prints a line about something, unless it is the same as before. No line of units has a name before it.
+// tell prints a line about something, unless it is the same as before. No line of units has a name
+// before it.
 func (n *news) tell(about, line string) {
 	if n.told[about] == line {
 		return

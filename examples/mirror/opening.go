@@ -20,7 +20,8 @@ const (
 	openReminds = time.Minute
 )
 
-// opening opens a database, and waits for it while its server is down. The status page shows it meanwhile.
+// opening opens a database, and waits for it while its server is down. The status page shows it
+// meanwhile.
 type opening struct {
 	name     string
 	open     func(context.Context) (database, error)
@@ -35,7 +36,8 @@ type opening struct {
 	last    time.Time
 }
 
-// opening prepares to open the database that the options name. With --once it is given up as a cluster is.
+// opening prepares to open the database that the options name. With --once it is given up as a
+// cluster is.
 func (o options) opening(say func(line string)) *opening {
 	w := &opening{name: o.db, open: o.open, final: func(error) bool { return true }, limit: openPatience, say: say, began: time.Now()}
 	limit := time.Duration(0)
@@ -50,7 +52,8 @@ func (o options) opening(say func(line string)) *opening {
 	return w
 }
 
-// Open opens the database. The error is one that trying again does not help against, or says that there is no more patience, or why ctx has ended.
+// Open opens the database. The error is one that trying again does not help against, or says that
+// there is no more patience, or why ctx has ended.
 func (w *opening) Open(ctx context.Context) (database, error) {
 	backoff := newRetryBackoff()
 	var said time.Time
@@ -118,8 +121,9 @@ func (b *board) ShowDatabase(source statuspage.Source) (remove func()) {
 	return b.page.Add(statuspage.Labels{Informer: "database"}, source)
 }
 
-// isFinal reports whether a PostgreSQL server has answered what only a change of its settings, or of the address, can mend. A server that
-// does not answer may do so later, and one that starts, ends, or has too many clients says so of itself.
+// isFinal reports whether a PostgreSQL server has answered what only a change of its settings, or
+// of the address, can mend. A server that does not answer may do so later, and one that starts,
+// ends, or has too many clients says so of itself.
 func isFinal(err error) bool {
 	state := stateOf(err)
 	if isUnusable(err) || state == "" {
@@ -135,7 +139,8 @@ func isFinal(err error) bool {
 	}, state[:2])
 }
 
-// oneLine is the text of an error of pgx, which has a line for each address of the server that was tried.
+// oneLine is the text of an error of pgx, which has a line for each address of the server that was
+// tried.
 func oneLine(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, line := range lines {

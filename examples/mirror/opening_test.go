@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A PostgreSQL that is down when mirror starts is waited for: the log and the status page say so, and the process is live but not ready.
+// A PostgreSQL that is down when mirror starts is waited for: the log and the status page say so,
+// and the process is live but not ready.
 func TestPostgresThatIsDownAtTheStart(t *testing.T) {
 	server := pgtest.Start(t)
 	here := newTestCluster(t, "here", 100, informertest.Options{})

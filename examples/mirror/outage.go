@@ -6,8 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// outage is the time from the first change that could not be written until all that could not be are. It ends no sooner
-// although others succeed meanwhile, as small ones do while a disk is nearly full.
+// outage is the time from the first change that could not be written until all that could not be
+// are. It ends no sooner although others succeed meanwhile, as small ones do while a disk is nearly
+// full.
 type outage struct {
 	began   time.Time
 	missing sets.Set[target] // what was to be written and is not; never empty
@@ -34,8 +35,8 @@ func (o *outage) written(what []target) bool {
 	return o.missing.Len() == 0
 }
 
-// changes is the number of changes that are missing. Without its checkpoint, a resource is listed at the next start: nothing
-// is lost.
+// changes is the number of changes that are missing. Without its checkpoint, a resource is listed
+// at the next start: nothing is lost.
 func (o *outage) changes() (n int) {
 	for t := range o.missing {
 		if !t.checkpoint {

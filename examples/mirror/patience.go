@@ -13,15 +13,16 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// How often in a row an answer has to come before it is believed. A refusal twice, because a first 403 or 404 may be meant
-// for one way of listing (a watch-list) and not for the next. A closed port more often: a server may just be restarting.
+// How often in a row an answer has to come before it is believed. A refusal twice, because a first
+// 403 or 404 may be meant for one way of listing (a watch-list) and not for the next. A closed port
+// more often: a server may just be restarting.
 const (
 	refusalsBelieved    = 2
 	closedPortsBelieved = 4
 )
 
-// patience decides when there is no sense in waiting for a first sync any longer. With no limit it never runs out: a mirror
-// that runs on waits for its clusters.
+// patience decides when there is no sense in waiting for a first sync any longer. With no limit it
+// never runs out: a mirror that runs on waits for its clusters.
 type patience struct {
 	limit time.Duration // without progress; 0 = for ever
 
@@ -53,7 +54,8 @@ func (p *patience) Failed(err error) {
 	}
 }
 
-// Spent returns why waiting has become pointless, or nil. progress is any number that grows as things go on.
+// Spent returns why waiting has become pointless, or nil. progress is any number that grows as
+// things go on.
 func (p *patience) Spent(now time.Time, progress int64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,8 +90,8 @@ func isRefusal(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// reason is the part of an error that several resources of a cluster have in common: without the URL that was asked for.
-// Messages name the place themselves.
+// reason is the part of an error that several resources of a cluster have in common: without the
+// URL that was asked for. Messages name the place themselves.
 func reason(err error) string {
 	if failed := (*url.Error)(nil); errors.As(err, &failed) {
 		return failed.Err.Error()

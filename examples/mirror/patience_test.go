@@ -20,7 +20,8 @@ func TestPatience(t *testing.T) {
 	refused := &url.Error{Op: "Get", URL: "http://here", Err: syscall.ECONNREFUSED}
 	busy := errors.New("busy")
 
-	// A step is a failed try (an error, or nil for a good one), progress (a number), or time that goes by.
+	// A step is a failed try (an error, or nil for a good one), progress (a number), or time that
+	// goes by.
 	for _, tt := range []struct {
 		name  string
 		limit time.Duration

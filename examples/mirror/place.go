@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// place is one resource of one cluster: what one informer follows, and what every message names.
-// A place without a resource is the cluster as a whole. Where replicas share the work, it is a shard of the resource.
+// place is one resource of one cluster: what one informer follows, and what every message names. A
+// place without a resource is the cluster as a whole. Where replicas share the work, it is a shard
+// of the resource.
 type place struct {
 	cluster  string
 	resource schema.GroupVersionResource

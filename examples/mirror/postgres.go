@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgres is a database of a PostgreSQL server. Any number of mirrors may write to it if they share the work by units and
-// epochs, and otherwise one.
+// postgres is a database of a PostgreSQL server. Any number of mirrors may write to it if they
+// share the work by units and epochs, and otherwise one.
 type postgres struct {
 	name     string
 	pool     *pgxpool.Pool
@@ -34,12 +34,13 @@ var _ database = (*postgres)(nil)
 
 // sessionSettings are for every connection. Those that the server does not know are left out.
 //
-//   - A process that is stopped in the midst of its transaction does not hold it longer than idle_in_transaction_session_timeout,
-//     and one that waits for it says so after lock_timeout.
-//   - A machine that is gone is noticed by the server within ten seconds, which is less than a Lease lasts. The default is two hours.
-//   - The statements that merge rows join few with many. A plan that reads the whole table for that, as is made while it is
-//     small, would be kept while it grows. A scan that is off is
-//     shown as dear, and dear statements would be compiled, which takes longer than they do.
+//   - A process that is stopped in the midst of its transaction does not hold it longer than
+//     idle_in_transaction_session_timeout, and one that waits for it says so after lock_timeout.
+//   - A machine that is gone is noticed by the server within ten seconds, which is less than a
+//     Lease lasts. The default is two hours.
+//   - The statements that merge rows join few with many. A plan that reads the whole table for
+//     that, as is made while it is small, would be kept while it grows. A scan that is off is shown
+//     as dear, and dear statements would be compiled, which takes longer than they do.
 const sessionSettings = `
 SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
 	('idle_in_transaction_session_timeout', '5s'),
@@ -56,14 +57,17 @@ SELECT set_config(wanted.name, wanted.value, false) FROM (VALUES
 	('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END)
 ) AS wanted (name, value) JOIN pg_settings USING (name)`
 
-// connectPatience limits how long a server may take to answer a new connection, unless the address says connect_timeout, and to answer the ping on
-// an idle one. The pool waits for both when it is closed. Its own limits are two minutes and none.
+// connectPatience limits how long a server may take to answer a new connection, unless the address
+// says connect_timeout, and to answer the ping on an idle one. The pool waits for both when it is
+// closed. Its own limits are two minutes and none.
 const connectPatience = 5 * time.Second
 
-// openPostgres connects to a database, and makes its tables where they are missing. Shards is into how many parts the mirrors that
-// share the work divide each cluster: there may be other mirrors with the same number, and every context of a write has an epoch. With 0, no other mirror
-// may write to it at the same time. The error is an *unusableError where the tables are another program's, or another mirror writes to them. It is an
-// *otherShardsError while there are mirrors with another number.
+// openPostgres connects to a database, and makes its tables where they are missing. Shards is into
+// how many parts the mirrors that share the work divide each cluster: there may be other mirrors
+// with the same number, and every context of a write has an epoch. With 0, no other mirror may
+// write to it at the same time. The error is an *unusableError where the tables are another
+// program's, or another mirror writes to them. It is an *otherShardsError while there are mirrors
+// with another number.
 func openPostgres(ctx context.Context, config *pgxpool.Config, shards int) (_ *postgres, err error) {
 	alone := shards == 0
 	config = config.Copy()

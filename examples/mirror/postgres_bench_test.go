@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkPostgres mirrors a cluster of 30,000 objects into an empty database, and then has psql COPY the same rows into an empty table
-// of the same form. It reports the medians of the rows per second, and of the ratio of each run. The server keeps what it
-// is told, fsync included.
+// BenchmarkPostgres mirrors a cluster of 30,000 objects into an empty database, and then has psql
+// COPY the same rows into an empty table of the same form. It reports the medians of the rows per
+// second, and of the ratio of each run. The server keeps what it is told, fsync included.
 func BenchmarkPostgres(b *testing.B) {
 	const objects = 30_000
 	server := pgtest.Start(b, "fsync=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB")

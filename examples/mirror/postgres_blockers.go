@@ -12,9 +12,10 @@ import (
 // blockedPatience is for how long a claim waits for other sessions before it ends them.
 const blockedPatience = time.Second
 
-// endBlockers ends the sessions that a session waits for, again and again, until stop is called. Such a session is of an owner that was frozen in the
-// middle of a transaction: the server does not notice that while the other machine acknowledges packets. A session that itself waits is not ended. It takes
-// a connection of its own, because all those of the pool may wait.
+// endBlockers ends the sessions that a session waits for, again and again, until stop is called.
+// Such a session is of an owner that was frozen in the middle of a transaction: the server does not
+// notice that while the other machine acknowledges packets. A session that itself waits is not
+// ended. It takes a connection of its own, because all those of the pool may wait.
 func (p *postgres) endBlockers(ctx context.Context, waiting uint32) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var ending sync.WaitGroup

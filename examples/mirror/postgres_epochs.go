@@ -12,8 +12,8 @@ import (
 	"github.com/rvinformer/informer/fleet/shards"
 )
 
-// staleEpochError says that a unit has another owner, or that the database has lost what it had acknowledged, and so that nothing was written. It wraps
-// shards.ErrStaleEpoch.
+// staleEpochError says that a unit has another owner, or that the database has lost what it had
+// acknowledged, and so that nothing was written. It wraps shards.ErrStaleEpoch.
 type staleEpochError struct {
 	unit   string
 	epoch  int64 // of the writer
@@ -21,7 +21,8 @@ type staleEpochError struct {
 	err    error // as the replica knows it
 }
 
-// stale tells the replica that it is not the owner of a unit any more, or has to begin again with it.
+// stale tells the replica that it is not the owner of a unit any more, or has to begin again with
+// it.
 func stale(ctx context.Context, unit string, epoch, stored int64) error {
 	return &staleEpochError{unit, epoch, stored, shards.StaleEpoch(ctx, stored)}
 }
@@ -38,9 +39,10 @@ func (e *staleEpochError) Error() string {
 // allUnits is the unit of the database as a whole. Its epoch is the reign.
 const allUnits = ""
 
-// reignOf begins a reign, or takes part in it. A mirror that is alone begins one, with an odd number, and mirrors that share the work
-// are all of one that is even. So a mirror whose presence has been lost, unnoticed, cannot write beside one that it does not
-// go with. One that takes part changes nothing, and so waits for no transaction.
+// reignOf begins a reign, or takes part in it. A mirror that is alone begins one, with an odd
+// number, and mirrors that share the work are all of one that is even. So a mirror whose presence
+// has been lost, unnoticed, cannot write beside one that it does not go with. One that takes part
+// changes nothing, and so waits for no transaction.
 func (p *postgres) reignOf(ctx context.Context, alone bool) (reign int64, err error) {
 	first, next := 0, `units.epoch + units.epoch % 2`
 	if alone {
@@ -56,8 +58,9 @@ func (p *postgres) reignOf(ctx context.Context, alone bool) (reign int64, err er
 	return reign, err
 }
 
-// claim stores the epoch of the context for the unit of a place, if it has one. All transactions of older epochs that write to the place have ended
-// then: what is read afterwards, no other owner changes any more. A session that keeps it waiting is ended. The count of the place's transactions
+// claim stores the epoch of the context for the unit of a place, if it has one. All transactions of
+// older epochs that write to the place have ended then: what is read afterwards, no other owner
+// changes any more. A session that keeps it waiting is ended. The count of the place's transactions
 // begins from what is stored.
 func (p *postgres) claim(ctx context.Context, of place) error {
 	epoch, ok := informer.EpochOf(ctx)
@@ -99,8 +102,9 @@ func (p *postgres) claim(ctx context.Context, of place) error {
 	return err
 }
 
-// fence locks the epochs of the units of places until the transaction ends, against a claim only, and compares them. It also compares how often the
-// places were written with what was acknowledged. The error is a *staleEpochError, errAnotherMirror or errWentBack.
+// fence locks the epochs of the units of places until the transaction ends, against a claim only,
+// and compares them. It also compares how often the places were written with what was acknowledged.
+// The error is a *staleEpochError, errAnotherMirror or errWentBack.
 func (p *postgres) fence(ctx context.Context, conn *pgx.Conn, places []place) error {
 	epoch, shared := informer.EpochOf(ctx)
 	var units []string
@@ -153,14 +157,16 @@ func (p *postgres) fence(ctx context.Context, conn *pgx.Conn, places []place) er
 // errWentBack says that a server has lost transactions that it had acknowledged.
 var errWentBack = &unusableError{"it has lost what it had acknowledged, as after a failover to a standby that lacked it", "start mirror again: it goes on from what is there"}
 
-// countWrite queues the statement that counts a transaction of a place, and takes note of the count.
+// countWrite queues the statement that counts a transaction of a place, and takes note of the
+// count.
 func countWrite(batch *pgx.Batch, of place, written *int64) {
 	batch.Queue(`INSERT INTO mirror_writes (cluster, "group", resource, shard, written) VALUES ($1, $2, $3, $4, 1)
 		ON CONFLICT (cluster, "group", resource, shard) DO UPDATE SET written = mirror_writes.written + 1 RETURNING written`,
 		checkpointArguments(of)...).QueryRow(func(row pgx.Row) error { return row.Scan(written) })
 }
 
-// acknowledgments are how often each place was written when the server acknowledged a transaction last. The zero value is ready.
+// acknowledgments are how often each place was written when the server acknowledged a transaction
+// last. The zero value is ready.
 type acknowledgments struct {
 	mu     sync.Mutex
 	counts map[written]int64

@@ -32,7 +32,8 @@ func requireStale(t *testing.T, err error, unit string, epoch, stored int64) {
 	require.Equal(t, staleEpochError{unit, epoch, stored, stale.err}, *stale)
 }
 
-// What comes with another epoch than the stored one is refused, whatever it is. Only a claim stores a newer one.
+// What comes with another epoch than the stored one is refused, whatever it is. Only a claim stores
+// a newer one.
 func TestPostgresRefusesStaleEpochs(t *testing.T) {
 	t.Parallel()
 	address := newPostgresAddress(t)
@@ -75,7 +76,8 @@ func TestPostgresRefusesStaleEpochs(t *testing.T) {
 	require.Equal(t, map[string]string{"ns/a": "10", "ns/b": "11", "ns/c": "12"}, seeded(t, two, here))
 }
 
-// A writer that stalls in the midst of its transaction does not keep the next owner waiting, and writes nothing when it goes on.
+// A writer that stalls in the midst of its transaction does not keep the next owner waiting, and
+// writes nothing when it goes on.
 func TestStalledWriterIsPassedBy(t *testing.T) {
 	t.Parallel()
 	address := newPostgresAddress(t)
@@ -111,7 +113,8 @@ func TestStalledWriterIsPassedBy(t *testing.T) {
 	}
 }
 
-// stall begins a transaction of a place, and leaves it alone with its locks. The server does not end its session, as one whose last message has come in part.
+// stall begins a transaction of a place, and leaves it alone with its locks. The server does not
+// end its session, as one whose last message has come in part.
 func stall(t *testing.T, db *postgres, ctx context.Context, of place, fenced bool) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.ConnectConfig(t.Context(), db.pool.Config().ConnConfig)
@@ -126,8 +129,9 @@ func stall(t *testing.T, db *postgres, ctx context.Context, of place, fenced boo
 	return conn
 }
 
-// Two writers have a shard of the UIDs each. Whatever the order in which they write, and although one name is now that of an
-// object of one and then that of an object of the other, the rows are in the end what the writers know.
+// Two writers have a shard of the UIDs each. Whatever the order in which they write, and although
+// one name is now that of an object of one and then that of an object of the other, the rows are in
+// the end what the writers know.
 func TestWritersOfTwoShards(t *testing.T) {
 	t.Parallel()
 	db := openTestPostgres(t, newPostgresAddress(t), false)
@@ -190,7 +194,8 @@ func TestWritersOfTwoShards(t *testing.T) {
 	})
 }
 
-// A shard of namespaces touches no row of another one: not when it forgets old versions, nor when it forgets everything.
+// A shard of namespaces touches no row of another one: not when it forgets old versions, nor when
+// it forgets everything.
 func TestShardsOfNamespaces(t *testing.T) {
 	t.Parallel()
 	db := openTestPostgres(t, newPostgresAddress(t), false)

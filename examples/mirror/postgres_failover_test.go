@@ -13,7 +13,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// Transactions that were acknowledged are not there any more: the unit begins again from what is there. A mirror that is alone ends.
+// Transactions that were acknowledged are not there any more: the unit begins again from what is
+// there. A mirror that is alone ends.
 func TestFailoverToStandbyThatLacksCommits(t *testing.T) {
 	t.Parallel()
 	for _, alone := range []bool{false, true} {
@@ -67,7 +68,8 @@ func TestFailoverToStandbyThatLacksCommits(t *testing.T) {
 	}
 }
 
-// A replica that lives on when its database goes back mends what was lost: with the next write of a resource that has lost something, all resources of the unit.
+// A replica that lives on when its database goes back mends what was lost: with the next write of a
+// resource that has lost something, all resources of the unit.
 func TestReplicaMendsWhatAFailoverLost(t *testing.T) {
 	t.Parallel()
 	home := informertest.NewServer(informertest.Options{Resources: []informertest.Resource{{

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A mirror goes on after its server was killed in the midst of its work, and started again. Each time, that is told in two lines, and nothing is
-// missing.
+// A mirror goes on after its server was killed in the midst of its work, and started again. Each
+// time, that is told in two lines, and nothing is missing.
 func TestPostgresIsKilled(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t, "full_page_writes=on")

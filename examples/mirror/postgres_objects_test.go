@@ -15,8 +15,8 @@ func objectOf(name, field string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"ns"},"field":%s}`, name, field)
 }
 
-// Whatever an object has in it, it is kept as Go reads it, and can be found by its fields. What jsonb does not take does not keep the
-// others of its batch away.
+// Whatever an object has in it, it is kept as Go reads it, and can be found by its fields. What
+// jsonb does not take does not keep the others of its batch away.
 func TestPostgresKeepsEveryObject(t *testing.T) {
 	t.Parallel()
 	address := newPostgresAddress(t)

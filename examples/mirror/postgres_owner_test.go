@@ -34,7 +34,8 @@ func TestPostgresHasOneMirror(t *testing.T) {
 	require.NoError(t, openPostgresFor(t, address, true).Close())
 }
 
-// Replicas that divide the clusters in different ways do not write at the same time, also if one of them has lost its session unnoticed.
+// Replicas that divide the clusters in different ways do not write at the same time, also if one of
+// them has lost its session unnoticed.
 func TestPostgresReplicasHaveTheSameShards(t *testing.T) {
 	t.Parallel()
 	config, _, err := parseAddress(newPostgresAddress(t))
@@ -54,7 +55,8 @@ func TestPostgresReplicasHaveTheSameShards(t *testing.T) {
 	require.NoError(t, first.Close())
 	refused()
 
-	// The server notices the end of a connection a little later: until then the others seem to be there.
+	// The server notices the end of a connection a little later: until then the others seem to be
+	// there.
 	opens := func(shards int) (db *postgres) {
 		t.Helper()
 		require.EventuallyWithT(t, func(t *assert.CollectT) {
@@ -80,7 +82,8 @@ func TestPostgresReplicasHaveTheSameShards(t *testing.T) {
 	}
 }
 
-// A mirror whose session has ended unnoticed writes nothing any more once another one has begun, and ends.
+// A mirror whose session has ended unnoticed writes nothing any more once another one has begun,
+// and ends.
 func TestPostgresMirrorThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

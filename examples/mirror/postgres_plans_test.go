@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A start reads the index alone, and a batch looks its rows up, whatever the planner believes of the size of the tables.
+// A start reads the index alone, and a batch looks its rows up, whatever the planner believes of
+// the size of the tables.
 func TestPostgresPlans(t *testing.T) {
 	db := openTestPostgres(t, newPostgresAddress(t), true)
 	here := place{cluster: "here", resource: pods}

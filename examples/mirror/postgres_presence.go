@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// How long a start waits for another mirror to end, and how often it looks: a server notices the end of a process a little
-// later.
+// How long a start waits for another mirror to end, and how often it looks: a server notices the
+// end of a process a little later.
 const (
 	presencePatience = 5 * time.Second
 	presenceTick     = 100 * time.Millisecond
@@ -17,8 +17,9 @@ const (
 
 var errAnotherMirror = &unusableError{"another mirror writes to it", "end that one first"}
 
-// presence is a connection that shows other mirrors that this one writes. It has an advisory lock, which ends with the connection: one of its own
-// where no other mirror may write, or one that is shared by those that share the work. The reign makes sure of it.
+// presence is a connection that shows other mirrors that this one writes. It has an advisory lock,
+// which ends with the connection: one of its own where no other mirror may write, or one that is
+// shared by those that share the work. The reign makes sure of it.
 type presence struct {
 	config *pgx.ConnConfig
 	tables uint32
@@ -70,7 +71,8 @@ func (p *presence) Begin(ctx context.Context) (err error) {
 	}
 }
 
-// Alone calls do while no other mirror is present, and reports whether that is so. This one shares the lock with others before and afterwards.
+// Alone calls do while no other mirror is present, and reports whether that is so. This one shares
+// the lock with others before and afterwards.
 func (p *presence) Alone(ctx context.Context, do func() error) (alone bool, err error) {
 	select {
 	case p.turn <- struct{}{}:

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// With PostgreSQL too, a start goes on where the last run has stopped, another server under the name of a cluster waits, and
-// rows that are gone are fetched again.
+// With PostgreSQL too, a start goes on where the last run has stopped, another server under the
+// name of a cluster waits, and rows that are gone are fetched again.
 func TestResumeWithPostgres(t *testing.T) {
 	t.Parallel()
 	address := newPostgresAddress(t)

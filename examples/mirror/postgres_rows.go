@@ -21,10 +21,11 @@ const (
 	ofShard = `objects.cluster = $1 AND objects."group" = $2 AND objects.resource = $3
 		AND objects.namespace_hash BETWEEN $4 AND $5 AND objects.uid_hash BETWEEN $6 AND $7`
 
-	// removeStaged removes the rows that are to be removed, and those of other objects that had the name of one that is to
-	// be put. Only rows of the shard: the others belong to another writer. OFFSET 0 has the index looked up for each staged
-	// row: a plan that reads all rows of the resource instead, which looks good while there are few, is kept while they
-	// become many. The rows that are found stay where they are, because the place is locked.
+	// removeStaged removes the rows that are to be removed, and those of other objects that had the
+	// name of one that is to be put. Only rows of the shard: the others belong to another writer.
+	// OFFSET 0 has the index looked up for each staged row: a plan that reads all rows of the
+	// resource instead, which looks good while there are few, is kept while they become many. The
+	// rows that are found stay where they are, because the place is locked.
 	removeStaged = `DELETE FROM objects WHERE ctid = ANY (ARRAY(
 		SELECT old.at FROM staged_rows AS staged, LATERAL (
 			SELECT objects.ctid AS at FROM objects
@@ -56,16 +57,16 @@ func shardArguments(of place) []any {
 	return []any{of.cluster, r.Group, r.Resource, namespaces.first, namespaces.last, uids.first, uids.last}
 }
 
-// step is a part of a batch that can be done at once: the rows of a place, of which each name has one, or a change of the
-// place as a whole.
+// step is a part of a batch that can be done at once: the rows of a place, of which each name has
+// one, or a change of the place as a whole.
 type step struct {
 	of   place
 	rows []change
 	all  *change
 }
 
-// stepsOf divides changes, and keeps their order. The last change of a name is the one that counts: it replaces or removes
-// whatever the others would have put.
+// stepsOf divides changes, and keeps their order. The last change of a name is the one that counts:
+// it replaces or removes whatever the others would have put.
 func stepsOf(changes []change) (steps []step) {
 	var last map[target]int // of the rows of the last step
 	for _, c := range changes {
@@ -123,11 +124,12 @@ func (p *postgres) Apply(ctx context.Context, changes []change) error {
 	return p.transact(ctx, t)
 }
 
-// maxStaged is for how many bytes of objects a connection only deletes what it has staged. TRUNCATE gives the space back, and
-// takes as long as to write a hundred rows.
+// maxStaged is for how many bytes of objects a connection only deletes what it has staged. TRUNCATE
+// gives the space back, and takes as long as to write a hundred rows.
 const maxStaged = 8 << 20
 
-// clearStaged returns the statement that empties the staged rows of a connection, after so many bytes more.
+// clearStaged returns the statement that empties the staged rows of a connection, after so many
+// bytes more.
 func clearStaged(conn *pgx.Conn, bytes int) string {
 	const key = "staged bytes"
 	of := conn.PgConn().CustomData()
@@ -216,15 +218,16 @@ func withoutNUL(text string) string {
 	}
 }
 
-// isRefusedData reports whether the server refuses the data themselves: as what jsonb cannot have, or as beyond a limit of
-// jsonb, such as its depth.
+// isRefusedData reports whether the server refuses the data themselves: as what jsonb cannot have,
+// or as beyond a limit of jsonb, such as its depth.
 func isRefusedData(err error) bool {
 	state := stateOf(err)
 	return state != "" && (state[:2] == "22" || state[:2] == "54")
 }
 
-// soften finds the objects that jsonb refuses. It takes the objects in the form of encode, which has no half of a character and
-// nothing that is not UTF-8, and gives those that jsonb refuses even so a stand-in: their metadata alone.
+// soften finds the objects that jsonb refuses. It takes the objects in the form of encode, which
+// has no half of a character and nothing that is not UTF-8, and gives those that jsonb refuses even
+// so a stand-in: their metadata alone.
 func (p *postgres) soften(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		for i := range s.rows {
@@ -261,7 +264,8 @@ func (p *postgres) soften(ctx context.Context, steps []step) error {
 	return nil
 }
 
-// Seed claims the unit of a place and reads what its rows say that was seen. It holds one row at a time.
+// Seed claims the unit of a place and reads what its rows say that was seen. It holds one row at a
+// time.
 func (p *postgres) Seed(ctx context.Context, storage *informer.ResourceVersionStorage, of place) error {
 	if err := p.claim(ctx, of); err != nil {
 		return p.unread("resource versions", of, err)
@@ -303,7 +307,8 @@ func (p *postgres) Objects(ctx context.Context, of place, visit func(change) err
 	return p.unread("objects", of, err)
 }
 
-// Resources finds the resources that have rows, each in the version of its first row: one after the other, for there are few of them and many rows.
+// Resources finds the resources that have rows, each in the version of its first row: one after the
+// other, for there are few of them and many rows.
 func (p *postgres) Resources(ctx context.Context, cluster string) ([]schema.GroupVersionResource, error) {
 	rows, err := p.pool.Query(ctx, `
 WITH RECURSIVE found AS (

@@ -14,9 +14,10 @@ const postgresMark = "rvinformer mirror, format 1"
 
 // postgresTables makes the tables.
 //
-// A row belongs to the shard that its UID, or its namespace, is in, and only the owner of that shard writes it. So the UID is a part of the
-// key: an object that is deleted, and another one that is created under its name, are two rows, and their writers need not
-// know of each other. The hashes are those that shards are ranges of, in an order that bigint has.
+// A row belongs to the shard that its UID, or its namespace, is in, and only the owner of that
+// shard writes it. So the UID is a part of the key: an object that is deleted, and another one that
+// is created under its name, are two rows, and their writers need not know of each other. The
+// hashes are those that shards are ranges of, in an order that bigint has.
 //
 // The key includes all that a start reads, so that it need not read the objects.
 const postgresTables = `
@@ -54,8 +55,9 @@ CREATE TABLE units (
 );
 COMMENT ON TABLE objects IS '%[2]s';`
 
-// postgresWrites makes the table that counts the transactions of each place. A server that has fewer than it has acknowledged went back, as after a failover
-// to a standby that lacks the newest ones. Mirrors of before that know nothing of it.
+// postgresWrites makes the table that counts the transactions of each place. A server that has
+// fewer than it has acknowledged went back, as after a failover to a standby that lacks the newest
+// ones. Mirrors of before that know nothing of it.
 const postgresWrites = `
 CREATE TABLE mirror_writes (
 	cluster  text COLLATE "C" NOT NULL,
@@ -66,8 +68,8 @@ CREATE TABLE mirror_writes (
 	PRIMARY KEY (cluster, "group", resource, shard)
 )`
 
-// createStaging makes what a transaction brings its rows to before it takes any lock, and which it leaves empty. A row without
-// an object is to be removed.
+// createStaging makes what a transaction brings its rows to before it takes any lock, and which it
+// leaves empty. A row without an object is to be removed.
 const createStaging = `
 CREATE TEMPORARY TABLE staged_rows (
 	step             integer NOT NULL,
@@ -86,8 +88,9 @@ ALTER TABLE staged_parts ALTER COLUMN data SET STORAGE EXTERNAL;`
 // advisoryLocks is the first number of mirror's advisory locks: the letters "mirr".
 const advisoryLocks = 0x6d697272
 
-// createPostgresTables makes the tables where they are missing, all or nothing, and returns the object identifier of the first. The
-// error is an *unusableError where there are tables of that name that are not mirror's. They stay as they are.
+// createPostgresTables makes the tables where they are missing, all or nothing, and returns the
+// object identifier of the first. The error is an *unusableError where there are tables of that
+// name that are not mirror's. They stay as they are.
 func createPostgresTables(ctx context.Context, config *pgx.ConnConfig) (id uint32, err error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
@@ -140,8 +143,8 @@ func createPostgresTables(ctx context.Context, config *pgx.ConnConfig) (id uint3
 	return id, err
 }
 
-// quickCompression is the clause for a column that is compressed with lz4, where the server knows it: it takes a third of the
-// time that PostgreSQL's own compression takes.
+// quickCompression is the clause for a column that is compressed with lz4, where the server knows
+// it: it takes a third of the time that PostgreSQL's own compression takes.
 func quickCompression(ctx context.Context, tx pgx.Tx) (clause string, err error) {
 	var known bool
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals))`).Scan(&known)

@@ -46,8 +46,8 @@ func openTestPostgres(t *testing.T, address string, alone bool) *postgres {
 	return db
 }
 
-// The demo with PostgreSQL, as a newcomer runs it: its database equals the servers, and so it does when other clusters have
-// come under the same names.
+// The demo with PostgreSQL, as a newcomer runs it: its database equals the servers, and so it does
+// when other clusters have come under the same names.
 func TestDemoWithPostgres(t *testing.T) {
 	t.Parallel()
 	address := newPostgresAddress(t)

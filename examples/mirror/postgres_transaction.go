@@ -13,15 +13,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// How often a transaction is tried again at once that the server has ended for the sake of another one.
+// How often a transaction is tried again at once that the server has ended for the sake of another
+// one.
 const maxConflicts = 5
 
-// rollbackPatience is for how long a transaction that has failed may take to end. Then its connection is closed.
+// rollbackPatience is for how long a transaction that has failed may take to end. Then its
+// connection is closed.
 const rollbackPatience = time.Second
 
-// transaction is what is written all or nothing. Stage brings its data to the temporary tables of the connection, which takes
-// time, and locks nothing. Merge queues the statements that bring them to the tables. They and the commit are one message:
-// a process that is stopped in the midst of a transaction keeps no one waiting for long.
+// transaction is what is written all or nothing. Stage brings its data to the temporary tables of
+// the connection, which takes time, and locks nothing. Merge queues the statements that bring them
+// to the tables. They and the commit are one message: a process that is stopped in the midst of a
+// transaction keeps no one waiting for long.
 type transaction struct {
 	places []place
 	stage  func(ctx context.Context, conn *pgx.Conn) error
@@ -111,8 +114,9 @@ func (p *postgres) try(ctx context.Context, t transaction) (err error) {
 	return nil
 }
 
-// lock has the transactions of a place come one after the other. An informer makes one at a time, but where the answer to a
-// commit is lost, the server may still be at it while the informer tries again, with newer changes.
+// lock has the transactions of a place come one after the other. An informer makes one at a time,
+// but where the answer to a commit is lost, the server may still be at it while the informer tries
+// again, with newer changes.
 func (p *postgres) lock(ctx context.Context, conn *pgx.Conn, places []place) error {
 	keys := make([]int64, 0, len(places))
 	for _, of := range places {

@@ -22,7 +22,8 @@ type found struct {
 	complete  bool                          // nothing else that can be watched exists in the cluster
 }
 
-// discoverAll finds everything that can be listed and watched, in the version that the server prefers.
+// discoverAll finds everything that can be listed and watched, in the version that the server
+// prefers.
 func discoverAll(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (found, error) {
 	lists, err := discovery.ServerPreferredResourcesWithContext(ctx, client)
 	broken, partly := discovery.GroupDiscoveryFailedErrorGroups(err)
@@ -51,13 +52,15 @@ func discoverAll(ctx context.Context, client discovery.DiscoveryInterfaceWithCon
 	return what, nil
 }
 
-// canFollow tells resources that an informer can follow from subresources and from what can only be created or read.
+// canFollow tells resources that an informer can follow from subresources and from what can only be
+// created or read.
 func canFollow(resource metav1.APIResource) bool {
 	verbs := discovery.SupportsAllVerbs{Verbs: []string{"list", "watch"}}
 	return !strings.Contains(resource.Name, "/") && verbs.Match("", &resource)
 }
 
-// discoverNamed looks up what the user has named, as kubectl does: pods, po, deployments.apps, widgets.v1.example.com.
+// discoverNamed looks up what the user has named, as kubectl does: pods, po, deployments.apps,
+// widgets.v1.example.com.
 func discoverNamed(ctx context.Context, client discovery.DiscoveryInterfaceWithContext, names []string) (found, error) {
 	groups, err := restmapper.GetAPIGroupResourcesWithContext(ctx, client)
 	if err != nil {
@@ -83,7 +86,8 @@ func discoverNamed(ctx context.Context, client discovery.DiscoveryInterfaceWithC
 func resolve(ctx context.Context, mapper meta.RESTMapperWithContext, name string) (schema.GroupVersionResource, error) {
 	exact, byGroup := schema.ParseResourceArg(strings.ToLower(name))
 	if exact != nil {
-		// deployments.apps.example.com has the same shape as deployments.v1.apps: it is the first if the second is unknown.
+		// deployments.apps.example.com has the same shape as deployments.v1.apps: it is the first
+		// if the second is unknown.
 		if resource, err := mapper.ResourceForWithContext(ctx, *exact); err == nil {
 			return resource, nil
 		}
@@ -91,7 +95,8 @@ func resolve(ctx context.Context, mapper meta.RESTMapperWithContext, name string
 	return mapper.ResourceForWithContext(ctx, byGroup.WithVersion(""))
 }
 
-// add keeps the list sorted and without doubles. Two versions of one resource show the same objects: the first one stays.
+// add keeps the list sorted and without doubles. Two versions of one resource show the same
+// objects: the first one stays.
 func (f *found) add(resource schema.GroupVersionResource) {
 	at, known := slices.BinarySearchFunc(f.resources, resource, func(a, b schema.GroupVersionResource) int {
 		return strings.Compare(a.GroupResource().String(), b.GroupResource().String())

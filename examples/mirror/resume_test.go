@@ -21,8 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// mirrored runs a mirror of all resources with a database at path, until that has each last change of each resource. It
-// compares the database with the servers, and returns the rows.
+// mirrored runs a mirror of all resources with a database at path, until that has each last change
+// of each resource. It compares the database with the servers, and returns the rows.
 func mirrored(t *testing.T, path string, of ...*demoCluster) map[string]row {
 	t.Helper()
 	db, err := openSQLite(t.Context(), path)
@@ -74,7 +74,8 @@ func changeAll(t *testing.T, c *demoCluster) {
 	}
 }
 
-// A start goes on where the last run has stopped: nothing is listed, and what has changed meanwhile is written.
+// A start goes on where the last run has stopped: nothing is listed, and what has changed meanwhile
+// is written.
 func TestResume(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 400, informertest.Options{})
@@ -97,8 +98,8 @@ func TestResume(t *testing.T) {
 	require.Empty(t, listed(c.server))
 }
 
-// With --once everything is looked at, because otherwise it is not known when the database is up to date. The next start without it goes on
-// from there.
+// With --once everything is looked at, because otherwise it is not known when the database is up to
+// date. The next start without it goes on from there.
 func TestOnceLists(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 100, informertest.Options{})
@@ -114,7 +115,8 @@ func TestOnceLists(t *testing.T) {
 	require.Empty(t, listed(c.server))
 }
 
-// A database that was restored from a backup goes on from what it was then, though later runs have gone further.
+// A database that was restored from a backup goes on from what it was then, though later runs have
+// gone further.
 func TestRestoredDatabase(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -164,7 +166,8 @@ func TestLostRows(t *testing.T) {
 	}
 }
 
-// Another server under the name of a cluster writes nothing over the rows of that cluster, unless it is told to.
+// Another server under the name of a cluster writes nothing over the rows of that cluster, unless
+// it is told to.
 func TestAnotherServer(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -178,7 +181,8 @@ func TestAnotherServer(t *testing.T) {
 	require.Empty(t, listed(another.server))
 }
 
-// beginAnew mirrors another server into a database with the rows of one, first as if by mistake and then on purpose.
+// beginAnew mirrors another server into a database with the rows of one, first as if by mistake and
+// then on purpose.
 func beginAnew(t *testing.T, db database, here *demoCluster) *demoCluster {
 	t.Helper()
 	another := newTestCluster(t, "here", 300, informertest.Options{})
@@ -244,7 +248,8 @@ func (noCheckpoints) SaveCheckpoint(context.Context, place, string, func(io.Writ
 	return errors.New("disk full")
 }
 
-// Where no checkpoint can be saved, that is told once, and costs a list at the next start; nothing else.
+// Where no checkpoint can be saved, that is told once, and costs a list at the next start; nothing
+// else.
 func TestCheckpointsCannotBeSaved(t *testing.T) {
 	t.Parallel()
 	c := newTestCluster(t, "here", 400, informertest.Options{})
@@ -263,7 +268,8 @@ func TestCheckpointsCannotBeSaved(t *testing.T) {
 	require.Len(t, listed(c.server), len(c.stock))
 }
 
-// An index answers whether a checkpoint goes with the rows, however many there are, and its parts need not be sorted.
+// An index answers whether a checkpoint goes with the rows, however many there are, and its parts
+// need not be sorted.
 func TestLoadingACheckpointReadsLittle(t *testing.T) {
 	db := openTestDatabase(t)
 	plan := func(query string, args ...any) (text string) {
@@ -284,8 +290,8 @@ func TestLoadingACheckpointReadsLittle(t *testing.T) {
 		plan(loadParts, "c", "g", "r", "v"))
 }
 
-// breaking is a database whose connection breaks while checkpoints are loaded: for each place before the first answer, and then in the
-// midst of the second.
+// breaking is a database whose connection breaks while checkpoints are loaded: for each place
+// before the first answer, and then in the midst of the second.
 type breaking struct {
 	database
 	mu    sync.Mutex
@@ -307,7 +313,8 @@ func (b *breaking) LoadCheckpoint(ctx context.Context, of place) (io.ReadCloser,
 	return b.database.LoadCheckpoint(ctx, of)
 }
 
-// The connection breaks while a checkpoint is loaded. The checkpoint is loaded again, and nothing is listed.
+// The connection breaks while a checkpoint is loaded. The checkpoint is loaded again, and nothing
+// is listed.
 func TestConnectionBreaksWhileCheckpointIsLoaded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mirror.db")

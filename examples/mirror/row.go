@@ -6,7 +6,8 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// row is the state of one feed, or of one cluster's discovery (a place without a resource), at one moment.
+// row is the state of one feed, or of one cluster's discovery (a place without a resource), at one
+// moment.
 type row struct {
 	place     place
 	phase     string

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is the one way out for all text: lasting lines, messages, and on a terminal a live block below them that is redrawn
-// in place.
+// screen is the one way out for all text: lasting lines, messages, and on a terminal a live block
+// below them that is redrawn in place.
 type screen struct {
 	out, errs io.Writer
 	size      func() (width, height int) // nil where out is not a terminal

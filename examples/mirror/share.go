@@ -59,5 +59,6 @@ func (o options) sharing(replica *shards.Replica) string {
 	return fmt.Sprintf(", sharing the work by the Leases %s as %s", o.share, replica.Identity())
 }
 
-// defaultIdentity is the name of the pod, where the Deployment says it; else shards takes that of the host.
+// defaultIdentity is the name of the pod, where the Deployment says it; else shards takes that of
+// the host.
 func defaultIdentity() string { return os.Getenv("POD_NAME") }

@@ -16,8 +16,8 @@ import (
 
 // The group is part of the key, the version is not: apps/v1beta1 and apps/v1 show the same objects.
 //
-// The index repeats the key, the UID and the resource version, so that a start reads these few bytes per object and not the pages
-// that hold the objects themselves.
+// The index repeats the key, the UID and the resource version, so that a start reads these few
+// bytes per object and not the pages that hold the objects themselves.
 const createTable = `
 CREATE TABLE IF NOT EXISTS objects (
 	cluster          TEXT NOT NULL,
@@ -46,7 +46,8 @@ ON CONFLICT (cluster, "group", resource, namespace, name) DO UPDATE SET
 	removeStatement = `DELETE FROM objects ` + ofResource + ` AND namespace = ? AND name = ?`
 )
 
-// sqliteFile is a SQLite file. Any number of goroutines may read; Apply belongs to the writer alone.
+// sqliteFile is a SQLite file. Any number of goroutines may read; Apply belongs to the writer
+// alone.
 type sqliteFile struct {
 	path    string
 	lock    *flock.Flock
@@ -59,11 +60,12 @@ type sqliteFile struct {
 	unusable context.CancelCauseFunc
 }
 
-// openSQLite opens the file at path, and makes it and its tables where they are missing. The error is an *unusableError where
-// the file is damaged, or another program's.
+// openSQLite opens the file at path, and makes it and its tables where they are missing. The error
+// is an *unusableError where the file is damaged, or another program's.
 //
-// With a write-ahead log, readers (the start of another resource, a user's sqlite3) never block the writer. synchronous
-// NORMAL may lose the last transactions to a power failure, never half of one; the next start fetches them again.
+// With a write-ahead log, readers (the start of another resource, a user's sqlite3) never block the
+// writer. synchronous NORMAL may lose the last transactions to a power failure, never half of one;
+// the next start fetches them again.
 func openSQLite(ctx context.Context, path string) (_ *sqliteFile, err error) {
 	pragmas := url.Values{
 		"_pragma": {"busy_timeout(5000)", "journal_mode(wal)", "synchronous(normal)", "journal_size_limit(16777216)"},
@@ -118,8 +120,9 @@ func (d *sqliteFile) TakesRaw() bool { return false }
 // Sound ends when the file is found to be damaged.
 func (d *sqliteFile) Sound() context.Context { return d.sound }
 
-// acquire locks the file for this process, as long as it lives. SQLite would let two mirrors write in turns, but then the one
-// that lags would put back what the other, and its checkpoints, know to be gone.
+// acquire locks the file for this process, as long as it lives. SQLite would let two mirrors write
+// in turns, but then the one that lags would put back what the other, and its checkpoints, know to
+// be gone.
 func (d *sqliteFile) acquire() error {
 	locked, err := d.lock.TryLock()
 	if err == nil && !locked {
@@ -128,7 +131,8 @@ func (d *sqliteFile) acquire() error {
 	return err
 }
 
-// createTables makes the tables and the mark that they are mirror's, all or nothing: checkOwner sees both or none.
+// createTables makes the tables and the mark that they are mirror's, all or nothing: checkOwner
+// sees both or none.
 func (d *sqliteFile) createTables(ctx context.Context) error {
 	return d.transact(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, createTable+createCheckpoints+fmt.Sprintf("PRAGMA application_id = %d;", applicationID))
@@ -153,8 +157,8 @@ func (d *sqliteFile) Close() error {
 	return errors.Join(append(errs, d.lock.Unlock())...) // its file stays: a new one could be locked by two
 }
 
-// Apply writes all the changes, in order and in one transaction, or none of them. An object and its resource version are
-// in the same row: what the file says was seen is what it holds.
+// Apply writes all the changes, in order and in one transaction, or none of them. An object and its
+// resource version are in the same row: what the file says was seen is what it holds.
 func (d *sqliteFile) Apply(ctx context.Context, changes []change) error {
 	return d.transact(ctx, func(tx *sql.Tx) error {
 		put, remove := tx.StmtContext(ctx, d.put), tx.StmtContext(ctx, d.remove)
@@ -179,7 +183,8 @@ func (d *sqliteFile) transact(ctx context.Context, f func(*sql.Tx) error) (err e
 		if complete {
 			return
 		}
-		// SQLite has already rolled back by itself after a full disk; a second error would say only that.
+		// SQLite has already rolled back by itself after a full disk; a second error would say only
+		// that.
 		if undone := tx.Rollback(); undone != nil && !errors.Is(undone, sql.ErrTxDone) {
 			err = fmt.Errorf("%w (and the transaction was not rolled back: %w)", err, undone)
 		}
@@ -212,8 +217,8 @@ func applyOne(ctx context.Context, tx *sql.Tx, put, remove *sql.Stmt, c change) 
 	return err
 }
 
-// Seed adds what the file knows of one resource to an informer's storage: name, UID and resource version of every object. It
-// holds one row at a time.
+// Seed adds what the file knows of one resource to an informer's storage: name, UID and resource
+// version of every object. It holds one row at a time.
 //
 // Rows of another API version are left out: their objects are to be fetched again in this one.
 func (d *sqliteFile) Seed(ctx context.Context, storage *informer.ResourceVersionStorage, of place) error {
@@ -255,7 +260,8 @@ func (d *sqliteFile) checked(err error) error {
 	return err
 }
 
-// Resources returns the resources of the cluster that have rows, each in a version that a row of it is in.
+// Resources returns the resources of the cluster that have rows, each in a version that a row of it
+// is in.
 func (d *sqliteFile) Resources(ctx context.Context, cluster string) ([]schema.GroupVersionResource, error) {
 	rows, err := d.reading.QueryContext(ctx, `SELECT "group", min(version), resource FROM objects WHERE cluster = ? GROUP BY "group", resource`, cluster)
 	if err != nil {

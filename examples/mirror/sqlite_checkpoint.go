@@ -25,13 +25,14 @@ const insertPart = `INSERT INTO checkpoints (cluster, "group", resource, part, v
 
 const loadParts = `SELECT data FROM checkpoints ` + ofResource + ` AND version = ? ORDER BY part`
 
-// ofVersions tells whether there are rows of a version, and of others. It asks for < and > because an index answers that;
-// for <> it would look at every row.
+// ofVersions tells whether there are rows of a version, and of others. It asks for < and > because
+// an index answers that; for <> it would look at every row.
 const ofVersions = `SELECT EXISTS (SELECT 1 FROM objects WHERE cluster = ?1 AND "group" = ?2 AND resource = ?3 AND version = ?4),
 	EXISTS (SELECT 1 FROM objects WHERE cluster = ?1 AND "group" = ?2 AND resource = ?3 AND version < ?4) OR
 	EXISTS (SELECT 1 FROM objects WHERE cluster = ?1 AND "group" = ?2 AND resource = ?3 AND version > ?4)`
 
-// SaveCheckpoint keeps what write writes as the checkpoint of a place, instead of the one before, all or nothing.
+// SaveCheckpoint keeps what write writes as the checkpoint of a place, instead of the one before,
+// all or nothing.
 func (d *sqliteFile) SaveCheckpoint(ctx context.Context, of place, server string, write func(io.Writer) error) error {
 	return d.transact(ctx, func(tx *sql.Tx) error {
 		r := of.resource
@@ -51,10 +52,12 @@ func (d *sqliteFile) SaveCheckpoint(ctx context.Context, of place, server string
 	})
 }
 
-// LoadCheckpoint reads the checkpoint of a place. It is fs.ErrNotExist where there is none, or none that goes with the rows:
-//   - if there are rows of another API version, which a run that was cut off has left, the checkpoint may be older than they are;
-//   - if there are no rows, a user may have deleted them so that they are fetched again, and a list of a set that is presumably
-//     empty costs no more than a watch.
+// LoadCheckpoint reads the checkpoint of a place. It is fs.ErrNotExist where there is none, or none
+// that goes with the rows:
+//   - if there are rows of another API version, which a run that was cut off has left, the
+//     checkpoint may be older than they are;
+//   - if there are no rows, a user may have deleted them so that they are fetched again, and a list
+//     of a set that is presumably empty costs no more than a watch.
 func (d *sqliteFile) LoadCheckpoint(ctx context.Context, of place) (io.ReadCloser, error) {
 	r := of.resource
 	var own, others bool

@@ -16,13 +16,13 @@ import (
 // applicationID marks a SQLite file as mirror's: the letters "mirr".
 const applicationID = 0x6d697272
 
-// ownTables fails for tables that are not mirror's. A column needs its table before it: SQLite takes an unknown "group" alone
-// for a string.
+// ownTables fails for tables that are not mirror's. A column needs its table before it: SQLite
+// takes an unknown "group" alone for a string.
 const ownTables = `SELECT o.cluster, o."group", o.version, o.resource, o.namespace, o.name, o.uid, o.resource_version, o.object, c.data
 	FROM objects AS o, checkpoints AS c LIMIT 0`
 
-// checkOwner returns an *unusableError where the file at path belongs to another program. It only reads, so that such a file
-// stays as it is.
+// checkOwner returns an *unusableError where the file at path belongs to another program. It only
+// reads, so that such a file stays as it is.
 func checkOwner(ctx context.Context, path string) error {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -57,7 +57,8 @@ func fileName(path string, parameters url.Values) string {
 	return (&url.URL{Scheme: "file", Opaque: url.PathEscape(path), RawQuery: parameters.Encode()}).String()
 }
 
-// unlessDamaged returns err, or an *unusableError instead where err means that the file at path is damaged.
+// unlessDamaged returns err, or an *unusableError instead where err means that the file at path is
+// damaged.
 func unlessDamaged(path string, err error) error {
 	switch resultCode(err) {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:

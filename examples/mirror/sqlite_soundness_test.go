@@ -21,8 +21,8 @@ func overwrite(t *testing.T, path string, from, to int64) {
 	require.NoError(t, file.Close())
 }
 
-// A damaged database ends the mirror with a message that says what to do, and so does the file of another program, which stays
-// as it is.
+// A damaged database ends the mirror with a message that says what to do, and so does the file of
+// another program, which stays as it is.
 func TestUnusableDatabase(t *testing.T) {
 	t.Parallel()
 	const (

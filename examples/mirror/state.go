@@ -40,7 +40,8 @@ func clusterStates(rows []row) []clusterState {
 	return all
 }
 
-// what is the state without its figures: where it is the same, nothing has happened that one would want to be told.
+// what is the state without its figures: where it is the same, nothing has happened that one would
+// want to be told.
 func (s clusterState) what() string {
 	reasons := slices.SortedFunc(maps.Keys(s.resources), func(a, b informer.ConditionReason) int {
 		return cmp.Or(compareCurrent(a, b), cmp.Compare(s.resources[b], s.resources[a]), cmp.Compare(a, b))
@@ -85,7 +86,8 @@ func (s clusterState) String() string {
 	return fmt.Sprintf("%s: %s; %s objects, %s waiting to be written", s.name, s.what(), comma(int64(s.objects)), bytesOf(s.queued))
 }
 
-// clusterLines are the states of as many clusters as there is room for. Those that are not well come first.
+// clusterLines are the states of as many clusters as there is room for. Those that are not well
+// come first.
 func clusterLines(states []clusterState, room int) []string {
 	states = slices.Clone(states)
 	slices.SortStableFunc(states, func(a, b clusterState) int {

@@ -50,7 +50,8 @@ func TestClusterStatesOnATerminal(t *testing.T) {
 	require.Contains(t, d.progressBlock(rows, 1, time.Unix(1, 0)), "  there: 1 Current; 7 objects, 0 B waiting to be written")
 }
 
-// Without one, a state has a line when it is another than before, and not more often than every ten seconds.
+// Without one, a state has a line when it is another than before, and not more often than every ten
+// seconds.
 func TestClusterStatesInALog(t *testing.T) {
 	to := newOutput()
 	r := inCondition("here", "pods", informer.ReasonListing, 5)

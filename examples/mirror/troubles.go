@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// troubles turns the state of all rows into news: what broke, and what is well again, each told once. A cluster that goes
-// away breaks all its resources at once; they share a line.
+// troubles turns the state of all rows into news: what broke, and what is well again, each told
+// once. A cluster that goes away breaks all its resources at once; they share a line.
 type troubles struct {
 	told map[place]sets.Set[string] // the reasons told since the place broke
 }

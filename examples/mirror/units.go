@@ -10,7 +10,8 @@ import (
 	"github.com/rvinformer/informer/fleet/shards"
 )
 
-// unitsPage lists the units and their owners, as a text. The status page and the metrics have how many there are.
+// unitsPage lists the units and their owners, as a text. The status page and the metrics have how
+// many there are.
 type unitsPage struct {
 	status func() shards.Status
 }

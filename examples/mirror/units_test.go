@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sharedWork is what a replica knows of three units: one is its own, one is another's, and one is uncovered.
+// sharedWork is what a replica knows of three units: one is its own, one is another's, and one is
+// uncovered.
 func sharedWork() shards.Status {
 	since := time.Now()
 	unit := func(cluster string) fleet.Unit { return fleet.Unit{Cluster: cluster, Group: groupName} }

@@ -21,8 +21,9 @@ const catchUpTick = 10 * time.Millisecond
 // maxDifferences bounds the differences that are named.
 const maxDifferences = 5
 
-// verify waits until the database has caught up with the demo's servers, on which nothing may change meanwhile, and compares
-// every object, byte by byte. The text says that all is equal; otherwise the error names what is not.
+// verify waits until the database has caught up with the demo's servers, on which nothing may
+// change meanwhile, and compares every object, byte by byte. The text says that all is equal;
+// otherwise the error names what is not.
 func verify(ctx context.Context, m *mirror, simulated *demo) (string, error) {
 	if err := catchUp(ctx, m, simulated); err != nil {
 		return "", fmt.Errorf("not verified: %w", err)
@@ -49,8 +50,8 @@ func verify(ctx context.Context, m *mirror, simulated *demo) (string, error) {
 	return fmt.Sprintf("verified: %s rows equal %d servers", comma(int64(rows)), len(simulated.clusters)), nil
 }
 
-// catchUp makes one last change of every resource, and waits until its resource version, and so all before it, is
-// acknowledged: the database has it then.
+// catchUp makes one last change of every resource, and waits until its resource version, and so all
+// before it, is acknowledged: the database has it then.
 func catchUp(ctx context.Context, m *mirror, simulated *demo) error {
 	for _, c := range simulated.clusters {
 		for _, s := range c.stock {
@@ -70,7 +71,8 @@ func catchUp(ctx context.Context, m *mirror, simulated *demo) error {
 	return nil
 }
 
-// reach waits until everything up to a resource version is in the database. The empty one is reached already.
+// reach waits until everything up to a resource version is in the database. The empty one is
+// reached already.
 func (f *feed) reach(ctx context.Context, resourceVersion string) error {
 	if resourceVersion == "" {
 		return nil
@@ -89,7 +91,8 @@ func (f *feed) reach(ctx context.Context, resourceVersion string) error {
 	return nil
 }
 
-// compare returns the number of rows and what differs from the server. It holds one object at a time, and the server's keys.
+// compare returns the number of rows and what differs from the server. It holds one object at a
+// time, and the server's keys.
 func compare(ctx context.Context, db database, at place, server *informertest.Server) (rows int, differences []error, err error) {
 	missing, err := server.ResourceVersions(at.resource, "")
 	if err != nil {
@@ -120,7 +123,8 @@ func compare(ctx context.Context, db database, at place, server *informertest.Se
 	return rows, differences, err
 }
 
-// differs says in what a row differs from the object on the server. managedFields count only if the row has any.
+// differs says in what a row differs from the object on the server. managedFields count only if the
+// row has any.
 func differs(row change, object *unstructured.Unstructured) (string, error) {
 	switch {
 	case row.uid != string(object.GetUID()):

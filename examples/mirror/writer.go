@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// lastWrite is for how long a write goes on after its context has ended: a stop is no reason to lose a batch in the midst of
-// its transaction, and what waits for its turn behind it.
+// lastWrite is for how long a write goes on after its context has ended: a stop is no reason to
+// lose a batch in the midst of its transaction, and what waits for its turn behind it.
 const lastWrite = 10 * time.Second
 
-// writer writes to the store for all feeds: as many transactions at a time as the store can take, in the order of their
-// arrival. It tells that this fails, and that it works again, once per outage, however many batches of however many feeds
-// meet it.
+// writer writes to the store for all feeds: as many transactions at a time as the store can take,
+// in the order of their arrival. It tells that this fails, and that it works again, once per
+// outage, however many batches of however many feeds meet it.
 type writer struct {
 	name    string // of the store, for messages
 	store   store
@@ -44,8 +44,8 @@ func newWriter(name string, to store, turns int, say func(line string)) *writer 
 	}
 }
 
-// Write brings changes into the store, all or none. Whoever gets an error tries again; the writer counts the changes as
-// missing until then.
+// Write brings changes into the store, all or none. Whoever gets an error tries again; the writer
+// counts the changes as missing until then.
 func (w *writer) Write(ctx context.Context, changes ...change) error {
 	what := make([]target, len(changes))
 	for i, c := range changes {
@@ -60,8 +60,8 @@ func (w *writer) SaveCheckpoint(ctx context.Context, of place, server string, wr
 	return w.do(ctx, what, func(ctx context.Context) error { return w.store.SaveCheckpoint(ctx, of, server, write) })
 }
 
-// do runs one transaction when it is its turn. When the context ends there is still a little time. Its error is an
-// *unwrittenError.
+// do runs one transaction when it is its turn. When the context ends there is still a little time.
+// Its error is an *unwrittenError.
 func (w *writer) do(ctx context.Context, what []target, transaction func(context.Context) error) error {
 	within, cancel := outlast(ctx, lastWrite)
 	defer cancel()
@@ -92,7 +92,8 @@ func (w *writer) do(ctx context.Context, what []target, transaction func(context
 	return nil
 }
 
-// unwrittenError says that the store cannot be written. The writer has reported it already, for all that get one.
+// unwrittenError says that the store cannot be written. The writer has reported it already, for all
+// that get one.
 type unwrittenError struct {
 	name string
 	err  error
@@ -101,7 +102,8 @@ type unwrittenError struct {
 func (e *unwrittenError) Error() string { return fmt.Sprintf("%s: %v", e.name, e.err) }
 func (e *unwrittenError) Unwrap() error { return e.err }
 
-// Insist is Write for callers that are not called again, as the handler of an informer is: it tries until it succeeds or the context ends.
+// Insist is Write for callers that are not called again, as the handler of an informer is: it tries
+// until it succeeds or the context ends.
 func (w *writer) Insist(ctx context.Context, changes ...change) error {
 	for backoff := w.backoff; ; {
 		err := w.Write(ctx, changes...)
@@ -133,8 +135,8 @@ func (w *writer) Forget(of fleet.Unit) {
 	}
 }
 
-// Unwritten says how many changes have failed and were not written since, and why. It is for the end, when there are no more
-// writes.
+// Unwritten says how many changes have failed and were not written since, and why. It is for the
+// end, when there are no more writes.
 func (w *writer) Unwritten() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -144,7 +146,8 @@ func (w *writer) Unwritten() error {
 	return fmt.Errorf("%s: %d changes are not written, the next start fetches them again: %w", w.name, w.outage.changes(), w.outage.reason)
 }
 
-// note keeps the outage up to date with what became of a transaction, and what there is to tell of it.
+// note keeps the outage up to date with what became of a transaction, and what there is to tell of
+// it.
 func (w *writer) note(what []target, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -80,8 +80,8 @@ func TestWriterKeepsTheOrder(t *testing.T) {
 	})
 }
 
-// It is told once that writing fails, once for each other reason, and once that all is written that had failed, however
-// many write side by side, and although some of them succeed meanwhile.
+// It is told once that writing fails, once for each other reason, and once that all is written that
+// had failed, however many write side by side, and although some of them succeed meanwhile.
 func TestWriterTellsAnOutageOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full, broken := errors.New("disk full"), errors.New("disk broken")
@@ -179,7 +179,8 @@ func TestWriterAtTheEnd(t *testing.T) {
 	}
 }
 
-// A store that does not answer holds up the end of a run for no longer than a last write and a last checkpoint.
+// A store that does not answer holds up the end of a run for no longer than a last write and a last
+// checkpoint.
 func TestLastCheckpointIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told said

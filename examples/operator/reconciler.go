@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// partsField is indexed, so that the bundles of a changed ConfigMap are found without looking at all.
+// partsField is indexed, so that the bundles of a changed ConfigMap are found without looking at
+// all.
 const partsField = "spec.parts"
 
 // reconciler keeps the ConfigMaps of bundles up to date.
@@ -54,7 +55,8 @@ func (r *reconciler) bundlesOf(ctx context.Context, part client.Object) (request
 	return requests
 }
 
-// Reconcile implements reconcile.Reconciler. The ConfigMap of a bundle that is gone is left to the garbage collector.
+// Reconcile implements reconcile.Reconciler. The ConfigMap of a bundle that is gone is left to the
+// garbage collector.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var bundle Bundle
 	if err := r.client.Get(ctx, request.NamespacedName, &bundle); err != nil || bundle.DeletionTimestamp != nil {

@@ -98,8 +98,8 @@ func (f *Factory) transforming(a ask, made cache.SharedIndexInformer) cache.Shar
 	return made
 }
 
-// acquire returns a lease of the informer that was asked for. Where the registry has it with another
-// transform, it is another variant, and so is the member from then on: join.
+// acquire returns a lease of the informer that was asked for. Where the registry has it with
+// another transform, it is another variant, and so is the member from then on: join.
 func (f *Factory) acquire(a ask) (*factory.Lease[cache.SharedIndexInformer], error) {
 	lease, err := f.registry.Acquire(a.resource, a.opts, a.newFunc)
 	var conflict *factory.TransformConflictError

@@ -8,7 +8,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// decoded makes an informer that lists and watches over the connections of the factory's rest.Config, and keeps its objects decoded.
+// decoded makes an informer that lists and watches over the connections of the factory's
+// rest.Config, and keeps its objects decoded.
 func (f *Factory) decoded(a ask, example runtime.Object) cache.SharedIndexInformer {
 	lw := f.lists.ForResource(a.opts.Namespace, a.resource)
 	if !f.protobuf {

@@ -38,11 +38,11 @@
 //
 // # Lists and watches
 //
-// With WithRESTConfig, each informer is an objectcache.Informer that keeps its objects decoded. Listers and handlers
-// share these objects, as in client-go: nobody may change them. The informers follow their resources as all
-// informers of this library do. They notice watches that hang and servers that were restored, read lists
-// off the wire, object by object, and delete nothing that was not seen to be missing. See package objectcache for
-// what handlers get.
+// With WithRESTConfig, each informer is an objectcache.Informer that keeps its objects decoded.
+// Listers and handlers share these objects, as in client-go: nobody may change them. The informers
+// follow their resources as all informers of this library do. They notice watches that hang and
+// servers that were restored, read lists off the wire, object by object, and delete nothing that
+// was not seen to be missing. See package objectcache for what handlers get.
 //
 // What an informer has already in the same version and with the same UID is not decoded again:
 // the store keeps the very object. So a list after a lost watch takes next to no
@@ -50,21 +50,23 @@
 // server was restored from a backup is read once more, and compared with what the store has.
 // Lists take turns in the informer.DefaultBudget, or in the Budget of WithObjectCache.
 //
-// An object that cannot be read is left out, reported, and read by the next list. What the store has in its place
-// stays.
+// An object that cannot be read is left out, reported, and read by the next list. What the store
+// has in its place stays.
 //
-// A transform is called for each object that was decoded, in lists and watches, and
-// never for one of the store. It must return a runtime.Object with metadata. Where it
-// fails, the object is left out and reported. A resource version or UID that it takes away is put back.
+// A transform is called for each object that was decoded, in lists and watches, and never for one
+// of the store. It must return a runtime.Object with metadata. Where it fails, the object is left
+// out and reported. A resource version or UID that it takes away is put back.
 //
-// With WithInformerName, client-go publishes the resource version of the store. Its metrics of queues do not exist here.
+// With WithInformerName, client-go publishes the resource version of the store. Its metrics of
+// queues do not exist here.
 //
 // Without WithRESTConfig, and with a newFunc of the user's own, informers are client-go's.
 //
 // # Objects that are kept encoded
 //
-// With WithObjectCache the informers keep their objects encoded, in a twentieth of the memory. Client-go's listers work over them,
-// and decode what they return. Its options also say how lists are read, and which fields are kept.
+// With WithObjectCache the informers keep their objects encoded, in a twentieth of the memory.
+// Client-go's listers work over them, and decode what they return. Its options also say how lists
+// are read, and which fields are kept.
 //
 //	f := typed.New(nil, 0, typed.WithRESTConfig(config),
 //		typed.WithObjectCache(objectcache.Options{Prune: []string{"metadata.managedFields"}}))

@@ -84,7 +84,8 @@ var listFaults = []string{
 	"watch drop-bookmarks=1",
 }
 
-// A list that is broken in whatever way deletes nothing that exists and keeps nothing that does not; and so does a broken watch.
+// A list that is broken in whatever way deletes nothing that exists and keeps nothing that does
+// not; and so does a broken watch.
 func TestBrokenAnswersLoseNothing(t *testing.T) {
 	for _, form := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		for _, text := range listFaults {
@@ -139,7 +140,8 @@ func TestBrokenAnswersLoseNothing(t *testing.T) {
 	}
 }
 
-// A server that was restored from a backup gives its versions anew: what is stored with the same version is another state.
+// A server that was restored from a backup gives its versions anew: what is stored with the same
+// version is another state.
 func TestRestoredServerIsReadAnew(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "same")
@@ -161,7 +163,8 @@ func TestRestoredServerIsReadAnew(t *testing.T) {
 		require.NoError(t, err)
 		heal()
 		time.Sleep(time.Minute)
-		// A watch from a version that is yet to come is silent: client-go does not notice. It does when it has to list.
+		// A watch from a version that is yet to come is silent: client-go does not notice. It does
+		// when it has to list.
 		s.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(410), Times: 1})
 		time.Sleep(30 * time.Minute)
 		after, err := lister.Get("changes")
@@ -176,7 +179,8 @@ func TestRestoredServerIsReadAnew(t *testing.T) {
 	})
 }
 
-// A server that was restored, and has given out more versions since than the informer had seen before, is read anew as well.
+// A server that was restored, and has given out more versions since than the informer had seen
+// before, is read anew as well.
 func TestRestoredServerThatHasCaughtUpIsReadAnew(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "same")
@@ -210,7 +214,8 @@ func TestRestoredServerThatHasCaughtUpIsReadAnew(t *testing.T) {
 	})
 }
 
-// Readers and lists do not meet: what was stored is never transformed again. The race detector watches.
+// Readers and lists do not meet: what was stored is never transformed again. The race detector
+// watches.
 func TestTransformMeetsNoReader(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		for n := range 20 {

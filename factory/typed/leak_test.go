@@ -16,7 +16,8 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// Factories come and go over one registry, some of a server that hangs: they leave nothing in it, and no goroutine.
+// Factories come and go over one registry, some of a server that hangs: they leave nothing in it,
+// and no goroutine.
 func TestFactoriesComeAndGo(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	dead, alive := informertest.NewServer(informertest.Options{}), informertest.NewServer(informertest.Options{})

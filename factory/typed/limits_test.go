@@ -29,7 +29,8 @@ import (
 
 // The limits of client-go's factory, by the letters of our list of them.
 
-// (h) Two Runs at the same time pass client-go's check. Here the informer runs once, however it was started.
+// (h) Two Runs at the same time pass client-go's check. Here the informer runs once, however it was
+// started.
 func TestConcurrentRunsAreOne(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "one")
@@ -54,7 +55,8 @@ func TestConcurrentRunsAreOne(t *testing.T) {
 	})
 }
 
-// (k) Client-go has one namespace and selector to a factory. Here a factory is a view, and several share a registry.
+// (k) Client-go has one namespace and selector to a factory. Here a factory is a view, and several
+// share a registry.
 func TestSelectorsAreInTheKey(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "web", "app", "web")

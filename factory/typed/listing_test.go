@@ -93,7 +93,8 @@ func TestUnreadableEventIsListed(t *testing.T) {
 	})
 }
 
-// The same version is not the same object if the UID differs: a server that was restored gives its versions anew.
+// The same version is not the same object if the UID differs: a server that was restored gives its
+// versions anew.
 func TestSameVersionOfAnotherObject(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		backup := s.Backup()
@@ -172,7 +173,8 @@ func TestStatusOfWhatFails(t *testing.T) {
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
-// An object that cannot be decoded is left out and reported, and takes nothing away; when it has gone, all is well.
+// An object that cannot be decoded is left out and reported, and takes nothing away; when it has
+// gone, all is well.
 func TestObjectThatIsNotOfItsType(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "good")

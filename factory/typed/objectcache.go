@@ -15,24 +15,27 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// WithObjectCache sets the options of the informers, each of which is an objectcache.Informer, and has them keep their objects encoded,
-// in far less memory, unless the options say Decoded. It needs WithRESTConfig. Objects are asked for in protobuf where
-// their type has it, whatever the rest.Config names. Listers decode what they return, so that callers may
-// change it. ObjectCache returns the informer with its own methods.
+// WithObjectCache sets the options of the informers, each of which is an objectcache.Informer, and
+// has them keep their objects encoded, in far less memory, unless the options say Decoded. It needs
+// WithRESTConfig. Objects are asked for in protobuf where their type has it, whatever the
+// rest.Config names. Listers decode what they return, so that callers may change it. ObjectCache
+// returns the informer with its own methods.
 //
-// With examples, which may be empty, the options count for informers of their types only, before those without
-// examples. So Keep can name the fields of one type. With options for all types, an informer of a type without these fields
-// panics when it is asked for.
+// With examples, which may be empty, the options count for informers of their types only, before
+// those without examples. So Keep can name the fields of one type. With options for all types, an
+// informer of a type without these fields panics when it is asked for.
 //
-// The factory sets some options itself, and New panics if they are set here, as for what cannot work: ResyncPeriod, which is an
-// argument of New or WithCustomResyncConfig, and Transform, which is WithTransform. To the Indexers
-// it adds an index by namespace. The Name is put before that of the resource.
+// The factory sets some options itself, and New panics if they are set here, as for what cannot
+// work: ResyncPeriod, which is an argument of New or WithCustomResyncConfig, and Transform, which
+// is WithTransform. To the Indexers it adds an index by namespace. The Name is put before that of
+// the resource.
 //
 // A Snapshot is one informer's. So it has to be given with exactly one example.
 //
-// Informers with different options are not shared. Two ErrorHandlers, or two indexers of one name, count
-// as the same: those of the first factory are used. InformerFor gives out what its newFunc makes.
-// WithInformerName cannot be used, because its metrics are those of client-go's own informers.
+// Informers with different options are not shared. Two ErrorHandlers, or two indexers of one name,
+// count as the same: those of the first factory are used. InformerFor gives out what its newFunc
+// makes. WithInformerName cannot be used, because its metrics are those of client-go's own
+// informers.
 func WithObjectCache(opts objectcache.Options, examples ...metav1.Object) SharedInformerOption {
 	return func(s *settings) {
 		if len(examples) == 0 {
@@ -44,9 +47,10 @@ func WithObjectCache(opts objectcache.Options, examples ...metav1.Object) Shared
 	}
 }
 
-// ObjectCache returns the informer that an informer of a Factory is with WithRESTConfig, nil without. It has more methods: Status, and
-// Store, whose objects can be selected without being decoded, and which is nil without WithObjectCache. Other factories may share it.
-// Add handlers to the informer of the Factory, which removes them at its end.
+// ObjectCache returns the informer that an informer of a Factory is with WithRESTConfig, nil
+// without. It has more methods: Status, and Store, whose objects can be selected without being
+// decoded, and which is nil without WithObjectCache. Other factories may share it. Add handlers to
+// the informer of the Factory, which removes them at its end.
 func ObjectCache(of cache.SharedIndexInformer) *objectcache.Informer {
 	own, _ := of.GetController().(*objectcache.Informer) // whatever is around it
 	return own
@@ -82,7 +86,8 @@ func (s *settings) checkObjects() {
 
 const oneSnapshot = "typed: WithObjectCache: a Snapshot is one informer's: give it with exactly one example"
 
-// checkObjectsOf is checkObjects for the options of objects like example, or, if that is nil, of any.
+// checkObjectsOf is checkObjects for the options of objects like example, or, if that is nil, of
+// any.
 func (s *settings) checkObjectsOf(example runtime.Object, opts *objectcache.Options) {
 	err := opts.Check(example)
 	switch {

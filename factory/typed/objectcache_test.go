@@ -45,7 +45,8 @@ func cached(s *informertest.Server, opts objectcache.Options, options ...typed.S
 	return over(s, append(options, typed.WithObjectCache(opts))...)
 }
 
-// Client-go's listers answer from encoded objects as they do from decoded ones, and callers may change what they get.
+// Client-go's listers answer from encoded objects as they do from decoded ones, and callers may
+// change what they get.
 func TestListersOverAnObjectCache(t *testing.T) {
 	for name, opts := range encodings {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +153,8 @@ func names(pods []*corev1.Pod) (names []string) {
 	return names
 }
 
-// The options of an object cache apply to the informers of its factory, those with examples to some of them.
+// The options of an object cache apply to the informers of its factory, those with examples to some
+// of them.
 func TestOptionsOfAnObjectCache(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		p := pod("one", "app", "web", "tier", "back")
@@ -302,7 +304,8 @@ func TestObjectCacheRefuses(t *testing.T) {
 	})
 }
 
-// An informer that was stopped is succeeded by another, which answers from the objects of the stopped one until it starts.
+// An informer that was stopped is succeeded by another, which answers from the objects of the
+// stopped one until it starts.
 func TestSuccessorOfAnObjectCache(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "one")

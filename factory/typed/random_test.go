@@ -20,7 +20,8 @@ var randomFaults = append([]string{
 	"list page=later odds=2 410", "watch odds=2 error-event=410", "list odds=3 garbage=2", "watch odds=3 garbage=2",
 }, listFaults...)
 
-// Random days: two factories share an informer, and what each is told is right, whatever breaks. What is stored is in the end what exists.
+// Random days: two factories share an informer, and what each is told is right, whatever breaks.
+// What is stored is in the end what exists.
 func TestRandomDays(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

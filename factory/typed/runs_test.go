@@ -13,7 +13,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// A user of the registry may run the informer himself, as a controller does: a start beside that does not end its lists.
+// A user of the registry may run the informer himself, as a controller does: a start beside that
+// does not end its lists.
 func TestStartBesideRunOfTheRegistry(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		f := over(s, typed.WithFactory(factory.New()))

@@ -12,7 +12,8 @@ import (
 	"github.com/rvinformer/informer/factory/typed"
 )
 
-// Two servers in one registry need names, or the objects of one would be taken for those of the other.
+// Two servers in one registry need names, or the objects of one would be taken for those of the
+// other.
 func TestTwoServersInOneRegistryNeedNames(t *testing.T) {
 	byConfig := func(host string) func(...typed.SharedInformerOption) *typed.Factory {
 		return func(options ...typed.SharedInformerOption) *typed.Factory {

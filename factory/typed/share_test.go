@@ -94,7 +94,8 @@ func TestOneWatchForAllWhoShareAKey(t *testing.T) {
 	})
 }
 
-// The cluster, the namespace, a resync period and a transform keep informers apart, but not what has no namespaces.
+// The cluster, the namespace, a resync period and a transform keep informers apart, but not what
+// has no namespaces.
 func TestWhatKeepsInformersApart(t *testing.T) {
 	registry := factory.New()
 	client := fake.NewClientset()
@@ -173,7 +174,8 @@ func TestTweaksThatAreNotShared(t *testing.T) {
 	}
 }
 
-// What is shared lists what the key says, whatever the tweak says later. What is not, asks the tweak each time.
+// What is shared lists what the key says, whatever the tweak says later. What is not, asks the
+// tweak each time.
 func TestTweakIsAskedForEachRequestUnlessItsInformerIsShared(t *testing.T) {
 	for _, registry := range []*factory.Factory{nil, factory.New()} {
 		bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
@@ -221,7 +223,8 @@ func TestResyncOfTheFactory(t *testing.T) {
 	})
 }
 
-// The transform of an informer that may be shared is not its user's to set; that of one that cannot be, is.
+// The transform of an informer that may be shared is not its user's to set; that of one that cannot
+// be, is.
 func TestSetTransform(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "one")

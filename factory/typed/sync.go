@@ -16,12 +16,12 @@ func (f *Factory) WaitForCacheSync(stopCh <-chan struct{}) map[reflect.Type]bool
 	return f.WaitForCacheSyncWithContext(wait.ContextForChannel(stopCh)).Synced
 }
 
-// WaitForCacheSyncWithContext waits, without looking again and again, until all informers
-// that were started by now through this factory have synced, or cannot any more since
-// they were stopped, or until ctx ends. The types of all of them are in the result; of
-// several kinds of one type, unstructured ones, all must have synced. The error is nil if all have synced, else
-// context.Cause of ctx, or factory.ErrStopped. Why one has not synced, its
-// registry knows: factory.Factory.Status.
+// WaitForCacheSyncWithContext waits, without looking again and again, until all informers that were
+// started by now through this factory have synced, or cannot any more since they were stopped, or
+// until ctx ends. The types of all of them are in the result; of several kinds of one type,
+// unstructured ones, all must have synced. The error is nil if all have synced, else context.Cause
+// of ctx, or factory.ErrStopped. Why one has not synced, its registry knows:
+// factory.Factory.Status.
 func (f *Factory) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult {
 	result := cache.SyncResult{Synced: map[reflect.Type]bool{}}
 	for _, s := range f.running() {

@@ -16,7 +16,8 @@ import (
 	"github.com/rvinformer/informer/factory/typed"
 )
 
-// A request while another one's newFunc is about to panic has an informer that is started as any other.
+// A request while another one's newFunc is about to panic has an informer that is started as any
+// other.
 func TestInformerAfterOneThatWasNotMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := typed.New(fake.NewClientset(), 0)

@@ -10,7 +10,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// A factory whose transform is not that of the informer that the registry had keeps its own when the other one goes.
+// A factory whose transform is not that of the informer that the registry had keeps its own when
+// the other one goes.
 func TestVariantOutlivesWhatItIsAVariantOf(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, s *informertest.Server) {
 		create(t, s, "one")

@@ -16,8 +16,8 @@ import (
 	"github.com/rvinformer/informer/internal/claims"
 )
 
-// The registry of package factory looks through client-go's typed informers, which that package cannot test: they are
-// newer than the client-go that it requires.
+// The registry of package factory looks through client-go's typed informers, which that package
+// cannot test: they are newer than the client-go that it requires.
 func TestRegistryHasItsWatchErrorHandlerInTypedInformers(t *testing.T) {
 	for name, set := range map[string]bool{"none was set": false, "one was set": true} {
 		t.Run(name, func(t *testing.T) {

@@ -20,40 +20,46 @@ type Work interface {
 	Units() []fleet.Unit
 	// Changed is closed at the next change of Units.
 	Changed() <-chan struct{}
-	// RunUnit does the work of a unit until ctx ends. It returns when nothing of it is under way any more. The context has an
-	// epoch: informer.EpochOf.
+	// RunUnit does the work of a unit until ctx ends. It returns when nothing of it is under way
+	// any more. The context has an epoch: informer.EpochOf.
 	RunUnit(ctx context.Context, u fleet.Unit) error
 }
 
 // Config configures a Replica. Client, Namespace, Name and Work are required.
 type Config struct {
-	// Client reaches the coordinating cluster; the CoordinationV1() of a clientset is one. Its rest.Config should have QPS -1,
-	// because client-go's default of five requests per second makes taking over hundreds of units take minutes.
+	// Client reaches the coordinating cluster; the CoordinationV1() of a clientset is one. Its
+	// rest.Config should have QPS -1, because client-go's default of five requests per second makes
+	// taking over hundreds of units take minutes.
 	Client coordinationv1client.LeasesGetter
 	// Namespace is where the Leases are.
 	Namespace string
-	// Name is that of the fleet. Replicas of one fleet have the same Namespace and Name. It is a DNS label of at most 40 characters.
+	// Name is that of the fleet. Replicas of one fleet have the same Namespace and Name. It is a
+	// DNS label of at most 40 characters.
 	Name string
-	// Identity names this replica, for people and for the plan: a replica that is started again under its Identity gets
-	// the same units. It is unique among the replicas that run. Default: the host's name, which is the pod's in a pod.
+	// Identity names this replica, for people and for the plan: a replica that is started again
+	// under its Identity gets the same units. It is unique among the replicas that run. Default:
+	// the host's name, which is the pod's in a pod.
 	Identity string
 	// Work is what to share.
 	Work Work
 
-	// LeaseDuration is how long other replicas wait for a renewal before they take units over. It is a whole number of
-	// seconds. Default: 15 seconds.
+	// LeaseDuration is how long other replicas wait for a renewal before they take units over. It
+	// is a whole number of seconds. Default: 15 seconds.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long work goes on without a renewal. The difference to LeaseDuration is the time that RunUnit has to end before another owner may start. Default:
-	// two thirds of LeaseDuration.
+	// RenewDeadline is how long work goes on without a renewal. The difference to LeaseDuration is
+	// the time that RunUnit has to end before another owner may start. Default: two thirds of
+	// LeaseDuration.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between two renewals. Default: a fifth of RenewDeadline.
 	RetryPeriod time.Duration
-	// SettleTime is how long a new member must have been alive before it gets units. Default: twice RetryPeriod.
+	// SettleTime is how long a new member must have been alive before it gets units. Default: twice
+	// RetryPeriod.
 	SettleTime time.Duration
 
-	// Weight is what a unit that this replica owns costs, in any measure that all replicas share, for instance its number of
-	// objects. Zero means not known yet. The plan uses it rounded up to a power of two. It is published when the unit is taken, and
-	// every ten minutes if it has changed by a factor of two. Default: all units weigh the same.
+	// Weight is what a unit that this replica owns costs, in any measure that all replicas share,
+	// for instance its number of objects. Zero means not known yet. The plan uses it rounded up to
+	// a power of two. It is published when the unit is taken, and every ten minutes if it has
+	// changed by a factor of two. Default: all units weigh the same.
 	Weight func(fleet.Unit) int64
 }
 

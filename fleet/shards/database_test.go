@@ -100,7 +100,8 @@ type sink struct {
 	disk func(commit func() error) error
 
 	mu sync.Mutex
-	// appended counts the bytes that were appended since a Save has begun; -1 while none is under way.
+	// appended counts the bytes that were appended since a Save has begun; -1 while none is under
+	// way.
 	appended int
 }
 
@@ -130,7 +131,8 @@ func (s *sink) OnBatch(ctx context.Context, events []informer.Event) error {
 
 func apply(rows map[string]row, e informer.Event) {
 	if e.Type == informer.Deleted {
-		// By key: after a crash, the deletion of an object that was made anew and deleted meanwhile is told of the one before it.
+		// By key: after a crash, the deletion of an object that was made anew and deleted meanwhile
+		// is told of the one before it.
 		delete(rows, e.Key)
 		return
 	}

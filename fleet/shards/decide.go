@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// gather is how long changes are gathered before they are looked at, because they come in crowds.
+	// gather is how long changes are gathered before they are looked at, because they come in
+	// crowds.
 	gather = 10 * time.Millisecond
 	// discardAfter is after how many lease durations the Lease of a dead member is deleted.
 	discardAfter = 10
@@ -53,7 +54,8 @@ type failure struct {
 	after time.Duration
 }
 
-// decide looks at everything whenever something has changed, until ctx has ended and all units are given up.
+// decide looks at everything whenever something has changed, until ctx has ended and all units are
+// given up.
 func (r *Replica) decide(ctx, life context.Context) {
 	d := &decider{
 		Replica: r, life: life, weighed: time.Now(),
@@ -83,8 +85,8 @@ func (r *Replica) decide(ctx, life context.Context) {
 	}
 }
 
-// look decides about all units, and returns when to look again if nothing happens until then. It is over when the replica stops and
-// has no units any more.
+// look decides about all units, and returns when to look again if nothing happens until then. It is
+// over when the replica stops and has no units any more.
 func (d *decider) look() (next time.Time, over bool) {
 	d.readUnits()
 	d.collectFailures()
@@ -231,7 +233,8 @@ func (d *decider) ended(t *tenure) {
 	d.awake()
 }
 
-// readAgain reads Leases of which the watch has not shown in time what this replica has read or written, or has shown something else.
+// readAgain reads Leases of which the watch has not shown in time what this replica has read or
+// written, or has shown something else.
 func (d *decider) readAgain(v *view, leases map[string]unitLease, next time.Time) time.Time {
 	look := func(name string, k knowledge) {
 		switch {
@@ -289,7 +292,8 @@ func (d *decider) weigh(now time.Time, own map[fleet.Unit]*tenure, leases map[st
 	}
 }
 
-// discard deletes the Leases of members that are long dead and own nothing. The first of the planners does it.
+// discard deletes the Leases of members that are long dead and own nothing. The first of the
+// planners does it.
 func (d *decider) discard(v *view, leases map[string]unitLease) {
 	if !v.decides() || len(d.plan.members) == 0 || d.plan.members[0] != d.identity {
 		return
@@ -309,8 +313,8 @@ func (d *decider) discard(v *view, leases map[string]unitLease) {
 	}
 }
 
-// announce writes into the member Lease what the other members must know. One that is blind renews its Lease, and would not see what is free
-// for it: it says so, and the others do not wait for it.
+// announce writes into the member Lease what the other members must know. One that is blind renews
+// its Lease, and would not see what is free for it: it says so, and the others do not wait for it.
 func (d *decider) announce(own memberLease, leaving bool) {
 	d.member.announce(map[string]string{labelUnits: d.digest, labelLeaving: strconv.FormatBool(leaving)})
 	if own.version == "" || own.units == d.digest && own.leaving == leaving {

@@ -12,10 +12,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// epochLuck is how many bits of an epoch are random. The rest is the Unix time in seconds, so that epochs stay below 2^53 until 2106.
+// epochLuck is how many bits of an epoch are random. The rest is the Unix time in seconds, so that
+// epochs stay below 2^53 until 2106.
 //
-// Invariant: no two tenures have the same epoch, whatever Leases remember. Replicas that have seen the same epochs, or none, draw
-// different ones. Two that draw in the same second and know nothing of each other would draw the same one once in two million times.
+// Invariant: no two tenures have the same epoch, whatever Leases remember. Replicas that have seen
+// the same epochs, or none, draw different ones. Two that draw in the same second and know nothing
+// of each other would draw the same one once in two million times.
 const epochLuck = 21
 
 // nextEpoch returns an epoch above another one, and above those of all earlier seconds.

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An owner stands still in the middle of its writes. The Leases are deleted, and the next owners know nothing of the epochs before.
+// An owner stands still in the middle of its writes. The Leases are deleted, and the next owners
+// know nothing of the epochs before.
 func TestEpochsDoNotRepeatAfterLeasesAreDeleted(t *testing.T) {
 	staged(t, func(t *testing.T, p *play) {
 		frozen := p.alive[0]

@@ -17,7 +17,8 @@ import (
 	"github.com/rvinformer/informer/fleet/shards"
 )
 
-// Fleets with shards: one crashes, a cluster is removed and another one added, and the database has what the servers have.
+// Fleets with shards: one crashes, a cluster is removed and another one added, and the database has
+// what the servers have.
 func TestFleetsShareTheirClusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlay(t, 1)

@@ -179,7 +179,8 @@ func TestReleaseThatConflictsEnds(t *testing.T) {
 	})
 }
 
-// The Lease of a living member is deleted while it cannot renew it: it works until its renewal deadline, and the others wait for that.
+// The Lease of a living member is deleted while it cannot renew it: it works until its renewal
+// deadline, and the others wait for that.
 func TestDeletedMemberLeaseLastsToItsEnd(t *testing.T) {
 	bubble(t, 6, func(t *testing.T, w *world) {
 		a, b := w.start("a"), w.start("b")
@@ -252,7 +253,8 @@ func TestEpochThatIsTheLastIsAProblem(t *testing.T) {
 	})
 }
 
-// Members with other shards of the same group overlap, and no epoch fences them from each other. So one waits until the other has gone.
+// Members with other shards of the same group overlap, and no epoch fences them from each other. So
+// one waits until the other has gone.
 func TestOtherShardsOfAGroupWait(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, w *world) {
 		old, other := w.start("old"), w.start("other")

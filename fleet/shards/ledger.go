@@ -42,7 +42,8 @@ func newLedger(config Config, identity string, seen *observed) *ledger {
 	}
 }
 
-// request calls the API server, with a limit to its time, which begins when it is sent, and to how many are under way. The origin is that of the answer.
+// request calls the API server, with a limit to its time, which begins when it is sent, and to how
+// many are under way. The origin is that of the answer.
 func (l *ledger) request(ctx context.Context, do func(ctx context.Context) (*coordinationv1.Lease, error)) (*coordinationv1.Lease, origin, error) {
 	select {
 	case l.slots <- struct{}{}:
@@ -78,8 +79,9 @@ func (l *ledger) requestUnit(ctx context.Context, name string, do func(ctx conte
 	return rankedLease{}, err
 }
 
-// acquire makes this replica the owner of a unit, with the next epoch. from is the Lease as it was observed. Each call that succeeds has its own
-// epoch, also if this replica was the owner before, so that a write of before that comes late changes nothing.
+// acquire makes this replica the owner of a unit, with the next epoch. from is the Lease as it was
+// observed. Each call that succeeds has its own epoch, also if this replica was the owner before,
+// so that a write of before that comes late changes nothing.
 func (l *ledger) acquire(ctx context.Context, u fleet.Unit, name string, from unitLease, weight int64) (rankedLease, error) {
 	if from.text != "" && from.text != unitText(u) {
 		return rankedLease{}, fmt.Errorf("lease %s is of the unit %q, not of %q", name, from.text, u)
@@ -107,7 +109,8 @@ func (l *ledger) acquire(ctx context.Context, u fleet.Unit, name string, from un
 	case err == nil:
 		l.taken.Add(1)
 	case apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err):
-		// Another replica was faster, or the watch does not show the Lease, because it has lost its labels.
+		// Another replica was faster, or the watch does not show the Lease, because it has lost its
+		// labels.
 		_, _ = l.read(ctx, name)
 	}
 	return written, err
@@ -186,7 +189,8 @@ type errNotOwner struct{ lease, holder string }
 
 func (e errNotOwner) Error() string { return fmt.Sprintf("lease %s is held by %q", e.lease, e.holder) }
 
-// own reads the Lease of a unit that this replica owns since an epoch. The error is an errNotOwner if it does not.
+// own reads the Lease of a unit that this replica owns since an epoch. The error is an errNotOwner
+// if it does not.
 func (l *ledger) own(ctx context.Context, name string, epoch int64) (*coordinationv1.Lease, error) {
 	lease, err := l.read(ctx, name)
 	switch {
@@ -207,7 +211,8 @@ func setWeight(lease *coordinationv1.Lease, weight int64) {
 	annotate(lease, annotationWeight, weight)
 }
 
-// confirm reads the Lease of a member that has expired, or is not known, and takes note of what it finds.
+// confirm reads the Lease of a member that has expired, or is not known, and takes note of what it
+// finds.
 func (l *ledger) confirm(ctx context.Context, name string, known memberLease) error {
 	lease, from, err := l.request(ctx, func(ctx context.Context) (*coordinationv1.Lease, error) {
 		return l.leases.Get(ctx, name, metav1.GetOptions{})

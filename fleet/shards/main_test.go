@@ -118,7 +118,8 @@ func (w *world) end(replicas ...*replica) {
 	}
 }
 
-// crash ends a replica so that nothing that it does from now on reaches the server. Its units count as uncovered at once.
+// crash ends a replica so that nothing that it does from now on reaches the server. Its units count
+// as uncovered at once.
 func (r *replica) crash() {
 	r.net.cut()
 	r.w.forget(r.name)

@@ -27,7 +27,8 @@ type member struct {
 	labels map[string]string // to be written with each renewal
 }
 
-// timedLock is a LeaseLock whose requests end in time, and that says when a write that has succeeded was sent.
+// timedLock is a LeaseLock whose requests end in time, and that says when a write that has
+// succeeded was sent.
 type timedLock struct {
 	*resourcelock.LeaseLock
 	patience time.Duration
@@ -104,7 +105,8 @@ func newMember(config Config, identity string, renewed func(sent time.Time), fai
 	return m, err
 }
 
-// run renews the Lease until ctx ends. An elector gives up after its renewal deadline; the next round takes the Lease up again.
+// run renews the Lease until ctx ends. An elector gives up after its renewal deadline; the next
+// round takes the Lease up again.
 func (m *member) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		m.elector.Run(ctx)
@@ -117,7 +119,8 @@ func (m *member) currentLabels() map[string]string {
 	return maps.Clone(m.labels)
 }
 
-// announce sets labels of the member Lease. The next renewal writes them, and reaches also a server that is so slow that announceNow meets a renewal each time.
+// announce sets labels of the member Lease. The next renewal writes them, and reaches also a server
+// that is so slow that announceNow meets a renewal each time.
 func (m *member) announce(labels map[string]string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

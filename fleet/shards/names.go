@@ -18,7 +18,8 @@ const (
 	labelCluster = "rvinformer.dev/cluster" // only where the name can be the value of a label
 	labelGroup   = "rvinformer.dev/group"   // the same
 
-	// Of a member: the digest of the units that it knows, and "true" while it takes no units, because it stops, or does not see the Leases.
+	// Of a member: the digest of the units that it knows, and "true" while it takes no units,
+	// because it stops, or does not see the Leases.
 	labelUnits   = "rvinformer.dev/units"
 	labelLeaving = "rvinformer.dev/leaving"
 
@@ -43,7 +44,8 @@ func memberName(fleetName, identity string) string {
 	return fleetName + "-member-" + digest(identity)
 }
 
-// unitName is the name of the Lease of a unit. Names of Leases cannot have all the characters of a unit.
+// unitName is the name of the Lease of a unit. Names of Leases cannot have all the characters of a
+// unit.
 func unitName(fleetName string, u fleet.Unit) string {
 	return fleetName + "-unit-" + digest(u.String())
 }
@@ -51,7 +53,8 @@ func unitName(fleetName string, u fleet.Unit) string {
 // unitText is the text of a unit as a Lease can have it.
 func unitText(u fleet.Unit) string { return strings.ToValidUTF8(u.String(), "\uFFFD") }
 
-// resourcesOf is the part of the text of a unit that its shards have in common: the cluster and the group.
+// resourcesOf is the part of the text of a unit that its shards have in common: the cluster and the
+// group.
 func resourcesOf(text string) string {
 	cluster, rest, _ := strings.Cut(text, "/")
 	group, _, _ := strings.Cut(rest, "/")
@@ -69,10 +72,12 @@ func unitLabels(fleetName string, u fleet.Unit) map[string]string {
 	return set
 }
 
-// planVersion is part of the digest of units, so that members with another rule of planning do not plan together.
+// planVersion is part of the digest of units, so that members with another rule of planning do not
+// plan together.
 const planVersion = "plan 1"
 
-// unitsDigest is the same for members that plan together: they know the same units, and share them by the same rule.
+// unitsDigest is the same for members that plan together: they know the same units, and share them
+// by the same rule.
 func unitsDigest(units []fleet.Unit) string {
 	texts := make([]string, 0, len(units)+1)
 	texts = append(texts, planVersion)
@@ -88,7 +93,8 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:10])
 }
 
-// baseOf is the identity that a replica was configured with, without what tells its processes apart.
+// baseOf is the identity that a replica was configured with, without what tells its processes
+// apart.
 func baseOf(identity string) string {
 	if i := strings.LastIndexByte(identity, '_'); i >= 0 {
 		return identity[:i]

@@ -15,7 +15,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// network is what lies between a process and all that it writes to. Without trouble it passes everything on at once.
+// network is what lies between a process and all that it writes to. Without trouble it passes
+// everything on at once.
 type network struct {
 	dice *rand.Rand    // guarded by mu; only for the troubles
 	skew time.Duration // what the process adds to the times of its Leases
@@ -134,7 +135,8 @@ func (n *network) delay(ctx context.Context) {
 	}
 }
 
-// deadlyWrite does a write that the process may not survive: it dies before, and nothing is written, or after, and never learns of it.
+// deadlyWrite does a write that the process may not survive: it dies before, and nothing is
+// written, or after, and never learns of it.
 func (n *network) deadlyWrite(write func() error) error {
 	if !n.happens(func(n *network) float64 { return n.deadly }) {
 		return write()
@@ -146,8 +148,8 @@ func (n *network) deadlyWrite(write func() error) error {
 	return errCut
 }
 
-// disk is the way to the database. A process that is frozen in the middle of a transaction commits it afterwards, whatever has
-// become of its context by then.
+// disk is the way to the database. A process that is frozen in the middle of a transaction commits
+// it afterwards, whatever has become of its context by then.
 func (n *network) disk(commit func() error) error {
 	if err := n.pass(context.Background()); err != nil {
 		return err

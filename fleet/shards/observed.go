@@ -17,10 +17,11 @@ import (
 
 // observed is what a replica knows of the Leases of its fleet. All times are this replica's own.
 //
-// Resource versions alone do not say which of two states of a Lease is the present one, because a server that was restored from a backup gives
-// them again. So what is known has a rank: the order in which it was learned. The answer of a request outranks all that was known before the request was
-// sent. The watch may lag behind answers: until it has shown what was read, it counts only where it is newer. If it does not show that in time, or
-// contradicts it, the Lease is read again.
+// Resource versions alone do not say which of two states of a Lease is the present one, because a
+// server that was restored from a backup gives them again. So what is known has a rank: the order
+// in which it was learned. The answer of a request outranks all that was known before the request
+// was sent. The watch may lag behind answers: until it has shown what was read, it counts only
+// where it is newer. If it does not show that in time, or contradicts it, the Lease is read again.
 type observed struct {
 	wake     func()        // something that matters to a decision has changed
 	patience time.Duration // for the watch to show what was read
@@ -32,7 +33,8 @@ type observed struct {
 	units   map[string]unitLease   // the same; one that was deleted stays, with its epoch
 }
 
-// contradiction is how long a contradiction between a request and the watch may last before the Lease is read again.
+// contradiction is how long a contradiction between a request and the watch may last before the
+// Lease is read again.
 const contradiction = time.Second
 
 // knowledge is how something about a Lease is known.
@@ -65,7 +67,8 @@ type memberLease struct {
 	since time.Time
 	// renewed is when its newest version was observed.
 	renewed time.Time
-	// renewals counts the versions since then that were observed after the first one: one that has none may be long dead.
+	// renewals counts the versions since then that were observed after the first one: one that has
+	// none may be long dead.
 	renewals int
 	// watched is when the watch has shown a version of it last.
 	watched time.Time
@@ -154,8 +157,9 @@ func (o *observed) noteLocked(lease *coordinationv1.Lease, now time.Time, from o
 	return false
 }
 
-// noteUnit takes the Lease of a unit that this replica has read or written itself, whatever its labels are. It returns the rank of the state that the
-// request has met or made: what has a larger one was learned later.
+// noteUnit takes the Lease of a unit that this replica has read or written itself, whatever its
+// labels are. It returns the rank of the state that the request has met or made: what has a larger
+// one was learned later.
 func (o *observed) noteUnit(lease *coordinationv1.Lease, from origin) (rank uint64) {
 	rank, wake := o.noteOneUnit(lease, from)
 	if wake {
@@ -183,7 +187,8 @@ const (
 	contradicts
 )
 
-// judgeLocked compares a state with the one that is known, and returns how the one that counts from now on is known. same says that both are the same.
+// judgeLocked compares a state with the one that is known, and returns how the one that counts from
+// now on is known. same says that both are the same.
 func (o *observed) judgeLocked(known knowledge, same bool, order rv.Order, now time.Time, from origin) (verdict, knowledge) {
 	next := knowledge{rank: o.learned + 1}
 	if from.asked {
@@ -302,7 +307,8 @@ func (o *observed) goneLocked(name string, reread time.Time) {
 	o.learned++
 	learned := knowledge{rank: o.learned, reread: reread}
 	if m, ok := o.members[name]; ok {
-		// It has not stopped in order. It may be alive: it works for as long as its Lease would have lasted.
+		// It has not stopped in order. It may be alive: it works for as long as its Lease would
+		// have lasted.
 		m.deleted, m.knowledge = true, learned
 		o.members[name] = m
 	}
@@ -346,7 +352,8 @@ func (o *observed) noteOneGone(name string, from origin) {
 	}
 }
 
-// confirmGone takes note that the API server has no Lease of a member. known is what was observed before.
+// confirmGone takes note that the API server has no Lease of a member. known is what was observed
+// before.
 func (o *observed) confirmGone(name string, known memberLease) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -355,7 +362,8 @@ func (o *observed) confirmGone(name string, known memberLease) {
 	}
 }
 
-// confirmDead takes note that the API server has a member's Lease still in the version that has expired.
+// confirmDead takes note that the API server has a member's Lease still in the version that has
+// expired.
 func (o *observed) confirmDead(name, version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

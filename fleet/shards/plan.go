@@ -16,12 +16,13 @@ type load struct {
 // nobody is the place of a member that is none.
 const nobody = -1
 
-// share returns the place in members of the owner of each unit; nobody if there are no members. Its result depends on
-// the sets alone, not on their order or on the present owners.
+// share returns the place in members of the owner of each unit; nobody if there are no members. Its
+// result depends on the sets alone, not on their order or on the present owners.
 //
-// A unit goes to the member with the highest score for it that has room. Heavier units choose first, and among equal ones the one
-// with the highest score. A member has room up to a quarter above the average. A unit for which no member has room
-// goes to the one with the least load. So no member has more than a quarter above the average, or the average and its heaviest unit.
+// A unit goes to the member with the highest score for it that has room. Heavier units choose
+// first, and among equal ones the one with the highest score. A member has room up to a quarter
+// above the average. A unit for which no member has room goes to the one with the least load. So no
+// member has more than a quarter above the average, or the average and its heaviest unit.
 func share(members []string, units []load) []int {
 	owners := make([]int, len(units))
 	for i := range owners {
@@ -165,7 +166,8 @@ func hash(text string) uint64 {
 	return h.Sum64()
 }
 
-// mix spreads each bit of x over all bits (the finalizer of splitmix64), which FNV does not do for similar texts.
+// mix spreads each bit of x over all bits (the finalizer of splitmix64), which FNV does not do for
+// similar texts.
 func mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9

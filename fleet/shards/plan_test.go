@@ -78,7 +78,8 @@ func TestPlanOfNobody(t *testing.T) {
 	require.Empty(t, share(manyMembers(2), nil))
 }
 
-// The bound makes some units move between the members of before: those that had no room at their first choice, and now have.
+// The bound makes some units move between the members of before: those that had no room at their
+// first choice, and now have.
 func TestJoinMovesItsShare(t *testing.T) {
 	for _, c := range []struct{ members, units int }{{1, 500}, {2, 500}, {3, 500}, {9, 500}, {3, 30}, {20, 5000}, {199, 25000}} {
 		if testing.Short() && c.members > 100 {

@@ -34,8 +34,9 @@ func number(variable string, otherwise int) int {
 	return otherwise
 }
 
-// TestRandomPlays runs replicas with real informers, several clusters and a model of a database in virtual time, while
-// everything goes wrong: see play.chaos. INFORMER_TORTURE=n plays n seeds, INFORMER_TORTURE_FROM says from which one on.
+// TestRandomPlays runs replicas with real informers, several clusters and a model of a database in
+// virtual time, while everything goes wrong: see play.chaos. INFORMER_TORTURE=n plays n seeds,
+// INFORMER_TORTURE_FROM says from which one on.
 func TestRandomPlays(t *testing.T) {
 	from, seeds := number("INFORMER_TORTURE_FROM", 1), number("INFORMER_TORTURE", 4)
 	var refused, written, handed int
@@ -163,7 +164,8 @@ func (p *play) launch() *process {
 	return x
 }
 
-// crash kills the process: nothing that it does from now on reaches anything. It may be called from within any of its calls.
+// crash kills the process: nothing that it does from now on reaches anything. It may be called from
+// within any of its calls.
 func (x *process) crash() {
 	x.dead.Store(true)
 	x.coord.cut()
@@ -303,7 +305,8 @@ func (p *play) wipe() {
 	}
 }
 
-// restore has the coordinating cluster go back to a backup that was made before, and makes the next one.
+// restore has the coordinating cluster go back to a backup that was made before, and makes the next
+// one.
 func (p *play) restore() {
 	if p.backup != nil {
 		p.coord.Restore(p.backup)

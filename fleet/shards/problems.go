@@ -17,7 +17,8 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("%s: %v", p.Doing, p.Err) }
 
-// forgetAfter is when a problem that did not come again counts as solved: what failed may have become needless.
+// forgetAfter is when a problem that did not come again counts as solved: what failed may have
+// become needless.
 const forgetAfter = time.Minute
 
 // problems are what does not succeed at present.

@@ -22,7 +22,8 @@ import (
 	"github.com/rvinformer/informer/fleet"
 )
 
-// Replica is one process of those that share the work of a fleet. Its methods are safe for concurrent use.
+// Replica is one process of those that share the work of a fleet. Its methods are safe for
+// concurrent use.
 type Replica struct {
 	config   Config
 	identity string
@@ -41,7 +42,8 @@ type Replica struct {
 	problems problems
 }
 
-// New returns a replica that has not begun yet. The error names what is wrong with the configuration.
+// New returns a replica that has not begun yet. The error names what is wrong with the
+// configuration.
 func New(config Config) (*Replica, error) {
 	config, err := config.complete()
 	if err != nil {
@@ -49,7 +51,8 @@ func New(config Config) (*Replica, error) {
 	}
 	r := &Replica{
 		config: config,
-		// A process that is started again is another member: what the one before has sent may still arrive.
+		// A process that is started again is another member: what the one before has sent may still
+		// arrive.
 		identity: config.Identity + "_" + utilrand.String(8),
 		wake:     make(chan struct{}, 1),
 		tenures:  map[fleet.Unit]*tenure{},
@@ -76,8 +79,9 @@ func New(config Config) (*Replica, error) {
 // endMargin is how much before its time a watch may end and still have lasted for it.
 const endMargin = 2 * time.Second
 
-// leasesOf lists and watches the Leases of a fleet. After a watch that has ended before its time, they are listed: a server that was restored from a backup, and
-// has already passed the version reached, would go on from there in silence.
+// leasesOf lists and watches the Leases of a fleet. After a watch that has ended before its time,
+// they are listed: a server that was restored from a backup, and has already passed the version
+// reached, would go on from there in silence.
 func leasesOf(config Config) cache.ListerWatcher {
 	leases := config.Client.Leases(config.Namespace)
 	var mu sync.Mutex
@@ -104,13 +108,16 @@ func leasesOf(config Config) cache.ListerWatcher {
 	}
 }
 
-// Identity is how Leases name this replica: that of the Config, and an ending of its own for each Replica.
+// Identity is how Leases name this replica: that of the Config, and an ending of its own for each
+// Replica.
 func (r *Replica) Identity() string { return r.identity }
 
-// Run takes part in the fleet until ctx ends, and then hands its units out: it returns when every RunUnit has returned, all units are
-// released and the member Lease is deleted. While the API server cannot be reached, it tries that for no longer than RenewDeadline.
+// Run takes part in the fleet until ctx ends, and then hands its units out: it returns when every
+// RunUnit has returned, all units are released and the member Lease is deleted. While the API
+// server cannot be reached, it tries that for no longer than RenewDeadline.
 //
-// Errors of requests are in Status; Run goes on. It returns an error if this replica was run before.
+// Errors of requests are in Status; Run goes on. It returns an error if this replica was run
+// before.
 func (r *Replica) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return errors.New("shards: a Replica runs once")

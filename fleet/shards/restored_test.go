@@ -22,7 +22,8 @@ const restoredWithin = 30 * time.Second
 // longestTerm is for how long a replica works without a renewal, with the defaults.
 const longestTerm = 10 * time.Second
 
-// watchOwners looks at the owners of all units for a while, and fails if a unit has none for too long, or two for longer than a term. In the end each has one.
+// watchOwners looks at the owners of all units for a while, and fails if a unit has none for too
+// long, or two for longer than a term. In the end each has one.
 func (w *world) watchOwners(span time.Duration) {
 	w.t.Helper()
 	bare, double := map[fleet.Unit]time.Time{}, map[fleet.Unit]time.Time{}
@@ -75,8 +76,8 @@ func (w *world) pass(version string) {
 	}
 }
 
-// The coordinating server is restored from a backup right after the units of a dead replica were taken over, or a little later. The Leases
-// name the dead one again.
+// The coordinating server is restored from a backup right after the units of a dead replica were
+// taken over, or a little later. The Leases name the dead one again.
 func TestLeasesRestoredAfterTakeover(t *testing.T) {
 	for _, after := range []time.Duration{0, 3 * time.Second} {
 		for _, passes := range []bool{false, true} {

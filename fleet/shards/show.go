@@ -12,13 +12,15 @@ import (
 	"github.com/rvinformer/informer/statuspage"
 )
 
-// ShowOn shows the replica on a status page and among the metrics of informers until remove is called; either may be nil. It adds
-// the informer of Leases, and the fleet as an informer without a resource, whose label informer is "fleet" and the name. That one has
-// synced when the replica has joined the plan for the first time, so that a rolling update waits for it. Its condition is
+// ShowOn shows the replica on a status page and among the metrics of informers until remove is
+// called; either may be nil. It adds the informer of Leases, and the fleet as an informer without a
+// resource, whose label informer is "fleet" and the name. That one has synced when the replica has
+// joined the plan for the first time, so that a rolling update waits for it. Its condition is
 //
-//   - ServerUnreachable while the member Lease is not renewed in time, so that the replica may not work;
-//   - Failing while a unit has no living owner for longer than two LeaseDurations, while no unit covers a range of hashes, and while
-//     RunUnit of an own unit returns by itself;
+//   - ServerUnreachable while the member Lease is not renewed in time, so that the replica may not
+//     work;
+//   - Failing while a unit has no living owner for longer than two LeaseDurations, while no unit
+//     covers a range of hashes, and while RunUnit of an own unit returns by itself;
 //   - NotStarted before the replica has joined.
 func (r *Replica) ShowOn(page *statuspage.Page, collector *metrics.Collector) (remove func()) {
 	of := subject.Labels{Group: "coordination.k8s.io", Version: "v1", Resource: "leases", Informer: "fleet " + r.config.Name}
@@ -154,7 +156,8 @@ func (r *Replica) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect sends the metrics that begin with rvinformer_fleet_. They have the label fleet, the name of the fleet.
+// Collect sends the metrics that begin with rvinformer_fleet_. They have the label fleet, the name
+// of the fleet.
 func (r *Replica) Collect(to chan<- prometheus.Metric) {
 	s, now := r.Status(), time.Now()
 	for _, g := range gauges {

@@ -109,7 +109,8 @@ func TestReplicaIsShown(t *testing.T) {
 	})
 }
 
-// One replica knows a unit that the other does not run: the holder of its Lease is dead and cannot be replaced.
+// One replica knows a unit that the other does not run: the holder of its Lease is dead and cannot
+// be replaced.
 func TestUncoveredUnitsAndGapsAreShown(t *testing.T) {
 	bubble(t, 2, func(t *testing.T, w *world) {
 		a := w.start("a")
@@ -148,7 +149,8 @@ func TestUncoveredUnitsAndGapsAreShown(t *testing.T) {
 	})
 }
 
-// The condition names the unit that has been without an owner for longest, wherever it stands among the others.
+// The condition names the unit that has been without an owner for longest, wherever it stands among
+// the others.
 func TestOldestUncoveredUnitIsNamed(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, w *world) {
 		a := w.start("a")

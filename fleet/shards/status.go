@@ -13,11 +13,13 @@ import (
 type Status struct {
 	// Identity is how Leases name this replica.
 	Identity string
-	// WorkUntil is when work ends unless the member Lease is renewed before; zero if this replica may not work.
+	// WorkUntil is when work ends unless the member Lease is renewed before; zero if this replica
+	// may not work.
 	WorkUntil time.Time
 	// TermChanged is when this replica was allowed to work, or not any more, for the last time.
 	TermChanged time.Time
-	// Joined tells that this replica takes part in the plan, or did before: it is known to itself and has settled.
+	// Joined tells that this replica takes part in the plan, or did before: it is known to itself
+	// and has settled.
 	Joined bool
 	// Members are all replicas that have a Lease, sorted by identity, the dead ones included.
 	Members []Member
@@ -33,7 +35,8 @@ type Status struct {
 type Member struct {
 	Identity string
 	Alive    bool
-	// Planning tells that it gets units: it has settled, does not leave, and has the same units as this replica.
+	// Planning tells that it gets units: it has settled, does not leave, and has the same units as
+	// this replica.
 	Planning bool
 	// Leaving tells that it takes no units: it stops, or does not see the Leases.
 	Leaving bool
@@ -54,7 +57,8 @@ type Unit struct {
 	Weight  int64 // as published; zero if not known
 	// Uncovered tells that it has no living owner.
 	Uncovered bool
-	// Since is when this replica has seen the present owner, or the unit uncovered, for the first time.
+	// Since is when this replica has seen the present owner, or the unit uncovered, for the first
+	// time.
 	Since time.Time
 	// Tenure is what this replica does with the unit; nil if nothing.
 	Tenure *Tenure
@@ -145,7 +149,8 @@ func (r *Replica) Status() Status {
 	return s
 }
 
-// gaps are the ranges that the shards of a group leave out. units are sorted, so that the shards of a group follow each other.
+// gaps are the ranges that the shards of a group leave out. units are sorted, so that the shards of
+// a group follow each other.
 func gaps(units []fleet.Unit) []fleet.Unit {
 	var found []fleet.Unit
 	for len(units) > 0 {

@@ -27,7 +27,8 @@ func staged(t *testing.T, test func(t *testing.T, p *play)) {
 	})
 }
 
-// lists counts the complete sets that were asked of the clusters: lists, and watches that begin with all objects.
+// lists counts the complete sets that were asked of the clusters: lists, and watches that begin
+// with all objects.
 func (p *play) lists() int {
 	n := 0
 	for _, s := range p.data {
@@ -75,7 +76,8 @@ func TestHandoverIsWithoutList(t *testing.T) {
 	})
 }
 
-// A process stands still in the middle of its transactions, for longer than its lease, and then commits them.
+// A process stands still in the middle of its transactions, for longer than its lease, and then
+// commits them.
 func TestFrozenReplicaIsRefused(t *testing.T) {
 	staged(t, func(t *testing.T, p *play) {
 		frozen := p.alive[0]

@@ -29,7 +29,8 @@ const (
 	longestPause = 30 * time.Second
 )
 
-// tenure is the time for which this replica owns a unit: from the write that makes it the owner to the one that releases it.
+// tenure is the time for which this replica owns a unit: from the write that makes it the owner to
+// the one that releases it.
 type tenure struct {
 	unit fleet.Unit
 	name string // of the Lease
@@ -118,7 +119,8 @@ func (t *tenure) lost(l unitLease, identity string) bool {
 	return l.deleted || l.holder != identity || l.epoch != t.epoch
 }
 
-// serve takes the unit, runs it until the tenure ends, and releases it. life is the context of the replica.
+// serve takes the unit, runs it until the tenure ends, and releases it. life is the context of the
+// replica.
 func (t *tenure) serve(life context.Context, work Work, ledger *ledger, weight int64) {
 	defer t.end(errStopped)
 	lease, err := ledger.acquire(t.ctx, t.unit, t.name, t.from, weight)
@@ -154,8 +156,9 @@ func (t *tenure) serve(life context.Context, work Work, ledger *ledger, weight i
 	t.release(life, ledger)
 }
 
-// pauses are those between calls of RunUnit that return by themselves. They go to this replica's account: the unit stays here,
-// because a plan that depended on failures would differ from replica to replica.
+// pauses are those between calls of RunUnit that return by themselves. They go to this replica's
+// account: the unit stays here, because a plan that depended on failures would differ from replica
+// to replica.
 func (t *tenure) pauses() wait.Backoff {
 	return wait.Backoff{Duration: firstPause, Cap: longestPause, Steps: 10, Factor: 2, Jitter: 0.2}
 }
@@ -196,7 +199,8 @@ func (t *tenure) failed(err error) {
 	t.enter(Waiting)
 }
 
-// raise gives the unit an epoch above what the sink has stored, and reports false if this replica is not the owner, or the tenure ends.
+// raise gives the unit an epoch above what the sink has stored, and reports false if this replica
+// is not the owner, or the tenure ends.
 func (t *tenure) raise(life context.Context, ledger *ledger) bool {
 	t.mu.Lock()
 	epoch, stored := t.epoch, t.stored
@@ -225,9 +229,10 @@ func (t *tenure) raise(life context.Context, ledger *ledger) bool {
 	return false
 }
 
-// release gives the unit back after RunUnit has returned, so that another replica need not wait for this one to expire. When the term
-// is over, the unit is kept: the next term goes on with it, unless another replica has taken it by then. A Lease that seems lost may only
-// have lost its labels.
+// release gives the unit back after RunUnit has returned, so that another replica need not wait for
+// this one to expire. When the term is over, the unit is kept: the next term goes on with it,
+// unless another replica has taken it by then. A Lease that seems lost may only have lost its
+// labels.
 func (t *tenure) release(life context.Context, ledger *ledger) {
 	if errors.Is(context.Cause(t.ctx), errTermOver) {
 		return

@@ -12,8 +12,9 @@ var errTermOver = errors.New("the member lease was not renewed in time")
 
 // terms is the present term of a replica, if there is one.
 //
-// Invariant: the context of a term ends no later than deadline after a successful renewal was sent. Other replicas count LeaseDuration, which
-// is longer, from an observation that is later. client-go's own deadline counts from the answer, which may be late.
+// Invariant: the context of a term ends no later than deadline after a successful renewal was sent.
+// Other replicas count LeaseDuration, which is longer, from an observation that is later.
+// client-go's own deadline counts from the answer, which may be late.
 type terms struct {
 	deadline time.Duration
 	changed  func() // a term has begun or ended
@@ -99,7 +100,8 @@ func (t *terms) get() *term {
 	return t.current
 }
 
-// until is when the present term ends, zero if there is none, and when the last one has begun or ended.
+// until is when the present term ends, zero if there is none, and when the last one has begun or
+// ended.
 func (t *terms) until() (until, moved time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

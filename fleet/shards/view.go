@@ -19,12 +19,14 @@ type view struct {
 	termSince time.Time
 	members   map[string]memberLease
 	fleetName string
-	// elsewhere are the clusters and groups (resourcesOf) of units that this replica does not have, and whose owners are alive.
+	// elsewhere are the clusters and groups (resourcesOf) of units that this replica does not have,
+	// and whose owners are alive.
 	elsewhere map[string]bool
 }
 
-// lookElsewhere finds the units that overlap with those of this replica: they are of the same cluster and group in other shards, because another
-// configuration is being rolled out. known are the names of the Leases of this replica's units.
+// lookElsewhere finds the units that overlap with those of this replica: they are of the same
+// cluster and group in other shards, because another configuration is being rolled out. known are
+// the names of the Leases of this replica's units.
 func (v *view) lookElsewhere(leases map[string]unitLease, known map[string]bool) {
 	v.elsewhere = map[string]bool{}
 	for name, l := range leases {
@@ -63,13 +65,14 @@ func (v *view) standing(l unitLease) standing {
 	return suspect
 }
 
-// plans reports whether a member takes part in the plan: it is alive, has been for a while, stays, and knows the same units.
+// plans reports whether a member takes part in the plan: it is alive, has been for a while, stays,
+// and knows the same units.
 func (v *view) plans(m memberLease) bool {
 	return !m.expired(v.now) && !m.leaving && !m.deleted && m.units == v.digest && m.renewals > 0 && v.now.Sub(m.since) >= v.settle
 }
 
-// decides reports whether this replica takes part in the plan, and sees what the others do. One that has just come, or whose
-// watch lags, keeps what it has and takes nothing.
+// decides reports whether this replica takes part in the plan, and sees what the others do. One
+// that has just come, or whose watch lags, keeps what it has and takes nothing.
 func (v *view) decides() bool {
 	own, ok := v.members[v.name]
 	return ok && v.plans(own) && !v.blind() &&
@@ -125,7 +128,8 @@ const (
 	confirm        // ask the API server whether its owner is dead
 )
 
-// about decides about a unit that this replica does not run. planned is who is to own it; empty for nobody.
+// about decides about a unit that this replica does not run. planned is who is to own it; empty for
+// nobody.
 func (v *view) about(u fleet.Unit, l unitLease, planned string) action {
 	decides := v.decides()
 	standing := v.standing(l)
@@ -174,7 +178,8 @@ func (p *plan) owner(i int) string {
 	return p.members[p.owners[i]]
 }
 
-// loadsOf are units with their published weights. One whose weight is not known counts as the average of the others.
+// loadsOf are units with their published weights. One whose weight is not known counts as the
+// average of the others.
 func loadsOf(units []fleet.Unit, leases []unitLease) []load {
 	var sum, known int64
 	for _, l := range leases {

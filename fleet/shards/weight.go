@@ -12,7 +12,8 @@ const (
 	weighEvery = 10 * time.Minute
 )
 
-// rounded is a weight rounded up to a power of two; zero is not known. The plan does not change with each object that comes or goes.
+// rounded is a weight rounded up to a power of two; zero is not known. The plan does not change
+// with each object that comes or goes.
 func rounded(weight int64) int64 {
 	switch {
 	case weight <= 0:
@@ -23,7 +24,8 @@ func rounded(weight int64) int64 {
 	return 1 << bits.Len64(uint64(weight-1))
 }
 
-// differs reports whether a weight is no longer what was published of it: it is half as much again as what was published, or less than half of what that stands for.
+// differs reports whether a weight is no longer what was published of it: it is half as much again
+// as what was published, or less than half of what that stands for.
 func differs(weight, published int64) bool {
 	if weight <= 0 {
 		return false

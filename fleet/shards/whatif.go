@@ -4,10 +4,12 @@ import (
 	"github.com/rvinformer/informer/fleet"
 )
 
-// Plan returns the identity of the member that is to own each unit, as replicas decide that plan together. The members are named by the Identity
-// of their Config. A nil weight means that all units weigh the same, and one of zero is not known. Without identities, all owners are empty.
+// Plan returns the identity of the member that is to own each unit, as replicas decide that plan
+// together. The members are named by the Identity of their Config. A nil weight means that all
+// units weigh the same, and one of zero is not known. Without identities, all owners are empty.
 //
-// It is for what-if questions: how evenly a fleet is shared, and what moves when members come or go.
+// It is for what-if questions: how evenly a fleet is shared, and what moves when members come or
+// go.
 func Plan(identities []string, units []fleet.Unit, weight func(fleet.Unit) int64) []string {
 	leases := make([]unitLease, len(units))
 	for i, u := range units {
@@ -28,6 +30,6 @@ func Plan(identities []string, units []fleet.Unit, weight func(fleet.Unit) int64
 	return owners
 }
 
-// Times returns the configuration with the times that a replica uses: the defaults where they are zero. The error says which of
-// them cannot be.
+// Times returns the configuration with the times that a replica uses: the defaults where they are
+// zero. The error says which of them cannot be.
 func (c Config) Times() (Config, error) { return c.completeTimes() }

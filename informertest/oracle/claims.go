@@ -22,7 +22,8 @@ func bookmarkable() Validator {
 	}
 }
 
-// checkClaims checks the claims among the records. PassOver tells that they leave out what was passed over.
+// checkClaims checks the claims among the records. PassOver tells that they leave out what was
+// passed over.
 func checkClaims(guarantee string, h *History, claimed func(what any) (version string, ok bool), passOver bool) []*Violation {
 	var found []*Violation
 	d := newDebts(h)
@@ -56,9 +57,9 @@ func checkClaims(guarantee string, h *History, claimed func(what any) (version s
 	return found
 }
 
-// judged returns the record up to which a claim says that all is acknowledged. It is
-// false for a version that this epoch does not have yet, or an earlier one had too: an informer that
-// has not noticed the restore means that. Without a list, the restore cannot be noticed.
+// judged returns the record up to which a claim says that all is acknowledged. It is false for a
+// version that this epoch does not have yet, or an earlier one had too: an informer that has not
+// noticed the restore means that. Without a list, the restore cannot be noticed.
 func (m *memory) judged(version string, n int) (to int, ok bool) {
 	if m.unnoticed {
 		return 0, false

@@ -55,7 +55,8 @@ type knowledge struct {
 	// excused is how many states the key had when the informer was released from
 	// telling of them.
 	excused int
-	// passed is the same for what the status claims, whatever a list shows since: another guarantee is about that.
+	// passed is the same for what the status claims, whatever a list shows since: another guarantee
+	// is about that.
 	passed int
 	// released is the run of that time.
 	released int
@@ -63,9 +64,11 @@ type knowledge struct {
 	initial bool
 	// together are the keys that have to come together again, in their order.
 	together []string
-	// away is what the handler had when it was forgotten, because it was not in the shard of a run. A later run may go on from before that.
+	// away is what the handler had when it was forgotten, because it was not in the shard of a run.
+	// A later run may go on from before that.
 	away *knowledge
-	// told is the UID of the object that this run told of last and that was not acknowledged, empty if that is not known.
+	// told is the UID of the object that this run told of last and that was not acknowledged, empty
+	// if that is not known.
 	told types.UID
 }
 
@@ -95,8 +98,8 @@ type memory struct {
 	shard informer.Shard
 }
 
-// checkTellings returns a violation for each telling that is wrong when it comes. Wrong returns why, empty if it is
-// not, and since returns the first record that matters.
+// checkTellings returns a violation for each telling that is wrong when it comes. Wrong returns
+// why, empty if it is not, and since returns the first record that matters.
 func checkTellings(h *History, name string, wrong func(*memory, *telling) string, since func(*memory, *telling) int) []*Violation {
 	var found []*Violation
 	m := newMemory(h)

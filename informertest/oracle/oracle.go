@@ -33,10 +33,10 @@ type Options struct {
 	// anything of the order of versions that Compare has an error for: an old state is
 	// no violation there.
 	Disorder bool
-	// Overtaken says that an event may come after a newer one, through a broken proxy. An informer that
-	// has the newer one cannot know of the older, which the end of the connection may
-	// lose, and so neither its status, nor where it goes on from, nor a checkpoint says
-	// what is acknowledged.
+	// Overtaken says that an event may come after a newer one, through a broken proxy. An informer
+	// that has the newer one cannot know of the older, which the end of the connection may lose,
+	// and so neither its status, nor where it goes on from, nor a checkpoint says what is
+	// acknowledged.
 	Overtaken bool
 	// StaleLists says that a list may be older than the request for it, as that of a
 	// replica that lags behind. The first list need not show all that existed when the
@@ -159,7 +159,8 @@ type Run struct {
 	// process that was killed. Else only such a process may have known a key, and its deletion is
 	// not told by a list.
 	Journaled bool
-	// Shard is the part of the set that it follows. What is not in it is forgotten, and so is the handler's knowledge of that. Default: all.
+	// Shard is the part of the set that it follows. What is not in it is forgotten, and so is the
+	// handler's knowledge of that. Default: all.
 	Shard informer.Shard
 	// IgnoresSynced says that the informer was asked not to tell of unchanged objects.
 	IgnoresSynced bool
@@ -304,8 +305,8 @@ func (o *Oracle) Claimed(source, rv string) { o.recordAlive(claim{source, rv}) }
 // shared is to be given back.
 func (o *Oracle) Queued(bytes, limit, largest int64) { o.recordAlive(sample{bytes, limit, largest}) }
 
-// Waiting records how many keys have something that is not acknowledged, as ask says when it asks the
-// informer: those that wait for the handler, and those that are with it. Calls may begin and
+// Waiting records how many keys have something that is not acknowledged, as ask says when it asks
+// the informer: those that wait for the handler, and those that are with it. Calls may begin and
 // return meanwhile.
 func (o *Oracle) Waiting(ask func() int) {
 	question := int(o.questions.Add(1))

@@ -632,7 +632,8 @@ func TestTheDeadSayNothing(t *testing.T) {
 	}
 }
 
-// A question how many keys wait that the death of a process interrupts says nothing of the questions of the next one.
+// A question how many keys wait that the death of a process interrupts says nothing of the
+// questions of the next one.
 func TestAQuestionThatADeathInterrupts(t *testing.T) {
 	o := play(t, oracle.Options{Panics: 6}, "created a A 1 \n start \n kill \n")
 	o.Waiting(func() int {

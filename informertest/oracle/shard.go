@@ -30,7 +30,8 @@ func (m *memory) strays(t *telling) string {
 	return fmt.Sprintf("%s, and it is not in the shard", t.text())
 }
 
-// reshard notes that a run begins that follows another shard than the one before. What is not in it is forgotten.
+// reshard notes that a run begins that follows another shard than the one before. What is not in it
+// is forgotten.
 func (m *memory) reshard(to informer.Shard, n int) {
 	m.shard = to
 	for i := range m.keys {
@@ -41,7 +42,8 @@ func (m *memory) reshard(to informer.Shard, n int) {
 	}
 }
 
-// known is the UID of the object that the handler or the run knows, or that the handler has been told of.
+// known is the UID of the object that the handler or the run knows, or that the handler has been
+// told of.
 func (m *memory) known(k *knowledge, line *timeline, n int) (uid types.UID, known bool) {
 	at, exists := m.h.at(line, n)
 	switch {
@@ -57,7 +59,8 @@ func (m *memory) known(k *knowledge, line *timeline, n int) (uid types.UID, know
 	return "", false
 }
 
-// leave has the handler forget what it has. It may have begun with another object of that name, of which it is not known to which shard it belongs.
+// leave has the handler forget what it has. It may have begun with another object of that name, of
+// which it is not known to which shard it belongs.
 func (k *knowledge) leave() {
 	before := *k
 	*k = nothing()
@@ -68,7 +71,8 @@ func (k *knowledge) leave() {
 	}
 }
 
-// comeBack has the handler know what it knew when it forgot that, because the run goes on from before.
+// comeBack has the handler know what it knew when it forgot that, because the run goes on from
+// before.
 func (k *knowledge) comeBack() {
 	*k = *k.away
 	k.calls, k.unsure = 0, true
@@ -103,8 +107,8 @@ func inShard(s informer.Shard, key string, uid types.UID) bool {
 	return s.Includes(namespace, string(uid))
 }
 
-// uidOf is the UID of the object that t tells of. It is empty if it is not known: t is a deletion without a UID, and the handler knows no object of
-// that name.
+// uidOf is the UID of the object that t tells of. It is empty if it is not known: t is a deletion
+// without a UID, and the handler knows no object of that name.
 func (h *History) uidOf(t *telling) types.UID {
 	switch {
 	case t.UID != "":

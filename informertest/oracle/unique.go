@@ -53,8 +53,8 @@ func (t *telling) repeats(h *History) bool {
 	return !h.rewritten(line, t.Event, k.same+1, seen)
 }
 
-// rewritten reports whether one of the states from one on, and before another, is a write that got the version of an event.
-// After a restore a version can be of something else, which may be told.
+// rewritten reports whether one of the states from one on, and before another, is a write that got
+// the version of an event. After a restore a version can be of something else, which may be told.
 func (h *History) rewritten(line *timeline, e Event, from, before int) bool {
 	for at, ok := line.find(e.ResourceVersion, e.UID, from, before); ok; at, ok = line.find(e.ResourceVersion, e.UID, at+1, before) {
 		if _, written := h.records[line.states[at].record].what.(Write); written {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// args are the words of a line behind its verb. Each is taken once; what is left in the end is an error, as is the
-// first that could not be read.
+// args are the words of a line behind its verb. Each is taken once; what is left in the end is an
+// error, as is the first that could not be read.
 type args struct {
 	words []string
 	named map[string]string
@@ -133,7 +133,8 @@ func (a *args) namedDuration(name string, otherwise time.Duration) time.Duration
 	return d
 }
 
-// namedOne takes what a name stands for, which has to be one of those given; the first is the default.
+// namedOne takes what a name stands for, which has to be one of those given; the first is the
+// default.
 func (a *args) namedOne(name string, of ...string) string {
 	value, ok := a.take(name)
 	if !ok {

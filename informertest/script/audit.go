@@ -23,8 +23,8 @@ type audits struct {
 	found []error
 }
 
-// parseAudit begins an audit. An informer that is right has no differences, whatever happens meanwhile. But what was lost differs, and
-// so does everything when the server has gone back.
+// parseAudit begins an audit. An informer that is right has no differences, whatever happens
+// meanwhile. But what was lost differs, and so does everything when the server has gone back.
 func parseAudit(a *args) action {
 	opts := informer.AuditOptions{BytesPerSecond: int64(a.namedCount("speed", 0))}
 	opts.Repair = a.word("") == "repair"

@@ -19,9 +19,10 @@ import (
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// Cached makes an objectcache.Informer. Beside the handler of the script it has one that is slow, one that comes and goes
-// each minute, and a mirror; and a reader looks at its store now and then. What the two find wrong is what Idle returns. It
-// has no budget, workers, batches and checkpoints; raw objects are unstructured ones.
+// Cached makes an objectcache.Informer. Beside the handler of the script it has one that is slow,
+// one that comes and goes each minute, and a mirror; and a reader looks at its store now and then.
+// What the two find wrong is what Idle returns. It has no budget, workers, batches and checkpoints;
+// raw objects are unstructured ones.
 func Cached(s Setup) (*Subject, error) { return s.cached(0, objectcache.Options{}) }
 
 // CachedLate is Cached with the handler of the script added a minute after the others.
@@ -79,12 +80,14 @@ func indexState(obj interface{}) ([]string, error) {
 	return []string{accessor.GetAnnotations()["state"]}, nil
 }
 
-// slowlyCached is a handler whose calls take so long. It takes no updates, so that it is not behind for ever.
+// slowlyCached is a handler whose calls take so long. It takes no updates, so that it is not behind
+// for ever.
 func slowlyCached(each time.Duration) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(interface{}) { time.Sleep(each) }}
 }
 
-// cached is an objectcache.Informer that is put to a script. As a handler, it mirrors what it is told.
+// cached is an objectcache.Informer that is put to a script. As a handler, it mirrors what it is
+// told.
 type cached struct {
 	setup    Setup
 	informer *objectcache.Informer
@@ -172,7 +175,8 @@ func (c *cached) found(err error) {
 	c.wrong = append(c.wrong, err)
 }
 
-// read looks at one state of the store: no key is there twice, none has gone back in time, and the indexes agree.
+// read looks at one state of the store: no key is there twice, none has gone back in time, and the
+// indexes agree.
 func (c *cached) read() {
 	seen := map[string]string{}
 	for _, obj := range c.informer.GetIndexer().List() {

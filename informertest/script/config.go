@@ -20,8 +20,8 @@ type Config struct {
 	Batch int
 	// IgnoreSynced is that the handler does not listen to unchanged objects: synced=ignored.
 	IgnoreSynced bool
-	// Checkpoint is that what was acknowledged is kept across restarts: checkpoint=on. Journal is that a journal is kept
-	// beside it: checkpoint=journal.
+	// Checkpoint is that what was acknowledged is kept across restarts: checkpoint=on. Journal is
+	// that a journal is kept beside it: checkpoint=journal.
 	Checkpoint, Journal bool
 	// Interval and Changes are how often that is saved: interval=D and changes=N. 0: the default.
 	Interval time.Duration

@@ -1,5 +1,5 @@
-// Package script plays scripts of the fate of an informer, its server and the way between them, and has an
-// oracle judge what the informer made of it.
+// Package script plays scripts of the fate of an informer, its server and the way between them, and
+// has an oracle judge what the informer made of it.
 //
 // A script is a text of one action a line. A line that begins with # is a comment.
 //
@@ -10,9 +10,10 @@
 //	start
 //	settle
 //
-// Play puts an informer of any make to it: [Ours] is that of this module, [Shared] and [SharedLate] one handler among
-// others of one that is shared, [ClientGo] the one of client-go, and another one needs a [Maker]. [Random] writes scripts. In a testing/synctest bubble, a script of a day plays in a
-// moment; outside of one, a day takes a day.
+// Play puts an informer of any make to it: [Ours] is that of this module, [Shared] and [SharedLate]
+// one handler among others of one that is shared, [ClientGo] the one of client-go, and another one
+// needs a [Maker]. [Random] writes scripts. In a testing/synctest bubble, a script of a day plays
+// in a moment; outside of one, a day takes a day.
 //
 // # The server
 //
@@ -75,6 +76,6 @@
 //	                     than the longest watch), and have the oracle compare what is left
 //	relist               have the server forget the history and cut all connections, so that the informer has to list
 //
-// Times are as those of time.ParseDuration. Each script should end with a settle, for the end is what an informer is
-// for.
+// Times are as those of time.ParseDuration. Each script should end with a settle, for the end is
+// what an informer is for.
 package script

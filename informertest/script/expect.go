@@ -93,7 +93,8 @@ var measures = map[string]func(p *player) int{
 	},
 }
 
-// asksForAll reports whether a request is a list or a watch-list, and not the question whether the server has a version.
+// asksForAll reports whether a request is a list or a watch-list, and not the question whether the
+// server has a version.
 func asksForAll(r informertest.Request) bool {
 	if r.Verb == "list" {
 		return r.Options.Limit != 1 || r.Options.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan

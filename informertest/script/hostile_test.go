@@ -34,8 +34,10 @@ var hostile = []string{
 // unreadable matches the answers with objects that cannot be read.
 var unreadable = regexp.MustCompile(`garbage=|mistyped=|unversioned=|oversize=`)
 
-// Whatever a server answers, from the start or later, an informer has in the end what the server has, and the oracle finds nothing wrong on the way.
-// Each answer is played in one of eight ways. INFORMER_ATTACK, which make attack sets, plays all of them for so many seconds, each round with other changes.
+// Whatever a server answers, from the start or later, an informer has in the end what the server
+// has, and the oracle finds nothing wrong on the way. Each answer is played in one of eight ways.
+// INFORMER_ATTACK, which make attack sets, plays all of them for so many seconds, each round with
+// other changes.
 func TestHostileAnswers(t *testing.T) {
 	survivePanics(t)
 	attack := number("INFORMER_ATTACK", 0)

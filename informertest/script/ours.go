@@ -35,7 +35,8 @@ func example(decode string) runtime.Object {
 	return &unstructured.Unstructured{}
 }
 
-// Ours makes a ResourceVersionInformer. A script with handlers that panic needs utilruntime.ReallyCrash to be false.
+// Ours makes a ResourceVersionInformer. A script with handlers that panic needs
+// utilruntime.ReallyCrash to be false.
 func Ours(s Setup) (*Subject, error) {
 	config, err := s.config()
 	if err != nil {
@@ -122,10 +123,12 @@ func (s Setup) subject(i follower, run func(context.Context), budget *informer.B
 			case s.Checkpoint == nil:
 				return run, nil
 			}
-			// Into a storage that has something, nothing is loaded, nor by an informer that has run.
+			// Into a storage that has something, nothing is loaded, nor by an informer that has
+			// run.
 			empty := len(run.Known) == 0 && i.Status().ResourceVersion == ""
 			err := addCheckpoint(&run, s.Checkpoint, empty)
-			// What an earlier run of it knows is enough. Its status leaves out what was passed over; where it goes on from does not.
+			// What an earlier run of it knows is enough. Its status leaves out what was passed
+			// over; where it goes on from does not.
 			if run.Resumed == "" && !s.Lost() {
 				run.Resumed = i.Status().ResourceVersion
 			}
@@ -233,8 +236,9 @@ func addCheckpoint(run *oracle.Run, store informer.CheckpointStore, load bool) e
 	return err
 }
 
-// takeFrom leaves of a run what it has of the checkpoint of another shard. It lists if the other one does not have all of its own. It does not take what
-// the handler had only begun with and what may not be in its shard.
+// takeFrom leaves of a run what it has of the checkpoint of another shard. It lists if the other
+// one does not have all of its own. It does not take what the handler had only begun with and what
+// may not be in its shard.
 func takeFrom(run *oracle.Run, saved informer.Shard) {
 	if !saved.Contains(run.Shard) {
 		run.Resumed = ""

@@ -29,9 +29,10 @@ var (
 
 // Options are how a script is played.
 type Options struct {
-	// Seed is that of the random decisions which the script leaves open: which handler calls fail, which requests a
-	// fault meets, and, unless it is 0, the UIDs of objects. It does not decide what the Go runtime does: the order of the
-	// goroutines' turns, and what the informer itself takes from math/rand.
+	// Seed is that of the random decisions which the script leaves open: which handler calls fail,
+	// which requests a fault meets, and, unless it is 0, the UIDs of objects. It does not decide
+	// what the Go runtime does: the order of the goroutines' turns, and what the informer itself
+	// takes from math/rand.
 	Seed uint64
 	// Loopback uses real connections, outside of a testing/synctest bubble.
 	Loopback bool
@@ -39,7 +40,8 @@ type Options struct {
 
 // Result is what a script came to.
 type Result struct {
-	// Writes is the number of changes that the server made, Calls that of events that handlers were told of.
+	// Writes is the number of changes that the server made, Calls that of events that handlers were
+	// told of.
 	Writes, Calls int
 	// Missed are the lines of the script that expected something else than what came.
 	Missed []*Missed
@@ -68,8 +70,9 @@ func (r *Result) Err() error {
 	return errors.Join(errs...)
 }
 
-// Play plays a script against a server of its own. The error is that of a script that cannot be played; what the
-// informer did wrong is in the result. It waits for all that it started. Ctx ends it early, with its error.
+// Play plays a script against a server of its own. The error is that of a script that cannot be
+// played; what the informer did wrong is in the result. It waits for all that it started. Ctx ends
+// it early, with its error.
 func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, error) {
 	if maker == nil {
 		return nil, fmt.Errorf("%s: there is no Maker", s.Name)
@@ -179,13 +182,14 @@ func (p *player) inspect(server http.Handler) http.Handler {
 	})
 }
 
-// isAudit reports whether a request is of an audit, as far as that can be told: it asks for metadata, and the informer does not.
+// isAudit reports whether a request is of an audit, as far as that can be told: it asks for
+// metadata, and the informer does not.
 func (p *player) isAudit(r *http.Request) bool {
 	return !p.metadata.Load() && strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList")
 }
 
-// noteList tells the oracle of a list, or of a watch that begins with one. A list of one object, not older than a version,
-// is only the question whether the server has that.
+// noteList tells the oracle of a list, or of a watch that begins with one. A list of one object,
+// not older than a version, is only the question whether the server has that.
 func (p *player) noteList(query url.Values) {
 	question := query.Get("limit") == "1" && query.Has("resourceVersionMatch")
 	begins := !query.Has("watch") && !query.Has("continue") && !question || query.Has("sendInitialEvents")

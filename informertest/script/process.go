@@ -25,7 +25,8 @@ type process struct {
 	fuse int // steps until it is killed; 0: never
 	// ran: a run of it has begun.
 	ran bool
-	// unsaved: the last save of the checkpoint has failed, in this run or, where this one had nothing to save, before.
+	// unsaved: the last save of the checkpoint has failed, in this run or, where this one had
+	// nothing to save, before.
 	unsaved bool
 }
 
@@ -81,8 +82,8 @@ func (p *process) tried(err error) {
 	p.unsaved = err != nil
 }
 
-// stopped tells the oracle that a run is over, unless the process has died before that. What was told since the last
-// checkpoint may come again where that could not be saved.
+// stopped tells the oracle that a run is over, unless the process has died before that. What was
+// told since the last checkpoint may come again where that could not be saved.
 func (p *process) stopped() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

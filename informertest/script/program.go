@@ -19,8 +19,8 @@ func parseHandler(a *args) action {
 	}
 }
 
-// warm fills the storage of the first process with what there is. The handler is taken to know that: later, it would
-// know something else.
+// warm fills the storage of the first process with what there is. The handler is taken to know
+// that: later, it would know something else.
 func (p *player) warm() error {
 	if p.subject != nil {
 		return errors.New("an informer was started already")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Dice decides: a number from 0 to n-1. Smaller numbers stand for simpler things, so that what shrinks them, as
-// pgregory.net/rapid does, ends with a simple script.
+// Dice decides: a number from 0 to n-1. Smaller numbers stand for simpler things, so that what
+// shrinks them, as pgregory.net/rapid does, ends with a simple script.
 type Dice func(n int) int
 
 // RandomOptions are what a random script may have in it.
@@ -16,17 +16,19 @@ type RandomOptions struct {
 	Duration time.Duration
 	// Writes is about how many changes it makes meanwhile. Default: 200.
 	Writes int
-	// Shards has each informer follow a part of the set: not for a [Maker] of informers that follow the whole.
+	// Shards has each informer follow a part of the set: not for a [Maker] of informers that follow
+	// the whole.
 	Shards bool
-	// Restores has the server restored while no process runs, again and again, and often come to where it was before the next one runs.
-	// The informer has a checkpoint, and versions are numbers.
+	// Restores has the server restored while no process runs, again and again, and often come to
+	// where it was before the next one runs. The informer has a checkpoint, and versions are
+	// numbers.
 	Restores bool
 }
 
-// Random writes a script: a random history of objects, random faults, handlers, restarts, and a random configuration
-// of the informer. In the end it lets all of that go, so that an informer is to have what the server has. What is in
-// it, an informer has to survive without losing anything; but there are faults that only a list can show, so a
-// list is made in the end.
+// Random writes a script: a random history of objects, random faults, handlers, restarts, and a
+// random configuration of the informer. In the end it lets all of that go, so that an informer is
+// to have what the server has. What is in it, an informer has to survive without losing anything;
+// but there are faults that only a list can show, so a list is made in the end.
 func Random(d Dice, opts RandomOptions) *Script {
 	if opts.Duration == 0 {
 		opts.Duration = time.Hour
@@ -105,8 +107,8 @@ func (w *writer) prepare(opts RandomOptions) {
 	w.line("fill %d", w.dice(60))
 }
 
-// warm has an informer begin with what there was a while ago. It has a while to save that: a new process begins with
-// nothing else.
+// warm has an informer begin with what there was a while ago. It has a while to save that: a new
+// process begins with nothing else.
 func (w *writer) warm() {
 	w.line("warm")
 	w.churns++
@@ -297,8 +299,9 @@ func (w *writer) vanish() {
 	w.vanished = !w.vanished
 }
 
-// travel is into the past of the server. It cannot be noticed once the server has come back to where it was, so the
-// informer is left in peace until it has; a resource that has vanished would keep it from listing.
+// travel is into the past of the server. It cannot be noticed once the server has come back to
+// where it was, so the informer is left in peace until it has; a resource that has vanished would
+// keep it from listing.
 func (w *writer) travel() {
 	switch {
 	case !w.rewinds || !w.running || w.vanished:
@@ -321,8 +324,8 @@ func (w *writer) back(line string) {
 	w.faulty = false
 }
 
-// backWhileDown restores the server while no process runs. The newest change is one that the checkpoint has, and that the server
-// loses: nothing else need tell that it was restored.
+// backWhileDown restores the server while no process runs. The newest change is one that the
+// checkpoint has, and that the server loses: nothing else need tell that it was restored.
 func (w *writer) backWhileDown() {
 	w.line("heal")
 	w.line("handler")

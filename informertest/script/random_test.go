@@ -69,11 +69,12 @@ func number(variable string, otherwise int) int {
 	return otherwise
 }
 
-// scriptsToPlay is how many random scripts are played. The default is a sample: make proof plays many more.
+// scriptsToPlay is how many random scripts are played. The default is a sample: make proof plays
+// many more.
 func scriptsToPlay() int { return number("INFORMER_TORTURE", 4) }
 
-// playTheSame has rapid begin at INFORMER_TORTURE_FROM, or else where it has begun in the last run: what is red then is
-// what has changed.
+// playTheSame has rapid begin at INFORMER_TORTURE_FROM, or else where it has begun in the last run:
+// what is red then is what has changed.
 func playTheSame(t *testing.T) {
 	t.Helper()
 	if flag.Lookup("rapid.seed").Value.String() == "0" { // not set
@@ -89,7 +90,8 @@ func setFlag(t *testing.T, name, value string) {
 	t.Cleanup(func() { require.NoError(t, flag.Set(name, before)) })
 }
 
-// scripts24h are random days: others for each turn of the dice, where rapid begins with the same seed.
+// scripts24h are random days: others for each turn of the dice, where rapid begins with the same
+// seed.
 func scripts24h(turn int, shards bool) *rapid.Generator[*script.Script] {
 	return rapid.Custom(func(t *rapid.T) *script.Script {
 		dice := func(n int) int { return (rapid.IntRange(0, n-1).Draw(t, "dice") + turn) % n }
@@ -129,9 +131,10 @@ func TestRandomScripts(t *testing.T) {
 	}
 }
 
-// TestSharedScenarios plays them with a shared informer, for which the oracle's judgement counts, and not how many requests
-// a script expects. Nor does a server that has forgotten make each handler list: another may have the watch that it needs.
-// So what a handler has passed over stays so until it starts again, as in the variants of the two that are left out.
+// TestSharedScenarios plays them with a shared informer, for which the oracle's judgement counts,
+// and not how many requests a script expects. Nor does a server that has forgotten make each
+// handler list: another may have the watch that it needs. So what a handler has passed over stays
+// so until it starts again, as in the variants of the two that are left out.
 func TestSharedScenarios(t *testing.T) {
 	survivePanics(t)
 	for _, s := range readScenarios(t) {
@@ -151,7 +154,8 @@ var (
 	panics = regexp.MustCompile(` panics=\d+`)
 )
 
-// withoutGivingUp is a script whose handlers end no goroutines, and do not panic six times in a row.
+// withoutGivingUp is a script whose handlers end no goroutines, and do not panic six times in a
+// row.
 func withoutGivingUp(t require.TestingT, s *script.Script) *script.Script {
 	text := panics.ReplaceAll(exits.ReplaceAll([]byte(s.String()), nil), []byte(" panics=50"))
 	without, err := script.Parse(s.Name, text)
@@ -182,7 +186,8 @@ func TestSharedRandomScripts(t *testing.T) {
 	}
 }
 
-// TestShardedRandomScripts plays a quarter as many in which the informers that start follow other shards than those before.
+// TestShardedRandomScripts plays a quarter as many in which the informers that start follow other
+// shards than those before.
 func TestShardedRandomScripts(t *testing.T) {
 	survivePanics(t)
 	playTheSame(t)
@@ -200,7 +205,8 @@ func TestShardedRandomScripts(t *testing.T) {
 	})
 }
 
-// TestRestoredRandomScripts plays a quarter as many in which the server is restored again and again while no process runs.
+// TestRestoredRandomScripts plays a quarter as many in which the server is restored again and again
+// while no process runs.
 func TestRestoredRandomScripts(t *testing.T) {
 	survivePanics(t)
 	playTheSame(t)
@@ -220,7 +226,8 @@ func TestRestoredRandomScripts(t *testing.T) {
 	})
 }
 
-// peaceful is a script whose handlers neither panic nor end goroutines: what they fail with then is passed over, as with client-go.
+// peaceful is a script whose handlers neither panic nor end goroutines: what they fail with then is
+// passed over, as with client-go.
 func peaceful(t require.TestingT, s *script.Script) *script.Script {
 	text := panics.ReplaceAll(exits.ReplaceAll([]byte(s.String()), nil), nil)
 	without, err := script.Parse(s.Name, text)
@@ -228,11 +235,13 @@ func peaceful(t require.TestingT, s *script.Script) *script.Script {
 	return without
 }
 
-// cachedMakers are those of objectcache's informer, with the handler of the script added before it runs, or late, or with objects decoded.
+// cachedMakers are those of objectcache's informer, with the handler of the script added before it
+// runs, or late, or with objects decoded.
 var cachedMakers = []string{"cached", "cached-late", "cached-decoded"}
 
-// TestCachedScenarios plays the scenarios with the informer that keeps objects. The oracle's judgement counts, and not what a
-// script expects of calls for unchanged objects, of checkpoints or of batches, which it does not have.
+// TestCachedScenarios plays the scenarios with the informer that keeps objects. The oracle's
+// judgement counts, and not what a script expects of calls for unchanged objects, of checkpoints or
+// of batches, which it does not have.
 func TestCachedScenarios(t *testing.T) {
 	survivePanics(t)
 	for _, s := range readScenarios(t) {

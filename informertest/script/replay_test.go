@@ -41,7 +41,8 @@ func playSeed(t *testing.T, s *script.Script, make script.Maker, seed uint64) (r
 	return result, err
 }
 
-// drawSeed draws what a script leaves open. It is drawn after the script, which thus stays the same for a seed of rapid.
+// drawSeed draws what a script leaves open. It is drawn after the script, which thus stays the same
+// for a seed of rapid.
 func drawSeed(t *rapid.T) uint64 { return uint64(rapid.IntRange(1, 1<<16).Draw(t, "seed")) }
 
 // fail ends a test with a script that has failed.
@@ -49,7 +50,8 @@ func fail(t *rapid.T, err error, s *script.Script, seed uint64, maker string) {
 	t.Fatal(failure(err, s, seed, maker))
 }
 
-// failure shows a script that has failed, and the command that plays it again, for which it keeps the script in a file.
+// failure shows a script that has failed, and the command that plays it again, for which it keeps
+// the script in a file.
 func failure(err error, s *script.Script, seed uint64, maker string) string {
 	file := filepath.Join(os.TempDir(), "informer-script-"+maker+".txt")
 	if err := os.WriteFile(file, []byte(s.String()), 0o600); err != nil {
@@ -73,8 +75,8 @@ func TestFailureSaysHowToPlayTheScriptAgain(t *testing.T) {
 	require.Contains(t, makers, "cached-late")
 }
 
-// TestThisScript plays the script in the file INFORMER_SCRIPT, with the seed INFORMER_SEED and the kind of informer
-// INFORMER_MAKER.
+// TestThisScript plays the script in the file INFORMER_SCRIPT, with the seed INFORMER_SEED and the
+// kind of informer INFORMER_MAKER.
 func TestThisScript(t *testing.T) {
 	file := os.Getenv("INFORMER_SCRIPT")
 	if file == "" {
@@ -119,8 +121,9 @@ func show(result *script.Result) {
 	}
 }
 
-// TestDaysPlayedTwice counts how many of INFORMER_TWICE days have the same history when they are played again, and shows where others differ
-// first. The Go runtime decides about the turns of goroutines, so they are not all: e2e/replay has a runtime that can be repeated.
+// TestDaysPlayedTwice counts how many of INFORMER_TWICE days have the same history when they are
+// played again, and shows where others differ first. The Go runtime decides about the turns of
+// goroutines, so they are not all: e2e/replay has a runtime that can be repeated.
 func TestDaysPlayedTwice(t *testing.T) {
 	days := number("INFORMER_TWICE", 0)
 	if days == 0 {
@@ -144,7 +147,8 @@ func TestDaysPlayedTwice(t *testing.T) {
 	t.Logf("%d of %d days are equal", equal, days)
 }
 
-// firstDifference is the first line in which two texts differ, from 1 on, and what each has there; 0 if they are equal.
+// firstDifference is the first line in which two texts differ, from 1 on, and what each has there;
+// 0 if they are equal.
 func firstDifference(one, other string) (line int, a, b string) {
 	for one != "" || other != "" {
 		line++

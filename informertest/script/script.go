@@ -118,7 +118,8 @@ func (s *Script) parseInformer(a *args) (action, error) {
 	}, a.end()
 }
 
-// HasShards reports whether the informers of the script follow parts of the set. An informer that follows the whole set cannot be put to it.
+// HasShards reports whether the informers of the script follow parts of the set. An informer that
+// follows the whole set cannot be put to it.
 func (s *Script) HasShards() bool { return s.shards }
 
 // judgement is how the oracle is to judge an informer that plays the script.

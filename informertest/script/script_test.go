@@ -196,8 +196,8 @@ func TestABrokenInformer(t *testing.T) {
 	require.GreaterOrEqual(t, result.Writes, 330)
 }
 
-// A run whose last checkpoint could not be saved may be followed by one that knows less; with a save that succeeds later
-// it may not.
+// A run whose last checkpoint could not be saved may be followed by one that knows less; with a
+// save that succeeds later it may not.
 func TestAFullDiskAtTheEnd(t *testing.T) {
 	const text = `
 informer checkpoint=on interval=1s changes=1
@@ -332,7 +332,8 @@ func TestAnInformerThatDoesNotCountWhatTheHandlerHas(t *testing.T) {
 	}
 }
 
-// What does not fit its type may be told later by an informer that is asked to decode it to that, and by no other.
+// What does not fit its type may be told later by an informer that is asked to decode it to that,
+// and by no other.
 func TestMistypedObjectsAreAMatterOfTypes(t *testing.T) {
 	const text = "informer decode=%s\nfill 3\nstart\nwait 1m\nfault watch,watch-list mistyped=1 times=1\nupdate ns0/pod-0\nwait 5m\nsettle 1h"
 	decodes := func(setup script.Setup) (*script.Subject, error) {
@@ -378,8 +379,8 @@ func TestBusyPlaysEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// An informer that has acknowledged nothing is followed by one of the same process: the handler may have taken something
-// in all the same, so that a deletion is right.
+// An informer that has acknowledged nothing is followed by one of the same process: the handler may
+// have taken something in all the same, so that a deletion is right.
 func TestStartedAgainWithAnEmptyStorage(t *testing.T) {
 	for _, again := range []string{"start", "start again"} {
 		s := parse(t, "fill 1\ninformer batch=1 list=paged\nhandler errors=1\nstart\nwait 1m\nstop\ndelete ns0/pod-0\nhandler\n"+again+"\nsettle\n"+

@@ -13,7 +13,8 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
-// parseShard has informers that start from now on follow another shard: "all", or parts "A/N" or "A-B/N" of N.
+// parseShard has informers that start from now on follow another shard: "all", or parts "A/N" or
+// "A-B/N" of N.
 func parseShard(a *args) action {
 	word := a.word("")
 	key := informer.ShardByUID
@@ -53,7 +54,8 @@ func shardOf(word string, key informer.ShardKey) (informer.Shard, error) {
 	return s, nil
 }
 
-// clearShelf drops a checkpoint of a shard that has nothing in common with the one to follow: an informer would refuse it.
+// clearShelf drops a checkpoint of a shard that has nothing in common with the one to follow: an
+// informer would refuse it.
 func (p *player) clearShelf() error {
 	content := p.shelf.content()
 	if !p.script.shards || content == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/rvinformer/informer"
 )
 
-// Shared makes a SharedResourceVersionInformer. The handler of the script is one of its handlers; others are beside it: one
-// that is fast, one that is slow, and one that comes and goes each minute. What the script expects of the number of
-// requests, it does not fulfil.
+// Shared makes a SharedResourceVersionInformer. The handler of the script is one of its handlers;
+// others are beside it: one that is fast, one that is slow, and one that comes and goes each
+// minute. What the script expects of the number of requests, it does not fulfil.
 func Shared(s Setup) (*Subject, error) {
 	i, own, err := s.shared()
 	if err != nil {
@@ -39,8 +39,8 @@ func (s Setup) followed(i follower, run func(context.Context), budget *informer.
 	return subject
 }
 
-// SharedLate is Shared with the handler of the script added when the others are there for a minute, and removed at the end
-// of each run.
+// SharedLate is Shared with the handler of the script added when the others are there for a minute,
+// and removed at the end of each run.
 func SharedLate(s Setup) (*Subject, error) {
 	i, own, err := s.shared()
 	if err != nil {

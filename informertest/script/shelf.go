@@ -16,7 +16,8 @@ import (
 	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
-// checkpointStore is the checkpoint as the informers of a script share it, in memory, seen from one process.
+// checkpointStore is the checkpoint as the informers of a script share it, in memory, seen from one
+// process.
 type checkpointStore struct{ *process }
 
 var _ informer.CheckpointStore = checkpointStore{}

@@ -23,8 +23,8 @@ const (
 	tableEnd   = "<!-- end of scenarios -->\n"
 )
 
-// varies is what the table says of an informer that a scenario breaks in one play and not in the next: goroutines take
-// their turns anew each time. Once it is there, -update leaves it there.
+// varies is what the table says of an informer that a scenario breaks in one play and not in the
+// next: goroutines take their turns anew each time. Once it is there, -update leaves it there.
 const varies = "varies"
 
 // TestScenarioTable plays each scenario with an informer of ours and with one of
@@ -64,8 +64,8 @@ func scenarioTable(t *testing.T, clientGo func(s *script.Script) string) string 
 	return table.String()
 }
 
-// clientGoOfTable is the version of client-go that the table is about. With another one, what the table says of
-// client-go is neither checked nor written anew.
+// clientGoOfTable is the version of client-go that the table is about. With another one, what the
+// table says of client-go is neither checked nor written anew.
 const clientGoOfTable = "v0.37.2"
 
 func isClientGoOfTable() bool {

@@ -15,7 +15,8 @@ import (
 	"github.com/rvinformer/informer/internal/backoff"
 )
 
-// object is the next state of an object. It differs from all others in its metadata, so that every form shows it.
+// object is the next state of an object. It differs from all others in its metadata, so that every
+// form shows it.
 func (p *player) object(key string) *unstructured.Unstructured {
 	namespace, name, _ := strings.Cut(key, "/")
 	state := p.states.Add(1)
@@ -90,7 +91,8 @@ func parseChurn(a *args) action {
 	}
 }
 
-// touch creates an object that is not there; others are updated, deleted, or deleted and created again.
+// touch creates an object that is not there; others are updated, deleted, or deleted and created
+// again.
 func (p *player) touch(d *dice, key string) error {
 	how := d.n(5)
 	if p.vanished {
@@ -187,8 +189,8 @@ func (p *player) comeBack() {
 	p.vanished = false
 }
 
-// relist leaves an informer nothing but a list: it has seen no version, not in a bookmark either, that the server still
-// knows.
+// relist leaves an informer nothing but a list: it has seen no version, not in a bookmark either,
+// that the server still knows.
 func (p *player) relist() error {
 	heal := p.server.Inject(informertest.Fault{Effect: informertest.Refuse()})
 	defer heal()

@@ -17,7 +17,8 @@ var (
 	ErrCircular = errors.New("a page has the first object of an earlier page, or no object and its continue token")
 )
 
-// Copy is what an informer has acknowledged. It is safe for concurrent use, and changes while it is audited.
+// Copy is what an informer has acknowledged. It is safe for concurrent use, and changes while it is
+// audited.
 type Copy interface {
 	// Len is the number of keys.
 	Len() int
@@ -25,12 +26,14 @@ type Copy interface {
 	Compare(key string, v keytable.Version) keytable.Comparison
 	// Get returns the version of a key.
 	Get(key string) (keytable.Version, bool)
-	// LendFrom lends visit about most of the next keys and versions, and returns where to go on, which is 0 at the end and at the
-	// beginning. A key that is there all the time is lent, maybe twice.
+	// LendFrom lends visit about most of the next keys and versions, and returns where to go on,
+	// which is 0 at the end and at the beginning. A key that is there all the time is lent, maybe
+	// twice.
 	LendFrom(cursor keytable.Cursor, most int, visit func(key string, v *keytable.Binary)) (next keytable.Cursor)
 }
 
-// Item is an object that the server lists. Key and Version are lent. The key of an Unreadable one may be empty.
+// Item is an object that the server lists. Key and Version are lent. The key of an Unreadable one
+// may be empty.
 type Item struct {
 	Key        string
 	Version    keytable.Version
@@ -68,7 +71,8 @@ type Options struct {
 	BytesPerSecond int64
 }
 
-// maxPasses is how often a list is begun whose pages expire. Each pass reads twice as fast as the one before.
+// maxPasses is how often a list is begun whose pages expire. Each pass reads twice as fast as the
+// one before.
 const maxPasses = 3
 
 // Run compares, and returns what it has found. After an error that is how far it came.

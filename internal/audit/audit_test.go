@@ -20,7 +20,8 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// event is a change of the cluster. Deleted tells that the object is gone; its version is the one that the event carries.
+// event is a change of the cluster. Deleted tells that the object is gone; its version is the one
+// that the event carries.
 type event struct {
 	at      uint64
 	key     string
@@ -28,7 +29,8 @@ type event struct {
 	deleted bool
 }
 
-// cluster is a server, and an informer of it that is behind: both change whenever an audit asks one of them for something.
+// cluster is a server, and an informer of it that is behind: both change whenever an audit asks one
+// of them for something.
 type cluster struct {
 	*rand.Rand
 	// endsOld has deletions carry the version of the state that they end.

@@ -8,10 +8,12 @@ import (
 	"github.com/rvinformer/informer/internal/rv"
 )
 
-// maxDeletions is how many deletions are remembered, in about 6 MiB at most. The server is asked for keys beyond that.
+// maxDeletions is how many deletions are remembered, in about 6 MiB at most. The server is asked
+// for keys beyond that.
 const maxDeletions = 1 << 15
 
-// Deletions remembers the deletions that an informer acknowledges while it is audited. It is safe for concurrent use.
+// Deletions remembers the deletions that an informer acknowledges while it is audited. It is safe
+// for concurrent use.
 type Deletions struct {
 	seed maphash.Seed
 

@@ -2,8 +2,9 @@ package audit
 
 import "hash/maphash"
 
-// keySet is a set of keys, by a hash of 64 bits whose seed is new in each pass. Two of a million keys have the same hash once in
-// 37 million passes. A superfluous key goes unseen then, until the next pass.
+// keySet is a set of keys, by a hash of 64 bits whose seed is new in each pass. Two of a million
+// keys have the same hash once in 37 million passes. A superfluous key goes unseen then, until the
+// next pass.
 type keySet struct {
 	seed   maphash.Seed
 	places []uint64 // a power of two of them; 0 is empty

@@ -24,7 +24,8 @@ const (
 	maxAsks = 5
 )
 
-// suspect is a key that looks wrong. Server is what the list shows of it, empty if it does not show it.
+// suspect is a key that looks wrong. Server is what the list shows of it, empty if it does not show
+// it.
 type suspect struct {
 	key    string
 	server keytable.Version
@@ -188,7 +189,8 @@ func (p *pass) judge(ctx context.Context, s suspect) error {
 	return nil
 }
 
-// judgeUnlisted judges a key that the list did not show, unless that was one of the objects without a key.
+// judgeUnlisted judges a key that the list did not show, unless that was one of the objects without
+// a key.
 func (p *pass) judgeUnlisted(ctx context.Context, key string, own keytable.Version) error {
 	if p.partial {
 		if _, has, err := p.ask(ctx, key); has || err != nil {
@@ -199,8 +201,9 @@ func (p *pass) judgeUnlisted(ctx context.Context, key string, own keytable.Versi
 	return nil
 }
 
-// judgeUnknown judges an object of the list that the informer does not have. A deletion may carry the version of the state that
-// it ended, and a list that finds one has none: so the server is asked whether the object is still there.
+// judgeUnknown judges an object of the list that the informer does not have. A deletion may carry
+// the version of the state that it ended, and a list that finds one has none: so the server is
+// asked whether the object is still there.
 func (p *pass) judgeUnknown(ctx context.Context, s suspect) error {
 	for range maxAsks {
 		now, has, err := p.ask(ctx, s.key)

@@ -18,7 +18,8 @@ type turn struct {
 	users int
 }
 
-// Begin waits until no other audit of a server is under way. End is to be called when this one is over. The error is that of ctx.
+// Begin waits until no other audit of a server is under way. End is to be called when this one is
+// over. The error is that of ctx.
 func (t *Turns) Begin(ctx context.Context, server any) (end func(), err error) {
 	of := t.use(server)
 	select {

@@ -1,4 +1,5 @@
-// Package auditor audits one informer: it lists the metadata, has it compared, and notes the result.
+// Package auditor audits one informer: it lists the metadata, has it compared, and notes the
+// result.
 package auditor
 
 import (
@@ -62,10 +63,12 @@ func (a Auditor) wrap(err error) error {
 	return fmt.Errorf("audit of %s: %w", a.Setup.Name, err)
 }
 
-// turns are those of audits that are not asked for by a call: many informers of one server must not list at a time.
+// turns are those of audits that are not asked for by a call: many informers of one server must not
+// list at a time.
 var turns audit.Turns
 
-// Repeat audits again and again until ctx ends, each time after about so long. What differs is reported.
+// Repeat audits again and again until ctx ends, each time after about so long. What differs is
+// reported.
 func (a Auditor) Repeat(ctx context.Context, every time.Duration, opts report.AuditOptions) {
 	a.Setup.Report.AuditEvery(every)
 	for {
@@ -90,8 +93,8 @@ func (a Auditor) Repeat(ctx context.Context, every time.Duration, opts report.Au
 // turnPatience is how long an audit may ask its server nothing and keep its turn.
 const turnPatience = time.Minute
 
-// turn is the turn of an audit. It is over when the audit asks its server nothing for a while: the audit may wait for a handler that
-// does not return, and the others of the server have to go on.
+// turn is the turn of an audit. It is over when the audit asks its server nothing for a while: the
+// audit may wait for a handler that does not return, and the others of the server have to go on.
 type turn struct {
 	audit.Server
 	*time.Timer

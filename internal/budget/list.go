@@ -25,8 +25,8 @@ type List struct {
 	// since a time. Entered is when its turn began.
 	answered, silent bool
 	since, entered   time.Time
-	// busy is since when the consumer has something that was read, a moment.Moment: 0 if it has nothing, and tooLong once
-	// the list has let others go before it for that. Then it is stuck.
+	// busy is since when the consumer has something that was read, a moment.Moment: 0 if it has
+	// nothing, and tooLong once the list has let others go before it for that. Then it is stuck.
 	busy  atomic.Int64
 	stuck bool
 	// over is set with the lock.
@@ -85,8 +85,9 @@ func (l *List) Waits() {
 
 const tooLong = -1
 
-// Busy notes that the consumer is given what was read, until Idle. A list whose consumer takes long, because it has no room or
-// a function of the user blocks, lets others go before it. It waits for its turn again when it has read on. Neither waits.
+// Busy notes that the consumer is given what was read, until Idle. A list whose consumer takes
+// long, because it has no room or a function of the user blocks, lets others go before it. It waits
+// for its turn again when it has read on. Neither waits.
 func (l *List) Busy() {
 	if !l.Over() {
 		l.busy.Store(int64(moment.Now()))

@@ -30,7 +30,8 @@ type listed struct {
 	err         error
 }
 
-// crowd are lists of a budget. All is read and written while nothing else runs, or one at a time by the list that has just begun.
+// crowd are lists of a budget. All is read and written while nothing else runs, or one at a time by
+// the list that has just begun.
 type crowd struct {
 	budget  *budget.Budget
 	all     []*listed
@@ -113,8 +114,8 @@ func (c *crowd) check(t require.TestingT) {
 	}
 }
 
-// TestLists is a model of lists that begin, wait for their servers, go on and end: there are as many under way as there may be, none waits for
-// ever, and no bytes are lost.
+// TestLists is a model of lists that begin, wait for their servers, go on and end: there are as
+// many under way as there may be, none waits for ever, and no bytes are lost.
 func TestLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// rapid would ask for a deadline, which a bubble does not have.
@@ -192,7 +193,8 @@ func TestListsOfGroupsTakeTurns(t *testing.T) {
 	})
 }
 
-// A group that keeps each of its turns for long has no more of the time than others that have all read soon.
+// A group that keeps each of its turns for long has no more of the time than others that have all
+// read soon.
 func TestGroupsHaveEqualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget.New(1)
@@ -226,7 +228,8 @@ func TestGroupsHaveEqualTime(t *testing.T) {
 	})
 }
 
-// Lists that wait for their servers hold up no other, and those that do not let one go before them each second.
+// Lists that wait for their servers hold up no other, and those that do not let one go before them
+// each second.
 func TestListsMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd()
@@ -305,7 +308,8 @@ func TestListsThatAreGivenUp(t *testing.T) {
 	})
 }
 
-// What a list takes does not depend on what objects take, and these do not wait for lists where nothing else is.
+// What a list takes does not depend on what objects take, and these do not wait for lists where
+// nothing else is.
 func TestListsAndObjects(t *testing.T) {
 	b := budget.New(64)
 	b.Take(1000)

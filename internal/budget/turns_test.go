@@ -59,8 +59,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Nothing is kept of groups whose lists are over, when no list waits any more: also where the last one that waited had its turn since another let it go
-// before.
+// Nothing is kept of groups whose lists are over, when no list waits any more: also where the last
+// one that waited had its turn since another let it go before.
 func TestGroupsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1)
@@ -79,7 +79,8 @@ func TestGroupsAreForgotten(t *testing.T) {
 	})
 }
 
-// A list that has let others go before it and ends without an answer does not hold up the next list of its server.
+// A list that has let others go before it and ends without an answer does not hold up the next list
+// of its server.
 func TestSilentListThatEndsMakesNoOtherLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1)
@@ -100,7 +101,8 @@ func TestSilentListThatEndsMakesNoOtherLate(t *testing.T) {
 	})
 }
 
-// A tick that comes late, when another timer was set already, does not have it looked twice as often from then on.
+// A tick that comes late, when another timer was set already, does not have it looked twice as
+// often from then on.
 func TestLateTickSetsNoOtherTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1)
@@ -116,7 +118,8 @@ func TestLateTickSetsNoOtherTimer(t *testing.T) {
 	})
 }
 
-// A server that does not answer one list, and others at once, is asked for these though others have always something to be read.
+// A server that does not answer one list, and others at once, is asked for these though others have
+// always something to be read.
 func TestOneSilentListHoldsUpNoOtherOfItsServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1)
@@ -149,7 +152,8 @@ func TestOneSilentListHoldsUpNoOtherOfItsServer(t *testing.T) {
 	})
 }
 
-// Lists that keep their turns are counted before they leave: their group does not take those of others as well.
+// Lists that keep their turns are counted before they leave: their group does not take those of
+// others as well.
 func TestTimeIsCountedWhileItIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(4 * listShare)
@@ -180,7 +184,8 @@ func TestTimeIsCountedWhileItIsUsed(t *testing.T) {
 	})
 }
 
-// A list whose consumer has no room lets others go before it, and waits for its turn when it reads on.
+// A list whose consumer has no room lets others go before it, and waits for its turn when it reads
+// on.
 func TestStuckListGivesItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1)

@@ -46,8 +46,8 @@ func readContent(r io.Reader) (c content, read int64, err error) {
 	}
 }
 
-// plainly reads a checkpoint that is held whole as docs/checkpoint-format.md says it, line by line. It is false where
-// that does not hold.
+// plainly reads a checkpoint that is held whole as docs/checkpoint-format.md says it, line by line.
+// It is false where that does not hold.
 func plainly(b []byte) (c content, read int64, ok bool) {
 	defer func() { // it slices without looking
 		if recover() != nil {
@@ -153,8 +153,8 @@ func (p *plainBlock) entry(before string) (e entry) {
 	return e
 }
 
-// FuzzReader reads anything as the document of the format reads it: as it is, and with an end that is right for it. It
-// asks for no memory that what it reads does not fill.
+// FuzzReader reads anything as the document of the format reads it: as it is, and with an end that
+// is right for it. It asks for no memory that what it reads does not fill.
 func FuzzReader(f *testing.F) {
 	whole := write(f, exampleMetadata, exampleEntries...)
 	f.Add(whole)
@@ -251,8 +251,8 @@ func FuzzWriter(f *testing.F) {
 	})
 }
 
-// allocated is how many bytes the process has allocated so far. The metrics of the runtime count small objects late, some at the next
-// collection of garbage.
+// allocated is how many bytes the process has allocated so far. The metrics of the runtime count
+// small objects late, some at the next collection of garbage.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -14,7 +14,8 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// snapshotMagic begins a snapshot of whole objects. It differs from magic, so that neither is taken for the other.
+// snapshotMagic begins a snapshot of whole objects. It differs from magic, so that neither is taken
+// for the other.
 const snapshotMagic = "\x89RVS\r\n\x1a\n"
 
 // SnapshotVersion is the version of the format of snapshots, what follows the head included.
@@ -94,7 +95,8 @@ func notSnapshot(text []byte) error {
 	return fmt.Errorf("%w with objects", ErrFormat)
 }
 
-// damagedHead returns the error of a head that begins as one: whatever does not fit in it is damage.
+// damagedHead returns the error of a head that begins as one: whatever does not fit in it is
+// damage.
 func damagedHead(err error) error {
 	if errors.Is(err, ErrFormat) || errors.Is(err, ErrVersion) {
 		return fmt.Errorf("%w: the head: %v", ErrDamaged, err)

@@ -98,9 +98,10 @@ func SourceFrom(metadata map[string]string) (s Source) {
 	return s
 }
 
-// Check returns a *SourceError if saved, the source of a checkpoint, differs from s. It
-// compares the clusters only where both are known, because reading kube-system may be
-// forbidden, or may fail for a while. Two shards do not differ if they may have objects in common: what is in both can be used.
+// Check returns a *SourceError if saved, the source of a checkpoint, differs from s. It compares
+// the clusters only where both are known, because reading kube-system may be forbidden, or may fail
+// for a while. Two shards do not differ if they may have objects in common: what is in both can be
+// used.
 func (s Source) Check(saved Source) error {
 	var differences []SourceDifference
 	theirs := saved.fields()

@@ -6,8 +6,9 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
-// OnDeletion has deleted called with each deletion that is acknowledged, and the resource version that came with it: empty, or that
-// of an older state, if a list found it. Nil ends that. It must not call the queue.
+// OnDeletion has deleted called with each deletion that is acknowledged, and the resource version
+// that came with it: empty, or that of an older state, if a list found it. Nil ends that. It must
+// not call the queue.
 func (q *Queue) OnDeletion(deleted func(key, resourceVersion string)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -21,8 +22,8 @@ func (q *Queue) Generation() uint64 {
 	return q.generation
 }
 
-// AwaitList returns when a generation that is newer than another was read to its end, and all of it is acknowledged. The error is
-// that of ctx, or report.ErrNotRunning after Close.
+// AwaitList returns when a generation that is newer than another was read to its end, and all of it
+// is acknowledged. The error is that of ctx, or report.ErrNotRunning after Close.
 func (q *Queue) AwaitList(ctx context.Context, generation uint64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

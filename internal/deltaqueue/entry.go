@@ -22,7 +22,8 @@ type Entry struct {
 	// Resumed tells that the consumer may know the key although Known does not: what
 	// it has acknowledged since the checkpoint that this queue goes on from is lost.
 	Resumed bool
-	// Arrived is when the oldest of what is not acknowledged of the key was read off its connection; zero if that is not known.
+	// Arrived is when the oldest of what is not acknowledged of the key was read off its
+	// connection; zero if that is not known.
 	Arrived moment.Moment
 	// Attempts counts the calls for these deltas that failed.
 	Attempts int
@@ -53,8 +54,8 @@ type Entry struct {
 	turn      uint64
 	heapIndex int
 	links     [lines]links
-	// older and newer are the entries of the same key beside it. Invariant: only the oldest can be taken, and without
-	// EveryChange there is a newer one only behind a taken one.
+	// older and newer are the entries of the same key beside it. Invariant: only the oldest can be
+	// taken, and without EveryChange there is a newer one only behind a taken one.
 	older, newer *Entry
 	// room is what Deltas begin in: there are two at most. Seen is what Room returns.
 	room [2]Delta
@@ -71,7 +72,8 @@ const (
 	taken                  // with the consumer
 )
 
-// Room returns an empty slice for what the consumer makes of the deltas, which it may use until it gives the entry back.
+// Room returns an empty slice for what the consumer makes of the deltas, which it may use until it
+// gives the entry back.
 func (e *Entry) Room() []Delta {
 	if e.seen == nil {
 		e.seen = make([]Delta, 0, 1)
@@ -79,8 +81,9 @@ func (e *Entry) Room() []Delta {
 	return e.seen[:0]
 }
 
-// Unseen notes, for an entry that is taken, that the consumer never saw the object whose end comes first in Deltas, and so is not told of that end. When it
-// is given the entry again, it is only told of what came after that.
+// Unseen notes, for an entry that is taken, that the consumer never saw the object whose end comes
+// first in Deltas, and so is not told of that end. When it is given the entry again, it is only
+// told of what came after that.
 func (e *Entry) Unseen() { e.unseen = true }
 
 // Deleted reports whether the key ends deleted.

@@ -72,8 +72,9 @@ func (q *Queue) Keep(key string) {
 	q.known.Mark(key, q.generation)
 }
 
-// showEntriesLocked notes that the generation shows the key of e, which may be nil, and of the entries before it: one of
-// those may be the last that is acknowledged before the sweep, if those after it are dropped.
+// showEntriesLocked notes that the generation shows the key of e, which may be nil, and of the
+// entries before it: one of those may be the last that is acknowledged before the sweep, if those
+// after it are dropped.
 func (q *Queue) showEntriesLocked(e *Entry) {
 	for ; e != nil; e = e.older {
 		e.generation = q.generation

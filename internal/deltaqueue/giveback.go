@@ -20,7 +20,8 @@ func (q *Queue) Done(e *Entry) {
 	q.finishLocked(e)
 }
 
-// deleteLocked acknowledges a deletion with the version that came with it. What has replaced an object is proof of its end, too.
+// deleteLocked acknowledges a deletion with the version that came with it. What has replaced an
+// object is proof of its end, too.
 func (q *Queue) deleteLocked(key string, v keytable.Version) {
 	q.known.Delete(key)
 	if q.deleted != nil {
@@ -28,8 +29,9 @@ func (q *Queue) deleteLocked(key string, v keytable.Version) {
 	}
 }
 
-// Drop gives an entry up without acknowledging it: the table of known versions
-// stays, so that the next generation shows the key as changed. The resume point does not wait for it, but the safe one does.
+// Drop gives an entry up without acknowledging it: the table of known versions stays, so that the
+// next generation shows the key as changed. The resume point does not wait for it, but the safe one
+// does.
 func (q *Queue) Drop(e *Entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -125,7 +127,8 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 	}
 }
 
-// failedLocked notes that the consumer has failed for an entry, to which nothing was added since it was taken.
+// failedLocked notes that the consumer has failed for an entry, to which nothing was added since it
+// was taken.
 func (q *Queue) failedLocked(e *Entry) {
 	if e.unseen && len(e.Deltas) > 1 {
 		q.dropFirstLocked(e)

@@ -15,7 +15,8 @@ type Look struct {
 	// Newest is the version of the newest of them, and Deleted tells that it is a deletion.
 	Newest  keytable.Version
 	Deleted bool
-	// Taken tells that the oldest is with the consumer, and Attempts how often the consumer has failed for it.
+	// Taken tells that the oldest is with the consumer, and Attempts how often the consumer has
+	// failed for it.
 	Taken    bool
 	Attempts int
 	// Arrived is when the oldest was read, zero if that is not known.

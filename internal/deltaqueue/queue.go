@@ -76,8 +76,8 @@ type Options struct {
 	Synced chan struct{}
 	// NoteSynced, if given, is called before the queue closes Synced, with the lock of the queue.
 	NoteSynced func()
-	// Starved, if given, is called by Put when it begins to wait for the budget, with true, and when it has its bytes, or waits no
-	// more, with false. It must not call the queue, nor wait.
+	// Starved, if given, is called by Put when it begins to wait for the budget, with true, and
+	// when it has its bytes, or waits no more, with false. It must not call the queue, nor wait.
 	Starved func(bool)
 	// Resume is the resource version up to which everything was acknowledged
 	// before this queue.
@@ -87,7 +87,8 @@ type Options struct {
 	// acknowledged since. The generation before Resume was complete, so that the queue is
 	// synced when Follow is called.
 	Resumed bool
-	// Current is a moment: everything that the server had then is acknowledged. It is zero if none is known.
+	// Current is a moment: everything that the server had then is acknowledged. It is zero if none
+	// is known.
 	Current moment.Moment
 	// Waiting, if given, are the callers that wait for a resume point.
 	Waiting *waiting.Line
@@ -118,7 +119,8 @@ type Queue struct {
 	ready line
 	// parked holds the entries that will be tried again later, postponed ones included.
 	parked parkedHeap
-	// newest is the newest entry of each key, which leads to the older ones. It is made for the first entry.
+	// newest is the newest entry of each key, which leads to the older ones. It is made for the
+	// first entry.
 	newest map[string]*Entry
 	// bytes is the size of all objects in the queue. Invariant: it is what the queue
 	// has taken of its budget.
@@ -145,7 +147,8 @@ type Queue struct {
 	observed string
 	// ahead tells that something was put since.
 	ahead bool
-	// current is a moment, zero if there is none: everything that the server had then has been put. It never goes back.
+	// current is a moment, zero if there is none: everything that the server had then has been put.
+	// It never goes back.
 	current moment.Moment
 	// tombstones are of deltas that were put since the last generation began.
 	tombstones recency.Tombstones
@@ -155,7 +158,8 @@ type Queue struct {
 
 	// deleted, if set, is called with each deletion that is acknowledged.
 	deleted func(key, resourceVersion string)
-	// advanced is closed when the resume point may have moved, and at Close. It is nil unless something waits for that.
+	// advanced is closed when the resume point may have moved, and at Close. It is nil unless
+	// something waits for that.
 	advanced chan struct{}
 	closed   bool
 
@@ -165,8 +169,9 @@ type Queue struct {
 	settled  func()
 	settling uint64
 
-	// changed is closed when something happens that a waiting Put or Take may wait for, and places when a Put that waits for a full queue should go on. They
-	// are nil if none has waited since the last time.
+	// changed is closed when something happens that a waiting Put or Take may wait for, and places
+	// when a Put that waits for a full queue should go on. They are nil if none has waited since
+	// the last time.
 	changed, places chan struct{}
 }
 

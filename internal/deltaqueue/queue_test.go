@@ -241,7 +241,8 @@ func TestPutWaitsForRoom(t *testing.T) {
 	})
 }
 
-// A producer that waits for a full queue goes on when there is room for several entries, or nothing is left that could be taken.
+// A producer that waits for a full queue goes on when there is room for several entries, or nothing
+// is left that could be taken.
 func TestFullQueueIsFilledInOneGo(t *testing.T) {
 	const limit, quarter = 8, 2
 	for name, giveBack := range map[string]func(t *testing.T, q *deltaqueue.Queue, holds func() int){
@@ -479,7 +480,8 @@ func show(ctx context.Context, q *deltaqueue.Queue, d deltaqueue.Delta) error {
 	return q.Put(ctx, d)
 }
 
-// An object that comes behind a deletion is one more that waits: it waits for room, as long as something else is there.
+// An object that comes behind a deletion is one more that waits: it waits for room, as long as
+// something else is there.
 func TestAnObjectBehindADeletionWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, deletion := range map[string]deltaqueue.Delta{"found by a list": swept("a"), "told by a watch": delta(cache.Deleted, "a", "1")} {

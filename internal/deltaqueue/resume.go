@@ -10,7 +10,8 @@ import (
 )
 
 type passedOver struct {
-	// keys are those of the entries dropped, with their newest resource versions, but for those that were acknowledged since.
+	// keys are those of the entries dropped, with their newest resource versions, but for those
+	// that were acknowledged since.
 	keys map[string]string
 	// seq and resume are those of the oldest entry dropped.
 	seq    uint64
@@ -23,8 +24,8 @@ type passedOver struct {
 	until uint64
 }
 
-// Observed notes that everything up to a resource version has been put. Current, if it is not zero, is a moment: everything that the
-// server had then has been put.
+// Observed notes that everything up to a resource version has been put. Current, if it is not zero,
+// is a moment: everything that the server had then has been put.
 func (q *Queue) Observed(resourceVersion string, current moment.Moment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -33,8 +34,8 @@ func (q *Queue) Observed(resourceVersion string, current moment.Moment) {
 	q.advancedLocked()
 }
 
-// Listed is Observed for the version of a generation that was read to its end. It may be older than what was observed before: then
-// the server has gone back to an older state.
+// Listed is Observed for the version of a generation that was read to its end. It may be older than
+// what was observed before: then the server has gone back to an older state.
 func (q *Queue) Listed(resourceVersion string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -46,8 +47,9 @@ func (q *Queue) Listed(resourceVersion string) {
 	q.advancedLocked()
 }
 
-// Times returns the newest moment for which everything that the server had then is known to be acknowledged or dropped, and when the
-// oldest delta arrived that is not acknowledged. They are zero for none.
+// Times returns the newest moment for which everything that the server had then is known to be
+// acknowledged or dropped, and when the oldest delta arrived that is not acknowledged. They are
+// zero for none.
 func (q *Queue) Times() (current, oldest moment.Moment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,7 +67,8 @@ func (q *Queue) Reach() {
 	q.reachLocked()
 }
 
-// reachLocked ends the waits for what is acknowledged. A resume point counts once the server has accepted it.
+// reachLocked ends the waits for what is acknowledged. A resume point counts once the server has
+// accepted it.
 func (q *Queue) reachLocked() {
 	if !q.waiting.Waits() || q.resumed && q.initial {
 		return
@@ -82,7 +85,8 @@ func (q *Queue) Drained() bool {
 	return q.order.entries == 0 && q.passedLocked() == nil && !q.ahead
 }
 
-// ResumePoint is the resource version up to which everything is acknowledged, or was dropped: see PassedOver.
+// ResumePoint is the resource version up to which everything is acknowledged, or was dropped: see
+// PassedOver.
 func (q *Queue) ResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,10 +94,10 @@ func (q *Queue) ResumePoint() string {
 	return resume
 }
 
-// SafeResumePoint is the resource version up to which everything is acknowledged: a watch from there brings again
-// all that is not, what was dropped included. It is empty while something of a generation is not
-// acknowledged: that would be before it, and why there was a list may be that a watch
-// from there does not tell everything.
+// SafeResumePoint is the resource version up to which everything is acknowledged: a watch from
+// there brings again all that is not, what was dropped included. It is empty while something of a
+// generation is not acknowledged: that would be before it, and why there was a list may be that a
+// watch from there does not tell everything.
 func (q *Queue) SafeResumePoint() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -159,8 +163,9 @@ func (q *Queue) passOverLocked(e *Entry) {
 	p.generation, p.until = q.generation, 0
 }
 
-// repairedLocked notes that an entry was acknowledged: what was dropped before of its key is of no use any more, unless the consumer is to get every
-// change. A resync only repeats what was acknowledged before, and a watch may repeat what is older.
+// repairedLocked notes that an entry was acknowledged: what was dropped before of its key is of no
+// use any more, unless the consumer is to get every change. A resync only repeats what was
+// acknowledged before, and a watch may repeat what is older.
 func (q *Queue) repairedLocked(e *Entry) {
 	if q.passed == nil || q.everyChange || e.newest().Type == cache.Sync ||
 		rv.Compare(e.Version.ResourceVersion, q.passed.keys[e.Key]) == rv.Older {
@@ -171,7 +176,8 @@ func (q *Queue) repairedLocked(e *Entry) {
 	}
 }
 
-// PassedOver returns a key whose entry was dropped, and how many there are that were neither acknowledged nor put again since.
+// PassedOver returns a key whose entry was dropped, and how many there are that were neither
+// acknowledged nor put again since.
 func (q *Queue) PassedOver() (key string, keys int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -65,7 +65,8 @@ func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta) (reserved int64, e
 	return 0, context.Cause(ctx)
 }
 
-// awaitPlacesLocked gives the lock up until it is worth while to go on with a full queue, or the context ended.
+// awaitPlacesLocked gives the lock up until it is worth while to go on with a full queue, or the
+// context ended.
 func (q *Queue) awaitPlacesLocked(ctx context.Context) {
 	if q.places == nil {
 		q.places = make(chan struct{})
@@ -79,8 +80,9 @@ func (q *Queue) awaitPlacesLocked(ctx context.Context) {
 	}
 }
 
-// hasPlacesLocked reports whether a queue that was full has room for a quarter of its limit, or nothing that a consumer could take meanwhile. With less room,
-// producer and consumer would wake each other for every entry.
+// hasPlacesLocked reports whether a queue that was full has room for a quarter of its limit, or
+// nothing that a consumer could take meanwhile. With less room, producer and consumer would wake
+// each other for every entry.
 func (q *Queue) hasPlacesLocked() bool {
 	return q.order.entries <= q.limit-q.limit/4 || q.ready.first == nil
 }

@@ -113,7 +113,8 @@ func TestOneWatch(t *testing.T) {
 	}
 }
 
-// A reader that begins where no watch is any more has its own until that has come to where the others are.
+// A reader that begins where no watch is any more has its own until that has come to where the
+// others are.
 func TestWatchesJoin(t *testing.T) {
 	for name, version := range map[string]func(int) string{"ordered": numbers, "opaque": opaque} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +143,8 @@ func TestWatchesJoin(t *testing.T) {
 	}
 }
 
-// A reader that joins where a broken proxy has let events change places misses none, wherever that is.
+// A reader that joins where a broken proxy has let events change places misses none, wherever that
+// is.
 func TestWatchesJoinWhereEventsChangePlaces(t *testing.T) {
 	for name, version := range map[string]func(int) string{"ordered": numbers, "opaque": opaque} {
 		for written := 60; written < 80; written++ {
@@ -172,7 +174,8 @@ func TestWatchesJoinWhereEventsChangePlaces(t *testing.T) {
 	}
 }
 
-// A reader that is behind holds the others up for a moment, and then goes its own way until it has caught up.
+// A reader that is behind holds the others up for a moment, and then goes its own way until it has
+// caught up.
 func TestASlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, hub := newServer(numbers, 100), fanout.New[int](fanout.Options{Most: 1000, Kept: 300})
@@ -462,7 +465,8 @@ func TestWhatCanNotBeOpened(t *testing.T) {
 	})
 }
 
-// Whatever the readers, the watches and the time do, each reader is told all that follows where it began, in order and once.
+// Whatever the readers, the watches and the time do, each reader is told all that follows where it
+// began, in order and once.
 func TestReadersMissNoEvent(t *testing.T) {
 	for seed := range uint64(120) {
 		for _, version := range []func(int) string{numbers, opaque} {

@@ -25,7 +25,8 @@ type server struct {
 	opened  int
 	// ends ends the watches that are open.
 	ends chan struct{}
-	// swaps has each event that can be divided by it change places with the one after it; zero: none.
+	// swaps has each event that can be divided by it change places with the one after it; zero:
+	// none.
 	swaps int
 	// bookmarks are the numbers of the events after which there are bookmarks, whose value is 0.
 	bookmarks []int

@@ -200,8 +200,8 @@ func (t *trunk[T]) joinLocked(other *trunk[T], next int64) {
 }
 
 // follows reports whether a trunk has the events after those that another has passed, and has come
-// to where that is: a reader that goes on there does not wait for what it has. One that is doubted has
-// been silent for long: there nothing is yet to come.
+// to where that is: a reader that goes on there does not wait for what it has. One that is doubted
+// has been silent for long: there nothing is yet to come.
 func (t *trunk[T]) follows(other *trunk[T]) (next int64, ok bool) {
 	if rv.Compare(t.at, other.changed) == rv.Older {
 		return 0, false

@@ -16,7 +16,8 @@ import (
 	"github.com/rvinformer/informer/internal/field"
 )
 
-// bench reports the CPU time of an operation, which a busy machine does not change as much as its time.
+// bench reports the CPU time of an operation, which a busy machine does not change as much as its
+// time.
 func bench(b *testing.B, once func()) {
 	cpu := func() time.Duration {
 		var usage syscall.Rusage

@@ -61,7 +61,8 @@ func FuzzInProtobuf(f *testing.F) {
 	}
 	f.Add([]byte{}, "spec")
 	typed := field.Of(podType)
-	// An encoder writes the metadata, the spec, and the status of each pod. Encoded bytes may lack them, and a decoded pod has them nevertheless.
+	// An encoder writes the metadata, the spec, and the status of each pod. Encoded bytes may lack
+	// them, and a decoded pod has them nevertheless.
 	empty := formsOf(f, &corev1.Pod{}).decoded
 	f.Fuzz(func(t *testing.T, encoded []byte, path string) {
 		before := bytes.Clone(encoded)

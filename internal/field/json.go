@@ -34,8 +34,8 @@ func spanInJSON(text []byte, path string) ([]byte, Reason) {
 	}
 }
 
-// jsonReader goes through a text once, and keeps where it found the field last. Its methods return the offset
-// behind what they pass; if they cannot, that is the end of the text, and broken is set.
+// jsonReader goes through a text once, and keeps where it found the field last. Its methods return
+// the offset behind what they pass; if they cannot, that is the end of the text, and broken is set.
 type jsonReader struct {
 	text     wire.JSONText
 	b        []byte
@@ -107,7 +107,8 @@ func (r *jsonReader) object(at int, path string) (end int) {
 	return r.behind
 }
 
-// first goes into the object at an offset, and returns where its first member is. If there is none, the object ends at behind.
+// first goes into the object at an offset, and returns where its first member is. If there is none,
+// the object ends at behind.
 func (r *jsonReader) first(at int) (member int, more bool) {
 	if at = r.space(at + 1); r.at(at) == '}' {
 		r.behind = at + 1
@@ -116,7 +117,8 @@ func (r *jsonReader) first(at int) (member int, more bool) {
 	return at, true
 }
 
-// next passes the comma behind a member, and returns where the next one is. If there is none, the object ends at behind.
+// next passes the comma behind a member, and returns where the next one is. If there is none, the
+// object ends at behind.
 func (r *jsonReader) next(at int) (member int, more bool) {
 	switch at = r.space(at); {
 	case r.broken:
@@ -130,7 +132,8 @@ func (r *jsonReader) next(at int) (member int, more bool) {
 	return 0, false
 }
 
-// key passes the key of a member and its colon, and returns the key's content, and where the value is.
+// key passes the key of a member and its colon, and returns the key's content, and where the value
+// is.
 func (r *jsonReader) key(at int) (content []byte, value int) {
 	if r.at(at) != '"' {
 		return nil, r.fail()

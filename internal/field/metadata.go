@@ -21,8 +21,8 @@ func in(object []byte, protobuf bool, path string) (Value, Reason) {
 	return InJSON(object, path)
 }
 
-// Labels returns the labels of an object, with memory of their own. It returns nil if there are none, or if they cannot be
-// read. As in a decoded object, null is an empty string.
+// Labels returns the labels of an object, with memory of their own. It returns nil if there are
+// none, or if they cannot be read. As in a decoded object, null is an empty string.
 func Labels(object []byte, protobuf bool) map[string]string {
 	labels, why := in(object, protobuf, "metadata.labels")
 	if why != Found || labels.kind != Object {
@@ -65,8 +65,8 @@ func labelsInJSON(text []byte) map[string]string {
 	return labels
 }
 
-// Owners returns the owner references of an object, with memory of their own. It returns nil if there are none, or if
-// they cannot be read.
+// Owners returns the owner references of an object, with memory of their own. It returns nil if
+// there are none, or if they cannot be read.
 func Owners(object []byte, protobuf bool) []metav1.OwnerReference {
 	owners, why := in(object, protobuf, "metadata.ownerReferences")
 	if why != Found || owners.kind != Array {

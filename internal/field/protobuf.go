@@ -24,7 +24,8 @@ const (
 	intOrStringString              = 3
 )
 
-// InProtobuf finds a field of an object's message, without its envelope. The message has no kind and no apiVersion.
+// InProtobuf finds a field of an object's message, without its envelope. The message has no kind
+// and no apiVersion.
 func (t *Type) InProtobuf(message []byte, path string) (Value, Reason) {
 	if !fieldpath.Valid(path) {
 		return Value{}, BadPath
@@ -97,7 +98,8 @@ func (t *Type) take(f *found, m *wire.Message) {
 	}
 }
 
-// value returns the value to which the path leads from a value of type t. An empty path is that value itself.
+// value returns the value to which the path leads from a value of type t. An empty path is that
+// value itself.
 func (t *Type) value(f found, path string) (Value, Reason) {
 	if path == "" {
 		return t.whole(f)

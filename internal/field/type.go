@@ -12,8 +12,8 @@ import (
 	"github.com/rvinformer/informer/internal/gotype"
 )
 
-// Type says how the values of a Go type are written in protobuf, and what their JSON is. Its parts are read
-// when a path first leads there. It may be used by several goroutines.
+// Type says how the values of a Go type are written in protobuf, and what their JSON is. Its parts
+// are read when a path first leads there. It may be used by several goroutines.
 type Type struct {
 	shape shape
 	of    reflect.Type
@@ -50,8 +50,8 @@ const (
 // member is a field of a struct.
 type member struct {
 	*Type
-	// numbers lead to the field: the last one is its own, and those before it are of structs that are inlined in JSON and
-	// messages in protobuf. There are none for what is not in the message.
+	// numbers lead to the field: the last one is its own, and those before it are of structs that
+	// are inlined in JSON and messages in protobuf. There are none for what is not in the message.
 	numbers []int32
 	// omitEmpty tells that JSON leaves out the zero value.
 	omitEmpty bool
@@ -139,7 +139,8 @@ func (t *Type) member(name string) *member {
 	return t.members[name]
 }
 
-// read adds the fields of a struct, to which the numbers lead. Fields of a struct hide those of what is inlined in it.
+// read adds the fields of a struct, to which the numbers lead. Fields of a struct hide those of
+// what is inlined in it.
 func (t *Type) read(of reflect.Type, numbers []int32) {
 	for inlined := range 2 {
 		for i := range of.NumField() {

@@ -34,7 +34,8 @@ const (
 	Missing
 	// BadPath tells that a name of the path is empty.
 	BadPath
-	// UnknownType tells that the path leads into a part whose Go type is not known, or cannot be read.
+	// UnknownType tells that the path leads into a part whose Go type is not known, or cannot be
+	// read.
 	UnknownType
 	// UnknownField tells that the Go type has no such field.
 	UnknownField
@@ -51,8 +52,9 @@ type Value struct {
 
 func (v Value) Kind() Kind { return v.kind }
 
-// Bytes returns the content of a string, or an object or array as it came: in JSON its text; in protobuf the message of an
-// object, and for an array or a map the message around it with this field alone. They must not be written to.
+// Bytes returns the content of a string, or an object or array as it came: in JSON its text; in
+// protobuf the message of an object, and for an array or a map the message around it with this
+// field alone. They must not be written to.
 func (v Value) Bytes() []byte { return v.bytes }
 
 // Int returns an Int, of others 0.
@@ -78,7 +80,8 @@ func (v Value) Float() float64 {
 // Bool reports whether the value is true.
 func (v Value) Bool() bool { return v.kind == Bool && v.number != 0 }
 
-// String returns a string with memory of its own, and numbers and booleans as JSON has them. It is empty for others.
+// String returns a string with memory of its own, and numbers and booleans as JSON has them. It is
+// empty for others.
 func (v Value) String() string {
 	switch v.kind {
 	case String:
@@ -114,8 +117,8 @@ func boolValue(b bool) (Value, Reason) {
 	return v, Found
 }
 
-// floatValue returns what comes back of a number that was written to JSON: an Int, if that needs neither a point nor an
-// exponent.
+// floatValue returns what comes back of a number that was written to JSON: an Int, if that needs
+// neither a point nor an exponent.
 func floatValue(f float64, bits int) (Value, Reason) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return Value{}, Malformed // JSON has no such number
@@ -124,7 +127,8 @@ func floatValue(f float64, bits int) (Value, Reason) {
 	return numberValue(appendFloat(digits[:0], f, bits))
 }
 
-// numberValue returns the value of a JSON number, an Int if it has neither a point nor an exponent, and is one.
+// numberValue returns the value of a JSON number, an Int if it has neither a point nor an exponent,
+// and is one.
 func numberValue(text []byte) (Value, Reason) {
 	whole := true
 	for _, c := range text {

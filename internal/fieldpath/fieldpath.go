@@ -1,11 +1,13 @@
-// Package fieldpath reads paths of field names: "spec.nodeName". A dot within a name is written `\.`.
+// Package fieldpath reads paths of field names: "spec.nodeName". A dot within a name is written
+// `\.`.
 //
 // Keep, Prune and the getters of a RawObject share this syntax.
 package fieldpath
 
 import "strings"
 
-// Cut returns the first name of a path as it is written, and what follows its dot. More tells that there was a dot.
+// Cut returns the first name of a path as it is written, and what follows its dot. More tells that
+// there was a dot.
 func Cut(path string) (name, rest string, more bool) {
 	for i := range len(path) {
 		if path[i] == '.' && (i == 0 || path[i-1] != '\\') {

@@ -8,7 +8,8 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
-// Audit compares what is acknowledged with what server has. With repair, what differs is listed again, and delivered as ever.
+// Audit compares what is acknowledged with what server has. With repair, what differs is listed
+// again, and delivered as ever.
 func (f *Flow) Audit(ctx context.Context, server audit.Server, bytesPerSecond int64, repair bool) (audit.Report, error) {
 	r, err := f.current()
 	if err != nil {

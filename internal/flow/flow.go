@@ -1,5 +1,5 @@
-// Package flow is one run after another of a follower that feeds a delta queue that feeds a consumer.
-// All informers, and the controllers without a queue of the user's own, are made of it.
+// Package flow is one run after another of a follower that feeds a delta queue that feeds a
+// consumer. All informers, and the controllers without a queue of the user's own, are made of it.
 //
 // A Flow outlives its runs, and remembers what the consumer has acknowledged. The consumer of a
 // flow takes the deltas of one key at a time (Keys), or notices of many keys (Batches). The root
@@ -114,7 +114,8 @@ type Queued struct {
 	Oldest time.Time
 	// ResourceVersion is the one up to which everything is acknowledged.
 	ResourceVersion string
-	// Current is the newest moment for which everything that the server had then is known to be acknowledged, zero if there is none.
+	// Current is the newest moment for which everything that the server had then is known to be
+	// acknowledged, zero if there is none.
 	Current time.Time
 }
 
@@ -144,8 +145,8 @@ func (f *Flow) currentAsOf() moment.Moment {
 	return current
 }
 
-// WaitUntil waits until everything up to a resource version is acknowledged. Gone, if it is not nil, is closed when no other run
-// will follow. The error is a *waiting.Error.
+// WaitUntil waits until everything up to a resource version is acknowledged. Gone, if it is not
+// nil, is closed when no other run will follow. The error is a *waiting.Error.
 func (f *Flow) WaitUntil(ctx context.Context, resourceVersion string, gone <-chan struct{}) error {
 	return f.waiting.Until(ctx, waiting.Wait{
 		Informer:        f.Name,
@@ -210,7 +211,8 @@ func (f *Flow) Pending() string {
 	return ""
 }
 
-// Look returns what is known of a key, and what waits, and whether the consumer has failed to acknowledge another version since.
+// Look returns what is known of a key, and what waits, and whether the consumer has failed to
+// acknowledge another version since.
 func (f *Flow) Look(key string) (l deltaqueue.Look, unsettled bool) {
 	f.mu.Lock()
 	queue := f.queue

@@ -17,12 +17,13 @@ import (
 // comparePatience is how long a run that resumes may compare objects with the server.
 const comparePatience = 20 * time.Second
 
-// compare compares the newest objects known with those of the server, once for a run that resumes. The server has the version to
-// go on from. But it may have been restored from a backup, and have come to that version again, with other changes: a watch shows
-// none of them, and a list is needed.
+// compare compares the newest objects known with those of the server, once for a run that resumes.
+// The server has the version to go on from. But it may have been restored from a backup, and have
+// come to that version again, with other changes: a watch shows none of them, and a list is needed.
 //
-// The server must show a known object as it is known, or as it has become after the version to go on from. The first that it
-// shows as it is known ends the comparison. If one has been deleted, the watch has to tell that: see missing.
+// The server must show a known object as it is known, or as it has become after the version to go
+// on from. The first that it shows as it is known ends the comparison. If one has been deleted, the
+// watch has to tell that: see missing.
 func (w *watching) compare(ctx context.Context) (standing, error) {
 	r := w.resuming
 	if r == nil || r.latest == nil {
@@ -60,8 +61,9 @@ func isKnown(found server.Found, o object.Known) bool {
 	return found.Exists && found.Version.ResourceVersion == o.Version.ResourceVersion && found.Version.SameObject(o.Version)
 }
 
-// notCompared returns what a failure to compare means. If the server does not have the newest version known, the list that
-// follows must not be older, because only a replica may lag. Otherwise the next watch compares again.
+// notCompared returns what a failure to compare means. If the server does not have the newest
+// version known, the list that follows must not be older, because only a replica may lag. Otherwise
+// the next watch compares again.
 func (w *watching) notCompared(ctx context.Context, newest string, err error) (standing, error) {
 	if listwatch.Classify(err) == listwatch.TooLarge {
 		w.at.ResourceVersion = newest
@@ -74,9 +76,10 @@ func (w *watching) notCompared(ctx context.Context, newest string, err error) (s
 	return hasVersion, nil
 }
 
-// missing are known objects that the server did not have when a run resumed. Their deletion comes after the version to go on from,
-// so that the watch tells it. If it does not, the server never had them: it was restored from a backup. Until then they are a gap,
-// so that no checkpoint says that everything was shown.
+// missing are known objects that the server did not have when a run resumed. Their deletion comes
+// after the version to go on from, so that the watch tells it. If it does not, the server never had
+// them: it was restored from a backup. Until then they are a gap, so that no checkpoint says that
+// everything was shown.
 type missing struct {
 	keys map[string]struct{}
 	// at is a version by which the watch has told their deletion.

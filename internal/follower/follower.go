@@ -1,9 +1,9 @@
-// Package follower keeps a sink in step with a resource: it lists the resource, follows its changes, and lists again
-// where it must.
+// Package follower keeps a sink in step with a resource: it lists the resource, follows its
+// changes, and lists again where it must.
 //
-// A Follower is the shell around the decisions of package listwatch. It does what a state asks for: a request of a list
-// (listing.go), a watch-list (initial.go), or a watch (watching.go). A pass is one generation while it is read. What
-// it reads goes from a source.Source into a sink.Sink.
+// A Follower is the shell around the decisions of package listwatch. It does what a state asks for:
+// a request of a list (listing.go), a watch-list (initial.go), or a watch (watching.go). A pass is
+// one generation while it is read. What it reads goes from a source.Source into a sink.Sink.
 package follower
 
 import (
@@ -62,14 +62,16 @@ type Follower struct {
 	refusal error
 	resync  *resync
 	cuts    cuts
-	// resuming is nil unless the run goes on from a resource version, and has not read a complete set since.
+	// resuming is nil unless the run goes on from a resource version, and has not read a complete
+	// set since.
 	resuming *resuming
 	// objects are those of the Origin.
 	objects func() []object.Known
 	// why is the reason for the next list or watch, if it is begun anew.
 	why    report.Reason
 	relist relist
-	// listed is the period in which the newest complete list was begun and ended, 0 if it has taken longer: see server.Resource.Period.
+	// listed is the period in which the newest complete list was begun and ended, 0 if it has taken
+	// longer: see server.Resource.Period.
 	listed uint64
 }
 
@@ -84,14 +86,16 @@ type Origin struct {
 	// Objects returns some objects that the server is known to have had; nil if there are
 	// none.
 	Objects func() []object.Known
-	// Latest returns the objects with the newest versions known, the newest first; nil if there are none. A server that shows another
-	// version of one was restored from a backup before the run resumes.
+	// Latest returns the objects with the newest versions known, the newest first; nil if there are
+	// none. A server that shows another version of one was restored from a backup before the run
+	// resumes.
 	Latest func() []object.Known
 }
 
 // resuming is what a run needs to know that goes on from a resource version.
 type resuming struct {
-	// floor is the newest resource version known before the run: what is listed next must not be older.
+	// floor is the newest resource version known before the run: what is listed next must not be
+	// older.
 	floor string
 	// confirmed, if set, is to be called when the server has accepted the resource
 	// version that the run resumes from.
@@ -111,8 +115,8 @@ func New(o Options) *Follower {
 	return f
 }
 
-// Run lists and watches until ctx ends. Failures are reported, and tried again after a backoff. The caller reports that the informer has
-// stopped.
+// Run lists and watches until ctx ends. Failures are reported, and tried again after a backoff. The
+// caller reports that the informer has stopped.
 func (f *Follower) Run(ctx context.Context, from *Origin) {
 	f.Report.LogTo(ctx)
 	defer moment.Attend()()
@@ -129,7 +133,8 @@ func (f *Follower) end() {
 	f.close()
 }
 
-// goOnAfter goes on after a step that has ended with err, unless ctx has ended. It is not to be on the stack of Run.
+// goOnAfter goes on after a step that has ended with err, unless ctx has ended. It is not to be on
+// the stack of Run.
 //
 //go:noinline
 func (f *Follower) goOnAfter(ctx context.Context, err error) {
@@ -138,8 +143,8 @@ func (f *Follower) goOnAfter(ctx context.Context, err error) {
 	}
 }
 
-// ListAndWatch lists once and then watches, until ctx ends or the set has to be listed again, and returns nil. The
-// error is that of a list that cannot be read.
+// ListAndWatch lists once and then watches, until ctx ends or the set has to be listed again, and
+// returns nil. The error is that of a list that cannot be read.
 func (f *Follower) ListAndWatch(ctx context.Context, known string) error {
 	defer moment.Attend()()
 	defer f.close()
@@ -206,7 +211,8 @@ func (f *Follower) reportAndGoOn(ctx context.Context, err error) {
 	f.state = f.next.State
 }
 
-// rest waits before what is next, after a step that has ended with err. It returns early when ctx ends.
+// rest waits before what is next, after a step that has ended with err. It returns early when ctx
+// ends.
 func (f *Follower) rest(ctx context.Context, err error) {
 	wait := f.pause()
 	if wait <= 0 {
@@ -244,8 +250,8 @@ func (f *Follower) repeat(ctx context.Context) error {
 	return f.Sink.Resync(ctx)
 }
 
-// put hands a change of an object on to the sink. A change that the sink did not take, although it was not stale, is
-// reported; unreadable tells that the object was at fault.
+// put hands a change of an object on to the sink. A change that the sink did not take, although it
+// was not stale, is reported; unreadable tells that the object was at fault.
 func (f *Follower) put(ctx context.Context, c *source.Change) (stale, unreadable bool) {
 	f.Source.Turn.Busy()
 	stale, err := f.Sink.Put(ctx, c.Event, c.Item)

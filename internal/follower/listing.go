@@ -49,8 +49,8 @@ func (f *Follower) list(ctx context.Context) error {
 	return err
 }
 
-// prepare returns the state that a generation begins with. It must not be older than what is known, or was shown by
-// a shared watch.
+// prepare returns the state that a generation begins with. It must not be older than what is known,
+// or was shown by a shared watch.
 func (f *Follower) prepare(start listwatch.Start) listwatch.Start {
 	f.chooseMode(start)
 	if f.resuming != nil {

@@ -17,7 +17,8 @@ type pass struct {
 	partial bool
 	// shown is the resource version that the shared watches had come to when the generation began.
 	shown string
-	// asked is when the first request of the generation was sent, zero if what it shows may be older than that.
+	// asked is when the first request of the generation was sent, zero if what it shows may be
+	// older than that.
 	asked moment.Moment
 	// period is when it began: see server.Resource.Period.
 	period uint64
@@ -54,7 +55,8 @@ func (f *Follower) show(ctx context.Context, it object.Item, unreadable error) {
 	}
 }
 
-// keep notes that the generation has an object that could not be read. Its key is empty where it is not known.
+// keep notes that the generation has an object that could not be read. Its key is empty where it is
+// not known.
 func (p *pass) keep(key string) {
 	if key == "" {
 		p.partial = true

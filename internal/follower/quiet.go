@@ -7,11 +7,13 @@ import (
 	"github.com/rvinformer/informer/internal/listwatch"
 )
 
-// endQuietWithin is within how long quiet watches end. Servers send bookmarks to many watches at a time.
+// endQuietWithin is within how long quiet watches end. Servers send bookmarks to many watches at a
+// time.
 const endQuietWithin = 20 * time.Second
 
-// quiet ends a watch that began as a watch-list and has become quiet, since its connection keeps memory of the initial events. Another watch
-// goes on from the version reached, as after a watch that the server has ended. The zero value waits for a bookmark.
+// quiet ends a watch that began as a watch-list and has become quiet, since its connection keeps
+// memory of the initial events. Another watch goes on from the version reached, as after a watch
+// that the server has ended. The zero value waits for a bookmark.
 type quiet struct {
 	// told is how many events the watch had told with its newest bookmark.
 	told int
@@ -23,7 +25,8 @@ type quiet struct {
 	unread bool
 }
 
-// settle notes an event. The watch is to end some time after a bookmark with no other event before it, if no event comes until then.
+// settle notes an event. The watch is to end some time after a bookmark with no other event before
+// it, if no event comes until then.
 func (w *watching) settle(bookmark bool) {
 	q := &w.quiet
 	before := w.events - 1 - q.told // other events since the bookmark before
@@ -52,7 +55,8 @@ func (q *quiet) stop() {
 	}
 }
 
-// ownEnd reports whether the watch, which is closed, was ended because it was quiet. The server had no part in that.
+// ownEnd reports whether the watch, which is closed, was ended because it was quiet. The server had
+// no part in that.
 func (w *watching) ownEnd() bool {
 	return w.quiet.ended && w.quiet.unread
 }

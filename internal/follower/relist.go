@@ -14,8 +14,8 @@ type relist struct {
 	watch source.Feed
 }
 
-// Relist has the newest state of the server listed: at once if a watch is followed, or else after the list under way. It may be
-// called from any goroutine.
+// Relist has the newest state of the server listed: at once if a watch is followed, or else after
+// the list under way. It may be called from any goroutine.
 func (f *Follower) Relist() {
 	r := &f.relist
 	r.mu.Lock()

@@ -9,15 +9,16 @@ import (
 
 // resync has the sink repeat, once in each period, what it has.
 //
-// Its goroutine and the follower take turns. The follower lends the turn while it waits for a change of a watch, and at
-// no other time: so what is repeated is never mixed with a list, and the sink has one caller at a time. All of a nil
-// resync does nothing.
+// Its goroutine and the follower take turns. The follower lends the turn while it waits for a
+// change of a watch, and at no other time: so what is repeated is never mixed with a list, and the
+// sink has one caller at a time. All of a nil resync does nothing.
 type resync struct {
 	period time.Duration
 	repeat func(ctx context.Context) error
 	// turn has the turn while the follower lends it.
 	turn chan struct{}
-	// endWatch ends the watch under way; nil without one. It and failed belong to the one that has the turn.
+	// endWatch ends the watch under way; nil without one. It and failed belong to the one that has
+	// the turn.
 	endWatch context.CancelFunc
 	// failed is how the resync in the watch under way has failed; nil if none has.
 	failed  *resyncFailure
@@ -32,7 +33,8 @@ type resyncFailure struct {
 	panicked any
 }
 
-// reason returns the error of the sink. If the sink has panicked, or has ended the goroutine, so does reason.
+// reason returns the error of the sink. If the sink has panicked, or has ended the goroutine, so
+// does reason.
 func (f *resyncFailure) reason() error {
 	switch {
 	case f == nil:
@@ -85,7 +87,8 @@ func (r *resync) run(ctx context.Context) {
 	}
 }
 
-// do has the sink repeat what it has. A failure ends the watch. The turn is given back however the sink returns.
+// do has the sink repeat what it has. A failure ends the watch. The turn is given back however the
+// sink returns.
 func (r *resync) do(ctx context.Context) {
 	failed := &resyncFailure{}
 	defer func() {
@@ -101,9 +104,9 @@ func (r *resync) do(ctx context.Context) {
 	}
 }
 
-// lend lends the turn, and take takes it back. Take reports whether it had to wait for a resync, and returns the error
-// of one that has failed meanwhile, whatever else has ended the watch. If the sink has panicked, or has ended the
-// goroutine, so does take.
+// lend lends the turn, and take takes it back. Take reports whether it had to wait for a resync,
+// and returns the error of one that has failed meanwhile, whatever else has ended the watch. If the
+// sink has panicked, or has ended the goroutine, so does take.
 func (r *resync) lend() {
 	if r != nil {
 		r.turn <- struct{}{}
@@ -123,7 +126,8 @@ func (r *resync) take() (waited bool, err error) {
 	return waited, r.failed.reason()
 }
 
-// beginWatch returns the context for a watch, which a resync that fails ends; and closeWatch ends it.
+// beginWatch returns the context for a watch, which a resync that fails ends; and closeWatch ends
+// it.
 func (r *resync) beginWatch(ctx context.Context) context.Context {
 	if r == nil {
 		return ctx

@@ -18,8 +18,9 @@ import (
 	"github.com/rvinformer/informer/internal/source"
 )
 
-// Setup is what one reflector follows, and what its runs have in common: what they have learnt, and where they report.
-// Init fills it. It must not be copied, and does not change while a run is under way.
+// Setup is what one reflector follows, and what its runs have in common: what they have learnt, and
+// where they report. Init fills it. It must not be copied, and does not change while a run is under
+// way.
 type Setup struct {
 	// Name is for logs and errors.
 	Name          string

@@ -28,8 +28,8 @@ func (r *resuming) confirm() {
 	}
 }
 
-// confirmLater takes the version for accepted when the watch has lasted for a time. A server that refuses the version
-// says so at once, in an event.
+// confirmLater takes the version for accepted when the watch has lasted for a time. A server that
+// refuses the version says so at once, in an event.
 func (w *watching) confirmLater(patience time.Duration) {
 	if w.resuming == nil || w.resuming.confirmed == nil {
 		return
@@ -37,7 +37,8 @@ func (w *watching) confirmLater(patience time.Duration) {
 	w.unconfirm = later(patience, w.resuming.confirmed)
 }
 
-// later calls f after a time. Stop, which is to be called once, prevents that, or waits until f has returned.
+// later calls f after a time. Stop, which is to be called once, prevents that, or waits until f has
+// returned.
 func later(after time.Duration, f func()) (stop func()) {
 	done := make(chan struct{})
 	timer := time.AfterFunc(after, func() {
@@ -82,7 +83,8 @@ func (w *watching) verify(ctx context.Context) (standing, error) {
 	return unproven, nil
 }
 
-// reportReplacement asks whether the version has expired because the server is of another cluster, and reports it.
+// reportReplacement asks whether the version has expired because the server is of another cluster,
+// and reports it.
 func (w *watching) reportReplacement(ctx context.Context) {
 	if _, err := w.ask(ctx); errors.Is(err, server.ErrClusterReplaced) {
 		w.Report.CountRestore()

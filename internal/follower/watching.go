@@ -244,8 +244,8 @@ func (w *watching) take(ctx context.Context, c *source.Change) {
 	}
 }
 
-// lose notes that the change is lost, if the reader could not read it: it
-// may have been a deletion. A list will tell. A watch without versions tells nothing, so the list follows at once.
+// lose notes that the change is lost, if the reader could not read it: it may have been a deletion.
+// A list will tell. A watch without versions tells nothing, so the list follows at once.
 func (w *watching) lose(unreadable error) {
 	var lost *wire.ItemError
 	switch {
@@ -278,7 +278,8 @@ func (w *watching) advance(resourceVersion string, c *source.Change) {
 	}
 }
 
-// current returns the moment that a change proves. While something is lost that only a list can tell, it proves none.
+// current returns the moment that a change proves. While something is lost that only a list can
+// tell, it proves none.
 func (w *watching) current(c *source.Change) moment.Moment {
 	if c.Current == 0 || w.needsList() {
 		return 0

@@ -49,7 +49,8 @@ func JSONName(field reflect.StructField) (name string, inlined bool) {
 	}
 }
 
-// ProtobufNumber returns the number of a field, 0 if it has none. The tag is `protobuf:"bytes,3,opt,name=x"`.
+// ProtobufNumber returns the number of a field, 0 if it has none. The tag is
+// `protobuf:"bytes,3,opt,name=x"`.
 func ProtobufNumber(field reflect.StructField) int {
 	_, rest, _ := strings.Cut(field.Tag.Get("protobuf"), ",")
 	number, _, _ := strings.Cut(rest, ",")

@@ -112,7 +112,8 @@ func testFailurePrintsItsOutput(t *testing.T) {
 	require.Contains(t, out.String(), "unit 0:01 FAILED a.TestFails\nunit 0:01 FAILED a\nunit 0:01 FAILED: exit status 1\n")
 }
 
-// The reason of a failure is printed a second time, after all output: a test may print a server's logs after it.
+// The reason of a failure is printed a second time, after all output: a test may print a server's
+// logs after it.
 func TestFailureEndsWithItsReason(t *testing.T) {
 	synctest.Test(t, testFailureEndsWithItsReason)
 }

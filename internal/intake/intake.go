@@ -1,5 +1,5 @@
-// Package intake turns what a follower reads into deltas of the queue: it copies, decodes, prunes and
-// transforms the object, and informs the ExtraStore.
+// Package intake turns what a follower reads into deltas of the queue: it copies, decodes, prunes
+// and transforms the object, and informs the ExtraStore.
 //
 // An object off the wire is decoded late if nothing needs it before its consumer does: it waits in
 // the queue as its bytes, and an object that is replaced while it waits is never decoded. The flow

@@ -21,7 +21,8 @@ type queueSink struct {
 	begun Begun
 }
 
-// Begun is called when a generation begins, and the func that it returns when that generation has ended.
+// Begun is called when a generation begins, and the func that it returns when that generation has
+// ended.
 type Begun func() (ended func(complete bool))
 
 func (s queueSink) Begin(context.Context) (sink.Generation, error) {

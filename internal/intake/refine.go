@@ -49,8 +49,9 @@ func (i *Intake) transformed(obj interface{}) (result interface{}, err error) {
 	return result, err
 }
 
-// Refined returns the deltas of an entry as the consumer is to see them, until the entry is given back. If an object cannot be
-// decoded, that is the error, and the deltas before it are returned all the same.
+// Refined returns the deltas of an entry as the consumer is to see them, until the entry is given
+// back. If an object cannot be decoded, that is the error, and the deltas before it are returned
+// all the same.
 func (i *Intake) Refined(e *deltaqueue.Entry) ([]deltaqueue.Delta, error) {
 	if !i.late {
 		return e.Deltas, nil

@@ -1,6 +1,7 @@
-// Package intern shares equal strings, as objects of one kind have many of them: keys and values of labels, namespaces,
-// names of owners and managers. It is for strings: the table of internal/jsonmap has them in the interface values that maps hold,
-// and their hashes from the search for the quote that ends them.
+// Package intern shares equal strings, as objects of one kind have many of them: keys and values of
+// labels, namespaces, names of owners and managers. It is for strings: the table of
+// internal/jsonmap has them in the interface values that maps hold, and their hashes from the
+// search for the quote that ends them.
 package intern
 
 import "hash/maphash"
@@ -8,12 +9,14 @@ import "hash/maphash"
 const (
 	// maxLength is of strings that are remembered.
 	maxLength = 128
-	// minBits and maxBits bound how many strings are remembered. A Table for a single object is small.
+	// minBits and maxBits bound how many strings are remembered. A Table for a single object is
+	// small.
 	minBits, maxBits = 6, 11
 )
 
-// Table remembers strings, as many as it has slots. A string is remembered when it comes again, so that those which come
-// once push none out. It has one of two slots, which are next to each other. A Table is for one goroutine at a time.
+// Table remembers strings, as many as it has slots. A string is remembered when it comes again, so
+// that those which come once push none out. It has one of two slots, which are next to each other.
+// A Table is for one goroutine at a time.
 type Table struct {
 	seed  maphash.Seed
 	slots []slot
@@ -29,8 +32,8 @@ type slot struct {
 	text string
 	// asked is of the hash of the string that was looked for last and not found.
 	asked uint32
-	// next are slots of strings that came after this one, the last of them first: siblings have many strings in the same order, and
-	// some strings more than once.
+	// next are slots of strings that came after this one, the last of them first: siblings have
+	// many strings in the same order, and some strings more than once.
 	next [2]uint16
 }
 
@@ -39,8 +42,8 @@ func NewTable() *Table {
 	return &Table{seed: maphash.MakeSeed(), slots: make([]slot, 1<<minBits), bits: minBits}
 }
 
-// String returns the string that content is: one with memory of its own, or one that was returned before. A nil Table remembers
-// none.
+// String returns the string that content is: one with memory of its own, or one that was returned
+// before. A nil Table remembers none.
 func (t *Table) String(content []byte) string {
 	if t == nil || len(content) > maxLength || len(content) == 0 {
 		return string(content)
@@ -66,7 +69,8 @@ func (t *Table) find(content []byte) string {
 		return t.found(uint16(i ^ 1))
 	}
 	if tag := uint32(hash) | 1; first.asked != tag {
-		// Where two strings take turns, each would make the other one forgotten. Chance keeps one of them.
+		// Where two strings take turns, each would make the other one forgotten. Chance keeps one
+		// of them.
 		if t.chance = t.chance*6364136223846793005 + 1442695040888963407; first.asked == 0 || t.chance>>63 == 0 {
 			first.asked = tag
 		}

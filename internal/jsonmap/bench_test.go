@@ -9,8 +9,8 @@ import (
 	"github.com/rvinformer/informer/internal/jsonmap"
 )
 
-// BenchmarkDecode decodes pods one after the other, as an informer does, beside apimachinery, and beside copying what was
-// decoded, which makes the same maps and reads no text.
+// BenchmarkDecode decodes pods one after the other, as an informer does, beside apimachinery, and
+// beside copying what was decoded, which makes the same maps and reads no text.
 func BenchmarkDecode(b *testing.B) {
 	var pool jsonmap.Pool
 	var decoded map[string]interface{}

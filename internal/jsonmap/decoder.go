@@ -3,8 +3,8 @@ package jsonmap
 // maxDepth is encoding/json's: the outermost bracket is depth 1.
 const maxDepth = 10000
 
-// Decoder decodes one text after the other, and remembers strings that come again. The zero value is ready for use, by one
-// goroutine at a time.
+// Decoder decodes one text after the other, and remembers strings that come again. The zero value
+// is ready for use, by one goroutine at a time.
 type Decoder struct {
 	text []byte // lent
 	// elements are those of the arrays that are open, the innermost last.
@@ -19,7 +19,8 @@ type Decoder struct {
 	fault   *Error
 }
 
-// Decode returns the object that text is, with memory of its own; nil for null. The error is an *Error.
+// Decode returns the object that text is, with memory of its own; nil for null. The error is an
+// *Error.
 func (d *Decoder) Decode(text []byte) (map[string]interface{}, error) {
 	d.text, d.fault = text, nil
 	defer d.forget()
@@ -44,8 +45,8 @@ func (d *Decoder) Decode(text []byte) (map[string]interface{}, error) {
 	return object, nil
 }
 
-// expected returns the place of the object. A Decoder that has decoded one object only may never decode another, and then
-// it is not worth its while to remember places.
+// expected returns the place of the object. A Decoder that has decoded one object only may never
+// decode another, and then it is not worth its while to remember places.
 func (d *Decoder) expected() *place {
 	if d.decoded++; d.decoded == 2 || d.places.refused > maxRefused && d.decoded-d.places.since >= minObjects {
 		d.places = places{root: &place{}, since: d.decoded}

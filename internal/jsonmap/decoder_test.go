@@ -185,7 +185,8 @@ func TestRememberedIsBounded(t *testing.T) {
 	bounded()
 }
 
-// TestLongKeyIsNotRemembered decodes objects whose names are too long for a place, and one that is not.
+// TestLongKeyIsNotRemembered decodes objects whose names are too long for a place, and one that is
+// not.
 func TestLongKeyIsNotRemembered(t *testing.T) {
 	long := strings.Repeat("x", 1<<10)
 	var d jsonmap.Decoder
@@ -197,7 +198,8 @@ func TestLongKeyIsNotRemembered(t *testing.T) {
 	require.Less(t, bytes, 100)
 }
 
-// TestMapsAreNotMuchTooLarge has a place whose objects become smaller: what an object takes must not depend on those before it.
+// TestMapsAreNotMuchTooLarge has a place whose objects become smaller: what an object takes must
+// not depend on those before it.
 func TestMapsAreNotMuchTooLarge(t *testing.T) {
 	large := map[string]interface{}{}
 	for k := range 1000 {

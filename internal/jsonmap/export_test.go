@@ -1,6 +1,7 @@
 package jsonmap
 
-// Remembered returns how many strings and places d remembers, and how many bytes the strings of both take at most.
+// Remembered returns how many strings and places d remembers, and how many bytes the strings of
+// both take at most.
 func (d *Decoder) Remembered() (words, places, bytes int) {
 	for _, s := range d.words.slots {
 		if text, ok := s.value.(string); ok {

@@ -45,7 +45,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestRandomObjectsDecodeAsApimachinery is FuzzDecode for objects that have nothing to do with each other.
+// TestRandomObjectsDecodeAsApimachinery is FuzzDecode for objects that have nothing to do with each
+// other.
 func TestRandomObjectsDecodeAsApimachinery(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var d jsonmap.Decoder
@@ -80,7 +81,8 @@ func values(depth int) *rapid.Generator[interface{}] {
 // writer writes values in all the ways in which they can be written, at random.
 type writer struct{ *rand.Rand }
 
-// sibling returns a copy of v in which some values differ, some members are gone and others are new.
+// sibling returns a copy of v in which some values differ, some members are gone and others are
+// new.
 func (w writer) sibling(v interface{}) interface{} {
 	switch v := v.(type) {
 	case map[string]interface{}:

@@ -2,8 +2,8 @@ package jsonmap
 
 import "strconv"
 
-// numbers are those that came last, in their interface values, each in the place that it hashes to. The runtime
-// itself shares those below 256.
+// numbers are those that came last, in their interface values, each in the place that it hashes to.
+// The runtime itself shares those below 256.
 type numbers [64]interface{}
 
 // of returns n in an interface.
@@ -19,7 +19,8 @@ func (m *numbers) of(n int64) interface{} {
 	return *slot
 }
 
-// number reads the number that begins at i: an int64 where it is one and has neither point nor exponent, else a float64.
+// number reads the number that begins at i: an int64 where it is one and has neither point nor
+// exponent, else a float64.
 func (d *Decoder) number(i int) (interface{}, int) {
 	// Up to 18 digits cannot overflow.
 	var n int64

@@ -1,35 +1,38 @@
 package jsonmap
 
-// Bounds of what is expected: places in all, and members of one object, or elements of one array, that have places of
-// their own.
+// Bounds of what is expected: places in all, and members of one object, or elements of one array,
+// that have places of their own.
 const (
 	maxPlaces   = 1024
 	maxChildren = 32
-	// maxRefused is how often a place may be missing, because there are too many, until all are forgotten: the objects have changed, or the
-	// first ones were unlike the others.
+	// maxRefused is how often a place may be missing, because there are too many, until all are
+	// forgotten: the objects have changed, or the first ones were unlike the others.
 	maxRefused = 4 * maxPlaces
-	// minObjects is for how many objects places are kept at least: to learn them again costs more than they save in a few.
+	// minObjects is for how many objects places are kept at least: to learn them again costs more
+	// than they save in a few.
 	minObjects = 128
 	// maxKey is how long the key of a member may be that has a place.
 	maxKey = 256
 )
 
-// place is where a value stands in the objects of a kind: a path of names and indexes. It has what was read there last, which
-// is what is expected there.
+// place is where a value stands in the objects of a kind: a path of names and indexes. It has what
+// was read there last, which is what is expected there.
 type place struct {
-	// name is that of a member, and key is how its text begins: `"name":`. Both are empty for an element.
+	// name is that of a member, and key is how its text begins: `"name":`. Both are empty for an
+	// element.
 	name, key string
-	// first is the place of the member that the value begins with if it is an object, and element that of the first element
-	// if it is an array. Next is the place of the member or element behind the value.
+	// first is the place of the member that the value begins with if it is an object, and element
+	// that of the first element if it is an array. Next is the place of the member or element
+	// behind the value.
 	first, element, next *place
-	// newest is the place of a member of the value, and older is that of a member of the same object, in the order in
-	// which they were made.
+	// newest is the place of a member of the value, and older is that of a member of the same
+	// object, in the order in which they were made.
 	newest, older *place
 	children      int
 	// members is how many the last object here had.
 	members int
-	// text is the string that is expected, and value is the same in an interface; nil if none is. Asked is of the hash of the last
-	// string that was neither expected nor remembered.
+	// text is the string that is expected, and value is the same in an interface; nil if none is.
+	// Asked is of the hash of the last string that was neither expected nor remembered.
 	text  string
 	value interface{}
 	asked uint32
@@ -83,7 +86,8 @@ func (p *place) expect(before, here *place) {
 	}
 }
 
-// element returns the place of the element behind before, nil for the first. The last elements of a long array share one.
+// element returns the place of the element behind before, nil for the first. The last elements of a
+// long array share one.
 func (c *places) element(p, before *place) *place {
 	next := &p.element
 	if before != nil {
@@ -101,7 +105,8 @@ func (c *places) element(p, before *place) *place {
 	return *next
 }
 
-// expects reports whether the string that begins at i with its quote is the expected one, and returns the offset behind it.
+// expects reports whether the string that begins at i with its quote is the expected one, and
+// returns the offset behind it.
 func (p *place) expects(text []byte, i int) (end int, yes bool) {
 	if p == nil || p.value == nil {
 		return 0, false

@@ -7,11 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Pool has the Decoders of objects of one kind, as many as are at work side by side. The garbage collector takes
-// those that have not been used for a while, so that an idle informer has none. The zero value is ready for use, and a nil
-// Pool uses each Decoder once. A Pool must not be copied.
+// Pool has the Decoders of objects of one kind, as many as are at work side by side. The garbage
+// collector takes those that have not been used for a while, so that an idle informer has none. The
+// zero value is ready for use, and a nil Pool uses each Decoder once. A Pool must not be copied.
 type Pool struct {
-	// free is made when it is needed: each informer has a Pool, and most never decode an unstructured object.
+	// free is made when it is needed: each informer has a Pool, and most never decode an
+	// unstructured object.
 	free atomic.Pointer[sync.Pool]
 }
 
@@ -34,8 +35,8 @@ func (p *Pool) Decode(text []byte) (map[string]interface{}, error) {
 	return object, err
 }
 
-// Object decodes the text of an object that says its kind. Like UnstructuredJSONScheme, it returns ErrNoKind for one that
-// says none, or whose apiVersion is none.
+// Object decodes the text of an object that says its kind. Like UnstructuredJSONScheme, it returns
+// ErrNoKind for one that says none, or whose apiVersion is none.
 func (p *Pool) Object(text []byte) (*unstructured.Unstructured, error) {
 	object, err := p.Decode(text)
 	if err != nil {

@@ -27,8 +27,8 @@ func (d *Decoder) str(i int, at *place) (interface{}, int) {
 	return value, end + 1
 }
 
-// plain returns the offset of the quote that ends the string whose content begins at i, and a hash of the content. It is -1
-// where the content does not mean itself, or does not end.
+// plain returns the offset of the quote that ends the string whose content begins at i, and a hash
+// of the content. It is -1 where the content does not mean itself, or does not end.
 func (d *Decoder) plain(i int) (end int, hash uint64) {
 	b := d.text
 	for {
@@ -41,7 +41,8 @@ func (d *Decoder) plain(i int) (end int, hash uint64) {
 			}
 		}
 		quote, slash := x^'"'*ones, x^'\\'*ones
-		// High bits: byte >= 0x80; byte < 0x20; '"'; '\\'. Borrows can only add false alarms above a true one.
+		// High bits: byte >= 0x80; byte < 0x20; '"'; '\\'. Borrows can only add false alarms above
+		// a true one.
 		special := (x | (x - 0x20*ones) | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 		if special == 0 {
 			hash = (hash ^ x) * mixer
@@ -57,8 +58,8 @@ func (d *Decoder) plain(i int) (end int, hash uint64) {
 	}
 }
 
-// special reads the string that begins at i with its quote, and does not mean itself. The content is lent: it is
-// overwritten by the next one.
+// special reads the string that begins at i with its quote, and does not mean itself. The content
+// is lent: it is overwritten by the next one.
 func (d *Decoder) special(i int) (content []byte, end int) {
 	end = i + 1
 	for d.at(end) != '"' {

@@ -54,7 +54,8 @@ func (d *Decoder) object(i, depth int, at *place) (map[string]interface{}, int) 
 	if at != nil {
 		expected, members = at.first, at.members
 	}
-	// Values go into the map as they come. To keep them until their number is known costs more than a guess that is wrong at times.
+	// Values go into the map as they come. To keep them until their number is known costs more than
+	// a guess that is wrong at times.
 	object := make(map[string]interface{}, members)
 	for {
 		var name string
@@ -90,7 +91,8 @@ func (d *Decoder) object(i, depth int, at *place) (map[string]interface{}, int) 
 // smallMap is how many members a map has room for that is made for fewer.
 const smallMap = 8
 
-// fitted returns a map that was made for so many members, or a copy of it if that is less than half of them: users keep it.
+// fitted returns a map that was made for so many members, or a copy of it if that is less than half
+// of them: users keep it.
 func fitted(object map[string]interface{}, members int) map[string]interface{} {
 	if members <= smallMap || len(object) > members/2 {
 		return object
@@ -100,8 +102,8 @@ func fitted(object map[string]interface{}, members int) map[string]interface{} {
 	return smaller
 }
 
-// key reads the key that begins at i, and its colon, of a member of the object at a place, and returns the place of
-// the member. Before is that of the member before it.
+// key reads the key that begins at i, and its colon, of a member of the object at a place, and
+// returns the place of the member. Before is that of the member before it.
 func (d *Decoder) key(i int, at, before *place) (name string, here *place, end int) {
 	if i >= len(d.text) || d.text[i] != '"' {
 		return "", nil, d.broken(i, "a key expected")

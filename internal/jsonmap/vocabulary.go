@@ -3,15 +3,17 @@ package jsonmap
 import "encoding/binary"
 
 const (
-	// maxLength is of strings that are remembered. Longer ones, such as the data of secrets, are not looked up.
+	// maxLength is of strings that are remembered. Longer ones, such as the data of secrets, are
+	// not looked up.
 	maxLength = 64
 	// minSlots and maxSlots bound how many strings are remembered.
 	minSlots, maxSlots = 64, 2048
 )
 
-// vocabulary remembers short strings in their interface values, so that the next ones that are equal cost no allocation. It
-// is a table of buckets, each of four slots. A string is remembered when it comes for the second time, if hardly another one that is
-// not remembered came for its bucket in between: strings that come once push none out.
+// vocabulary remembers short strings in their interface values, so that the next ones that are
+// equal cost no allocation. It is a table of buckets, each of four slots. A string is remembered
+// when it comes for the second time, if hardly another one that is not remembered came for its
+// bucket in between: strings that come once push none out.
 type vocabulary struct {
 	slots []slot
 	shift uint8 // of a hash, for an index
@@ -23,7 +25,8 @@ type vocabulary struct {
 const bucket = 4
 
 type slot struct {
-	// hash is of value, and asked of the string with this index that was looked for last and not found.
+	// hash is of value, and asked of the string with this index that was looked for last and not
+	// found.
 	hash, asked uint32
 	value       interface{}
 }
@@ -67,7 +70,8 @@ func (s *slot) holds(content []byte) bool {
 	return ok && text == string(content)
 }
 
-// miss remembers the string of a hash with this index, if it was asked for before. It returns its slot, or nil.
+// miss remembers the string of a hash with this index, if it was asked for before. It returns its
+// slot, or nil.
 func (v *vocabulary) miss(i uint64, content []byte, tag uint32) *slot {
 	asked := &v.slots[i].asked
 	if *asked != tag {

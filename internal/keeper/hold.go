@@ -6,7 +6,8 @@ import "github.com/rvinformer/informer/internal/report"
 type phase int
 
 const (
-	// away: no run is under way, or the store is another informer's: locked, or with content that is not this informer's to replace.
+	// away: no run is under way, or the store is another informer's: locked, or with content that
+	// is not this informer's to replace.
 	away phase = iota
 	// locked: the store is locked, and its content was not read.
 	locked

@@ -2,8 +2,8 @@
 // finds out which set of objects is followed, and loads what is known of it. While the run goes on,
 // it decides when to save and which resource version may be claimed. At the end it saves once more.
 //
-// A Keeper belongs to a flow, which calls Begin, then Run beside the follower, then End. The follower
-// reports each list to it by way of the intake, and the known versions each change.
+// A Keeper belongs to a flow, which calls Begin, then Run beside the follower, then End. The
+// follower reports each list to it by way of the intake, and the known versions each change.
 package keeper
 
 import (
@@ -43,7 +43,8 @@ type Locker interface {
 	Lock() (unlock func() error, err error)
 }
 
-// Options are what a Keeper needs. All are required but for BeginAnew, Interval, Changes and Backoff.
+// Options are what a Keeper needs. All are required but for BeginAnew, Interval, Changes and
+// Backoff.
 type Options struct {
 	Store Store
 	// BeginAnew has a checkpoint replaced that is not this informer's.
@@ -105,9 +106,9 @@ func (k *Keeper) Journal() *journal.Journal { return k.journal }
 //
 // Of the known versions, it leaves those of the shard.
 //
-// It waits until the store is free, the server has said which cluster it is of, the store can
-// be read and has no checkpoint of another informer, or ctx ends. A run that does not know what is in the store could not find the deletions
-// that it has missed, and a save would forget them for good.
+// It waits until the store is free, the server has said which cluster it is of, the store can be
+// read and has no checkpoint of another informer, or ctx ends. A run that does not know what is in
+// the store could not find the deletions that it has missed, and a save would forget them for good.
 func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string) {
 	resume = k.open(ctx, acknowledged)
 	k.Versions.Confine(k.Shard)

@@ -61,8 +61,9 @@ func shardOf(metadata map[string]string) shard.Shard {
 	return s
 }
 
-// goOnFrom returns the resource version of a checkpoint if the handler was shown everything in the shard up to it, but for the gaps. The version
-// of a checkpoint that has only a part of the shard is one that the list which is needed must not be older than.
+// goOnFrom returns the resource version of a checkpoint if the handler was shown everything in the
+// shard up to it, but for the gaps. The version of a checkpoint that has only a part of the shard
+// is one that the list which is needed must not be older than.
 func (k *Keeper) goOnFrom(metadata map[string]string, gaps int64) (resume string) {
 	resume, saved := metadata[checkpoint.MetadataResourceVersion], shardOf(metadata)
 	if resume == "0" { // which a server takes for any version

@@ -31,8 +31,9 @@ func (p *pending) wake() {
 	}
 }
 
-// rest waits for the pause after a save. It returns earlier if a save becomes due and urgent reports true. A save that became due during the pause is
-// still due afterwards. The error is that of ctx.
+// rest waits for the pause after a save. It returns earlier if a save becomes due and urgent
+// reports true. A save that became due during the pause is still due afterwards. The error is that
+// of ctx.
 func (p *pending) rest(ctx context.Context, pause time.Duration, urgent func() bool) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

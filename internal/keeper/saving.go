@@ -10,8 +10,9 @@ import (
 	"github.com/rvinformer/informer/internal/backoff"
 )
 
-// pausePerSave is how many times as long as a save the pause after it is at least. So a
-// twentieth of the time is spent on saving at most, and a tenth while each list is saved when it begins and when it is complete.
+// pausePerSave is how many times as long as a save the pause after it is at least. So a twentieth
+// of the time is spent on saving at most, and a tenth while each list is saved when it begins and
+// when it is complete.
 const pausePerSave = 19
 
 // saver is how one kind of content is saved. Its functions are called one after the other.
@@ -20,14 +21,14 @@ type saver struct {
 	pending  *pending
 	// worthwhile reports whether to save now.
 	worthwhile func(ticked bool) bool
-	// resumable reports whether a save would have a resource version to go on from, where the last one has none. Such a save does not wait: a
-	// process that goes on from the last one lists.
+	// resumable reports whether a save would have a resource version to go on from, where the last
+	// one has none. Such a save does not wait: a process that goes on from the last one lists.
 	resumable func() bool
 	save      func(context.Context) error
 }
 
-// keepSaving saves what is worth it until ctx ends, at least at each interval and when something is due. A save that failed is tried
-// again after growing pauses.
+// keepSaving saves what is worth it until ctx ends, at least at each interval and when something is
+// due. A save that failed is tried again after growing pauses.
 func (s *shelf) keepSaving(ctx context.Context, of saver) {
 	tick := time.NewTicker(of.interval)
 	defer tick.Stop()

@@ -37,8 +37,8 @@ type subject struct {
 	unanswered bool
 }
 
-// shelf is a store as the runs of an informer use it. They lock it, find out which set of objects is followed, read the content
-// once, and leave alone what is not theirs to replace.
+// shelf is a store as the runs of an informer use it. They lock it, find out which set of objects
+// is followed, read the content once, and leave alone what is not theirs to replace.
 type shelf struct {
 	Store Store
 	// Anew has content replaced that is not the informer's.
@@ -69,8 +69,9 @@ const (
 	reopened
 )
 
-// open locks the store, asks the server which set of objects is followed, and has the content of the store loaded, once. It
-// waits for all three, and for content that is the informer's, or until ctx ends.
+// open locks the store, asks the server which set of objects is followed, and has the content of
+// the store loaded, once. It waits for all three, and for content that is the informer's, or until
+// ctx ends.
 func (s *shelf) open(ctx context.Context, load func(ctx context.Context) error) opening {
 	s.hold.phase = away
 	if s.retryUntil(ctx, s.lock, anyFailure, lockPoll) != nil || !s.identify(ctx) {
@@ -98,8 +99,8 @@ func (s *shelf) lock() error {
 	return nil
 }
 
-// loadOwn has the content of the store loaded. It unlocks a store whose content is another's, which may be using it, and then locks it
-// and asks the server again: either may be mended.
+// loadOwn has the content of the store loaded. It unlocks a store whose content is another's, which
+// may be using it, and then locks it and asks the server again: either may be mended.
 func (s *shelf) loadOwn(ctx context.Context, load func(ctx context.Context) error) error {
 	if s.hold.phase == away {
 		if err := s.lock(); err != nil {
@@ -152,8 +153,8 @@ func (s *shelf) retryUntil(ctx context.Context, do func() error, passes func(err
 
 func anyFailure(error) bool { return true }
 
-// mayPass reports whether to wait after a failure to load: for the store, or for content that is the informer's. Content that cannot be used
-// is replaced otherwise.
+// mayPass reports whether to wait after a failure to load: for the store, or for content that is
+// the informer's. Content that cannot be used is replaced otherwise.
 func (s *shelf) mayPass(err error) bool {
 	if isForeign(err) {
 		return !s.Anew
@@ -191,7 +192,8 @@ func (s *shelf) identify(ctx context.Context) (identified bool) {
 	}
 }
 
-// accept checks that a checkpoint is of the objects that are followed, or of a shard that may have some of them.
+// accept checks that a checkpoint is of the objects that are followed, or of a shard that may have
+// some of them.
 func (s *shelf) accept(metadata map[string]string) error {
 	source := checkpoint.SourceFrom(metadata)
 	if err := s.subject.source.Check(source); err != nil {

@@ -21,21 +21,24 @@ import (
 	"github.com/rvinformer/informer/internal/server"
 )
 
-// defaultSnapshotInterval is less than the five minutes for which a kube-apiserver keeps a resource version, so that a process that
-// was killed can still go on from its last snapshot.
+// defaultSnapshotInterval is less than the five minutes for which a kube-apiserver keeps a resource
+// version, so that a process that was killed can still go on from its last snapshot.
 const defaultSnapshotInterval = 3 * time.Minute
 
-// ErrUnfit says that a snapshot is of the objects that are followed, and cannot be used all the same.
+// ErrUnfit says that a snapshot is of the objects that are followed, and cannot be used all the
+// same.
 var ErrUnfit = errors.New("snapshot cannot be used")
 
 // Content is a set of whole objects that Snapshots saves. Its methods are called by any goroutine.
 type Content interface {
-	// Resume returns the resource version up to which everything is in the content, empty if that is not known.
+	// Resume returns the resource version up to which everything is in the content, empty if that
+	// is not known.
 	Resume() string
 	// State returns the present state.
 	State() State
-	// Restore fills the content, which is empty, with a state that was written. Resume is what it was saved with. The error
-	// wraps that of from, checkpoint.ErrDamaged or ErrUnfit; the content is empty then.
+	// Restore fills the content, which is empty, with a state that was written. Resume is what it
+	// was saved with. The error wraps that of from, checkpoint.ErrDamaged or ErrUnfit; the content
+	// is empty then.
 	Restore(ctx context.Context, resume string, from *bufio.Reader) error
 }
 
@@ -48,7 +51,8 @@ type State struct {
 	Write  func(w io.Writer) error
 }
 
-// SnapshotOptions are what Snapshots need. All are required but for BeginAnew, Interval, Backoff and Settings.
+// SnapshotOptions are what Snapshots need. All are required but for BeginAnew, Interval, Backoff
+// and Settings.
 type SnapshotOptions struct {
 	Store Store
 	// BeginAnew has a snapshot replaced that is not this informer's.
@@ -58,15 +62,16 @@ type SnapshotOptions struct {
 	Interval time.Duration
 	// Backoff is how long to wait after failures, nil for the default.
 	Backoff *wait.Backoff
-	// Settings have to be those of the process that saved, because they change what the content has.
+	// Settings have to be those of the process that saved, because they change what the content
+	// has.
 	Settings map[string]string
 	Server   server.Identifier
 	Cluster  *known.Cluster
 	Report   *report.Report
 }
 
-// Snapshots keeps a set of whole objects in a store, by the rules of checkpoints. Begin, Run and End are called one after the
-// other, and the other methods by any goroutine.
+// Snapshots keeps a set of whole objects in a store, by the rules of checkpoints. Begin, Run and
+// End are called one after the other, and the other methods by any goroutine.
 type Snapshots struct {
 	shelf
 	content  Content
@@ -89,8 +94,8 @@ func NewSnapshots(o SnapshotOptions) *Snapshots {
 	}
 }
 
-// Begin locks the store and restores the content from it. It returns the resource version from which a run can go on, or nothing.
-// It waits for the store and the server as Keeper.Begin does.
+// Begin locks the store and restores the content from it. It returns the resource version from
+// which a run can go on, or nothing. It waits for the store and the server as Keeper.Begin does.
 func (s *Snapshots) Begin(ctx context.Context) (resume string) {
 	s.open(ctx, func(ctx context.Context) (err error) {
 		resume, err = s.load(ctx)
@@ -99,7 +104,8 @@ func (s *Snapshots) Begin(ctx context.Context) (resume string) {
 	return resume
 }
 
-// Run saves what is worth it until ctx ends. A save that failed is tried again after growing pauses.
+// Run saves what is worth it until ctx ends. A save that failed is tried again after growing
+// pauses.
 func (s *Snapshots) Run(ctx context.Context) {
 	s.keepSaving(ctx, saver{
 		interval:   s.interval,
@@ -126,8 +132,8 @@ func (s *Snapshots) End(ctx context.Context) {
 // Changed notes that the content has changed.
 func (s *Snapshots) Changed() { s.pending.changes.Add(1) }
 
-// Listed notes that a list has begun, or is complete. Either is saved soon: the reason for the list may be that a watch from the
-// saved version does not show everything.
+// Listed notes that a list has begun, or is complete. Either is saved soon: the reason for the list
+// may be that a watch from the saved version does not show everything.
 func (s *Snapshots) Listed() { s.pending.noteList() }
 
 // worthwhile reports whether to save now.
@@ -148,8 +154,8 @@ func (s *Snapshots) moved(ended bool) bool {
 	return claimed(s.content.Resume(), ended) != s.saved.resume
 }
 
-// claimed returns the resource version that a snapshot may claim. Versions without an order are claimed once nothing more can come,
-// as in a checkpoint.
+// claimed returns the resource version that a snapshot may claim. Versions without an order are
+// claimed once nothing more can come, as in a checkpoint.
 func claimed(resume string, ended bool) string {
 	if resume == "0" || !rv.Ordered(resume) && !ended { // a server takes "0" for any version
 		return ""
@@ -196,7 +202,8 @@ func (s *Snapshots) head(p point, sample []object.Known) *checkpoint.SnapshotHea
 	return h
 }
 
-// load restores the content from what the store has, and returns the resource version to go on from.
+// load restores the content from what the store has, and returns the resource version to go on
+// from.
 func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 	from, err := s.Store.Load(ctx)
 	if errors.Is(err, fs.ErrNotExist) {

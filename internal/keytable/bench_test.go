@@ -208,8 +208,8 @@ func BenchmarkPeak(b *testing.B) {
 	}
 }
 
-// BenchmarkSmall measures what a table of few keys takes, the table itself included: there may be one for
-// each of many thousand informers.
+// BenchmarkSmall measures what a table of few keys takes, the table itself included: there may be
+// one for each of many thousand informers.
 //
 //	go test -run - -bench Small -benchtime 1x ./internal/keytable
 func BenchmarkSmall(b *testing.B) {
@@ -241,9 +241,9 @@ func BenchmarkSmall(b *testing.B) {
 	}
 }
 
-// BenchmarkPass reads all of a million keys, per key: of a map[string]uint64 the strings that it has, and of a table
-// strings that are made for it, or lent. What makes strings cannot be faster than impl=copy, which has all keys in
-// one text, in order, and has nothing to find and to unpack.
+// BenchmarkPass reads all of a million keys, per key: of a map[string]uint64 the strings that it
+// has, and of a table strings that are made for it, or lent. What makes strings cannot be faster
+// than impl=copy, which has all keys in one text, in order, and has nothing to find and to unpack.
 //
 //	go test -run - -bench Pass -count 3 ./internal/keytable
 func BenchmarkPass(b *testing.B) {

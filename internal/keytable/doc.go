@@ -28,10 +28,10 @@
 //
 // # Layout
 //
-// A table of up to 32 keys has its entries in one piece of memory, without stems, and looks at all of them to find
-// one: there may be many such tables, and all else would be larger than the entries. Before each are its size, and 8 bits of
-// its key's hash. Of a larger table, the first bits of a key's hash choose its segment, through a directory that
-// doubles (extendible hashing):
+// A table of up to 32 keys has its entries in one piece of memory, without stems, and looks at all
+// of them to find one: there may be many such tables, and all else would be larger than the
+// entries. Before each are its size, and 8 bits of its key's hash. Of a larger table, the first
+// bits of a key's hash choose its segment, through a directory that doubles (extendible hashing):
 //
 //	directory            segment                    entries
 //	+-----+              +-------------+            +---------------------+

@@ -1,8 +1,9 @@
 package keytable
 
 const (
-	// fewMost is the number of keys that few has at most, and fewMostBytes the size of their entries. To look
-	// at all of them takes about as long as to find one in a large table, which waits for the memory.
+	// fewMost is the number of keys that few has at most, and fewMostBytes the size of their
+	// entries. To look at all of them takes about as long as to find one in a large table, which
+	// waits for the memory.
 	fewMost      = 32
 	fewMostBytes = 3 << 10
 	// fewAgain is the number of keys at which a table that has shrunk does without segments again.
@@ -19,10 +20,11 @@ const (
 	noSegment = ^uint32(0)
 )
 
-// few has the entries of a table of few keys, one behind the other. They have no stems, and a search
-// looks at all of them: what it takes to find one of more is larger than they are.
+// few has the entries of a table of few keys, one behind the other. They have no stems, and a
+// search looks at all of them: what it takes to find one of more is larger than they are.
 //
-// Invariant: there are no segments as long as few has an entry, and no entry refers to what is kept elsewhere.
+// Invariant: there are no segments as long as few has an entry, and no entry refers to what is kept
+// elsewhere.
 type few struct {
 	marks
 	bytes []byte
@@ -49,7 +51,8 @@ func (t *Table) searchFew(hash uint64, key string) (place, bool) {
 	return place{}, false
 }
 
-// addFew adds an entry, marked with generation. It is false, and nothing happens, where few has no room.
+// addFew adds an entry, marked with generation. It is false, and nothing happens, where few has no
+// room.
 func (t *Table) addFew(hash uint64, e entry, generation uint64) bool {
 	f := &t.few
 	need := len(f.bytes) + fewEntry + len(e)

@@ -15,7 +15,8 @@ import (
 
 var uuidPattern = regexp.MustCompile(`\A[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\z`)
 
-// FuzzVersion turns any version to binary and back. A number is what strconv would write, and a UUID what it looks like.
+// FuzzVersion turns any version to binary and back. A number is what strconv would write, and a
+// UUID what it looks like.
 func FuzzVersion(f *testing.F) {
 	for _, rv := range []string{"", "0", "1", "007", "+5", "-1", "18446744073709551615", "18446744073709551616", "99999999999999999999", "184467440737095516150", "1e3", "opaque", "１"} {
 		for _, uid := range []string{"", "6f1c2a9e-0b5d-4c3e-8f77-0123456789ab", "6F1C2A9E-0b5d-4c3e-8f77-0123456789ab", "6f1c2a9e-0b5d-4c3e-8f77-0123456789a", "6f1c2a9e00b5d-4c3e-8f77-0123456789ab", "6f1c2a9e-0b5d-4c3e-8f77-0123456789a/", "6f1c2a9e-0b5d-4c3e-8f77-0123456789\xe1b", "u"} {
@@ -36,8 +37,8 @@ func FuzzVersion(f *testing.F) {
 	})
 }
 
-// FuzzTable holds a table, and one whose hashes collide, against a map. Each line is a key and its version, or a key
-// that is deleted.
+// FuzzTable holds a table, and one whose hashes collide, against a map. Each line is a key and its
+// version, or a key that is deleted.
 func FuzzTable(f *testing.F) {
 	const uuid = "6f1c2a9e-0b5d-4c3e-8f77-0123456789ab"
 	f.Add("default/web-7d9f-x2x4z\t17\t" + uuid + "\ndefault/web-7d9f-2xk4z\t18\ndefault/web-7d9f-x2x4z\tx\ndefault/web-7d9f-2xk4z")

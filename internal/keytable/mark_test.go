@@ -140,7 +140,8 @@ func TestWalkEnds(t *testing.T) {
 	require.LessOrEqual(t, len(keys), 10)
 }
 
-// TestWalkOfWhatShrinks deletes all but a few keys between the parts of a walk: those are returned, and once.
+// TestWalkOfWhatShrinks deletes all but a few keys between the parts of a walk: those are returned,
+// and once.
 func TestWalkOfWhatShrinks(t *testing.T) {
 	const keys, left = 4000, 7
 	for seed := range 20 {
@@ -170,7 +171,8 @@ func TestWalkOfWhatShrinks(t *testing.T) {
 	}
 }
 
-// TestMarksOfGrowingTables grows and shrinks a table past the size from which on it has another form: the marks stay.
+// TestMarksOfGrowingTables grows and shrinks a table past the size from which on it has another
+// form: the marks stay.
 func TestMarksOfGrowingTables(t *testing.T) {
 	table := keytable.New()
 	for range 300 {

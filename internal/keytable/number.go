@@ -41,7 +41,8 @@ func writeNumber(to []byte, n uint64) {
 	}
 }
 
-// appendDecimal adds the digits of n, as strconv would write them. It may write over seven bytes behind them.
+// appendDecimal adds the digits of n, as strconv would write them. It may write over seven bytes
+// behind them.
 func appendDecimal(to []byte, n uint64) []byte {
 	const groupOf = 100_000_000
 	if n >= groupOf {
@@ -52,8 +53,9 @@ func appendDecimal(to []byte, n uint64) []byte {
 	return binary.LittleEndian.AppendUint64(to, (digits|'0'*bytes1)>>(8*zeros))[:len(to)+8-zeros]
 }
 
-// eightDigits is the digits of n, the first one lowest, each in a byte. It divides all parts of n at once: a product with
-// the reciprocal, in as many bits as are exact for the parts, is the quotient, and the rest goes into the next higher part.
+// eightDigits is the digits of n, the first one lowest, each in a byte. It divides all parts of n
+// at once: a product with the reciprocal, in as many bits as are exact for the parts, is the
+// quotient, and the rest goes into the next higher part.
 func eightDigits(n uint64) uint64 {
 	x := n/10_000 | n%10_000<<32
 	high := x * 10486 >> 20 & 0x0000_007f_0000_007f

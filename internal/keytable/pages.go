@@ -77,8 +77,8 @@ func (p *pages) give(page uint32) {
 	p.slabs[slab] = nil
 }
 
-// lower moves what is in a page to one before it, if one is free, and returns where it is. There is a free one
-// somewhere.
+// lower moves what is in a page to one before it, if one is free, and returns where it is. There is
+// a free one somewhere.
 func (p *pages) lower(page uint32) uint32 {
 	free := p.take()
 	if free > page {

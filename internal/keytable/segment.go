@@ -308,8 +308,8 @@ func (t *Table) fits(s *segment, hash uint64, e entry) bool {
 	return true
 }
 
-// A dead entry is its size, in two bytes, and 1 + the ref of the one that died before it, in three. The
-// smallest entry has six.
+// A dead entry is its size, in two bytes, and 1 + the ref of the one that died before it, in three.
+// The smallest entry has six.
 const (
 	deadSize = 0
 	deadNext = 2
@@ -327,8 +327,9 @@ func (t *Table) freeEntry(s *segment, ref uint16, size uint32) {
 	s.dead += size
 }
 
-// takeFree returns the place of a dead entry of just that size, if one of the newest is. It is in a cache,
-// and most entries of a table are of one size: where one goes and another comes, nothing needs to be moved.
+// takeFree returns the place of a dead entry of just that size, if one of the newest is. It is in a
+// cache, and most entries of a table are of one size: where one goes and another comes, nothing
+// needs to be moved.
 func (t *Table) takeFree(s *segment, size int) (ref uint16, ok bool) {
 	at := s.free
 	var before entry
@@ -361,8 +362,8 @@ func (t *Table) room(s *segment, size int) bool {
 	return !s.needsPage(size) || len(s.entryPages) < entryMostPages
 }
 
-// compact moves the entries together, over the dead ones, and leaves slots that are not needed. In the order of their
-// places, none of them moves to a later one, and none to where a next one lies.
+// compact moves the entries together, over the dead ones, and leaves slots that are not needed. In
+// the order of their places, none of them moves to a later one, and none to where a next one lies.
 func (t *Table) compact(s *segment) {
 	var refs refs
 	t.refsOf(s, 0, 1<<16, &refs)

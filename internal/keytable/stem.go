@@ -43,8 +43,8 @@ type stems struct {
 	seen []uint8
 	// made is the stem that was made last, until someone has taken note.
 	made uint32
-	// recent is the stem that a key was given, or taken from, last; 0 for none. The next key of a sorted list often has
-	// the same one, and so has the key that takes the place of a deleted one.
+	// recent is the stem that a key was given, or taken from, last; 0 for none. The next key of a
+	// sorted list often has the same one, and so has the key that takes the place of a deleted one.
 	recent uint32
 }
 

@@ -6,14 +6,16 @@ import (
 )
 
 const (
-	// textsPiece is the size of the memory that some texts share. Who keeps one of them keeps as much.
+	// textsPiece is the size of the memory that some texts share. Who keeps one of them keeps as
+	// much.
 	textsPiece = 2 << 10
 	// numberMostChars is the length of the longest number.
 	numberMostChars = 20
 )
 
-// Texts are keys and, if they are asked for, their resource versions, each at the same index. They share pieces of 2 KiB of
-// memory, which is never written again unless they are lent: to have a piece for each takes twice as long as to find and write them.
+// Texts are keys and, if they are asked for, their resource versions, each at the same index. They
+// share pieces of 2 KiB of memory, which is never written again unless they are lent: to have a
+// piece for each takes twice as long as to find and write them.
 type Texts struct {
 	Keys []string
 	// ResourceVersions is nil if they are not asked for.
@@ -37,8 +39,9 @@ func (x *Texts) begin() {
 	x.piece, x.pieces = x.piece[:0], cap(x.piece)
 }
 
-// TextsFrom adds about most of the next keys of the table to texts, with resource versions if these are not nil, and returns
-// where to go on. The table may change between the calls, as for UnmarkedFrom.
+// TextsFrom adds about most of the next keys of the table to texts, with resource versions if these
+// are not nil, and returns where to go on. The table may change between the calls, as for
+// UnmarkedFrom.
 func (t *Table) TextsFrom(cursor Cursor, most int, texts *Texts) (next Cursor) {
 	texts.begin()
 	return t.walk(cursor, most, func(_ *marks, entries []entry) {

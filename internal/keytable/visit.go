@@ -69,8 +69,8 @@ func (t *Table) touch(entries []entry) (sum byte) {
 // stemTouched is where most stems end at the latest: they may lie in two lines of the cache.
 const stemTouched = 47
 
-// touchStemOf reads the stem that the key of a pod would have. The memory brings it together with the slots and the
-// entry, where a search that learns of it from the entry would wait once more.
+// touchStemOf reads the stem that the key of a pod would have. The memory brings it together with
+// the slots and the entry, where a search that learns of it from the entry would wait once more.
 //
 //go:noinline // see touch
 func (t *Table) touchStemOf(key string) (sum byte) {

@@ -13,7 +13,8 @@ import (
 	"github.com/rvinformer/informer/internal/shard"
 )
 
-// TestResourceVersionsWhileTheyChange changes a key in every way that there is, amid a walk that has the key before it.
+// TestResourceVersionsWhileTheyChange changes a key in every way that there is, amid a walk that
+// has the key before it.
 func TestResourceVersionsWhileTheyChange(t *testing.T) {
 	const keys = 100
 	key := func(i int) string { return fmt.Sprintf("a/%d", i) }

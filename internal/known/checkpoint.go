@@ -32,7 +32,8 @@ func (v *Versions) WriteCheckpoint(cw *checkpoint.Writer, metadata map[string]st
 			return err
 		}
 	}
-	// The entries come after the begun keys, and so count, where a key has come to be known meanwhile.
+	// The entries come after the begun keys, and so count, where a key has come to be known
+	// meanwhile.
 	if err := v.writeEntries(cw); err != nil {
 		return err
 	}

@@ -41,7 +41,8 @@ func (c *Cluster) Replace(uid string, gaps *report.Gaps) {
 	c.replaced++
 }
 
-// Replaced returns how often the server was found to be of another cluster, or in doubt of being the same.
+// Replaced returns how often the server was found to be of another cluster, or in doubt of being
+// the same.
 func (c *Cluster) Replaced() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,11 +6,12 @@ import (
 	"github.com/rvinformer/informer/internal/shard"
 )
 
-// Confine forgets what is not in the shard that an informer is about to follow. It is no edit: the checkpoint of the informer says that the rest is not
-// what it is of.
+// Confine forgets what is not in the shard that an informer is about to follow. It is no edit: the
+// checkpoint of the informer says that the rest is not what it is of.
 //
-// Objects whose UIDs are not known, though the shard is by UID, may be in another shard. They stay if the program has filled the versions, or
-// if all of the shard before is in this one. They are forgotten otherwise: an informer of this shard cannot see whether they are gone.
+// Objects whose UIDs are not known, though the shard is by UID, may be in another shard. They stay
+// if the program has filled the versions, or if all of the shard before is in this one. They are
+// forgotten otherwise: an informer of this shard cannot see whether they are gone.
 func (v *Versions) Confine(to shard.Shard) {
 	out := v.outside(to)
 	if to.IsAll() {
@@ -30,7 +31,8 @@ func (v *Versions) Confine(to shard.Shard) {
 	}
 }
 
-// outside notes which shard is followed from now on, and returns what reports whether an object is none of it.
+// outside notes which shard is followed from now on, and returns what reports whether an object is
+// none of it.
 func (v *Versions) outside(to shard.Shard) func(key, uid string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

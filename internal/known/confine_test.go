@@ -22,7 +22,8 @@ func uidOutside(s shard.Shard) types.UID {
 	}
 }
 
-// TestConfine follows a shard with versions that a program has filled, or an informer of another shard.
+// TestConfine follows a shard with versions that a program has filled, or an informer of another
+// shard.
 func TestConfine(t *testing.T) {
 	lower, upper := shard.Shard{Key: shard.ByUID, End: 1 << 63}, shard.Shard{Key: shard.ByUID, Start: 1 << 63}
 	quarter := shard.Shard{Key: shard.ByUID, End: 1 << 62}
@@ -39,7 +40,8 @@ func TestConfine(t *testing.T) {
 	for name, test := range map[string]struct {
 		before []shard.Shard
 		to     shard.Shard
-		// known are the keys that stay, and begun those of which only that is known that the handler may have begun with them.
+		// known are the keys that stay, and begun those of which only that is known that the
+		// handler may have begun with them.
 		known, begun []string
 	}{
 		"all":                      {nil, shard.Shard{}, []string{"in", "out", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}},

@@ -13,8 +13,8 @@ import (
 	"github.com/rvinformer/informer/internal/rv"
 )
 
-// FuzzIncludes compares a storage with a checkpoint, line for line a key and the two versions of it: what is held
-// includes it where a map says so.
+// FuzzIncludes compares a storage with a checkpoint, line for line a key and the two versions of
+// it: what is held includes it where a map says so.
 func FuzzIncludes(f *testing.F) {
 	for _, seed := range []string{"a\t1\t1\nb\t3\t2", "a\t1\t2", "a\t\t1", "a\t1\t", "a\t\t1\nb\t7\t", "a\tx\tx", "a\tx\ty", "a\t5\t5\na\t6\t5", "\t1\t1", ""} {
 		f.Add(seed, "5")

@@ -16,7 +16,8 @@ const (
 	// sampled is how many keys are looked at to choose the objects of an inquiry, and
 	// mostAsked how many are chosen.
 	sampled, mostAsked = 64, 3
-	// mostLatest is how many objects Latest returns. Where more than these change at a time, the newest of them say nothing of the rest.
+	// mostLatest is how many objects Latest returns. Where more than these change at a time, the
+	// newest of them say nothing of the rest.
 	mostLatest = 16
 	// lentAtOnce is about how many keys Latest looks at under one lock.
 	lentAtOnce = 1000
@@ -56,14 +57,15 @@ func Oldest(objects []object.Known) []object.Known {
 	return objects[:min(len(objects), mostAsked)]
 }
 
-// Latest returns the objects with the newest versions, as LatestOf does. It leaves out the keys for which leaveOut, which is called without a lock,
-// is true.
+// Latest returns the objects with the newest versions, as LatestOf does. It leaves out the keys for
+// which leaveOut, which is called without a lock, is true.
 func (v *Versions) Latest(leaveOut func(key string) bool) []object.Known {
 	return slices.DeleteFunc(LatestOf(v.LendFrom), func(o object.Known) bool { return leaveOut(o.Key) })
 }
 
-// LatestOf returns the objects with the newest versions, the newest first, as far as versions are numbers: a server that has lost its newest changes
-// has other versions of these. Lend lends about so many keys with their versions from a cursor on, and returns the next one: 0 at the end and at
+// LatestOf returns the objects with the newest versions, the newest first, as far as versions are
+// numbers: a server that has lost its newest changes has other versions of these. Lend lends about
+// so many keys with their versions from a cursor on, and returns the next one: 0 at the end and at
 // the beginning.
 func LatestOf(lend func(from keytable.Cursor, most int, visit func(key string, v *keytable.Binary)) keytable.Cursor) []object.Known {
 	var latest []numbered
@@ -91,7 +93,8 @@ type numbered struct {
 	number uint64
 }
 
-// insertLatest inserts an object in its place, and returns the oldest number if there is no room for another.
+// insertLatest inserts an object in its place, and returns the oldest number if there is no room
+// for another.
 func insertLatest(latest []numbered, key string, version *keytable.Binary) (_ []numbered, oldest uint64) {
 	at, _ := slices.BinarySearchFunc(latest, version.Number, func(n numbered, number uint64) int { return cmp.Compare(number, n.number) })
 	if at < mostLatest {

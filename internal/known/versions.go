@@ -27,8 +27,8 @@ type Versions struct {
 	// object that the table does not have: when a generation does not show it, it is
 	// deleted like the known ones.
 	unsettled map[string]uint64
-	// edits counts the changes that were made by others than an informer, and changes all changes of a key or a version. It is
-	// read without the lock.
+	// edits counts the changes that were made by others than an informer, and changes all changes
+	// of a key or a version. It is read without the lock.
 	edits   int64
 	changes atomic.Int64
 	// user is the informer that runs with it, nil if there is none, and reached is the newest
@@ -219,7 +219,8 @@ func (v *Versions) All() iter.Seq2[string, keytable.Version] {
 	}
 }
 
-// ResourceVersions yields every key and its resource version, as All does. Some of the strings share their memory, 2 KiB at most.
+// ResourceVersions yields every key and its resource version, as All does. Some of the strings
+// share their memory, 2 KiB at most.
 func (v *Versions) ResourceVersions() iter.Seq2[string, string] { return v.resourceVersions(false) }
 
 // LendResourceVersions is ResourceVersions, but the strings are valid for their turn only.

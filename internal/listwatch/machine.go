@@ -57,8 +57,8 @@ type Watching struct {
 	// Lost tells that an event could not be read, so that what it told is not known:
 	// the next time, the set is listed.
 	Lost bool
-	// Distrusted tells that what was read differs from what the server has, for a reason that is not known: the newest state of all
-	// is listed next.
+	// Distrusted tells that what was read differs from what the server has, for a reason that is
+	// not known: the newest state of all is listed next.
 	Distrusted bool
 	// Unsure tells that the server may have been away since it has told ResourceVersion, or
 	// has not told it to this process. It may have been restored from a backup: it is
@@ -162,8 +162,8 @@ const wholeExpiries = 2
 // Invariant: each request follows a pause, except
 //   - a further page, where the page before it showed objects;
 //   - the list in place of one that the server has refused or let expire, or of a watch-list that
-//     does not work. Until a set is read, Start.Consistent becomes true once, Start.Expiries becomes 2, and
-//     Start.Lists becomes true without a pause maxFailures times;
+//     does not work. Until a set is read, Start.Consistent becomes true once, Start.Expiries
+//     becomes 2, and Start.Lists becomes true without a pause maxFailures times;
 //   - the one after a watch that lasted for Steady, or after the end of another one that
 //     followed it. No list was read between the two.
 //
@@ -220,9 +220,9 @@ func (p Policy) next(s State, o Outcome) Step {
 	panic("listwatch: unknown state")
 }
 
-// maxFailures is the number of watch-lists that may fail before a list is tried, where a list may fail in the same way. A
-// second failure says that the way to the server may not carry watch-lists, or that the set is too large for the time that the server
-// gives a slow client.
+// maxFailures is the number of watch-lists that may fail before a list is tried, where a list may
+// fail in the same way. A second failure says that the way to the server may not carry watch-lists,
+// or that the set is too large for the time that the server gives a slow client.
 const maxFailures = 2
 
 func (p Policy) nextStreaming(s Start, o Outcome) Step {
@@ -286,7 +286,8 @@ func (s Start) withWatchList() Start {
 	return s
 }
 
-// Forgive is s after failures that were those of a server that was away: they say nothing of watch-lists.
+// Forgive is s after failures that were those of a server that was away: they say nothing of
+// watch-lists.
 func Forgive(s State) State {
 	start, ok := s.(Start)
 	if !ok {

@@ -113,8 +113,9 @@ func ClassifyStream(err error, at time.Time) Outcome {
 	}
 }
 
-// ClassifyWatchList names the failure err of the opening of a watch-list. An answer that a list would not get as well says that
-// watch-lists do not work here: a client that may not watch may still list, and a proxy may know lists only.
+// ClassifyWatchList names the failure err of the opening of a watch-list. An answer that a list
+// would not get as well says that watch-lists do not work here: a client that may not watch may
+// still list, and a proxy may know lists only.
 func ClassifyWatchList(err error) Kind {
 	var answer apierrors.APIStatus
 	if kind := Classify(err); kind != Failed || !errors.As(err, &answer) {

@@ -39,6 +39,6 @@ func (p *Pace) After(s Step) time.Duration {
 	return 0
 }
 
-// Forgive takes back that the backoff of requests has grown with the newest RetryPause, because the failure was not the
-// request's own.
+// Forgive takes back that the backoff of requests has grown with the newest RetryPause, because the
+// failure was not the request's own.
 func (p *Pace) Forgive() { p.retry = p.before }

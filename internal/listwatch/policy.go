@@ -53,8 +53,8 @@ func (p Policy) Streams(s State) bool {
 	return ok && p.WatchList && !start.Lists && !start.Consistent
 }
 
-// Newest reports whether the generation that begins in state s shows what the server has when it is asked, or newer. Otherwise the
-// server may show what its cache has.
+// Newest reports whether the generation that begins in state s shows what the server has when it is
+// asked, or newer. Otherwise the server may show what its cache has.
 func (p Policy) Newest(s Start) bool {
 	if p.Streams(s) {
 		return s.Known == ""

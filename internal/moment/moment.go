@@ -3,24 +3,26 @@ package moment
 
 import "time"
 
-// Moment is a point in time, in nanoseconds of the monotonic clock: what the wall clock is set to later changes nothing between two of them. Zero is
-// none. It takes a third of a time.Time.
+// Moment is a point in time, in nanoseconds of the monotonic clock: what the wall clock is set to
+// later changes nothing between two of them. Zero is none. It takes a third of a time.Time.
 //
-// In a testing/synctest bubble, where times have no reading of the monotonic clock, it is the time of the bubble.
+// In a testing/synctest bubble, where times have no reading of the monotonic clock, it is the time
+// of the bubble.
 type Moment int64
 
-// anchor is when the process began. It is the one time whose moment is that of the wall clock; all others are as far from it as the monotonic
-// clock says.
+// anchor is when the process began. It is the one time whose moment is that of the wall clock; all
+// others are as far from it as the monotonic clock says.
 var anchor = time.Now()
 
-// maxSkew is how far the wall clock may be from where it would be without having been set, before the time of a moment follows it.
+// maxSkew is how far the wall clock may be from where it would be without having been set, before
+// the time of a moment follows it.
 const maxSkew = time.Second
 
 // Now returns the present moment.
 func Now() Moment { return Of(time.Now()) }
 
-// Of returns the moment of a time; zero for the zero time. A time without a reading of the monotonic clock is taken as the wall clock
-// at the start of the process had it.
+// Of returns the moment of a time; zero for the zero time. A time without a reading of the
+// monotonic clock is taken as the wall clock at the start of the process had it.
 func Of(t time.Time) Moment {
 	if t.IsZero() {
 		return 0
@@ -28,7 +30,8 @@ func Of(t time.Time) Moment {
 	return Moment(anchor.UnixNano() + int64(t.Sub(anchor)))
 }
 
-// Time returns the local time of a moment as the wall clock has it now, with the reading of the monotonic clock; the zero time for none.
+// Time returns the local time of a moment as the wall clock has it now, with the reading of the
+// monotonic clock; the zero time for none.
 func (m Moment) Time() time.Time {
 	if m == 0 {
 		return time.Time{}

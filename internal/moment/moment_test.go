@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// set returns a time as it is read after the wall clock was set forward by some seconds: the reading of the monotonic clock stays. It relies on how
-// package time lays a time.Time out, and the test below checks that it does what it says.
+// set returns a time as it is read after the wall clock was set forward by some seconds: the
+// reading of the monotonic clock stays. It relies on how package time lays a time.Time out, and the
+// test below checks that it does what it says.
 func set(t time.Time, forward time.Duration) time.Time {
 	const nanosecondBits = 30 // of the first word, below the seconds
 	*(*uint64)(unsafe.Pointer(&t)) += uint64(forward/time.Second) << nanosecondBits

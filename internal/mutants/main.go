@@ -5,9 +5,9 @@
 //	go run ./internal/mutants -n 0 internal/deltaqueue    # every mutant of a package
 //	go run ./internal/mutants -only 'resume.go Drained'   # those whose names contain a text
 //
-// The changed file takes the place of its original in an overlay, so that the tree stays
-// as it is. A mutant is first tried with the tests of its own package, then with those of
-// the root, with the scenarios, and with those of objectcache. One that does not compile does not count.
+// The changed file takes the place of its original in an overlay, so that the tree stays as it is.
+// A mutant is first tried with the tests of its own package, then with those of the root, with the
+// scenarios, and with those of objectcache. One that does not compile does not count.
 package main
 
 import (

@@ -11,8 +11,8 @@ import (
 	"github.com/rvinformer/informer/internal/field"
 )
 
-// Expected is what a reflector takes: anything, a Go type, or a kind. An example object decides it: a Raw,
-// *metav1.PartialObjectMetadata, a Go type of the API, or, for anything else, unstructured.
+// Expected is what a reflector takes: anything, a Go type, or a kind. An example object decides it:
+// a Raw, *metav1.PartialObjectMetadata, a Go type of the API, or, for anything else, unstructured.
 //
 // It does not keep the example, which may be large.
 type Expected struct {
@@ -28,8 +28,8 @@ type Expected struct {
 	description string
 }
 
-// Expect returns what is expected by an example, nil for anything. Description is what it is called, empty for its
-// kind or its type.
+// Expect returns what is expected by an example, nil for anything. Description is what it is
+// called, empty for its kind or its type.
 func Expect(example interface{}, description string, public Public) Expected {
 	e := Expected{public: public, goType: reflect.TypeOf(example), description: description}
 	if public.TakeBack != nil {
@@ -91,8 +91,8 @@ func (e Expected) Check(obj interface{}) error {
 	return nil
 }
 
-// CheckKind is Check for an object off the wire, when only its kind is known. A Go type has the name of its
-// kind.
+// CheckKind is Check for an object off the wire, when only its kind is known. A Go type has the
+// name of its kind.
 func (e Expected) CheckKind(kind metav1.TypeMeta) error {
 	if e.anyKind() {
 		return nil

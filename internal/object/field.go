@@ -38,7 +38,8 @@ func (r *Raw) Field(path string) (field.Value, field.Reason) {
 	return value, why
 }
 
-// FieldError returns an error that says why a field was not found, nil if the object does not have it.
+// FieldError returns an error that says why a field was not found, nil if the object does not have
+// it.
 func (r *Raw) FieldError(path string, why field.Reason) error {
 	var detail string
 	switch why {
@@ -56,13 +57,15 @@ func (r *Raw) FieldError(path string, why field.Reason) error {
 	return fmt.Errorf("field %q of %s %q: %s", path, r.kind.Kind, r.key, detail)
 }
 
-// Labels returns the labels, with memory of their own; nil if there are none, or if they cannot be read.
+// Labels returns the labels, with memory of their own; nil if there are none, or if they cannot be
+// read.
 func (r *Raw) Labels() map[string]string {
 	message, protobuf := r.Message()
 	return field.Labels(message, protobuf)
 }
 
-// Owners returns the owner references, with memory of their own; nil if there are none, or if they cannot be read.
+// Owners returns the owner references, with memory of their own; nil if there are none, or if they
+// cannot be read.
 func (r *Raw) Owners() []metav1.OwnerReference {
 	message, protobuf := r.Message()
 	return field.Owners(message, protobuf)

@@ -17,8 +17,8 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// Form is how objects are asked for on the wire, and how they are decoded for their consumer. The zero value is for
-// objects that a ListerWatcher of others decodes.
+// Form is how objects are asked for on the wire, and how they are decoded for their consumer. The
+// zero value is for objects that a ListerWatcher of others decodes.
 type Form struct {
 	public Public
 	// decode makes the object; nil where the Raw is the object.
@@ -26,8 +26,8 @@ type Form struct {
 	// protobuf tells that objects may come in protobuf, partial that of each no more
 	// than its metadata is asked for.
 	protobuf, partial bool
-	// fields are those that stay of each object, and message are the same by their numbers in protobuf, nil
-	// where that has none.
+	// fields are those that stay of each object, and message are the same by their numbers in
+	// protobuf, nil where that has none.
 	fields  *prune.Fields
 	message *prune.Type
 	// typed is given to each Raw.
@@ -36,8 +36,8 @@ type Form struct {
 	decoders *jsonmap.Pool
 }
 
-// Public says how the users of the library see a Raw, whose public type is theirs. The zero value is for a consumer
-// that sees none.
+// Public says how the users of the library see a Raw, whose public type is theirs. The zero value
+// is for a consumer that sees none.
 type Public struct {
 	// HandOver returns the object that the user sees.
 	HandOver func(*Raw) runtime.Object
@@ -45,8 +45,9 @@ type Public struct {
 	TakeBack func(obj interface{}) (*Raw, bool)
 }
 
-// Form returns how objects like e's example are read. A raw object may come in protobuf if the client's
-// configuration asks for it, and fields name nothing but metadata, or its Go type is known. Fields are those that stay.
+// Form returns how objects like e's example are read. A raw object may come in protobuf if the
+// client's configuration asks for it, and fields name nothing but metadata, or its Go type is
+// known. Fields are those that stay.
 func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
 	f := Form{public: e.public, fields: fields}
 	switch {
@@ -77,7 +78,8 @@ func (e Expected) Form(clientAsksProtobuf bool, fields *prune.Fields) Form {
 	return f
 }
 
-// fromMessages has objects come in protobuf, if that is wanted and their messages can lose what does not stay.
+// fromMessages has objects come in protobuf, if that is wanted and their messages can lose what
+// does not stay.
 func (f *Form) fromMessages(wanted bool, message *prune.Type) {
 	if wanted && message.InProtobuf() {
 		f.protobuf, f.message = true, message

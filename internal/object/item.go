@@ -17,7 +17,8 @@ type Place struct {
 	Index int
 }
 
-// Item is one object that was read from the server: decoded by a ListerWatcher, or as it came off the wire.
+// Item is one object that was read from the server: decoded by a ListerWatcher, or as it came off
+// the wire.
 type Item struct {
 	Key     string
 	Version keytable.Version
@@ -45,7 +46,8 @@ func (it Item) Identity() (key string, version keytable.Version) {
 	return key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(all[len(resourceVersion):])}
 }
 
-// Copy returns the lent object with memory of its own, or of the pool, and without the fields that do not stay.
+// Copy returns the lent object with memory of its own, or of the pool, and without the fields that
+// do not stay.
 func (it Item) Copy(pool *Pool) (*Raw, error) { return it.Lent.copy(it, pool) }
 
 // Unreadable returns an error that says what is wrong with the item.
@@ -53,8 +55,8 @@ func (it Item) Unreadable(err error) *report.ItemError {
 	return &report.ItemError{Index: it.Place.Index, Watch: it.Place.Watch, Key: strings.Clone(it.Key), Err: err}
 }
 
-// Owned returns the item decoded, and with memory of its own. The error is a *report.ItemError; the item has its key
-// all the same.
+// Owned returns the item decoded, and with memory of its own. The error is a *report.ItemError; the
+// item has its key all the same.
 func (it Item) Owned() (Item, error) {
 	if it.Lent == nil {
 		return it, nil
@@ -70,8 +72,8 @@ func (it Item) Owned() (Item, error) {
 	return own, nil
 }
 
-// Decode returns a lent object decoded. It borrows memory of the pool, because a decoder keeps none of it. The error
-// is a *report.ItemError.
+// Decode returns a lent object decoded. It borrows memory of the pool, because a decoder keeps none
+// of it. The error is a *report.ItemError.
 func (it Item) Decode() (runtime.Object, error) {
 	raw, err := it.Copy(&Shared)
 	if err != nil {

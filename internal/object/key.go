@@ -7,8 +7,8 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// Key returns "namespace/name", or "name", of obj, an object or a cache.DeletedFinalStateUnknown. The error is a
-// cache.KeyError.
+// Key returns "namespace/name", or "name", of obj, an object or a cache.DeletedFinalStateUnknown.
+// The error is a cache.KeyError.
 func Key(obj interface{}) (string, error) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
@@ -17,7 +17,8 @@ func Key(obj interface{}) (string, error) {
 	return key, nil
 }
 
-// AppendKey adds what Key returns to a buffer, so that a caller that does not keep the key allocates nothing.
+// AppendKey adds what Key returns to a buffer, so that a caller that does not keep the key
+// allocates nothing.
 func AppendKey(to []byte, obj interface{}) ([]byte, error) {
 	switch key := obj.(type) {
 	case cache.DeletedFinalStateUnknown:
@@ -35,8 +36,8 @@ func AppendKey(to []byte, obj interface{}) ([]byte, error) {
 	return append(to, name.Name...), nil
 }
 
-// KeyAndVersion returns the key and the version of obj, an object or a cache.DeletedFinalStateUnknown that holds
-// one. The error is a cache.KeyError.
+// KeyAndVersion returns the key and the version of obj, an object or a
+// cache.DeletedFinalStateUnknown that holds one. The error is a cache.KeyError.
 func KeyAndVersion(obj interface{}) (string, keytable.Version, error) {
 	key, err := Key(obj)
 	if err != nil {
@@ -49,8 +50,8 @@ func KeyAndVersion(obj interface{}) (string, keytable.Version, error) {
 	return key, version, nil
 }
 
-// Version returns the version of obj, an object or a cache.DeletedFinalStateUnknown that holds one. The error is a
-// cache.KeyError.
+// Version returns the version of obj, an object or a cache.DeletedFinalStateUnknown that holds one.
+// The error is a cache.KeyError.
 func Version(obj interface{}) (keytable.Version, error) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj

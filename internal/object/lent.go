@@ -10,7 +10,8 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// Lent is an object as a reader of the wire lends it. A reader has one, which it fills anew for each object.
+// Lent is an object as a reader of the wire lends it. A reader has one, which it fills anew for
+// each object.
 type Lent struct {
 	wire.Item
 	// Listed is what the list says of its items. It counts for an item that says

@@ -6,8 +6,8 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// Pool keeps Raws that are no longer in use, for their memory: most objects of a set are about as large as the
-// others. The garbage collector empties it. A nil Pool keeps none.
+// Pool keeps Raws that are no longer in use, for their memory: most objects of a set are about as
+// large as the others. The garbage collector empties it. A nil Pool keeps none.
 type Pool struct{ free sync.Pool }
 
 // Shared is the pool of all informers of the process.
@@ -36,7 +36,8 @@ func (p *Pool) take() *Raw {
 	return &Raw{}
 }
 
-// Put takes r back, whose loan is over. A copy, and an object that was taken back before, stay as they are.
+// Put takes r back, whose loan is over. A copy, and an object that was taken back before, stay as
+// they are.
 func (p *Pool) Put(r *Raw) {
 	if !r.pooled {
 		return

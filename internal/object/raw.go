@@ -21,7 +21,8 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// Raw is an object as it came off the wire, with memory of its own and not decoded. Users know it as a RawObject.
+// Raw is an object as it came off the wire, with memory of its own and not decoded. Users know it
+// as a RawObject.
 type Raw struct {
 	kind     metav1.TypeMeta
 	key      string
@@ -57,8 +58,8 @@ func (r *Raw) Place() Place { return r.place }
 // Bytes returns the object in its encoding. It must not be written to.
 func (r *Raw) Bytes() []byte { return r.encoding }
 
-// Message returns the bytes of the object alone, without the envelope that protobuf has, and whether they are protobuf.
-// They must not be written to.
+// Message returns the bytes of the object alone, without the envelope that protobuf has, and
+// whether they are protobuf. They must not be written to.
 func (r *Raw) Message() (message []byte, protobuf bool) {
 	if r.format == wire.Protobuf {
 		return r.encoding[r.message.from:r.message.to], true
@@ -122,18 +123,19 @@ type undecodable struct{ error }
 
 func (u undecodable) Unwrap() error { return u.error }
 
-// IsUndecodable reports whether err says that an object does not fit the type that it was to be decoded to.
+// IsUndecodable reports whether err says that an object does not fit the type that it was to be
+// decoded to.
 func IsUndecodable(err error) bool {
 	_, ok := errors.AsType[undecodable](err)
 	return ok
 }
 
-// Decode decodes the object into an empty object of its type, into metadata or, from JSON, into a map.
-// IsUndecodable is true of the error.
+// Decode decodes the object into an empty object of its type, into metadata or, from JSON, into a
+// map. IsUndecodable is true of the error.
 func (r *Raw) Decode(into runtime.Object) error { return r.decodeSharing(nil, into) }
 
-// decodeSharing is Decode with strings that other objects of the kind have too, if it decodes protobuf. With siblings, the object
-// must be a new one.
+// decodeSharing is Decode with strings that other objects of the kind have too, if it decodes
+// protobuf. With siblings, the object must be a new one.
 func (r *Raw) decodeSharing(siblings *protoobject.Pool, into runtime.Object) error {
 	if err := r.decode(into, siblings); err != nil {
 		return undecodable{err}
@@ -165,7 +167,8 @@ func (r *Raw) decode(into runtime.Object, siblings *protoobject.Pool) error {
 	return utiljson.Unmarshal(r.encoding, into)
 }
 
-// setKind sets the kind of an object, without allocation where its version is one that a server says.
+// setKind sets the kind of an object, without allocation where its version is one that a server
+// says.
 func setKind(of schema.ObjectKind, kind metav1.TypeMeta) {
 	slash := strings.IndexByte(kind.APIVersion, '/')
 	if own, ok := of.(*metav1.TypeMeta); ok && (slash < 0 || slash > 0 && strings.IndexByte(kind.APIVersion[slash+1:], '/') < 0) {

@@ -7,8 +7,8 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// Tombstone returns what is delivered for a deletion whose final state is not known: what was last known, as
-// metadata of the kind. The kind may be empty.
+// Tombstone returns what is delivered for a deletion whose final state is not known: what was last
+// known, as metadata of the kind. The kind may be empty.
 func Tombstone(kind metav1.TypeMeta, key string, last keytable.Version) cache.DeletedFinalStateUnknown {
 	name, err := cache.ParseObjectName(key)
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/rvinformer/informer/internal/objectsize"
 )
 
-// FuzzOf compares with the JSON text, its strings unescaped: what Of says is not less but for the digits of long
-// numbers, and not more than a comma for each object and array, and what short numbers have less than five.
+// FuzzOf compares with the JSON text, its strings unescaped: what Of says is not less but for the
+// digits of long numbers, and not more than a comma for each object and array, and what short
+// numbers have less than five.
 func FuzzOf(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":"b","c":[1,true,null,{"d":[]}]}`, `{"a":123456789012345678901234567890,"b":-1e300}`, `{"":"","\u00e9\n":"\ud800"}`, `{"a":[[[[[[]]]]]]}`} {
 		f.Add([]byte(seed))

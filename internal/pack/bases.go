@@ -2,14 +2,15 @@ package pack
 
 import "unsafe"
 
-// base is a record that others may be compressed against. It has no copy of its own: its bytes are those of the record, and stay
-// after the record is dropped for as long as another needs them.
+// base is a record that others may be compressed against. It has no copy of its own: its bytes are
+// those of the record, and stay after the record is dropped for as long as another needs them.
 type base struct {
 	ref     Ref
 	group   uint64
 	uses    uint32 // records against it, and itself until it is dropped
 	dropped bool
-	// poor is how many of the newest records against it are not alike, and patience how many that may be.
+	// poor is how many of the newest records against it are not alike, and patience how many that
+	// may be.
 	poor, patience uint8
 }
 

@@ -8,13 +8,14 @@ import (
 const (
 	maxChunk = 64 << 10
 	minChunk = 1 << 10
-	// maxWaste is the part of all bytes, one in so many, that dropped records may take before chunks are evacuated. If objects
-	// are replaced at random, about seven bytes are copied for each one that is replaced.
+	// maxWaste is the part of all bytes, one in so many, that dropped records may take before
+	// chunks are evacuated. If objects are replaced at random, about seven bytes are copied for
+	// each one that is replaced.
 	maxWaste = 16
 )
 
-// chunk is appended to and otherwise immutable, so a view of a record needs no lock. Once evacuated it is left to the garbage
-// collector, which frees it when no view is left.
+// chunk is appended to and otherwise immutable, so a view of a record needs no lock. Once evacuated
+// it is left to the garbage collector, which frees it when no view is left.
 type chunk struct {
 	data []byte
 	// dropped has the offsets of the dropped records, and dead their bytes.
@@ -71,7 +72,8 @@ func (c *chunks) reserve(n int) (Ref, *chunk) {
 	return Ref(c.current)<<16 | Ref(len(k.data)), k
 }
 
-// create makes a chunk for a record of n bytes: an exact one for a large record, else one in proportion to what there is.
+// create makes a chunk for a record of n bytes: an exact one for a large record, else one in
+// proportion to what there is.
 func (c *chunks) create(n int) (number uint32) {
 	size := n
 	if n <= maxChunk/4 {

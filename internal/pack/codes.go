@@ -7,8 +7,9 @@ import (
 	"github.com/klauspost/compress/huff0"
 )
 
-// codes are the Huffman codes of a pack. What s2 leaves of an object is mostly what differs: hexadecimal digits, and copies of the
-// same few kinds. One code for all records shortens them by a quarter and costs a record nothing, as a table of its own would.
+// codes are the Huffman codes of a pack. What s2 leaves of an object is mostly what differs:
+// hexadecimal digits, and copies of the same few kinds. One code for all records shortens them by a
+// quarter and costs a record nothing, as a table of its own would.
 type codes struct {
 	list []code // by number; 0 is none
 	// counts are the bytes that were seen, until the last code is made.
@@ -23,8 +24,8 @@ type code struct {
 }
 
 const (
-	// A code is made of the first firstCode bytes, and the next ones of nextCode times as many, up to maxCodes: early objects may
-	// be unlike later ones.
+	// A code is made of the first firstCode bytes, and the next ones of nextCode times as many, up
+	// to maxCodes: early objects may be unlike later ones.
 	firstCode = 16 << 10
 	nextCode  = 16
 	maxCodes  = 3

@@ -8,13 +8,15 @@ import (
 	"weak"
 )
 
-// Copies makes copies of records that are kept for long. A view keeps a whole chunk in memory, and a copy its own bytes. Copies of
-// siblings share the bytes of their base. The zero value is ready; it is not safe for concurrent use.
+// Copies makes copies of records that are kept for long. A view keeps a whole chunk in memory, and
+// a copy its own bytes. Copies of siblings share the bytes of their base. The zero value is ready;
+// it is not safe for concurrent use.
 type Copies struct {
 	seed maphash.Seed
 	// bases are by the hash of their bytes. They stay in memory for as long as a copy needs them.
 	bases map[uint64]copiedBase
-	// most is how many bases there may be before those are forgotten that are not in memory any more.
+	// most is how many bases there may be before those are forgotten that are not in memory any
+	// more.
 	most int
 }
 
@@ -65,7 +67,8 @@ func (c *Copies) base(b []byte) (copied []byte, size int) {
 	return copied, cap(copied)
 }
 
-// forget forgets bases that are not in memory any more, each time that there are twice as many as were left.
+// forget forgets bases that are not in memory any more, each time that there are twice as many as
+// were left.
 func (c *Copies) forget() {
 	if len(c.bases) < c.most {
 		return

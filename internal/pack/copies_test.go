@@ -9,8 +9,8 @@ import (
 	"github.com/rvinformer/informer/internal/pack"
 )
 
-// TestCopiesOfSiblingsShareTheirBase copies records one by one: the first of a group has a copy of the base made, which stays for as long
-// as another copy needs it.
+// TestCopiesOfSiblingsShareTheirBase copies records one by one: the first of a group has a copy of
+// the base made, which stays for as long as another copy needs it.
 func TestCopiesOfSiblingsShareTheirBase(t *testing.T) {
 	objects := pods(2000, 0)
 	p := pack.New()

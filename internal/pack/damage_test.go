@@ -13,8 +13,8 @@ import (
 	"github.com/rvinformer/informer/internal/pack"
 )
 
-// FuzzDamagedRecord changes the bytes of a record and of its base: Append returns something that is not much longer than these
-// bytes allow, or ErrDamaged.
+// FuzzDamagedRecord changes the bytes of a record and of its base: Append returns something that is
+// not much longer than these bytes allow, or ErrDamaged.
 func FuzzDamagedRecord(f *testing.F) {
 	objects := pods(300, 0)
 	p := pack.New()
@@ -60,7 +60,8 @@ func TestClaimedLengthTakesNoMemory(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 }
 
-// An object that is almost nothing when compressed is read back, though its payload is not believed to be so long.
+// An object that is almost nothing when compressed is read back, though its payload is not believed
+// to be so long.
 func TestLongMonotonousObjectsAreReadBack(t *testing.T) {
 	var objects []object
 	for _, n := range []int{60 << 10, 64 << 10, 1 << 20, 5 << 20} {

@@ -15,8 +15,8 @@ const (
 	againstBase             // s2 with another record as dictionary
 )
 
-// header begins each record in a chunk. Its first byte has the form, the code and whether the record is a base; the other numbers
-// are varints. The head and the payload follow it.
+// header begins each record in a chunk. Its first byte has the form, the code and whether the
+// record is a base; the other numbers are varints. The head and the payload follow it.
 type header struct {
 	form  form
 	code  uint8  // number of the Huffman code of the payload; 0: none

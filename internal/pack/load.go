@@ -14,8 +14,8 @@ import (
 // ErrSnapshot says that the bytes are no snapshot, or a damaged one.
 var ErrSnapshot = errors.New("pack: damaged snapshot")
 
-// Read returns the pack that a snapshot was written of, with the same Refs. It takes no more from r than that if r is an
-// io.ByteReader. The error of r, or ErrSnapshot, is within Read's error.
+// Read returns the pack that a snapshot was written of, with the same Refs. It takes no more from r
+// than that if r is an io.ByteReader. The error of r, or ErrSnapshot, is within Read's error.
 func Read(r io.Reader) (*Pack, error) {
 	in := &input{}
 	if b, ok := r.(byteReader); ok {

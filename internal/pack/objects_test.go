@@ -17,7 +17,8 @@ type object struct {
 	revision   int
 }
 
-// pods returns the first n pods of the cluster, in the order of a list, each after this number of updates.
+// pods returns the first n pods of the cluster, in the order of a list, each after this number of
+// updates.
 func pods(n, revision int) []object {
 	objects := make([]object, 0, n)
 	for i, p := range cluster.Pods(0, n, revision) {

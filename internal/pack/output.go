@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// Output writes a snapshot and sums it: numbers as varints, and texts behind their lengths. Its first error stays.
+// Output writes a snapshot and sums it: numbers as varints, and texts behind their lengths. Its
+// first error stays.
 type Output struct {
 	w   *bufio.Writer
 	n   int64
@@ -43,7 +44,8 @@ func (o *Output) Text(b []byte) {
 	o.Write(b)
 }
 
-// End writes the CRC-32C of all that was written. It returns how many bytes there are with it, and the first error.
+// End writes the CRC-32C of all that was written. It returns how many bytes there are with it, and
+// the first error.
 func (o *Output) End() (int64, error) {
 	o.Write(binary.LittleEndian.AppendUint32(nil, o.sum))
 	if o.err == nil {

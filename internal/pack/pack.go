@@ -5,11 +5,13 @@ import (
 	"weak"
 )
 
-// Ref names a record. The zero Ref names none. It is valid until the record is dropped or Tidy reports another Ref for it.
+// Ref names a record. The zero Ref names none. It is valid until the record is dropped or Tidy
+// reports another Ref for it.
 type Ref uint64
 
-// Pack keeps the encoded objects of one kind. A writer calls Prepare, Add, Drop and Tidy, one at a time. Readers may call the
-// other methods while no Add, Drop or Tidy is under way, and use records, views and snapshots at any time.
+// Pack keeps the encoded objects of one kind. A writer calls Prepare, Add, Drop and Tidy, one at a
+// time. Readers may call the other methods while no Add, Drop or Tidy is under way, and use
+// records, views and snapshots at any time.
 type Pack struct {
 	chunks chunks
 	bases  bases
@@ -19,8 +21,8 @@ type Pack struct {
 	aids    *aids // for records that are made now
 	records int
 
-	// prepared is whether the last Prepare has not been added yet. Pinned is the base that it needs, which is kept even if nothing
-	// uses it any more; it is an orphan then.
+	// prepared is whether the last Prepare has not been added yet. Pinned is the base that it
+	// needs, which is kept even if nothing uses it any more; it is an orphan then.
 	prepared       bool
 	pinned, orphan uint32
 	typical        float64 // part of its length that an object has against a good base
@@ -32,8 +34,8 @@ type Pack struct {
 // New returns an empty pack.
 func New() *Pack { return &Pack{typical: atFirst} }
 
-// Add stores an object that Prepare has compressed. Head is kept uncompressed. Owner is a number of the caller's, which Tidy reports
-// when it moves the record. Head and d are copied.
+// Add stores an object that Prepare has compressed. Head is kept uncompressed. Owner is a number of
+// the caller's, which Tidy reports when it moves the record. Head and d are copied.
 func (p *Pack) Add(head []byte, owner uint32, d Prepared) Ref {
 	h := header{form: d.form, code: d.code, owner: owner, head: len(head), payload: len(d.payload), root: d.root, base: d.base}
 	if d.becomesBase {
@@ -112,7 +114,8 @@ func (p *Pack) forget(ref Ref, h *header) {
 	}
 }
 
-// settle forgets a base that was only kept for the object that Prepare had compressed against it, once that object came to nothing.
+// settle forgets a base that was only kept for the object that Prepare had compressed against it,
+// once that object came to nothing.
 func (p *Pack) settle() {
 	id := p.orphan
 	if id == 0 || id == p.pinned {
@@ -137,8 +140,9 @@ func (p *Pack) Head(ref Ref) []byte { return Record{own: p.chunks.bytes(ref)}.He
 // Record returns a view of a record.
 func (p *Pack) Record(ref Ref) Record { return View{p.chunks.list, p.bases.list, p.aids}.Record(ref) }
 
-// Tidy moves the records of one chunk with many dropped records, if there is one, and reports each record's owner and new Ref. It
-// reports whether more is to be done. The work of one call is bounded by the size of a chunk, 64 KB.
+// Tidy moves the records of one chunk with many dropped records, if there is one, and reports each
+// record's owner and new Ref. It reports whether more is to be done. The work of one call is
+// bounded by the size of a chunk, 64 KB.
 func (p *Pack) Tidy(moved func(owner uint32, to Ref)) (more bool) {
 	p.settle()
 	p.renewAids()

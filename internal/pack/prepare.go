@@ -22,34 +22,38 @@ type Prepared struct {
 }
 
 const (
-	// minBase and maxBase bound the length of a base. maxBase is also the largest object that is compressed against another: s2
-	// finds copies of a dictionary in the first 64 KB only.
+	// minBase and maxBase bound the length of a base. maxBase is also the largest object that is
+	// compressed against another: s2 finds copies of a dictionary in the first 64 KB only.
 	minBase = 64
 	maxBase = 64 << 10
-	// maxRatio is how many times shorter than an object its payload may be, beyond maxBase. What a damaged payload claims to be is bounded by it.
+	// maxRatio is how many times shorter than an object its payload may be, beyond maxBase. What a
+	// damaged payload claims to be is bounded by it.
 	maxRatio = 256
-	// An object is alike if its base makes it at most usual times as long as is typical, or sure times where no hint says that it
-	// belongs to the base. Otherwise it is compressed against the root too, and becomes a new base unless an older one makes it
-	// as much shorter as these say.
+	// An object is alike if its base makes it at most usual times as long as is typical, or sure
+	// times where no hint says that it belongs to the base. Otherwise it is compressed against the
+	// root too, and becomes a new base unless an older one makes it as much shorter as these say.
 	usual        = 1.5
 	sure         = 1.2
 	fairToOwn    = 0.75
 	fairToOthers = 0.6
 	fairToFirst  = 0.35 // while there is no root
-	// A group has a new base after so many poor objects in a row: those that are not alike. The next base of the group has twice
-	// the patience, up to maxPatience, until objects are alike.
+	// A group has a new base after so many poor objects in a row: those that are not alike. The
+	// next base of the group has twice the patience, up to maxPatience, until objects are alike.
 	minPatience = 4
 	maxPatience = 128
-	// After patience objects in a row that were like nothing recent, only one in patience is compared with what is recent.
+	// After patience objects in a row that were like nothing recent, only one in patience is
+	// compared with what is recent.
 	patience = 8
 	encoders = 4
-	// atFirst, a fifth of the length, is taken as typical before anything is known. It is known after enough objects.
+	// atFirst, a fifth of the length, is taken as typical before anything is known. It is known
+	// after enough objects.
 	atFirst = 0.2
 	enough  = 32
 )
 
-// Prepare compresses data. Objects with the same hint like, such as those of one owner, are alike; without a hint, the most recent
-// objects are tried. Old is the record that this one is going to replace, or zero.
+// Prepare compresses data. Objects with the same hint like, such as those of one owner, are alike;
+// without a hint, the most recent objects are tried. Old is the record that this one is going to
+// replace, or zero.
 //
 // Prepare does not change what readers use.
 func (p *Pack) Prepare(like string, old Ref, data []byte) Prepared {
@@ -127,7 +131,8 @@ func groupOf(like string) uint64 {
 	return n
 }
 
-// alike reports whether an object is about as short against its base as objects are that have a good one.
+// alike reports whether an object is about as short against its base as objects are that have a
+// good one.
 func (p *Pack) alike(d *Prepared, trusted bool) bool {
 	times := usual
 	if !trusted {
@@ -156,8 +161,8 @@ func (p *Pack) hit(d Prepared) Prepared {
 	return d
 }
 
-// base returns the base to try first, or 0, and whether there is reason to think that it is a good one: it is that of the group, or
-// of the record that is replaced. Else it is the newest.
+// base returns the base to try first, or 0, and whether there is reason to think that it is a good
+// one: it is that of the group, or of the record that is replaced. Else it is the newest.
 func (p *Pack) base(like string, group uint64, old Ref) (id uint32, trusted bool) {
 	if like != "" {
 		id = p.bases.groups[group]
@@ -180,8 +185,8 @@ func (p *Pack) base(like string, group uint64, old Ref) (id uint32, trusted bool
 	return id, false
 }
 
-// writer is what Prepare needs and Add does not: it is found again if the garbage collector has not run since, so that a pack that
-// is not written to has none.
+// writer is what Prepare needs and Add does not: it is found again if the garbage collector has not
+// run since, so that a pack that is not written to has none.
 type writer struct {
 	// base, other and root are room for what is compressed.
 	base, other, root []byte
@@ -237,8 +242,8 @@ func (w *writer) against(p *Pack, id uint32, data []byte) Prepared {
 	return Prepared{form: againstBase, base: id, length: len(data), payload: dict.Encode(room(&w.base, len(data)), data)}
 }
 
-// againstRecent compresses data against the bases that were used most recently, except the one that was tried, and returns the
-// shortest.
+// againstRecent compresses data against the bases that were used most recently, except the one that
+// was tried, and returns the shortest.
 func (w *writer) againstRecent(p *Pack, tried uint32, data []byte) (shortest Prepared) {
 	for k := range w.encoders {
 		if id := w.encoders[k].base; id != 0 && id != tried {

@@ -9,8 +9,9 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// Record is an immutable view of a record. It stays valid without any lock, also after the record is dropped or moved, and keeps the
-// bytes in memory that it needs. The zero Record is that of an empty object without a head.
+// Record is an immutable view of a record. It stays valid without any lock, also after the record
+// is dropped or moved, and keeps the bytes in memory that it needs. The zero Record is that of an
+// empty object without a head.
 type Record struct {
 	own, base []byte // they begin with the record and with its base, and may go on behind them
 	aids      *aids
@@ -46,7 +47,8 @@ func (r Record) Append(dst []byte) ([]byte, error) {
 	return s.append(dst, r.own, &h, dict, r.aids)
 }
 
-// reader is what decoding needs. It keeps the last base, because siblings are often read one after the other.
+// reader is what decoding needs. It keeps the last base, because siblings are often read one after
+// the other.
 type reader struct {
 	coded []byte
 	base  []byte // decoded

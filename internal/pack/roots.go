@@ -6,7 +6,8 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// root is the dictionary of the records that begin a group: a few objects of the kind, one behind the other, uncompressed.
+// root is the dictionary of the records that begin a group: a few objects of the kind, one behind
+// the other, uncompressed.
 type root struct {
 	data []byte
 	dict *s2.Dict // for decoding only: the tables of an encoder are large
@@ -25,8 +26,8 @@ const (
 	// rootSamples is how many times more objects the next root has, up to maxRootSamples.
 	rootSamples    = 4
 	maxRootSamples = 16
-	// rootBases is how many times more bases than objects of the next root there have to be, and rootShare how many times larger
-	// than that root the compressed bases have to be.
+	// rootBases is how many times more bases than objects of the next root there have to be, and
+	// rootShare how many times larger than that root the compressed bases have to be.
 	rootBases = 4
 	rootShare = 8
 	minRoot   = minBase
@@ -66,7 +67,8 @@ func (r *roots) drop(number uint32) {
 	}
 }
 
-// dictionary returns a decoder's dictionary, which keeps data. The first copy of an object may begin at its first byte.
+// dictionary returns a decoder's dictionary, which keeps data. The first copy of an object may
+// begin at its first byte.
 func dictionary(data []byte) *s2.Dict {
 	if cap(data) < len(data)+dictSpare {
 		data = append(make([]byte, 0, len(data)+dictSpare), data...)

@@ -15,9 +15,11 @@ type Snapshot struct {
 	codes  codes
 }
 
-// Snapshot returns the present state. Like Record, it may be called beside Prepare and other readers.
+// Snapshot returns the present state. Like Record, it may be called beside Prepare and other
+// readers.
 func (p *Pack) Snapshot() *Snapshot {
-	// Chunks, their lists of dropped records and codes are only appended to. Bases and roots change in place.
+	// Chunks, their lists of dropped records and codes are only appended to. Bases and roots change
+	// in place.
 	s := &Snapshot{
 		chunks: slices.Clone(p.chunks.list), bases: slices.Clone(p.bases.list),
 		roots: p.roots, codes: codes{list: slices.Clone(p.codes.list), tries: p.codes.tries},
@@ -31,8 +33,8 @@ func (p *Pack) Snapshot() *Snapshot {
 	return s
 }
 
-// The format: the magic, numbers as varints and byte strings behind their lengths, and the CRC-32C of all of it. The payloads are
-// those of s2, coded with Huffman tables as in zstd.
+// The format: the magic, numbers as varints and byte strings behind their lengths, and the CRC-32C
+// of all of it. The payloads are those of s2, coded with Huffman tables as in zstd.
 const magic = "infpack\x02"
 
 // What a base of a snapshot is.

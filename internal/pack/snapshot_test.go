@@ -115,7 +115,8 @@ type brokenWriter struct{ err error }
 
 func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
 
-// FuzzRead gives Read any bytes, with the right checksum behind them. What it takes can be used like any other pack.
+// FuzzRead gives Read any bytes, with the right checksum behind them. What it takes can be used
+// like any other pack.
 func FuzzRead(f *testing.F) {
 	objects := pods(60, 0)
 	small := pack.New()

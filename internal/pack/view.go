@@ -15,7 +15,8 @@ type View struct {
 	aids   *aids
 }
 
-// View returns the present state. It copies a few dozen bytes for each chunk and each base, and nothing for a record.
+// View returns the present state. It copies a few dozen bytes for each chunk and each base, and
+// nothing for a record.
 func (p *Pack) View() View {
 	return View{slices.Clone(p.chunks.list), slices.Clone(p.bases.list), p.aids}
 }
@@ -31,7 +32,8 @@ func (v View) Record(ref Ref) Record {
 
 func (v View) bytes(ref Ref) []byte { return v.chunks[ref>>16].data[ref&0xffff:] }
 
-// aids are what records are decoded with, besides their bytes. They never change; others take their place.
+// aids are what records are decoded with, besides their bytes. They never change; others take their
+// place.
 type aids struct {
 	decoders []*huff0.Decoder // by the number of the code
 	roots    []*s2.Dict

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// message decodes a message into a struct, which a plan is of, and which is zero if it is fresh. It is false if there is something
-// that it does not expect.
+// message decodes a message into a struct, which a plan is of, and which is zero if it is fresh. It
+// is false if there is something that it does not expect.
 func (d *decoder) message(p *plan, into reflect.Value, b []byte, fresh bool) bool {
 	fields := p.fields()
 	rest := -1       // where fields begin that are left to the generated code
@@ -108,7 +108,8 @@ func pointed(f *field, pointer reflect.Value) reflect.Value {
 	return pointer.Elem()
 }
 
-// field decodes a field, which is zero if it is fresh. The rest of the message tells how many elements follow.
+// field decodes a field, which is zero if it is fresh. The rest of the message tells how many
+// elements follow.
 func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, rest []byte, fresh bool) bool {
 	switch f.do {
 	case textPointer:
@@ -163,7 +164,8 @@ func (d *decoder) entry(f *field, into reflect.Value, entry []byte, tag uint64, 
 	return true
 }
 
-// keyAndValue decodes an entry of a map. It is false if either comes with another type, or the value twice.
+// keyAndValue decodes an entry of a map. It is false if either comes with another type, or the
+// value twice.
 func (d *decoder) keyAndValue(entry []byte) (key string, value []byte, ok bool) {
 	for i := 0; i < len(entry); {
 		const keyTag, valueTag = 1<<3 | lengthDelimited, 2<<3 | lengthDelimited
@@ -182,7 +184,8 @@ func (d *decoder) keyAndValue(entry []byte) (key string, value []byte, ok bool) 
 	return key, value, true
 }
 
-// keyOf returns a key of a map, which is of a type that strings have. It is good until the next call.
+// keyOf returns a key of a map, which is of a type that strings have. It is good until the next
+// call.
 func (d *decoder) keyOf(t reflect.Type, key string) reflect.Value {
 	if !d.key.IsValid() || d.key.Type() != t {
 		d.key = reflect.New(t).Elem()

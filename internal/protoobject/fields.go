@@ -8,8 +8,8 @@ const (
 	fixed32         = 5
 )
 
-// next reads the field of a message at i, and returns where it ends; 0 if there is none. The tag has the number and the wire
-// type. A varint has a value, and a length-delimited field has data.
+// next reads the field of a message at i, and returns where it ends; 0 if there is none. The tag
+// has the number and the wire type. A varint has a value, and a length-delimited field has data.
 func next(message []byte, i int) (tag, value uint64, data []byte, end int) {
 	tag, i = uvarint(message, i)
 	if number := tag >> 3; i == 0 || number == 0 || number > 1<<28 {
@@ -37,7 +37,8 @@ func next(message []byte, i int) (tag, value uint64, data []byte, end int) {
 	return tag, 0, nil, end
 }
 
-// following returns how many fields with the same tag are at the beginning, which are length-delimited, and where they end.
+// following returns how many fields with the same tag are at the beginning, which are
+// length-delimited, and where they end.
 func following(tag uint64, fields []byte) (n, end int) {
 	for ; ; n++ {
 		t, i := uvarint(fields, end)

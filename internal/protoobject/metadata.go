@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Every object has metadata. Its few types are decoded without a plan, because reflection would take most of the time.
-// What is not expected here, such as a field of a newer server, is left to the generated code, which adds it.
+// Every object has metadata. Its few types are decoded without a plan, because reflection would
+// take most of the time. What is not expected here, such as a field of a newer server, is left to
+// the generated code, which adds it.
 
 // metadata decodes the metadata of an object. It is false if a field is damaged.
 func (d *decoder) metadata(m *metav1.ObjectMeta, message []byte) bool {
@@ -104,7 +105,8 @@ type manager struct {
 	fields metav1.FieldsV1
 }
 
-// managed decodes an entry of managed fields, which points to own. Last is nil, or has the entry of a sibling.
+// managed decodes an entry of managed fields, which points to own. Last is nil, or has the entry of
+// a sibling.
 func (d *decoder) managed(m *metav1.ManagedFieldsEntry, own *manager, last *lastManager, message []byte) bool {
 	if last.copied(m, own, message) {
 		return true
@@ -149,7 +151,8 @@ func (d *decoder) managed(m *metav1.ManagedFieldsEntry, own *manager, last *last
 	return true
 }
 
-// lengthened makes a slice longer by one, and returns the new element. The rest of the message tells how many follow.
+// lengthened makes a slice longer by one, and returns the new element. The rest of the message
+// tells how many follow.
 func lengthened[T any](slice *[]T, tag uint64, rest []byte) *T {
 	n := len(*slice)
 	if n == cap(*slice) {

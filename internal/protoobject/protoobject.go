@@ -1,11 +1,13 @@
-// Package protoobject decodes objects from protobuf to their Go types, as the generated code does, in less time and memory.
+// Package protoobject decodes objects from protobuf to their Go types, as the generated code does,
+// in less time and memory.
 //
 //   - Strings that siblings share, and those that the caller has, are not allocated again.
-//   - Slices are allocated once, with the length that they need. Elements that siblings have alike are copied in place of decoded, and
-//     so are labels, annotations, owners and managers.
+//   - Slices are allocated once, with the length that they need. Elements that siblings have alike
+//     are copied in place of decoded, and so are labels, annotations, owners and managers.
 //
-// The generated code has a method for each type. This package has a plan instead, which it makes of the Go type the first time: which
-// field has which number. What a plan does not know, it leaves to the generated code.
+// The generated code has a method for each type. This package has a plan instead, which it makes of
+// the Go type the first time: which field has which number. What a plan does not know, it leaves to
+// the generated code.
 package protoobject
 
 import (
@@ -19,7 +21,8 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// Known has strings of the object that the caller keeps anyway. They are compared with what the message says.
+// Known has strings of the object that the caller keeps anyway. They are compared with what the
+// message says.
 type Known struct{ Name, UID, ResourceVersion string }
 
 // Message is a generated API type.
@@ -28,13 +31,14 @@ type Message interface {
 	Unmarshal([]byte) error
 }
 
-// Pool has the memory for decoding objects of one kind, as often as they are decoded side by side. The garbage collector takes
-// what has not been used for a while, so that an idle informer has none. The zero value is ready for use, and a nil Pool
-// remembers no strings. A Pool must not be copied.
+// Pool has the memory for decoding objects of one kind, as often as they are decoded side by side.
+// The garbage collector takes what has not been used for a while, so that an idle informer has
+// none. The zero value is ready for use, and a nil Pool remembers no strings. A Pool must not be
+// copied.
 type Pool struct{ free sync.Pool }
 
-// Unmarshal decodes the message of an object into an empty object of its type. The result, and the error, are those of the generated
-// code.
+// Unmarshal decodes the message of an object into an empty object of its type. The result, and the
+// error, are those of the generated code.
 func (p *Pool) Unmarshal(object []byte, known Known, into Message) error {
 	d := p.get()
 	err := d.unmarshal(object, known, into)
@@ -66,7 +70,8 @@ func (p *Pool) put(d *decoder) {
 type decoder struct {
 	words *intern.Table
 	known Known
-	// key and quantity are of the entry of a map. They are here because reflection would allocate them.
+	// key and quantity are of the entry of a map. They are here because reflection would allocate
+	// them.
 	key        reflect.Value
 	quantity   resource.Quantity
 	quantities quantities

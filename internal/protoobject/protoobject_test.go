@@ -99,7 +99,8 @@ func TestStringsOfSiblingsAreNotAllocated(t *testing.T) {
 	require.Less(t, own, generated-20)
 }
 
-// Slices of siblings are equal, longer or shorter, with elements that point to something, and under different fields.
+// Slices of siblings are equal, longer or shorter, with elements that point to something, and under
+// different fields.
 func TestRunsOfSiblings(t *testing.T) {
 	variable := func(n int) corev1.EnvVar {
 		made := corev1.EnvVar{Name: fmt.Sprint("NAME_", n), Value: fmt.Sprint("value ", n)}

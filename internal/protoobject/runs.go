@@ -5,11 +5,12 @@ import (
 	"reflect"
 )
 
-// A run is the elements of a slice that follow one another in a message. Siblings have many equal runs, because their containers have
-// the same variables, mounts and arguments. Elements of a run that came before are copied. Only those that point to something are
-// decoded again.
+// A run is the elements of a slice that follow one another in a message. Siblings have many equal
+// runs, because their containers have the same variables, mounts and arguments. Elements of a run
+// that came before are copied. Only those that point to something are decoded again.
 
-// run decodes a run into a map or a slice, or copies the slice. It returns where the run ends, 0 if there is something that it does not expect.
+// run decodes a run into a map or a slice, or copies the slice. It returns where the run ends, 0 if
+// there is something that it does not expect.
 func (d *decoder) run(f *field, slice reflect.Value, tag uint64, b []byte) (end int) {
 	if f.do == textMap {
 		return d.texts(slice.Addr().Interface().(*map[string]string), nil, tag, b)
@@ -53,7 +54,8 @@ func (d *decoder) run(f *field, slice reflect.Value, tag uint64, b []byte) (end 
 	return end
 }
 
-// runs remembers runs. A run is remembered when it comes again, so that those which come once push none out.
+// runs remembers runs. A run is remembered when it comes again, so that those which come once push
+// none out.
 type runs struct {
 	seed  maphash.Seed
 	slots []slot
@@ -72,11 +74,13 @@ const (
 	maxSlots = 64
 	// maxElements is the number of bits of slot.own.
 	maxElements = 64
-	// minRun and maxRun bound the bytes of a run that is remembered. A shorter one is decoded as fast.
+	// minRun and maxRun bound the bytes of a run that is remembered. A shorter one is decoded as
+	// fast.
 	minRun, maxRun = 32, 4096
 )
 
-// find reports whether a slot has the run. If none has, it returns the slot for the run, or nil if the run should not be remembered.
+// find reports whether a slot has the run. If none has, it returns the slot for the run, or nil if
+// the run should not be remembered.
 func (r *runs) find(of *field, run []byte, elements int) (s *slot, known bool) {
 	if r == nil || len(run) < minRun || len(run) > maxRun || elements > maxElements {
 		return nil, false

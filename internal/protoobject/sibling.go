@@ -2,8 +2,9 @@ package protoobject
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// sibling has parts of the metadata that was decoded last. Objects next to each other in a list have many of them alike: the pods of one deployment
-// have the same labels and the same owner. A nil sibling has none.
+// sibling has parts of the metadata that was decoded last. Objects next to each other in a list
+// have many of them alike: the pods of one deployment have the same labels and the same owner. A
+// nil sibling has none.
 type sibling struct {
 	labels, annotations textRun
 	owner               lastOwner
@@ -81,7 +82,8 @@ func ownFlags(m *metav1.OwnerReference) {
 	}
 }
 
-// lastManager is the entry of managed fields that came last at its index. Those of siblings differ in nothing but the time.
+// lastManager is the entry of managed fields that came last at its index. Those of siblings differ
+// in nothing but the time.
 type lastManager struct {
 	message      []byte                    // empty if none is remembered
 	time, fields span                      // in the message
@@ -91,7 +93,8 @@ type lastManager struct {
 // span is a part of a message.
 type span struct{ from, to int }
 
-// copied makes an entry of the one that came last, if the message differs in nothing but the time. The entry points to own.
+// copied makes an entry of the one that came last, if the message differs in nothing but the time.
+// The entry points to own.
 func (l *lastManager) copied(m *metav1.ManagedFieldsEntry, own *manager, message []byte) bool {
 	if l == nil || len(message) == 0 || len(message) != len(l.message) {
 		return false

@@ -2,8 +2,9 @@ package protoobject
 
 import "maps"
 
-// textRun is the map of strings that came last in one field of the metadata. Objects next to each other in a list have many equal ones, such as
-// the labels of one deployment's pods. To copy a map takes less than to fill one.
+// textRun is the map of strings that came last in one field of the metadata. Objects next to each
+// other in a list have many equal ones, such as the labels of one deployment's pods. To copy a map
+// takes less than to fill one.
 type textRun struct {
 	run  []byte            // the entries in the message
 	made map[string]string // nil until the run came twice
@@ -28,8 +29,8 @@ func (t *textRun) put(run []byte, made map[string]string) {
 	}
 }
 
-// texts decodes entries of a map that follow one another in a message, or copies those that came last. It returns where they end, 0 if there is
-// something that it does not expect.
+// texts decodes entries of a map that follow one another in a message, or copies those that came
+// last. It returns where they end, 0 if there is something that it does not expect.
 func (d *decoder) texts(into *map[string]string, last *textRun, tag uint64, b []byte) (end int) {
 	if *into == nil {
 		if *into, end = last.copied(b); end > 0 {

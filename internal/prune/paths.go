@@ -13,7 +13,8 @@ var needed = []string{"apiVersion", "kind", "metadata", "metadata.name", "metada
 type tree struct {
 	name     string
 	children []*tree
-	// end tells that a path ends here. Then there are no children, because longer paths say nothing more.
+	// end tells that a path ends here. Then there are no children, because longer paths say nothing
+	// more.
 	end bool
 }
 

@@ -34,7 +34,8 @@ func stay(t require.TestingT, keep, drop []string) *prune.Fields {
 // fewFields are what a scheduler of pods might need.
 var fewFields = []string{"metadata.labels", "spec.nodeName", "spec.containers.resources", "status.phase"}
 
-// podPaths lead to every kind of field: behind pointers, inlined structs, in arrays, maps and types with a JSON of their own.
+// podPaths lead to every kind of field: behind pointers, inlined structs, in arrays, maps and types
+// with a JSON of their own.
 var podPaths = []string{"metadata", "metadata.labels", "metadata.labels.tier", "metadata.ownerReferences.name", "metadata.ownerReferences.controller", "metadata.managedFields.fieldsV1",
 	"metadata.creationTimestamp", "metadata.deletionTimestamp.x", "metadata.finalizers", "spec", "spec.nodeName", "spec.containers", "spec.containers.image", "spec.containers.env",
 	"spec.containers.env.name", "spec.containers.resources.requests", "spec.containers.resources.requests.cpu", "spec.containers.livenessProbe.httpGet.port",
@@ -43,7 +44,8 @@ var podPaths = []string{"metadata", "metadata.labels", "metadata.labels.tier", "
 	"spec.affinity.nodeAffinity", "spec.overhead.cpu", "status", "status.phase", "status.conditions.type", "status.conditions.lastTransitionTime", "status.podIPs.ip",
 	"status.containerStatuses.state.running.startedAt", "status.containerStatuses.state.running", "status.startTime"}
 
-// bigPod is a pod that was applied by kubectl. Each i is another one, with strings of other lengths.
+// bigPod is a pod that was applied by kubectl. Each i is another one, with strings of other
+// lengths.
 func bigPod(i int) *corev1.Pod {
 	r := rand.New(rand.NewPCG(uint64(i), 1))
 	app := fmt.Sprintf("service-%d", r.IntN(1<<(1+r.IntN(20))))

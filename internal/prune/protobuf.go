@@ -15,8 +15,8 @@ const (
 // byte, but for the tag and the length of a field that has lost some of its own. dst must not
 // overlap message. It allocates only to grow dst, to where all of message has room.
 //
-// The message must be of the type; if InProtobuf is false, the result is of no use. What no path leads
-// into is not looked at. On an error, a *MalformedError, dst is returned as it was.
+// The message must be of the type; if InProtobuf is false, the result is of no use. What no path
+// leads into is not looked at. On an error, a *MalformedError, dst is returned as it was.
 func (t *Type) AppendProtobuf(dst, message []byte) ([]byte, error) {
 	if t.rule.within == nil {
 		return append(dst, message...), nil

@@ -103,8 +103,8 @@ func TestWithoutPathsAllStays(t *testing.T) {
 	}
 }
 
-// FuzzApply leaves of an object that is decoded what AppendJSON leaves of its text, once and for all, and
-// always what identifies an object.
+// FuzzApply leaves of an object that is decoded what AppendJSON leaves of its text, once and for
+// all, and always what identifies an object.
 func FuzzApply(f *testing.F) {
 	for _, path := range []string{"spec", `metadata.labels.a\.b/c`, "spec.containers.image", "metadata.creationTimestamp.wall", "status", "-", `\`,
 		"metadata.labels", "metadata.managedFields.manager", "ObjectMeta.Name", "metadata.Name", "spec.volumes.emptyDir", "a\x00b", "metadata.name.x"} {

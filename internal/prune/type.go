@@ -76,8 +76,8 @@ type table struct {
 	// others are the fields of a struct without a number here, and the entries of a map
 	// without a key here.
 	others rule
-	// text is where a struct has its own JSON, and any what has no type; for these, within is what is
-	// selected.
+	// text is where a struct has its own JSON, and any what has no type; for these, within is what
+	// is selected.
 	text   []int
 	any    bool
 	within selection
@@ -112,7 +112,8 @@ func (t *table) byKey(key []byte) rule {
 // typeReader reads Go types into tables.
 type typeReader struct{ *Type }
 
-// stray notes that the paths selected by s lead nowhere at a value of a type, and returns what becomes of that.
+// stray notes that the paths selected by s lead nowhere at a value of a type, and returns what
+// becomes of that.
 func (r *typeReader) stray(s selection, at []string, why string) rule {
 	r.strayed = true
 	if s.keep != nil {
@@ -226,7 +227,8 @@ func (r *typeReader) number(to *table, field reflect.StructField, result rule) {
 		to.numbers[number] = r.inMessage(field.Type, result)
 		return
 	}
-	// The kind is not in the message. Any other field may be there in a way that its tag does not say.
+	// The kind is not in the message. Any other field may be there in a way that its tag does not
+	// say.
 	if matters := result.within != nil || result.stays() && to.others.goes; matters && !gotype.IsTypeMeta(field.Type) {
 		r.textual = true
 	}

@@ -1,5 +1,6 @@
-// Package rapidseed has the tests of rapid begin with the same seed in each run, so that what is red then is what has changed. The environment
-// variable INFORMER_TORTURE_FROM sets another seed. Tests import the package for that effect alone.
+// Package rapidseed has the tests of rapid begin with the same seed in each run, so that what is
+// red then is what has changed. The environment variable INFORMER_TORTURE_FROM sets another seed.
+// Tests import the package for that effect alone.
 package rapidseed
 
 import (

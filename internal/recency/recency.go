@@ -1,5 +1,5 @@
-// Package recency says what is older than what is known already, so that nothing goes back in time. The delta queue and
-// the object cache apply its rules to what they read.
+// Package recency says what is older than what is known already, so that nothing goes back in time.
+// The delta queue and the object cache apply its rules to what they read.
 package recency
 
 import (
@@ -7,8 +7,8 @@ import (
 	"github.com/rvinformer/informer/internal/rv"
 )
 
-// Stale reports whether a change that a watch told, to version v, is not newer than the known version of its key. A
-// deletion may carry the version of the state that it ended.
+// Stale reports whether a change that a watch told, to version v, is not newer than the known
+// version of its key. A deletion may carry the version of the state that it ended.
 func Stale(deletion bool, v, known keytable.Version) bool {
 	switch order := rv.Compare(v.ResourceVersion, known.ResourceVersion); {
 	case order == rv.Unordered: // opaque versions: only equality means something
@@ -21,8 +21,9 @@ func Stale(deletion bool, v, known keytable.Version) bool {
 	}
 }
 
-// Ahead reports whether the known version of a key is newer than observed, the newest version that was taken in full. Then the
-// server may have gone back, and has not told of the key since, unless a generation under way has.
+// Ahead reports whether the known version of a key is newer than observed, the newest version that
+// was taken in full. Then the server may have gone back, and has not told of the key since, unless
+// a generation under way has.
 func Ahead(known keytable.Version, observed string) bool {
 	return rv.Compare(known.ResourceVersion, observed) == rv.Newer
 }

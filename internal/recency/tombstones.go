@@ -13,9 +13,9 @@ import (
 // go, nothing where they stay.
 const keptTombstones = 128
 
-// Tombstones remembers the objects that were deleted last, and the versions of their deletion. An event that a proxy
-// repeats after the deletion of its object has nothing else to be compared with, and would bring the object back. The
-// zero value remembers none.
+// Tombstones remembers the objects that were deleted last, and the versions of their deletion. An
+// event that a proxy repeats after the deletion of its object has nothing else to be compared with,
+// and would bring the object back. The zero value remembers none.
 type Tombstones struct {
 	versions map[types.UID]string
 	// order is that of the deletions, in a ring that begins at next once it is full.
@@ -45,7 +45,8 @@ func (t *Tombstones) Add(last keytable.Version) {
 	}
 }
 
-// Covers reports whether an object was deleted, and its version does not say that it is newer than the deletion.
+// Covers reports whether an object was deleted, and its version does not say that it is newer than
+// the deletion.
 func (t *Tombstones) Covers(v keytable.Version) bool {
 	deleted, ok := t.versions[v.UID]
 	if !ok {

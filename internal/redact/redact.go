@@ -12,17 +12,19 @@ import (
 // mask stands in the place of a credential, as in net/url.
 const mask = "xxxxx"
 
-// secret is the part of a name by which a value is known to be a credential. Each has one of secretSigns.
+// secret is the part of a name by which a value is known to be a credential. Each has one of
+// secretSigns.
 const secret = `(?:token|secret|passw(?:or)?d|passphrase|pwd|credential|signature|api[_-]?key|assertion|jwt|cookie|key-data)`
 
 var secretSigns = []string{"token", "secret", "passw", "passphrase", "pwd", "credential", "signature", "key", "assertion", "jwt", "cookie"}
 
 // form is one way that a credential stands in text.
 //
-// A pattern takes a hundred times as long as a look for its signs, and nearly all texts have none. Errors come by the thousand when a
-// server goes away.
+// A pattern takes a hundred times as long as a look for its signs, and nearly all texts have none.
+// Errors come by the thousand when a server goes away.
 type form struct {
-	// signs are parts of each text that has the form, in lower case, and oneOf, if it is not empty, has parts of which such a text has one.
+	// signs are parts of each text that has the form, in lower case, and oneOf, if it is not empty,
+	// has parts of which such a text has one.
 	signs, oneOf []string
 	// secret tells that such a text has one of secretSigns too.
 	secret bool
@@ -76,9 +78,11 @@ var forms = []form{
 		pattern: regexp.MustCompile(`()\b(?:sha256~|k8s-aws-v1\.|ya29\.|gh[pousr]_|github_pat_|glpat-|hvs\.)[\w.~-]{16,}`)},
 }
 
-// Text returns text with a mask in the place of each credential: in a URL, a header, a JSON member, or a token by its form.
+// Text returns text with a mask in the place of each credential: in a URL, a header, a JSON member,
+// or a token by its form.
 func Text(text string) string {
-	// In a pattern that ignores case, K and S stand for two letters that are no ASCII. ToLower changes the Kelvin sign to a k.
+	// In a pattern that ignores case, K and S stand for two letters that are no ASCII. ToLower
+	// changes the Kelvin sign to a k.
 	lower := strings.ReplaceAll(strings.ToLower(text), "ſ", "s")
 	secret := containsOneOf(lower, secretSigns)
 	for i := range forms {
@@ -102,10 +106,11 @@ func containsOneOf(lower string, signs []string) bool {
 	return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(lower, sign) })
 }
 
-// Short is Text for a text that may be long: it returns the beginning, at most limit bytes with the note that the rest is
-// missing. A text that was shortened has memory of its own.
+// Short is Text for a text that may be long: it returns the beginning, at most limit bytes with the
+// note that the rest is missing. A text that was shortened has memory of its own.
 func Short(text string, limit int) string {
-	// A credential at the very end may be cut, and not be known as one: so the end is cut off once more.
+	// A credential at the very end may be cut, and not be known as one: so the end is cut off once
+	// more.
 	short := Text(text[:min(len(text), 2*limit)])
 	if len(short) <= limit && len(text) <= 2*limit {
 		return short

@@ -91,7 +91,8 @@ func TestShortTextKeepsToTheLimit(t *testing.T) {
 	}
 }
 
-// A text is searched for the forms that it has a sign of. The signs of all forms in front of it change nothing.
+// A text is searched for the forms that it has a sign of. The signs of all forms in front of it
+// change nothing.
 func FuzzSignsLeaveNothingOut(f *testing.F) {
 	for text := range credentials {
 		f.Add(text)

@@ -22,7 +22,8 @@ type Audit struct {
 // Differs reports whether the audit has found a difference, or did not come to its end.
 func (a *Audit) Differs() bool { return a.Missing+a.Stale+a.Superfluous > 0 || a.Err != nil }
 
-// AuditOptions, AuditReport, AuditDifference and AuditVersion are those of package informer, which describes them.
+// AuditOptions, AuditReport, AuditDifference and AuditVersion are those of package informer, which
+// describes them.
 type AuditOptions struct {
 	Repair         bool
 	BytesPerSecond int64
@@ -78,7 +79,8 @@ func (r AuditReport) result(err error) *Audit {
 // audits are those of AuditEvery.
 type audits struct {
 	every time.Duration
-	// complete is when the newest audit came to its end, of those that were asked for by a call too, or else when the run began.
+	// complete is when the newest audit came to its end, of those that were asked for by a call
+	// too, or else when the run began.
 	complete time.Time
 }
 

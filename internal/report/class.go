@@ -51,7 +51,8 @@ func ClassOf(err error) ErrorClass {
 	return ErrorOther
 }
 
-// ReasonOf returns the condition that a failure to read means. It is empty if the failure is not one of reading.
+// ReasonOf returns the condition that a failure to read means. It is empty if the failure is not
+// one of reading.
 func ReasonOf(err error) ConditionReason {
 	var stall *StallError
 	switch {
@@ -65,7 +66,8 @@ func ReasonOf(err error) ConditionReason {
 	return reasonOfClass(ClassOf(err))
 }
 
-// reasonOfClass returns the condition that an error of a class means. It is empty if there is no error.
+// reasonOfClass returns the condition that an error of a class means. It is empty if there is no
+// error.
 func reasonOfClass(class ErrorClass) ConditionReason {
 	switch class {
 	case NoError:
@@ -111,8 +113,8 @@ func asksForDelay(err error) bool {
 	return asks && seconds > 0
 }
 
-// isConsumers reports whether an error is that of a handler or of a store: its cause, which may be another server's answer, says
-// nothing of this one.
+// isConsumers reports whether an error is that of a handler or of a store: its cause, which may be
+// another server's answer, says nothing of this one.
 func isConsumers(err error) bool {
 	var process *ProcessError
 	var batch *BatchError
@@ -136,8 +138,9 @@ func isCheckpoints(err error) bool {
 // checkpointOps is how the Op of a StoreError begins that is one of a CheckpointStore.
 const checkpointOps = "CheckpointStore."
 
-// lacksCredentials reports whether a request was not sent because an auth plugin had no credentials for it. client-go's exec
-// plugins and oauth2's token sources have no error type that says so everywhere.
+// lacksCredentials reports whether a request was not sent because an auth plugin had no credentials
+// for it. client-go's exec plugins and oauth2's token sources have no error type that says so
+// everywhere.
 func lacksCredentials(err error) bool {
 	var credential *CredentialError
 	if errors.As(err, &credential) {
@@ -159,7 +162,8 @@ func isNetwork(err error) bool {
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || isHTTP2(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// isHTTP2 reports whether err is of the HTTP/2 connection or of the request's stream on it. net/http exports no types of them.
+// isHTTP2 reports whether err is of the HTTP/2 connection or of the request's stream on it.
+// net/http exports no types of them.
 func isHTTP2(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "http2: ") || strings.Contains(text, "stream error: stream ID ")

@@ -48,7 +48,8 @@ var precedence = []ConditionReason{
 	ReasonNotStarted, ReasonListing, ReasonUndecodableObjects, ReasonCurrent,
 }
 
-// Worse returns the one of two conditions that is to be acted on first; of two with one reason, the older.
+// Worse returns the one of two conditions that is to be acted on first; of two with one reason, the
+// older.
 func Worse(a, b Condition) Condition {
 	rankA, rankB := slices.Index(precedence, a.Reason), slices.Index(precedence, b.Reason)
 	if rankB < rankA || rankB == rankA && b.Since.Before(a.Since) {

@@ -11,7 +11,8 @@ import (
 
 // Counts is what an informer has done since it was made, in numbers.
 type Counts struct {
-	// Lists are the complete sets that the informer began to read, by the reason. A watch-list is one of them.
+	// Lists are the complete sets that the informer began to read, by the reason. A watch-list is
+	// one of them.
 	Lists ListCounts
 	// Watches are the watches that it asked for, by the reason. A watch that goes on after the
 	// initial events of a watch-list is none of them.
@@ -20,23 +21,27 @@ type Counts struct {
 	Events EventCounts
 	// Listed is the number of objects in lists.
 	Listed int64
-	// ReceivedBytes is the size of the lists and watches that came, as the server sent them: compressed, if they were. It is without
-	// the bytes that HTTP and TLS add, and zero for a ListerWatcher that decodes.
+	// ReceivedBytes is the size of the lists and watches that came, as the server sent them:
+	// compressed, if they were. It is without the bytes that HTTP and TLS add, and zero for a
+	// ListerWatcher that decodes.
 	ReceivedBytes int64
-	// Restores is how often the server did not have the version that a watch went on from, or was of
-	// another cluster: it was restored from a backup, replaced, or lags by seconds.
+	// Restores is how often the server did not have the version that a watch went on from, or was
+	// of another cluster: it was restored from a backup, replaced, or lags by seconds.
 	Restores int64
-	// HandlerCalls is how often the handler was called: once for a batch, or else once for all that waited of one object.
-	// HandlerFailures is how often it failed or panicked.
+	// HandlerCalls is how often the handler was called: once for a batch, or else once for all that
+	// waited of one object. HandlerFailures is how often it failed or panicked.
 	HandlerCalls, HandlerFailures int64
-	// HandlerDuration has the seconds of calls: of every call, or of one in 16 while there are more than 10,000 a second.
-	// BatchSize has the events of batches. They are nil before the first call, and go on counting.
+	// HandlerDuration has the seconds of calls: of every call, or of one in 16 while there are more
+	// than 10,000 a second. BatchSize has the events of batches. They are nil before the first
+	// call, and go on counting.
 	HandlerDuration, BatchSize *Histogram
 	// StoredBytes is the memory of what the informer remembers, in bytes.
 	StoredBytes int64
-	// TimeToSync is how long it took from the first Run until the informer was synced, zero before that.
+	// TimeToSync is how long it took from the first Run until the informer was synced, zero before
+	// that.
 	TimeToSync time.Duration
-	// CheckpointSaves is how often the checkpoint was saved, and CheckpointDuration how long the newest save took.
+	// CheckpointSaves is how often the checkpoint was saved, and CheckpointDuration how long the
+	// newest save took.
 	CheckpointSaves    int64
 	CheckpointDuration time.Duration
 }
@@ -65,7 +70,8 @@ type WatchCounts struct {
 	Ended int64
 	// Failed: the watch before has failed, or was refused.
 	Failed int64
-	// Quiet: the watch before began as a watch-list and has become quiet. It was ended so that its memory is freed.
+	// Quiet: the watch before began as a watch-list and has become quiet. It was ended so that its
+	// memory is freed.
 	Quiet int64
 }
 
@@ -100,7 +106,8 @@ const (
 	eventTypes
 )
 
-// counters are the Counts of an informer that are written as it goes. Each is written by an atomic add or store.
+// counters are the Counts of an informer that are written as it goes. Each is written by an atomic
+// add or store.
 type counters struct {
 	events   [eventTypes]atomic.Int64
 	listed   atomic.Int64
@@ -201,7 +208,8 @@ func (t Totals) Plus(o Totals) Totals {
 	return Totals{t.Counts.Plus(o.Counts), t.Skipped + o.Skipped, t.Stale + o.Stale}
 }
 
-// Plus returns the counts of two informers together: the sums, the longest TimeToSync and CheckpointDuration.
+// Plus returns the counts of two informers together: the sums, the longest TimeToSync and
+// CheckpointDuration.
 func (c Counts) Plus(o Counts) Counts {
 	return Counts{
 		Lists: ListCounts{

@@ -7,8 +7,9 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Guard calls f, code of the user's, and returns its error. A panic is a *PanicError where utilruntime lets the
-// process survive it; where it does not, fail is called with it before the process ends.
+// Guard calls f, code of the user's, and returns its error. A panic is a *PanicError where
+// utilruntime lets the process survive it; where it does not, fail is called with it before the
+// process ends.
 func Guard(ctx context.Context, fail func(error), f func() error) (err error) {
 	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
 		err = &PanicError{Value: value}

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// timedEvery is the calls of which one is timed while there are more than one in timedPause. So timing costs a
-	// hundredth of the time at most, however fast the handler is.
+	// timedEvery is the calls of which one is timed while there are more than one in timedPause. So
+	// timing costs a hundredth of the time at most, however fast the handler is.
 	timedEvery = 16
 	timedPause = 100 * time.Microsecond
 	// timedBurst is how far the calls may be ahead of that before.
@@ -19,8 +19,8 @@ type handling struct {
 	calls, failures atomic.Int64
 	// next is the call to be timed next.
 	next atomic.Int64
-	// began is when the first call began, and ahead is how long after that the calls that were timed would be due, at one in
-	// timedPause.
+	// began is when the first call began, and ahead is how long after that the calls that were
+	// timed would be due, at one in timedPause.
 	began    time.Time
 	ahead    atomic.Int64
 	duration Histogram

@@ -20,8 +20,9 @@ const (
 	stopEach = 10 * time.Second
 )
 
-// herald logs what holds an informer up: a line when that changes, and none while it lasts. It exists while something is wrong or
-// may become so. It belongs to the lock of Progress, and logs without it.
+// herald logs what holds an informer up: a line when that changes, and none while it lasts. It
+// exists while something is wrong or may become so. It belongs to the lock of Progress, and logs
+// without it.
 type herald struct {
 	timer *time.Timer
 	// told is what was logged last, zero if that is over.
@@ -31,7 +32,8 @@ type herald struct {
 	// seen is the condition of the last look.
 	seen  ConditionReason
 	quota Quota
-	// attended counts what may become wrong without a call of the Progress: handlers that are called, waits.
+	// attended counts what may become wrong without a call of the Progress: handlers that are
+	// called, waits.
 	attended int
 	// greets tells that the informer has synced, which is yet to be logged.
 	greets bool
@@ -63,7 +65,8 @@ func (p *Progress) Logger() klog.Logger {
 	return klog.FromContext(ctx)
 }
 
-// Attend has the condition looked at from time to time, until Rest: something is under way that may hold the informer up.
+// Attend has the condition looked at from time to time, until Rest: something is under way that may
+// hold the informer up.
 func (p *Progress) Attend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +102,8 @@ func (p *Progress) armLocked() {
 	})
 }
 
-// greetLocked has it logged at once that the informer has synced. The caller may hold further locks, so that it is not logged here.
+// greetLocked has it logged at once that the informer has synced. The caller may hold further
+// locks, so that it is not logged here.
 func (p *Progress) greetLocked() {
 	p.armLocked()
 	h := p.herald
@@ -110,7 +114,8 @@ func (p *Progress) greetLocked() {
 	h.lookIn(0)
 }
 
-// lookIn has the condition looked at after a pause. A look may be under way, and another one may be waiting, which this one replaces.
+// lookIn has the condition looked at after a pause. A look may be under way, and another one may be
+// waiting, which this one replaces.
 func (h *herald) lookIn(pause time.Duration) {
 	if !h.timer.Reset(pause) {
 		h.looking.Add(1)
@@ -126,7 +131,8 @@ func (h *herald) lookNoMore() bool {
 	return dropped
 }
 
-// greetingLocked returns how to log that the informer has synced, once if that is yet to be logged, else nil.
+// greetingLocked returns how to log that the informer has synced, once if that is yet to be logged,
+// else nil.
 func (p *Progress) greetingLocked(h *herald) func(klog.Logger) {
 	if !h.greets {
 		return nil
@@ -196,12 +202,14 @@ func (p *Progress) look(h *herald) {
 	}
 }
 
-// idle reports whether nothing is lost if there is no herald until the next failure, or success after it.
+// idle reports whether nothing is lost if there is no herald until the next failure, or success
+// after it.
 func (h *herald) idle(now moment.Moment) bool {
 	return h.told.Reason == "" && h.attended == 0 && h.quota.isFull(now)
 }
 
-// pause is how long to wait before the next look. Oldest is when the oldest change came that waits; zero if none does.
+// pause is how long to wait before the next look. Oldest is when the oldest change came that waits;
+// zero if none does.
 func (h *herald) pause(c Condition, oldest, now moment.Moment) time.Duration {
 	switch {
 	case h.told.Reason == c.Reason:
@@ -258,7 +266,8 @@ func (l *line) log(logger klog.Logger, subject []any) {
 	}
 }
 
-// stopLog logs that what was logged has ended with the informer, and waits for the last line. The caller does not hold the lock.
+// stopLog logs that what was logged has ended with the informer, and waits for the last line. The
+// caller does not hold the lock.
 func (p *Progress) stopLog() {
 	p.mu.Lock()
 	h, ctx, cleared := p.herald, p.ctx, moment.Now()

@@ -23,7 +23,8 @@ type scale struct {
 	per   float64
 }
 
-// seconds has the bounds of client-go's informer_processing_latency_seconds, and ones those of batches.
+// seconds has the bounds of client-go's informer_processing_latency_seconds, and ones those of
+// batches.
 var (
 	seconds = scale{per: 1e9, upper: [bounds]int64{
 		int64(time.Millisecond), int64(5 * time.Millisecond), int64(10 * time.Millisecond), int64(25 * time.Millisecond),
@@ -77,7 +78,8 @@ func (h *Histogram) Sum() float64 {
 	return float64(h.sum.Load()) / h.scale.per
 }
 
-// plus returns the values of two histograms of one scale together, either of which may be nil. The result does not count on.
+// plus returns the values of two histograms of one scale together, either of which may be nil. The
+// result does not count on.
 func (h *Histogram) plus(o *Histogram) *Histogram {
 	if h == nil && o == nil {
 		return nil

@@ -7,11 +7,11 @@ import (
 	"github.com/rvinformer/informer/internal/moment"
 )
 
-// marks say of a few moments how far the reading had come then. From them follows about when a version was read, without a time
-// for each object.
+// marks say of a few moments how far the reading had come then. From them follows about when a
+// version was read, without a time for each object.
 //
-// The newest mark is about a minute old, and each one behind it is older by its spacing at least, or is the first of all. Versions that are
-// no numbers of 64 bits leave none.
+// The newest mark is about a minute old, and each one behind it is older by its spacing at least,
+// or is the first of all. Versions that are no numbers of 64 bits leave none.
 type marks [4]mark
 
 // mark says that everything up to a version had been read at a moment, and nothing that is newer.
@@ -54,7 +54,8 @@ func (m *marks) add(resourceVersion string, now moment.Moment) {
 	m[0] = mark{version, now}
 }
 
-// read returns bounds of the time when the reading came to a version: after from, and not after until. They are zero where that is not known.
+// read returns bounds of the time when the reading came to a version: after from, and not after
+// until. They are zero where that is not known.
 func (m *marks) read(resourceVersion string) (from, until time.Time) {
 	version, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
@@ -72,7 +73,8 @@ func (m *marks) read(resourceVersion string) (from, until time.Time) {
 	return from, until
 }
 
-// Read returns when about the reading came to a resource version: after from, and not after until. Each is zero where it is not known.
+// Read returns when about the reading came to a resource version: after from, and not after until.
+// Each is zero where it is not known.
 func (p *Progress) Read(resourceVersion string) (from, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reading is a report that reads a version a second, for as long as that; it returns when it had read each.
+// reading is a report that reads a version a second, for as long as that; it returns when it had
+// read each.
 func reading(r *Report, seconds int) (read []time.Time) {
 	for v := range seconds {
 		r.Contact(time.Now())

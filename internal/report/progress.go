@@ -11,8 +11,9 @@ import (
 	"github.com/rvinformer/informer/internal/shard"
 )
 
-// Snapshot has the fields of informer.Status, which is converted from it and describes them. A Progress does not know
-// Synced, ResourceVersion, Objects, Queued, QueuedBytes, CurrentAsOf, OldestQueued and Condition: they stay zero, as Counts.StoredBytes does.
+// Snapshot has the fields of informer.Status, which is converted from it and describes them. A
+// Progress does not know Synced, ResourceVersion, Objects, Queued, QueuedBytes, CurrentAsOf,
+// OldestQueued and Condition: they stay zero, as Counts.StoredBytes does.
 type Snapshot struct {
 	Phase           Phase
 	ListMode        ListMode
@@ -57,7 +58,8 @@ type state struct {
 	saved  *saved
 	skips  *skips
 	audits *audits
-	// listed tells that a complete list was read, stored that it was stored, and auditing that an audit is under way.
+	// listed tells that a complete list was read, stored that it was stored, and auditing that an
+	// audit is under way.
 	listed, stored, auditing bool
 }
 
@@ -87,11 +89,11 @@ type skips struct {
 	before int64
 }
 
-// Progress is how far an informer has come, for people. An informer decides by two of its parts only:
-// LastResourceVersion, which a list must reach, and Stored.
+// Progress is how far an informer has come, for people. An informer decides by two of its parts
+// only: LastResourceVersion, which a list must reach, and Stored.
 type Progress struct {
-	// Consumer, if set, is what the changes go to. It is set before the first run. Without one, they are delivered when they are
-	// stored.
+	// Consumer, if set, is what the changes go to. It is set before the first run. Without one,
+	// they are delivered when they are stored.
 	Consumer Deliverer
 
 	mu  sync.Mutex
@@ -103,7 +105,8 @@ type Progress struct {
 	// handling is how the handler fails, and failing tells that it does: a handler is
 	// called too often for a lock.
 	failing atomic.Bool
-	// retrying tells that something waits, or may wait, to be handed over again that the handler has failed for.
+	// retrying tells that something waits, or may wait, to be handed over again that the handler
+	// has failed for.
 	retrying atomic.Bool
 	handling row
 	// reading is how everything else does.
@@ -163,7 +166,8 @@ func (p *Progress) Enter(phase Phase) {
 	p.signs.enter(phase, moment.Now())
 }
 
-// Stop notes that the context of the run has ended, and that the run waits for what is under way. Enter(Stopped) follows.
+// Stop notes that the context of the run has ended, and that the run waits for what is under way.
+// Enter(Stopped) follows.
 func (p *Progress) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,14 +211,16 @@ func (p *Progress) WatchOpened() {
 	}
 }
 
-// WatchesAreCut notes how long watches are asked to last, because something on the way ends those that are silent for longer; zero for no such thing.
+// WatchesAreCut notes how long watches are asked to last, because something on the way ends those
+// that are silent for longer; zero for no such thing.
 func (p *Progress) WatchesAreCut(limit time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.signs.cut = limit
 }
 
-// Starved notes whether reading waits for the budget. It takes no lock, because a reader that waits often calls it often.
+// Starved notes whether reading waits for the budget. It takes no lock, because a reader that waits
+// often calls it often.
 func (p *Progress) Starved(is bool) {
 	if is {
 		p.signs.starving.Store(int64(moment.Now()))

@@ -9,7 +9,8 @@ import (
 // TellAfter is how long a condition has to last until it is logged.
 const TellAfter = 5 * time.Second
 
-// maxLines is how many lines may be logged at once, and refill is after how long another one may be.
+// maxLines is how many lines may be logged at once, and refill is after how long another one may
+// be.
 const maxLines, refill = 20, 5 * time.Minute
 
 // Quota limits how many lines are logged. The zero value is full.

@@ -28,7 +28,8 @@ type Deliverer interface {
 	Delivery() Delivery
 	// Subject is the name of the informer.
 	Subject() string
-	// Pending says what a run whose context has ended waits for before it returns; empty for nothing that takes long.
+	// Pending says what a run whose context has ended waits for before it returns; empty for
+	// nothing that takes long.
 	Pending() string
 }
 
@@ -37,11 +38,11 @@ const (
 	slowAfter = 10 * time.Second
 	// starvedAfter is how long reading may wait for the budget until that holds it up.
 	starvedAfter = time.Second
-	// relapse is how soon a failure may follow a success to be one of the same row: a watch that opens and breaks at once
-	// is no recovery.
+	// relapse is how soon a failure may follow a success to be one of the same row: a watch that
+	// opens and breaks at once is no recovery.
 	relapse = 10 * time.Second
-	// maxExpiries is the number of expired versions in a row from which they are a loop, and steadyWatch is how long a watch
-	// lasts that ends the row.
+	// maxExpiries is the number of expired versions in a row from which they are a loop, and
+	// steadyWatch is how long a watch lasts that ends the row.
 	maxExpiries = 3
 	steadyWatch = time.Minute
 )
@@ -60,9 +61,11 @@ const (
 
 // signs are what a Condition is made of. They belong to the lock of Progress.
 type signs struct {
-	// starving is when reading began to wait for the budget, zero while it does not. It needs no lock.
+	// starving is when reading began to wait for the budget, zero while it does not. It needs no
+	// lock.
 	starving atomic.Int64
-	// since is when the stage began, or the list that it follows, and cleared when the newest condition ended.
+	// since is when the stage began, or the list that it follows, and cleared when the newest
+	// condition ended.
 	since, cleared moment.Moment
 	// slow is when the change came with which the handler began to be slow, zero while it is not.
 	slow moment.Moment
@@ -71,7 +74,8 @@ type signs struct {
 	// ails is nil if nothing was wrong in this run.
 	ails  *ails
 	stage stage
-	// cut is how long watches are asked to last, because something on the way ends those that are silent for longer; zero for no such thing.
+	// cut is how long watches are asked to last, because something on the way ends those that are
+	// silent for longer; zero for no such thing.
 	cut time.Duration
 	// away tells that the newest failure is that the server is away.
 	away bool
@@ -88,8 +92,8 @@ type tally struct {
 // ails are what is wrong, or was.
 type ails struct {
 	reading, handling, checkpoint, undecodable spell
-	// expiry is that of expired versions, expiries their number in a row, and watched when the watch was opened that
-	// is under way; zero without one.
+	// expiry is that of expired versions, expiries their number in a row, and watched when the
+	// watch was opened that is under way; zero without one.
 	expiry   spell
 	expiries int
 	watched  moment.Moment
@@ -248,7 +252,8 @@ func (s *signs) lasting(which func(*ails) *spell, reason ConditionReason, err er
 	}
 }
 
-// passedOver says what was given up after a failure of the handler, whose text it returns if nothing was.
+// passedOver says what was given up after a failure of the handler, whose text it returns if
+// nothing was.
 func (d *Delivery) passedOver(failure string) string {
 	switch d.PassedOverKeys {
 	case 0:

@@ -1,4 +1,5 @@
-// Package samplepod makes pods for tests and benchmarks that are as large as those of a real deployment.
+// Package samplepod makes pods for tests and benchmarks that are as large as those of a real
+// deployment.
 package samplepod
 
 import (
@@ -15,7 +16,8 @@ import (
 // Identity is what differs between the pods.
 type Identity struct {
 	App, Namespace, Node string
-	// ReplicaSet and Suffix make the name. Hash is that of the template, and has 8 characters or more.
+	// ReplicaSet and Suffix make the name. Hash is that of the template, and has 8 characters or
+	// more.
 	ReplicaSet, Suffix, Hash string
 	UID, OwnerUID            types.UID
 	ResourceVersion          string

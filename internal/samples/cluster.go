@@ -1,15 +1,18 @@
-// Package samples makes pods and custom resources for benchmarks, with about the entropy of real ones.
+// Package samples makes pods and custom resources for benchmarks, with about the entropy of real
+// ones.
 //
-// A set of objects that were copied from one template would flatter whatever compresses them. Here each pod has a UID,
-// container IDs, addresses, a node and times of its own, and each deployment has images, digests, variables and labels of its
-// own. The objects are made from a seed and an index, the same in each process, and none is kept: a server of a million pods
-// makes each when it is asked for.
+// A set of objects that were copied from one template would flatter whatever compresses them. Here
+// each pod has a UID, container IDs, addresses, a node and times of its own, and each deployment
+// has images, digests, variables and labels of its own. The objects are made from a seed and an
+// index, the same in each process, and none is kept: a server of a million pods makes each when it
+// is asked for.
 //
-// Objects stand in the order of a list. A namespace has 500 objects of 40 owners, whose sizes differ: most own a few objects
-// and some own more than fifty. So 5,000 objects have 400 owners.
+// Objects stand in the order of a list. A namespace has 500 objects of 40 owners, whose sizes
+// differ: most own a few objects and some own more than fifty. So 5,000 objects have 400 owners.
 //
-// An object can be made as it was after any number of updates. An update of a pod restarts one of its containers, or flips its
-// readiness: only its status and its resource version change. An update of a release changes its status likewise.
+// An object can be made as it was after any number of updates. An update of a pod restarts one of
+// its containers, or flips its readiness: only its status and its resource version change. An
+// update of a release changes its status likewise.
 package samples
 
 import (
@@ -131,7 +134,8 @@ func suffix(salt, ordinal int) string {
 // epoch is before all that happened.
 var epoch = time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC)
 
-// version is the resource version of object i after an update. The updates of an object are a week of the cluster apart.
+// version is the resource version of object i after an update. The updates of an object are a week
+// of the cluster apart.
 func version(i, revision int) string {
 	return fmt.Sprint(1_000_000_000 + 3*i + revision*100_000_003)
 }

@@ -16,10 +16,12 @@ const (
 	nodesPerGroup = 200
 )
 
-// Pod returns pod i after a number of updates, as in a list: without its kind. It has 3.4 KB of protobuf on average.
+// Pod returns pod i after a number of updates, as in a list: without its kind. It has 3.4 KB of
+// protobuf on average.
 //
-// Its managedFields are abridged: the kubelet's entry lists the fields of the status, the controller manager's does not list
-// the variables. With all of them a pod would be twice as large, and most of it would be alike.
+// Its managedFields are abridged: the kubelet's entry lists the fields of the status, the
+// controller manager's does not list the variables. With all of them a pod would be twice as large,
+// and most of it would be alike.
 //
 // The caller owns the pod: it shares nothing with others.
 func (c Cluster) Pod(i, revision int) *corev1.Pod {
@@ -27,7 +29,8 @@ func (c Cluster) Pod(i, revision int) *corev1.Pod {
 	return c.pod(c.deployment(owner.index), owner.ordinal, i, revision)
 }
 
-// Pods returns pods one after the other. Pods of one deployment share their containers and must not be changed.
+// Pods returns pods one after the other. Pods of one deployment share their containers and must not
+// be changed.
 func (c Cluster) Pods(first, n, revision int) iter.Seq2[int, *corev1.Pod] {
 	return func(yield func(int, *corev1.Pod) bool) {
 		var d *deployment
@@ -109,8 +112,8 @@ func (c Cluster) pod(d *deployment, ordinal, i, revision int) *corev1.Pod {
 	return pod
 }
 
-// update makes of a pod what it is after its n-th update, and returns when that was: a container of it was restarted, or, every other time, it was not
-// ready and is again.
+// update makes of a pod what it is after its n-th update, and returns when that was: a container of
+// it was restarted, or, every other time, it was not ready and is again.
 func (c Cluster) update(pod *corev1.Pod, i, n int) metav1.Time {
 	r := c.random(updateTopic, i<<8+n)
 	status := &pod.Status

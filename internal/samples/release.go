@@ -16,8 +16,9 @@ var (
 
 // Release returns custom resource i after a number of updates. It has 2 KB of JSON on average.
 //
-// It says which chart a controller shall install, with which values, and what became of it. Those of one owner have the same
-// chart; their values, checksums, times and messages differ. The caller owns the release: it shares nothing with others.
+// It says which chart a controller shall install, with which values, and what became of it. Those
+// of one owner have the same chart; their values, checksums, times and messages differ. The caller
+// owns the release: it shares nothing with others.
 func (c Cluster) Release(i, revision int) *unstructured.Unstructured {
 	owner := c.ownerOf(i)
 	common := c.random(deploymentTopic, owner.index)

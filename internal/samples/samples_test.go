@@ -66,8 +66,8 @@ func gzipped(t *testing.T, b []byte) int {
 	return packed.Len()
 }
 
-// The figures that the pods are held against are of pods which were measured before these were made:
-// 3,411 bytes of protobuf, 2,064 with s2, and 303 with s2 beside a sibling.
+// The figures that the pods are held against are of pods which were measured before these were
+// made: 3,411 bytes of protobuf, 2,064 with s2, and 303 with s2 beside a sibling.
 func TestPodsCompressLikeRealOnes(t *testing.T) {
 	cluster := samples.Cluster{Seed: 1}
 	containers := map[string]bool{}

@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// Certificate makes a certificate for the loopback addresses, and its PEM form, which clients take as the authority.
-// It is valid at all times, because the clock of a testing/synctest bubble stands far from the real one.
+// Certificate makes a certificate for the loopback addresses, and its PEM form, which clients take
+// as the authority. It is valid at all times, because the clock of a testing/synctest bubble stands
+// far from the real one.
 func Certificate() (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

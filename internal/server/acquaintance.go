@@ -13,19 +13,21 @@ import (
 const (
 	// answerLasts is how long an answer about the namespace kube-system counts for others.
 	answerLasts = 30 * time.Second
-	// sharePatience is how long an informer waits for an answer to another one. Then it asks on its own.
+	// sharePatience is how long an informer waits for an answer to another one. Then it asks on its
+	// own.
 	sharePatience = 2 * time.Second
 	// maxFindings is how many periods are remembered.
 	maxFindings = 16
 )
 
-// acquaintance is what a Server has learnt about its cluster from answers to Inquiries. After an outage, all informers
-// have the same questions, and one of them asks.
+// acquaintance is what a Server has learnt about its cluster from answers to Inquiries. After an
+// outage, all informers have the same questions, and one of them asks.
 //
-// A period is the time between two losses. Nothing was lost in it, so all that was listed in it is of one cluster.
+// A period is the time between two losses. Nothing was lost in it, so all that was listed in it is
+// of one cluster.
 type acquaintance struct {
-	// losses counts the watches and requests that have failed or ended, from 1: a connection may have been lost with them. It is the
-	// number of the period.
+	// losses counts the watches and requests that have failed or ended, from 1: a connection may
+	// have been lost with them. It is the number of the period.
 	losses atomic.Uint64
 
 	mu sync.Mutex
@@ -63,11 +65,12 @@ func newAcquaintance() *acquaintance {
 
 func (k *acquaintance) lost() { k.losses.Add(1) }
 
-// askCluster returns the UID of the namespace kube-system, in data not older than version, which may be empty. Ask asks
-// the server.
+// askCluster returns the UID of the namespace kube-system, in data not older than version, which
+// may be empty. Ask asks the server.
 //
-// The answer to another informer counts too if it came over the connection of this one's watch. It says as much as one that is asked for now:
-// a server that is replaced or restored loses its connections.
+// The answer to another informer counts too if it came over the connection of this one's watch. It
+// says as much as one that is asked for now: a server that is replaced or restored loses its
+// connections.
 func (k *acquaintance) askCluster(version string, over *tls.ConnectionState, wait func(<-chan struct{}) bool, ask func(*exchange) (string, error)) (uid string, err error) {
 	q, mine := k.join(version, over != nil)
 	if !mine && wait(q.answered) && k.counts(q, over) {
@@ -104,8 +107,9 @@ func (k *acquaintance) counts(q *clusterQuestion, over *tls.ConnectionState) boo
 	return q.connection == over && (q.err == nil || isRefusal(q.err)) && q.period == k.losses.Load()
 }
 
-// clusterOf returns the cluster of what was listed in a period, empty if it is not known. If mine is set, the caller is to find it, and to call
-// found then. It is not set unless the caller has objects to find it by.
+// clusterOf returns the cluster of what was listed in a period, empty if it is not known. If mine
+// is set, the caller is to find it, and to call found then. It is not set unless the caller has
+// objects to find it by.
 func (k *acquaintance) clusterOf(period uint64, hasObjects func() bool, wait func(<-chan struct{}) bool) (cluster string, mine *finding) {
 	f := k.findingOf(period)
 	if f == nil && hasObjects() {
@@ -168,7 +172,8 @@ func newExchange() *exchange {
 	return &exchange{Request: Request{Sent: func() {}, Answered: func() {}}}
 }
 
-// waitFor returns a function that waits until a channel is closed, and reports whether it was, or else that ctx or patience has ended.
+// waitFor returns a function that waits until a channel is closed, and reports whether it was, or
+// else that ctx or patience has ended.
 func waitFor(ctx context.Context, patience time.Duration) func(<-chan struct{}) bool {
 	return func(closed <-chan struct{}) bool {
 		select {

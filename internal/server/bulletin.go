@@ -11,12 +11,13 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
-// bulletin logs that a server is away, and that it is back, in place of all informers that wait for it. It belongs to the lock of the
-// presence, and its lines are logged without it.
+// bulletin logs that a server is away, and that it is back, in place of all informers that wait for
+// it. It belongs to the lock of the presence, and its lines are logged without it.
 type bulletin struct {
 	// server is its address.
 	server string
-	// told tells that the outage under way was logged, and untold counts those before that were not.
+	// told tells that the outage under way was logged, and untold counts those before that were
+	// not.
 	told   bool
 	untold int
 	quota  report.Quota

@@ -6,8 +6,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client returns the configuration of the server of r, and the client that asks it, for requests that are neither lists nor
-// watches. They share the connections of the server. The caller changes neither.
+// Client returns the configuration of the server of r, and the client that asks it, for requests
+// that are neither lists nor watches. They share the connections of the server. The caller changes
+// neither.
 func (r *Resource) Client() (*rest.Config, *http.Client) { return r.server.config, r.server.httpClient }
 
 // CloseIdleConnections closes the connections of the server of r that no request uses.

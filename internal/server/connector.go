@@ -11,19 +11,20 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
-// connector lets one request connect before the others. The informers of a server start together, and
-// lose their connection together. Without a connector, each would open another one, and with HTTP/2 all
-// but one would be closed again, because the informers can share it. If no connection can be made, all
-// that wait for it fail with that attempt.
+// connector lets one request connect before the others. The informers of a server start together,
+// and lose their connection together. Without a connector, each would open another one, and with
+// HTTP/2 all but one would be closed again, because the informers can share it. If no connection
+// can be made, all that wait for it fail with that attempt.
 type connector struct {
 	presence     *presence
 	acquaintance *acquaintance
-	// trace tells when the first request has a connection. All have the same one, because a watch keeps its
-	// own for hours.
+	// trace tells when the first request has a connection. All have the same one, because a watch
+	// keeps its own for hours.
 	trace *httptrace.ClientTrace
 	// hasLost is the method lost, for all answers.
 	hasLost func()
-	// ready tells that a connection was there, and that no watch over it has ended since, and nothing failed.
+	// ready tells that a connection was there, and that no watch over it has ended since, and
+	// nothing failed.
 	ready atomic.Bool
 
 	mu sync.Mutex
@@ -36,9 +37,9 @@ type attempt struct {
 	began time.Time
 	// over is closed when the request was answered, or has failed.
 	over chan struct{}
-	// These belong to the lock of the connector. Linked tells that there is a connection, and reused that others had it
-	// before. A connection does not show yet that the server is there, even if it was made now, with TLS: a load
-	// balancer may make it, and break it.
+	// These belong to the lock of the connector. Linked tells that there is a connection, and
+	// reused that others had it before. A connection does not show yet that the server is there,
+	// even if it was made now, with TLS: a load balancer may make it, and break it.
 	done, connected, linked, reused bool
 }
 
@@ -117,7 +118,8 @@ func (c *connector) wait(request *http.Request, first *attempt) bool {
 	return first.connected
 }
 
-// gets notes that the request that goes first looks for a connection, perhaps because the one that it had was dead.
+// gets notes that the request that goes first looks for a connection, perhaps because the one that
+// it had was dead.
 func (c *connector) gets(string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +128,8 @@ func (c *connector) gets(string) {
 	}
 }
 
-// got notes that the request that goes first has a connection, or one that went before it and took too long.
+// got notes that the request that goes first has a connection, or one that went before it and took
+// too long.
 func (c *connector) got(got httptrace.GotConnInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,8 +138,9 @@ func (c *connector) got(got httptrace.GotConnInfo) {
 	}
 }
 
-// finish notes that the request of an attempt was answered, or has failed with err. It reports whether there was a
-// connection. One that was made for the request, and over which nothing came, is none.
+// finish notes that the request of an attempt was answered, or has failed with err. It reports
+// whether there was a connection. One that was made for the request, and over which nothing came,
+// is none.
 func (c *connector) finish(first *attempt, request *http.Request, err error) (connected bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,14 +167,15 @@ func (c *connector) end(first *attempt, connected bool) {
 	close(first.over)
 }
 
-// lost notes that a watch has ended, or that a request or the reading of its answer has failed. The connection may
-// be lost with it, so the next request goes first.
+// lost notes that a watch has ended, or that a request or the reading of its answer has failed. The
+// connection may be lost with it, so the next request goes first.
 func (c *connector) lost() {
 	c.ready.Store(false)
 	c.acquaintance.lost()
 }
 
-// body is an answer that tells when the connection may be lost. It is for callers that do not tell themselves.
+// body is an answer that tells when the connection may be lost. It is for callers that do not tell
+// themselves.
 type body struct {
 	io.ReadCloser
 	watch bool

@@ -39,10 +39,12 @@ func readErrorBody(response *http.Response) {
 	response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 }
 
-// minCredential is the length from which a credential is masked by its value. A shorter one is in too many words.
+// minCredential is the length from which a credential is masked by its value. A shorter one is in
+// too many words.
 const minCredential = 6
 
-// maskCredential masks the credential of a request in the text of its answer. A mask is as long as what it masks, because the text may be protobuf.
+// maskCredential masks the credential of a request in the text of its answer. A mask is as long as
+// what it masks, because the text may be protobuf.
 func maskCredential(text []byte, request *http.Request) {
 	if request == nil {
 		return // of a transport of the caller's

@@ -25,8 +25,9 @@ func (r *Resource) check() error {
 	return nil
 }
 
-// explain returns the error of a list or a watch with what a reader needs to find the cause: the name of what was asked for, where the
-// server does not say it, and the setting that is probably wrong.
+// explain returns the error of a list or a watch with what a reader needs to find the cause: the
+// name of what was asked for, where the server does not say it, and the setting that is probably
+// wrong.
 func (r *Resource) explain(err error) error {
 	if !apierrors.IsNotFound(err) || hasNone(err) {
 		return explainConnection(err)

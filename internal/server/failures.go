@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// failureMemory remembers for which resources of a server something did not work that it may not know: a watch-list, or a shardSelector.
+// failureMemory remembers for which resources of a server something did not work that it may not
+// know: a watch-list, or a shardSelector.
 type failureMemory struct {
 	mu       sync.Mutex
 	failures map[schema.GroupVersionResource]resourceFailure

@@ -15,9 +15,9 @@ type Identifier interface {
 	Identify(ctx context.Context) (checkpoint.Source, error)
 	// Ask asks the server whether it still is the one that is known.
 	Ask(ctx context.Context, q Inquiry) (Answer, error)
-	// Find asks the server for the version of an object, in data not older than a resource version. It finds nothing, at no
-	// version, if the server cannot be asked. An error of the kind listwatch.TooLarge says that the server does not have the
-	// resource version.
+	// Find asks the server for the version of an object, in data not older than a resource version.
+	// It finds nothing, at no version, if the server cannot be asked. An error of the kind
+	// listwatch.TooLarge says that the server does not have the resource version.
 	Find(ctx context.Context, key, resourceVersion string) (Found, error)
 	// Responds reports whether the server answers a list, as far as that can be told.
 	Responds(ctx context.Context) bool
@@ -25,8 +25,8 @@ type Identifier interface {
 
 var _ Identifier = &Resource{}
 
-// IdentifierOf returns the Identifier of the server that lw reads. If lw is not a Resource, it knows
-// nothing but the selectors of a Filtered one.
+// IdentifierOf returns the Identifier of the server that lw reads. If lw is not a Resource, it
+// knows nothing but the selectors of a Filtered one.
 func IdentifierOf(lw cache.ListerWatcher) Identifier {
 	if r := Of(lw); r != nil {
 		return r
@@ -37,8 +37,8 @@ func IdentifierOf(lw cache.ListerWatcher) Identifier {
 	return foreign{func() (none checkpoint.Source) { return none }}
 }
 
-// foreign is the Identifier of a server that cannot be asked. The selection is asked for each time, because a tweak may
-// change its mind until a run begins.
+// foreign is the Identifier of a server that cannot be asked. The selection is asked for each time,
+// because a tweak may change its mind until a run begins.
 type foreign struct{ selection func() checkpoint.Source }
 
 func (f foreign) Identify(context.Context) (checkpoint.Source, error) { return f.selection(), nil }

@@ -287,8 +287,8 @@ func TestIdentifyAsksForMetadataInJSON(t *testing.T) {
 	})
 }
 
-// The informers of a server find out together which cluster it is of. If the one that asks is ended by a transport of the caller's, the next
-// one finds it out.
+// The informers of a server find out together which cluster it is of. If the one that asks is ended
+// by a transport of the caller's, the next one finds it out.
 func TestNextInformerFindsTheClusterAfterOneThatEnded(t *testing.T) {
 	inCluster(t, nil, func(t *testing.T, api *informertest.Server, uid string) {
 		created, err := api.Create(podsResource, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "1"}})

@@ -32,7 +32,8 @@ type Inquiry struct {
 	ResourceOnly bool
 	// Empty tells that the server had no objects by then.
 	Empty bool
-	// Over is the connection of the watch that the question is asked for, nil if it is not known. See Body.
+	// Over is the connection of the watch that the question is asked for, nil if it is not known.
+	// See Body.
 	Over *tls.ConnectionState
 	// Period is when the objects were listed, 0 if that is not known. See Resource.Period.
 	Period uint64

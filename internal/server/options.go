@@ -7,8 +7,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// setOptions sets the parameters of a request. It does so as package queryparams of apimachinery does, but that finds the fields by
-// reflection, and after an outage all informers make their requests at the same time.
+// setOptions sets the parameters of a request. It does so as package queryparams of apimachinery
+// does, but that finds the fields by reflection, and after an outage all informers make their
+// requests at the same time.
 func setOptions(request *rest.Request, opts *metav1.ListOptions) {
 	set := func(name, value string) {
 		if value != "" {

@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Each field of the options, alone and beside all others, is encoded as client-go does, also one that a later version adds.
+// Each field of the options, alone and beside all others, is encoded as client-go does, also one
+// that a later version adds.
 func TestOptionsAreSetAsClientGoEncodesThem(t *testing.T) {
 	var cases []metav1.ListOptions
 	var all metav1.ListOptions

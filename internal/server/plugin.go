@@ -24,10 +24,11 @@ const refusalsEvery = 10 * time.Second
 //
 // A nil plugin does nothing.
 type plugin struct {
-	// credentials returns those that client-go has, and runs the plugin if they are missing or expired.
+	// credentials returns those that client-go has, and runs the plugin if they are missing or
+	// expired.
 	credentials func() (*tls.Certificate, error)
-	// turn has room for the one request that asks for credentials. The others wait for it as long as
-	// their contexts allow, which client-go's own lock does not regard.
+	// turn has room for the one request that asks for credentials. The others wait for it as long
+	// as their contexts allow, which client-go's own lock does not regard.
 	turn chan struct{}
 
 	// These belong to the request that has the turn.

@@ -16,7 +16,8 @@ const (
 	// attemptEvery is the least time between two attempts to reach a server that is away. Up to
 	// attemptJitter is added at random.
 	attemptEvery, attemptJitter = time.Second, 200 * time.Millisecond
-	// askAfter is when a question follows a suspicion. What else is lost with a connection is noticed by then.
+	// askAfter is when a question follows a suspicion. What else is lost with a connection is
+	// noticed by then.
 	askAfter = 200 * time.Millisecond
 	// askAgain is the least time from a question that the server has answered to the next one.
 	askAgain = 5 * time.Second
@@ -24,8 +25,8 @@ const (
 	askPatience = 2500 * time.Millisecond
 	// lately is for how long an answer shows that the server is there.
 	lately = time.Second
-	// trialEvery is about how often one of the waiters makes its own request while the server is away. The
-	// question may be what fails.
+	// trialEvery is about how often one of the waiters makes its own request while the server is
+	// away. The question may be what fails.
 	trialEvery = 5 * time.Second
 	// tellEvery is how often waiters are told why the server is away, if the reason changes.
 	tellEvery = 30 * time.Second
@@ -33,18 +34,19 @@ const (
 	grantLasts = 100 * time.Millisecond
 	// outageLeast is how long a server has to be away so that its return ends the pauses of all.
 	outageLeast = 2 * time.Second
-	// spreadLeast is the time over which waiters go on when the server is back. It is longer if more
-	// than spreadRate of them a second would go on, and spreadMost at most.
+	// spreadLeast is the time over which waiters go on when the server is back. It is longer if
+	// more than spreadRate of them a second would go on, and spreadMost at most.
 	spreadLeast, spreadMost = 600 * time.Millisecond, 7 * time.Second
 	spreadRate              = 400
 )
 
-// presence is whether a server is there. The requests that find it away wait for it together, and one of
-// them asks it: the one that has the turn. If its context ends, another one takes the turn.
+// presence is whether a server is there. The requests that find it away wait for it together, and
+// one of them asks it: the one that has the turn. If its context ends, another one takes the turn.
 //
-// A server is away when it does not answer a question (see Server.ask), or when two attempts in a row get no
-// connection. It is back with the first answer to any request. Before a question, requests have to fail
-// in a way that raises suspicion. So one broken API group leads to a question, and to no more.
+// A server is away when it does not answer a question (see Server.ask), or when two attempts in a
+// row get no connection. It is back with the first answer to any request. Before a question,
+// requests have to fail in a way that raises suspicion. So one broken API group leads to a
+// question, and to no more.
 //
 // A presence has no goroutine: its callers wait, and ask.
 type presence struct {
@@ -56,8 +58,8 @@ type presence struct {
 	eager atomic.Bool
 
 	mu sync.Mutex
-	// suspicions counts what has failed since the last answer, and failures the attempts to connect. Failure is
-	// why the newest of them has failed.
+	// suspicions counts what has failed since the last answer, and failures the attempts to
+	// connect. Failure is why the newest of them has failed.
 	suspicions, failures int
 	failure              error
 	// reason is why the server is away, nil while it is there, and since is when that began.
@@ -67,10 +69,12 @@ type presence struct {
 	unconnected bool
 	// doubted tells that another request was answered since the newest question.
 	doubted bool
-	// newest is the newest attempt, a question or a request that may have to connect, and former the one before. Each
-	// is the time at which it has ended, or has begun if it takes longer than attemptEvery: it may reach the server at any time until then.
+	// newest is the newest attempt, a question or a request that may have to connect, and former
+	// the one before. Each is the time at which it has ended, or has begun if it takes longer than
+	// attemptEvery: it may reach the server at any time until then.
 	newest, former time.Time
-	// next is when the server may be asked, and, while it is unconnected, when a connection may be attempted.
+	// next is when the server may be asked, and, while it is unconnected, when a connection may be
+	// attempted.
 	next time.Time
 	// granted is when one request may connect before that.
 	granted time.Time
@@ -83,15 +87,15 @@ type presence struct {
 // crowd are waiters that wait for the same answer.
 type crowd struct {
 	size int // belongs to the lock of the presence
-	// reason is why the server is away, as the waiters are told. When it changes, left is closed, and replaced.
-	// All of them belong to the lock of the presence.
+	// reason is why the server is away, as the waiters are told. When it changes, left is closed,
+	// and replaced. All of them belong to the lock of the presence.
 	left   chan struct{}
 	reason error
 	told   time.Time
 	// back is closed when the server has answered. Outage and spread do not change after that.
 	back chan struct{}
-	// outage tells that the server was away for long enough to end all pauses, and spread over which time the
-	// waiters go on then.
+	// outage tells that the server was away for long enough to end all pauses, and spread over
+	// which time the waiters go on then.
 	outage bool
 	spread time.Duration
 }
@@ -107,7 +111,8 @@ const (
 	// requestAnswered: a request was answered that is no question.
 	requestAnswered sign = iota
 	questionAnswered
-	// othersAnswered: requests were answered since the newest question, which was not. It is the question that fails.
+	// othersAnswered: requests were answered since the newest question, which was not. It is the
+	// question that fails.
 	othersAnswered
 )
 
@@ -220,7 +225,8 @@ func (p *presence) mayAskAt(at time.Time) {
 	}
 }
 
-// mayConnect begins an attempt, or returns why the newest one has failed, if another one has to wait.
+// mayConnect begins an attempt, or returns why the newest one has failed, if another one has to
+// wait.
 func (p *presence) mayConnect() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,7 +241,8 @@ func (p *presence) mayConnect() error {
 	return nil
 }
 
-// untilAttempt is how long to wait before another attempt, so that there are at most two within attemptEvery.
+// untilAttempt is how long to wait before another attempt, so that there are at most two within
+// attemptEvery.
 func (p *presence) untilAttempt(now time.Time) time.Duration {
 	return attemptEvery - now.Sub(p.former)
 }
@@ -268,11 +275,11 @@ type wait struct {
 	note func(reason error)
 }
 
-// await waits for the end of the pause, or, while the server is away, for its return. It returns early when
-// ctx ends.
+// await waits for the end of the pause, or, while the server is away, for its return. It returns
+// early when ctx ends.
 //
-// The result tells that the server was away, so that the pause does not count: what has failed is to be
-// tried again as though it had not. Others go on at about that time as well.
+// The result tells that the server was away, so that the pause does not count: what has failed is
+// to be tried again as though it had not. Others go on at about that time as well.
 func (p *presence) await(ctx context.Context, how wait) (outage bool) {
 	began := time.Now()
 	c := p.join(how.answered)
@@ -339,13 +346,15 @@ type waiter struct {
 	// known is the reason that the waiter was told, and left is closed when there is another one.
 	known error
 	left  chan struct{}
-	// paused fires when the pause is over, and while the server is away when the waiter makes its own request.
+	// paused fires when the pause is over, and while the server is away when the waiter makes its
+	// own request.
 	paused *time.Timer
 	// tries tells that it does so the next time.
 	tries bool
 }
 
-// untilBack returns true when the server has answered, and false if the waiter is to go on for another reason.
+// untilBack returns true when the server has answered, and false if the waiter is to go on for
+// another reason.
 func (w *waiter) untilBack(ctx context.Context) bool {
 	for {
 		select {
@@ -404,8 +413,8 @@ func (w *waiter) goesOn() bool {
 	return true
 }
 
-// lead asks the server until it answers. The caller has the turn. On is false if the waiter is to go on
-// waiting, and otherwise back is the result of untilBack.
+// lead asks the server until it answers. The caller has the turn. On is false if the waiter is to
+// go on waiting, and otherwise back is the result of untilBack.
 func (w *waiter) lead(ctx context.Context) (on, back bool) {
 	for {
 		w.mu.Lock()

@@ -13,12 +13,12 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
-// Await waits for pause after a request has failed with err. If the server seems to be away, all that wait for
-// it find out together, with one question in a while. If it is away, they wait for its return instead, and note is
-// told why.
+// Await waits for pause after a request has failed with err. If the server seems to be away, all
+// that wait for it find out together, with one question in a while. If it is away, they wait for
+// its return instead, and note is told why.
 //
-// The result tells that the server was away, so that pause does not count: what has failed is to be tried
-// again as though it had not. Await returns early when ctx ends.
+// The result tells that the server was away, so that pause does not count: what has failed is to be
+// tried again as though it had not. Await returns early when ctx ends.
 func (r *Resource) Await(ctx context.Context, pause time.Duration, err error, note func(reason error)) (outage bool) {
 	var answer apierrors.APIStatus
 	answered := errors.As(err, &answer)
@@ -34,8 +34,8 @@ func (r *Resource) Await(ctx context.Context, pause time.Duration, err error, no
 // ServerAway reports whether the server was found away, and has not answered since.
 func (r *Resource) ServerAway() bool { return r.server.presence.away() }
 
-// ask asks the server whether it is there. Each answer says so, a refusal as well. It notes when there
-// was none.
+// ask asks the server whether it is there. Each answer says so, a refusal as well. It notes when
+// there was none.
 func (s *Server) ask(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
@@ -62,8 +62,8 @@ func (s *Server) ask(ctx context.Context) {
 
 var unlimited = flowcontrol.NewFakeAlwaysRateLimiter()
 
-// isAnswer reports whether an answer with a status code comes from the server itself. A load balancer
-// whose servers are away answers too.
+// isAnswer reports whether an answer with a status code comes from the server itself. A load
+// balancer whose servers are away answers too.
 func isAnswer(code int) bool {
 	return code != http.StatusBadGateway && code != http.StatusServiceUnavailable && code != http.StatusGatewayTimeout
 }

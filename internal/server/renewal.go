@@ -15,20 +15,20 @@ const (
 	lookEvery = 20 * time.Second
 	// lookAgain is how soon they are looked at again after a request has failed.
 	lookAgain = time.Second
-	// endWithin is how long it may take until the watches of a former client certificate have ended:
-	// a server should not have to begin thousands of them in one moment.
+	// endWithin is how long it may take until the watches of a former client certificate have
+	// ended: a server should not have to begin thousands of them in one moment.
 	endWithin = 10 * time.Second
 )
 
 // renewal is an http.RoundTripper whose connections are made anew when one of the TLS files of the
 // configuration is replaced. New requests then take the new connections.
 //
-// Open requests stay on the connections that they have, with one exception: if the client's certificate was
-// replaced, open watches end within endWithin, as though the server had ended them. So no watch proves itself
-// with the former certificate any longer.
+// Open requests stay on the connections that they have, with one exception: if the client's
+// certificate was replaced, open watches end within endWithin, as though the server had ended them.
+// So no watch proves itself with the former certificate any longer.
 //
-// The files are looked at when a request begins, and by a timer while watches are open that may have to end.
-// A former content stays in use as long as a new one cannot be used.
+// The files are looked at when a request begins, and by a timer while watches are open that may
+// have to end. A former content stays in use as long as a new one cannot be used.
 type renewal struct {
 	config       *rest.Config
 	files        tlsFiles

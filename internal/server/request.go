@@ -17,7 +17,8 @@ type Request struct {
 	// connection has failed. Between the two, the caller waits for the server. Before, it may
 	// wait for its rate limiter, and after, for as long as the server has asked it to.
 	Sent, Answered func()
-	// Arrived, if set, is called when bytes of a compressed answer have come, from within a read of the Body.
+	// Arrived, if set, is called when bytes of a compressed answer have come, from within a read of
+	// the Body.
 	Arrived func(bytes int)
 }
 
@@ -25,7 +26,8 @@ type Request struct {
 type Body struct {
 	io.ReadCloser
 	ContentType string
-	// Over identifies the connection of the answer: it is equal for two answers over one. It is nil without TLS.
+	// Over identifies the connection of the answer: it is equal for two answers over one. It is nil
+	// without TLS.
 	Over *tls.ConnectionState
 	// Wide tells that the answer comes through a wide window: the connection may hold much of
 	// it while it is not read.
@@ -34,7 +36,8 @@ type Body struct {
 	HTTP2 bool
 	// Zipped tells that the answer comes compressed. What is read of it is decompressed.
 	Zipped bool
-	// Lost is to be called when reading has failed, or a watch has come to its end: the connection may be lost.
+	// Lost is to be called when reading has failed, or a watch has come to its end: the connection
+	// may be lost.
 	Lost func()
 }
 
@@ -49,7 +52,8 @@ type exchange struct {
 	over     *tls.ConnectionState
 	lost     func()
 	response *http.Response
-	// stub takes the place of the request of an answer that is read on. A transport of the caller's may have kept the answer.
+	// stub takes the place of the request of an answer that is read on. A transport of the caller's
+	// may have kept the answer.
 	stub        *http.Request
 	wide, http2 bool
 	// unzips tells that the answer may be compressed, and zipped that it is.
@@ -69,8 +73,9 @@ func withExchange(ctx context.Context, e *exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, e)
 }
 
-// lighten returns the request without the values that client-go has added to its context, which trace the making of a connection. A
-// stream keeps its context for as long as it lasts. The context of a request that may end by itself stays.
+// lighten returns the request without the values that client-go has added to its context, which
+// trace the making of a connection. A stream keeps its context for as long as it lasts. The context
+// of a request that may end by itself stays.
 func (e *exchange) lighten(request *http.Request) *http.Request {
 	if e == nil || request.Context().Done() != e.ctx.Done() {
 		return request
@@ -78,8 +83,8 @@ func (e *exchange) lighten(request *http.Request) *http.Request {
 	return request.WithContext(e.ctx)
 }
 
-// forgetHead lets go of what the answer has beside its body, because the body keeps it for as long as it lasts. A transport that wraps another may still
-// look at the answer, or set a header.
+// forgetHead lets go of what the answer has beside its body, because the body keeps it for as long
+// as it lasts. A transport that wraps another may still look at the answer, or set a header.
 func (e *exchange) forgetHead() {
 	e.response.Request, e.response.Header = e.stub, http.Header{}
 }

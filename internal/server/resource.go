@@ -60,7 +60,8 @@ func (r *Resource) Tweaked(tweak Tweak) *Resource {
 	return &copied
 }
 
-// Only returns a copy that selects the object of a key, "namespace/name" or "name", if the resource selects it.
+// Only returns a copy that selects the object of a key, "namespace/name" or "name", if the resource
+// selects it.
 func (r *Resource) Only(key string) *Resource {
 	copied := *r
 	copied.tweaks = append(slices.Clone(r.tweaks), only(key))
@@ -96,7 +97,8 @@ func (r *Resource) Turns() any {
 // AsksProtobuf reports whether the client's configuration asks for protobuf.
 func (r *Resource) AsksProtobuf() bool { return r.server.asksProtobuf }
 
-// compresses reports whether lists may come compressed: unless the client's configuration has DisableCompression.
+// compresses reports whether lists may come compressed: unless the client's configuration has
+// DisableCompression.
 func (r *Resource) compresses() bool { return !r.server.config.DisableCompression }
 
 // WatchListFailure returns why a watch-list of the resource did not work lately, or nil.
@@ -145,8 +147,8 @@ func (r *Resource) get() *rest.Request {
 	return r.server.client.Get().Throttle(r.limiter)
 }
 
-// Period returns the number of the present period, from 1: it grows when a connection of the server may have been lost. What is listed in one
-// period is of one cluster.
+// Period returns the number of the present period, from 1: it grows when a connection of the server
+// may have been lost. What is listed in one period is of one cluster.
 func (r *Resource) Period() uint64 { return r.server.acquaintance.losses.Load() }
 
 // path has the segments of the resource's URL, as a dynamic client has them.

@@ -34,7 +34,8 @@ type Found struct {
 	At string
 }
 
-// Find asks for the version of an object, in data not older than a resource version. A refusal counts as no answer.
+// Find asks for the version of an object, in data not older than a resource version. A refusal
+// counts as no answer.
 func (r *Resource) Find(ctx context.Context, key, resourceVersion string) (Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -64,7 +65,8 @@ func (r *Resource) find(ctx context.Context, key, resourceVersion string) (Found
 
 // list asks for one object of the resource, in data not older than a resource version. It is one
 // that fieldSelector selects or, if that is empty, the selectors of the Resource. The metadata is
-// empty if there is none. At is the resource version of the list, empty if it is not a list of metadata: a proxy may answer with something else.
+// empty if there is none. At is the resource version of the list, empty if it is not a list of
+// metadata: a proxy may answer with something else.
 func (r *Resource) list(ctx context.Context, fieldSelector, resourceVersion string) (first smallMeta, at string, err error) {
 	request := r.get().AbsPath(r.path()...).
 		SetHeader("Accept", metadataListOnly).

@@ -14,12 +14,13 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// acceptGzip is the Accept-Encoding of a list. Because it is said explicitly, net/http leaves the answer compressed: its own gzip
-// takes more CPU than the one here.
+// acceptGzip is the Accept-Encoding of a list. Because it is said explicitly, net/http leaves the
+// answer compressed: its own gzip takes more CPU than the one here.
 const acceptGzip = "gzip"
 
-// decompress replaces the body of an answer to e with one that decompresses it, if it came compressed. It is for lists. A watch must
-// not keep the memory of a decompressor while it waits, and no kube-apiserver compresses one.
+// decompress replaces the body of an answer to e with one that decompresses it, if it came
+// compressed. It is for lists. A watch must not keep the memory of a decompressor while it waits,
+// and no kube-apiserver compresses one.
 func decompress(response *http.Response, e *exchange) {
 	encoding := response.Header.Get("Content-Encoding")
 	if encoding == "" || strings.EqualFold(encoding, "identity") {
@@ -46,8 +47,8 @@ func (b *strangeBody) Read([]byte) (int, error) {
 	return 0, fmt.Errorf("the answer has the Content-Encoding %q, which was not asked for", b.encoding)
 }
 
-// zippedBody decompresses a body. It has an unzipper from its first read until its end, a failure, or Close, which may be called
-// while it is read.
+// zippedBody decompresses a body. It has an unzipper from its first read until its end, a failure,
+// or Close, which may be called while it is read.
 type zippedBody struct {
 	body    io.ReadCloser
 	arrived func(bytes int)
@@ -93,7 +94,8 @@ func (b *zippedBody) read(p []byte) (n int, err error) {
 	return n, nameGzip(err)
 }
 
-// nameGzip tells an error of the compressed data from those of the connection, which it returns as they are.
+// nameGzip tells an error of the compressed data from those of the connection, which it returns as
+// they are.
 func nameGzip(err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.As(err, &corrupt) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) {
@@ -131,8 +133,8 @@ func (a arriving) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unzipper has the memory of one decompression, about 64 KiB. The bufio.Reader is the one that flate knows, and which it reads
-// without a call for each byte.
+// unzipper has the memory of one decompression, about 64 KiB. The bufio.Reader is the one that
+// flate knows, and which it reads without a call for each byte.
 type unzipper struct {
 	in  *bufio.Reader
 	out *gzip.Reader
@@ -141,7 +143,8 @@ type unzipper struct {
 // zippedBuffer is how much is read at once of what is compressed.
 const zippedBuffer = 16 << 10
 
-// unzippers are those that no body has. The garbage collector takes them after a while, so that idle informers keep none.
+// unzippers are those that no body has. The garbage collector takes them after a while, so that
+// idle informers keep none.
 var unzippers = sync.Pool{New: func() any {
 	return &unzipper{bufio.NewReaderSize(nil, zippedBuffer), new(gzip.Reader)}
 }}

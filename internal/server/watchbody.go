@@ -38,8 +38,8 @@ func (b *watchBody) endSoon() {
 	})
 }
 
-// Read returns io.EOF when the watch was ended here. It may be in the midst of an event, which comes
-// again with the next watch.
+// Read returns io.EOF when the watch was ended here. It may be in the midst of an event, which
+// comes again with the next watch.
 func (b *watchBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && b.ended.Load() {

@@ -11,8 +11,8 @@ import (
 	"github.com/rvinformer/informer/internal/shard"
 )
 
-// FuzzParse parses any text. What it takes for a shard is written in the same way again, and has the objects that the selector of apimachinery
-// has.
+// FuzzParse parses any text. What it takes for a shard is written in the same way again, and has
+// the objects that the selector of apimachinery has.
 func FuzzParse(f *testing.F) {
 	for _, s := range (shard.Shard{}).Split(3) {
 		f.Add(s.String(), "uid", "namespace")

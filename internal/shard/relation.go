@@ -3,7 +3,8 @@ package shard
 // last is the last hash of the range.
 func (s Shard) last() uint64 { return s.End - 1 } // 0 is 2^64
 
-// And returns what two shards have in common; false if they have nothing in common, or if that is not one range because they have two keys.
+// And returns what two shards have in common; false if they have nothing in common, or if that is
+// not one range because they have two keys.
 func (s Shard) And(other Shard) (common Shard, ok bool) {
 	switch {
 	case s.IsAll():

@@ -10,7 +10,8 @@ import (
 	"github.com/rvinformer/informer/internal/shard"
 )
 
-// drawNear draws a shard whose bounds are few, so that two of them touch, overlap and contain each other often.
+// drawNear draws a shard whose bounds are few, so that two of them touch, overlap and contain each
+// other often.
 func drawNear(t *rapid.T, key shard.Key, name string) shard.Shard {
 	const step = 1 << 61
 	from := rapid.IntRange(0, 7).Draw(t, name+" from")

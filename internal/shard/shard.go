@@ -16,13 +16,14 @@ const (
 	// ByUID hashes metadata.uid: shards are of about equal size. Two objects that had one name one
 	// after the other, or an owner and what it owns, may be in different shards.
 	ByUID Key = "object.metadata.uid"
-	// ByNamespace hashes metadata.namespace: what a namespace has is in one shard. So is all that has
-	// no namespace. Namespaces whose names differ only at their end, as numbered ones do, may all be in one shard.
+	// ByNamespace hashes metadata.namespace: what a namespace has is in one shard. So is all that
+	// has no namespace. Namespaces whose names differ only at their end, as numbered ones do, may
+	// all be in one shard.
 	ByNamespace Key = "object.metadata.namespace"
 )
 
-// Shard is a part of a resource set: the objects the hash of whose Key is in a range. The zero value
-// is the whole set. It is comparable.
+// Shard is a part of a resource set: the objects the hash of whose Key is in a range. The zero
+// value is the whole set. It is comparable.
 //
 // The hash is the 64-bit FNV-1a of the field's text: KEP-5866.
 type Shard struct {
@@ -37,8 +38,8 @@ type Shard struct {
 // IsAll reports whether every object is in the shard.
 func (s Shard) IsAll() bool { return s.Start == 0 && s.End == 0 }
 
-// Validate returns an error that says what is wrong with the shard: a Key that is missing or unknown,
-// or a range that is empty.
+// Validate returns an error that says what is wrong with the shard: a Key that is missing or
+// unknown, or a range that is empty.
 func (s Shard) Validate() error {
 	switch {
 	case s.Key == "" && s.IsAll(), s.Key == ByUID, s.Key == ByNamespace:
@@ -53,7 +54,8 @@ func (s Shard) Validate() error {
 	return nil
 }
 
-// Includes reports whether an object is in the shard. The namespace is empty for an object that has none.
+// Includes reports whether an object is in the shard. The namespace is empty for an object that has
+// none.
 func (s Shard) Includes(namespace, uid string) bool {
 	if s.IsAll() {
 		return true
@@ -76,8 +78,8 @@ func Hash[T string | []byte](text T) uint64 {
 	return hash
 }
 
-// Split divides the shard into n parts whose ranges are equally long but for rounding. Of the whole set,
-// the parts are by UID unless Key says otherwise. It panics if n is not positive.
+// Split divides the shard into n parts whose ranges are equally long but for rounding. Of the whole
+// set, the parts are by UID unless Key says otherwise. It panics if n is not positive.
 func (s Shard) Split(n int) []Shard {
 	if n <= 0 {
 		panic(fmt.Sprintf("a shard cannot be split into %d parts", n))

@@ -38,7 +38,8 @@ func TestHash(t *testing.T) {
 	})
 }
 
-// TestIncludesAsApimachineryDoes compares a Shard with the selector of apimachinery that it is on the wire.
+// TestIncludesAsApimachineryDoes compares a Shard with the selector of apimachinery that it is on
+// the wire.
 func TestIncludesAsApimachineryDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawShard(t)
@@ -67,7 +68,8 @@ func TestIncludesAsApimachineryDoes(t *testing.T) {
 	})
 }
 
-// TestSplit splits random shards: the parts lie one behind the other, cover the shard, and are as long as each other.
+// TestSplit splits random shards: the parts lie one behind the other, cover the shard, and are as
+// long as each other.
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawShard(t)

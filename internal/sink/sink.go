@@ -16,15 +16,16 @@ type Sink interface {
 	Begin(ctx context.Context) (Generation, error)
 	// Put takes a watch event; stale tells that it was older than what is known.
 	Put(ctx context.Context, event watch.EventType, it object.Item) (stale bool, err error)
-	// Observed follows each Put, and each bookmark, with its resource version. Current, if it is not zero, is a moment: everything
-	// that the server had then has been put, or was in a complete generation.
+	// Observed follows each Put, and each bookmark, with its resource version. Current, if it is
+	// not zero, is a moment: everything that the server had then has been put, or was in a complete
+	// generation.
 	Observed(resourceVersion string, bookmark bool, current moment.Moment) error
 	// Resync repeats what the sink has.
 	Resync(ctx context.Context) error
 }
 
-// Generation takes the objects of one complete pass over the server's set. A *report.ItemError says that an object
-// could not be read.
+// Generation takes the objects of one complete pass over the server's set. A *report.ItemError says
+// that an object could not be read.
 type Generation interface {
 	Show(ctx context.Context, it object.Item) error
 	// Keep is called for an object that the list has but that could not be read.

@@ -7,33 +7,38 @@ import (
 )
 
 const (
-	// reallyWaited is how long a read has to wait to show that nothing had been there before: what it returns has just arrived.
-	// Shorter ones may have waited for a processor only.
+	// reallyWaited is how long a read has to wait to show that nothing had been there before: what
+	// it returns has just arrived. Shorter ones may have waited for a processor only.
 	reallyWaited = time.Millisecond
 	// caughtUp is how long a read has to wait to show that the server has sent all that it had.
 	caughtUp = time.Second
-	// awayFor is how long the reader may be away. What has arrived meanwhile waits in buffers, of the connection and of the server.
+	// awayFor is how long the reader may be away. What has arrived meanwhile waits in buffers, of
+	// the connection and of the server.
 	awayFor = time.Second
-	// settled is how long after a pause of the process a bookmark may still be one from before its end.
+	// settled is how long after a pause of the process a bookmark may still be one from before its
+	// end.
 	settled = 10 * time.Second
 )
 
-// arrivals tells what the reads of a watch prove: that everything that the server had sent at a moment has been read.
+// arrivals tells what the reads of a watch prove: that everything that the server had sent at a
+// moment has been read.
 //
-// The moment of a read proves nothing by itself. What it returns may have waited in the buffers of a connection, because the reader
-// was held up. Or the watch began with an old version, and what it brings happened long ago. So only a read that had to wait tells when
-// its bytes arrived, and only in a watch that has caught up. It proves its moment as soon as all the bytes have been taken that
+// The moment of a read proves nothing by itself. What it returns may have waited in the buffers of
+// a connection, because the reader was held up. Or the watch began with an old version, and what it
+// brings happened long ago. So only a read that had to wait tells when its bytes arrived, and only
+// in a watch that has caught up. It proves its moment as soon as all the bytes have been taken that
 // had arrived with it.
 //
-// A bookmark of a watch that has not caught up proves the moment at which the watch was asked for: the server has made the bookmark
-// since.
+// A bookmark of a watch that has not caught up proves the moment at which the watch was asked for:
+// the server has made the bookmark since.
 //
-// A read that was waiting while the process stood still proves nothing: its bytes may have come at any time in between, and others behind them.
+// A read that was waiting while the process stood still proves nothing: its bytes may have come at
+// any time in between, and others behind them.
 type arrivals struct {
 	// opened is when the watch was asked for.
 	opened moment.Moment
-	// arrived is when the newest read returned that had to wait, and since is how many bytes were read after it. Arrived is zero
-	// when it has been told.
+	// arrived is when the newest read returned that had to wait, and since is how many bytes were
+	// read after it. Arrived is zero when it has been told.
 	arrived moment.Moment
 	since   int
 	// resumed is when a read returned during which the process stood still, zero for never.
@@ -42,8 +47,8 @@ type arrivals struct {
 	caughtUp bool
 }
 
-// returned notes a read of n bytes, which began and returned at these moments. Last is when the one before it returned, and ran tells that
-// the process has run since the beginning of the read.
+// returned notes a read of n bytes, which began and returned at these moments. Last is when the one
+// before it returned, and ran tells that the process has run since the beginning of the read.
 func (a *arrivals) returned(last, began, at moment.Moment, n int, ran bool) {
 	a.since += n
 	waited := at.Since(began)
@@ -69,8 +74,8 @@ func ran(began, returned moment.Moment) bool {
 // behind notes that the server has more to send than what happens now.
 func (a *arrivals) behind() { a.caughtUp, a.arrived = false, 0 }
 
-// proven returns the moment for which an event proves that everything that the server had then has been read, zero if it proves
-// none. Unread is how many bytes have been read behind the event.
+// proven returns the moment for which an event proves that everything that the server had then has
+// been read, zero if it proves none. Unread is how many bytes have been read behind the event.
 func (a *arrivals) proven(bookmark bool, unread int) moment.Moment {
 	fresh := a.arrived != 0 && unread <= a.since
 	arrived := a.arrived

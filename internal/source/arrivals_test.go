@@ -54,7 +54,8 @@ func TestArrivalsProve(t *testing.T) {
 	}
 }
 
-// A bookmark shows that the watch has caught up, if it has just arrived, and the end of initial events that it has not.
+// A bookmark shows that the watch has caught up, if it has just arrived, and the end of initial
+// events that it has not.
 func TestArrivalsCatchUp(t *testing.T) {
 	a := arrivals{opened: at(0)}
 	a.returned(at(0), at(0), at(10), 10, true)

@@ -110,8 +110,8 @@ func bookmarkVersion(obj runtime.Object) (string, error) {
 // maxStop is how long a watch, or a call, may take to stop.
 const maxStop = 10 * time.Second
 
-// Close stops the watch and waits until its goroutine has ended. watch.Interface says that it closes its
-// channel then, but some do not.
+// Close stops the watch and waits until its goroutine has ended. watch.Interface says that it
+// closes its channel then, but some do not.
 func (f *channelFeed) Close() {
 	f.quiet.stop()
 	defer f.cancel()

@@ -19,7 +19,8 @@ import (
 type Change struct {
 	Event watch.EventType
 	Item  object.Item
-	// Outside tells that the object is not in the Shard. Only the resource version of the Item counts then.
+	// Outside tells that the object is not in the Shard. Only the resource version of the Item
+	// counts then.
 	Outside bool
 	// Unreadable is what is wrong with the event; it may have a key all the same.
 	Unreadable error
@@ -27,19 +28,20 @@ type Change struct {
 	// that ends the initial events.
 	Bookmark   string
 	InitialEnd bool
-	// Current, if set, is a moment for which the change proves that everything that the server had then was told by the
-	// changes up to this one.
+	// Current, if set, is a moment for which the change proves that everything that the server had
+	// then was told by the changes up to this one.
 	Current moment.Moment
 }
 
-// ErrUnversioned says that an event off the wire has no resource version, so that it does not say which state it shows. A server has a
-// version for each. The events of other ListerWatchers may have none, such as those of fakes.
+// ErrUnversioned says that an event off the wire has no resource version, so that it does not say
+// which state it shows. A server has a version for each. The events of other ListerWatchers may
+// have none, such as those of fakes.
 var ErrUnversioned = errors.New("the event has no resource version")
 
 // Feed is a watch that is open. It is to be closed.
 type Feed interface {
-	// Wait ends the loan of the last change, and may wait until something has come. The wait takes less stack than that of Next, and no
-	// Change. Next then returns what has come, or the error.
+	// Wait ends the loan of the last change, and may wait until something has come. The wait takes
+	// less stack than that of Next, and no Change. Next then returns what has come, or the error.
 	Wait()
 	// Next waits for the next change, which is lent until the next call, and stores it
 	// in to. The error is io.EOF for the ordinary end; a *report.StallError; an apierrors.APIStatus
@@ -48,10 +50,11 @@ type Feed interface {
 	Next(ctx context.Context, to *Change) error
 	// Expect sets for how long it may be silent.
 	Expect(patience time.Duration)
-	// KeepsInitial reports whether the connection may still have memory of initial events. The end of the watch would free it.
+	// KeepsInitial reports whether the connection may still have memory of initial events. The end
+	// of the watch would free it.
 	KeepsInitial() bool
-	// Interrupt has Next return ErrUnread, at once or the next time that it waits. It may be called from any goroutine, before
-	// Close.
+	// Interrupt has Next return ErrUnread, at once or the next time that it waits. It may be called
+	// from any goroutine, before Close.
 	Interrupt()
 	Close()
 }

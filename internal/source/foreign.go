@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// callPatience is how long List and Watch of a ListerWatcher of others may take, unless the Patience is set. It shows
-	// nothing of a list before it has all of it.
+	// callPatience is how long List and Watch of a ListerWatcher of others may take, unless the
+	// Patience is set. It shows nothing of a list before it has all of it.
 	callPatience = 5 * time.Minute
 	// maxLeftBehind is how many of its calls may hang before no other is made.
 	maxLeftBehind = 4
@@ -114,7 +114,8 @@ func (c foreignCall[T]) finish(r result[T], cancel context.CancelCauseFunc) (T, 
 	return r.value, func() { cancel(nil) }, nil
 }
 
-// callPatience is how long a call may take. One that takes no context cannot be ended, so it has the default.
+// callPatience is how long a call may take. One that takes no context cannot be ended, so it has
+// the default.
 func (s *Source) callPatience() time.Duration {
 	if _, takesContext := s.ListerWatcher.(cache.ListerWatcher); !takesContext { // it is client-go's wrapper of one that takes none
 		return callPatience

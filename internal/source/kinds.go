@@ -103,8 +103,8 @@ func (c *kindCheck) item(kind string, says bool) error {
 	return nil
 }
 
-// end checks the kind of a list that was read. The definition of a custom resource may name its list
-// as it likes; the items tell then.
+// end checks the kind of a list that was read. The definition of a custom resource may name its
+// list as it likes; the items tell then.
 func (c *kindCheck) end(kind string) error {
 	trusted := c.proven && (c.Expected.ItemKind() != "" || c.Memory.lists.known() == "")
 	if err := c.check(kind); err != nil && !trusted {
@@ -116,8 +116,8 @@ func (c *kindCheck) end(kind string) error {
 	return nil
 }
 
-// endInitialEvents checks the bookmark that ends the initial events of a watch-list. One that does not
-// say its kind counts.
+// endInitialEvents checks the bookmark that ends the initial events of a watch-list. One that does
+// not say its kind counts.
 func (c *kindCheck) endInitialEvents(kind, resourceVersion string) error {
 	if kind != "" {
 		if c.check(kind+listSuffix) != nil {

@@ -73,8 +73,8 @@ func (p *Page) endOfStream(m wire.ListMeta, kind *kindCheck) error {
 	return kind.end(m.Kind)
 }
 
-// lose calls each for an object that the reader has lost, if err says that. The key is uncertain, because the object
-// was not read to its end.
+// lose calls each for an object that the reader has lost, if err says that. The key is uncertain,
+// because the object was not read to its end.
 func (p *Page) lose(err error, each Each) error {
 	var lost *wire.ItemError
 	if !errors.As(err, &lost) {

@@ -31,8 +31,8 @@ type Metadata struct {
 
 var _ audit.Server = (*Metadata)(nil)
 
-// NewMetadata returns the metadata of a shard of a resource. Learnt is what other Sources have learnt of its lists, and fail is called with
-// errors that no call returns.
+// NewMetadata returns the metadata of a shard of a resource. Learnt is what other Sources have
+// learnt of its lists, and fail is called with errors that no call returns.
 func NewMetadata(resource *server.Resource, of shard.Shard, learnt *Memory, pageSize int64, patience Patience, fail func(error)) *Metadata {
 	m := &Metadata{resource: resource.Retrying(maxMetadataRetries), pageSize: pageSize, patience: patience, shard: of}
 	if m.pageSize == 0 {

@@ -8,7 +8,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Patience is how long an answer may be silent. If it is set, it holds for every answer; zero is the default of each.
+// Patience is how long an answer may be silent. If it is set, it holds for every answer; zero is
+// the default of each.
 type Patience time.Duration
 
 const (
@@ -32,7 +33,8 @@ func (p Patience) or(standard time.Duration) time.Duration {
 // List is how long a list may be silent.
 func (p Patience) List() time.Duration { return p.or(listPatience) }
 
-// Watch is how long a watch may be silent that was asked to last for a time and that has sent no bookmark yet.
+// Watch is how long a watch may be silent that was asked to last for a time and that has sent no
+// bookmark yet.
 func (p Patience) Watch(asked time.Duration) time.Duration { return p.or(asked + stallMargin) }
 
 // Bookmarked is how long a watch may be silent that has sent a bookmark.
@@ -81,7 +83,8 @@ func (s *silence) expect(limit time.Duration) {
 	}
 }
 
-// over is called when the timer fires, at now. It returns how long it has been quiet, and whether that is too long.
+// over is called when the timer fires, at now. It returns how long it has been quiet, and whether
+// that is too long.
 func (s *silence) over(now time.Time) (time.Duration, bool) {
 	quiet := now.Sub(s.since)
 	if quiet >= s.limit {

@@ -28,8 +28,8 @@ func (r *reader) forget() {
 	}
 }
 
-// readLent makes an item of an object that a wire reader lends. Listed is what the list says of its items. The error
-// says that the object is not as expected; the item has its key all the same.
+// readLent makes an item of an object that a wire reader lends. Listed is what the list says of its
+// items. The error says that the object is not as expected; the item has its key all the same.
 func (s *Source) readLent(encoded wire.Item, listed metav1.TypeMeta, at object.Place) (object.Item, error) {
 	r := &s.reader
 	if r.lent == nil {
@@ -64,8 +64,8 @@ func (s *Source) readEvent(encoded wire.Item) (object.Item, error) {
 	return it, unreadable
 }
 
-// readDecoded makes an item of an object that a ListerWatcher of others has decoded. The error says that it is not as
-// expected; the item has the key if that could be read.
+// readDecoded makes an item of an object that a ListerWatcher of others has decoded. The error says
+// that it is not as expected; the item has the key if that could be read.
 func (s *Source) readDecoded(obj runtime.Object, at object.Place) (object.Item, error) {
 	if obj == nil {
 		return object.Item{Place: at}, errors.New("no object")

@@ -18,15 +18,16 @@ import (
 // Shared are watches that several Sources have in common.
 type Shared = fanout.Hub[SharedEvent]
 
-// NewShared returns a Shared without a watch. Its Wait returns when the watches that were opened have ended.
+// NewShared returns a Shared without a watch. Its Wait returns when the watches that were opened
+// have ended.
 func NewShared() *Shared { return fanout.New[SharedEvent](fanout.Options{}) }
 
 // SharedEvent is an event of a watch that several read, with memory of its own. None of
 // them may change it.
 type SharedEvent struct {
 	event watch.EventType
-	// Outside tells that an object is in none of the parts, whose resource version is passed. Otherwise, one of item, object and
-	// unreadable says what came, but for a bookmark.
+	// Outside tells that an object is in none of the parts, whose resource version is passed.
+	// Otherwise, one of item, object and unreadable says what came, but for a bookmark.
 	outside    bool
 	passed     string
 	item       wire.Item

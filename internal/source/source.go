@@ -1,10 +1,13 @@
-// Package source reads the objects of one resource: the pages of a list, and the changes of a watch.
+// Package source reads the objects of one resource: the pages of a list, and the changes of a
+// watch.
 //
-// A Source reads off the wire what a Resource of package server lends, object by object, and takes from the
-// ListerWatchers of others what they have decoded. A Feed is one of its watches. Source and Feed check that what came
-// is what was asked for, and notice when nothing comes any more; what follows from that is decided by their caller.
+// A Source reads off the wire what a Resource of package server lends, object by object, and takes
+// from the ListerWatchers of others what they have decoded. A Feed is one of its watches. Source
+// and Feed check that what came is what was asked for, and notice when nothing comes any more; what
+// follows from that is decided by their caller.
 //
-// The machine of an informer has a Source for each Run. The typed factory reads its lists and watches with one too.
+// The machine of an informer has a Source for each Run. The typed factory reads its lists and
+// watches with one too.
 package source
 
 import (
@@ -39,7 +42,8 @@ type Options struct {
 	Expected *object.Expected
 	Form     *object.Form
 	Patience Patience
-	// MinWatchTimeout is the least time for which a watch is asked for, if that is more than the default.
+	// MinWatchTimeout is the least time for which a watch is asked for, if that is more than the
+	// default.
 	MinWatchTimeout time.Duration
 	// Shared, if set, are the watches that the Source has in common with others.
 	Shared *Shared
@@ -53,7 +57,8 @@ type Options struct {
 	Report *report.Report
 }
 
-// Memory is what the answers of a ListerWatcher have taught. It outlives a Source. The zero value knows nothing.
+// Memory is what the answers of a ListerWatcher have taught. It outlives a Source. The zero value
+// knows nothing.
 type Memory struct {
 	lists listMemory
 	// leftBehind counts the calls that hang, and that no Source waits for any more.
@@ -65,7 +70,8 @@ type Memory struct {
 // Source reads one resource. It belongs to one goroutine.
 type Source struct {
 	Options
-	// Turn is the list under way, which takes its turn with others; nil without a budget, and between two lists.
+	// Turn is the list under way, which takes its turn with others; nil without a budget, and
+	// between two lists.
 	Turn *budget.List
 	// Narrow has answers come through a narrow window, since one was left unread for too long.
 	Narrow bool
@@ -98,7 +104,8 @@ func (s *Source) heard(at time.Time) {
 	s.Report.Contact(at)
 }
 
-// Rest lets go of the readers and their buffers, since a follower that only waits has no use for them.
+// Rest lets go of the readers and their buffers, since a follower that only waits has no use for
+// them.
 func (s *Source) Rest() {
 	clear(s.lists[:])
 	s.reader = reader{}
@@ -107,8 +114,8 @@ func (s *Source) Rest() {
 // Page is what a list request brought beside its objects.
 type Page struct {
 	ResourceVersion, Continue string
-	// Objects counts the objects that were read, and First is the key of the first one, whether they are in the Shard or not. Both are
-	// set beside an error too.
+	// Objects counts the objects that were read, and First is the key of the first one, whether
+	// they are in the Shard or not. Both are set beside an error too.
 	Objects int
 	First   string
 }
@@ -121,7 +128,8 @@ func (p *Page) count(it *object.Item) {
 	p.Objects++
 }
 
-// Each is called for an object of a list that is in the Shard, or for what is wrong with it. The item has the key if that could be read.
+// Each is called for an object of a list that is in the Shard, or for what is wrong with it. The
+// item has the key if that could be read.
 type Each func(it object.Item, unreadable error) error
 
 // Page does one list request and hands each object on. An error of each ends it.
@@ -137,7 +145,8 @@ func (s *Source) Page(ctx context.Context, opts metav1.ListOptions, each Each) (
 	return p, err
 }
 
-// CachePaged reports whether the server was seen to page a list from "0", which its cache would have given whole.
+// CachePaged reports whether the server was seen to page a list from "0", which its cache would
+// have given whole.
 func (s *Source) CachePaged() bool { return s.Memory.cachePaged.Load() }
 
 func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
@@ -155,7 +164,8 @@ func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (
 	return s.readList(list, each)
 }
 
-// leavesOut reports whether an object is not in the Shard. What could not be read, so that its key is not known, may be in it.
+// leavesOut reports whether an object is not in the Shard. What could not be read, so that its key
+// is not known, may be in it.
 func (s *Source) leavesOut(it *object.Item) bool {
 	return it.Key != "" && !shard.Has(s.Shard, it.Key, string(it.Version.UID))
 }
@@ -176,7 +186,8 @@ func (s *Source) openOwn(ctx context.Context, opts metav1.ListOptions, patience 
 	return s.openWire(ctx, opts, patience)
 }
 
-// Key returns what lists share their turns by: it is equal for all resources of one server, where that is known.
+// Key returns what lists share their turns by: it is equal for all resources of one server, where
+// that is known.
 func (s *Source) Key() any {
 	if s.resource == nil {
 		return s.Memory
@@ -184,9 +195,9 @@ func (s *Source) Key() any {
 	return s.resource.Turns()
 }
 
-// AwaitServer waits for pause after a request has failed with err. It returns early when ctx ends. If the server is away, it
-// waits for its return instead, and reports that pause does not count: see server.Resource.Await. The ListerWatchers of others
-// cannot tell.
+// AwaitServer waits for pause after a request has failed with err. It returns early when ctx ends.
+// If the server is away, it waits for its return instead, and reports that pause does not count:
+// see server.Resource.Await. The ListerWatchers of others cannot tell.
 func (s *Source) AwaitServer(ctx context.Context, pause time.Duration, err error) (outage bool) {
 	if s.resource == nil {
 		_ = backoff.Sleep(ctx, pause) // the caller sees that ctx has ended
@@ -198,7 +209,8 @@ func (s *Source) AwaitServer(ctx context.Context, pause time.Duration, err error
 // ServerAway reports whether the server was found away, and has not answered since.
 func (s *Source) ServerAway() bool { return s.resource != nil && s.resource.ServerAway() }
 
-// Connection identifies the connection of the newest list or watch, nil if it is not known. Watches that are shared may be those of others.
+// Connection identifies the connection of the newest list or watch, nil if it is not known. Watches
+// that are shared may be those of others.
 func (s *Source) Connection() *tls.ConnectionState {
 	if s.Shared != nil {
 		return nil
@@ -206,7 +218,8 @@ func (s *Source) Connection() *tls.ConnectionState {
 	return s.over
 }
 
-// Period is that of the server: see server.Resource.Period. It is 0 for the ListerWatchers of others.
+// Period is that of the server: see server.Resource.Period. It is 0 for the ListerWatchers of
+// others.
 func (s *Source) Period() uint64 {
 	if s.resource == nil {
 		return 0
@@ -214,8 +227,9 @@ func (s *Source) Period() uint64 {
 	return s.resource.Period()
 }
 
-// HasWatchLists reports whether sets can be read with a watch-list, as far as the ListerWatcher goes. WatchListFailure
-// returns why one did not work lately, and WatchListFailed notes why one did not.
+// HasWatchLists reports whether sets can be read with a watch-list, as far as the ListerWatcher
+// goes. WatchListFailure returns why one did not work lately, and WatchListFailed notes why one did
+// not.
 func (s *Source) HasWatchLists() bool { return s.resource != nil }
 
 func (s *Source) WatchListFailure() error { return s.resource.WatchListFailure() }
@@ -230,8 +244,9 @@ func (s *Source) Shown() string {
 	return s.Shared.ResourceVersion()
 }
 
-// CompareToShown compares the resource version of a complete list with what Shown returned when the list began. If the
-// list is older, the shared watches tell the state before the server was restored, and are given up.
+// CompareToShown compares the resource version of a complete list with what Shown returned when the
+// list began. If the list is older, the shared watches tell the state before the server was
+// restored, and are given up.
 func (s *Source) CompareToShown(listed, shown string) {
 	if s.Shared != nil && rv.Compare(listed, shown) == rv.Older {
 		s.Shared.WentBack(listed)
@@ -241,7 +256,8 @@ func (s *Source) CompareToShown(listed, shown string) {
 // minWatchTimeout is as long as client-go's: shorter watches cost the server.
 const minWatchTimeout = 5 * time.Minute
 
-// WatchTimeout returns for how long to ask for a watch. It is random, so that many watches do not end at one time.
+// WatchTimeout returns for how long to ask for a watch. It is random, so that many watches do not
+// end at one time.
 func (s *Source) WatchTimeout() time.Duration {
 	longest := s.longestWatch()
 	return longest/2 + rand.N(longest/2)

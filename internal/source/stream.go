@@ -20,9 +20,9 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// stream is a body while it arrives. Reading fails with a *report.StallError when
-// nothing comes for longer than its patience; the time between two reads does
-// not count, so that a slow handler is not taken for a silent server. For a watch, what comes is a whole event, or much of a large one.
+// stream is a body while it arrives. Reading fails with a *report.StallError when nothing comes for
+// longer than its patience; the time between two reads does not count, so that a slow handler is
+// not taken for a silent server. For a watch, what comes is a whole event, or much of a large one.
 type stream struct {
 	io.ReadCloser
 	format wire.Format
@@ -33,7 +33,8 @@ type stream struct {
 	lost    func()
 	// patience is how long reads may wait for progress, a time.Duration.
 	patience atomic.Int64
-	// spent is how long the reads of a watch have waited since the last progress, and piece is how many bytes they have read.
+	// spent is how long the reads of a watch have waited since the last progress, and piece is how
+	// many bytes they have read.
 	spent time.Duration
 	piece int
 	// due is when a watch ends on this side, because the server has not ended it; zero for never.
@@ -126,10 +127,12 @@ func (b *stream) giveUp() {
 }
 
 const (
-	// overdue is how long a watch may go on after the time that it was asked to last for. It is longer than the margin of a Patience, so that
-	// silence is told from a server that does not end its watches.
+	// overdue is how long a watch may go on after the time that it was asked to last for. It is
+	// longer than the margin of a Patience, so that silence is told from a server that does not end
+	// its watches.
 	overdue = 2 * stallMargin
-	// largePiece is how much of an event is progress, so that a large one may come over a slow connection.
+	// largePiece is how much of an event is progress, so that a large one may come over a slow
+	// connection.
 	largePiece = 64 << 10
 )
 
@@ -145,7 +148,8 @@ func (b *stream) reason(err error) error {
 	return err
 }
 
-// drop gives up an answer that is left unread. Only a closed body frees what the connection holds of it.
+// drop gives up an answer that is left unread. Only a closed body frees what the connection holds
+// of it.
 func (b *stream) drop() {
 	b.cancel(ErrUnread)
 	b.ReadCloser.Close()
@@ -172,14 +176,15 @@ func (b *stream) reading() (began moment.Moment) {
 }
 
 const (
-	// longYield is longer than the work on what one read brings. Then there is other work that takes the processors.
+	// longYield is longer than the work on what one read brings. Then there is other work that
+	// takes the processors.
 	longYield = 2 * time.Millisecond
 	// hurriedReads are so many reads that no other goroutine goes before, where others take long.
 	hurriedReads = 64
 )
 
-// letOthersGo has the workers and the connection go before the next read of a list. So objects are handled while
-// processors have them in their caches, and a read takes all that has come meanwhile.
+// letOthersGo has the workers and the connection go before the next read of a list. So objects are
+// handled while processors have them in their caches, and a read takes all that has come meanwhile.
 func (b *stream) letOthersGo() {
 	switch {
 	case b.ofList == nil:

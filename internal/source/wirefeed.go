@@ -40,11 +40,13 @@ func (f *wireFeed) Expect(patience time.Duration) { f.body.expect(patience) }
 
 func (f *wireFeed) Interrupt() { f.body.cancel(ErrUnread) }
 
-// HTTP/2 receives a body in pieces (dataBuffer of golang.org/x/net/http2). A piece is as large as the frame that begins it, from 1 to 16 KiB, and is
-// freed when it was filled and read to its end. So a quiet watch keeps the piece of its last initial events, as bookmarks hardly fill it.
+// HTTP/2 receives a body in pieces (dataBuffer of golang.org/x/net/http2). A piece is as large as
+// the frame that begins it, from 1 to 16 KiB, and is freed when it was filled and read to its end.
+// So a quiet watch keeps the piece of its last initial events, as bookmarks hardly fill it.
 const (
 	largestPiece = 16 << 10
-	// worthFreeing are so many initial events that they may have left a piece that is worth another request.
+	// worthFreeing are so many initial events that they may have left a piece that is worth another
+	// request.
 	worthFreeing = 4 << 10
 )
 

@@ -1,7 +1,9 @@
-// Package subject names what an informer follows, for those that show many informers side by side: metrics and the status page.
+// Package subject names what an informer follows, for those that show many informers side by side:
+// metrics and the status page.
 package subject
 
-// Labels tell informers apart. Their number is bounded by the number of informers: they never have the name of an object.
+// Labels tell informers apart. Their number is bounded by the number of informers: they never have
+// the name of an object.
 type Labels struct {
 	// Cluster is empty where there is only one.
 	Cluster string
@@ -9,6 +11,7 @@ type Labels struct {
 	Group    string
 	Version  string
 	Resource string
-	// Informer tells apart what the other labels do not, for instance informers of several namespaces.
+	// Informer tells apart what the other labels do not, for instance informers of several
+	// namespaces.
 	Informer string
 }

@@ -1,5 +1,5 @@
-// Package userqueue feeds a queue of the user's, a cache.DeltaFIFO for instance, and empties it into
-// a ProcessFunc. It is what Config.Queue asks a controller for.
+// Package userqueue feeds a queue of the user's, a cache.DeltaFIFO for instance, and empties it
+// into a ProcessFunc. It is what Config.Queue asks a controller for.
 //
 // Such a queue forgets what it has popped. With Options.Retry, the deltas that Process has failed
 // for are parked beside it until they are processed, or replaced by newer ones of their key.

@@ -1,4 +1,5 @@
-// Package waiting has the callers of WaitUntil: those that wait until a resource version, and all before it, has been taken in.
+// Package waiting has the callers of WaitUntil: those that wait until a resource version, and all
+// before it, has been taken in.
 package waiting
 
 import (
@@ -43,13 +44,14 @@ func (e *Error) Error() string {
 // Unwrap returns why the wait has ended.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Line is the callers that wait for versions of one informer. The zero value has none. Its methods may be called from any goroutine,
-// and under the locks of the informer: they wait for nothing.
+// Line is the callers that wait for versions of one informer. The zero value has none. Its methods
+// may be called from any goroutine, and under the locks of the informer: they wait for nothing.
 type Line struct {
 	// any tells that somebody waits.
 	any atomic.Bool
 	mu  sync.Mutex
-	// waiters is a heap by version, so that an event looks only at the callers whose version it reaches, and at one more.
+	// waiters is a heap by version, so that an event looks only at the callers whose version it
+	// reaches, and at one more.
 	waiters waiters
 	// past is nil if the server's versions never went back.
 	past *restore
@@ -62,12 +64,13 @@ type restore struct {
 	from, to string
 }
 
-// Waits reports whether there may be a caller. It costs a load, so that an informer can ask it at every event.
+// Waits reports whether there may be a caller. It costs a load, so that an informer can ask it at
+// every event.
 func (l *Line) Waits() bool { return l.any.Load() }
 
-// Reach ends the waits for a version that is not newer than reached, up to which everything has been taken in. The informer calls it
-// when that has moved on and Waits is true. Where reached has no order, all waits end with ErrUnordered; an empty one means that
-// nothing is known yet.
+// Reach ends the waits for a version that is not newer than reached, up to which everything has
+// been taken in. The informer calls it when that has moved on and Waits is true. Where reached has
+// no order, all waits end with ErrUnordered; an empty one means that nothing is known yet.
 func (l *Line) Reach(reached string) {
 	if reached == "" || !l.Waits() {
 		return
@@ -86,8 +89,8 @@ func (l *Line) Reach(reached string) {
 // Stop ends all waits with ErrStopped.
 func (l *Line) Stop() { l.endAll(ErrStopped) }
 
-// WentBack notes that a list was older than the newest version before it, and ends all waits with ErrRestored: what they wait for may
-// be of the state that is gone.
+// WentBack notes that a list was older than the newest version before it, and ends all waits with
+// ErrRestored: what they wait for may be of the state that is gone.
 func (l *Line) WentBack(from, to string) {
 	l.mu.Lock()
 	l.past = &restore{at: time.Now(), from: rv.AtLeast(from, l.past.newest()), to: to}
@@ -124,7 +127,8 @@ type Wait struct {
 	Informer string
 	// ResourceVersion is what to wait for.
 	ResourceVersion string
-	// Check calls Reach with what is reached, or Stop. It is called once, when the caller is in the line.
+	// Check calls Reach with what is reached, or Stop. It is called once, when the caller is in the
+	// line.
 	Check func()
 	// Reached returns the version that is reached, for errors.
 	Reached func() string
@@ -180,7 +184,8 @@ func (l *Line) leave(w *waiter) {
 	}
 }
 
-// explain returns the error of a wait whose context has ended. It says so if the version may be of a state that the server has lost.
+// explain returns the error of a wait whose context has ended. It says so if the version may be of
+// a state that the server has lost.
 func (l *Line) explain(ctx context.Context, resourceVersion string) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); cause != err {

@@ -51,7 +51,8 @@ func (c *caller) over() (err error, over bool) {
 	}
 }
 
-// Callers come, go and give up in any order: each wait ends as soon as its version is reached, and none before.
+// Callers come, go and give up in any order: each wait ends as soon as its version is reached, and
+// none before.
 func TestLineEndsEachWaitAtItsVersion(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 
 const benchPods = 2000
 
-// benchItems runs one item per operation, over and over the same body. On a busy machine look at cpu-MB/s: per second
-// of CPU, not of the clock.
+// benchItems runs one item per operation, over and over the same body. On a busy machine look at
+// cpu-MB/s: per second of CPU, not of the clock.
 func benchItems(b *testing.B, body []byte, items int, next func() error, again func(io.Reader)) {
 	b.Helper()
 	source := bytes.NewReader(body)

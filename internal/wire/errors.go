@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Reasons, to be tested with errors.Is. They come inside an *ItemError (that item is lost, Next goes on) or inside a
-// *BodyError (the body is lost).
+// Reasons, to be tested with errors.Is. They come inside an *ItemError (that item is lost, Next
+// goes on) or inside a *BodyError (the body is lost).
 var (
 	// ErrMalformed: not the syntax, or not the types, that the format asks for.
 	ErrMalformed = errors.New("malformed")
@@ -24,18 +24,21 @@ var (
 	ErrNotWatch = errors.New("not a Kubernetes watch")
 	// ErrStatus: the body is a Status. BodyError.Head shows its beginning, unless it is protobuf.
 	ErrStatus = errors.New("a Status object instead")
-	// ErrEmptyBody: no byte but white space. Such a body also counts as cut: it is io.ErrUnexpectedEOF too.
+	// ErrEmptyBody: no byte but white space. Such a body also counts as cut: it is
+	// io.ErrUnexpectedEOF too.
 	ErrEmptyBody = fmt.Errorf("empty body: %w", io.ErrUnexpectedEOF)
 	// ErrContentType: the Content-Type is neither JSON nor the protobuf of Kubernetes.
 	ErrContentType = errors.New("unknown content type")
 )
 
-// ItemError is one item that could not be handed over. Next may be called again and returns the item after it.
+// ItemError is one item that could not be handed over. Next may be called again and returns the
+// item after it.
 //
-// For ErrMalformed in JSON the end of the item was found by counting brackets from where the grammar broke. If that
-// went wrong, because a quote was missing for instance, neighbours may have been swallowed with it, though a
-// *BodyError is what usually follows. So a list with a malformed item, or with any lost item whose Name is empty, does not prove that
-// an object is gone: do not sweep after it.
+// For ErrMalformed in JSON the end of the item was found by counting brackets from where the
+// grammar broke. If that went wrong, because a quote was missing for instance, neighbours may have
+// been swallowed with it, though a *BodyError is what usually follows. So a list with a malformed
+// item, or with any lost item whose Name is empty, does not prove that an object is gone: do not
+// sweep after it.
 type ItemError struct {
 	Reason error  // ErrMalformed, ErrTooLarge or ErrNoName
 	Detail string // what was expected, for people; may be empty
@@ -68,8 +71,9 @@ func (e *ItemError) Unwrap() error { return e.Reason }
 
 // BodyError ends a body. Items handed over before it are good, but the list is not complete.
 //
-// A body that was cut, anywhere, is io.ErrUnexpectedEOF; an error of the underlying reader (a canceled context, a
-// reset connection) is that error; both by errors.Is. The others have one of the reasons above.
+// A body that was cut, anywhere, is io.ErrUnexpectedEOF; an error of the underlying reader (a
+// canceled context, a reset connection) is that error; both by errors.Is. The others have one of
+// the reasons above.
 type BodyError struct {
 	Watch  bool   // the body is a watch, not a list
 	Offset int64  // where
@@ -93,7 +97,8 @@ func (e *BodyError) Error() string {
 // Unwrap returns what is wrong.
 func (e *BodyError) Unwrap() error { return e.Err }
 
-// Malformed reports whether a body is wrong, and not only cut short: the same request may well have the same answer.
+// Malformed reports whether a body is wrong, and not only cut short: the same request may well have
+// the same answer.
 func Malformed(err error) bool {
 	for _, reason := range []error{ErrMalformed, ErrTooLarge, ErrEndless, ErrNotList, ErrNotWatch, ErrContentType, ErrStatus} {
 		if errors.Is(err, reason) {

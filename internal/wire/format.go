@@ -28,8 +28,9 @@ func (f Format) String() string {
 // shownBytes of an unknown Content-Type are shown.
 const shownBytes = 256
 
-// FormatOf reads a Content-Type header. Parameters (charset, stream=watch, as=…) do not matter here. Whatever is neither
-// JSON nor protobuf, an HTML page of a proxy for instance, is an ErrContentType.
+// FormatOf reads a Content-Type header. Parameters (charset, stream=watch, as=…) do not matter
+// here. Whatever is neither JSON nor protobuf, an HTML page of a proxy for instance, is an
+// ErrContentType.
 func FormatOf(contentType string) (Format, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	switch {

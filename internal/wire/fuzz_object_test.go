@@ -16,7 +16,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// FuzzJSONString reads the content of a JSON string as encoding/json does, and writes a text as one that it reads.
+// FuzzJSONString reads the content of a JSON string as encoding/json does, and writes a text as one
+// that it reads.
 func FuzzJSONString(f *testing.F) {
 	for _, seed := range []string{``, `plain`, `\u00e9`, `\ud83d\ude00`, `\ud83d`, `\ud83d\ud83d\ude00`, `\ude00x`, `\uD83D\uDE00`, `\u12`, `\u12g4`, `\x`, `\`,
 		`\"\\\/\b\f\n\r\t`, "é\xff\xc3(", "tab\tin it", "eight bytes and then \x7f\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"} {
@@ -99,8 +100,8 @@ func FuzzProtoObject(f *testing.F) {
 	})
 }
 
-// FuzzAppendObject makes objects of their own of the items of a list, which a decoder reads as it reads the item, with
-// the kind of the list where the item has none.
+// FuzzAppendObject makes objects of their own of the items of a list, which a decoder reads as it
+// reads the item, with the kind of the list where the item has none.
 func FuzzAppendObject(f *testing.F) {
 	for _, seed := range []string{
 		`{"metadata":{"name":"a"}}`, `{"kind":"","apiVersion":null,"metadata":{"name":"a"}}`, ` { "metadata" : { "name" : "a" } } `,
@@ -123,7 +124,8 @@ func FuzzAppendObject(f *testing.F) {
 		if err != nil {
 			return // FuzzJSONList tells when that is right
 		}
-		// Into a struct, null leaves what a key of that name before it has said; into a map, it does not.
+		// Into a struct, null leaves what a key of that name before it has said; into a map, it
+		// does not.
 		var typed, typedOwn objectMeta
 		require.NoError(t, utiljson.Unmarshal(object, &typed))
 		typed.Kind, typed.APIVersion = cmp.Or(typed.Kind, kind), cmp.Or(typed.APIVersion, apiVersion)
@@ -191,7 +193,8 @@ func FuzzWatchStatus(f *testing.F) {
 	})
 }
 
-// FuzzFormatOf takes for JSON and protobuf what begins so, up to the parameters, in any case of letters.
+// FuzzFormatOf takes for JSON and protobuf what begins so, up to the parameters, in any case of
+// letters.
 func FuzzFormatOf(f *testing.F) {
 	for _, seed := range []string{"application/json", "application/vnd.kubernetes.protobuf;stream=watch", "Application/JSON ; charset=utf-8", "application/json;as=Table;v=v1;g=meta.k8s.io",
 		"", ";", "text/html", "application/json;charset", "application/json,text/html", "application/jsonx", "application/json; a=\"\\", "application/json;a=1;a=2", "\x00"} {
@@ -216,7 +219,8 @@ func FuzzFormatOf(f *testing.F) {
 	})
 }
 
-// FuzzReaderMemory reads anything with every reader, in memory that what came pays for: a length in it asks for none.
+// FuzzReaderMemory reads anything with every reader, in memory that what came pays for: a length in
+// it asks for none.
 func FuzzReaderMemory(f *testing.F) {
 	for _, seed := range jsonListSeeds {
 		f.Add([]byte(seed))
@@ -251,8 +255,8 @@ func FuzzReaderMemory(f *testing.F) {
 	})
 }
 
-// allocated is how many bytes the process has allocated so far. The metrics of the runtime count small objects late, some at the next
-// collection of garbage.
+// allocated is how many bytes the process has allocated so far. The metrics of the runtime count
+// small objects late, some at the next collection of garbage.
 func allocated() uint64 {
 	var m goruntime.MemStats
 	goruntime.ReadMemStats(&m)

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A watch that waits does not hold the beginning of its body, which only the error of a body that is no watch quotes.
+// A watch that waits does not hold the beginning of its body, which only the error of a body that
+// is no watch quotes.
 func TestWatchLetsTheBeginningOfItsBodyGo(t *testing.T) {
 	const event = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":"b","uid":"u","resourceVersion":"1"}}}`
 	options := Options{BufferBytes: minBufferBytes}

@@ -10,17 +10,20 @@ import (
 
 // Item is one object as it came off the wire.
 //
-// Every slice in it is lent: it lives in the reader's buffers and is overwritten by the next call of Next or Reset.
-// Copy what is kept longer (string(item.Name), bytes.Clone(item.Bytes)). Nothing may be written into it.
+// Every slice in it is lent: it lives in the reader's buffers and is overwritten by the next call
+// of Next or Reset. Copy what is kept longer (string(item.Name), bytes.Clone(item.Bytes)). Nothing
+// may be written into it.
 type Item struct {
-	// Bytes is the object: in JSON its text, in protobuf its message without the k8s envelope. See AppendObject.
+	// Bytes is the object: in JSON its text, in protobuf its message without the k8s envelope. See
+	// AppendObject.
 	Bytes  []byte
 	Format Format
 
 	// Unescaped; empty where the object does not say.
 	Namespace, Name, UID, ResourceVersion []byte
 
-	// What the object itself says of its type. Empty for the items of built-in lists: there the list says it.
+	// What the object itself says of its type. Empty for the items of built-in lists: there the
+	// list says it.
 	APIVersion, Kind []byte
 
 	Offset int64 // of Bytes[0] in the body
@@ -52,12 +55,14 @@ type ListMeta struct {
 	ResourceVersion    string
 	Continue           string
 	RemainingItemCount *int64
-	// ShardSelector is the selector of shardInfo: the shard that the server has selected. It is empty for a list without shardInfo.
+	// ShardSelector is the selector of shardInfo: the shard that the server has selected. It is
+	// empty for a list without shardInfo.
 	ShardSelector string
 }
 
-// ItemKind is the kind of the list's items: Pod for a PodList. It is empty for a list of any kind ("List"), and for
-// a custom resource that names its list otherwise; the items of both say themselves what they are.
+// ItemKind is the kind of the list's items: Pod for a PodList. It is empty for a list of any kind
+// ("List"), and for a custom resource that names its list otherwise; the items of both say
+// themselves what they are.
 func (m ListMeta) ItemKind() string {
 	const suffix = "List"
 	if n := len(m.Kind) - len(suffix); n > 0 && m.Kind[n:] == suffix {
@@ -70,7 +75,8 @@ func (m ListMeta) ItemKind() string {
 type Event struct {
 	// One of the five types of apimachinery.
 	Type watch.EventType
-	// For BOOKMARK an object with little more than a ResourceVersion, for ERROR a Status: Bytes, APIVersion and Kind.
+	// For BOOKMARK an object with little more than a ResourceVersion, for ERROR a Status: Bytes,
+	// APIVersion and Kind.
 	Item
 	// A BOOKMARK that carries k8s.io/initial-events-end: "true".
 	InitialEventsEnd bool

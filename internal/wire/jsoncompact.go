@@ -6,19 +6,22 @@ import (
 	"math/bits"
 )
 
-// compact passes the value at pos and what follows, as long as the body holds it whole, as servers write it. It returns
-// the place of the first token that it leaves, at pos, or behindValue with noBrackets open. It finds no faults: what it
-// does not know is for token to pass or to refuse.
+// compact passes the value at pos and what follows, as long as the body holds it whole, as servers
+// write it. It returns the place of the first token that it leaves, at pos, or behindValue with
+// noBrackets open. It finds no faults: what it does not know is for token to pass or to refuse.
 //
-// What costs here is not to look at bytes but to wait for the end of a string, because only that tells where the next
-// one begins. So quotes are found for 64 bytes at once, ahead of the tokens; the ends of strings are then bits of a
-// word. A string of 20 bytes took 8 ns with bytes.IndexByte, and takes 5.
+// What costs here is not to look at bytes but to wait for the end of a string, because only that
+// tells where the next one begins. So quotes are found for 64 bytes at once, ahead of the tokens;
+// the ends of strings are then bits of a word. A string of 20 bytes took 8 ns with bytes.IndexByte,
+// and takes 5.
 //
-// It is one function of labels, one per place in the grammar, and the only loops in it are over value, behind and white
-// space: what is entered in two ways, or loops around a call, makes the compiler put the registers into memory for every
-// token. That is also why a key and a value each have their own string.
+// It is one function of labels, one per place in the grammar, and the only loops in it are over
+// value, behind and white space: what is entered in two ways, or loops around a call, makes the
+// compiler put the registers into memory for every token. That is also why a key and a value each
+// have their own string.
 //
-// Registers: b is buf[:end]; i the next byte; quotes has the quotes in b[base:base+64] that are not before i.
+// Registers: b is buf[:end]; i the next byte; quotes has the quotes in b[base:base+64] that are not
+// before i.
 func (s *jsonScan) compact() (p place) {
 	if s.depth > maxDepth-64 { // open could grow beyond maxDepth
 		return beforeValue
@@ -200,8 +203,8 @@ func pastSpace(b []byte, i int) int {
 	return i
 }
 
-// nextQuotes goes from b[base:base+64] on to 64 bytes with a quote in them, and returns their quotes and their base.
-// There are none if b ends before.
+// nextQuotes goes from b[base:base+64] on to 64 bytes with a quote in them, and returns their
+// quotes and their base. There are none if b ends before.
 func nextQuotes(b []byte, base int) (uint64, int) {
 	if base += 64; base+64 > len(b) {
 		return 0, base
@@ -218,8 +221,8 @@ func nextQuotes(b []byte, base int) (uint64, int) {
 	return 1 << 63, base + n - 63
 }
 
-// unescapedQuote goes from the quote at n on to the first one that no backslash escapes, or -1. The quotes are those
-// behind n.
+// unescapedQuote goes from the quote at n on to the first one that no backslash escapes, or -1. The
+// quotes are those behind n.
 func unescapedQuote(b []byte, n int, quotes uint64, base int) (int, uint64, int) {
 	for isEscaped(b, n) {
 		if quotes == 0 {
@@ -233,7 +236,8 @@ func unescapedQuote(b []byte, n int, quotes uint64, base int) (int, uint64, int)
 	return n, quotes, base
 }
 
-// isEscaped counts the backslashes before b[i]. They end at the string's opening quote at the latest.
+// isEscaped counts the backslashes before b[i]. They end at the string's opening quote at the
+// latest.
 func isEscaped(b []byte, i int) bool {
 	n := 0
 	for b[i-n-1] == '\\' {
@@ -250,15 +254,16 @@ func quotesIn(b *[64]byte) uint64 {
 		othersIn(b[24:])<<24 | othersIn(b[16:])<<16 | othersIn(b[8:])<<8 | othersIn(b[:]))
 }
 
-// othersIn has a bit for each byte of b[:8] that is no quote. The sum sets the high bit of a byte whose low bits are not
-// all 0, without a carry; the product gathers the high bits in its upper byte.
+// othersIn has a bit for each byte of b[:8] that is no quote. The sum sets the high bit of a byte
+// whose low bits are not all 0, without a carry; the product gathers the high bits in its upper
+// byte.
 func othersIn(b []byte) uint64 {
 	x := binary.LittleEndian.Uint64(b) ^ '"'*ones
 	return ((x&^highs + (highs - ones) | x) & highs) * 0x0002040810204081 >> 56
 }
 
-// scalarIn is the length of the scalar that b begins with, if it is a literal or an integer of up to 7 digits, else 0.
-// What may follow a literal is for the next token to find out.
+// scalarIn is the length of the scalar that b begins with, if it is a literal or an integer of up
+// to 7 digits, else 0. What may follow a literal is for the next token to find out.
 func scalarIn(b []byte) int {
 	if len(b) < 8 {
 		return 0

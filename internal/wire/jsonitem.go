@@ -25,8 +25,8 @@ const (
 // The longest name above, each letter as \uXXXX. A longer key is none of them.
 const maxEscapedField = len("remainingItemCount") * 6
 
-// fieldOf matches as apimachinery does: exactly, letter case included, after unescaping. It must be called while keep
-// still holds the key. Keys of a dropped item match nothing.
+// fieldOf matches as apimachinery does: exactly, letter case included, after unescaping. It must be
+// called while keep still holds the key. Keys of a dropped item match nothing.
 func (s *jsonScan) fieldOf(key span) field {
 	raw := s.raw(key)
 	f := fieldNamed(raw)
@@ -74,8 +74,8 @@ func fieldNamed(b []byte) field {
 	return fieldOther
 }
 
-// identity is where an object, whose bytes are text, says what it is. Of repeated keys the last one counts, and null
-// counts as no key, as in every Go decoder.
+// identity is where an object, whose bytes are text, says what it is. Of repeated keys the last one
+// counts, and null counts as no key, as in every Go decoder.
 type identity struct {
 	text                            span
 	apiVersion, kind                span
@@ -83,8 +83,8 @@ type identity struct {
 	hasAPIVersion, hasKind, isThere bool
 }
 
-// object passes the object that begins at pos, inside an item that keep holds, and fills obj. A value of another type
-// is noted.
+// object passes the object that begins at pos, inside an item that keep holds, and fills obj. A
+// value of another type is noted.
 func (s *jsonScan) object() bool {
 	from := s.pos - s.keep
 	if s.buf[s.pos] != '{' {
@@ -177,7 +177,8 @@ func (s *jsonScan) value(dst *[]byte, v span) {
 	*dst = b
 }
 
-// itemError is the error of the unit, whose end has been reached, or nil if the item may be handed over.
+// itemError is the error of the unit, whose end has been reached, or nil if the item may be handed
+// over.
 func (s *jsonScan) itemError(item *Item, mayBeNameless bool) error {
 	size := s.at() - s.unit
 	if !s.dropped && size <= s.limit && s.fault == nil && (len(item.Name) > 0 || mayBeNameless) {

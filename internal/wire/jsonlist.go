@@ -213,8 +213,8 @@ func (l *jsonList) remaining() bool {
 	return ok
 }
 
-// finish looks at what follows the list: only white space may. Reading up to the end also lets HTTP use the
-// connection again.
+// finish looks at what follows the list: only white space may. Reading up to the end also lets HTTP
+// use the connection again.
 func (l *jsonList) finish() {
 	_, more := l.peek()
 	switch {

@@ -12,7 +12,8 @@ const (
 	behindValue
 )
 
-// brackets are the open ones, the innermost in the lowest bit: 1 for an object. A 1 stands above the outermost.
+// brackets are the open ones, the innermost in the lowest bit: 1 for an object. A 1 stands above
+// the outermost.
 type brackets uint64
 
 const noBrackets brackets = 1
@@ -20,8 +21,8 @@ const noBrackets brackets = 1
 func (k brackets) isFull() bool   { return k>>63 != 0 }
 func (k brackets) inObject() bool { return k&1 != 0 }
 
-// nested passes the object or array that begins at pos. Nearly all bytes of a body go through here, and nearly all of
-// them through compact; token passes what that leaves.
+// nested passes the object or array that begins at pos. Nearly all bytes of a body go through here,
+// and nearly all of them through compact; token passes what that leaves.
 func (s *jsonScan) nested() bool {
 	s.open, s.outers = noBrackets, 0
 	for p, ok := beforeValue, true; ok; p, ok = s.token(p) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What compact passes and token passes is the same: nested with compact stops where it does without, for the same
-// reason, whatever the text and wherever the buffer ends.
+// What compact passes and token passes is the same: nested with compact stops where it does
+// without, for the same reason, whatever the text and wherever the buffer ends.
 func TestCompactIsAsStrictAsToken(t *testing.T) {
 	const seed, texts = 7, 20000
 	r := rand.New(rand.NewPCG(seed, 0))

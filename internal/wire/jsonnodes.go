@@ -8,7 +8,8 @@ type node struct {
 	// parent is the index of the node around it, -1 for the whole object.
 	parent int
 	kind   nodeKind
-	// fixed tells that the node as a whole is no hole: the object, its metadata, and each string of its identity.
+	// fixed tells that the node as a whole is no hole: the object, its metadata, and each string of
+	// its identity.
 	fixed bool
 }
 
@@ -37,9 +38,9 @@ type nodeWalk struct {
 	seen         uint32
 }
 
-// index finds the nodes of the text, which was scanned without a fault. It reports false for a text that must not be one:
-// a key of the object or of its metadata has escapes, a value that counts is there twice or is of an unusual type, or
-// there are too many nodes.
+// index finds the nodes of the text, which was scanned without a fault. It reports false for a text
+// that must not be one: a key of the object or of its metadata has escapes, a value that counts is
+// there twice or is of an unusual type, or there are too many nodes.
 func (p *pattern) index() bool {
 	w := nodeWalk{text: p.text, nodes: p.nodes[:0], says: identity{isThere: true}, in: -1, metadata: -1}
 	ok := true

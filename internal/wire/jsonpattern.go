@@ -10,42 +10,45 @@ import (
 
 // pattern is the text of one object of a body, and where in it others differ: its holes.
 //
-// Objects of one kind are much alike, above all those of one owner. An object that equals the text outside of the holes,
-// and has a string or a value in each hole, is as well-formed as the text is, and ends where the text ends. Comparing is
-// several times as fast as finding each token.
+// Objects of one kind are much alike, above all those of one owner. An object that equals the text
+// outside of the holes, and has a string or a value in each hole, is as well-formed as the text is,
+// and ends where the text ends. Comparing is several times as fast as finding each token.
 //
-// A pattern takes an object only if the scan of tokens would, and finds the same in it. Any other object is scanned as if
-// there were no pattern, so that faults are found by that scan alone.
+// A pattern takes an object only if the scan of tokens would, and finds the same in it. Any other
+// object is scanned as if there were no pattern, so that faults are found by that scan alone.
 //
 // Holes are learnt by comparing: the smallest string or value around a difference becomes a hole.
 type pattern struct {
 	text  []byte
 	nodes []node // in the order of the text, those around others first
 	holes []hole // in the order of the text; they do not overlap
-	// shift has, for each number of holes, how much further on than in the text the piece behind so many holes stands in
-	// the object at hand.
+	// shift has, for each number of holes, how much further on than in the text the piece behind so
+	// many holes stands in the object at hand.
 	shift []int
 
 	// says is what the text says of its object. The spans count from the beginning of the text.
 	says  identity
 	marks [identityStrings]mark
 
-	// matches, misses and loose count objects in a row: those that matched, those that did not, and those most of whose
-	// bytes were in holes that take any value.
+	// matches, misses and loose count objects in a row: those that matched, those that did not, and
+	// those most of whose bytes were in holes that take any value.
 	matches, misses, loose int
-	// wait is how many objects are scanned before one becomes the text, and pause how long the last wait was.
+	// wait is how many objects are scanned before one becomes the text, and pause how long the last
+	// wait was.
 	wait, pause int
 }
 
 // hole is a piece of the text in whose place other objects may have another one.
 type hole struct {
 	from, to int
-	// value tells that the hole takes any value. Any other hole takes the content of a string, without its quotes.
+	// value tells that the hole takes any value. Any other hole takes the content of a string,
+	// without its quotes.
 	value bool
 	depth int // of brackets that the text opens before the hole
 }
 
-// mark is how many holes there are before the beginning, and before the end, of a string of the identity.
+// mark is how many holes there are before the beginning, and before the end, of a string of the
+// identity.
 type mark struct{ from, to int }
 
 const identityStrings = 6
@@ -56,12 +59,14 @@ func (o *identity) strings() [identityStrings]*span {
 }
 
 const (
-	// A body gets a pattern after so many objects, because a few are scanned in less time than one takes to learn.
+	// A body gets a pattern after so many objects, because a few are scanned in less time than one
+	// takes to learn.
 	patternAfter = 16
-	// A body that brings much is read through a buffer of this size or more. Any other body has no pattern, so that a
-	// watch that waits needs no memory for one.
+	// A body that brings much is read through a buffer of this size or more. Any other body has no
+	// pattern, so that a watch that waits needs no memory for one.
 	patternBuffer = defaultBufferBytes / 2
-	// An object of more bytes or nodes does not become the text, and a text does not get more holes.
+	// An object of more bytes or nodes does not become the text, and a text does not get more
+	// holes.
 	patternBytes = 64 << 10
 	patternNodes = 8 << 10
 	patternHoles = 1 << 10
@@ -129,7 +134,8 @@ func (p *pattern) offer(text []byte) {
 	}
 }
 
-// byPattern passes the object at pos and fills obj, if the object matches the pattern. Else all is as before.
+// byPattern passes the object at pos and fills obj, if the object matches the pattern. Else all is
+// as before.
 func (s *jsonScan) byPattern() bool {
 	p, start, depth := s.pattern, s.pos-s.keep, s.depth
 	fault, detail, at := s.fault, s.faultDetail, s.faultAt
@@ -161,8 +167,9 @@ func (s *jsonScan) byPattern() bool {
 	return true
 }
 
-// match compares the object that begins at keep+start with the text, and learns new holes. Loose is how many of its bytes
-// were in holes that take any value. If it returns false, pos, depth and fault may be anything.
+// match compares the object that begins at keep+start with the text, and learns new holes. Loose is
+// how many of its bytes were in holes that take any value. If it returns false, pos, depth and
+// fault may be anything.
 func (s *jsonScan) match(p *pattern, start int) (loose int, matches bool) {
 	depth := s.depth
 	b, i, at := s.buf[:s.end:s.end], s.pos, 0
@@ -173,8 +180,8 @@ func (s *jsonScan) match(p *pattern, start int) (loose int, matches bool) {
 		}
 		piece := p.text[at:to]
 		for len(b)-i < len(piece) && bytes.HasPrefix(piece, b[i:]) {
-			// The object goes on: as much as there is of it is the beginning of the text. Nothing may be read behind the object,
-			// because nothing may come there for hours.
+			// The object goes on: as much as there is of it is the beginning of the text. Nothing
+			// may be read behind the object, because nothing may come there for hours.
 			if s.pos = i; !s.more() {
 				return 0, false
 			}
@@ -230,8 +237,8 @@ func (p *pattern) identify(o *identity, start int) {
 	}
 }
 
-// learn adds a hole for the difference at an offset of the text, and reports whether the object may match with it. The
-// text before from has matched, so that the hole must not begin there.
+// learn adds a hole for the difference at an offset of the text, and reports whether the object may
+// match with it. The text before from has matched, so that the hole must not begin there.
 func (p *pattern) learn(from, difference int) bool {
 	h, ok := p.around(difference)
 	if !ok || len(p.holes) == patternHoles {

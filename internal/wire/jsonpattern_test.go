@@ -90,7 +90,8 @@ func TestPatternReadsWhatTheScanReads(t *testing.T) {
 	}
 }
 
-// checkPattern reads a list and a watch of objects without patterns, and with them, from pieces of the body.
+// checkPattern reads a list and a watch of objects without patterns, and with them, from pieces of
+// the body.
 func checkPattern(t testing.TB, alike string, others ...string) {
 	for _, c := range []struct {
 		body []byte
@@ -160,7 +161,8 @@ func changed(r *rand.Rand, text string) string {
 	return text
 }
 
-// Most objects of a list of pods are compared with one of them, and nothing is kept for a watch that rests.
+// Most objects of a list of pods are compared with one of them, and nothing is kept for a watch
+// that rests.
 func TestPatternIsLearnt(t *testing.T) {
 	l := newJSONList(bytes.NewReader(encoded(t, jsonCodec, generatedList(200))), Options{}.withDefaults())
 	all, end := readAll(t, l)

@@ -1,7 +1,7 @@
 package wire
 
-// scalar passes the number or literal that begins at pos. That what follows is a delimiter is for the caller's next
-// token to find out.
+// scalar passes the number or literal that begins at pos. That what follows is a delimiter is for
+// the caller's next token to find out.
 func (s *jsonScan) scalar() bool {
 	switch s.buf[s.pos] {
 	case 't':

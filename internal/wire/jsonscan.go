@@ -11,14 +11,15 @@ const maxDepth = 10000
 
 var errBetween = fmt.Errorf("%w: what stands between the items", ErrTooLarge)
 
-// jsonScan reads JSON tokens across refills. Outside strings it checks the whole grammar, because that is what keeps
-// item boundaries safe; inside strings it looks for their end only.
+// jsonScan reads JSON tokens across refills. Outside strings it checks the whole grammar, because
+// that is what keeps item boundaries safe; inside strings it looks for their end only.
 //
-// Its methods return false for one of two reasons: the grammar broke (wrecked; pos and depth are where), or else the
-// body ended (stop says why). A value of the wrong type or a bad escape is noted in fault without ending the scan.
+// Its methods return false for one of two reasons: the grammar broke (wrecked; pos and depth are
+// where), or else the body ended (stop says why). A value of the wrong type or a bad escape is
+// noted in fault without ending the scan.
 //
-// A unit is an item, a frame, or what stands between two items. It begins at offset unit and may be limit bytes long;
-// a longer item is dropped: held no more, scanned on to its end.
+// A unit is an item, a frame, or what stands between two items. It begins at offset unit and may be
+// limit bytes long; a longer item is dropped: held no more, scanned on to its end.
 type jsonScan struct {
 	window
 
@@ -44,8 +45,8 @@ type jsonScan struct {
 	// identity of a dropped item
 	lostNamespace, lostName string
 
-	// The open brackets that nested has passed: the innermost in open, those around them in outer[:outers], 63 in each.
-	// Hardly any text needs outer.
+	// The open brackets that nested has passed: the innermost in open, those around them in
+	// outer[:outers], 63 in each. Hardly any text needs outer.
 	open   brackets
 	outers int
 	outer  []brackets
@@ -175,7 +176,8 @@ func (s *jsonScan) str() (span, bool) {
 		b := s.buf[s.pos:s.end]
 		n := bytes.IndexByte(b, '"')
 		if n < 0 {
-			// An escaping backslash at the very end is left for the next round; pairs of them are done with.
+			// An escaping backslash at the very end is left for the next round; pairs of them are
+			// done with.
 			s.pos = s.end - oddBackslashes(b)
 			if !s.more() {
 				return span{}, false
@@ -221,7 +223,8 @@ func (s *jsonScan) leave() {
 	s.depth--
 }
 
-// member goes to the next member's value in an object that was entered, or leaves the object (fieldEnd).
+// member goes to the next member's value in an object that was entered, or leaves the object
+// (fieldEnd).
 func (s *jsonScan) member(first bool) (field, bool) {
 	c, ok := s.peek()
 	switch {
@@ -260,8 +263,8 @@ func (s *jsonScan) member(first bool) (field, bool) {
 	return f, ok
 }
 
-// null passes a value that should have been something else: null is allowed everywhere and changes nothing, all else
-// is noted.
+// null passes a value that should have been something else: null is allowed everywhere and changes
+// nothing, all else is noted.
 func (s *jsonScan) null(wanted string) bool {
 	if s.buf[s.pos] != 'n' {
 		s.note(wanted)
@@ -289,7 +292,8 @@ func (s *jsonScan) raw(v span) []byte {
 	return s.buf[s.keep+v.from : s.keep+v.to : s.keep+v.to]
 }
 
-// unescaped is the string's value: the bytes of the body if they mean themselves, else a piece of scratch.
+// unescaped is the string's value: the bytes of the body if they mean themselves, else a piece of
+// scratch.
 func (s *jsonScan) unescaped(v span) ([]byte, bool) {
 	raw := s.raw(v)
 	if isPlain(raw) {
@@ -307,8 +311,8 @@ func (s *jsonScan) copyText(v span) (string, bool) {
 	return string(b), ok
 }
 
-// resync goes on after the grammar broke inside an item at depth floor: to behind its last bracket, or, if none was
-// open, to the next ',' or bracket. Only strings and brackets count.
+// resync goes on after the grammar broke inside an item at depth floor: to behind its last bracket,
+// or, if none was open, to the next ',' or bracket. Only strings and brackets count.
 func (s *jsonScan) resync(floor int) bool {
 	s.wrecked = false
 	inside := s.depth > floor
@@ -342,7 +346,8 @@ func (s *jsonScan) resync(floor int) bool {
 	}
 }
 
-// ended makes the error that ends the body after a method returned false, or after a fault outside the items.
+// ended makes the error that ends the body after a method returned false, or after a fault outside
+// the items.
 func (s *jsonScan) ended(items int) *BodyError {
 	if s.wrecked || !s.inItem && s.fault != nil {
 		e := s.bodyError(s.fault, s.faultDetail, items)

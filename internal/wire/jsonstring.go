@@ -6,15 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// isPlain: the string's content means itself: ASCII, no escapes, no control characters. Eight bytes at a time; a
-// quote cannot occur.
+// isPlain: the string's content means itself: ASCII, no escapes, no control characters. Eight bytes
+// at a time; a quote cannot occur.
 func isPlain(b []byte) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	var bad uint64
 	for len(b) >= 8 {
 		x := binary.LittleEndian.Uint64(b)
 		slash := x ^ '\\'*ones
-		// High bits: byte >= 0x80; byte < 0x20; byte == '\\'. Borrows can only add false alarms above a true one.
+		// High bits: byte >= 0x80; byte < 0x20; byte == '\\'. Borrows can only add false alarms
+		// above a true one.
 		bad |= x | (x - 0x20*ones) | (slash-ones)&^slash
 		b = b[8:]
 	}
@@ -29,8 +30,8 @@ func isPlain(b []byte) bool {
 	return true
 }
 
-// AppendUnescaped appends the value of a JSON string's content, as encoding/json reads it: invalid UTF-8 and lone
-// surrogates become U+FFFD. It reports false for what encoding/json rejects.
+// AppendUnescaped appends the value of a JSON string's content, as encoding/json reads it: invalid
+// UTF-8 and lone surrogates become U+FFFD. It reports false for what encoding/json rejects.
 func AppendUnescaped(dst, b []byte) ([]byte, bool) {
 	for len(b) > 0 {
 		c := b[0]

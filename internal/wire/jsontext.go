@@ -2,7 +2,8 @@ package wire
 
 import "io"
 
-// JSONText passes values of a JSON text that is in memory, as lists are read: it checks the whole grammar.
+// JSONText passes values of a JSON text that is in memory, as lists are read: it checks the whole
+// grammar.
 type JSONText struct{ scan jsonScan }
 
 // Reset begins with a text. It is not changed, and is read by Skip only.
@@ -11,8 +12,9 @@ func (t *JSONText) Reset(text []byte) {
 	t.scan.wrecked, t.scan.fault = false, nil
 }
 
-// Skip passes the value that begins at the offset, which is no white space, and returns the offset behind it. If that
-// is no value, it returns the offset of the fault and what is wrong there; the text that is left is of no use then.
+// Skip passes the value that begins at the offset, which is no white space, and returns the offset
+// behind it. If that is no value, it returns the offset of the fault and what is wrong there; the
+// text that is left is of no use then.
 func (t *JSONText) Skip(at int) (end int, fault string) {
 	s := &t.scan
 	if s.pos, s.depth = at, 0; at >= s.end {

@@ -1,6 +1,7 @@
 package wire
 
-// Message walks the fields of a protobuf message that is held whole, as the generated Unmarshal methods read it.
+// Message walks the fields of a protobuf message that is held whole, as the generated Unmarshal
+// methods read it.
 //
 //	m := wire.NewMessage(message)
 //	for m.Next() {
@@ -14,7 +15,8 @@ type Message struct {
 	from int
 }
 
-// NewMessage returns the walk of a message, before its first field. The message must not be changed.
+// NewMessage returns the walk of a message, before its first field. The message must not be
+// changed.
 func NewMessage(message []byte) Message { return Message{f: fields{b: message}} }
 
 // Next goes to the next field. It is false at the end and on an error.
@@ -32,7 +34,8 @@ func (m *Message) Number() int32 { return m.f.num }
 // Span returns where the field is in the message, with its tag.
 func (m *Message) Span() (from, to int) { return m.from, m.f.i }
 
-// Data returns the data of a field that must be length-delimited, lent by the message. Otherwise Err says so.
+// Data returns the data of a field that must be length-delimited, lent by the message. Otherwise
+// Err says so.
 func (m *Message) Data() []byte { return m.f.bytes() }
 
 // Varint returns the value of a field that must be a varint. Otherwise Err says so.
@@ -43,7 +46,8 @@ func (m *Message) Varint() uint64 {
 	return m.f.n
 }
 
-// Fixed returns the value of a field that must have 8 bytes, or 4 if bits is 32. Otherwise Err says so.
+// Fixed returns the value of a field that must have 8 bytes, or 4 if bits is 32. Otherwise Err says
+// so.
 func (m *Message) Fixed(bits int) uint64 {
 	typ := fixed64
 	if bits == 32 {

@@ -2,8 +2,8 @@ package wire
 
 import "fmt"
 
-// Metadata is the part of an object's metadata that caches index. Its slices may be lent: they are parts of the object that was
-// read, or of memory that the next Read overwrites.
+// Metadata is the part of an object's metadata that caches index. Its slices may be lent: they are
+// parts of the object that was read, or of memory that the next Read overwrites.
 type Metadata struct {
 	Name, Namespace, UID, ResourceVersion []byte
 	// Labels are in the order of the object. Of labels with the same key, the last one counts.

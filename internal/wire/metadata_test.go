@@ -95,7 +95,8 @@ func TestMetadataOfCutObjects(t *testing.T) {
 	}
 }
 
-// FuzzMetadata holds what is read against the decoders. They accept entries of a map that no encoder writes.
+// FuzzMetadata holds what is read against the decoders. They accept entries of a map that no
+// encoder writes.
 func FuzzMetadata(f *testing.F) {
 	message, err := exampleMetadata().Marshal()
 	require.NoError(f, err)

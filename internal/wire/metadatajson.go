@@ -2,8 +2,9 @@ package wire
 
 import "fmt"
 
-// ReadJSON reads the metadata of an object's text. What is not of its type counts as absent, as the getters of unstructured
-// objects have it: the labels are, if one of them is no string. Letters of names have to have their case.
+// ReadJSON reads the metadata of an object's text. What is not of its type counts as absent, as the
+// getters of unstructured objects have it: the labels are, if one of them is no string. Letters of
+// names have to have their case.
 func (m *Metadata) ReadJSON(object []byte) error {
 	*m = Metadata{Labels: m.Labels[:0], text: m.text}
 	w := walk{JSONText: &m.text, b: object}
@@ -75,8 +76,8 @@ func (m *Metadata) readReference(w *walk, at int) (end int) {
 	return end
 }
 
-// walk goes through a text. Its methods pass the value that begins at an offset, and return the offset behind it and white space.
-// After a fault, that is the end of the text.
+// walk goes through a text. Its methods pass the value that begins at an offset, and return the
+// offset behind it and white space. After a fault, that is the end of the text.
 type walk struct {
 	*JSONText
 	b       []byte
@@ -108,7 +109,8 @@ func (w *walk) skip(at int) int {
 	return w.pass(end)
 }
 
-// string passes any value, and returns it if it is a string, which is lent by the text or has memory of its own.
+// string passes any value, and returns it if it is a string, which is lent by the text or has
+// memory of its own.
 func (w *walk) string(at int, value *[]byte) (end int) {
 	end, fault := w.Skip(at)
 	if fault != "" {
@@ -128,7 +130,8 @@ func (w *walk) string(at int, value *[]byte) (end int) {
 	return w.pass(end)
 }
 
-// object passes any value. If it is an object, member passes the value of each member, and returns the offset behind it.
+// object passes any value. If it is an object, member passes the value of each member, and returns
+// the offset behind it.
 func (w *walk) object(at int, member func(key []byte, at int) (end int)) (end int) {
 	if at >= len(w.b) || w.b[at] != '{' {
 		return w.skip(at)

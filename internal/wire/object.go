@@ -6,9 +6,10 @@ import (
 	"math/bits"
 )
 
-// AppendObject appends the item to dst as an object of its own, which any decoder of its format takes: in JSON with
-// apiVersion and kind filled in where the item does not say them itself, in protobuf inside the k8s envelope. For the
-// items of a list pass what Meta says: APIVersion and ItemKind(). It does not allocate if dst has room.
+// AppendObject appends the item to dst as an object of its own, which any decoder of its format
+// takes: in JSON with apiVersion and kind filled in where the item does not say them itself, in
+// protobuf inside the k8s envelope. For the items of a list pass what Meta says: APIVersion and
+// ItemKind(). It does not allocate if dst has room.
 func (item *Item) AppendObject(dst []byte, apiVersion, kind string) []byte {
 	if item.Format == Protobuf {
 		return item.appendProto(dst, apiVersion, kind)
@@ -16,8 +17,8 @@ func (item *Item) AppendObject(dst []byte, apiVersion, kind string) []byte {
 	return item.appendJSON(dst, apiVersion, kind)
 }
 
-// appendJSON puts absent keys in front. A key that is there but empty (or null) would win over one in front of it, so
-// then the filled one goes behind: of repeated keys the last counts.
+// appendJSON puts absent keys in front. A key that is there but empty (or null) would win over one
+// in front of it, so then the filled one goes behind: of repeated keys the last counts.
 func (item *Item) appendJSON(dst []byte, apiVersion, kind string) []byte {
 	needKind := len(item.Kind) == 0 && kind != ""
 	needVersion := len(item.APIVersion) == 0 && apiVersion != ""
@@ -91,7 +92,8 @@ func varintLen(v int) int { return (bits.Len64(uint64(v)|1) + 6) / 7 }
 // envelopeEnd is what appendProto writes behind the message: two fields of two bytes, both empty.
 const envelopeEnd = 4
 
-// MessageIn returns where in an object in protobuf, as AppendObject makes it, its message of the given length is.
+// MessageIn returns where in an object in protobuf, as AppendObject makes it, its message of the
+// given length is.
 func MessageIn(object []byte, length int) (from, to int) {
 	to = len(object) - envelopeEnd
 	return to - length, to

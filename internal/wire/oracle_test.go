@@ -104,8 +104,8 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readEveryWay reads the body whole; then in chunks, with small buffers, with a small cap and cut at every byte, and
-// checks that those agree.
+// readEveryWay reads the body whole; then in chunks, with small buffers, with a small cap and cut
+// at every byte, and checks that those agree.
 func readEveryWay(t testing.TB, body []byte, open open) ([]got, error) {
 	all, end := readAll(t, open(bytes.NewReader(body), Options{}))
 	seed := fnv.New64a()

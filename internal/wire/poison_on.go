@@ -2,7 +2,8 @@
 
 package wire
 
-// poisonLent overwrites lent bytes as soon as the loan ends, so that a caller that kept them fails at once:
+// poisonLent overwrites lent bytes as soon as the loan ends, so that a caller that kept them fails
+// at once:
 //
 //	go test -tags wirepoison ./...
 //

@@ -21,15 +21,16 @@ var (
 	errProtoType   = errors.New("a field of the wrong wire type")
 )
 
-// fields walks one protobuf message that is held whole. It accepts what the generated Unmarshal methods of Kubernetes
-// accept; protowire is stricter (10th byte of a varint, field numbers within groups), and would lose items that the
-// ordinary decoders read.
+// fields walks one protobuf message that is held whole. It accepts what the generated Unmarshal
+// methods of Kubernetes accept; protowire is stricter (10th byte of a varint, field numbers within
+// groups), and would lose items that the ordinary decoders read.
 type fields struct {
 	b   []byte
 	i   int
 	err error
 
-	// The message is only the beginning of one, so a length-delimited field may be cut: it is given as far as it goes.
+	// The message is only the beginning of one, so a length-delimited field may be cut: it is given
+	// as far as it goes.
 	partial bool
 
 	num  int32
@@ -91,7 +92,8 @@ func (f *fields) payload(typ wireType) {
 	}
 }
 
-// group passes a group whose start tag has been read. What is in it does not matter, field numbers included.
+// group passes a group whose start tag has been read. What is in it does not matter, field numbers
+// included.
 func (f *fields) group() {
 	for depth := 1; depth > 0 && f.err == nil; {
 		switch typ := wireType(f.uvarint() & 7); {

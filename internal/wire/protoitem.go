@@ -16,8 +16,9 @@ const (
 	mapValue = 2
 )
 
-// protoIdentity fills in what the message says of itself. Of a repeated field the last one counts, and repeated
-// messages merge, as in every decoder. partial: only the beginning of the message is there.
+// protoIdentity fills in what the message says of itself. Of a repeated field the last one counts,
+// and repeated messages merge, as in every decoder. partial: only the beginning of the message is
+// there.
 func protoIdentity(item *Item, message []byte, partial bool) error {
 	object := fields{b: message, partial: partial}
 	for object.next() {
@@ -100,5 +101,6 @@ func protoItemError(item *Item, reason error, detail string, size int64) *ItemEr
 		Size: size, Namespace: string(item.Namespace), Name: string(item.Name)}
 }
 
-// partialBytes is how much of an item that is too large is looked at for its name, which stands at the beginning.
+// partialBytes is how much of an item that is too large is looked at for its name, which stands at
+// the beginning.
 const partialBytes = 4096

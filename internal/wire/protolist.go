@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// protoList reads k8s\x00, then a runtime.Unknown field by field; its raw field, the list message, is walked in the
-// stream, too, so that only one item is ever held.
+// protoList reads k8s\x00, then a runtime.Unknown field by field; its raw field, the list message,
+// is walked in the stream, too, so that only one item is ever held.
 type protoList struct {
 	window
 	options Options
@@ -161,14 +161,14 @@ func (l *protoList) typeMeta(length int64) {
 	case l.meta.Kind == "Status":
 		l.err = l.bodyError(ErrStatus, "", l.index)
 	case l.meta.Kind == "List" || l.meta.Kind != "" && !strings.HasSuffix(l.meta.Kind, "List"):
-		// Any message looks like a list to some degree: field 2 of a Pod is its spec. And the items of a v1 List are
-		// no objects but RawExtensions.
+		// Any message looks like a list to some degree: field 2 of a Pod is its spec. And the items
+		// of a v1 List are no objects but RawExtensions.
 		l.err = l.bodyError(ErrNotList, fmt.Sprintf("kind is %.64q", l.meta.Kind), l.index)
 	}
 }
 
-// finish judges a body that ended between two fields of the envelope. Without its last two fields, which are empty, an
-// envelope is as good; without a list or a kind it is not.
+// finish judges a body that ended between two fields of the envelope. Without its last two fields,
+// which are empty, an envelope is as good; without a list or a kind it is not.
 func (l *protoList) finish() {
 	switch {
 	case l.stop != io.EOF || !l.sawRaw:

@@ -7,8 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// protoWatch reads frames: four bytes of length, big-endian, then a metav1.WatchEvent without the k8s prefix, whose
-// object is a runtime.RawExtension, whose raw is an object inside the k8s envelope.
+// protoWatch reads frames: four bytes of length, big-endian, then a metav1.WatchEvent without the
+// k8s prefix, whose object is a runtime.RawExtension, whose raw is an object inside the k8s
+// envelope.
 type protoWatch struct {
 	window
 	options Options
@@ -62,7 +63,8 @@ func (w *protoWatch) Next() (Event, error) {
 	length := int64(binary.BigEndian.Uint32(w.buf[w.pos:]))
 	limit := int64(w.options.MaxItemBytes)
 	if length > limit*skipFactor {
-		// Text makes lengths of 168 MB and more: by default all but those that begin with a line break end here.
+		// Text makes lengths of 168 MB and more: by default all but those that begin with a line
+		// break end here.
 		w.err = w.bodyError(ErrEndless, "", w.index)
 		if w.index == 0 {
 			w.err = w.bodyError(ErrNotWatch, "no frame of a sensible length", 0)
@@ -118,7 +120,8 @@ func (w *protoWatch) frame(length int64, tooLarge bool) (Event, error) {
 	return event, nil
 }
 
-// parse takes a frame apart. Offset counts from the frame's beginning. The returned reason is nil if the event may be handed over.
+// parse takes a frame apart. Offset counts from the frame's beginning. The returned reason is nil
+// if the event may be handed over.
 func (e *Event) parse(frame []byte, partial bool) (detail string, reason error) {
 	typ, raw, at, err := frameFields(frame, partial)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/rvinformer/informer/internal/redact"
 )
 
-// Quote returns head, the beginning of a body that is no list or watch, for an error to show: without credentials, and nil
-// where it may be of a Kubernetes object, whose content must not come into logs.
+// Quote returns head, the beginning of a body that is no list or watch, for an error to show:
+// without credentials, and nil where it may be of a Kubernetes object, whose content must not come
+// into logs.
 func Quote(head []byte) []byte {
 	text := bytes.TrimLeft(head, " \t\r\n\ufeff")
 	if len(text) == 0 || bytes.Contains(text, []byte("apiVersion")) {
@@ -34,7 +35,8 @@ func quoteStatus(head []byte) []byte {
 	return quoteText(head)
 }
 
-// isForeign reports whether text is a whole JSON object that has nothing of a Kubernetes object or list.
+// isForeign reports whether text is a whole JSON object that has nothing of a Kubernetes object or
+// list.
 func isForeign(text []byte) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {

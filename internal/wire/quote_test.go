@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// failWith reads body to its end as a list and as a watch, in both formats, and returns the errors that ended them.
+// failWith reads body to its end as a list and as a watch, in both formats, and returns the errors
+// that ended them.
 func failWith(body string) (errs []error) {
 	for _, format := range []Format{JSON, Protobuf} {
 		l, w := NewListReader(strings.NewReader(body), format, Options{}), NewWatchReader(strings.NewReader(body), format, Options{})

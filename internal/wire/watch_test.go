@@ -129,7 +129,8 @@ func TestLostWatchEvents(t *testing.T) {
 	}
 }
 
-// A watch holds little once a bookmark has said that nothing else is to be told, however much came before.
+// A watch holds little once a bookmark has said that nothing else is to be told, however much came
+// before.
 func TestWatchRestsAfterBookmark(t *testing.T) {
 	large := `{"metadata":{"name":"large"},"a":"` + strings.Repeat("x", 3000) + `"}`
 	bookmark := `{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"9"}}`
@@ -160,7 +161,8 @@ func TestWatchRestsAfterBookmark(t *testing.T) {
 	}
 }
 
-// A watch that brings an event now and then waits with its small buffer in between, and reads the event in two steps.
+// A watch that brings an event now and then waits with its small buffer in between, and reads the
+// event in two steps.
 func TestWatchBorrowsBufferForAnEvent(t *testing.T) {
 	const events, perEvent = 200, 2
 	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "large", Annotations: map[string]string{"a": strings.Repeat("x", 5000)}}}
@@ -180,8 +182,8 @@ func TestWatchBorrowsBufferForAnEvent(t *testing.T) {
 	}
 }
 
-// bursts brings the same bytes again and again, and never more of them than the rest of one burst. It counts the reads, and notes with which room a
-// burst was awaited.
+// bursts brings the same bytes again and again, and never more of them than the rest of one burst.
+// It counts the reads, and notes with which room a burst was awaited.
 type bursts struct {
 	burst            []byte
 	left             []byte

@@ -8,24 +8,28 @@ import (
 
 const (
 	headBytes = 256
-	// A buffer that grew beyond the usual size is given back after so many items that did not need it.
+	// A buffer that grew beyond the usual size is given back after so many items that did not need
+	// it.
 	calmItems = 64
 	// A buffer that a busy body made grow is given back after so many reads that did not need it.
 	slackReads = 8
 	// As bufio: a reader that returns nothing so many times in a row is broken.
 	emptyReads = 100
-	// Larger than any object of a cluster is by default. A buffer that has to be larger still gets its largest size at once:
-	// what needs that is mostly too large for any, and on the way there each size would be left to the garbage collector.
+	// Larger than any object of a cluster is by default. A buffer that has to be larger still gets
+	// its largest size at once: what needs that is mostly too large for any, and on the way there
+	// each size would be left to the garbage collector.
 	doublingBytes = 4 << 20
 )
 
-// window is the part of the body that is held in memory. It slides: fill drops what is behind and reads what follows.
+// window is the part of the body that is held in memory. It slides: fill drops what is behind and
+// reads what follows.
 //
 //	body:  ····|base ······ keep ······ pos ······ end|·····
 //	buf:       |0                                      |    ...len(buf)
 //
-// Invariant: keep == -1 or 0 <= keep <= pos; pos <= end <= len(buf). buf[i] is the body's byte base+i. fill moves all
-// of them together, so indexes do not survive it; offsets relative to keep do.
+// Invariant: keep == -1 or 0 <= keep <= pos; pos <= end <= len(buf). buf[i] is the body's byte
+// base+i. fill moves all of them together, so indexes do not survive it; offsets relative to keep
+// do.
 type window struct {
 	src  io.Reader
 	buf  []byte
@@ -39,8 +43,9 @@ type window struct {
 
 	floor int // len(buf) at rest
 	most  int // len(buf) that holds the largest item, and room to read more
-	// Of the last read, how much of the room it filled; and the size of the last unit that was lent. A busy body is
-	// read in large pieces, and one that has gone quiet waits with a small buffer.
+	// Of the last read, how much of the room it filled; and the size of the last unit that was
+	// lent. A busy body is read in large pieces, and one that has gone quiet waits with a small
+	// buffer.
 	room, read int
 	lent       int
 
@@ -60,8 +65,9 @@ type window struct {
 // spareBytes is the size of a spare: that of the largest frame in which servers send by HTTP/2.
 const spareBytes = 16 << 10
 
-// spare is a buffer that a watch borrows while it reads more than its own small one holds. It is given back once
-// all was read, so that very many watches that each bring one event need few of them.
+// spare is a buffer that a watch borrows while it reads more than its own small one holds. It is
+// given back once all was read, so that very many watches that each bring one event need few of
+// them.
 type spare struct {
 	bytes [spareBytes]byte
 	// own is the buffer of the borrower, with nothing in it.
@@ -105,8 +111,8 @@ func (w *window) fill() bool {
 	return false
 }
 
-// took notes what a read returned, and reports whether that was anything. It is not to be on the stack of fill, which
-// waits.
+// took notes what a read returned, and reports whether that was anything. It is not to be on the
+// stack of fill, which waits.
 //
 //go:noinline
 func (w *window) took(n int, err error) bool {
@@ -122,12 +128,13 @@ func (w *window) took(n int, err error) bool {
 // begun lets the head go, since the body has turned out to be what it should.
 func (w *window) begun() { w.head = nil }
 
-// rest notes that little is expected after what was lent: the initial events of a watch are over, or it sent a bookmark,
-// which servers send when nothing else is to be said.
+// rest notes that little is expected after what was lent: the initial events of a watch are over,
+// or it sent a bookmark, which servers send when nothing else is to be said.
 func (w *window) rest() { w.resting = true }
 
-// fit doubles a buffer that the last read has filled, up to the usual size, and gives back most of one that is empty
-// and was hardly used, or rests. A small buffer of a watch is replaced by a spare, until there is nothing more to read.
+// fit doubles a buffer that the last read has filled, up to the usual size, and gives back most of
+// one that is empty and was hardly used, or rests. A small buffer of a watch is replaced by a
+// spare, until there is nothing more to read.
 func (w *window) fit() {
 	rest := max(w.floor, min(2*w.lent, defaultBufferBytes))
 	rests := w.resting && w.pos == w.end && w.keep < 0
@@ -173,7 +180,8 @@ func (w *window) borrow() {
 	lent.own, w.spare = own, lent
 }
 
-// giveBack puts the window's own buffer in the place of a spare, of which nothing is needed any more.
+// giveBack puts the window's own buffer in the place of a spare, of which nothing is needed any
+// more.
 func (w *window) giveBack() {
 	if lent := w.spare; lent != nil {
 		w.buf, w.spare = lent.own, nil
@@ -182,7 +190,8 @@ func (w *window) giveBack() {
 	}
 }
 
-// makeRoom slides, and grows only if what must be held fills more than half of buf: so every byte is moved about once.
+// makeRoom slides, and grows only if what must be held fills more than half of buf: so every byte
+// is moved about once.
 func (w *window) makeRoom() {
 	from := w.from()
 	if from == w.end || len(w.buf)-w.end < len(w.buf)/4 {
@@ -297,8 +306,8 @@ func poisonBytes(b []byte) {
 	}
 }
 
-// Poison overwrites bytes whose loan is over, where the build tag wirepoison asks for it, so that a caller that still
-// reads them notices.
+// Poison overwrites bytes whose loan is over, where the build tag wirepoison asks for it, so that a
+// caller that still reads them notices.
 func Poison(b []byte) {
 	if poisonLent {
 		poisonBytes(b)

@@ -1,4 +1,5 @@
-// Command controllerruntime has controller-runtime's cache of typed pods, its own and the one of package controllerruntime.
+// Command controllerruntime has controller-runtime's cache of typed pods, its own and the one of
+// package controllerruntime.
 package main
 
 import (
@@ -113,7 +114,8 @@ func list(ctx context.Context, from client.Reader, namespace string) (int, error
 	return len(pods.Items), err
 }
 
-// How much is read in each round: so many pods by key, some of them again and again, and a namespace.
+// How much is read in each round: so many pods by key, some of them again and again, and a
+// namespace.
 const (
 	rounds   = 15
 	readKeys = 500

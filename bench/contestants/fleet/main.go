@@ -1,4 +1,5 @@
-// Command fleet follows a fleet of clusters in one process, or reads the same bytes: see race.FleetOrder.
+// Command fleet follows a fleet of clusters in one process, or reads the same bytes: see
+// race.FleetOrder.
 package main
 
 import (

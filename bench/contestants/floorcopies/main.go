@@ -1,4 +1,5 @@
-// Command floorcopies has floors that also make an object for each that comes, a deep copy of the first, and do nothing else with it.
+// Command floorcopies has floors that also make an object for each that comes, a deep copy of the
+// first, and do nothing else with it.
 package main
 
 import (

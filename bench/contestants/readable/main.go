@@ -1,5 +1,5 @@
-// Command readable has caches of whole objects that can be read: client-go's informers and stores, and those of package
-// objectcache; each with typed pods and with unstructured custom resources.
+// Command readable has caches of whole objects that can be read: client-go's informers and stores,
+// and those of package objectcache; each with typed pods and with unstructured custom resources.
 package main
 
 import (

@@ -20,7 +20,8 @@ const (
 	EndBurst     = "burst"
 )
 
-// SampleSeed is that of the cluster whose objects a podserver with Options.Samples has (package internal/samples).
+// SampleSeed is that of the cluster whose objects a podserver with Options.Samples has (package
+// internal/samples).
 const SampleSeed = 1
 
 // UsagePath answers with a Usage.

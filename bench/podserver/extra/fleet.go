@@ -7,11 +7,13 @@ import (
 	"net/http"
 )
 
-// The paths of what controls the servers of a fleet, which are in one process. Each answers with FleetUsage, as POST.
+// The paths of what controls the servers of a fleet, which are in one process. Each answers with
+// FleetUsage, as POST.
 const (
 	// FleetUsagePath does nothing else.
 	FleetUsagePath = "/fleet/usage"
-	// FleetLeavePath has all servers go away: connections are broken, and attempts to connect are counted and refused.
+	// FleetLeavePath has all servers go away: connections are broken, and attempts to connect are
+	// counted and refused.
 	FleetLeavePath = "/fleet/leave"
 	// FleetReturnPath has them come back, with one more object of each resource changed.
 	FleetReturnPath = "/fleet/return"
@@ -22,8 +24,8 @@ type FleetUsage struct {
 	Usage
 	// Open are the connections to healthy servers, and Accepted those that there were so far.
 	Open, Accepted int64
-	// Attempts are those to connect while the servers were away last, and MostAttempts the most of them at one server
-	// within one second.
+	// Attempts are those to connect while the servers were away last, and MostAttempts the most of
+	// them at one server within one second.
 	Attempts, MostAttempts int
 }
 

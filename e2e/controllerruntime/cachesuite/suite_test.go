@@ -1,6 +1,7 @@
 //go:build theirs
 
-// Package cachesuite is where tests of controller-runtime's package cache are run: see the directory above.
+// Package cachesuite is where tests of controller-runtime's package cache are run: see the
+// directory above.
 package cache_test
 
 import (

@@ -1,6 +1,7 @@
 //go:build theirs
 
-// Package clientsuite is where tests of controller-runtime's package client are run: see the directory above.
+// Package clientsuite is where tests of controller-runtime's package client are run: see the
+// directory above.
 package client_test
 
 import (

@@ -1,5 +1,6 @@
-// Package pgtest runs a PostgreSQL server for tests: the real one, as Debian's package postgresql installs it, on a Unix socket
-// in a temporary folder. Nothing listens on the network, and nothing else on the machine is touched.
+// Package pgtest runs a PostgreSQL server for tests: the real one, as Debian's package postgresql
+// installs it, on a Unix socket in a temporary folder. Nothing listens on the network, and nothing
+// else on the machine is touched.
 //
 //	server := pgtest.Start(t)           // skips the test, loudly, where there is no PostgreSQL
 //	address := server.NewDatabase(t)    // postgres://...
@@ -31,7 +32,8 @@ var ErrMissing = errors.New("PostgreSQL is not installed: apt-get install -y --n
 // patience is for how long a server may take to start or to stop.
 const patience = 3 * time.Minute
 
-// Server is a running PostgreSQL server. Its methods are for one goroutine, except NewDatabase and URL.
+// Server is a running PostgreSQL server. Its methods are for one goroutine, except NewDatabase and
+// URL.
 type Server struct {
 	programs  string // the folder of initdb and postgres
 	folder    string // of data and socket
@@ -41,8 +43,9 @@ type Server struct {
 	databases atomic.Int64
 }
 
-// Start starts a server that ends with the test. It skips the test where PostgreSQL is not installed. Settings are such as
-// fsync=on; without them the server is quick, and safe against crashes of its own but not of the machine.
+// Start starts a server that ends with the test. It skips the test where PostgreSQL is not
+// installed. Settings are such as fsync=on; without them the server is quick, and safe against
+// crashes of its own but not of the machine.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	s, err := New(settings...)
@@ -96,7 +99,8 @@ func New(settings ...string) (_ *Server, err error) {
 	return s, s.start()
 }
 
-// find returns the folder of the newest server's programs: Debian's, where each version has its own, or that of the PATH.
+// find returns the folder of the newest server's programs: Debian's, where each version has its
+// own, or that of the PATH.
 func find() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
@@ -215,7 +219,8 @@ func (s *Server) NewDatabase(t testing.TB) string {
 	return s.URL(name)
 }
 
-// Query runs statements in a database with psql, and returns what that prints: columns with | between them.
+// Query runs statements in a database with psql, and returns what that prints: columns with |
+// between them.
 func (s *Server) Query(t testing.TB, database, statements string) string {
 	t.Helper()
 	psql := s.Psql(database)
