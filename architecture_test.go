@@ -41,8 +41,8 @@ var layers = [][]string{
 	{"fleet/shards"},
 }
 
-// outside are directories whose packages are programs, or modules of their own.
-var outside = []string{"bench", "controllerruntime", "e2e", "examples", "internal/heartbeat", "internal/mutants"}
+// outside are directories whose packages are programs, tests, or modules of their own.
+var outside = []string{"bench", "controllerruntime", "e2e", "examples", "internal/heartbeat", "internal/mutants", "tests"}
 
 func TestImportsPointDown(t *testing.T) {
 	height := map[string]int{}

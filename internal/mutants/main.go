@@ -6,7 +6,7 @@
 //	go run ./internal/mutants -only 'resume.go Drained'   # those whose names contain a text
 //
 // The changed file takes the place of its original in an overlay, so that the tree stays as it is.
-// A mutant is first tried with the tests of its own package, then with those of the root, with the
+// A mutant is first tried with the tests of its own package, then with those of tests, with the
 // scenarios, and with those of objectcache. One that does not compile does not count.
 package main
 
@@ -36,7 +36,7 @@ var core = []string{
 const spared = "internal/keytable/check.go"
 
 // later are the tests for what the tests of its own package leave alive.
-var later = [][]string{{"."}, {"./informertest/script", "-run", "Scenarios"}, {"./objectcache"}}
+var later = [][]string{{"./tests"}, {"./informertest/script", "-run", "Scenarios"}, {"./objectcache"}}
 
 type config struct {
 	n       int

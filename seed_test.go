@@ -1,3 +1,0 @@
-package informer_test
-
-import _ "github.com/rvinformer/informer/internal/rapidseed"

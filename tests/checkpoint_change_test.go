@@ -1,0 +1,104 @@
+package tests_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// Changes that a save could not write are saved at the end, also where the checkpoint has
+// no version that could have moved.
+func TestChangesOfAFailedSaveAreSavedAtTheEnd(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(3)...)
+		s := &shelf{}
+		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s})
+		stop := w.run(i)
+		synctest.Wait()
+		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Garbage(1), Times: 1})
+		w.update("a/0002", "unreadable")
+		w.update("a/0000", "changed")
+		time.Sleep(2 * time.Minute)
+		require.Empty(t, readSaved(t, s.bytes()).resume, "what the event told is not known")
+		before := s.attempts()
+		s.onSave = func(_ context.Context, n int) error {
+			if n == before+1 {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}
+		w.update("a/0001", "changed")
+		for s.attempts() == before {
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		stop()
+		versions, err := w.ResourceVersions(pods, "")
+		require.NoError(t, err)
+		require.Equal(t, versions["a/0001"], readSaved(t, s.bytes()).state()["a/0001"])
+	})
+}
+
+// editing is a shelf that edits a Storage while a checkpoint is written to it.
+type editing struct {
+	*shelf
+	edit func()
+}
+
+func (s editing) Save(ctx context.Context, write func(io.Writer) error) error {
+	return s.shelf.Save(ctx, func(to io.Writer) error { return write(editingWriter{to, s.edit}) })
+}
+
+type editingWriter struct {
+	io.Writer
+	edit func()
+}
+
+func (w editingWriter) Write(p []byte) (int, error) {
+	w.edit()
+	return w.Writer.Write(p)
+}
+
+// A checkpoint may have entries that others added while it was written. No watch tells
+// what became of them, so that it has no version.
+func TestNoVersionWhereOthersEditTheStorageDuringASave(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		for n := range 1500 { // more than are written at once
+			w.create(fmt.Sprintf("a/%x", sha256.Sum256(fmt.Append(nil, n))))
+		}
+		storage := informer.NewResourceVersionStorage()
+		edited := false
+		s := editing{shelf: &shelf{}, edit: func() {
+			if storage.Len() != 1500 || edited {
+				return
+			}
+			edited = true
+			for n := range 100 {
+				require.NoError(t, storage.Add(pod(fmt.Sprintf("a/gone-%d", n), "2")))
+			}
+		}}
+		r := &recorder{}
+		w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage}))
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		require.True(t, edited)
+		saved := readSaved(t, s.bytes()).state()
+		for n := range 100 {
+			if key := fmt.Sprintf("a/gone-%d", n); saved[key] != "" {
+				r.OnAdd(pod(key, "2"), false) // as the storage says
+			}
+		}
+		require.Greater(t, len(r.state()), 1500, "some of them were written")
+		w.noVersion(s.shelf, r)
+	})
+}

@@ -1,0 +1,153 @@
+package tests_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+const (
+	serverVariable   = "INFORMER_TEST_SERVER"
+	intervalVariable = "INFORMER_TEST_INTERVAL"
+)
+
+// A process that follows a server with a FileCheckpoint is killed (SIGKILL) at any
+// moment, again and again. What it has written down of all that it was told is in the end
+// what the server has, and nothing was listed twice; where the server forgets what happened
+// while no process runs, a list tells what is gone.
+func TestAProcessWithACheckpointIsKilled(t *testing.T) {
+	for name, forgets := range map[string]bool{"remembered": false, "forgotten": true} {
+		t.Run(name, func(t *testing.T) { testKilledProcess(t, forgets) })
+	}
+}
+
+func testKilledProcess(t *testing.T, forgets bool) {
+	w := &world{t: t, Server: informertest.NewServer(informertest.Options{})}
+	defer w.Close()
+	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
+	f := &faults{world: w, gone: map[string]string{}, dice: dice{rand: random}}
+	for range 30 {
+		f.touch()
+	}
+	t.Setenv(serverVariable, w.URL())
+	if forgets { // the journal has what no save has
+		t.Setenv(intervalVariable, "1h")
+	}
+	path := filepath.Join(t.TempDir(), "pods")
+	saved := func() bool { // and not only a part of the list
+		content, err := os.ReadFile(path)
+		return err == nil && readSaved(t, content).resume != ""
+	}
+	same := func() bool {
+		versions, err := w.ResourceVersions(pods, "")
+		require.NoError(t, err)
+		return maps.Equal(versions, foldJournal(t, path))
+	}
+
+	p := startProcess(t, "follows", path)
+	require.Eventually(t, saved, 2*time.Minute, time.Millisecond)
+	for n := range 10 {
+		killer := time.AfterFunc(time.Duration(f.n(int(200*time.Millisecond))), p.kill)
+		for range 10 {
+			f.touch()
+			time.Sleep(time.Duration(f.n(20)) * time.Millisecond)
+		}
+		p.wait()
+		killer.Stop()
+		if forgets {
+			showGhost(t, w, path, fmt.Sprintf("ghost/%d", n))
+		}
+		for range f.n(10) {
+			f.touch()
+		}
+		if forgets {
+			f.touch() // so that no checkpoint is of after that
+			w.Compact()
+		}
+		p = startProcess(t, "follows", path)
+		if f.one(2) { // else it is killed while it begins
+			require.Equal(t, "follows", p.line())
+		}
+	}
+	require.Eventually(t, same, 2*time.Minute, 10*time.Millisecond, "%v", foldJournal(t, path))
+	if !forgets {
+		require.Len(t, w.lists(), 1, "asked %v", w.verbs())
+	}
+	p.kill()
+	p.wait()
+}
+
+// showGhost has a process be told of an object, kills it at once, and deletes the object.
+func showGhost(t *testing.T, w *world, path, key string) {
+	p := startProcess(t, "follows", path)
+	w.create(key)
+	told := func() bool { return foldJournal(t, path)[key] != "" }
+	require.Eventually(t, told, 2*time.Minute, time.Millisecond)
+	p.kill()
+	p.wait()
+	w.remove(key)
+}
+
+// foldJournal is the state that the handler has made of its calls.
+func foldJournal(t *testing.T, path string) map[string]string {
+	content, err := os.ReadFile(path + ".journal")
+	require.NoError(t, err)
+	state := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		var key, version string
+		if n, _ := fmt.Sscan(line, &key, &version); n == 2 {
+			state[key] = version
+		} else {
+			delete(state, key)
+		}
+	}
+	return state
+}
+
+var _ = role("follows", func(t require.TestingT, path string) {
+	config := &rest.Config{Host: os.Getenv(serverVariable), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
+	factory, err := informer.NewDynamicListerWatcherFactory(config)
+	require.NoError(t, err)
+	journal, err := os.OpenFile(path+".journal", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	write := func(line string) {
+		_, err := journal.WriteString(line + "\n")
+		require.NoError(t, err)
+	}
+	present := func(obj interface{}) {
+		accessor, err := meta.Accessor(obj)
+		require.NoError(t, err)
+		write(key(obj) + " " + accessor.GetResourceVersion())
+	}
+	interval, changes := 20*time.Millisecond, 3
+	if text := os.Getenv(intervalVariable); text != "" {
+		interval, err = time.ParseDuration(text)
+		require.NoError(t, err)
+		changes = 10_000
+	}
+	fmt.Println("follows")
+	informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+		ListerWatcher: factory.ForResource("", pods),
+		Handler: informer.ResourceEventHandlerFuncs{
+			AddFunc: present, UpdateFunc: func(_, obj interface{}) { present(obj) }, DeleteFunc: func(obj interface{}) { write(key(obj)) },
+		},
+		Workers:            3,
+		ListMode:           informer.ListModePaged,
+		Checkpoint:         informer.FileCheckpoint(path),
+		CheckpointInterval: interval,
+		CheckpointChanges:  changes,
+	}).Run(make(chan struct{}))
+})

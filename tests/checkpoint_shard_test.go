@@ -1,0 +1,156 @@
+package tests_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// quarter is the first half of half.
+var quarter = informer.Shard{Key: informer.ShardByUID, End: 1 << 62}
+
+// uids are those of the pods.
+func (w *world) uids() map[string]string {
+	objects, err := w.List(pods, "")
+	require.NoError(w.t, err)
+	uids := map[string]string{}
+	for _, o := range objects {
+		uids[key(o)] = string(o.GetUID())
+	}
+	return uids
+}
+
+// TestCheckpointOfAnotherShard begins with the checkpoint of another shard. What both shards have
+// is known by it. A shard that the checkpoint has all of is not listed. The informer tells what is
+// gone, and has a checkpoint of its own shard afterwards.
+func TestCheckpointOfAnotherShard(t *testing.T) {
+	for name, test := range map[string]struct {
+		to    informer.Shard
+		lists bool
+	}{
+		"a part":      {quarter, false},
+		"all":         {informer.Shard{}, true},
+		"overlapping": {informer.Shard{Key: informer.ShardByUID, Start: 1 << 62, End: 3 << 62}, true},
+		"another key": {informer.Shard{Key: informer.ShardByNamespace, Start: 1 << 63}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				for n := range 30 {
+					w.create(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
+				}
+				path := filepath.Join(t.TempDir(), "pods")
+				run := func(of informer.Shard) (*recorder, informer.ResourceVersionInformer) {
+					var r recorder
+					i := follow(w, informer.InformerConfig{Handler: &r, Shard: of, Checkpoint: informer.FileCheckpoint(path)})
+					stop := start(i.RunWithContext)
+					<-i.HasSyncedChecker().Done()
+					synctest.Wait()
+					stop()
+					require.NoError(t, i.Status().CheckpointError)
+					require.Equal(t, len(w.shardOf(pods, of)), i.Status().Objects)
+					require.Equal(t, of, i.Status().Shard)
+					return &r, i
+				}
+				first, _ := run(half)
+				uids := w.uids()
+				for n := range 10 {
+					w.remove(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
+				}
+				w.ResetRequests()
+				second, i := run(test.to)
+				require.Equal(t, test.lists, len(w.lists()) > 0)
+				require.Equal(t, test.lists, i.Status().ResumedFrom == "")
+				told := strings.NewReplacer(" initial", "", " unknown", "").Replace(strings.Join(second.events(), "\n") + "\n")
+				common := 0
+				for k, uid := range uids {
+					namespace, _, _ := strings.Cut(k, "/")
+					_, exists := w.shardOf(pods, informer.Shard{})[k]
+					wasIn, isIn := half.Includes(namespace, uid), test.to.Includes(namespace, uid)
+					if wasIn && isIn {
+						common++
+						require.Contains(t, first.events(), "add "+k+" initial")
+					}
+					require.Equal(t, wasIn && isIn && !exists, strings.Contains(told, "delete "+k+"\n"), k)
+					require.Equal(t, !wasIn && isIn && exists, strings.Contains(told, "add "+k+"\n"), k)
+				}
+				require.Positive(t, common)
+				_, third := run(test.to)
+				require.NotEmpty(t, third.Status().ResumedFrom)
+			})
+		})
+	}
+}
+
+// TestShardIsDividedByCopiesOfItsCheckpoint has two informers go on with the parts of a shard, from
+// copies of its checkpoint, without a list.
+func TestShardIsDividedByCopiesOfItsCheckpoint(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(60)...)
+		path := filepath.Join(t.TempDir(), "pods")
+		var whole recorder
+		i := follow(w, informer.InformerConfig{Handler: &whole, Shard: half, Checkpoint: informer.FileCheckpoint(path)})
+		stop := start(i.RunWithContext)
+		<-i.HasSyncedChecker().Done()
+		stop()
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		gone := w.shardOf(pods, half)
+		w.remove(keys(30)...)
+		w.ResetRequests()
+
+		parts := half.Split(2)
+		handlers := make([]recorder, len(parts))
+		for n, part := range parts {
+			copied := fmt.Sprint(path, n)
+			require.NoError(t, os.WriteFile(copied, content, 0o600))
+			i := follow(w, informer.InformerConfig{Handler: &handlers[n], Shard: part, Checkpoint: informer.FileCheckpoint(copied)})
+			defer start(i.RunWithContext)()
+			<-i.HasSyncedChecker().Done()
+			synctest.Wait()
+			require.Equal(t, len(w.shardOf(pods, part)), i.Status().Objects)
+		}
+		require.Empty(t, w.lists())
+		deleted := 0
+		for _, k := range keys(30) {
+			if _, had := gone[k]; had {
+				deleted++
+				require.NotEqual(t, slices.Contains(handlers[0].events(), "delete "+k), slices.Contains(handlers[1].events(), "delete "+k), "%s is deleted once", k)
+			}
+		}
+		require.Positive(t, deleted)
+	})
+}
+
+// TestListAfterACheckpointOfAPartIsNotOlder asks for no list that is older than the checkpoint of
+// another shard, also where no object has its version.
+func TestListAfterACheckpointOfAPartIsNotOlder(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(20)...)
+		path := filepath.Join(t.TempDir(), "pods")
+		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Shard: half, Checkpoint: informer.FileCheckpoint(path)})
+		stop := start(i.RunWithContext)
+		<-i.HasSyncedChecker().Done()
+		w.remove(keys(20)...)
+		time.Sleep(time.Minute)
+		stop()
+		saved := i.Status().ResourceVersion
+		require.NotEmpty(t, saved)
+		w.ResetRequests()
+		j := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: informer.FileCheckpoint(path), ListMode: informer.ListModeFull})
+		stop = start(j.RunWithContext)
+		<-j.HasSyncedChecker().Done()
+		stop()
+		require.NotEmpty(t, w.lists())
+		require.Contains(t, w.lists()[0], "rv="+saved)
+	})
+}

@@ -1,0 +1,88 @@
+package tests_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// goAway makes a server send GOAWAY with each answer. A kube-apiserver sends it with some answers
+// (--goaway-chance), so that clients spread over its replicas. Open requests of the connection
+// continue, and new requests need a new connection.
+func goAway(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		server.ServeHTTP(w, r)
+	})
+}
+
+// GOAWAY is no failure: it causes no list, no error and no late event.
+func TestGoAwayCausesNoListAndNoError(t *testing.T) {
+	for name, mode := range map[string]informer.ListMode{"pages": informer.ListModePaged, "watch-list": informer.ListModeWatchList} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, informertest.Options{TLS: true, Wrap: goAway}, func(t *testing.T, w *world) {
+				w.create(keys(quietObjects)...)
+				config, dials := countingDials(w.Config())
+				factory, err := informer.NewDynamicListerWatcherFactory(config)
+				require.NoError(t, err)
+				var r recorder
+				var f failures
+				i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), ListMode: mode, WatchListPageSize: 10, Handler: &r, ErrorHandler: f.handle})
+				defer start(i.RunWithContext)()
+				time.Sleep(time.Second)
+				synctest.Wait()
+				require.True(t, i.HasSynced())
+				for range 60 { // several watches, one after the other
+					time.Sleep(time.Minute)
+					w.requireOneWatch()
+					r.forget()
+					w.update("a/0001", time.Now().String())
+					synctest.Wait()
+					require.Equal(t, []string{"update a/0001"}, r.events())
+				}
+				w.requireState(&r)
+				watches := slices.DeleteFunc(w.verbs(), func(verb string) bool { return !strings.HasPrefix(verb, "watch") })
+				require.Greater(t, len(watches), 1)
+				require.GreaterOrEqual(t, int(dials.Load()), len(watches), "each watch has a connection of its own")
+				require.Equal(t, informer.ListCounts{Initial: 1}, i.Status().Counts.Lists)
+				errs, _ := f.all()
+				require.Empty(t, errs)
+			})
+		})
+	}
+}
+
+// An ERROR event with code 410 ends a watch that was idle for minutes. The informer lists, and
+// delivers the changes that the watch missed.
+func TestIdleWatchExpires(t *testing.T) {
+	for name, options := range map[string]informertest.Options{"HTTP/1.1": {}, "HTTP/2": overHTTP2} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, options, func(t *testing.T, w *world) {
+				w.create(keys(quietObjects)...)
+				var r recorder
+				i := follow(w, informer.InformerConfig{Handler: &r})
+				defer start(i.RunWithContext)()
+				time.Sleep(4 * time.Minute)
+				w.requireOneWatch()
+				r.forget()
+				w.Inject(informertest.Fault{Match: requests("watch"), Effect: informertest.ErrorEvent(410), Times: 1})
+				w.update("a/0001", "changed")
+				w.remove("a/0002")
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				told := slices.DeleteFunc(r.events(), func(call string) bool { return strings.HasPrefix(call, "sync ") })
+				require.ElementsMatch(t, []string{"update a/0001", "delete a/0002 unknown"}, told)
+				w.requireState(&r)
+				require.Equal(t, informer.ListCounts{Initial: 1, Expired: 1}, i.Status().Counts.Lists)
+			})
+		})
+	}
+}

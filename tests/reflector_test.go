@@ -1,0 +1,1065 @@
+package tests_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// target is a store of some kind, and what it says that the server has.
+type target struct {
+	store cache.ReflectorStore
+	state func() map[string]string
+	// stop ends what the target runs.
+	stop func()
+}
+
+func plain(store cache.Store) target {
+	return target{store, func() map[string]string { return contents(store) }, func() {}}
+}
+
+// popped is a queue that is emptied into known.
+func popped(queue cache.Queue, known cache.Store) target {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			_, err := queue.Pop(func(obj interface{}, _ bool) error { return apply(known, obj) })
+			if errors.Is(err, cache.ErrFIFOClosed) {
+				return
+			}
+		}
+	}()
+	return target{queue, func() map[string]string { return contents(known) }, func() { queue.Close(); <-done }}
+}
+
+// targets are the kinds of stores that a Reflector can feed.
+var targets = map[string]func() target{
+	"store": func() target { return plain(cache.NewStore(cache.MetaNamespaceKeyFunc)) },
+	"indexer": func() target {
+		indexer, _ := informer.NewNamespaceKeyedIndexerAndReflector(&tap{}, nil, 0)
+		return plain(indexer)
+	},
+	"store with unusual keys": func() target {
+		return plain(cache.NewStore(func(obj interface{}) (string, error) {
+			u, ok := obj.(*unstructured.Unstructured)
+			if !ok {
+				return "", fmt.Errorf("no key for a %T", obj)
+			}
+			return "uid:" + string(u.GetUID()), nil
+		}))
+	},
+	"bare store": func() target {
+		j := &journal{}
+		return target{j, j.state, func() {}}
+	},
+	"generation store": func() target {
+		j := &journal{}
+		return target{generations{j}, j.state, func() {}}
+	},
+	"DeltaFIFO": func() target {
+		known := newStore()
+		return popped(cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: true}), known)
+	},
+	"RealFIFO": func() target {
+		known := newStore()
+		return popped(cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: cache.DeletionHandlingMetaNamespaceKeyFunc, KnownObjects: known}), known)
+	},
+	"atomic RealFIFO": func() target {
+		return popped(cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true}), newStore())
+	},
+}
+
+func TestReflectorKeepsEveryStoreInStep(t *testing.T) {
+	for name, makeTarget := range targets {
+		for _, streamed := range []bool{false, true} {
+			for _, forced := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/streamed=%t/forced=%t", name, streamed, forced), func(t *testing.T) {
+					bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+						reported(t)
+						w.create("a/1", "a/2", "a/3", "b/1", "b/2")
+						lw := tapOn(w.lister())
+						lw.onWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+							if n == 2 { // what happens now, no watch tells
+								w.remove("a/1", "b/1")
+								w.create("b/1", "c/1")
+								w.update("a/2", "unseen")
+								w.Compact()
+							}
+							return nil, errPass
+						}
+						to := makeTarget()
+						defer to.stop()
+						r := informer.NewReflector(lw, &unstructured.Unstructured{}, to.store, 0)
+						r.StreamHandleForPaginatedList, r.ForcePaginatedList, r.WatchListPageSize = streamed, forced, 2
+						defer start(r.RunWithContext)()
+						agrees := func() {
+							t.Helper()
+							synctest.Wait()
+							want, err := w.ResourceVersions(pods, "")
+							require.NoError(t, err)
+							require.Equal(t, want, to.state())
+							require.True(t, r.HasInitializedSynced())
+							require.Equal(t, w.ResourceVersion(), r.LastSyncResourceVersion())
+						}
+						agrees()
+						w.update("a/3", "changed")
+						w.remove("b/2")
+						w.create("d/1")
+						agrees()
+						w.CloseClientConnections()
+						time.Sleep(time.Minute)
+						require.Equal(t, 2, count(lw.requests(), func(s string) bool { return strings.HasPrefix(s, "list") && !strings.Contains(s, "continue") }), "the set was listed again")
+						agrees()
+					})
+				})
+			}
+		}
+	}
+}
+
+func count(all []string, is func(string) bool) (n int) {
+	for _, s := range all {
+		if is(s) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestIndexerOfTheReflectorHasANamespaceIndex(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1", "a/2", "b/1")
+		indexer, r := informer.NewNamespaceKeyedIndexerAndReflector(w.lister(), &unstructured.Unstructured{}, 0)
+		defer start(r.RunWithContext)()
+		synctest.Wait()
+		keys, err := indexer.IndexKeys(cache.NamespaceIndex, "a")
+		require.NoError(t, err)
+		require.ElementsMatch(t, []string{"a/1", "a/2"}, keys)
+		require.Equal(t, w.ResourceVersion(), indexer.LastStoreSyncResourceVersion())
+	})
+}
+
+func TestStreamedListIsStoredPageByPageAndThenSwept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+		require.NoError(t, store.Add(pod("a/old", "1")))
+		proceed := make(chan struct{})
+		lw := &tap{onWatch: watches(open())}
+		lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+			if n == 1 {
+				return list("5", "next", pod("a/1", "2"), pod("a/2", "3")), nil
+			}
+			<-proceed
+			return list("5", "", pod("a/3", "4")), nil
+		}
+		r := informer.NewReflector(lw, nil, store, 0)
+		r.StreamHandleForPaginatedList = true
+		defer start(r.RunWithContext)()
+		synctest.Wait()
+		require.Equal(t, map[string]string{"a/old": "1", "a/1": "2", "a/2": "3"}, contents(store), "the first page is there while the second is read")
+		require.False(t, r.HasInitializedSynced())
+		require.Empty(t, r.LastSyncResourceVersion())
+		close(proceed)
+		synctest.Wait()
+		require.Equal(t, map[string]string{"a/1": "2", "a/2": "3", "a/3": "4"}, contents(store))
+		require.True(t, r.HasInitializedSynced())
+		require.Equal(t, "5", r.LastSyncResourceVersion())
+		require.Equal(t, "5", store.LastStoreSyncResourceVersion())
+	})
+}
+
+func TestStreamedListDropsTheFormerObjectOfANameFromAStoreKeyedByUID(t *testing.T) {
+	for _, streamed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("streamed=%t", streamed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := cache.NewStore(func(obj interface{}) (string, error) {
+					return string(obj.(*unstructured.Unstructured).GetUID()), nil
+				})
+				require.NoError(t, store.Add(withUID(pod("a/1", "1"), "former")))
+				lw := &tap{onList: lists(list("3", "", withUID(pod("a/1", "2"), "latter"))), onWatch: watches(open())}
+				r := informer.NewReflector(lw, nil, store, 0)
+				r.StreamHandleForPaginatedList = streamed
+				defer start(r.RunWithContext)()
+				synctest.Wait()
+				require.Equal(t, []string{"latter"}, store.ListKeys())
+			})
+		})
+	}
+}
+
+func TestB2ExpiredContinueTokenDeletesNothingAlive(t *testing.T) {
+	for name, makeTarget := range targets {
+		for _, streamed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/streamed=%t", name, streamed), func(t *testing.T) {
+				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+					reported(t)
+					w.create("a/1", "a/2", "a/3", "a/4", "a/5")
+					lw := tapOn(w.lister())
+					expiries := 0
+					lw.onList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
+						if opts.Continue != "" && expiries < 3 {
+							expiries++
+							w.update("a/5", fmt.Sprint("change ", expiries))
+							w.Compact()
+						}
+						return nil, errPass
+					}
+					to := makeTarget()
+					defer to.stop()
+					r := informer.NewReflector(lw, &unstructured.Unstructured{}, to.store, 0)
+					r.StreamHandleForPaginatedList, r.ForcePaginatedList, r.WatchListPageSize = streamed, true, 2
+					defer start(r.RunWithContext)()
+					synctest.Wait()
+					want, err := w.ResourceVersions(pods, "")
+					require.NoError(t, err)
+					require.Equal(t, want, to.state())
+					require.Equal(t, 2, expiries, "the third time, the list is read whole")
+					asked := lw.requests()
+					require.Equal(t, "list rv= limit=0", asked[len(asked)-2])
+				})
+			})
+		}
+	}
+}
+
+func TestB1ManyStreamedListsReadEveryObject(t *testing.T) {
+	const pages, size = 4, 5
+	for round := range 400 {
+		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+		lw := &tap{onWatch: watches(refused(expired()))}
+		lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+			next := fmt.Sprint(n)
+			if n == pages {
+				next = ""
+			}
+			page := list("9", next)
+			for i := range size {
+				page.Items = append(page.Items, *pod(fmt.Sprintf("%d/%d", n, i), "7"))
+			}
+			return page, nil
+		}
+		r := informer.NewReflector(lw, nil, store, 0)
+		r.StreamHandleForPaginatedList = true
+		require.NoError(t, r.ListAndWatch(make(chan struct{})))
+		require.Len(t, store.ListKeys(), pages*size, "round %d", round)
+		require.Equal(t, "9", r.LastSyncResourceVersion())
+	}
+}
+
+func TestListRequestRules(t *testing.T) {
+	tooLarge := apierrors.NewTimeoutError("Too large resource version", 1)
+	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	oldTooLarge := apierrors.NewTimeoutError("timeout", 1)
+	oldTooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "Too large resource version"}}
+	failed := errors.New("failed")
+	page := func(next string) func() (runtime.Object, error) {
+		return func() (runtime.Object, error) { return list("5", next, pod("a/1", "2")), nil }
+	}
+	fails := func(err error) func() (runtime.Object, error) {
+		return func() (runtime.Object, error) { return nil, err }
+	}
+	for name, c := range map[string]struct {
+		pageSize int64
+		forced   bool
+		answers  []func() (runtime.Object, error)
+		// asked are the lists of two passes, between which a watch expires.
+		asked []string
+	}{
+		"default": {
+			answers: []func() (runtime.Object, error){page(""), page("")},
+			asked:   []string{"list rv=0 limit=500", "list rv=5 limit=0"},
+		},
+		"paged, from a server that pages its cache": {
+			answers: []func() (runtime.Object, error){page("t"), page(""), page("t"), page("")},
+			asked: []string{
+				"list rv=0 limit=500", "list rv= limit=500 continue=t",
+				"list rv=5 limit=500 NotOlderThan", "list rv= limit=500 continue=t",
+			},
+		},
+		"page size": {
+			pageSize: 3,
+			answers:  []func() (runtime.Object, error){page("t"), page(""), page("t"), page("")},
+			asked: []string{
+				"list rv=0 limit=3", "list rv= limit=3 continue=t",
+				"list rv=5 limit=3 NotOlderThan", "list rv= limit=3 continue=t",
+			},
+		},
+		"forced": {
+			forced:  true,
+			answers: []func() (runtime.Object, error){page("t"), page(""), page("t"), page("")},
+			asked: []string{
+				"list rv= limit=500", "list rv= limit=500 continue=t",
+				"list rv= limit=500", "list rv= limit=500 continue=t",
+			},
+		},
+		"forced with page size": {
+			forced: true, pageSize: 3,
+			answers: []func() (runtime.Object, error){page(""), page("")},
+			asked:   []string{"list rv= limit=3", "list rv= limit=3"},
+		},
+		"relist expired": {
+			answers: []func() (runtime.Object, error){page(""), fails(expired()), page("")},
+			asked:   []string{"list rv=0 limit=500", "list rv=5 limit=0", "list rv= limit=500"},
+		},
+		"relist gone": {
+			pageSize: 3,
+			answers:  []func() (runtime.Object, error){page(""), fails(apierrors.NewGone("gone")), page("")},
+			asked:    []string{"list rv=0 limit=3", "list rv=5 limit=3 NotOlderThan", "list rv= limit=3"},
+		},
+		"relist too large": {
+			answers: []func() (runtime.Object, error){page(""), fails(tooLarge), page("")},
+			asked:   []string{"list rv=0 limit=500", "list rv=5 limit=0", "list rv= limit=500"},
+		},
+		"relist too large, said as servers before 1.19 do": {
+			answers: []func() (runtime.Object, error){page(""), fails(oldTooLarge), page("")},
+			asked:   []string{"list rv=0 limit=500", "list rv=5 limit=0", "list rv= limit=500"},
+		},
+		"a page that failed is asked for again": {
+			pageSize: 3,
+			answers:  []func() (runtime.Object, error){page("t"), fails(failed), page(""), page("")},
+			asked: []string{
+				"list rv=0 limit=3", "list rv= limit=3 continue=t", "list rv= limit=3 continue=t",
+				"list rv=5 limit=3 NotOlderThan",
+			},
+		},
+		"a token that is refused": {
+			pageSize: 3,
+			answers:  []func() (runtime.Object, error){page("t"), fails(apierrors.NewBadRequest("token")), page(""), page("")},
+			asked: []string{
+				"list rv=0 limit=3", "list rv= limit=3 continue=t", "list rv= limit=3",
+				"list rv=5 limit=3 NotOlderThan",
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reported(t)
+				lw := &tap{onWatch: watches(refused(expired()), open())}
+				lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+					return c.answers[n-1]()
+				}
+				r := informer.NewReflector(lw, nil, &journal{}, 0)
+				r.WatchListPageSize, r.ForcePaginatedList = c.pageSize, c.forced
+				defer start(r.RunWithContext)()
+				time.Sleep(5 * time.Minute)
+				var asked []string
+				for _, s := range lw.requests() {
+					if strings.HasPrefix(s, "list") {
+						asked = append(asked, s)
+					}
+				}
+				require.Equal(t, c.asked, asked)
+			})
+		})
+	}
+}
+
+func TestB16ForcePaginatedListPagesEveryRelist(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		reported(t)
+		keys := make([]string, 501)
+		for i := range keys {
+			keys[i] = fmt.Sprintf("a/%03d", i)
+		}
+		w.create(keys...)
+		lw := tapOn(w.lister())
+		lw.onWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+			if n <= 2 {
+				return nil, expired()
+			}
+			return nil, errPass
+		}
+		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+		r := informer.NewReflector(lw, nil, store, 0)
+		r.ForcePaginatedList = true
+		defer start(r.RunWithContext)()
+		time.Sleep(5 * time.Minute)
+		require.Len(t, store.ListKeys(), 501)
+		require.Equal(t, []string{
+			"list limit=500", "list limit=500 continue",
+			"list limit=500", "list limit=500 continue",
+			"list limit=500", "list limit=500 continue",
+			"watch rv=" + w.ResourceVersion(),
+		}, w.verbs())
+	})
+}
+
+func TestWatchAsksForItsTimeout(t *testing.T) {
+	for _, least := range []time.Duration{0, time.Minute, 20 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			want := max(least, 5*time.Minute)
+			lw := &tap{onList: lists(list("5", ""))}
+			seen := map[int64]bool{}
+			lw.onWatch = func(_ context.Context, n int, opts metav1.ListOptions) (watch.Interface, error) {
+				require.True(t, opts.AllowWatchBookmarks)
+				asked := time.Duration(*opts.TimeoutSeconds) * time.Second
+				require.GreaterOrEqual(t, asked, want)
+				require.Less(t, asked, 2*want)
+				seen[*opts.TimeoutSeconds] = true
+				if n >= 20 {
+					return stream(false), nil
+				}
+				return stream(true, watch.Event{Type: watch.Bookmark, Object: pod("a/1", fmt.Sprint(5+n))}), nil
+			}
+			r := informer.NewReflector(lw, nil, &journal{}, 0)
+			r.MinWatchTimeout = least
+			defer start(r.RunWithContext)()
+			time.Sleep(time.Hour) // each of these watches ends at once, and waits for a backoff
+			synctest.Wait()
+			require.Greater(t, len(seen), 5, "it is random")
+			require.Equal(t, "24", r.LastSyncResourceVersion())
+		})
+	}
+}
+
+func TestListAndWatchReturns(t *testing.T) {
+	failed := errors.New("failed")
+	t.Run("the error of the list", func(t *testing.T) {
+		lw := &tap{onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, failed }}
+		r := informer.NewReflector(lw, &corev1.Pod{}, &journal{}, 0)
+		err := r.ListAndWatchWithContext(t.Context())
+		require.ErrorIs(t, err, failed)
+		require.ErrorContains(t, err, "*v1.Pod")
+		require.False(t, r.HasInitializedSynced())
+	})
+	t.Run("the error of a list that is nil", func(t *testing.T) {
+		lw := &tap{onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, nil }}
+		require.ErrorContains(t, informer.NewReflector(lw, nil, &journal{}, 0).ListAndWatch(nil), "nil")
+	})
+	t.Run("the error of a list that is none", func(t *testing.T) {
+		lw := &tap{onList: lists(&corev1.Pod{})}
+		require.ErrorContains(t, informer.NewReflector(lw, nil, &journal{}, 0).ListAndWatch(nil), "*v1.Pod")
+	})
+	t.Run("the error of a Table", func(t *testing.T) {
+		table := &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"}}
+		lw := &tap{onList: lists(table)}
+		store := &journal{}
+		require.ErrorContains(t, informer.NewReflector(lw, nil, store, 0).ListAndWatch(nil), "Table")
+		require.Empty(t, store.events(), "nothing is deleted")
+	})
+	t.Run("the error of the store for a list", func(t *testing.T) {
+		lw := &tap{onList: lists(list("5", ""))}
+		r := informer.NewReflector(lw, nil, &journal{fail: func(string) error { return failed }}, 0)
+		err := r.ListAndWatch(nil)
+		require.ErrorIs(t, err, failed)
+		var refusal *informer.StoreError
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, "Replace", refusal.Op)
+		require.False(t, r.HasInitializedSynced())
+		require.Empty(t, r.LastSyncResourceVersion())
+	})
+	t.Run("nil when the watch has to begin from a list", func(t *testing.T) {
+		lw := &tap{onList: lists(list("5", "")), onWatch: watches(broken(expired()))}
+		require.NoError(t, informer.NewReflector(lw, nil, &journal{}, 0).ListAndWatch(nil))
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, lw.requests())
+	})
+	t.Run("nil when it is stopped", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			lw := &tap{onList: lists(list("5", "")), onWatch: watches(open())}
+			r := informer.NewReflector(lw, nil, &journal{}, 0)
+			stop, result := make(chan struct{}), make(chan error)
+			go func() { result <- r.ListAndWatch(stop) }()
+			synctest.Wait()
+			close(stop)
+			require.NoError(t, <-result)
+		})
+	})
+	t.Run("nothing before an expired list was read again", func(t *testing.T) {
+		lw := &tap{onWatch: watches(refused(expired()))}
+		lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+			if n == 1 {
+				return nil, expired()
+			}
+			return list("5", ""), nil
+		}
+		require.NoError(t, informer.NewReflector(lw, nil, &journal{}, 0).ListAndWatch(nil))
+		require.Equal(t, []string{"list rv=0 limit=500", "list rv= limit=500", "watch rv=5"}, lw.requests())
+	})
+}
+
+func TestB6StopDuringAListDoesNotCountAsSynced(t *testing.T) {
+	for name, c := range map[string]struct {
+		onList func(ctx context.Context, n int, stop func()) (runtime.Object, error)
+	}{
+		"while the first page hangs": {func(ctx context.Context, _ int, stop func()) (runtime.Object, error) {
+			stop()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}},
+		"between two pages": {func(ctx context.Context, n int, stop func()) (runtime.Object, error) {
+			if n == 1 {
+				return list("5", "next", pod("a/1", "2")), nil
+			}
+			stop()
+			return nil, ctx.Err()
+		}},
+		"while the objects of the last page are read": {func(_ context.Context, _ int, stop func()) (runtime.Object, error) {
+			stop()
+			return list("5", "", pod("a/1", "2")), nil
+		}},
+	} {
+		for _, streamed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/streamed=%t", name, streamed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithCancel(t.Context())
+					lw := &tap{}
+					lw.onList = func(ctx context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+						return c.onList(ctx, n, cancel)
+					}
+					store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+					require.NoError(t, store.Add(pod("b/1", "1")))
+					r := informer.NewReflector(lw, nil, store, 0)
+					r.StreamHandleForPaginatedList = streamed
+					begin := time.Now()
+					require.NoError(t, r.ListAndWatchWithContext(ctx))
+					r.RunWithContext(ctx)
+					require.Zero(t, time.Since(begin))
+					require.False(t, r.HasInitializedSynced())
+					require.Empty(t, r.LastSyncResourceVersion())
+					require.Contains(t, store.ListKeys(), "b/1", "nothing is deleted")
+				})
+			})
+		}
+	}
+}
+
+func TestB6StopEndsAListThatHangsInTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		entered := make(chan struct{}, 1)
+		s := informertest.NewServer(informertest.Options{InMemory: true, Wrap: func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+				entered <- struct{}{}
+				<-req.Context().Done()
+			})
+		}})
+		defer s.Close()
+		w := &world{t: t, Server: s}
+		r := informer.NewReflector(w.lister(), nil, &journal{}, 0)
+		stop := start(r.RunWithContext)
+		defer stop()
+		<-entered
+		begin := time.Now()
+		stop()
+		require.Zero(t, time.Since(begin))
+		require.False(t, r.HasInitializedSynced())
+	})
+}
+
+func TestB7StopEndsABackoffAtOnce(t *testing.T) {
+	failed := errors.New("failed")
+	for name, lw := range map[string]*tap{
+		"of a list":                    {onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, failed }},
+		"of a watch that is refused":   {onList: lists(list("5", "")), onWatch: watches(refused(failed))},
+		"of a watch with no room":      {onList: lists(list("5", "")), onWatch: watches(broken(apierrors.NewTooManyRequests("later", 300)))},
+		"of a watch that breaks":       {onList: lists(list("5", "")), onWatch: watches(broken(failed))},
+		"of a watch that ends at once": {onList: lists(list("5", "")), onWatch: watches(func() (watch.Interface, error) { return stream(true), nil })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reported(t)
+				r := informer.NewReflector(lw, nil, &journal{}, 0)
+				stop := start(r.RunWithContext)
+				defer stop()
+				synctest.Wait() // in the backoff: nothing else waits for time to pass
+				begin := time.Now()
+				stop()
+				require.Zero(t, time.Since(begin))
+			})
+		})
+	}
+}
+
+func TestBackoffGrowsAndObeysTheServer(t *testing.T) {
+	t.Run("grows", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			reported(t)
+			var times []time.Time
+			lw := &tap{onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
+				times = append(times, time.Now())
+				return nil, errors.New("failed")
+			}}
+			stop := start(informer.NewReflector(lw, nil, &journal{}, 0).RunWithContext)
+			defer stop()
+			time.Sleep(10 * time.Minute)
+			stop()
+			for i, least := range []time.Duration{800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond, 6400 * time.Millisecond} {
+				pause := times[i+1].Sub(times[i])
+				require.GreaterOrEqual(t, pause, least)
+				require.LessOrEqual(t, pause, 2*least)
+			}
+			for i := 8; i+1 < len(times); i++ {
+				require.LessOrEqual(t, times[i+1].Sub(times[i]), time.Minute)
+				require.GreaterOrEqual(t, times[i+1].Sub(times[i]), 30*time.Second)
+			}
+		})
+	})
+	t.Run("obeys Retry-After", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			reported(t)
+			var times []time.Time
+			lw := &tap{onWatch: watches(open())}
+			lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+				times = append(times, time.Now())
+				if n == 1 {
+					return nil, apierrors.NewTooManyRequests("later", 77)
+				}
+				return list("5", ""), nil
+			}
+			defer start(informer.NewReflector(lw, nil, &journal{}, 0).RunWithContext)()
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			require.Equal(t, 77*time.Second, times[1].Sub(times[0]))
+		})
+	})
+}
+
+func TestWatchThatIsRefusedIsTriedAgainWithoutAList(t *testing.T) {
+	for name, err := range map[string]error{
+		"429":                apierrors.NewTooManyRequests("later", 1),
+		"connection refused": errors.New("connect: connection refused"),
+		"500":                apierrors.NewInternalError(errors.New("oops")),
+		"403":                apierrors.NewForbidden(pods.GroupResource(), "", nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reported(t)
+				lw := &tap{onList: lists(list("5", "")), onWatch: watches(refused(err), refused(err), refused(err), open())}
+				defer start(informer.NewReflector(lw, nil, &journal{}, 0).RunWithContext)()
+				time.Sleep(5 * time.Minute)
+				require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.requests())
+			})
+		})
+	}
+}
+
+func TestWatchGoesOnFromTheNewestVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reported(t)
+		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(
+			func() (watch.Interface, error) {
+				return stream(true, watch.Event{Type: watch.Modified, Object: pod("a/1", "6")}, watch.Event{Type: watch.Bookmark, Object: pod("a/0", "8")}), nil
+			},
+			broken(apierrors.NewTooManyRequests("later", 1), watch.Event{Type: watch.Added, Object: pod("a/2", "9")}),
+			open(watch.Event{Type: watch.Deleted, Object: pod("a/1", "11")}),
+		)}
+		store := bookmarked{&journal{}}
+		r := informer.NewReflector(lw, nil, store, 0)
+		defer start(r.RunWithContext)()
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8", "watch rv=9"}, lw.requests())
+		require.Equal(t, []string{
+			"replace 5 a/1", "version 5",
+			"update a/1", "version 6", "version 8", "bookmark 8",
+			"add a/2", "version 9",
+			"delete a/1", "version 11",
+		}, store.events())
+		require.Equal(t, "11", r.LastSyncResourceVersion())
+	})
+}
+
+func TestBookmarksReachAStoreOfClientGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(open(watch.Event{Type: watch.Bookmark, Object: pod("a/0", "8")}))}
+		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+		defer start(informer.NewReflector(lw, nil, store, 0).RunWithContext)()
+		synctest.Wait()
+		require.Equal(t, "8", store.LastStoreSyncResourceVersion())
+		require.Equal(t, map[string]string{"a/1": "2"}, contents(store))
+	})
+}
+
+func TestVeryShortWatch(t *testing.T) {
+	short := func() (watch.Interface, error) { return stream(true), nil }
+	synctest.Test(t, func(t *testing.T) {
+		errs := reported(t)
+		lw := &tap{onList: lists(list("5", "")), onWatch: watches(short, short, open())}
+		defer start(informer.NewNamedReflector("short", lw, nil, &journal{}, 0).RunWithContext)()
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "list rv=5 limit=0", "watch rv=5"}, lw.requests())
+		require.Len(t, errs(), 2)
+		for _, err := range errs() {
+			require.Equal(t, &cache.VeryShortWatchError{Name: "short"}, err)
+		}
+	})
+}
+
+func TestB17MaxInternalErrorRetryDurationIsHonoured(t *testing.T) {
+	broke := apierrors.NewInternalError(errors.New("oops"))
+	for _, retry := range []time.Duration{0, 10 * time.Second, 50 * time.Second, 3 * time.Minute} {
+		t.Run(retry.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				reported(t)
+				var lists []time.Time
+				lw := &tap{onWatch: watches(broken(broke))}
+				lw.onList = func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
+					lists = append(lists, time.Now())
+					return list("5", ""), nil
+				}
+				r := informer.NewReflector(lw, nil, &journal{}, 0)
+				r.MaxInternalErrorRetryDuration = retry
+				stop := start(r.RunWithContext)
+				defer stop()
+				time.Sleep(time.Hour)
+				stop()
+				require.Greater(t, len(lists), 1, "a watch that breaks for ever is a new list in the end")
+				for i := 1; i < min(len(lists), 5); i++ {
+					pause := lists[i].Sub(lists[i-1])
+					require.GreaterOrEqual(t, pause, retry)
+					require.LessOrEqual(t, pause, retry+2*time.Minute) // a backoff before the last watch, one after it
+				}
+			})
+		})
+	}
+}
+
+func TestResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(open())}
+		store := &journal{}
+		r := informer.NewReflector(lw, nil, store, time.Minute)
+		asked := 0
+		r.ShouldResync = func() bool { asked++; return asked != 2 }
+		defer start(r.RunWithContext)()
+		time.Sleep(4*time.Minute + time.Second)
+		synctest.Wait()
+		require.Equal(t, 4, asked)
+		require.Equal(t, []string{"replace 5 a/1", "resync", "resync", "resync"}, store.events())
+	})
+}
+
+func TestResyncErrorEndsTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errs := reported(t)
+		failed := errors.New("failed")
+		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(open())}
+		store := &journal{fail: func(call string) error {
+			if call == "resync" {
+				return failed
+			}
+			return nil
+		}}
+		defer start(informer.NewReflector(lw, nil, store, time.Minute).RunWithContext)()
+		time.Sleep(90 * time.Second)
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5"}, lw.requests())
+		require.Len(t, errs(), 1)
+		require.ErrorIs(t, errs()[0], failed)
+		var refusal *informer.StoreError
+		require.ErrorAs(t, errs()[0], &refusal)
+		require.Equal(t, "Resync", refusal.Op)
+	})
+}
+
+func TestUnreadableItemsAreReportedAndSkipped(t *testing.T) {
+	example := object(pods, "a/0", "")
+	stranger := object(widgets, "a/wrong", "")
+	stranger.SetResourceVersion("7")
+	nameless := pod("a/1", "8")
+	nameless.SetName("")
+	synctest.Test(t, func(t *testing.T) {
+		errs := reported(t)
+		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"), stranger, pod("a/2", "3"))), onWatch: watches(open(
+			watch.Event{Type: watch.Added, Object: stranger},
+			watch.Event{Type: watch.Added, Object: nameless},
+			watch.Event{Type: watch.Added, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "typed"}}},
+			watch.Event{Type: watch.Added, Object: &metav1.Status{}},
+			watch.Event{Type: watch.Added},
+			watch.Event{Type: "STRANGE", Object: pod("a/3", "9")},
+			watch.Event{Type: watch.Added, Object: pod("a/4", "10")},
+		))}
+		store := &journal{}
+		r := informer.NewReflector(lw, example, store, 0)
+		defer start(r.RunWithContext)()
+		synctest.Wait()
+		require.Equal(t, []string{"add a/1", "add a/2", "add a/4"}, store.events())
+		require.Equal(t, "10", r.LastSyncResourceVersion())
+		var got []informer.ItemError
+		for _, err := range errs() {
+			var item *informer.ItemError
+			require.ErrorAs(t, err, &item)
+			require.Error(t, item.Err)
+			got = append(got, informer.ItemError{Index: item.Index, Watch: item.Watch, Key: item.Key})
+		}
+		require.Equal(t, []informer.ItemError{
+			{Index: 1, Key: "a/wrong"},
+			{Index: 0, Watch: true, Key: "a/wrong"},
+			{Index: 1, Watch: true},
+			{Index: 2, Watch: true, Key: "typed"},
+			{Index: 3, Watch: true},
+			{Index: 4, Watch: true},
+			{Index: 5, Watch: true},
+		}, got)
+	})
+}
+
+func TestObjectsOfAnotherGoTypeAreSkipped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		errs := reported(t)
+		page := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
+		lw := &tap{onList: lists(page), onWatch: watches(open())}
+		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+		defer start(informer.NewReflector(lw, &corev1.ConfigMap{}, store, 0).RunWithContext)()
+		synctest.Wait()
+		require.Empty(t, store.List())
+		require.Len(t, errs(), 1)
+		require.ErrorContains(t, errs()[0], "*v1.ConfigMap")
+	})
+}
+
+// What the store has of an object that a list shows, but not readably, stays.
+func TestAListDeletesNothingThatItCouldNotRead(t *testing.T) {
+	stranger := object(widgets, "a/1", "")
+	nameless := pod("a/1", "8")
+	nameless.SetName("")
+	for _, streamed := range []bool{false, true} {
+		for name, unreadable := range map[string]*unstructured.Unstructured{"of another kind": stranger, "without a name": nameless} {
+			t.Run(fmt.Sprintf("%s/streamed=%t", name, streamed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					errs := reported(t)
+					store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+					require.NoError(t, store.Add(pod("a/1", "2")))
+					lw := &tap{onList: lists(list("5", "", unreadable, pod("a/2", "3"))), onWatch: watches(open())}
+					r := informer.NewReflector(lw, object(pods, "a/0", ""), store, 0)
+					r.StreamHandleForPaginatedList = streamed
+					defer start(r.RunWithContext)()
+					synctest.Wait()
+					require.Equal(t, map[string]string{"a/1": "2", "a/2": "3"}, contents(store))
+					require.Len(t, errs(), 1)
+				})
+			})
+		}
+	}
+}
+
+func TestStopWhileTheStoreBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		store := &journal{fail: func(call string) error {
+			if call == "add a/1" {
+				<-release
+			}
+			return nil
+		}}
+		lw := &tap{onList: lists(list("5", "")), onWatch: watches(open(watch.Event{Type: watch.Added, Object: pod("a/1", "6")}, watch.Event{Type: watch.Added, Object: pod("a/2", "7")}))}
+		r := informer.NewReflector(lw, nil, store, 0)
+		stopped := make(chan struct{})
+		stop := start(r.RunWithContext)
+		defer stop()
+		synctest.Wait()
+		go func() { defer close(stopped); stop() }()
+		synctest.Wait()
+		select {
+		case <-stopped:
+			t.Fatal("Run returned before the store did")
+		default:
+		}
+		close(release)
+		<-stopped
+		require.NotContains(t, store.events(), "add a/2")
+	})
+}
+
+func TestB5StoreErrorsLeakNothing(t *testing.T) {
+	failed := errors.New("failed")
+	for name, wrap := range map[string]func(j *journal) cache.ReflectorStore{
+		"bare":        func(j *journal) cache.ReflectorStore { return j },
+		"generations": func(j *journal) cache.ReflectorStore { return generations{j} },
+		"streamed":    func(j *journal) cache.ReflectorStore { return listed{j} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // which fails when a goroutine is left
+				errs := reported(t)
+				page := list("5", "next")
+				for i := range 50 {
+					page.Items = append(page.Items, *pod(fmt.Sprintf("a/%d", i), "2"))
+				}
+				lw := &tap{onWatch: watches(open(watch.Event{Type: watch.Added, Object: pod("b/1", "6")}, watch.Event{Type: watch.Modified, Object: pod("b/1", "7")}, watch.Event{Type: watch.Deleted, Object: pod("b/1", "8")}))}
+				lw.onList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
+					if opts.Continue == "" {
+						return page.DeepCopy(), nil
+					}
+					return list("5", "", pod("z/1", "2")), nil
+				}
+				var off atomic.Bool
+				store := wrap(&journal{fail: func(string) error {
+					if off.Load() {
+						return nil
+					}
+					return failed
+				}})
+				r := informer.NewReflector(lw, nil, store, 0)
+				r.StreamHandleForPaginatedList = true
+				defer start(r.RunWithContext)()
+				time.Sleep(5 * time.Minute)
+				require.NotEmpty(t, errs())
+				for _, err := range errs() {
+					require.ErrorIs(t, err, failed)
+					var refusal *informer.StoreError
+					require.ErrorAs(t, err, &refusal)
+					require.NotEmpty(t, refusal.Op)
+				}
+				off.Store(true)
+				time.Sleep(5 * time.Minute)
+				require.True(t, r.HasInitializedSynced(), "it goes on when the store does")
+			})
+		})
+	}
+}
+
+// listed is a journal that can say what it holds, which is nothing.
+type listed struct{ *journal }
+
+func (listed) List() []interface{} { return nil }
+
+func TestListPanicReachesTheCaller(t *testing.T) {
+	lw := &tap{onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { panic("oops") }}
+	r := informer.NewReflector(lw, nil, &journal{}, 0)
+	require.PanicsWithValue(t, "oops", func() { _ = r.ListAndWatch(nil) })
+	require.PanicsWithValue(t, "oops", func() { r.Run(nil) })
+}
+
+func TestReflectorNames(t *testing.T) {
+	require.Equal(t, "mine", informer.NewNamedReflector("mine", &tap{}, nil, &journal{}, 0).Name())
+	require.Contains(t, informer.NewReflector(&tap{}, nil, &journal{}, 0).Name(), "reflector_test.go")
+	_, r := informer.NewNamespaceKeyedIndexerAndReflector(&tap{}, nil, 0)
+	require.Contains(t, r.Name(), "reflector_test.go")
+}
+
+func TestDefaultWatchErrorHandler(t *testing.T) {
+	errs := reported(t)
+	r := informer.NewReflector(&tap{}, &corev1.Pod{}, &journal{}, 0)
+	for _, quiet := range []error{nil, io.EOF, io.ErrUnexpectedEOF, expired(), apierrors.NewGone("gone")} {
+		informer.DefaultWatchErrorHandler(r, quiet)
+		require.Empty(t, errs(), "%v is an everyday matter", quiet)
+	}
+	other := errors.New("other")
+	informer.DefaultWatchErrorHandler(r, other)
+	require.Equal(t, []error{other}, errs())
+}
+
+// A quiet watch is not a stalled one: the lister asks for watches longer than
+// the reflector's own, and a server need not send bookmarks.
+func TestQuietWatchOfTheFactoryIsNotStalled(t *testing.T) {
+	bubble(t, informertest.Options{BookmarkInterval: 24 * time.Hour}, func(t *testing.T, w *world) {
+		errs := reported(t)
+		defer start(informer.NewReflector(w.lister(), nil, &journal{}, 0).RunWithContext)()
+		time.Sleep(3 * time.Hour)
+		require.Empty(t, errs())
+	})
+}
+
+func TestStalledWatchIsStartedAnew(t *testing.T) {
+	t.Run("after StallTimeout", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			errs := reported(t)
+			lw := &tap{onList: lists(list("5", "")), onWatch: watches(open())}
+			r := informer.NewReflector(lw, nil, &journal{}, 0)
+			r.StallTimeout = 10 * time.Second
+			defer start(r.RunWithContext)()
+			time.Sleep(25 * time.Second)
+			require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.requests())
+			var stall *informer.StallError
+			require.ErrorAs(t, errs()[0], &stall)
+			require.Equal(t, 10*time.Second, stall.Silence)
+		})
+	})
+	t.Run("by default after a bookmark", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			errs := reported(t)
+			lw := &tap{onList: lists(list("5", "")), onWatch: watches(open(watch.Event{Type: watch.Bookmark, Object: pod("a/0", "8")}))}
+			defer start(informer.NewReflector(lw, nil, &journal{}, 0).RunWithContext)()
+			time.Sleep(151 * time.Second)
+			require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}, lw.requests())
+			require.Len(t, errs(), 1)
+		})
+	})
+}
+
+// A store that a list, a watch and failures of all kinds feed ends up with what
+// the server has.
+func TestReflectorSurvivesWhatComes(t *testing.T) {
+	for seed := range uint64(20) {
+		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+			reported(t)
+			var mu sync.Mutex // guards random and calm
+			random, calm := rand.New(rand.NewPCG(seed, 0)), false
+			w.create("a/0", "a/1", "a/2", "a/3", "a/4")
+			change := func() {
+				name := fmt.Sprintf("a/%d", random.IntN(8))
+				switch obj, _ := w.Get(pods, "a", strings.TrimPrefix(name, "a/")); {
+				case obj == nil:
+					w.create(name)
+				case random.IntN(2) == 0:
+					w.remove(name)
+				default:
+					w.update(name, fmt.Sprint(random.Int()))
+				}
+				if random.IntN(4) == 0 {
+					w.Compact()
+				}
+			}
+			disturb := func() error {
+				mu.Lock()
+				defer mu.Unlock()
+				if calm {
+					return errPass
+				}
+				change()
+				if random.IntN(4) == 0 {
+					return errors.New("failed")
+				}
+				return errPass
+			}
+			lw := tapOn(w.lister())
+			lw.onList = func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, disturb() }
+			lw.onWatch = func(context.Context, int, metav1.ListOptions) (watch.Interface, error) { return nil, disturb() }
+			store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+			r := informer.NewReflector(lw, nil, store, 0)
+			r.WatchListPageSize, r.StreamHandleForPaginatedList, r.ForcePaginatedList = 2, seed%2 == 0, seed%4 < 2
+			stop := start(r.RunWithContext)
+			defer stop()
+			for range 20 {
+				mu.Lock()
+				pause, cut := time.Duration(random.IntN(100))*time.Second, random.IntN(2) == 0
+				if !cut {
+					change()
+				}
+				mu.Unlock()
+				if cut {
+					w.CloseClientConnections()
+				}
+				time.Sleep(pause)
+			}
+			mu.Lock()
+			calm = true
+			mu.Unlock()
+			time.Sleep(5 * time.Minute)
+			want, err := w.ResourceVersions(pods, "")
+			require.NoError(t, err)
+			require.Equal(t, want, contents(store), "seed %d: %v", seed, slices.Compact(lw.requests()))
+			stop()
+		})
+	}
+}

@@ -1,0 +1,3 @@
+package tests_test
+
+import _ "github.com/rvinformer/informer/internal/rapidseed"

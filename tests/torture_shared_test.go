@@ -1,0 +1,274 @@
+package tests_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// TestTortureShared has several informers and controllers share a server, its faults and a budget.
+func TestTortureShared(t *testing.T) {
+	survivePanics(t)
+	from, seeds := number("INFORMER_TORTURE_FROM", 1), number("INFORMER_TORTURE", 10)
+	for seed := from; seed < from+seeds; seed++ {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { tortureShared(t, uint64(seed)) })
+	}
+}
+
+// checker folds what it is told and looks at every object as long as it may.
+type checker struct {
+	dice
+	slow, panics int
+	mu           sync.Mutex
+	known        map[string]string
+	wrong        []string
+	kept         []interface{} // copies, with what they were
+	keptAs       []string
+}
+
+func identityOf(obj interface{}) string {
+	switch o := obj.(type) {
+	case *informer.RawObject:
+		var pod metav1.PartialObjectMetadata
+		if err := o.Decode(&pod); err != nil {
+			return "undecodable: " + err.Error()
+		}
+		s := fmt.Sprintf("%s/%s %s %s", pod.Namespace, pod.Name, pod.UID, pod.ResourceVersion)
+		if h := fmt.Sprintf("%s/%s %s %s", o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion()); h != s {
+			return "inconsistent " + s + " but " + h
+		}
+		return s
+	case cache.DeletedFinalStateUnknown:
+		return identityOf(o.Obj)
+	default:
+		a, err := meta.Accessor(obj)
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("%s/%s %s %s", a.GetNamespace(), a.GetName(), a.GetUID(), a.GetResourceVersion())
+	}
+}
+
+func (c *checker) tell(obj interface{}, exists bool) {
+	before := identityOf(obj)
+	if c.slow > 0 {
+		time.Sleep(time.Duration(c.n(c.slow)) * time.Millisecond)
+	}
+	after := identityOf(obj)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before != after || (len(before) > 2 && (before[:2] == "un" || before[:2] == "in")) {
+		c.wrong = append(c.wrong, before+" became "+after)
+	}
+	if o, ok := obj.(runtime.Object); ok && c.one(4) {
+		c.kept = append(c.kept, o.DeepCopyObject())
+		c.keptAs = append(c.keptAs, after)
+	}
+	if c.one(c.panics) {
+		panic("checker")
+	}
+	k := key(obj)
+	if exists {
+		a, _ := meta.Accessor(obj)
+		c.known[k] = a.GetResourceVersion()
+	} else {
+		delete(c.known, k)
+	}
+}
+func (c *checker) OnAdd(obj interface{}, _ bool) { c.tell(obj, true) }
+func (c *checker) OnUpdate(_, obj interface{})   { c.tell(obj, true) }
+func (c *checker) OnDelete(obj interface{})      { c.tell(obj, false) }
+func (c *checker) OnSync(obj interface{})        { c.tell(obj, true) }
+func (c *checker) OnBatch(_ context.Context, events []informer.Event) error {
+	for _, e := range events {
+		c.tell(e.Object, e.Type != informer.Deleted)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.one(c.panics) {
+		return errors.New("checker")
+	}
+	return nil
+}
+
+type nothing struct{}
+
+func (nothing) Add(interface{}) error               { return nil }
+func (nothing) Update(interface{}) error            { return nil }
+func (nothing) Delete(interface{}) error            { return errors.New("extra") }
+func (nothing) Replace([]interface{}, string) error { return nil }
+
+func tortureShared(t *testing.T, seed uint64) {
+	f := &faults{gone: map[string]string{}, dice: dice{rand: rand.New(rand.NewPCG(seed, 1))}}
+	d := &dice{rand: rand.New(rand.NewPCG(seed, 2))}
+	bubble(t, informertest.Options{Wrap: f.wrap}, func(t *testing.T, w *world) {
+		f.world = w
+		for range d.n(40) {
+			f.touch()
+		}
+		budget := informer.NewBudget(int64(1 + d.n(8000)))
+		n := 1 + d.n(5)
+		var checkers []*checker
+		var storages []*informer.ResourceVersionStorage
+		var informers []informer.ResourceVersionInformer
+		var stops []func()
+		configs := []func(*rest.Config) *rest.Config{protobuf, func(c *rest.Config) *rest.Config { return c }}
+		for i := range n {
+			c := &checker{dice: dice{rand: rand.New(rand.NewPCG(seed, uint64(10+i)))}, known: map[string]string{}}
+			c.slow = []int{0, 20, 2000}[d.n(3)]
+			c.panics = []int{0, 0, 20}[d.n(3)]
+			factory, err := informer.NewDynamicListerWatcherFactory(configs[d.n(2)](w.Config()))
+			require.NoError(t, err)
+			config := informer.InformerConfig{
+				ListerWatcher: factory.ForResource("", pods), Handler: c, Storage: informer.NewResourceVersionStorage(),
+				ErrorHandler: (&failures{}).handle, Budget: budget, Workers: 1 + d.n(4), WatchListPageSize: int64(1 + d.n(20)),
+				ListMode:      []informer.ListMode{informer.ListModeAuto, informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList}[d.n(4)],
+				ExampleObject: []runtime.Object{&informer.RawObject{}, &informer.RawObject{}, &metav1.PartialObjectMetadata{}, &corev1.Pod{}, &unstructured.Unstructured{}}[d.n(5)],
+			}
+			if d.one(2) {
+				config.Handler, config.BatchHandler, config.MaxBatch = nil, c, d.n(20)
+			}
+			if d.one(2) {
+				config.Prune = [][]string{{"metadata.managedFields"}, {"metadata.creationTimestamp", "data"}, {"metadata.annotations", "metadata.labels.x"}}[d.n(3)]
+			}
+			if d.one(3) {
+				config.ExtraStore = nothing{}
+			}
+			if d.one(2) {
+				config.StallTimeout = 2 * time.Minute
+			}
+			if d.one(2) {
+				config.Transform = func(obj interface{}) (interface{}, error) {
+					if c.one(15) {
+						return nil, errors.New("transform")
+					}
+					return obj, nil
+				}
+			}
+			i := informer.NewResourceVersionInformer("pods", config)
+			checkers, storages, informers = append(checkers, c), append(storages, config.Storage), append(informers, i)
+			stops = append(stops, start(i.RunWithContext))
+		}
+		// ordinary informers and controllers
+		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
+		ordinary := informer.NewInformer(w.lister(), &corev1.Pod{}, store, time.Duration(d.n(2))*10*time.Second, cache.ResourceEventHandlerFuncs{}, nil)
+		stops = append(stops, start(ordinary.RunWithContext))
+		known := newStore()
+		var queue cache.Queue
+		if d.one(2) {
+			queue = cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: true})
+		}
+		var calm sync.Map
+		pd := dice{rand: rand.New(rand.NewPCG(seed, 99))}
+		c := informer.NewNamedController("c", &informer.Config{Queue: queue, RetryOnError: true, ListerWatcher: w.lister(), WatchErrorHandler: (&failures{}).handle, ForcePaginatedList: d.one(2), FullResyncPeriod: time.Duration(d.n(2)) * 7 * time.Second,
+			Process: func(obj interface{}, _ bool) error {
+				if _, ok := calm.Load("calm"); !ok && pd.one(8) {
+					return errors.New("process")
+				}
+				for _, x := range obj.(cache.Deltas) {
+					var err error
+					switch x.Type {
+					case cache.Deleted:
+						err = known.Delete(x.Object)
+					default:
+						err = known.Update(x.Object)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}})
+		stopC := start(c.RunWithContext)
+		for range 20 + d.n(30) {
+			switch d.n(14) {
+			case 0:
+				w.CloseClientConnections()
+			case 1:
+				w.Compact()
+			case 2:
+				f.become([]string{"refuse", "cut", "close", "silent", "compact", "refuse watch-lists", "ignore watch-lists"}[d.n(7)])
+			case 3, 4:
+				f.become("")
+			case 5:
+				k := d.n(len(stops))
+				stops[k]()
+				if k < n {
+					for range d.n(5) {
+						f.touch()
+					}
+					stops[k] = start(informers[k].RunWithContext)
+				} else {
+					stops[k] = start(ordinary.RunWithContext)
+				}
+			case 6:
+				time.Sleep(time.Duration(d.n(600)) * time.Second)
+			default:
+				for range 1 + d.n(10) {
+					f.touch()
+					if d.one(3) {
+						time.Sleep(time.Duration(d.n(500)) * time.Millisecond)
+					}
+				}
+			}
+			require.GreaterOrEqual(t, budget.InUse(), int64(0))
+		}
+		calm.Store("calm", true)
+		for _, c := range checkers {
+			c.mu.Lock()
+			c.panics = 0
+			c.mu.Unlock()
+		}
+		f.become("")
+		time.Sleep(40 * time.Minute)
+		for range 8 { // transforms fail at random: lists repeat what was lost
+			w.relist()
+			time.Sleep(5 * time.Minute)
+		}
+		synctest.Wait()
+		server, err := w.ResourceVersions(pods, "")
+		require.NoError(t, err)
+		for i, c := range checkers {
+			c.mu.Lock()
+			require.Empty(t, c.wrong)
+			require.Equal(t, server, c.known, "informer %d: %+v", i, informers[i].Status())
+			require.Equal(t, server, maps.Collect(storages[i].All()))
+			for j, o := range c.kept {
+				require.Equal(t, c.keptAs[j], identityOf(o))
+			}
+			c.mu.Unlock()
+			require.Zero(t, informers[i].Status().Queued)
+		}
+		require.Zero(t, budget.InUse())
+		require.Len(t, store.ListKeys(), len(server))
+		for _, obj := range store.List() {
+			require.Equal(t, server[key(obj)], obj.(*corev1.Pod).ResourceVersion)
+		}
+		if queue == nil {
+			require.Equal(t, server, contents(known))
+		}
+		for _, stop := range stops {
+			stop()
+		}
+		stopC()
+		require.Zero(t, budget.InUse())
+	})
+}

@@ -1,0 +1,121 @@
+package tests_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+)
+
+// endlessly answers the first watch with a text, and then with another one each time that a pause
+// is over. It ignores timeoutSeconds.
+func endlessly(pause time.Duration, first string, next func(n int) string) func(http.Handler) http.Handler {
+	var answered atomic.Bool
+	return before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !isWatch(r) || !answered.CompareAndSwap(false, true) {
+			return true
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(first))
+		for n := 0; ; n++ {
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-r.Context().Done():
+				return false
+			case <-time.After(pause):
+			}
+			_, _ = w.Write([]byte(next(n)))
+		}
+	})
+}
+
+// A server that sends an event byte by byte, and never its end, is a silent one.
+func TestTrickleOfAnEventIsSilence(t *testing.T) {
+	const bookmark = `{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"2"}}}` + "\n"
+	const begins = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"a","name":"`
+	for _, test := range []struct {
+		name  string
+		first string
+		stall time.Duration
+		most  time.Duration
+	}{
+		{"after a bookmark", bookmark + begins, 0, 150 * time.Second},
+		{"StallTimeout", begins, 20 * time.Second, 20 * time.Second},
+		{"before a bookmark", begins, 0, 31 * time.Minute},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wrap := endlessly(time.Second, test.first, func(int) string { return "x" })
+			bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+				w.create("a/1")
+				var r recorder
+				var f failures
+				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, StallTimeout: test.stall})
+				defer start(i.RunWithContext)()
+				synctest.Wait()
+				w.create("a/2")
+				time.Sleep(test.most + 10*time.Second)
+				w.requireState(&r)
+				errs, _ := f.all()
+				require.Len(t, errs, 1)
+				var stalled *informer.StallError
+				require.ErrorAs(t, errs[0], &stalled)
+			})
+		})
+	}
+}
+
+// A large event that comes slowly over a slow connection is progress.
+func TestLargeEventOverASlowConnectionIsNoSilence(t *testing.T) {
+	const size = 2 << 20
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		var r recorder
+		var f failures
+		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, StallTimeout: 90 * time.Second})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		for _, text := range []string{fmt.Sprintf("watch oversize=1,%d times=1", size), "watch slow=8000"} {
+			fault, err := informertest.ParseFault(text)
+			require.NoError(t, err)
+			w.Inject(fault)
+		}
+		w.update("a/1", "changed")
+		time.Sleep(10 * time.Minute)
+		w.requireState(&r)
+		errs, _ := f.all()
+		require.Empty(t, errs)
+	})
+}
+
+// A watch that the server does not end when its time is over is ended by the informer, and another
+// one goes on from there.
+func TestWatchEndsInTimeThoughTheServerDoesNotEndIt(t *testing.T) {
+	wrap := endlessly(time.Minute, "", func(n int) string {
+		return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"%d"}}}`+"\n", 3+n)
+	})
+	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+		w.create("a/1")
+		var r recorder
+		var f failures
+		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle})
+		defer start(i.RunWithContext)()
+		synctest.Wait()
+		w.SetResourceVersion(100) // of bookmarks
+		time.Sleep(14 * time.Minute)
+		require.Len(t, w.verbs(), 2)
+		time.Sleep(18 * time.Minute)
+		require.GreaterOrEqual(t, len(w.verbs()), 3)
+		errs, _ := f.all()
+		require.Empty(t, errs)
+		w.create("a/2")
+		synctest.Wait()
+		w.requireState(&r)
+	})
+}
