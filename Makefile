@@ -192,7 +192,7 @@ demo:
 
 # Beside client-go and a plain GET, against a simulated server of 100,000 and of a
 # million pods; then typed factories, many clusters, half of a set, the ways to read a set from a kube-apiserver, and caches that can be read: more than
-# an hour. Writes docs/performance.md, tables of docs/which-informer.md, and docs/bench-*.svg.
+# an hour. Writes the tables of docs/performance.md and docs/performance-more.md, tables of docs/which-informer.md, and docs/bench-*.svg.
 bench:
 	cd bench && go run . all
 	cd bench && go run . peaks

@@ -15,7 +15,7 @@ func TestClusters(t *testing.T) {
 	p := defaultClustersPlan()
 	p.clusters, p.pods, p.hugePods, p.times, p.runs, p.idles = 10, 20, 500, 400, 1, p.idles[:2]
 	p.docs = t.TempDir()
-	path := filepath.Join(p.docs, "performance.md")
+	path := filepath.Join(p.docs, more)
 	require.NoError(t, os.WriteFile(path, []byte("# Performance\n"), 0o644))
 	r, err := clusters(t.Context(), p)
 	require.NoError(t, err)

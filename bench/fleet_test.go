@@ -16,7 +16,7 @@ func TestFleet(t *testing.T) {
 	p.quicken()
 	p.outage = 2 * time.Second
 	p.docs = t.TempDir()
-	path := filepath.Join(p.docs, "performance.md")
+	path := filepath.Join(p.docs, more)
 	require.NoError(t, os.WriteFile(path, []byte("# Performance\n"), 0o644))
 	r, err := fleet(t.Context(), p)
 	require.NoError(t, err)

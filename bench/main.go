@@ -6,12 +6,12 @@
 //	go run . all -scenarios coldstart -contestants ours -runs 5
 //	go run . all -scenarios storage,restart -docs ""
 //	go run . all -real    # against a kube-apiserver
-//	go run . peaks        # the memory of typed factories; writes docs/performance.md
-//	go run . readcache    # caches that can be read; writes docs/performance.md
-//	go run . clusters     # many servers; writes docs/performance.md
-//	go run . fleet        # 25,000 informers of 500 servers; writes docs/performance.md
-//	go run . shard        # half of a set; writes docs/performance.md
-//	go run . ways         # each way to read a set, from a kube-apiserver; writes docs/performance.md
+//	go run . peaks        # the memory of typed factories; writes docs/performance-more.md
+//	go run . readcache    # caches that can be read; writes docs/performance-more.md
+//	go run . clusters     # many servers; writes docs/performance-more.md
+//	go run . fleet        # 25,000 informers of 500 servers; writes docs/performance-more.md
+//	go run . shard        # half of a set; writes docs/performance-more.md
+//	go run . ways         # each way to read a set, from a kube-apiserver; writes docs/performance-more.md
 //
 // It starts a server, simulated (package podserver) or real, in a process of its
 // own, and each contestant in another, one at a time. Each run goes through all

@@ -25,7 +25,7 @@ type peaksPlan struct {
 func (p *peaksPlan) flags(f *flag.FlagSet) {
 	f.IntVar(&p.pods, "pods", 100_000, "number of pods")
 	f.IntVar(&p.runs, "runs", 3, "how often each is run; medians are quoted")
-	f.StringVar(&p.docs, "docs", "../docs", "directory of performance.md, to write the table to; none if empty")
+	f.StringVar(&p.docs, "docs", "../docs", "directory of performance-more.md, to write the table to; none if empty")
 }
 
 // factoryKind is one way to make a factory.

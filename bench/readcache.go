@@ -36,7 +36,7 @@ func (p *readcachePlan) flags(f *flag.FlagSet) {
 	f.StringVar(&p.only, "contestants", "", "only those whose name begins with one of these, with commas between them")
 	f.StringVar(&p.figures, "figures", "", "only these, with commas between them: store, read, informer, operator")
 	f.StringVar(&p.profile, "profile", "", "directory for profiles of the heap and of the CPU of each; none if empty")
-	f.StringVar(&p.docs, "docs", "../docs", "directory of performance.md, to write the tables to; none if empty")
+	f.StringVar(&p.docs, "docs", "../docs", "directory of performance-more.md, to write the tables to; none if empty")
 }
 
 func (p *readcachePlan) takes(contestant string, figure race.Figure) bool {
@@ -72,7 +72,7 @@ func readcache(ctx context.Context, p *readcachePlan) (r *readcacheReport, err e
 	if _, err := os.Stdout.Write(text); err != nil || p.docs == "" {
 		return r, err
 	}
-	return r, rewrite(p.docs, performance, r.document)
+	return r, rewrite(p.docs, more, r.document)
 }
 
 // wants tells whether a figure is to be measured.

@@ -16,7 +16,7 @@ import (
 func TestReadcache(t *testing.T) {
 	t.Parallel()
 	p := &readcachePlan{pods: 3000, stored: 1000, runs: 1, docs: t.TempDir()}
-	path := filepath.Join(p.docs, "performance.md")
+	path := filepath.Join(p.docs, more)
 	require.NoError(t, os.WriteFile(path, []byte("# Performance\n"), 0o644))
 	r, err := readcache(t.Context(), p)
 	require.NoError(t, err)

@@ -6,16 +6,16 @@ import (
 	"path/filepath"
 )
 
-// performance is the document of all sections.
-const performance = "performance.md"
+// performance is the document of the sections beside client-go, and more that of the others.
+const performance, more = "performance.md", "performance-more.md"
 
-// publish prints text, and writes it into a section of performance.md in the directory docs, if
-// that is not empty.
+// publish prints text, and writes it into a section of more in the directory docs, if that is not
+// empty.
 func publish(docs, section string, text []byte) error {
 	if _, err := os.Stdout.Write(text); err != nil || docs == "" {
 		return err
 	}
-	return rewrite(docs, performance, func(document []byte) ([]byte, error) { return replaceSection(document, section, text) })
+	return rewrite(docs, more, func(document []byte) ([]byte, error) { return replaceSection(document, section, text) })
 }
 
 // rewrite changes a document in the directory docs.

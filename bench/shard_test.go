@@ -13,7 +13,7 @@ func TestShard(t *testing.T) {
 	p := defaultShardPlan()
 	p.quicken()
 	p.docs = t.TempDir()
-	path := filepath.Join(p.docs, "performance.md")
+	path := filepath.Join(p.docs, more)
 	require.NoError(t, os.WriteFile(path, []byte("# Performance\n"), 0o644))
 	r, err := shards(t.Context(), p)
 	require.NoError(t, err)
