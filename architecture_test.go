@@ -93,7 +93,7 @@ var goroutines = map[string]string{
 	"fleet/feed.go run.release":                           "the end of an informer must not be waited for beside other work: run.end",
 	"fleet/run.go Fleet.Run":                              "each unit is followed on its own: Run",
 	"fleet/session.go newSession":                         "a cluster is discovered while its units follow it: session.end",
-	"fleet/signs.go signs.follow":                         "the signs of changes are watched while discovery waits: signs.end",
+	"fleet/triggers.go triggers.follow":                   "the signs of changes are watched while discovery waits: triggers.end",
 	"fleet/shards/decide.go decider.chore":                "a request must not hold up decisions: Replica.decide",
 	"fleet/shards/decide.go decider.start":                "units are owned side by side: Replica.decide",
 	"fleet/shards/replica.go Replica.Run":                 "the member Lease is renewed, and Leases are watched, beside decisions: Run",

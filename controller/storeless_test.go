@@ -470,13 +470,13 @@ func TestStorelessWhatIsHeldLetsTheListGoOn(t *testing.T) {
 	})
 }
 
-// shelf is a CheckpointStore in memory.
-type shelf struct {
+// memoryCheckpoint is a CheckpointStore in memory.
+type memoryCheckpoint struct {
 	mu      sync.Mutex
 	content []byte
 }
 
-func (s *shelf) Load(context.Context) (io.ReadCloser, error) {
+func (s *memoryCheckpoint) Load(context.Context) (io.ReadCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.content == nil {
@@ -485,7 +485,7 @@ func (s *shelf) Load(context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(s.content)), nil
 }
 
-func (s *shelf) Save(_ context.Context, write func(io.Writer) error) error {
+func (s *memoryCheckpoint) Save(_ context.Context, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
@@ -497,10 +497,10 @@ func (s *shelf) Save(_ context.Context, write func(io.Writer) error) error {
 }
 
 // killed is what is left where the process that used s is killed now.
-func (s *shelf) killed() *shelf {
+func (s *memoryCheckpoint) killed() *memoryCheckpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &shelf{content: bytes.Clone(s.content)}
+	return &memoryCheckpoint{content: bytes.Clone(s.content)}
 }
 
 // A process that goes on from a checkpoint is told what the one before did not get done,
@@ -509,7 +509,7 @@ func TestStorelessGoesOnFromACheckpoint(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/1", "a/2", "a/3")
 		x := target{before: refusing(-1, "upsert a/2=2", "delete a/3")}
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		stop := start(&controller.Controller{Resource: w.storeless(&x, informer.InformerConfig{Checkpoint: s}), MaxRetries: -1})
 		synctest.Wait()
 		w.update("a/2", "2")
@@ -560,7 +560,7 @@ func torment(w *world, random *rand.Rand) {
 		}
 		return nil
 	}}
-	s := &shelf{}
+	s := &memoryCheckpoint{}
 	for range 6 {
 		config := informer.InformerConfig{Checkpoint: s, CheckpointInterval: time.Second, ListMode: informer.ListModePaged}
 		stop := start(&controller.Controller{Resource: w.storeless(x, config), MaxRetries: -1, Workers: 1 + random.IntN(3)})

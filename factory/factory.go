@@ -42,9 +42,9 @@ type Factory struct {
 	// lives has the informers by key. What has ended stays, unless something has told the
 	// factory to let go of it, for WaitForCacheSync to say that it is not synced.
 	lives map[Key]*life
-	// turns and leashes have only what is in use.
-	turns   map[Key]*turn
-	leashes map[<-chan struct{}]*leash
+	// turns and stopContexts have only what is in use.
+	turns        map[Key]*turn
+	stopContexts map[<-chan struct{}]*stopContext
 	// servers has those that are in use, by cluster.
 	servers map[string]*serverUse
 	// goroutines counts those that the factory has started.
@@ -58,9 +58,9 @@ var _ InformerFactory = &Factory{}
 // New returns a factory without informers.
 func New() *Factory {
 	return &Factory{
-		lives:   map[Key]*life{},
-		turns:   map[Key]*turn{},
-		leashes: map[<-chan struct{}]*leash{},
-		servers: map[string]*serverUse{},
+		lives:        map[Key]*life{},
+		turns:        map[Key]*turn{},
+		stopContexts: map[<-chan struct{}]*stopContext{},
+		servers:      map[string]*serverUse{},
 	}
 }

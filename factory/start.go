@@ -12,17 +12,17 @@ import (
 
 // scope is for how long informers run.
 type scope struct {
-	// ctx is what their contexts are made of, unless leashed.
+	// ctx is what their contexts are made of, unless bound.
 	ctx context.Context
-	// stop ends it: ctx.Done() or, if leashed, a channel. Nil: nothing does.
-	stop    <-chan struct{}
-	leashed bool
+	// stop ends it: ctx.Done() or, if bound, a channel. Nil: nothing does.
+	stop  <-chan struct{}
+	bound bool
 }
 
 func contextScope(ctx context.Context) scope { return scope{ctx: ctx, stop: ctx.Done()} }
 
 func channelScope(stop <-chan struct{}) scope {
-	return scope{ctx: context.Background(), stop: stop, leashed: stop != nil}
+	return scope{ctx: context.Background(), stop: stop, bound: stop != nil}
 }
 
 // Start starts all informers that are not started yet, until stopCh is closed;
@@ -73,8 +73,8 @@ func (f *Factory) startLocked(l *life, s scope) error {
 		return fmt.Errorf("starting the informer of %v: %w", l.key, ErrShutDown)
 	}
 	ctx := s.ctx
-	if s.leashed {
-		ctx = f.leashLocked(s.stop).ctx
+	if s.bound {
+		ctx = f.stopContextLocked(s.stop).ctx
 	}
 	l.stage, l.started, l.stop = queued, time.Now(), s.stop
 	l.ctx, l.cancel = context.WithCancel(context.WithValue(ctx, troubleKey{}, &l.trouble))
@@ -128,12 +128,12 @@ func (f *Factory) runs(l *life) {
 	l.stage = running
 }
 
-// leashLocked returns the leash of a stop channel for one life more.
-func (f *Factory) leashLocked(stop <-chan struct{}) *leash {
-	l := f.leashes[stop]
+// stopContextLocked returns the stopContext of a stop channel for one life more.
+func (f *Factory) stopContextLocked(stop <-chan struct{}) *stopContext {
+	l := f.stopContexts[stop]
 	if l == nil {
-		l = newLeash(stop)
-		f.leashes[stop] = l
+		l = newStopContext(stop)
+		f.stopContexts[stop] = l
 		f.goLocked(func() {
 			defer f.returned()
 			l.hold()
@@ -146,13 +146,13 @@ func (f *Factory) leashLocked(stop <-chan struct{}) *leash {
 	return l
 }
 
-// unleashLocked ends the leash of a stop channel for one life.
-func (f *Factory) unleashLocked(stop <-chan struct{}) {
-	if leash := f.leashes[stop]; leash.lives == 1 {
-		delete(f.leashes, stop)
-		leash.slip()
+// releaseStopLocked ends the stopContext of a stop channel for one life.
+func (f *Factory) releaseStopLocked(stop <-chan struct{}) {
+	if stopContext := f.stopContexts[stop]; stopContext.lives == 1 {
+		delete(f.stopContexts, stop)
+		stopContext.slip()
 	} else {
-		leash.lives--
+		stopContext.lives--
 	}
 }
 
@@ -196,7 +196,7 @@ func (r *run) end() {
 	r.life.failed = failed
 	r.life.end()
 	f.turnEndedLocked(r.life.key, r.turn)
-	if r.scope.leashed {
-		f.unleashLocked(r.scope.stop)
+	if r.scope.bound {
+		f.releaseStopLocked(r.scope.stop)
 	}
 }

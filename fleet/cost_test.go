@@ -34,7 +34,7 @@ func TestGoroutinesOfCluster(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, clusters, goroutinesOf("fleet.(*session).run("))
 		require.Equal(t, 2*clusters, goroutinesOf("fleet.(*run).follow("))
-		require.Equal(t, 2*clusters, goroutinesOf("fleet.(*signs).watch("))
+		require.Equal(t, 2*clusters, goroutinesOf("fleet.(*triggers).watch("))
 		require.Equal(t, 7*clusters, goroutinesOf("factory.(*run).run("))
 		require.Equal(t, 5*clusters+1, goroutinesOf("informer/fleet.("), "and Run")
 	})

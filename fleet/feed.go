@@ -108,7 +108,7 @@ func (r *run) isGone(ctx context.Context, fd *feed, found *catalog) bool {
 	}
 	if fd.doubt == nil {
 		fd.doubt = found
-		r.session.signs.see()
+		r.session.triggers.see()
 	}
 	return fd.doubt != found
 }

@@ -249,7 +249,7 @@ func (r *run) remember(ctx context.Context, found *catalog) {
 		}
 	}
 	if !r.remembered {
-		r.session.signs.see()
+		r.session.triggers.see()
 	}
 }
 

@@ -27,8 +27,8 @@ type session struct {
 	cluster *cluster
 	cancel  context.CancelFunc
 	// running is the goroutine.
-	running sync.WaitGroup
-	signs   *signs
+	running  sync.WaitGroup
+	triggers *triggers
 
 	// The rest is guarded by the fleet's lock.
 
@@ -41,7 +41,7 @@ type session struct {
 // newSession begins a session, which ends when end is called. It has the values of ctx.
 func newSession(ctx context.Context, c *cluster) *session {
 	s := &session{cluster: c, news: make(chan struct{})}
-	s.signs = newSigns(c)
+	s.triggers = newTriggers(c)
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.running.Go(func() { s.run(ctx) })
 	return s
@@ -53,7 +53,7 @@ func (s *session) end() {
 }
 
 func (s *session) run(ctx context.Context) {
-	defer s.signs.end()
+	defer s.triggers.end()
 	pauses, settle, by, answered := backoff.OrDefault(nil), settleFirst, itsTime, 0
 	for {
 		found, retryAfter, err := s.cluster.discover(ctx)
@@ -67,7 +67,7 @@ func (s *session) run(ctx context.Context) {
 			pause = max(pauses.Step(), retryAfter)
 		default:
 			pauses = backoff.OrDefault(nil)
-			begun := s.signs.follow(ctx, found)
+			begun := s.triggers.follow(ctx, found)
 			if begun && answered == 0 && by == itsTime {
 				by = theStart
 			}
@@ -97,7 +97,7 @@ const (
 	itsTime begunBy = iota
 	// aSign: something has changed, and more may follow.
 	aSign
-	// theStart: signs are watched since. An earlier change has none.
+	// theStart: signs are watched for since. An earlier change has none.
 	theStart
 )
 
@@ -129,7 +129,7 @@ func (s *session) await(ctx context.Context, pause time.Duration, mayHurry bool)
 	defer timer.Stop()
 	var hurry <-chan struct{}
 	if mayHurry {
-		hurry = s.signs.seen
+		hurry = s.triggers.seen
 	}
 	select {
 	case <-timer.C:

@@ -21,7 +21,7 @@ import (
 func TestChangesOfAFailedSaveAreSavedAtTheEnd(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s})
 		stop := w.run(i)
 		synctest.Wait()
@@ -49,14 +49,14 @@ func TestChangesOfAFailedSaveAreSavedAtTheEnd(t *testing.T) {
 	})
 }
 
-// editing is a shelf that edits a Storage while a checkpoint is written to it.
+// editing is a memoryCheckpoint that edits a Storage while a checkpoint is written to it.
 type editing struct {
-	*shelf
+	*memoryCheckpoint
 	edit func()
 }
 
 func (s editing) Save(ctx context.Context, write func(io.Writer) error) error {
-	return s.shelf.Save(ctx, func(to io.Writer) error { return write(editingWriter{to, s.edit}) })
+	return s.memoryCheckpoint.Save(ctx, func(to io.Writer) error { return write(editingWriter{to, s.edit}) })
 }
 
 type editingWriter struct {
@@ -78,7 +78,7 @@ func TestNoVersionWhereOthersEditTheStorageDuringASave(t *testing.T) {
 		}
 		storage := informer.NewResourceVersionStorage()
 		edited := false
-		s := editing{shelf: &shelf{}, edit: func() {
+		s := editing{memoryCheckpoint: &memoryCheckpoint{}, edit: func() {
 			if storage.Len() != 1500 || edited {
 				return
 			}
@@ -99,6 +99,6 @@ func TestNoVersionWhereOthersEditTheStorageDuringASave(t *testing.T) {
 			}
 		}
 		require.Greater(t, len(r.state()), 1500, "some of them were written")
-		w.noVersion(s.shelf, r)
+		w.noVersion(s.memoryCheckpoint, r)
 	})
 }

@@ -37,7 +37,7 @@ func (r *refusing) OnBatch(ctx context.Context, events []informer.Event) error {
 func TestNoVersionWhileWhatAListFoundIsNotAcknowledged(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s, h := &shelf{}, &refusing{}
+		s, h := &memoryCheckpoint{}, &refusing{}
 		storage := informer.NewResourceVersionStorage()
 		i := follow(w, informer.InformerConfig{BatchHandler: informer.IgnoreSynced(h), Checkpoint: s, Storage: storage})
 		stop := w.run(i)
@@ -66,7 +66,7 @@ func TestNoVersionWhileWhatAListFoundIsNotAcknowledged(t *testing.T) {
 func TestNoVersionAfterAnUnreadableObjectInASlowBatch(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		var slow atomic.Bool
 		slow.Store(true)
 		h := &batches{fail: func([]string) error {
@@ -166,7 +166,7 @@ func TestAStoreThatFailsToLoadForAMoment(t *testing.T) {
 		r := &recorder{}
 		s := w.lived(r)
 		w.remove("a/0001")
-		failing := &failingLoads{shelf: &shelf{content: s.bytes()}}
+		failing := &failingLoads{memoryCheckpoint: &memoryCheckpoint{content: s.bytes()}}
 		w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: failing}))
 		time.Sleep(5 * time.Minute)
 		require.EqualValues(t, 4, failing.loads.Load())
@@ -177,7 +177,7 @@ func TestAStoreThatFailsToLoadForAMoment(t *testing.T) {
 
 // failingLoads fails three times.
 type failingLoads struct {
-	*shelf
+	*memoryCheckpoint
 	loads atomic.Int32
 }
 
@@ -185,5 +185,5 @@ func (s *failingLoads) Load(ctx context.Context) (io.ReadCloser, error) {
 	if s.loads.Add(1) <= 3 {
 		return nil, errors.New("database is locked")
 	}
-	return s.shelf.Load(ctx)
+	return s.memoryCheckpoint.Load(ctx)
 }

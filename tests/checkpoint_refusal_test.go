@@ -132,7 +132,7 @@ func TestAwaitedCheckpointIsResumed(t *testing.T) {
 		t.Run(mended, func(t *testing.T) {
 			inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
 				r := &recorder{}
-				s := &lockable{shelf: c.lived(r)}
+				s := &lockable{memoryCheckpoint: c.lived(r)}
 				right := s.bytes()
 				switch mended {
 				case "file":
@@ -164,13 +164,13 @@ func TestAwaitedCheckpointIsResumed(t *testing.T) {
 // With BeginAnew, a checkpoint that is not the informer's is reported and replaced, and everything
 // is listed.
 func TestBeginAnewReplacesACheckpoint(t *testing.T) {
-	for name, spoil := range map[string]func(w *world, s *shelf){
-		"another cluster": func(w *world, _ *shelf) {
+	for name, spoil := range map[string]func(w *world, s *memoryCheckpoint){
+		"another cluster": func(w *world, _ *memoryCheckpoint) {
 			require.NoError(w.t, w.Delete(namespaces, "", "kube-system"))
 			w.createKubeSystem()
 		},
-		"no checkpoint": func(_ *world, s *shelf) { s.content = []byte("milk, bread, a new disk") },
-		"newer version": func(_ *world, s *shelf) { s.content[9] = checkpoint.VersionJournaled + 1 },
+		"no checkpoint": func(_ *world, s *memoryCheckpoint) { s.content = []byte("milk, bread, a new disk") },
+		"newer version": func(_ *world, s *memoryCheckpoint) { s.content[9] = checkpoint.VersionJournaled + 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -258,7 +258,7 @@ func TestAServerThatNeverSaysWhichClusterItIs(t *testing.T) {
 	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
 		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: &shelf{}})
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: &memoryCheckpoint{}})
 		w.run(i)
 		time.Sleep(time.Minute)
 		require.False(t, i.HasSynced())
@@ -284,7 +284,7 @@ func TestASecondRunOnAnotherCluster(t *testing.T) {
 		w.createKubeSystem()
 		w.create(keys(3)...)
 		var f failures
-		r, s := &recorder{}, &shelf{}
+		r, s := &recorder{}, &memoryCheckpoint{}
 		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
 		stop := w.run(i)
 		time.Sleep(time.Minute)
@@ -502,7 +502,7 @@ func TestAStoreThatFailsToSave(t *testing.T) {
 		w.create(keys(3)...)
 		var full atomic.Bool
 		full.Store(true)
-		s := &shelf{onSave: func(context.Context, int) error {
+		s := &memoryCheckpoint{onSave: func(context.Context, int) error {
 			if full.Load() {
 				return &os.PathError{Op: "write", Path: "pods", Err: syscall.ENOSPC}
 			}
@@ -579,7 +579,7 @@ func TestAStoreThatIsInUse(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
 		r := &recorder{}
-		s := &lockable{shelf: w.lived(r)}
+		s := &lockable{memoryCheckpoint: w.lived(r)}
 		unlock, err := s.Lock()
 		require.NoError(t, err)
 		before := s.bytes()
@@ -611,7 +611,7 @@ func TestAStoreThatIsInUse(t *testing.T) {
 		require.Equal(t, []string{"delete a/0001 unknown"}, deletionsTold(r))
 		require.True(t, i.HasSynced())
 		require.NoError(t, i.Status().LastError)
-		w.requireSaved(s.shelf)
+		w.requireSaved(s.memoryCheckpoint)
 		require.True(t, s.isLocked())
 		stop()
 		require.False(t, s.isLocked())
@@ -632,7 +632,7 @@ func deletionsTold(r *recorder) (deleted []string) {
 func TestAStoppedWaitForAStoreSavesNothing(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s := &lockable{shelf: w.lived(&recorder{})}
+		s := &lockable{memoryCheckpoint: w.lived(&recorder{})}
 		_, err := s.Lock()
 		require.NoError(t, err)
 		before := s.bytes()
@@ -769,7 +769,7 @@ func (r endsWith) Read([]byte) (int, error) {
 func TestRunEndsWhileItSaves(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s := &shelf{onSave: func(ctx context.Context, n int) error {
+		s := &memoryCheckpoint{onSave: func(ctx context.Context, n int) error {
 			if n > 1 { // the first one waits
 				return nil
 			}
@@ -792,7 +792,7 @@ func TestRunEndsWhileItSaves(t *testing.T) {
 func TestTheLastSaveIsGivenUp(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s := &shelf{onSave: func(ctx context.Context, n int) error {
+		s := &memoryCheckpoint{onSave: func(ctx context.Context, n int) error {
 			if n > 1 {
 				<-ctx.Done()
 			}
@@ -800,7 +800,7 @@ func TestTheLastSaveIsGivenUp(t *testing.T) {
 		}}
 		var f failures
 		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: &lockable{shelf: s}, ErrorHandler: f.handle})
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: &lockable{memoryCheckpoint: s}, ErrorHandler: f.handle})
 		stop := w.run(i)
 		synctest.Wait()
 		before := s.bytes()
@@ -821,9 +821,9 @@ func TestRunReturnsAfterTheCheckpoint(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
 		var order []string
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: noting{&lockable{shelf: s}, &order}})
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: noting{&lockable{memoryCheckpoint: s}, &order}})
 		stop := w.run(i)
 		synctest.Wait()
 		order = nil
@@ -861,7 +861,7 @@ func TestAKeyThatIsTooLongForACheckpoint(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		long := "a/" + strings.Repeat("x", 2<<20)
 		var f failures
-		r, s := &recorder{}, &shelf{}
+		r, s := &recorder{}, &memoryCheckpoint{}
 		plain := script{
 			list: listing("9", pod("a/1", "5"), pod(long, "6"), pod("a/2", "7")),
 			watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
@@ -907,7 +907,7 @@ func TestASelectorThatIsTooLongForACheckpoint(t *testing.T) {
 		}
 		var f failures
 		r := &recorder{}
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		plain := script{list: listing("9", pod("a/1", "5")), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return open()() }}
 		lw := informer.NewFilteredListerWatcher(plain.lw(), func(opts *metav1.ListOptions) { opts.LabelSelector = long })
 		i := follow(w, informer.InformerConfig{ListerWatcher: lw, Handler: r, Checkpoint: s, ErrorHandler: f.handle})
@@ -927,7 +927,7 @@ func TestSelectorsOfACheckpointAreThoseOfTheRun(t *testing.T) {
 		w.create(keys(3)...)
 		selector := ""
 		var f failures
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		own := cache.ToListerWatcherWithContext(w.lister())
 		others := &cache.ListWatch{ListWithContextFunc: own.ListWithContext, WatchFuncWithContext: own.WatchWithContext}
 		for range 2 {

@@ -24,9 +24,9 @@ import (
 // lived follows the pods until the handler has acknowledged all of them, and returns the
 // checkpoint that is left when it ends. What the handler was told is forgotten, but not
 // the state that it has.
-func (w *world) lived(r *recorder) *shelf {
+func (w *world) lived(r *recorder) *memoryCheckpoint {
 	w.t.Helper()
-	s := &shelf{}
+	s := &memoryCheckpoint{}
 	stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
 	time.Sleep(10 * time.Second)
 	stop()
@@ -216,10 +216,10 @@ func TestResumeAfterTheServerWasRestored(t *testing.T) {
 // ahead leaves a checkpoint with an object that is newer than the version to go on from,
 // as it is where one handler call takes long, and what the handler was told. The object
 // is a/0001, in versions of two updates.
-func (w *world) ahead(r *recorder) *shelf {
+func (w *world) ahead(r *recorder) *memoryCheckpoint {
 	w.t.Helper()
 	w.create(keys(3)...)
-	s := &shelf{}
+	s := &memoryCheckpoint{}
 	var slow atomic.Bool
 	var inner recorder
 	inner.before = func(call string) {
@@ -328,7 +328,7 @@ func TestResumeWithAdoptedUIDs(t *testing.T) {
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(stored))
 		r := &recorder{folded: maps.Clone(versions)}
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage}))
 		time.Sleep(time.Minute)
 		stop()
@@ -350,7 +350,7 @@ func TestResumeWithAdoptedUIDs(t *testing.T) {
 func TestResumeAfterACrash(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, CheckpointInterval: time.Hour}))
 		synctest.Wait()
 		s.requireListed(t)
@@ -380,7 +380,7 @@ func TestResumeAfterACrash(t *testing.T) {
 func TestResumeAfterACrashTellsOfWhatCameAndWent(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(2)...)
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, CheckpointInterval: time.Hour}))
 		synctest.Wait()
 		w.update("a/0000", "changed")
@@ -402,7 +402,7 @@ func TestResumeAfterACrashTellsOfWhatCameAndWent(t *testing.T) {
 func TestASecondRunResumes(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s, r := &lockable{shelf: &shelf{}}, &recorder{}
+		s, r := &lockable{memoryCheckpoint: &memoryCheckpoint{}}, &recorder{}
 		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		for n := range 3 {
 			stop := w.run(i)
@@ -410,7 +410,7 @@ func TestASecondRunResumes(t *testing.T) {
 			require.True(t, i.HasSynced())
 			w.requireState(r)
 			stop()
-			w.requireSaved(s.shelf)
+			w.requireSaved(s.memoryCheckpoint)
 			require.False(t, s.isLocked())
 			require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 			w.update("a/0000", fmt.Sprint(n))
@@ -434,7 +434,7 @@ func TestASecondRunResumes(t *testing.T) {
 func TestASecondRunAfterAnUnfinishedList(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(6)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		r := &recorder{before: func(string) { time.Sleep(time.Second) }}
 		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, WatchListPageSize: 2})
 		stop := w.run(i)
@@ -534,7 +534,7 @@ func TestResumeFromOpaqueVersions(t *testing.T) {
 						watch.Event{Type: watch.Modified, Object: pod("a/2", versions[2])},
 						watch.Event{Type: watch.Deleted, Object: pod("a/1", versions[2])}), nil
 				}
-				s, r := &shelf{}, &recorder{}
+				s, r := &memoryCheckpoint{}, &recorder{}
 				stop := w.run(follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
 				time.Sleep(time.Minute)
 				stop()
@@ -561,7 +561,7 @@ func TestNoResumeFromNoVersion(t *testing.T) {
 				l := tapOn(script{}.lw())
 				l.onList = lists(list(version, "", pod("a/1", "1")))
 				l.onWatch = watches(open())
-				s, r := &shelf{}, &recorder{}
+				s, r := &memoryCheckpoint{}, &recorder{}
 				stop := w.run(follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
 				time.Sleep(time.Minute)
 				stop()
@@ -597,7 +597,7 @@ func TestResumeWithStrangeKeys(t *testing.T) {
 			return stream(false, events...), nil
 		}
 		var f failures
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		var told []string
 		handler := informer.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj interface{}) { told = append(told, "add "+key(obj)) },
@@ -641,7 +641,7 @@ func TestACheckpointNamesItsSource(t *testing.T) {
 		created, err := w.Create(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
 		require.NoError(t, err)
 		w.create(keys(2)...)
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
 		synctest.Wait()
 		stop()

@@ -25,7 +25,7 @@ func TestACheckpointIsSavedWhenTheListIsAcknowledged(t *testing.T) {
 		t.Run(mode.String(), func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 				w.create(keys(5)...)
-				s := &shelf{}
+				s := &memoryCheckpoint{}
 				r := &recorder{before: func(string) { time.Sleep(time.Second) }}
 				i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode, WatchListPageSize: 2})
 				w.run(i)
@@ -47,7 +47,7 @@ func TestACheckpointOfNothing(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")
 		w.remove("a/1")
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		stop := w.run(i)
 		synctest.Wait()
@@ -62,7 +62,7 @@ func TestACheckpointOfNothing(t *testing.T) {
 func TestACheckpointWaitsForABatchHandler(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(9)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		var healthy atomic.Bool
 		b := &batches{fail: func(batch []string) error {
 			if strings.Contains(strings.Join(batch, " "), "a/0004") && !healthy.Load() {
@@ -97,7 +97,7 @@ func TestACheckpointWaitsForABatchHandler(t *testing.T) {
 func TestACheckpointIsSavedAsChangesAccumulate(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		i := follow(w, informer.InformerConfig{
 			Handler: r, Checkpoint: s, CheckpointChanges: 10, CheckpointInterval: time.Hour,
 		})
@@ -132,7 +132,7 @@ func TestACheckpointIsSavedAsChangesAccumulate(t *testing.T) {
 func TestTheDefaultsOfCheckpoints(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(2)...)
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		w.run(i)
 		synctest.Wait()
@@ -151,7 +151,7 @@ func TestTheDefaultsOfCheckpoints(t *testing.T) {
 func TestACheckpointOfWhichOnlyTheVersionMoved(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(2)...)
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, CheckpointInterval: 2 * time.Minute})
 		w.run(i)
 		synctest.Wait()
@@ -178,7 +178,7 @@ func TestACheckpointOfWhichOnlyTheVersionMoved(t *testing.T) {
 func TestACheckpointIsSavedAtTheEnd(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		stop := w.run(i)
 		synctest.Wait()
@@ -203,7 +203,7 @@ func TestACheckpointIsSavedAtTheEnd(t *testing.T) {
 func TestACheckpointHasNotWhatWaits(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		var slow atomic.Bool
 		r := &recorder{before: func(string) {
 			if slow.Load() {
@@ -235,7 +235,7 @@ func TestACheckpointHasNotWhatWaits(t *testing.T) {
 func TestASlowSaveIsRare(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s := &shelf{onSave: func(context.Context, int) error { time.Sleep(10 * time.Second); return nil }}
+		s := &memoryCheckpoint{onSave: func(context.Context, int) error { time.Sleep(10 * time.Second); return nil }}
 		r := &recorder{}
 		i := follow(w, informer.InformerConfig{
 			Handler: r, Checkpoint: s, CheckpointChanges: 1, CheckpointInterval: time.Second,
@@ -254,7 +254,7 @@ func TestASlowSaveIsRare(t *testing.T) {
 
 // noVersion checks that a checkpoint has no resource version, and that an informer that goes on
 // from it lists, and ends with what the server has.
-func (w *world) noVersion(s *shelf, r *recorder) {
+func (w *world) noVersion(s *memoryCheckpoint, r *recorder) {
 	w.t.Helper()
 	require.NotNil(w.t, s.bytes())
 	require.Empty(w.t, readSaved(w.t, s.bytes()).resume)
@@ -270,7 +270,7 @@ func (w *world) noVersion(s *shelf, r *recorder) {
 func TestNoVersionWhileAListIsUnderWay(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(6)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		r := &recorder{before: func(string) { time.Sleep(time.Second) }}
 		stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, WatchListPageSize: 2}))
 		time.Sleep(2500 * time.Millisecond)
@@ -286,7 +286,7 @@ func TestNoVersionWhileAListIsUnderWay(t *testing.T) {
 func TestNoVersionWhileTheNextListIsUnderWay(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(6)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		var slow atomic.Bool
 		r := &recorder{before: func(string) {
 			if slow.Load() {
@@ -326,7 +326,7 @@ func TestNoVersionAfterAnUnreadableEvent(t *testing.T) {
 	var spoil atomic.Bool
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		transform := func(obj interface{}) (interface{}, error) {
 			if spoil.Load() && key(obj) == "a/0001" {
 				return nil, errors.New("spoilt")
@@ -378,7 +378,7 @@ func TestACheckpointOfAnIncompleteList(t *testing.T) {
 			return list("5", "", pod("a/1", "1"), pod("a/2", "2"), strange("", "3")), nil
 		}
 		l.onWatch = watches(open())
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		stop := w.run(follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
 		time.Sleep(5 * time.Minute)
 		left := s.killed()
@@ -409,7 +409,7 @@ func TestNoVersionAfterOthersEditedTheStorage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 				w.create(keys(3)...)
-				s, r := &shelf{}, &recorder{}
+				s, r := &memoryCheckpoint{}, &recorder{}
 				storage := informer.NewResourceVersionStorage()
 				i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage})
 				stop := w.run(i)
@@ -439,7 +439,7 @@ func TestNoVersionWhileAKeyIsPassedOver(t *testing.T) {
 	survivePanics(t)
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		var healthy atomic.Bool
 		r := &recorder{before: func(call string) {
 			if strings.Contains(call, "a/0001") && !healthy.Load() {
@@ -466,7 +466,7 @@ func TestAKeyThatPanickedIsToldAsDeletedAfterARestart(t *testing.T) {
 		t.Run(fmt.Sprintf("compacted=%v", compact), func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 				w.create(keys(2)...)
-				s := &shelf{}
+				s := &memoryCheckpoint{}
 				var healthy atomic.Bool
 				r := &recorder{before: func(call string) {
 					if strings.Contains(call, "bad") && !healthy.Load() {
@@ -503,7 +503,7 @@ func TestAKeyThatPanickedIsToldAsDeletedAfterARestart(t *testing.T) {
 func TestWhatAHandlerBeganWithIsSavedAtTheEnd(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(2)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		taken := map[string]bool{}
 		handler := informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
 			for _, e := range events {
@@ -544,7 +544,7 @@ func TestWhatAHandlerBeganWithIsSavedAtTheEnd(t *testing.T) {
 func TestNothingIsSavedWhileTheServerIsDown(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s, r := &shelf{}, &recorder{}
+		s, r := &memoryCheckpoint{}, &recorder{}
 		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		w.run(i)
 		synctest.Wait()
@@ -565,7 +565,7 @@ func TestNothingIsSavedWhileTheServerIsDown(t *testing.T) {
 func TestASaveThatFailedIsTriedAgainSoon(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s := &shelf{onSave: func(_ context.Context, n int) error {
+		s := &memoryCheckpoint{onSave: func(_ context.Context, n int) error {
 			if n <= 3 {
 				return errors.New("the disk is full")
 			}
@@ -585,7 +585,7 @@ func TestASaveThatFailedIsTriedAgainSoon(t *testing.T) {
 func TestFirstCheckpointOfShardIsResumable(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(5)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		r := &recorder{before: func(string) { time.Sleep(time.Second) }}
 		shard := informer.Shard{Key: informer.ShardByNamespace, Start: 1} // of all but one namespace in 2^64
 		w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Shard: shard}))
@@ -605,7 +605,7 @@ func TestFirstCheckpointOfShardIsResumable(t *testing.T) {
 func TestCompleteListIsSavedWithoutPause(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(5)...)
-		s := &shelf{onSave: func(context.Context, int) error { time.Sleep(10 * time.Second); return nil }}
+		s := &memoryCheckpoint{onSave: func(context.Context, int) error { time.Sleep(10 * time.Second); return nil }}
 		r := &recorder{before: func(string) { time.Sleep(4 * time.Second) }}
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(map[string]any{"a/gone": "1"})) // no checkpoint has this key yet

@@ -154,23 +154,23 @@ func TestATornJournalIsReadToItsLastWholeFrame(t *testing.T) {
 	})
 }
 
-// journalShelf is a shelf that takes a journal, and keeps what it had after each change.
-type journalShelf struct {
-	*shelf
+// memoryJournal is a memoryCheckpoint that takes a journal, and keeps what it had after each change.
+type memoryJournal struct {
+	*memoryCheckpoint
 	moments [][]byte
 }
 
-var _ informer.CheckpointAppender = &journalShelf{}
+var _ informer.CheckpointAppender = &memoryJournal{}
 
-func (s *journalShelf) Save(ctx context.Context, write func(io.Writer) error) error {
-	err := s.shelf.Save(ctx, write)
+func (s *memoryJournal) Save(ctx context.Context, write func(io.Writer) error) error {
+	err := s.memoryCheckpoint.Save(ctx, write)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.moments = append(s.moments, s.content)
 	return err
 }
 
-func (s *journalShelf) Append(_ context.Context, b []byte) error {
+func (s *memoryJournal) Append(_ context.Context, b []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.content = slices.Concat(s.content, b)
@@ -178,7 +178,7 @@ func (s *journalShelf) Append(_ context.Context, b []byte) error {
 	return nil
 }
 
-func (s *journalShelf) Sync(context.Context) error { return nil }
+func (s *memoryJournal) Sync(context.Context) error { return nil }
 
 // A key that a handler may have begun to take in is in a store at every moment, also between a save
 // of the whole checkpoint, such as that at the beginning of a second Run, and what is appended
@@ -187,7 +187,7 @@ func TestKeysThatAreBegunAreInTheStoreAtEveryMoment(t *testing.T) {
 	survivePanics(t)
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s, r := &journalShelf{shelf: &shelf{}}, &recorder{}
+		s, r := &memoryJournal{memoryCheckpoint: &memoryCheckpoint{}}, &recorder{}
 		told := 0 // how many moments there were when it was told of a/0001
 		r.before = func(call string) {
 			if call == "add a/0001 initial" {
@@ -208,7 +208,7 @@ func TestKeysThatAreBegunAreInTheStoreAtEveryMoment(t *testing.T) {
 		w.Compact()
 		for n, content := range s.moments[told-1:] {
 			r := &recorder{}
-			stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: &shelf{content: content}}))
+			stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: &memoryCheckpoint{content: content}}))
 			time.Sleep(10 * time.Second)
 			require.Equal(t, []string{"delete a/0001 unknown"}, deletionsTold(r), "moment %d of %d", told+n, len(s.moments))
 			stop()

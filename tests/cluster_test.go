@@ -156,7 +156,7 @@ func TestClusterReplacedUnderARunningInformer(t *testing.T) {
 			t.Run(fmt.Sprintf("%v, forbidden %v", mode, forbidden), func(t *testing.T) {
 				inTwoClusters(t, forbidden, func(t *testing.T, c *twoClusters) {
 					var f failures
-					r, s := &recorder{}, &shelf{}
+					r, s := &recorder{}, &memoryCheckpoint{}
 					i := follow(c.world, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle, ListMode: mode})
 					stop := c.run(i)
 					time.Sleep(time.Minute)
@@ -215,7 +215,7 @@ func TestClusterReplacedAfterAWatchThatEndedEarly(t *testing.T) {
 // A checkpoint that is saved between the two has no version of the one with the UID of the other.
 func TestClusterReplacedAndNotYetListed(t *testing.T) {
 	inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
-		r, s := &recorder{}, &shelf{}
+		r, s := &recorder{}, &memoryCheckpoint{}
 		noLists := before(func(rw http.ResponseWriter, r *http.Request) bool {
 			if strings.HasSuffix(r.URL.Path, "/pods") && !isWatch(r) {
 				http.Error(rw, "no", http.StatusServiceUnavailable)
@@ -238,7 +238,7 @@ func TestRunStartsThoughKubeSystemHangs(t *testing.T) {
 	inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
 		c.hanging.Store(true)
 		var f failures
-		r, s := &recorder{}, &shelf{}
+		r, s := &recorder{}, &memoryCheckpoint{}
 		for range 2 {
 			i := follow(c.world, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
 			stop := c.run(i)

@@ -116,7 +116,7 @@ func TestHealthyStartIsOneLine(t *testing.T) {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 				w.create(keys(40)...)
-				checkpoint, log := &shelf{}, newLogbook()
+				checkpoint, log := &memoryCheckpoint{}, newLogbook()
 				for range 2 {
 					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 						ListerWatcher: w.lister(), ListMode: mode, Checkpoint: checkpoint,

@@ -263,7 +263,7 @@ func TestConditionTellsWhatLasts(t *testing.T) {
 		w.create(keys(3)...)
 		w.Inject(informertest.Fault{Match: requests("list"), Effect: informertest.Garbage(2), Times: 1})
 		var full atomic.Bool
-		s := &shelf{onSave: func(context.Context, int) error {
+		s := &memoryCheckpoint{onSave: func(context.Context, int) error {
 			if full.Load() {
 				return errors.New("the disk is full")
 			}

@@ -89,10 +89,10 @@ func TestCurrentAsOfASlowHandler(t *testing.T) {
 
 // checkpointBefore returns the checkpoint of an informer that ended before an object changed so
 // many times, with pauses.
-func checkpointBefore(w *world, changes int, pause time.Duration) *shelf {
+func checkpointBefore(w *world, changes int, pause time.Duration) *memoryCheckpoint {
 	w.createKubeSystem()
 	w.create(keys(3)...)
-	s := &shelf{}
+	s := &memoryCheckpoint{}
 	stop := start(follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s}).RunWithContext)
 	time.Sleep(5 * time.Minute)
 	stop()

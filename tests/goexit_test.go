@@ -87,7 +87,7 @@ func TestGoexitInTheGoroutineOfRunEndsRun(t *testing.T) {
 			c.ErrorHandler = func(*informer.Reflector, error) { exit() } // also when a watch has started
 		},
 		"ExtraStore":      func(c *informer.InformerConfig, exit func()) { c.ExtraStore = exitingStore{exit: exit} },
-		"CheckpointStore": func(c *informer.InformerConfig, exit func()) { c.Checkpoint.(*exitingShelf).exit = exit },
+		"CheckpointStore": func(c *informer.InformerConfig, exit func()) { c.Checkpoint.(*exitingCheckpoint).exit = exit },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -95,7 +95,7 @@ func TestGoexitInTheGoroutineOfRunEndsRun(t *testing.T) {
 				var exiting atomic.Bool
 				exiting.Store(true)
 				storage := informer.NewResourceVersionStorage()
-				s := &exitingShelf{lockable: &lockable{shelf: &shelf{}}}
+				s := &exitingCheckpoint{lockable: &lockable{memoryCheckpoint: &memoryCheckpoint{}}}
 				r := &recorder{}
 				c := informer.InformerConfig{Handler: r, Storage: storage, Checkpoint: s, Workers: 2, ErrorHandler: (&failures{}).handle}
 				exits(&c, func() {
@@ -133,8 +133,8 @@ func (s exitingStore) Update(interface{}) error            { return nil }
 func (s exitingStore) Delete(interface{}) error            { return nil }
 func (s exitingStore) Replace([]interface{}, string) error { return nil }
 
-// exitingShelf is a store that may end the goroutine in Load.
-type exitingShelf struct {
+// exitingCheckpoint is a store that may end the goroutine in Load.
+type exitingCheckpoint struct {
 	*lockable
 	exit func()
 }
@@ -146,7 +146,7 @@ func TestGoexitWhileACheckpointIsSaved(t *testing.T) {
 		var failing atomic.Bool
 		failing.Store(true)
 		full := errors.New("the disk is full")
-		s := &shelf{onSave: func(context.Context, int) error {
+		s := &memoryCheckpoint{onSave: func(context.Context, int) error {
 			if failing.Load() {
 				return full
 			}
@@ -190,7 +190,7 @@ func TestGoexitInTheErrorHandlerOfASharedHandler(t *testing.T) {
 	})
 }
 
-func (s *exitingShelf) Load(ctx context.Context) (io.ReadCloser, error) {
+func (s *exitingCheckpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	if s.exit != nil {
 		s.exit()
 	}

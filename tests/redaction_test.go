@@ -121,7 +121,7 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 			c.Transform = func(interface{}) (interface{}, error) { return nil, secret }
 		}, func(s informer.Status) error { return s.SkippedError }, isReason},
 		"checkpoint": {func(_ *world, c *informer.InformerConfig) {
-			c.Checkpoint = namedShelf{&shelf{onSave: func(context.Context, int) error { return secret }}}
+			c.Checkpoint = namedCheckpoint{&memoryCheckpoint{onSave: func(context.Context, int) error { return secret }}}
 		}, func(s informer.Status) error { return s.CheckpointError }, func(t *testing.T, err error) {
 			isReason(t, err)
 			var unused *informer.UnusedCheckpointError
@@ -189,10 +189,10 @@ func TestOwnBearerTokenInARefusalIsMasked(t *testing.T) {
 	}
 }
 
-// namedShelf has a connection string for its name.
-type namedShelf struct{ *shelf }
+// namedCheckpoint has a connection string for its name.
+type namedCheckpoint struct{ *memoryCheckpoint }
 
-func (namedShelf) String() string { return "postgres://mirror:" + planted + "@db/checkpoints" }
+func (namedCheckpoint) String() string { return "postgres://mirror:" + planted + "@db/checkpoints" }
 
 // roundTrip is an http.RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)

@@ -246,12 +246,12 @@ func TestASilentWatchThatIsShared(t *testing.T) {
 func TestSharedCheckpoints(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(4)...)
-		shelves := []*shelf{{}, {}}
+		checkpoints := []*memoryCheckpoint{{}, {}}
 		all := []*recorder{{}, {}}
 		run := func() *informer.SharedResourceVersionInformer {
 			s := share(w, informer.InformerConfig{})
 			for i := range all {
-				_, err := s.AddHandler(informer.HandlerConfig{Handler: all[i], Checkpoint: shelves[i]})
+				_, err := s.AddHandler(informer.HandlerConfig{Handler: all[i], Checkpoint: checkpoints[i]})
 				require.NoError(t, err)
 			}
 			defer start(s.RunWithContext)()
@@ -340,7 +340,7 @@ func TestBadSharedConfigurations(t *testing.T) {
 		`shared informer "pods": Handler is one handler's: see AddHandler`:      func(c *informer.InformerConfig) { c.Handler = &recorder{} },
 		`shared informer "pods": BatchHandler is one handler's: see AddHandler`: func(c *informer.InformerConfig) { c.BatchHandler = &batches{} },
 		`shared informer "pods": Storage is one handler's: see AddHandler`:      func(c *informer.InformerConfig) { c.Storage = informer.NewResourceVersionStorage() },
-		`shared informer "pods": Checkpoint is one handler's: see AddHandler`:   func(c *informer.InformerConfig) { c.Checkpoint = &shelf{} },
+		`shared informer "pods": Checkpoint is one handler's: see AddHandler`:   func(c *informer.InformerConfig) { c.Checkpoint = &memoryCheckpoint{} },
 		`shared informer "pods": ExtraStore is one handler's: see AddHandler`:   func(c *informer.InformerConfig) { c.ExtraStore = cache.NewStore(cache.MetaNamespaceKeyFunc) },
 		`informer "pods": unknown ListMode 99`:                                  func(c *informer.InformerConfig) { c.ListMode = 99 },
 	} {

@@ -68,7 +68,7 @@ func TestStatusNamesACheckpointUntilItIsInUse(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
 		full := errors.New("the disk is full")
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		var mended atomic.Bool
 		s.onSave = func(context.Context, int) error {
 			if mended.Load() {
@@ -76,7 +76,7 @@ func TestStatusNamesACheckpointUntilItIsInUse(t *testing.T) {
 			}
 			return full
 		}
-		store := &lockable{shelf: s}
+		store := &lockable{memoryCheckpoint: s}
 		unlock, err := store.Lock()
 		require.NoError(t, err)
 		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: store})
@@ -182,7 +182,7 @@ func TestStatusOfSharedHandlersHasTheirConditions(t *testing.T) {
 		w.create(keys(3)...)
 		shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), ListMode: informer.ListModePaged})
 		for _, content := range []string{"", "what is no checkpoint"} {
-			s := &shelf{}
+			s := &memoryCheckpoint{}
 			if content != "" {
 				s.content = []byte(content)
 			}
@@ -193,7 +193,7 @@ func TestStatusOfSharedHandlersHasTheirConditions(t *testing.T) {
 		time.Sleep(time.Minute)
 		require.ErrorIs(t, shared.Status().CheckpointError, informer.ErrCheckpointFormat)
 		require.NoError(t, shared.Handlers()[0].Status().CheckpointError)
-		require.Equal(t, fmt.Sprintf("%T", &shelf{}), shared.Status().Checkpoint)
+		require.Equal(t, fmt.Sprintf("%T", &memoryCheckpoint{}), shared.Status().Checkpoint)
 	})
 }
 
@@ -208,7 +208,7 @@ func TestTimesOfStatusDoNotFollowTheWallClock(t *testing.T) {
 	var blocks atomic.Bool
 	release := make(chan struct{})
 	i := follow(w, informer.InformerConfig{
-		ListMode: informer.ListModePaged, Checkpoint: &shelf{}, CheckpointInterval: time.Millisecond, AuditEvery: time.Hour,
+		ListMode: informer.ListModePaged, Checkpoint: &memoryCheckpoint{}, CheckpointInterval: time.Millisecond, AuditEvery: time.Hour,
 		Handler: &recorder{before: func(string) {
 			if blocks.Load() {
 				<-release

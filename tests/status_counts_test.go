@@ -136,7 +136,7 @@ func TestCountsOfSharedInformerAreSums(t *testing.T) {
 func TestCountsOfCheckpoint(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(3)...)
-		s := &shelf{onSave: func(context.Context, int) error { time.Sleep(time.Second); return nil }}
+		s := &memoryCheckpoint{onSave: func(context.Context, int) error { time.Sleep(time.Second); return nil }}
 		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s})
 		stop := w.run(i)
 		time.Sleep(5 * time.Minute)

@@ -89,7 +89,7 @@ func TestInformerThatEndsAtOnceLogsNoEnd(t *testing.T) {
 		w.create(keys(3)...)
 		log := newLogbook()
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: w.lister(), Checkpoint: &shelf{}, Handler: informer.ResourceEventHandlerFuncs{},
+			ListerWatcher: w.lister(), Checkpoint: &memoryCheckpoint{}, Handler: informer.ResourceEventHandlerFuncs{},
 		})
 		stop := start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
 		time.Sleep(time.Minute)

@@ -275,7 +275,7 @@ func TestAnInformerTakesAZeroStorage(t *testing.T) {
 		w.create(keys(3)...)
 		var s informer.ResourceVersionStorage
 		r := &recorder{}
-		w.run(follow(w, informer.InformerConfig{Handler: r, Storage: &s, Checkpoint: &shelf{}}))
+		w.run(follow(w, informer.InformerConfig{Handler: r, Storage: &s, Checkpoint: &memoryCheckpoint{}}))
 		synctest.Wait()
 		require.Equal(t, r.state(), maps.Collect(s.All()))
 		require.Equal(t, 3, s.Len())

@@ -357,7 +357,7 @@ func TestWaitUntilAfterAResume(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.createKubeSystem()
 		w.create(keys(3)...)
-		s := &shelf{}
+		s := &memoryCheckpoint{}
 		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s})
 		stop := start(i.RunWithContext)
 		require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))

@@ -19,9 +19,9 @@ import (
 	"github.com/rvinformer/informer/informertest/oracle"
 )
 
-// shelf is a ListerWatcher over objects in memory. It tells an Oracle of every
+// memoryLister is a ListerWatcher over objects in memory. It tells an Oracle of every
 // write, before others can know.
-type shelf struct {
+type memoryLister struct {
 	oracle *oracle.Oracle
 
 	mu       sync.Mutex
@@ -31,11 +31,11 @@ type shelf struct {
 	watchers *watch.Broadcaster
 }
 
-func newShelf(o *oracle.Oracle) *shelf {
-	return &shelf{oracle: o, objects: map[string]corev1.ConfigMap{}, watchers: watch.NewBroadcaster(100, watch.WaitIfChannelFull)}
+func newMemoryLister(o *oracle.Oracle) *memoryLister {
+	return &memoryLister{oracle: o, objects: map[string]corev1.ConfigMap{}, watchers: watch.NewBroadcaster(100, watch.WaitIfChannelFull)}
 }
 
-func (s *shelf) put(name string) {
+func (s *memoryLister) put(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
@@ -48,14 +48,14 @@ func (s *shelf) put(name string) {
 	s.changed(write, event, obj)
 }
 
-func (s *shelf) remove(name string) {
+func (s *memoryLister) remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
 	s.changed(oracle.Deleted, watch.Deleted, s.objects[name])
 }
 
-func (s *shelf) changed(write oracle.WriteType, event watch.EventType, obj corev1.ConfigMap) {
+func (s *memoryLister) changed(write oracle.WriteType, event watch.EventType, obj corev1.ConfigMap) {
 	obj.ResourceVersion = strconv.Itoa(s.version)
 	if write == oracle.Deleted {
 		delete(s.objects, obj.Name)
@@ -68,7 +68,7 @@ func (s *shelf) changed(write oracle.WriteType, event watch.EventType, obj corev
 }
 
 // List is of cache.ListerWatcher.
-func (s *shelf) List(metav1.ListOptions) (runtime.Object, error) {
+func (s *memoryLister) List(metav1.ListOptions) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(s.version)}}
@@ -79,7 +79,7 @@ func (s *shelf) List(metav1.ListOptions) (runtime.Object, error) {
 }
 
 // Watch is of cache.ListerWatcher. It begins with what came after the version of options.
-func (s *shelf) Watch(options metav1.ListOptions) (watch.Interface, error) {
+func (s *memoryLister) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	after, err := strconv.Atoi(options.ResourceVersion)
 	if err != nil {
 		return nil, err
@@ -90,12 +90,12 @@ func (s *shelf) Watch(options metav1.ListOptions) (watch.Interface, error) {
 }
 
 // IsWatchListSemanticsUnSupported says to client-go that it has to list.
-func (s *shelf) IsWatchListSemanticsUnSupported() bool { return true }
+func (s *memoryLister) IsWatchListSemanticsUnSupported() bool { return true }
 
 // An informer of client-go, over a ListerWatcher of one's own, is told of everything.
 func Example() {
 	o := oracle.New(oracle.Options{UpdatesReplace: true})
-	store := newShelf(o)
+	store := newMemoryLister(o)
 	defer store.watchers.Shutdown()
 	store.put("settings")
 	store.put("old")

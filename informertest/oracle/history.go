@@ -118,7 +118,7 @@ func (h *History) add(n int, what any) {
 		h.mention(n, w.key)
 	case look:
 		h.mention(n, w.wrong.key)
-	case shelved:
+	case storeLook:
 		h.mention(n, w.key)
 	}
 }

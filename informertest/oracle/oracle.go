@@ -268,7 +268,7 @@ func (o *Oracle) Kept(e Event) {
 // each acknowledgement: one that tells a Deleted and an Added in two calls, and stores
 // after both, is not to be asked in between.
 func (o *Oracle) Stored(key, version string) {
-	o.recordAlive(shelved{strings.Clone(key), strings.Clone(version)})
+	o.recordAlive(storeLook{strings.Clone(key), strings.Clone(version)})
 }
 
 // Listed records that the informer asks for a list, or for a watch that begins with

@@ -14,7 +14,7 @@ import (
 type record struct {
 	at time.Duration // since the Oracle was made
 	// what is a Write, restoration, Run, halt, call, answer, synced, listed, claim, sample, asked,
-	// waiting, rest, surrender, look, shelved, or request.
+	// waiting, rest, surrender, look, storeLook, or request.
 	what any
 }
 
@@ -35,9 +35,9 @@ type (
 	rest    struct{ stored map[string]string }
 	// surrender is an event that is not tried again.
 	surrender struct{ key string }
-	// look is at a kept object that has changed, shelved at what the store holds of a key.
-	look    struct{ wrong mistake }
-	shelved struct{ key, version string }
+	// look is at a kept object that has changed, storeLook at what the store holds of a key.
+	look      struct{ wrong mistake }
+	storeLook struct{ key, version string }
 	// request is one to the server, in words.
 	request struct{ what string }
 )
@@ -148,7 +148,7 @@ func describe(what any, key string) string {
 		return "gave up " + w.key
 	case look:
 		return "kept: " + w.wrong.what
-	case shelved:
+	case storeLook:
 		if w.version == "" {
 			return "the store does not have " + w.key
 		}

@@ -14,7 +14,7 @@ func checkStored(h *History) []*Violation {
 	var found []*Violation
 	m := newMemory(h)
 	for n, r := range h.records {
-		if w, ok := r.what.(shelved); ok {
+		if w, ok := r.what.(storeLook); ok {
 			if reason := m.misfiled(w); reason != "" {
 				key := h.numbers[w.key]
 				found = append(found, h.violation("stored", w.key, reason, m.told(key), n))
@@ -27,7 +27,7 @@ func checkStored(h *History) []*Violation {
 
 // misfiled is why the store is wrong about a key, if so. After a crash, what is known of
 // what it should hold is what it began with.
-func (m *memory) misfiled(s shelved) string {
+func (m *memory) misfiled(s storeLook) string {
 	k := &m.keys[m.h.numbers[s.key]]
 	acknowledged := ""
 	if k.present {

@@ -80,7 +80,7 @@ func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, e
 	about := s.server
 	about.Seed, about.InMemory = opts.Seed, !opts.Loopback
 	p := &player{
-		script: s, maker: maker, dice: newDice(opts.Seed), shelf: &shelf{}, config: defaultConfig(),
+		script: s, maker: maker, dice: newDice(opts.Seed), stableStore: &stableStore{}, config: defaultConfig(),
 		result: &Result{}, counts: counts{told: map[string]int{}},
 	}
 	p.behaviour = &behaviour{dice: p.dice, lose: p.lose, over: make(chan struct{})}
@@ -118,19 +118,19 @@ func Play(ctx context.Context, s *Script, maker Maker, opts Options) (*Result, e
 
 // player plays one script.
 type player struct {
-	script    *Script
-	maker     Maker
-	server    *informertest.Server
-	oracle    *oracle.Oracle
-	behaviour *behaviour
-	dice      *dice
-	shelf     *shelf
-	result    *Result
-	counts    counts
-	kept      kept
-	asked     asked
-	audits    audits
-	metadata  atomic.Bool // an informer has asked for no more than that
+	script      *Script
+	maker       Maker
+	server      *informertest.Server
+	oracle      *oracle.Oracle
+	behaviour   *behaviour
+	dice        *dice
+	stableStore *stableStore
+	result      *Result
+	counts      counts
+	kept        kept
+	asked       asked
+	audits      audits
+	metadata    atomic.Bool // an informer has asked for no more than that
 	// losses counts how often something was lost, and travels how often the server was restored.
 	losses, travels atomic.Int64
 	// lost: something was passed over, or could not be read, since a list was asked for.

@@ -72,7 +72,7 @@ func (p *player) start(how string) error {
 
 // makeSubject makes an informer of the process.
 func (p *player) makeSubject() (*Subject, error) {
-	if err := p.clearShelf(); err != nil {
+	if err := p.clearStore(); err != nil {
 		return nil, err
 	}
 	of := p.shard
@@ -178,7 +178,7 @@ func (p *player) kill(ctx context.Context) error {
 func parseFull(a *args) action {
 	n := a.count()
 	return func(_ context.Context, p *player) error {
-		p.shelf.full(n)
+		p.stableStore.full(n)
 		return nil
 	}
 }

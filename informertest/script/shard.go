@@ -54,16 +54,16 @@ func shardOf(word string, key informer.ShardKey) (informer.Shard, error) {
 	return s, nil
 }
 
-// clearShelf drops a checkpoint of a shard that has nothing in common with the one to follow: an
+// clearStore drops a checkpoint of a shard that has nothing in common with the one to follow: an
 // informer would refuse it.
-func (p *player) clearShelf() error {
-	content := p.shelf.content()
+func (p *player) clearStore() error {
+	content := p.stableStore.content()
 	if !p.script.shards || content == nil {
 		return nil
 	}
 	saved, err := shardIn(content)
 	if err == nil && !saved.Meets(p.shard) {
-		p.shelf.clear()
+		p.stableStore.clear()
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 func (k *Keeper) open(ctx context.Context, acknowledged string) (resume string) {
 	before := k.subject.source
 	before.Cluster = k.Cluster.UID()
-	switch k.shelf.open(ctx, func(ctx context.Context) (err error) {
+	switch k.lockedStore.open(ctx, func(ctx context.Context) (err error) {
 		resume, err = k.load(ctx)
 		return err
 	}) {

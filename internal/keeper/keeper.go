@@ -67,7 +67,7 @@ type Options struct {
 // Keeper loads the checkpoint when a run begins, and saves it. Begin, Run and End are called one
 // after the other, and the other methods by any goroutine.
 type Keeper struct {
-	shelf
+	lockedStore
 	Interval time.Duration
 	Changes  int
 	Versions *known.Versions
@@ -87,8 +87,8 @@ func New(o Options) *Keeper {
 		o.Changes = defaultChanges
 	}
 	k := &Keeper{
-		shelf:    shelf{Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Shard: o.Shard, Report: o.Report},
-		Interval: o.Interval, Changes: o.Changes, Versions: o.Versions,
+		lockedStore: lockedStore{Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Shard: o.Shard, Report: o.Report},
+		Interval:    o.Interval, Changes: o.Changes, Versions: o.Versions,
 		pending: newPending(),
 	}
 	o.Report.NameCheckpoint(nameOf(o.Store))

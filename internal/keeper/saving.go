@@ -29,7 +29,7 @@ type saver struct {
 
 // keepSaving saves what is worth it until ctx ends, at least at each interval and when something is
 // due. A save that failed is tried again after growing pauses.
-func (s *shelf) keepSaving(ctx context.Context, of saver) {
+func (s *lockedStore) keepSaving(ctx context.Context, of saver) {
 	tick := time.NewTicker(of.interval)
 	defer tick.Stop()
 	waits := retries(of.interval)

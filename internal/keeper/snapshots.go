@@ -73,7 +73,7 @@ type SnapshotOptions struct {
 // Snapshots keeps a set of whole objects in a store, by the rules of checkpoints. Begin, Run and
 // End are called one after the other, and the other methods by any goroutine.
 type Snapshots struct {
-	shelf
+	lockedStore
 	content  Content
 	interval time.Duration
 	settings map[string]string
@@ -89,8 +89,8 @@ func NewSnapshots(o SnapshotOptions) *Snapshots {
 	}
 	o.Report.NameCheckpoint(nameOf(o.Store))
 	return &Snapshots{
-		shelf:   shelf{Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Report: o.Report},
-		content: o.Content, interval: o.Interval, settings: o.Settings, pending: newPending(),
+		lockedStore: lockedStore{Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Report: o.Report},
+		content:     o.Content, interval: o.Interval, settings: o.Settings, pending: newPending(),
 	}
 }
 

@@ -64,10 +64,10 @@ func (p *Progress) Condition() Condition {
 	d, pending := p.Delivery(), p.pending()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.signs.stage == stopping {
-		return p.signs.stopping(pending)
+	if p.observations.stage == stopping {
+		return p.observations.stopping(pending)
 	}
-	return Worded(p.signs.condition(d, p.counters.listed.Load(), textOf(p.reading.told().err), moment.Now()))
+	return Worded(p.observations.condition(d, p.counters.listed.Load(), textOf(p.reading.told().err), moment.Now()))
 }
 
 // Worded returns a condition with words in place of a missing message: an error may have no text.
@@ -106,7 +106,7 @@ func (p *Progress) pending() string {
 func (p *Progress) isStopping() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.signs.stage == stopping
+	return p.observations.stage == stopping
 }
 
 func textOf(err error) string {
@@ -117,10 +117,10 @@ func textOf(err error) string {
 }
 
 // condition returns the first reason that holds.
-func (s *signs) condition(d Delivery, listed int64, lastError string, now moment.Moment) Condition {
-	a := &ails{}
-	if s.ails != nil {
-		a = s.ails
+func (s *observations) condition(d Delivery, listed int64, lastError string, now moment.Moment) Condition {
+	a := &incidents{}
+	if s.incidents != nil {
+		a = s.incidents
 		s.calm(now)
 	}
 	s.noteSlow(d, now)
@@ -163,7 +163,7 @@ func (s *signs) condition(d Delivery, listed int64, lastError string, now moment
 }
 
 // stopping is the condition of a run that ends.
-func (s *signs) stopping(pending string) Condition {
+func (s *observations) stopping(pending string) Condition {
 	message := "Run is about to return"
 	if pending != "" {
 		message = "Run waits for " + pending
@@ -171,6 +171,6 @@ func (s *signs) stopping(pending string) Condition {
 	return Condition{ReasonStopping, message, s.since.Time()}
 }
 
-func (s *spell) condition(message string) Condition {
+func (s *incident) condition(message string) Condition {
 	return Condition{s.reason, message, s.began.Time()}
 }

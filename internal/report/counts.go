@@ -157,7 +157,7 @@ func (p *Progress) CountEvent(event watch.EventType) {
 func (p *Progress) NoteSynced() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.signs.cleared = moment.Now()
+	p.observations.cleared = moment.Now()
 	if p.counters.syncing.CompareAndSwap(0, max(1, int64(moment.Now().Since(p.began)))) {
 		p.greetLocked()
 	}

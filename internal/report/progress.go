@@ -114,11 +114,11 @@ type Progress struct {
 	// began is when the first run began, zero before.
 	began    moment.Moment
 	counters counters
-	// signs are for the Condition.
-	signs signs
-	// ctx has the logger of the run under way, and herald logs to it; both are nil at other times.
-	ctx    context.Context
-	herald *herald
+	// observations are for the Condition.
+	observations observations
+	// ctx has the logger of the run under way, and conditionLog logs to it; both are nil at other times.
+	ctx          context.Context
+	conditionLog *conditionLog
 	// looking are the calls of look that are under way or to come.
 	looking sync.WaitGroup
 }
@@ -163,7 +163,7 @@ func (p *Progress) Enter(phase Phase) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.phase = phase
-	p.signs.enter(phase, moment.Now())
+	p.observations.enter(phase, moment.Now())
 }
 
 // Stop notes that the context of the run has ended, and that the run waits for what is under way.
@@ -171,10 +171,10 @@ func (p *Progress) Enter(phase Phase) {
 func (p *Progress) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.signs.move(stopping, moment.Now())
+	p.observations.move(stopping, moment.Now())
 	p.armLocked()
-	if p.herald != nil {
-		p.herald.lookIn(stopEach)
+	if p.conditionLog != nil {
+		p.conditionLog.lookIn(stopEach)
 	}
 }
 
@@ -187,7 +187,7 @@ func (p *Progress) Contact(at time.Time) {
 
 // CountListBytes counts bytes of the list under way.
 func (p *Progress) CountListBytes(bytes int) {
-	if t := p.signs.tally.Load(); t != nil {
+	if t := p.observations.tally.Load(); t != nil {
 		t.bytes.Add(int64(bytes))
 	}
 }
@@ -197,7 +197,7 @@ func (p *Progress) Succeed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading = row{}
-	p.signs.succeeded(moment.Now())
+	p.observations.succeeded(moment.Now())
 }
 
 // WatchOpened notes that the server has opened a watch.
@@ -205,8 +205,8 @@ func (p *Progress) WatchOpened() {
 	p.Succeed()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.signs.opened(moment.Now())
-	if p.signs.ails != nil {
+	p.observations.opened(moment.Now())
+	if p.observations.incidents != nil {
 		p.armLocked() // to forget them
 	}
 }
@@ -216,21 +216,21 @@ func (p *Progress) WatchOpened() {
 func (p *Progress) WatchesAreCut(limit time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.signs.cut = limit
+	p.observations.cut = limit
 }
 
 // Starved notes whether reading waits for the budget. It takes no lock, because a reader that waits
 // often calls it often.
 func (p *Progress) Starved(is bool) {
 	if is {
-		p.signs.starving.Store(int64(moment.Now()))
+		p.observations.starving.Store(int64(moment.Now()))
 		return
 	}
-	began := moment.Moment(p.signs.starving.Swap(0))
+	began := moment.Moment(p.observations.starving.Swap(0))
 	if now := moment.Now(); began != 0 && now.Since(began) >= starvedAfter {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.signs.cleared = now
+		p.observations.cleared = now
 	}
 }
 
@@ -244,8 +244,8 @@ func (p *Progress) noteFailure(err error, away bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reading.add(err)
-	p.signs.failed(err, moment.Now())
-	p.signs.away = away
+	p.observations.failed(err, moment.Now())
+	p.observations.away = away
 	p.armLocked()
 }
 
@@ -255,7 +255,7 @@ func (p *Progress) Forget(failure error) {
 	defer p.mu.Unlock()
 	if failure != nil && redact.Same(p.reading.told().err, failure) {
 		p.reading = row{}
-		p.signs.succeeded(moment.Now())
+		p.observations.succeeded(moment.Now())
 	}
 }
 
@@ -279,8 +279,8 @@ func (p *Progress) GivenBack() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.handling.trouble == nil && p.retrying.Swap(false) && p.signs.ails != nil && p.signs.ails.handling.end(moment.Now()) {
-		p.signs.cleared = moment.Now()
+	if p.handling.trouble == nil && p.retrying.Swap(false) && p.observations.incidents != nil && p.observations.incidents.handling.end(moment.Now()) {
+		p.observations.cleared = moment.Now()
 	}
 }
 
@@ -298,10 +298,10 @@ func (p *Progress) handlingFailed(err error) {
 	defer p.mu.Unlock()
 	p.failing.Store(true)
 	p.handling.add(err)
-	if p.signs.stage < stopping {
+	if p.observations.stage < stopping {
 		p.retrying.Store(true)
 		now := moment.Now()
-		p.signs.ailing().handling.fail(ReasonHandlerFailing, err.Error(), now, now)
+		p.observations.writableIncidents().handling.fail(ReasonHandlerFailing, err.Error(), now, now)
 		p.armLocked()
 	}
 }
@@ -315,7 +315,7 @@ func (p *Progress) skipped(why error) {
 	}
 	p.now.skips.count++
 	p.now.skips.err = why
-	p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, why, moment.Now())
+	p.observations.lasting(ofUndecodable, ReasonUndecodableObjects, why, moment.Now())
 	p.armLocked()
 }
 
@@ -327,7 +327,7 @@ func (p *Progress) BeginGeneration() {
 	if s := p.now.skips; s != nil {
 		s.before = s.count
 	}
-	p.signs.tally.Store(&tally{began: moment.Now(), before: p.counters.listed.Load()})
+	p.observations.tally.Store(&tally{began: moment.Now(), before: p.counters.listed.Load()})
 }
 
 // EndGeneration notes that the list that began last is complete and stored.
@@ -335,10 +335,10 @@ func (p *Progress) EndGeneration() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.stored = true
-	p.signs.tally.Store(nil)
+	p.observations.tally.Store(nil)
 	if s := p.now.skips; s != nil && s.count == s.before {
 		s.err = nil
-		p.signs.lasting(ofUndecodable, ReasonUndecodableObjects, nil, moment.Now())
+		p.observations.lasting(ofUndecodable, ReasonUndecodableObjects, nil, moment.Now())
 	}
 }
 
@@ -352,7 +352,7 @@ func (p *Progress) BeginRun() {
 	if p.began == 0 {
 		p.began = moment.Now()
 	}
-	p.signs.begin(moment.Now())
+	p.observations.begin(moment.Now())
 }
 
 // Resumed notes that the server has accepted the version that the run goes on from.
@@ -361,7 +361,7 @@ func (p *Progress) Resumed(resourceVersion string) {
 	defer p.mu.Unlock()
 	s := p.savedLocked()
 	s.resumedFrom, s.resumedTime = resourceVersion, time.Now()
-	p.signs.move(following, moment.Now())
+	p.observations.move(following, moment.Now())
 }
 
 // NameCheckpoint notes that there is a checkpoint, and its name.
@@ -379,7 +379,7 @@ func (p *Progress) CheckpointUnused(why error) {
 	if why != nil || p.now.saved != nil {
 		p.savedLocked().err = why
 	}
-	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, why, moment.Now())
+	p.observations.lasting(ofCheckpoint, ReasonCheckpointFailing, why, moment.Now())
 	if why != nil {
 		p.armLocked()
 	}
@@ -393,7 +393,7 @@ func (p *Progress) Checkpointed(at time.Time, took time.Duration) {
 	defer p.mu.Unlock()
 	s := p.savedLocked()
 	s.time, s.err = at, nil
-	p.signs.lasting(ofCheckpoint, ReasonCheckpointFailing, nil, moment.Now())
+	p.observations.lasting(ofCheckpoint, ReasonCheckpointFailing, nil, moment.Now())
 }
 
 // Stale counts a watch event that was not newer than what was known.

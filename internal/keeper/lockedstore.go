@@ -37,9 +37,9 @@ type subject struct {
 	unanswered bool
 }
 
-// shelf is a store as the runs of an informer use it. They lock it, find out which set of objects
+// lockedStore is a store as the runs of an informer use it. They lock it, find out which set of objects
 // is followed, read the content once, and leave alone what is not theirs to replace.
-type shelf struct {
+type lockedStore struct {
 	Store Store
 	// Anew has content replaced that is not the informer's.
 	Anew    bool
@@ -72,7 +72,7 @@ const (
 // open locks the store, asks the server which set of objects is followed, and has the content of
 // the store loaded, once. It waits for all three, and for content that is the informer's, or until
 // ctx ends.
-func (s *shelf) open(ctx context.Context, load func(ctx context.Context) error) opening {
+func (s *lockedStore) open(ctx context.Context, load func(ctx context.Context) error) opening {
 	s.hold.phase = away
 	if s.retryUntil(ctx, s.lock, anyFailure, lockPoll) != nil || !s.identify(ctx) {
 		return closed
@@ -91,7 +91,7 @@ func (s *shelf) open(ctx context.Context, load func(ctx context.Context) error) 
 }
 
 // lock locks the store, if it is not.
-func (s *shelf) lock() error {
+func (s *lockedStore) lock() error {
 	if err := s.hold.lock(s.Store); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (s *shelf) lock() error {
 
 // loadOwn has the content of the store loaded. It unlocks a store whose content is another's, which
 // may be using it, and then locks it and asks the server again: either may be mended.
-func (s *shelf) loadOwn(ctx context.Context, load func(ctx context.Context) error) error {
+func (s *lockedStore) loadOwn(ctx context.Context, load func(ctx context.Context) error) error {
 	if s.hold.phase == away {
 		if err := s.lock(); err != nil {
 			return err
@@ -120,7 +120,7 @@ func (s *shelf) loadOwn(ctx context.Context, load func(ctx context.Context) erro
 
 // retryUntil calls do, at least every poll, until it succeeds, fails for a reason that does not
 // pass, or ctx ends. It reports failures after growing pauses.
-func (s *shelf) retryUntil(ctx context.Context, do func() error, passes func(error) bool, poll time.Duration) error {
+func (s *lockedStore) retryUntil(ctx context.Context, do func() error, passes func(error) bool, poll time.Duration) error {
 	waits := backoff.OrDefault(s.Backoff)
 	var reported error
 	failed := false
@@ -155,7 +155,7 @@ func anyFailure(error) bool { return true }
 
 // mayPass reports whether to wait after a failure to load: for the store, or for content that is
 // the informer's. Content that cannot be used is replaced otherwise.
-func (s *shelf) mayPass(err error) bool {
+func (s *lockedStore) mayPass(err error) bool {
 	if isForeign(err) {
 		return !s.Anew
 	}
@@ -165,7 +165,7 @@ func (s *shelf) mayPass(err error) bool {
 // identify asks the server which set of objects is followed until it says so, or ctx ends. A
 // server that answers with errors is asked some times only, and one that answers nothing but lists
 // is asked once.
-func (s *shelf) identify(ctx context.Context) (identified bool) {
+func (s *lockedStore) identify(ctx context.Context) (identified bool) {
 	waits := backoff.OrDefault(s.Backoff)
 	for answers := 0; ; {
 		source, err := s.Server.Identify(ctx)
@@ -194,7 +194,7 @@ func (s *shelf) identify(ctx context.Context) (identified bool) {
 
 // accept checks that a checkpoint is of the objects that are followed, or of a shard that may have
 // some of them.
-func (s *shelf) accept(metadata map[string]string) error {
+func (s *lockedStore) accept(metadata map[string]string) error {
 	source := checkpoint.SourceFrom(metadata)
 	if err := s.subject.source.Check(source); err != nil {
 		return err
@@ -206,7 +206,7 @@ func (s *shelf) accept(metadata map[string]string) error {
 // vouch checks by its objects that a checkpoint is of the cluster of the server, if that does not
 // say which cluster it is of. If the answer leaves it open, the follower asks again when a watch is
 // open.
-func (s *shelf) vouch(ctx context.Context, metadata map[string]string, objects []object.Known, empty bool) error {
+func (s *lockedStore) vouch(ctx context.Context, metadata map[string]string, objects []object.Known, empty bool) error {
 	resume, cluster := metadata[checkpoint.MetadataResourceVersion], checkpoint.SourceFrom(metadata).Cluster
 	if resume == "" || resume == "0" || cluster != "" && cluster == s.subject.source.Cluster {
 		return nil
@@ -224,7 +224,7 @@ func (s *shelf) vouch(ctx context.Context, metadata map[string]string, objects [
 }
 
 // release unlocks the store.
-func (s *shelf) release() {
+func (s *lockedStore) release() {
 	if err := s.hold.release(); err != nil {
 		s.Report.Fail(err)
 	}
@@ -239,14 +239,14 @@ func nameOf(store Store) string {
 }
 
 // close reports the error of a store after everything was read.
-func (s *shelf) close(from io.Closer) {
+func (s *lockedStore) close(from io.Closer) {
 	if err := from.Close(); err != nil {
 		s.Report.Fail(report.OfStore("CheckpointStore.Load", "", err))
 	}
 }
 
 // unused notes why the checkpoint is not in use, and returns err as it is to be reported.
-func (s *shelf) unused(err error) error {
+func (s *lockedStore) unused(err error) error {
 	err = &report.UnusedCheckpointError{Checkpoint: nameOf(s.Store), NeverSaved: isForeign(err) && !s.Anew, Err: err}
 	s.Report.CheckpointUnused(err)
 	return err

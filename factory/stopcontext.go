@@ -2,9 +2,9 @@ package factory
 
 import "context"
 
-// leash makes a context of a stop channel, with one goroutine for all informers
+// stopContext makes a context of a stop channel, with one goroutine for all informers
 // that were started with that channel.
-type leash struct {
+type stopContext struct {
 	stop <-chan struct{}
 	ctx  context.Context
 	// slip ends ctx.
@@ -13,14 +13,14 @@ type leash struct {
 	lives int
 }
 
-func newLeash(stop <-chan struct{}) *leash {
+func newStopContext(stop <-chan struct{}) *stopContext {
 	ctx, slip := context.WithCancel(context.Background())
-	return &leash{stop: stop, ctx: ctx, slip: slip}
+	return &stopContext{stop: stop, ctx: ctx, slip: slip}
 }
 
 // hold ends the context when the channel is closed, and returns when the context has
 // ended.
-func (l *leash) hold() {
+func (l *stopContext) hold() {
 	select {
 	case <-l.stop:
 		l.slip()

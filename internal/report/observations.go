@@ -59,8 +59,8 @@ const (
 	stopped
 )
 
-// signs are what a Condition is made of. They belong to the lock of Progress.
-type signs struct {
+// observations are what a Condition is made of. They belong to the lock of Progress.
+type observations struct {
 	// starving is when reading began to wait for the budget, zero while it does not. It needs no
 	// lock.
 	starving atomic.Int64
@@ -71,9 +71,9 @@ type signs struct {
 	slow moment.Moment
 	// tally counts the list under way, nil without one. It needs no lock either.
 	tally atomic.Pointer[tally]
-	// ails is nil if nothing was wrong in this run.
-	ails  *ails
-	stage stage
+	// incidents is nil if nothing was wrong in this run.
+	incidents *incidents
+	stage     stage
 	// cut is how long watches are asked to last, because something on the way ends those that are
 	// silent for longer; zero for no such thing.
 	cut time.Duration
@@ -89,27 +89,27 @@ type tally struct {
 	bytes  atomic.Int64
 }
 
-// ails are what is wrong, or was.
-type ails struct {
-	reading, handling, checkpoint, undecodable spell
+// incidents are what is wrong, or was.
+type incidents struct {
+	reading, handling, checkpoint, undecodable incident
 	// expiry is that of expired versions, expiries their number in a row, and watched when the
 	// watch was opened that is under way; zero without one.
-	expiry   spell
+	expiry   incident
 	expiries int
 	watched  moment.Moment
 }
 
-// spell is a row of failures. It is over if ended is set, and there was none if began is not.
-type spell struct {
+// incident is a row of failures. It is over if ended is set, and there was none if began is not.
+type incident struct {
 	reason       ConditionReason
 	text         string // of the newest failure
 	began, ended moment.Moment
 }
 
-func (s *spell) holds() bool { return s.began != 0 && s.ended == 0 }
+func (s *incident) holds() bool { return s.began != 0 && s.ended == 0 }
 
 // fail begins the row at began, or goes on with it.
-func (s *spell) fail(reason ConditionReason, text string, began, now moment.Moment) {
+func (s *incident) fail(reason ConditionReason, text string, began, now moment.Moment) {
 	if s.reason != reason || s.began == 0 || s.ended != 0 && now.Since(s.ended) > relapse {
 		s.reason, s.began = reason, began
 	}
@@ -117,7 +117,7 @@ func (s *spell) fail(reason ConditionReason, text string, began, now moment.Mome
 }
 
 // end ends the row, and reports whether there was one.
-func (s *spell) end(now moment.Moment) bool {
+func (s *incident) end(now moment.Moment) bool {
 	held := s.holds()
 	if held {
 		s.ended = now
@@ -126,18 +126,18 @@ func (s *spell) end(now moment.Moment) bool {
 }
 
 // begin notes that a run begins.
-func (s *signs) begin(now moment.Moment) {
+func (s *observations) begin(now moment.Moment) {
 	s.stage, s.since, s.cleared = starting, now, 0
 }
 
 // enter notes that the informer does something else from now on.
-func (s *signs) enter(phase Phase, now moment.Moment) {
+func (s *observations) enter(phase Phase, now moment.Moment) {
 	switch phase {
 	case Listing:
 		s.move(listing, now)
-		if s.ails != nil {
+		if s.incidents != nil {
 			s.calm(now)
-			s.ails.watched = 0
+			s.incidents.watched = 0
 		}
 	case Watching:
 		if s.stage == listing {
@@ -145,27 +145,27 @@ func (s *signs) enter(phase Phase, now moment.Moment) {
 		}
 	case Stopped:
 		s.move(stopped, now)
-		s.ails, s.slow, s.cleared = nil, 0, 0
+		s.incidents, s.slow, s.cleared = nil, 0, 0
 		s.tally.Store(nil)
 	}
 }
 
-func (s *signs) move(to stage, now moment.Moment) {
+func (s *observations) move(to stage, now moment.Moment) {
 	if s.stage != to {
 		s.stage, s.since = to, now
 	}
 }
 
-// ailing returns the ails, to be written to.
-func (s *signs) ailing() *ails {
-	if s.ails == nil {
-		s.ails = &ails{}
+// writableIncidents returns the incidents, to be written to.
+func (s *observations) writableIncidents() *incidents {
+	if s.incidents == nil {
+		s.incidents = &incidents{}
 	}
-	return s.ails
+	return s.incidents
 }
 
 // noteSlow notes whether the handler is slow.
-func (s *signs) noteSlow(d Delivery, now moment.Moment) {
+func (s *observations) noteSlow(d Delivery, now moment.Moment) {
 	switch isSlow := d.Oldest != 0 && now.Since(d.Oldest) >= slowAfter; {
 	case isSlow && s.slow == 0:
 		s.slow = d.Oldest
@@ -175,7 +175,7 @@ func (s *signs) noteSlow(d Delivery, now moment.Moment) {
 }
 
 // failed notes a failure of anything but the handler.
-func (s *signs) failed(err error, now moment.Moment) {
+func (s *observations) failed(err error, now moment.Moment) {
 	if s.stage >= stopping {
 		return
 	}
@@ -188,49 +188,51 @@ func (s *signs) failed(err error, now moment.Moment) {
 		if reason == ReasonStalled {
 			began = now - moment.Moment(silenceOf(err))
 		}
-		s.ailing().reading.fail(reason, err.Error(), began, now)
+		s.writableIncidents().reading.fail(reason, err.Error(), began, now)
 	}
 }
 
 // isServerAway reports whether the informer is held up because the server is away.
-func (s *signs) isServerAway() bool { return s.away && s.ails != nil && s.ails.reading.holds() }
+func (s *observations) isServerAway() bool {
+	return s.away && s.incidents != nil && s.incidents.reading.holds()
+}
 
 // expired counts a version that the server has forgotten.
-func (s *signs) expired(text string, now moment.Moment) {
-	a := s.ailing()
+func (s *observations) expired(text string, now moment.Moment) {
+	a := s.writableIncidents()
 	if s.steady(now) {
 		a.expiries = 0
 	}
 	a.watched = 0
 	if a.expiries++; a.expiries == 1 {
-		a.expiry = spell{reason: ReasonExpiredLoop, began: now}
+		a.expiry = incident{reason: ReasonExpiredLoop, began: now}
 	}
 	a.expiry.text = text
 }
 
 // steady reports whether the watch under way has lasted for long enough to end a row of expiries.
-func (s *signs) steady(now moment.Moment) bool {
-	return s.ails.watched != 0 && now.Since(s.ails.watched) >= steadyWatch
+func (s *observations) steady(now moment.Moment) bool {
+	return s.incidents.watched != 0 && now.Since(s.incidents.watched) >= steadyWatch
 }
 
 // succeeded notes that a request has succeeded, and opened that it has opened a watch.
-func (s *signs) succeeded(now moment.Moment) {
+func (s *observations) succeeded(now moment.Moment) {
 	s.away = false
-	if s.ails != nil && s.ails.reading.end(now) {
+	if s.incidents != nil && s.incidents.reading.end(now) {
 		s.cleared = now
 	}
 }
 
-func (s *signs) opened(now moment.Moment) {
-	if s.ails != nil {
+func (s *observations) opened(now moment.Moment) {
+	if s.incidents != nil {
 		s.calm(now)
-		s.ails.watched = now
+		s.incidents.watched = now
 	}
 }
 
 // calm forgets the expiries if the watch under way has lasted.
-func (s *signs) calm(now moment.Moment) {
-	if a := s.ails; a.expiries > 0 && s.steady(now) {
+func (s *observations) calm(now moment.Moment) {
+	if a := s.incidents; a.expiries > 0 && s.steady(now) {
 		if a.expiries >= maxExpiries {
 			s.cleared = max(s.cleared, a.watched+moment.Moment(steadyWatch))
 		}
@@ -239,15 +241,15 @@ func (s *signs) calm(now moment.Moment) {
 }
 
 // lasting notes whether a condition holds that lasts until it is said to be over.
-func (s *signs) lasting(which func(*ails) *spell, reason ConditionReason, err error, now moment.Moment) {
+func (s *observations) lasting(which func(*incidents) *incident, reason ConditionReason, err error, now moment.Moment) {
 	switch {
 	case err != nil && s.stage < stopping:
-		if sp := which(s.ailing()); sp.holds() {
+		if sp := which(s.writableIncidents()); sp.holds() {
 			sp.text = err.Error()
 		} else {
-			*sp = spell{reason: reason, text: err.Error(), began: now}
+			*sp = incident{reason: reason, text: err.Error(), began: now}
 		}
-	case err == nil && s.ails != nil && which(s.ails).end(now):
+	case err == nil && s.incidents != nil && which(s.incidents).end(now):
 		s.cleared = now
 	}
 }
@@ -286,5 +288,5 @@ func (t *tally) progress(listed int64, now moment.Moment) string {
 
 func megabytes(bytes float64) string { return fmt.Sprintf("%.1f MB", bytes/1e6) }
 
-func ofCheckpoint(a *ails) *spell  { return &a.checkpoint }
-func ofUndecodable(a *ails) *spell { return &a.undecodable }
+func ofCheckpoint(a *incidents) *incident  { return &a.checkpoint }
+func ofUndecodable(a *incidents) *incident { return &a.undecodable }

@@ -19,8 +19,8 @@ import (
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
-// shelf is a CheckpointStore in memory. What is set of its functions is asked first.
-type shelf struct {
+// memoryCheckpoint is a CheckpointStore in memory. What is set of its functions is asked first.
+type memoryCheckpoint struct {
 	// onLoad returns what Load does, or errPass.
 	onLoad func(ctx context.Context) (io.ReadCloser, error)
 	// onSave may fail the n-th Save, from 1, or wait, before anything is written.
@@ -33,9 +33,9 @@ type shelf struct {
 	asked, done int
 }
 
-var _ informer.CheckpointStore = &shelf{}
+var _ informer.CheckpointStore = &memoryCheckpoint{}
 
-func (s *shelf) Load(ctx context.Context) (io.ReadCloser, error) {
+func (s *memoryCheckpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	if s.onLoad != nil {
 		if r, err := s.onLoad(ctx); !errors.Is(err, errPass) {
 			return r, err
@@ -49,7 +49,7 @@ func (s *shelf) Load(ctx context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(s.content)), nil
 }
 
-func (s *shelf) Save(ctx context.Context, write func(io.Writer) error) error {
+func (s *memoryCheckpoint) Save(ctx context.Context, write func(io.Writer) error) error {
 	s.mu.Lock()
 	s.asked++
 	n := s.asked
@@ -74,14 +74,14 @@ func (s *shelf) Save(ctx context.Context, write func(io.Writer) error) error {
 }
 
 // attempts is the number of Saves that began, and saves that of those that succeeded.
-func (s *shelf) attempts() int {
+func (s *memoryCheckpoint) attempts() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked
 }
 
 // saves is how often it was saved.
-func (s *shelf) saves() int {
+func (s *memoryCheckpoint) saves() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.done
@@ -90,7 +90,7 @@ func (s *shelf) saves() int {
 // requireListed requires that the first list is saved, and has saves count from there as if that
 // had taken one save. It takes two where the handler acknowledges the rest of the list during the
 // first.
-func (s *shelf) requireListed(t *testing.T) {
+func (s *memoryCheckpoint) requireListed(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,26 +99,26 @@ func (s *shelf) requireListed(t *testing.T) {
 }
 
 // bytes are what is in it now.
-func (s *shelf) bytes() []byte {
+func (s *memoryCheckpoint) bytes() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return bytes.Clone(s.content)
 }
 
 // put replaces what is in it.
-func (s *shelf) put(content []byte) {
+func (s *memoryCheckpoint) put(content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.content = content
 }
 
-// killed is a shelf with what is in s now, for a process that goes on after one that used s
+// killed is a memoryCheckpoint with what is in s now, for a process that goes on after one that used s
 // was killed.
-func (s *shelf) killed() *shelf { return &shelf{content: s.bytes()} }
+func (s *memoryCheckpoint) killed() *memoryCheckpoint { return &memoryCheckpoint{content: s.bytes()} }
 
-// lockable is a shelf that only one may use at a time.
+// lockable is a memoryCheckpoint that only one may use at a time.
 type lockable struct {
-	*shelf
+	*memoryCheckpoint
 	mu     sync.Mutex
 	locked bool
 }
@@ -206,7 +206,7 @@ func (s saved) state() map[string]string {
 }
 
 // requireSaved checks that a checkpoint has everything that the server has now.
-func (w *world) requireSaved(s *shelf) {
+func (w *world) requireSaved(s *memoryCheckpoint) {
 	w.t.Helper()
 	versions, err := w.ResourceVersions(pods, "")
 	require.NoError(w.t, err)

@@ -18,8 +18,8 @@ var (
 	apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
 )
 
-// signs watches for signs that a cluster should be discovered again.
-type signs struct {
+// triggers watches for signs that a cluster should be discovered again.
+type triggers struct {
 	cluster *cluster
 	// seen has one element after a sign.
 	seen    chan struct{}
@@ -30,13 +30,13 @@ type signs struct {
 	watched map[schema.GroupResource]bool
 }
 
-func newSigns(c *cluster) *signs {
-	return &signs{cluster: c, seen: make(chan struct{}, 1), watched: map[schema.GroupResource]bool{}}
+func newTriggers(c *cluster) *triggers {
+	return &triggers{cluster: c, seen: make(chan struct{}, 1), watched: map[schema.GroupResource]bool{}}
 }
 
 // follow watches what is in a catalog and is not watched, and reports whether it has begun a watch.
 // A watch that is refused ends, and is begun again by the next call.
-func (s *signs) follow(ctx context.Context, found *catalog) (begun bool) {
+func (s *triggers) follow(ctx context.Context, found *catalog) (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, name := range []schema.GroupResource{definitions, apiServices} {
@@ -56,10 +56,10 @@ func (s *signs) follow(ctx context.Context, found *catalog) (begun bool) {
 }
 
 // end waits for the watches to end. Their context has ended.
-func (s *signs) end() { s.running.Wait() }
+func (s *triggers) end() { s.running.Wait() }
 
 // see notes a sign.
-func (s *signs) see() {
+func (s *triggers) see() {
 	select {
 	case s.seen <- struct{}{}:
 	default:
@@ -67,7 +67,7 @@ func (s *signs) see() {
 }
 
 // watch watches until ctx ends or it is refused. Found is what the cluster has served before.
-func (s *signs) watch(ctx context.Context, resource schema.GroupVersionResource, found *catalog) {
+func (s *triggers) watch(ctx context.Context, resource schema.GroupVersionResource, found *catalog) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	i := informer.NewResourceVersionInformer(s.cluster.name+": "+resourceText(resource), informer.InformerConfig{

@@ -20,10 +20,10 @@ const (
 	stopEach = 10 * time.Second
 )
 
-// herald logs what holds an informer up: a line when that changes, and none while it lasts. It
+// conditionLog logs what holds an informer up: a line when that changes, and none while it lasts. It
 // exists while something is wrong or may become so. It belongs to the lock of Progress, and logs
 // without it.
-type herald struct {
+type conditionLog struct {
 	timer *time.Timer
 	// told is what was logged last, zero if that is over.
 	told Condition
@@ -37,7 +37,7 @@ type herald struct {
 	attended int
 	// greets tells that the informer has synced, which is yet to be logged.
 	greets bool
-	// looking are the calls of look, of this herald and of those before it.
+	// looking are the calls of look, of this conditionLog and of those before it.
 	looking *sync.WaitGroup
 }
 
@@ -70,8 +70,8 @@ func (p *Progress) Logger() klog.Logger {
 func (p *Progress) Attend() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.armLocked(); p.herald != nil {
-		p.herald.attended++
+	if p.armLocked(); p.conditionLog != nil {
+		p.conditionLog.attended++
 	}
 }
 
@@ -79,22 +79,22 @@ func (p *Progress) Attend() {
 func (p *Progress) Rest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h := p.herald
+	h := p.conditionLog
 	if h == nil || h.attended == 0 {
 		return
 	}
-	if h.attended--; h.attended == 0 && !h.greets && p.signs.ails == nil && h.told.Reason == "" && h.quota.isFull(moment.Now()) && h.lookNoMore() {
-		p.herald = nil
+	if h.attended--; h.attended == 0 && !h.greets && p.observations.incidents == nil && h.told.Reason == "" && h.quota.isFull(moment.Now()) && h.lookNoMore() {
+		p.conditionLog = nil
 	}
 }
 
 // armLocked has the condition looked at soon.
 func (p *Progress) armLocked() {
-	if p.herald != nil || p.ctx == nil {
+	if p.conditionLog != nil || p.ctx == nil {
 		return
 	}
-	h := &herald{looking: &p.looking}
-	p.herald = h
+	h := &conditionLog{looking: &p.looking}
+	p.conditionLog = h
 	h.looking.Add(1)
 	h.timer = time.AfterFunc(TellAfter, func() {
 		defer h.looking.Done()
@@ -106,7 +106,7 @@ func (p *Progress) armLocked() {
 // locks, so that it is not logged here.
 func (p *Progress) greetLocked() {
 	p.armLocked()
-	h := p.herald
+	h := p.conditionLog
 	if h == nil {
 		return
 	}
@@ -116,14 +116,14 @@ func (p *Progress) greetLocked() {
 
 // lookIn has the condition looked at after a pause. A look may be under way, and another one may be
 // waiting, which this one replaces.
-func (h *herald) lookIn(pause time.Duration) {
+func (h *conditionLog) lookIn(pause time.Duration) {
 	if !h.timer.Reset(pause) {
 		h.looking.Add(1)
 	}
 }
 
 // lookNoMore drops the look that is waiting, and reports whether there was one.
-func (h *herald) lookNoMore() bool {
+func (h *conditionLog) lookNoMore() bool {
 	dropped := h.timer.Stop()
 	if dropped {
 		h.looking.Done()
@@ -133,7 +133,7 @@ func (h *herald) lookNoMore() bool {
 
 // greetingLocked returns how to log that the informer has synced, once if that is yet to be logged,
 // else nil.
-func (p *Progress) greetingLocked(h *herald) func(klog.Logger) {
+func (p *Progress) greetingLocked(h *conditionLog) func(klog.Logger) {
 	if !h.greets {
 		return nil
 	}
@@ -157,16 +157,16 @@ func (p *Progress) subject() []any {
 }
 
 // look logs the condition if it has changed and lasts, and looks again later if there is reason to.
-func (p *Progress) look(h *herald) {
+func (p *Progress) look(h *conditionLog) {
 	d, pending := p.Delivery(), p.pending()
 	p.mu.Lock()
-	if p.herald != h { // it has stopped, or nothing is left to look at
+	if p.conditionLog != h { // it has stopped, or nothing is left to look at
 		p.mu.Unlock()
 		return
 	}
 	now, ctx := moment.Now(), p.ctx
-	if p.signs.stage == stopping {
-		waited := now.Since(p.signs.since)
+	if p.observations.stage == stopping {
+		waited := now.Since(p.observations.since)
 		h.lookIn(stopEach - waited%stopEach)
 		p.mu.Unlock()
 		if waited >= stopEach && pending != "" {
@@ -176,19 +176,19 @@ func (p *Progress) look(h *herald) {
 		return
 	}
 	greet := p.greetingLocked(h)
-	c := p.signs.condition(d, p.counters.listed.Load(), "", now)
-	away := p.signs.isServerAway()
+	c := p.observations.condition(d, p.counters.listed.Load(), "", now)
+	away := p.observations.isServerAway()
 	var told *line
 	if !away { // else it is logged once for all informers of the server
-		told = h.tell(c, p.signs.cleared, now)
+		told = h.tell(c, p.observations.cleared, now)
 	}
 	calm := h.told.Reason == "" && !isTrouble(c.Reason)
-	if calm && c.Reason == ReasonCurrent && now.Since(p.signs.cleared) >= steadyWatch {
-		p.signs.ails = nil
+	if calm && c.Reason == ReasonCurrent && now.Since(p.observations.cleared) >= steadyWatch {
+		p.observations.incidents = nil
 	}
 	switch {
-	case away && h.idle(now), calm && p.signs.ails == nil && h.idle(now):
-		p.herald = nil
+	case away && h.idle(now), calm && p.observations.incidents == nil && h.idle(now):
+		p.conditionLog = nil
 		h.lookNoMore()
 	default:
 		h.lookIn(h.pause(c, d.Oldest, now))
@@ -202,15 +202,15 @@ func (p *Progress) look(h *herald) {
 	}
 }
 
-// idle reports whether nothing is lost if there is no herald until the next failure, or success
+// idle reports whether nothing is lost if there is no conditionLog until the next failure, or success
 // after it.
-func (h *herald) idle(now moment.Moment) bool {
+func (h *conditionLog) idle(now moment.Moment) bool {
 	return h.told.Reason == "" && h.attended == 0 && h.quota.isFull(now)
 }
 
 // pause is how long to wait before the next look. Oldest is when the oldest change came that waits;
 // zero if none does.
-func (h *herald) pause(c Condition, oldest, now moment.Moment) time.Duration {
+func (h *conditionLog) pause(c Condition, oldest, now moment.Moment) time.Duration {
 	switch {
 	case h.told.Reason == c.Reason:
 		return checkEach
@@ -223,7 +223,7 @@ func (h *herald) pause(c Condition, oldest, now moment.Moment) time.Duration {
 }
 
 // tell returns the line to log, nil for none. Cleared is when the newest condition ended.
-func (h *herald) tell(c Condition, cleared, now moment.Moment) *line {
+func (h *conditionLog) tell(c Condition, cleared, now moment.Moment) *line {
 	trouble := isTrouble(c.Reason)
 	if !trouble {
 		c = Condition{}
@@ -270,8 +270,8 @@ func (l *line) log(logger klog.Logger, subject []any) {
 // caller does not hold the lock.
 func (p *Progress) stopLog() {
 	p.mu.Lock()
-	h, ctx, cleared := p.herald, p.ctx, moment.Now()
-	p.herald, p.ctx = nil, nil
+	h, ctx, cleared := p.conditionLog, p.ctx, moment.Now()
+	p.conditionLog, p.ctx = nil, nil
 	var told Condition
 	var greet func(klog.Logger)
 	if h != nil {
@@ -279,7 +279,7 @@ func (p *Progress) stopLog() {
 		told, greet = h.told, p.greetingLocked(h)
 	}
 	p.mu.Unlock()
-	p.looking.Wait() // also for the last look of a herald that is gone
+	p.looking.Wait() // also for the last look of a conditionLog that is gone
 	if greet != nil {
 		greet(klog.FromContext(ctx))
 	}

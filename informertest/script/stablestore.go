@@ -23,7 +23,7 @@ type checkpointStore struct{ *process }
 var _ informer.CheckpointStore = checkpointStore{}
 
 func (s checkpointStore) Load(context.Context) (io.ReadCloser, error) {
-	content := s.shelf.content()
+	content := s.stableStore.content()
 	if content == nil {
 		return nil, fs.ErrNotExist
 	}
@@ -32,7 +32,7 @@ func (s checkpointStore) Load(context.Context) (io.ReadCloser, error) {
 
 func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) (err error) {
 	defer func() { s.tried(err) }()
-	begun := s.shelf.size()
+	begun := s.stableStore.size()
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
@@ -46,12 +46,12 @@ func (s checkpointStore) Save(ctx context.Context, write func(io.Writer) error) 
 		return err
 	case !s.burn():
 		return errDead
-	case s.dice.one(s.shelf.oneFails()):
+	case s.dice.one(s.stableStore.oneFails()):
 		return errScript
 	}
 	saved := s.ifAlive(func() {
 		s.oracle.Claimed(oracle.FromCheckpoint, claim)
-		s.shelf.put(b.Bytes(), begun)
+		s.stableStore.put(b.Bytes(), begun)
 	})
 	if !saved {
 		return errDead
@@ -80,7 +80,7 @@ func (s journaledStore) Append(ctx context.Context, b []byte) error {
 			s.oracle.Claimed(oracle.FromCheckpoint, claim)
 			s.unsaved = false
 		}
-		s.shelf.add(b)
+		s.stableStore.add(b)
 	})
 	if !kept {
 		return errDead
@@ -123,51 +123,51 @@ func claimOf(content []byte) (claim string, journaled bool, err error) {
 	return "", false, fmt.Errorf("reading back the checkpoint: %w", err)
 }
 
-// shelf is where the checkpoint survives.
-type shelf struct {
+// stableStore is where the checkpoint survives.
+type stableStore struct {
 	mu    sync.Mutex
 	bytes []byte // nil: none was saved
 	fails int    // one in how many savings; 0: none
 }
 
-func (s *shelf) content() []byte {
+func (s *stableStore) content() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bytes
 }
 
-func (s *shelf) size() int {
+func (s *stableStore) size() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.bytes)
 }
 
 // put replaces what there was, but for what was added since it had that size.
-func (s *shelf) put(content []byte, size int) {
+func (s *stableStore) put(content []byte, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytes = append(content, s.bytes[size:]...)
 }
 
-func (s *shelf) clear() {
+func (s *stableStore) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytes = nil
 }
 
-func (s *shelf) add(b []byte) {
+func (s *stableStore) add(b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bytes = slices.Concat(s.bytes, b)
 }
 
-func (s *shelf) oneFails() int {
+func (s *stableStore) oneFails() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.fails
 }
 
-func (s *shelf) full(oneIn int) {
+func (s *stableStore) full(oneIn int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fails = oneIn
