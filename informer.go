@@ -98,8 +98,9 @@ type InformerConfig struct {
 	// lists the whole shard. So what the Checkpoint of a shard has is divided by copies of it. A
 	// Checkpoint of a shard that has nothing in common is refused: see BeginAnew.
 	//
-	// A Storage should have objects of the shard only. Others with a UID are forgotten when Run
-	// begins; their deletion is not delivered.
+	// A Storage should have objects of the shard only. Others are forgotten when Run begins, and
+	// their deletion is not delivered. Where the shard is by UID, an object whose UID is not known
+	// stays, unless an informer of another shard has used the Storage before.
 	Shard Shard
 
 	// ExampleObject is an object of the type that the handler gets; others are

@@ -154,3 +154,59 @@ func TestListAfterACheckpointOfAPartIsNotOlder(t *testing.T) {
 		require.Contains(t, w.lists()[0], "rv="+saved)
 	})
 }
+
+// TestInformerListsAfterAnotherShardHasUsedItsStorage runs an informer again whose Storage an
+// informer of a part has used meanwhile, which has forgotten the rest: the informer lists, and its
+// checkpoint has everything.
+func TestInformerListsAfterAnotherShardHasUsedItsStorage(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(20)...)
+		path := filepath.Join(t.TempDir(), "pods")
+		storage := informer.NewResourceVersionStorage()
+		i := follow(w, informer.InformerConfig{
+			Handler: &recorder{}, Storage: storage, Checkpoint: informer.FileCheckpoint(path),
+		})
+		part := follow(w, informer.InformerConfig{Handler: &recorder{}, Storage: storage, Shard: half})
+		for _, of := range []informer.ResourceVersionInformer{i, part} {
+			stop := start(of.RunWithContext)
+			<-of.HasSyncedChecker().Done()
+			synctest.Wait()
+			stop()
+		}
+		require.Less(t, storage.Len(), 20)
+		w.ResetRequests()
+		stop := start(i.RunWithContext)
+		time.Sleep(time.Minute)
+		stop()
+		require.NotEmpty(t, w.lists())
+		require.Equal(t, 20, storage.Len())
+
+		next := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: informer.FileCheckpoint(path)})
+		defer start(next.RunWithContext)()
+		<-next.HasSyncedChecker().Done()
+		require.NotEmpty(t, next.Status().ResumedFrom)
+		require.Equal(t, 20, next.Status().Objects)
+	})
+}
+
+// TestListDeletesNothingBeyondTheShard has a program add an object of another shard to the Storage
+// of an informer that runs. A list does not show it, and it is not told deleted.
+func TestListDeletesNothingBeyondTheShard(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create(keys(20)...)
+		storage, r := informer.NewResourceVersionStorage(), &recorder{}
+		i := follow(w, informer.InformerConfig{Handler: r, Storage: storage, Shard: half})
+		defer start(i.RunWithContext)()
+		<-i.HasSyncedChecker().Done()
+		objects, err := w.List(pods, "")
+		require.NoError(t, err)
+		for _, o := range objects {
+			require.NoError(t, storage.Add(o))
+		}
+		w.ResetRequests()
+		w.down(func() {})
+		require.NotEmpty(t, w.lists())
+		require.NotContains(t, strings.Join(r.events(), "\n"), "delete")
+		require.GreaterOrEqual(t, storage.Len(), 20)
+	})
+}

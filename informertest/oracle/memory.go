@@ -198,8 +198,8 @@ func (k *knowledge) is(s state) bool {
 }
 
 func (m *memory) start(n int, r Run) {
-	again, former := m.run > 0, m.shard
-	if r.Shard != former {
+	again := m.run > 0
+	if r.Shard != m.shard {
 		m.reshard(r.Shard, n)
 	}
 	m.run++
@@ -210,8 +210,7 @@ func (m *memory) start(n int, r Run) {
 		k, line := &m.keys[i], &m.h.keys[i]
 		k.calls, k.together, k.initial, k.told = 0, nil, false, ""
 		version, known := m.knows(r, line, n)
-		back := known && k.away != nil && k.away.version == version && !k.present
-		if back {
+		if known && k.away != nil && k.away.version == version && !k.present {
 			k.comeBack()
 		}
 		switch {
@@ -227,7 +226,6 @@ func (m *memory) start(n int, r Run) {
 			k.unsure, k.behind, k.forgotten = true, true, true
 			k.place = never
 		}
-		k.forgotten = k.forgotten || back && !inShard(former, line.key, k.uid) // unless the checkpoint is of before
 		if r.Resumed != "" {
 			m.replay(k, line, r.Resumed)
 		}

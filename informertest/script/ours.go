@@ -246,10 +246,10 @@ func takeFrom(run *oracle.Run, saved informer.Shard) {
 	if run.Shard.Contains(saved) {
 		return
 	}
-	run.Journaled = false
-	maps.DeleteFunc(run.Known, func(key, version string) bool {
-		return version == "" && run.Shard.Key == informer.ShardByUID
-	})
+	if run.Shard.Key == informer.ShardByUID {
+		run.Journaled = false
+		maps.DeleteFunc(run.Known, func(_, version string) bool { return version == "" })
+	}
 }
 
 // replay adds the journal behind a checkpoint.

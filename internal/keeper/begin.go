@@ -15,11 +15,13 @@ func (k *Keeper) open(ctx context.Context, acknowledged string) (resume string) 
 		return err
 	}) {
 	case reopened:
+		k.Versions.Confine(k.Shard) // first: another informer may have followed less
 		if k.journal != nil {
 			k.journal.Stop() // another process may have used the store meanwhile
 		}
 		return k.goOn(before, acknowledged)
 	case opened:
+		k.Versions.Confine(k.Shard)
 		return resume
 	}
 	return ""

@@ -55,9 +55,9 @@ func (c *coverage) is(gaps int64) bool {
 func (k *Keeper) gaps() int64 { return k.Report.Gaps.Count() + k.Versions.Edits() }
 
 // covered returns resourceVersion if everything up to it was shown to the handler, and else
-// nothing.
+// nothing. It returns nothing for "0", which a server takes for any version.
 func (k *Keeper) covered(resourceVersion string) string {
-	if !k.covers.is(k.gaps()) {
+	if resourceVersion == "0" || !k.covers.is(k.gaps()) {
 		return ""
 	}
 	return resourceVersion

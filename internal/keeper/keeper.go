@@ -111,7 +111,6 @@ func (k *Keeper) Journal() *journal.Journal { return k.journal }
 // the store could not find the deletions that it has missed, and a save would forget them for good.
 func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string) {
 	resume = k.open(ctx, acknowledged)
-	k.Versions.Confine(k.Shard)
 	if k.hold.phase == owns && k.journal != nil && k.journal.Full() {
 		// Before the handler is called, so that what it is shown can be written down.
 		k.failure = k.saveAll(ctx, func() point { return point{resume, k.Cluster.UID()} })

@@ -84,7 +84,7 @@ func (v *Versions) writeEntries(w *checkpoint.Writer) (err error) {
 func (v *Versions) ReadFrom(r io.Reader) (int64, error) {
 	cr := checkpoint.NewReader(r)
 	table, err := v.readTable(cr)
-	s := Saved{table: table}
+	s := Saved{table: table, Metadata: cr.Metadata()}
 	if err == nil && cr.Journaled() {
 		err = s.replay(cr)
 	}

@@ -6,12 +6,14 @@ import (
 	"github.com/rvinformer/informer/internal/shard"
 )
 
-// Confine forgets what is not in the shard that an informer is about to follow. It is no edit: the
-// checkpoint of the informer says that the rest is not what it is of.
+// Confine forgets what is not in the shard that an informer is about to follow. That is no edit: the
+// checkpoint of the informer says that the rest is not what it is of. It is an edit if the informer
+// before has followed less than that shard, because something of it may have been forgotten.
 //
-// Objects whose UIDs are not known, though the shard is by UID, may be in another shard. They stay
-// if the program has filled the versions, or if all of the shard before is in this one. They are
-// forgotten otherwise: an informer of this shard cannot see whether they are gone.
+// Objects that the handler may have begun to take in have no UIDs here. Where the shard is by UID,
+// they may be in another one. They stay if the program has filled the versions, or if all of the
+// shard before is in this one. They are forgotten otherwise: an informer of this shard cannot see
+// whether they are gone.
 func (v *Versions) Confine(to shard.Shard) {
 	out := v.outside(to)
 	if to.IsAll() {
@@ -33,22 +35,39 @@ func (v *Versions) Confine(to shard.Shard) {
 
 // outside notes which shard is followed from now on, and returns what reports whether an object is
 // none of it.
-func (v *Versions) outside(to shard.Shard) func(key, uid string) bool {
+func (v *Versions) outside(to shard.Shard) func(key string, version keytable.Version) bool {
+	newest := ""
+	if !to.IsAll() {
+		newest = v.Newest() // also of what is forgotten: a list must not be older
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	before := v.shard
 	v.shard = &to
-	if before == nil || to.Contains(*before) {
-		return func(key, uid string) bool { return shard.LacksForCertain(to, key, uid) }
+	if newest != "" {
+		v.reached = newest
 	}
-	return func(key, uid string) bool { return !shard.HasForCertain(to, key, uid) }
+	if before != nil && !before.Contains(to) {
+		v.edits++
+		v.changes.Add(1)
+	}
+	if before == nil || to.Contains(*before) {
+		return func(key string, version keytable.Version) bool {
+			return shard.LacksForCertain(to, key, string(version.UID))
+		}
+	}
+	return func(key string, version keytable.Version) bool {
+		if version == (keytable.Version{}) {
+			return !shard.HasForCertain(to, key, "")
+		}
+		return !shard.Has(to, key, string(version.UID))
+	}
 }
 
-func (v *Versions) forget(key string, out func(key, uid string) bool) {
+func (v *Versions) forget(key string, out func(key string, version keytable.Version) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	version, _ := v.reading().Get(key)
-	if !out(key, string(version.UID)) {
+	if version, _ := v.reading().Get(key); !out(key, version) {
 		return
 	}
 	if v.table != nil {

@@ -1,9 +1,12 @@
 package known
 
 import (
+	"slices"
+
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/journal"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/internal/shard"
 )
 
 var _ deltaqueue.Known = (*Versions)(nil)
@@ -75,12 +78,16 @@ func (v *Versions) Show(key string, version keytable.Version, generation, since 
 	return again, c
 }
 
-// UnmarkedFrom returns some keys that a generation did not show. It ends with the unsettled keys
-// that the table does not have.
+// UnmarkedFrom returns some keys that a generation did not show, but for those that are not in the
+// shard of the informer: others may have added them. It ends with the unsettled keys that the table
+// does not have.
 func (v *Versions) UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	keys, next = v.reading().UnmarkedFrom(cursor, generation, most)
+	if v.shard != nil && !v.shard.IsAll() {
+		keys = slices.DeleteFunc(keys, v.isOutside)
+	}
 	if next != 0 {
 		return keys, next
 	}
@@ -90,4 +97,10 @@ func (v *Versions) UnmarkedFrom(cursor keytable.Cursor, generation uint64, most 
 		}
 	}
 	return keys, next
+}
+
+// isOutside reports whether a key of the table is not in the shard. The caller holds the lock.
+func (v *Versions) isOutside(key string) bool {
+	version, _ := v.reading().Get(key)
+	return shard.LacksForCertain(*v.shard, key, string(version.UID))
 }
