@@ -88,3 +88,24 @@ func TestConfine(t *testing.T) {
 		})
 	}
 }
+
+// TestConfineOfManyKeys forgets half of many keys, which are looked at in several steps.
+func TestConfineOfManyKeys(t *testing.T) {
+	in := shard.Shard{Key: shard.ByUID, End: 1 << 63}
+	var v known.Versions
+	want := 0
+	for n := range 10_000 {
+		uid := fmt.Sprint("uid-", n)
+		v.Set(fmt.Sprint("a/", n), keytable.Version{ResourceVersion: "1", UID: types.UID(uid)}, 0)
+		if in.Includes("a", uid) {
+			want++
+		}
+	}
+	require.Greater(t, want, 3000)
+	require.Less(t, want, 7000)
+	v.Confine(in)
+	require.Equal(t, want, v.Len())
+	for key, version := range v.All() {
+		require.True(t, in.Includes("a", string(version.UID)), key)
+	}
+}
