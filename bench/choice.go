@@ -60,7 +60,7 @@ var choices = []choice{
 	},
 }
 
-// writeChoices writes the tables of which-informer.md, which is in the directory docs. If a
+// writeChoices writes the tables of the page which-informer.md in the directory docs. If a
 // contestant of a table did not take part in the run, that table is left as it is.
 func (r *report) writeChoices(docs string) error {
 	return rewrite(docs, "which-informer.md", func(document []byte) (_ []byte, err error) {

@@ -24,8 +24,8 @@ type entry struct {
 	program string
 }
 
-// binaries is where the contestants' programs are built, in the directory bench. What is up to date
-// there is not linked again.
+// binaries is the directory in bench where the contestants' programs are built. The go command does
+// not link a program again that is up to date there.
 const binaries = "bin"
 
 // programs are the contestants' programs.

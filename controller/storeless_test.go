@@ -145,8 +145,8 @@ func TestStorelessGivesUp(t *testing.T) {
 	})
 }
 
-// What is given up is acknowledged when the hook has returned: whoever writes it down there does
-// not lose it.
+// An object that is given up is acknowledged when the hook has returned. So a program that writes
+// the object down in the hook does not lose it.
 func TestStorelessIsAcknowledgedAfterTheHook(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.create("a/1")
