@@ -1,205 +1,240 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
-	"time"
+	"strconv"
+	"strings"
 
 	"github.com/rvinformer/informer/bench/podserver"
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// all runs a plan and writes what came out.
-func all(ctx context.Context, p *plan) error {
+// all compares informers with client-go's and with floors in all scenarios, and storages.
+type all struct {
+	settings
+	pods        sizes
+	largeRuns   int
+	scenarios   string
+	contestants string
+	keys        int
+	burstPods   int
+	events      int
+	limits      race.Limits
+	peersMost   int
+	real        bool
+	quick       bool
+	profile     string
+
+	// heats are those that have tables.
+	heats    []*heat
+	capacity []capacity
+}
+
+func newAll() *all {
+	return &all{
+		settings: settings{runs: 3, docs: "../docs"},
+		pods:     sizes{100_000, 1_000_000}, largeRuns: 1, keys: 1_000_000, burstPods: 10_000, events: 100_000, peersMost: 100_000,
+		limits: race.Limits{IdleInformers: 200},
+	}
+}
+
+func (p *all) flags(f *flag.FlagSet) {
+	f.Var(&p.pods, "pods", "sizes of the set, with commas between them")
+	f.IntVar(&p.largeRuns, "large-runs", p.largeRuns, "how often each is run with a set larger than -peers-most")
+	f.StringVar(&p.scenarios, "scenarios", "", "only these, with commas between them: "+fmt.Sprint(race.Scenarios))
+	f.StringVar(&p.contestants, "contestants", "", "only those whose name begins with one of these, and the floors")
+	f.IntVar(&p.keys, "keys", p.keys, "keys of a storage")
+	f.IntVar(&p.burstPods, "burst-pods", p.burstPods, "pods of the server that sends changes")
+	f.IntVar(&p.events, "events", p.events, "changes that it sends")
+	f.IntVar(&p.limits.SlowObjects, "slow-objects", 0, "objects after which a slow handler is stopped (0: all)")
+	f.IntVar(&p.limits.IdleInformers, "idle", p.limits.IdleInformers, "idle informers")
+	f.IntVar(&p.peersMost, "peers-most", p.peersMost, "largest set for client-go; a larger one is for ours and the floors, and for cold starts and restarts only")
+	f.BoolVar(&p.real, "real", false, "against a kube-apiserver that is built and started, with pods created in it: 10,000 unless -pods says else")
+	f.BoolVar(&p.quick, "quick", false, "10,000 pods, once, and write no documents")
+	f.StringVar(&p.profile, "profile", "", "write CPU profiles of cold starts and watches to files whose names begin so")
+}
+
+func (p *all) programs() []string {
+	return []string{"floor", "floorcopies", "ours", "ourstyped", "clientgo", "stores"}
+}
+
+// settle gives what depends on other flags its value.
+func (p *all) settle() {
+	if p.quick {
+		p.runs, p.docs, p.keys, p.events, p.limits.IdleInformers, p.limits.SlowObjects = 1, "", 100_000, 20_000, 50, 2_000
+	}
+	if (p.quick || p.real) && slices.Equal(p.pods, newAll().pods) {
+		p.pods = sizes{10_000}
+	}
+}
+
+func (p *all) plan(entries contestants) (planned []*heat, err error) {
 	p.settle()
-	began := time.Now()
-	programs, err := buildPrograms(ctx)
-	if err != nil {
-		return err
-	}
-	r := &report{plan: p, load: currentLoad()}
-	if err := p.run(ctx, r, programs.entries); err != nil {
-		return err
-	}
-	r.took = time.Since(began)
-	var tables bytes.Buffer
-	r.tables(&tables, false)
-	if _, err := tables.WriteTo(os.Stdout); err != nil {
-		return err
-	}
-	if p.docs == "" {
-		return nil
-	}
-	return r.write(p.docs)
-}
-
-// run runs the scenarios.
-func (p *plan) run(ctx context.Context, r *report, entries []entry) error {
 	for _, size := range p.pods {
-		if !slices.ContainsFunc(race.Served, func(s race.Scenario) bool { return p.chosen(s, size) }) {
-			continue
+		server := simulatedHost(podserver.Options{Pods: size})
+		if p.real {
+			server = realHost(size)
 		}
-		if err := p.runSize(ctx, r, entries, size); err != nil {
-			return err
+		if !p.real && size == p.pods[0] && p.chosen(race.ColdStart, size) {
+			floor, err := entries.named("floor-json")
+			if err != nil {
+				return nil, err
+			}
+			planned = append(planned, &heat{hosts: []*host{server}, do: func(ctx context.Context, _ *heat) (err error) {
+				p.capacity, err = measureCapacity(ctx, floor, server.target)
+				return err
+			}})
+		}
+		for _, scenario := range race.Served {
+			if p.chosen(scenario, size) {
+				p.heats = append(p.heats, p.served(entries, scenario, size, server))
+				planned = append(planned, p.heats[len(p.heats)-1])
+			}
 		}
 	}
-	if !p.chosen(race.Storage, p.keys) {
-		return nil
-	}
-	for _, names := range []race.Names{race.PodNames, race.RandomNames} {
-		h := p.results(entries, heat{race.Storage, p.keys, names})
-		if err := p.runInTurn(ctx, h, race.Target{Objects: p.keys}); err != nil {
-			return err
+	if p.chosen(race.Storage, p.keys) {
+		for _, names := range []race.Names{race.PodNames, race.RandomNames} {
+			h := p.heat(race.Storage, p.keys)
+			h.names = names
+			p.join(h, entries, race.Order{Target: race.Target{Objects: p.keys}, Names: names})
+			p.heats, planned = append(p.heats, h), append(planned, h)
 		}
-		r.heats = append(r.heats, h)
 	}
-	return nil
+	return planned, nil
 }
 
-// results are those of a heat before it.
-func (p *plan) results(entries []entry, of heat) *results {
-	h := &results{heat: of, runs: map[string][]race.Result{}}
-	for _, e := range entries {
-		if p.takesPart(e, of) {
-			h.entries = append(h.entries, e)
-		}
+// served is the heat of a scenario that needs a server with a set of one size.
+func (p *all) served(entries contestants, scenario race.Scenario, size int, server *host) *heat {
+	switch scenario {
+	case race.SlowHandler:
+		h := p.heat(scenario, size, server)
+		h.do = sideBySide
+		return p.join(h, entries, race.Order{})
+	case race.WatchBurst:
+		return p.join(p.heat(scenario, size, simulatedHost(podserver.Options{Pods: p.burstPods, Events: p.events})), entries, race.Order{})
+	case race.Restart:
+		return p.restart(entries, size, server)
+	default:
+		return p.join(p.heat(scenario, size, server), entries, race.Order{})
+	}
+}
+
+// heat is one of a scenario, without variants.
+func (p *all) heat(scenario race.Scenario, size int, hosts ...*host) *heat {
+	h := newHeat(scenario, size, p.runs, hosts...)
+	if p.isLarge(h) {
+		h.times = p.largeRuns
 	}
 	return h
 }
 
-// runSize runs the scenarios that need a server with a set of one size.
-func (p *plan) runSize(ctx context.Context, r *report, entries []entry, size int) (err error) {
-	var s *server
-	if p.real {
-		s, err = startRealServer(ctx, size)
-	} else {
-		s, err = startServer(ctx, podserver.Options{Pods: size})
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	if s.target.Simulated && size == p.pods[0] && p.chosen(race.ColdStart, size) {
-		if r.capacity, err = measureCapacity(ctx, entries, s.target); err != nil {
-			return err
-		}
-	}
-	for _, scenario := range race.Served {
-		if !p.chosen(scenario, size) {
+// join adds the contestants that take part.
+func (p *all) join(h *heat, entries contestants, o race.Order) *heat {
+	o.Limits = p.limits
+	for _, e := range entries {
+		if !p.takesPart(e, h) {
 			continue
 		}
-		h := p.results(entries, heat{scenario: scenario, size: size})
-		target := s.target
-		switch scenario {
-		case race.SlowHandler:
-			err = p.runTogether(ctx, h, target)
-		case race.WatchBurst:
-			err = p.runBurst(ctx, h)
-		case race.Restart:
-			err = p.runRestart(ctx, h, target)
-		default:
-			err = p.runInTurn(ctx, h, target)
+		if o.Profile = ""; p.profile != "" {
+			o.Profile = fmt.Sprintf("%s-%s-%s", p.profile, h.scenario, e.Name)
 		}
-		if err != nil {
-			return err
-		}
-		r.heats = append(r.heats, h)
+		h.add(e, o)
 	}
-	return nil
-}
-
-// runInTurn runs the contestants one after the other, and all of them again.
-func (p *plan) runInTurn(ctx context.Context, h *results, target race.Target) error {
-	for run := range p.runsOf(h.heat) {
-		for _, e := range h.entries {
-			order := race.Order{Scenario: h.scenario, Target: target, Limits: p.limits, Names: h.names}
-			if p.profile != "" {
-				order.Profile = fmt.Sprintf("%s-%s-%s", p.profile, h.scenario, e.Name)
-			}
-			result, err := e.run(ctx, order)
-			if err != nil {
-				return err
-			}
-			h.add(run, e, result)
-		}
-	}
-	return nil
-}
-
-// runBurst is runInTurn with a server that sends changes.
-func (p *plan) runBurst(ctx context.Context, h *results) (err error) {
-	s, err := startServer(ctx, podserver.Options{Pods: p.burstPods, Events: p.events})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	return p.runInTurn(ctx, h, s.target)
+	return h
 }
 
 // oneChangedIn is of how many pods one has changed when a contestant starts again.
 const oneChangedIn = 100
 
-// runRestart is runInTurn with a server on which some pods have changed since
-// target was. What a contestant is to remember, it does in a process of its own.
-func (p *plan) runRestart(ctx context.Context, h *results, target race.Target) (err error) {
-	later, err := startServer(ctx, podserver.Options{Pods: h.size, Changed: max(1, h.size/oneChangedIn)})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, later.stop()) }()
-	dir, err := os.MkdirTemp("", "rvinformer-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	for run := range p.runsOf(h.heat) {
-		for _, e := range h.entries {
-			o := race.Order{Scenario: race.Restart, Target: later.target, Checkpoint: filepath.Join(dir, e.Name)}
+// restart is the heat of starts again, with a server on which some pods have changed since the other
+// one was. What a contestant is to remember, it does in a process of its own.
+func (p *all) restart(entries contestants, size int, before *host) *heat {
+	later := simulatedHost(podserver.Options{Pods: size, Changed: max(1, size/oneChangedIn)})
+	h := p.heat(race.Restart, size, later, before)
+	for _, e := range entries {
+		if !p.takesPart(e, h) {
+			continue
+		}
+		h.variants = append(h.variants, variant{e.Entry, func(ctx context.Context) (r race.Result, err error) {
+			dir, err := os.MkdirTemp("", "rvinformer-bench-")
+			if err != nil {
+				return r, err
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+			o := race.Order{Scenario: race.Remember, Target: before.target, Checkpoint: filepath.Join(dir, e.Name)}
 			if e.Memory != race.Nothing {
-				before := race.Order{Scenario: race.Remember, Target: target, Checkpoint: o.Checkpoint}
-				if _, err := e.run(ctx, before); err != nil {
-					return err
+				if _, err := e.run(ctx, o); err != nil {
+					return r, err
 				}
 			}
-			result, err := e.run(ctx, o)
-			if err != nil {
-				return err
-			}
-			h.add(run, e, result)
+			o.Scenario, o.Target = race.Restart, later.target
+			return e.run(ctx, o)
+		}})
+	}
+	return h
+}
+
+// takesPart tells whether a contestant is to be run in a heat.
+func (p *all) takesPart(e contestant, h *heat) bool {
+	chosen := e.IsFloor() || p.contestants == ""
+	for prefix := range strings.SplitSeq(p.contestants, ",") {
+		chosen = chosen || prefix != "" && strings.HasPrefix(e.Name, prefix)
+	}
+	if p.isLarge(h) {
+		chosen = chosen && !strings.HasPrefix(e.Name, "client-go")
+	}
+	return chosen && e.TakesPart(h.scenario)
+}
+
+// chosen tells whether a scenario is to be run with a set of a size.
+func (p *all) chosen(scenario race.Scenario, size int) bool {
+	if p.scenarios != "" && !slices.Contains(strings.Split(p.scenarios, ","), string(scenario)) {
+		return false
+	}
+	switch scenario {
+	case race.ColdStart:
+		return true
+	case race.Storage, race.Restart:
+		// A kube-apiserver has no past, and nothing to do with a storage.
+		return !p.real
+	case race.Relist:
+		return size <= p.peersMost
+	case race.WatchBurst:
+		// Where each change is written by a client, the server would be measured.
+		return !p.real && size == p.pods[0]
+	default:
+		return size == p.pods[0]
+	}
+}
+
+// isLarge tells whether a heat is of a set that is too large for client-go.
+func (p *all) isLarge(h *heat) bool { return h.scenario != race.Storage && h.size > p.peersMost }
+
+// sizes is a flag of numbers with commas between them.
+type sizes []int
+
+func (s sizes) String() string {
+	var texts []string
+	for _, n := range s {
+		texts = append(texts, strconv.Itoa(n))
+	}
+	return strings.Join(texts, ",")
+}
+
+func (s *sizes) Set(text string) error {
+	*s = nil
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is no number of pods", part)
 		}
+		*s = append(*s, n)
 	}
 	return nil
-}
-
-// runTogether runs the contestants once and side by side: what they do is sleep.
-func (p *plan) runTogether(ctx context.Context, h *results, target race.Target) error {
-	all := make([]race.Result, len(h.entries))
-	errs := make([]error, len(h.entries))
-	var running sync.WaitGroup
-	for i, e := range h.entries {
-		running.Go(func() {
-			all[i], errs[i] = e.run(ctx, race.Order{Scenario: h.scenario, Target: target, Limits: p.limits})
-		})
-	}
-	running.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	for i, e := range h.entries {
-		h.add(0, e, all[i])
-	}
-	return nil
-}
-
-func (r *results) add(run int, e entry, result race.Result) {
-	r.runs[e.Name] = append(r.runs[e.Name], result)
-	fmt.Fprintf(os.Stderr, "%s %-10s %8d objects, run %d, %-34s wall %6.2fs  cpu %6.2fs  server %5.2fs  %6.1f allocs  peak %6.1f MiB\n",
-		time.Now().Format(time.TimeOnly), r.scenario, r.size, run+1, e.Name,
-		wall(result), cpu(result), serverCPU(result), allocs(result), peakMB(result))
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 
 // TestMain is also the program that the tests start as a server.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], "serve") {
+	if len(os.Args) > 1 && os.Args[1] == serveCommand {
 		main()
 		return
 	}
@@ -30,17 +29,15 @@ func TestMain(m *testing.M) {
 // what came out against what cannot be otherwise.
 func TestEveryContestantEndsEveryScenario(t *testing.T) {
 	t.Parallel()
-	p := defaultPlan()
+	p := newAll()
 	p.pods, p.runs, p.keys, p.burstPods, p.events = sizes{1000}, 1, 5000, 100, 1000
 	p.limits = race.Limits{SlowObjects: 100, IdleInformers: 10}
-	programs, err := buildPrograms(t.Context())
-	require.NoError(t, err)
-	r := &report{plan: p}
-	require.NoError(t, p.run(t.Context(), r, programs.entries))
+	docs := emptyDocs(t, p, performance, "which-informer.md")
+	require.NoError(t, execute(t.Context(), p))
 
-	require.Len(t, r.heats, len(race.Served)+2) // and pods and random names for Storage
-	for _, h := range r.heats {
-		for _, e := range h.entries {
+	require.Len(t, p.heats, len(race.Served)+2) // and pods and random names for Storage
+	for _, h := range p.heats {
+		for _, e := range h.variants {
 			results := h.runs[e.Name]
 			require.Len(t, results, 1, e.Name)
 			got := results[0]
@@ -50,8 +47,8 @@ func TestEveryContestantEndsEveryScenario(t *testing.T) {
 			if h.scenario == race.Storage {
 				require.InDelta(t, 300, liveOf(got), 299)
 				require.InDelta(t, 300, liveLaterOf(got), 299)
-				for _, rate := range storeRates {
-					require.Positive(t, rate.took(got.Store), rate.name)
+				for _, took := range []time.Duration{got.Store.Fill, got.Store.Lookup, got.Store.Absent, got.Store.Update, got.Store.Replace, got.Store.Pass, got.Store.PassKeys, got.Store.ListKeys} {
+					require.Positive(t, took)
 				}
 				require.Positive(t, got.Store.GC)
 				require.Positive(t, got.Store.GCCPU)
@@ -96,28 +93,43 @@ func TestEveryContestantEndsEveryScenario(t *testing.T) {
 		}
 	}
 
-	docs := t.TempDir()
-	path := filepath.Join(docs, "performance.md")
-	require.NoError(t, os.WriteFile(path, []byte("# Performance\n"), 0o644))
-	choosing := filepath.Join(docs, "which-informer.md")
-	require.NoError(t, os.WriteFile(choosing, []byte("# Which informer?\n"), 0o644))
-	require.NoError(t, r.write(docs))
-	first, err := os.ReadFile(path)
+	first := read(t, docs, performance)
+	sections, err := p.sections()
 	require.NoError(t, err)
-	require.NoError(t, r.write(docs))
-	second, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(first), string(second))
-	require.Contains(t, string(first), "<!-- bench-summary: written by make bench -->\n### Memory of a start\n")
-	chosen, err := os.ReadFile(choosing)
-	require.NoError(t, err)
-	for _, c := range choices {
-		require.Contains(t, string(chosen), "<!-- "+c.section+": written by make bench -->\n| "+c.columns[0])
-		require.Len(t, regexp.MustCompile(`(?m)^\|( [^|]*\|)+$`).FindAllString(string(chosen), -1), 2+5+3)
+	require.NoError(t, publish(docs, sections))
+	require.Equal(t, first, read(t, docs, performance))
+	require.Contains(t, first, "<!-- bench-summary: written by make bench -->\n### Memory of a start\n")
+	chosen := read(t, docs, "which-informer.md")
+	for _, c := range choiceTables {
+		require.Contains(t, chosen, "<!-- "+c.section+": written by make bench -->\n| "+c.columns[0])
+		require.Len(t, regexp.MustCompile(`(?m)^\|( [^|]*\|)+$`).FindAllString(chosen, -1), 2+5+3)
 	}
 	for _, c := range charts {
 		require.FileExists(t, filepath.Join(docs, c.name+".svg"))
 	}
+}
+
+// emptyDocs has a benchmark write into documents of a directory that have only a title.
+func emptyDocs(t *testing.T, b benchmark, names ...string) string {
+	docs := t.TempDir()
+	for _, name := range names {
+		require.NoError(t, os.WriteFile(filepath.Join(docs, name), []byte("# Title\n"), 0o644))
+	}
+	b.common().docs = docs
+	return docs
+}
+
+func read(t *testing.T, docs, name string) string {
+	text, err := os.ReadFile(filepath.Join(docs, name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// measured runs a benchmark of one section, and returns the document that it writes.
+func measured(t *testing.T, b benchmark) string {
+	docs := emptyDocs(t, b, more)
+	require.NoError(t, execute(t.Context(), b))
+	return read(t, docs, more)
 }
 
 func TestSectionsAreReplaced(t *testing.T) {
@@ -136,7 +148,7 @@ func TestSectionsAreReplaced(t *testing.T) {
 }
 
 func TestRatiosAreOfOneRun(t *testing.T) {
-	h := &results{runs: map[string][]race.Result{
+	h := &heat{runs: map[string][]race.Result{
 		"floor": {{CPU: 1}, {CPU: 2}, {CPU: 100}},
 		"ours":  {{CPU: 3}, {CPU: 4}, {CPU: 100}},
 	}}
@@ -147,15 +159,16 @@ func TestRatiosAreOfOneRun(t *testing.T) {
 // A summary has the medians of the tables, and is left out where a scenario was.
 func TestSummary(t *testing.T) {
 	mib, kib := int64(1<<20), float64(1<<10)
-	heatOf := func(s race.Scenario, size int, all map[string]race.Result) *results {
-		h := &results{heat: heat{scenario: s, size: size}, runs: map[string][]race.Result{}}
+	heatOf := func(s race.Scenario, size int, all map[string]race.Result) *heat {
+		h := newHeat(s, size, 1)
 		for name, result := range all {
-			h.entries = append(h.entries, entry{Entry: race.Entry{Name: name, Floor: "floor"}})
+			h.variants = append(h.variants, variant{Entry: race.Entry{Name: name, Floor: "floor"}})
 			h.runs[name] = []race.Result{result}
 		}
 		return h
 	}
-	r := &report{plan: defaultPlan(), heats: []*results{
+	p := newAll()
+	p.heats = []*heat{
 		heatOf(race.ColdStart, 2000, map[string]race.Result{
 			"floor": {CPU: 1}, "ours-raw": {CPU: 2, PeakRSS: 30 * mib}, "ours-typed": {CPU: 3, PeakRSS: 50 * mib},
 			"client-go-typed": {CPU: 20, PeakRSS: 1000 * mib}, "client-go-dynamic": {CPU: 30, PeakRSS: 3000 * mib},
@@ -163,19 +176,16 @@ func TestSummary(t *testing.T) {
 		heatOf(race.Restart, 2000, map[string]race.Result{"ours-raw-resume": {CPU: 70 * time.Millisecond}, "client-go-typed": {CPU: 6 * time.Second}}),
 		heatOf(race.Storage, 5000, map[string]race.Result{"ours-storage": {Objects: 10, Store: &race.StoreCosts{Live: 400}}}),
 		heatOf(race.Idle, 10, map[string]race.Result{"ours-raw": {Goroutines: 2, InUseBytes: 32 * kib}}),
-	}}
-	var text bytes.Buffer
-	r.summary(&text)
+	}
+	text := string(p.summary())
 	for _, part := range []string{
 		"reads 2,000 pods peaks at **30 to 50 MiB**", "1000 MiB\ntyped and 3000 MiB dynamic", "**2.00 times**", "20.00 and 30.00 times",
 		"**70 ms** of CPU", "takes 6.0 s", "**40.0 B**", "**2 goroutines and 32.0 KiB**", "![An idle informer](bench-idle.svg)",
 	} {
-		require.Contains(t, text.String(), part)
+		require.Contains(t, text, part)
 	}
-	r.heats = r.heats[1:]
-	text.Reset()
-	r.summary(&text)
-	require.Empty(t, text.String())
+	p.heats = p.heats[1:]
+	require.Nil(t, p.summary())
 }
 
 func TestThousands(t *testing.T) {
@@ -191,6 +201,5 @@ func TestThreeDigits(t *testing.T) {
 }
 
 func TestAServerThatCanNotStartIsReported(t *testing.T) {
-	_, err := startServer(t.Context(), podserver.Options{Pods: podserver.MaxPods + 1})
-	require.Error(t, err)
+	require.Error(t, simulatedHost(podserver.Options{Pods: podserver.MaxPods + 1}).begin(t.Context()))
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,20 +24,20 @@ type chart struct {
 	format            string // of the figure beside a bar
 	scenario          race.Scenario
 	floors            bool
-	figure            func(h *results, e entry) float64
+	figure            func(h *heat, e race.Entry) float64
 }
 
-func medianOf(figure func(race.Result) float64) func(*results, entry) float64 {
-	return func(h *results, e entry) float64 { return h.of(e.Name, figure) }
+func medianOf(figure func(race.Result) float64) func(*heat, race.Entry) float64 {
+	return func(h *heat, e race.Entry) float64 { return h.of(e.Name, figure) }
 }
 
 var charts = []chart{
 	{"bench-cpu", "CPU of a cold start", "CPU time, × that of a GET of the same pods in JSON whose body is thrown away", "%.2f", race.ColdStart, true,
-		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
+		func(h *heat, e race.Entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
 	{"bench-rss", "Most memory in a cold start", "peak RSS in MiB", "%.0f", race.ColdStart, true, medianOf(peakMB)},
 	{"bench-slow", "Most memory with a slow handler", "peak RSS in MiB", "%.0f", race.SlowHandler, true, medianOf(peakMB)},
 	{"bench-relist", "CPU of a list without changes", "CPU time, × that of a GET of the same pods in JSON whose body is thrown away", "%.2f", race.Relist, true,
-		func(h *results, e entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
+		func(h *heat, e race.Entry) float64 { return h.ratio(e.Name, "floor-json", cpu) }},
 	{"bench-watch", "Changes read", "changes per second of CPU time", "%.0f", race.WatchBurst, false, medianOf(perCPUSecond)},
 	{"bench-storage", "Memory of a storage", "bytes per key", "%.0f", race.Storage, true, medianOf(liveOf)},
 	{"bench-restart", "CPU of starting again", "CPU time in seconds, where 1 pod in 100 has changed", "%.2f", race.Restart, false, medianOf(cpu)},
@@ -48,30 +46,21 @@ var charts = []chart{
 
 // charts are those of a heat: of the first size or of pods' names, one for each
 // scenario or two.
-func (r *report) charts(h *results) (some []chart) {
-	shown := h.size == r.plan.pods[0]
+func (p *all) charts(h *heat) (some []chart) {
+	shown := h.size == p.pods[0]
 	if h.scenario == race.Storage {
 		shown = h.names == race.PodNames
 	}
 	for _, c := range charts {
-		if !r.plan.real && c.scenario == h.scenario && shown {
+		if !p.real && c.scenario == h.scenario && shown {
 			some = append(some, c)
 		}
 	}
 	return some
 }
 
-// draw writes the charts.
-func (r *report) draw(docs string) error {
-	for _, h := range r.heats {
-		for _, c := range r.charts(h) {
-			if err := c.draw(h, filepath.Join(docs, c.name+".svg")); err != nil {
-				return fmt.Errorf("chart %s: %w", c.name, err)
-			}
-		}
-	}
-	return nil
-}
+// show has a document show the chart.
+func (c chart) show(b *bytes.Buffer) { fmt.Fprintf(b, "\n![%s](%s.svg)\n", c.title, c.name) }
 
 func init() {
 	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
@@ -84,7 +73,7 @@ var (
 	peerColor  = color.RGBA{0xe0, 0x7b, 0x39, 0xff}
 )
 
-func colorOf(e entry) color.Color {
+func colorOf(e race.Entry) color.Color {
 	switch {
 	case e.IsFloor():
 		return floorColor
@@ -96,11 +85,11 @@ func colorOf(e entry) color.Color {
 }
 
 // shows tells whether a contestant has a bar: of the servers' floors two are enough.
-func (c chart) shows(e entry) bool {
+func (c chart) shows(e race.Entry) bool {
 	return !e.IsFloor() && !strings.HasPrefix(e.Name, "floor") || c.floors && slices.Contains([]string{"floor-json", "floor-protobuf", "map-uint64"}, e.Name)
 }
 
-func (c chart) draw(h *results, path string) error {
+func (c chart) draw(h *heat) ([]byte, error) {
 	p := plot.New()
 	p.BackgroundColor = color.White
 	p.Title.Text = c.title
@@ -130,14 +119,15 @@ func (c chart) draw(h *results, path string) error {
 	var names []string
 	labels := plotter.XYLabels{}
 	most := 0.0
-	for _, e := range slices.Backward(h.entries) { // the first is at the top
+	for _, v := range slices.Backward(h.variants) { // the first is at the top
+		e := v.Entry
 		if !c.shows(e) {
 			continue
 		}
 		value := c.figure(h, e)
 		bar, err := plotter.NewBarChart(plotter.Values{value}, vg.Points(16))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		bar.Horizontal, bar.XMin = true, float64(len(names))
 		bar.Color, bar.LineStyle.Width = colorOf(e), 0
@@ -149,7 +139,7 @@ func (c chart) draw(h *results, path string) error {
 	}
 	texts, err := plotter.NewLabels(labels)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	texts.Offset = vg.Point{X: vg.Points(4), Y: -vg.Points(4)}
 	p.Add(texts)
@@ -160,16 +150,16 @@ func (c chart) draw(h *results, path string) error {
 	width, height, margin := vg.Points(720), vg.Points(float64(110+26*len(names))), vg.Points(14)
 	canvas, err := draw.NewFormattedCanvas(width, height, "svg")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.Draw(draw.Crop(paper(draw.New(canvas)), margin, -margin, margin, -margin))
 	var svg bytes.Buffer
 	if _, err := canvas.WriteTo(&svg); err != nil {
-		return err
+		return nil, err
 	}
 	// The same widths under other names, for readers without that font.
 	const family = "font-family:Liberation Sans"
-	return os.WriteFile(path, bytes.ReplaceAll(svg.Bytes(), []byte(family), []byte(family+",Arial,Helvetica,sans-serif")), 0o644)
+	return bytes.ReplaceAll(svg.Bytes(), []byte(family), []byte(family+",Arial,Helvetica,sans-serif")), nil
 }
 
 // paper fills a canvas with white: pages that show it may be dark.

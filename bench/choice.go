@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/rvinformer/informer/bench/race"
 )
@@ -13,7 +14,7 @@ type choice struct {
 	// columns are the titles before those of the figures.
 	columns []string
 	options []option
-	figures []figure
+	figures []column
 }
 
 // option is a row: how it is chosen, and the contestant that was measured.
@@ -22,22 +23,7 @@ type option struct {
 	cells      []string
 }
 
-// figure is a column.
-type figure struct {
-	title string
-	cell  func(h *results, contestant string) string
-}
-
-var (
-	cpuFigure    = figure{"CPU", func(h *results, c string) string { return duration(h.of(c, cpu)) }}
-	floorsFigure = figure{"× own floor", func(h *results, c string) string { return times(h.ratio(c, h.floor(c), cpu)) }}
-	allocsFigure = figure{"allocations per object", func(h *results, c string) string { return threeDigits(h.of(c, allocs)) }}
-	callsFigure  = figure{"calls", func(h *results, c string) string { return thousands(int(h.of(c, delivered))) }}
-	bytesFigure  = figure{"received", func(h *results, c string) string { return received(h.of(c, receivedMB)) }}
-	peakFigure   = figure{"peak of the process", func(h *results, c string) string { return mib(h.of(c, peakMB)) }}
-)
-
-var choices = []choice{
+var choiceTables = []choice{
 	{
 		section: "bench-forms", scenario: race.ColdStart, columns: []string{"`ExampleObject`", "the handler gets"},
 		options: []option{
@@ -47,7 +33,10 @@ var choices = []choice{
 			{"ours-typed", []string{"`&corev1.Pod{}`, or any API type", "a typed object, in protobuf where the server has it"}},
 			{"ours-unstructured", []string{"`&unstructured.Unstructured{}` (the default)", "a map"}},
 		},
-		figures: []figure{cpuFigure, floorsFigure, allocsFigure, bytesFigure, peakFigure},
+		figures: []column{
+			figure("CPU", duration, cpu), ownRatio("× own floor", cpu), figure("allocations per object", threeDigits, allocs),
+			figure("received", received, receivedMB), figure("peak of the process", mib, peakMB),
+		},
 	},
 	{
 		section: "bench-kept", scenario: race.Restart, columns: []string{"", "you keep"},
@@ -56,40 +45,28 @@ var choices = []choice{
 			{"ours-raw-relist", []string{"`Storage`, filled before `Run`", "resource versions, beside your data"}},
 			{"ours-raw-resume", []string{"`Checkpoint`", "a file, or a `CheckpointStore` of yours"}},
 		},
-		figures: []figure{callsFigure, cpuFigure, bytesFigure},
+		figures: []column{figure("calls", count, delivered), figure("CPU", duration, cpu), figure("received", received, receivedMB)},
 	},
 }
 
-// writeChoices writes the tables of the page which-informer.md in the directory docs. If a
-// contestant of a table did not take part in the run, that table is left as it is.
-func (r *report) writeChoices(docs string) error {
-	return rewrite(docs, "which-informer.md", func(document []byte) (_ []byte, err error) {
-		for _, c := range choices {
-			h := r.first(c.scenario)
-			if h == nil || !c.measured(h) {
-				continue
-			}
-			var table bytes.Buffer
-			c.write(&table, h)
-			if document, err = replaceSection(document, c.section, table.Bytes()); err != nil {
-				return nil, err
-			}
+// choices are the tables of the page which-informer.md. A table is left as it is if one of its
+// contestants did not take part.
+func (p *all) choices() (sections []section) {
+	for _, c := range choiceTables {
+		if h := p.first(c.scenario); h != nil && c.measured(h) {
+			sections = append(sections, section{"which-informer.md", c.section, c.table(h)})
 		}
-		return document, nil
-	})
+	}
+	return sections
 }
 
 // measured reports whether all contestants took part.
-func (c choice) measured(h *results) bool {
-	for _, o := range c.options {
-		if len(h.runs[o.contestant]) == 0 {
-			return false
-		}
-	}
-	return true
+func (c choice) measured(h *heat) bool {
+	return !slices.ContainsFunc(c.options, func(o option) bool { return len(h.runs[o.contestant]) == 0 })
 }
 
-func (c choice) write(b *bytes.Buffer, h *results) {
+func (c choice) table(h *heat) []byte {
+	var b bytes.Buffer
 	titles, line := "|", "|"
 	for _, title := range c.columns {
 		titles, line = titles+" "+title+" |", line+"---|"
@@ -99,10 +76,11 @@ func (c choice) write(b *bytes.Buffer, h *results) {
 	}
 	b.WriteString(titles + "\n" + line + "\n")
 	for _, o := range c.options {
-		cells := o.cells[1:]
+		cells := slices.Clone(o.cells[1:])
 		for _, f := range c.figures {
-			cells = append(cells[:len(cells):len(cells)], f.cell(h, o.contestant))
+			cells = append(cells, f.cell(h, h.entry(o.contestant)))
 		}
-		row(b, o.cells[0], cells...)
+		row(&b, o.cells[0], cells...)
 	}
+	return b.Bytes()
 }

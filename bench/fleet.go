@@ -2,63 +2,58 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
+	"cmp"
 	"flag"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rvinformer/informer/bench/podserver"
 	"github.com/rvinformer/informer/bench/race"
-	"github.com/rvinformer/informer/internal/selfsigned"
 )
 
-// fleetPlan is what is to be run with a fleet of clusters.
-type fleetPlan struct {
-	clusters, kinds, pods, troubled, runs int
-	settle, outage                        time.Duration
-	budget                                int64
-	leases, paged                         bool
-	profile, only, docs                   string
+// fleet has a fleet of clusters followed.
+type fleet struct {
+	settings
+	clusters, kinds, pods, troubled int
+	settle, outage                  time.Duration
+	budget                          int64
+	leases, paged                   bool
+	profile, only                   string
+	heat                            *heat
 }
 
 // fleetSettles is how long a quiet watch-list may last until it is replaced: until a bookmark
 // comes, 30 s more, and some for a busy machine.
 const fleetSettles = 100 * time.Second
 
-func defaultFleetPlan() *fleetPlan {
-	return &fleetPlan{clusters: 500, kinds: 50, pods: 20, troubled: 30, runs: 3, settle: fleetSettles, outage: time.Minute, budget: defaultBudget, docs: "../docs"}
+func newFleet() *fleet {
+	return &fleet{settings: settings{runs: 3, docs: "../docs"}, clusters: 500, kinds: 50, pods: 20, troubled: 30, settle: fleetSettles, outage: time.Minute, budget: defaultBudget}
 }
 
-func (p *fleetPlan) flags(f *flag.FlagSet) {
-	f.IntVar(&p.clusters, "clusters", p.clusters, "simulated clusters")
-	f.IntVar(&p.kinds, "kinds", p.kinds, "resources of each, each with an informer")
-	f.IntVar(&p.pods, "pods", p.pods, "objects of each resource")
-	f.IntVar(&p.troubled, "troubled", p.troubled, "clusters in trouble: a third dead, a third slow, a third forbidden")
-	f.IntVar(&p.runs, "runs", p.runs, "how often each is run; medians are quoted")
-	f.DurationVar(&p.settle, "settle", p.settle, "how long the informers of all healthy servers are left alone before their memory is measured")
-	f.DurationVar(&p.outage, "outage", p.outage, "how long all servers are away; 0 leaves that out")
-	f.BoolVar(&p.leases, "leases", p.leases, "leases of a factory instead of package fleet")
-	f.BoolVar(&p.paged, "paged", p.paged, "lists in pages instead of watch-lists")
-	f.StringVar(&p.profile, "profile", "", "write profiles to files whose names begin so")
-	f.StringVar(&p.only, "only", "", "only what has this in its name")
-	f.StringVar(&p.docs, "docs", p.docs, "directory of the document that the tables are written into; none if empty")
-	f.BoolFunc("quick", "20 clusters, once, and an outage of 5 s; writes nothing", func(string) error {
-		p.quicken()
+func (f *fleet) flags(flags *flag.FlagSet) {
+	flags.IntVar(&f.clusters, "clusters", f.clusters, "simulated clusters")
+	flags.IntVar(&f.kinds, "kinds", f.kinds, "resources of each, each with an informer")
+	flags.IntVar(&f.pods, "pods", f.pods, "objects of each resource")
+	flags.IntVar(&f.troubled, "troubled", f.troubled, "clusters in trouble: a third dead, a third slow, a third forbidden")
+	flags.DurationVar(&f.settle, "settle", f.settle, "how long the informers of all healthy servers are left alone before their memory is measured")
+	flags.DurationVar(&f.outage, "outage", f.outage, "how long all servers are away; 0 leaves that out")
+	flags.BoolVar(&f.leases, "leases", f.leases, "leases of a factory instead of package fleet")
+	flags.BoolVar(&f.paged, "paged", f.paged, "lists in pages instead of watch-lists")
+	flags.StringVar(&f.profile, "profile", "", "write profiles to files whose names begin so")
+	flags.StringVar(&f.only, "only", "", "only what has this in its name")
+	flags.BoolFunc("quick", "20 clusters, once, and an outage of 5 s; writes nothing", func(string) error {
+		f.quicken()
 		return nil
 	})
 }
 
 // quicken makes the plan small.
-func (p *fleetPlan) quicken() {
-	p.clusters, p.kinds, p.troubled, p.runs, p.settle, p.outage, p.docs = 20, 10, 6, 1, 0, 5*time.Second, ""
+func (f *fleet) quicken() {
+	f.clusters, f.kinds, f.troubled, f.runs, f.settle, f.outage, f.docs = 20, 10, 6, 1, 0, 5*time.Second, ""
 }
+
+func (f *fleet) programs() []string { return []string{"fleet"} }
 
 // fleetCase is one way that a fleet is followed.
 type fleetCase struct {
@@ -84,170 +79,149 @@ var fleetCases = []fleetCase{
 	{name: fleetTroubled, troubled: true},
 }
 
-// fleetReport is what came out.
-type fleetReport struct {
-	plan *fleetPlan
-	load load
-	runs map[string][]race.FleetResult
+// inTrouble are how many servers have each kind of trouble: those that send slowly, as many that
+// answer 403, those that refuse connections, and those that take them and never answer.
+func (f *fleet) inTrouble() (each, refuse, swallow int) {
+	each = f.troubled / fleetInTrouble
+	dead := f.troubled - 2*each
+	return each, dead / 2, dead - dead/2
 }
-
-// fleet runs a plan and writes what came out.
-func fleet(ctx context.Context, p *fleetPlan) (_ *fleetReport, err error) {
-	programs, err := buildContestants(ctx, []string{"./contestants/fleet"})
-	if err != nil {
-		return nil, err
-	}
-	program := filepath.Join(programs.dir, "fleet")
-	r := &fleetReport{plan: p, load: currentLoad(), runs: map[string][]race.FleetResult{}}
-	for range p.runs {
-		for _, c := range fleetCases {
-			if !strings.Contains(c.name, p.only) {
-				continue
-			}
-			result, err := p.run(ctx, program, c)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.name, err)
-			}
-			r.runs[c.name] = append(r.runs[c.name], result)
-			r.log(c, result)
-		}
-	}
-	var tables bytes.Buffer
-	r.tables(&tables)
-	return r, publish(p.docs, "bench-fleet", tables.Bytes())
-}
-
-func (r *fleetReport) log(c fleetCase, result race.FleetResult) {
-	fmt.Fprintf(os.Stderr, "%s fleet %-36s %7d objects, wall %6.2fs  cpu %6.2fs  server's %6.2fs  received %6.1f MiB  peak %6.1f MiB (%.1f until synced), settled %6.1f MiB, %.2f goroutines, %d connections\n",
-		time.Now().Format(time.TimeOnly), c.name, result.Objects, result.Wall.Seconds(), result.CPU.Seconds(),
-		(result.After.CPU - result.Before.CPU).Seconds(), float64(result.Received)/(1<<20), float64(result.PeakRSS)/(1<<20), float64(result.SyncedRSS)/(1<<20), float64(result.RSS)/(1<<20), result.Goroutines, result.After.Accepted)
-	if o := result.Outage; o != nil {
-		fmt.Fprintf(os.Stderr, "%s fleet watches open again: 95 of 100 after %.2fs, all after %.2fs, cpu %.2fs (%.2fs while away), %d attempts, at most %d within a second at one server, %d objects listed\n",
-			time.Now().Format(time.TimeOnly), o.Most.Seconds(), o.All.Seconds(), o.CPU.Seconds(), o.AwayCPU.Seconds(), o.Usage.Attempts, o.Usage.MostAttempts, o.Listed)
-	}
-}
-
-// fleetServers is what the process of the servers is told, and fleetTargets what it answers.
-type (
-	fleetServers struct {
-		Options         []podserver.Options
-		Refuse, Swallow int
-	}
-	fleetTargets struct {
-		Clusters []race.Cluster
-		Control  string
-	}
-)
 
 // servers are those of a case.
-func (p *fleetPlan) servers(c fleetCase) (s fleetServers) {
-	var resources []string
-	for i := range p.kinds {
-		resources = append(resources, fleetResource(i))
-	}
+func (f *fleet) servers(c fleetCase) (s simulated) {
 	add := func(n int, trouble podserver.Trouble) {
 		for range n {
-			s.Options = append(s.Options, podserver.Options{Pods: p.pods, Resources: resources, Trouble: trouble})
+			s.Options = append(s.Options, podserver.Options{Pods: f.pods, Resources: f.resources(), Trouble: trouble})
 		}
 	}
 	if !c.fewer && !c.troubled {
-		add(p.clusters, podserver.Healthy)
+		add(f.clusters, podserver.Healthy)
 		return s
 	}
-	add(p.clusters-p.troubled, podserver.Healthy)
+	add(f.clusters-f.troubled, podserver.Healthy)
 	if c.troubled {
-		each := p.troubled / fleetInTrouble
+		var each int
+		each, s.Refuse, s.Swallow = f.inTrouble()
 		add(each, podserver.SlowLink)
 		add(each, podserver.Forbidden)
-		dead := p.troubled - 2*each
-		s.Refuse, s.Swallow = dead/2, dead-dead/2
 	}
 	return s
 }
 
-func fleetResource(i int) string { return fmt.Sprintf("kind%02ds", i) }
-
-// run runs a case once, with servers of its own.
-func (p *fleetPlan) run(ctx context.Context, program string, c fleetCase) (result race.FleetResult, err error) {
-	ctx, cancel := context.WithTimeout(ctx, runTimeout)
-	defer cancel()
-	var targets fleetTargets
-	stop, err := startProcess(ctx, "serve-fleet", p.servers(c), &targets)
-	if err != nil {
-		return result, err
+func (f *fleet) resources() (names []string) {
+	for i := range f.kinds {
+		names = append(names, fmt.Sprintf("kind%02ds", i))
 	}
-	defer func() { err = errors.Join(err, stop()) }()
-	order := race.FleetOrder{Clusters: targets.Clusters, Control: targets.Control, Floor: c.floor, Leases: p.leases, Paged: p.paged, Budget: p.budget}
-	for i := range p.kinds {
-		order.Resources = append(order.Resources, fleetResource(i))
-	}
-	if c.outage {
-		order.Settle, order.Outage = p.settle, p.outage
-	}
-	if p.profile != "" {
-		order.Profile = p.profile + "-" + strings.ReplaceAll(c.name, " ", "-")
-	}
-	return result, tell(ctx, program, order, &result)
+	return names
 }
 
-// startProcess starts this program with a command in a process of its own, which is given an order,
-// gives an answer, and ends when its input does.
-func startProcess(ctx context.Context, command string, order, answer any) (stop func() error, err error) {
-	executable, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, executable, command)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	stop = func() error {
-		stdin.Close()
-		return cmd.Wait()
-	}
-	if err := errors.Join(json.NewEncoder(stdin).Encode(order), json.NewDecoder(stdout).Decode(answer)); err != nil {
-		return nil, fmt.Errorf("%s: %w (%v)", command, err, stop())
-	}
-	return stop, nil
-}
-
-// serveFleet is the process of the servers of a fleet.
-func serveFleet() (err error) {
-	var order fleetServers
-	input := json.NewDecoder(os.Stdin)
-	if err := input.Decode(&order); err != nil {
-		return err
-	}
-	f, err := podserver.StartFleet(order.Options, order.Refuse, order.Swallow)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	targets := fleetTargets{Control: f.Control()}
-	for i, s := range f.Servers {
-		config := s.Config()
-		target := race.Target{Host: config.Host, CA: config.CAData, Simulated: true, Objects: order.Options[i].Pods}
-		targets.Clusters = append(targets.Clusters, race.Cluster{Target: target, Troubled: order.Options[i].Trouble != podserver.Healthy})
-	}
-	for _, a := range f.Absent {
-		_, ca, err := selfsigned.Certificate() // its own, or client-go shares the transport
-		if err != nil {
-			return err
+func (f *fleet) plan(all contestants) ([]*heat, error) {
+	f.heat = newHeat(race.StartFleet, 0, f.runs)
+	for _, c := range fleetCases {
+		if !strings.Contains(c.name, f.only) {
+			continue
 		}
-		targets.Clusters = append(targets.Clusters, race.Cluster{Target: race.Target{Host: "https://" + a.Address, CA: ca}, Troubled: true})
+		contestant := "fleet"
+		switch {
+		case c.floor:
+			contestant = "floor"
+		case f.leases:
+			contestant = "leases"
+		}
+		e, err := all.named(contestant)
+		if err != nil {
+			return nil, err
+		}
+		order := race.Order{Many: &race.Many{Resources: f.resources(), Paged: f.paged, Budget: f.budget}}
+		if c.outage {
+			order.Many.Settle, order.Many.Outage = f.settle, f.outage
+		}
+		if f.profile != "" {
+			order.Profile = f.profile + "-" + strings.ReplaceAll(c.name, " ", "-")
+		}
+		f.heat.addMany(race.Entry{Name: c.name, Floor: fleetFloor}, e, f.servers(c), order)
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(targets); err != nil {
-		return err
+	return []*heat{f.heat}, nil
+}
+
+var fleetColumns = []column{
+	figure("synced after", duration, wall), ownRatio("× the floor", wall), figure("CPU", duration, cpu),
+	figure("the servers' CPU", duration, func(r race.Result) float64 { return seconds(r.Many.After.CPU - r.Many.Before.CPU) }),
+	figure("received", received, receivedMB),
+	figure("peak RSS", mib, func(r race.Result) float64 { return float64(cmp.Or(r.Many.SyncedRSS, r.PeakRSS)) / (1 << 20) }),
+	figure("connections", count, func(r race.Result) float64 { return float64(r.Many.After.Accepted) }),
+}
+
+var fleetIdleColumns = []column{
+	figure("goroutines each", as("%.2f"), goroutines), figure("stacks each", kib, stackKiB), figure("live objects each", kib, liveKiB),
+	figure("resident, in all", mib, func(r race.Result) float64 { return float64(r.Many.RSS) / (1 << 20) }), figure("peak of the whole run", mib, peakMB),
+}
+
+func outageMost(r race.Result) float64 { return seconds(r.Many.Outage.Most) }
+func outageAll(r race.Result) float64  { return seconds(r.Many.Outage.All) }
+func outageCPU(r race.Result) float64  { return seconds(r.Many.Outage.CPU) }
+
+// outageColumns begin with those that bare watches have a figure for, too.
+var outageColumns = []column{
+	figure("95 of 100 current after", duration, outageMost), figure("all current after", duration, outageAll), figure("CPU until then", duration, outageCPU),
+	figure("CPU of the outage", duration, func(r race.Result) float64 { return seconds(r.Many.Outage.AwayCPU) }),
+	figure("attempts to connect", count, func(r race.Result) float64 { return float64(r.Many.Outage.Usage.Attempts) }),
+	figure("most at one server within a second", func(v float64) string { return fmt.Sprint(int(v)) }, func(r race.Result) float64 { return float64(r.Many.Outage.Usage.MostAttempts) }),
+	figure("objects listed again", count, func(r race.Result) float64 { return float64(r.Many.Outage.Listed) }),
+}
+
+func (f *fleet) sections() ([]section, error) {
+	var b bytes.Buffer
+	b.WriteString(f.head(fmt.Sprintf("## A fleet of %d clusters", f.clusters)))
+	b.WriteString(quoted(fmt.Sprintf(`
+%d servers ('bench/podserver') in one process, each with an address, a certificate and connections of its own, over TLS with HTTP/2; and one
+process with an informer for each of %d resources of each server, %s in all, with %d objects each: %s, raw
+objects, %s, and one budget of %d MiB. The floor is the same lists as plain GETs whose bodies are thrown away: all servers side by
+side, and the lists of one server one after the other over one connection. The bytes received are counted at the sockets, and no answer
+is compressed. Both processes share the cores.
+`, f.clusters, f.kinds, thousands(f.clusters*f.kinds), f.pods, map[bool]string{false: "package 'fleet', which discovers them", true: "leases of one 'factory.Factory'"}[f.leases],
+		map[bool]string{false: "watch-lists", true: "lists in pages"}[f.paged], f.budget>>20)))
+	f.heat.table(&b, "Start", fleetColumns...)
+	if len(f.heat.runs[fleetTroubled])*len(f.heat.runs[fleetFewer]) > 0 {
+		each, refuse, swallow := f.inTrouble()
+		fmt.Fprintf(&b, quoted(`
+Of the %d in trouble, %d are dead (%d refuse connections, %d take them and never answer), %d send %s bytes a second in all, and %d answer 403. They
+are not waited for. Beside the run without them, the others have synced within %s times its time.
+`), f.troubled, refuse+swallow, refuse, swallow, each, thousands(podserver.SlowBytes), each, times(f.heat.ratio(fleetTroubled, fleetFewer, wall)))
 	}
-	_, err = io.Copy(io.Discard, io.MultiReader(input.Buffered(), os.Stdin))
-	return err
+	if len(f.heat.runs[fleetHealthy]) > 0 {
+		f.idleTables(&b)
+	}
+	return []section{{more, "bench-fleet", b.Bytes()}}, nil
+}
+
+// idleTables writes what became of the informers that had synced.
+func (f *fleet) idleTables(b *bytes.Buffer) {
+	healthy := f.heat.having(fleetHealthy)
+	healthy.prefix = "informers, "
+	healthy.table(b, fmt.Sprintf("%s informers, idle", thousands(healthy.runs[fleetHealthy][0].Many.Informers)), fleetIdleColumns...)
+	if f.settle > 0 {
+		fmt.Fprintf(b, quoted(`
+Measured %v after all had synced. By then, each informer had ended its quiet watch-list and gone on with a watch, which frees what HTTP/2 had
+received the last objects in.
+`), f.settle)
+	}
+	if f.outage == 0 {
+		return
+	}
+	healthy.table(b, fmt.Sprintf("All servers away for %v, and back", f.outage), outageColumns...)
+	if len(f.heat.runs[fleetFloor]) > 0 {
+		var bare, beside []string
+		for _, figure := range []func(race.Result) float64{outageMost, outageAll, outageCPU} {
+			floor := f.heat.of(fleetFloor, figure)
+			bare, beside = append(bare, duration(floor)), append(beside, times(f.heat.of(fleetHealthy, figure)/floor))
+		}
+		row(b, "as many bare watches", append(bare, "-", "-", "-", "-")...)
+		row(b, "× the bare watches", append(beside, "-", "-", "-", "-")...)
+	}
+	b.WriteString(quoted(`
+All connections are broken at once, and the servers take and close every new one until they are back. One object of each resource changes
+meanwhile, and an informer is current when its handler has the change. The bare watches are opened through an 'http.Client' over one new connection to
+each server, all side by side, and the first event of each is read: no informers can be back sooner on these cores.
+`))
 }

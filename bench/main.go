@@ -26,8 +26,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/rvinformer/informer/bench/podserver"
 )
 
 func main() {
@@ -44,61 +42,18 @@ func command(ctx context.Context, args []string) error {
 	if len(args) > 0 {
 		name, args = args[0], args[1:]
 	}
-	flags := flag.NewFlagSet("bench "+name, flag.ExitOnError)
-	switch name {
-	case "serve":
-		var o podserver.Options
-		flags.IntVar(&o.Pods, "pods", 100_000, "number of pods")
-		flags.IntVar(&o.Changed, "changed", 0, "how many of them have changed already")
-		flags.IntVar(&o.Events, "events", 0, "changes at the start of each watch")
-		flags.BoolVar(&o.Samples, "samples", false, "objects with the entropy of real ones")
-		flags.BoolVar(&o.Sharded, "sharded", false, "select by shardSelector")
-		_ = flags.Parse(args) // it exits
-		return serve(o)
-	case "all":
-		plan := defaultPlan()
-		plan.flags(flags)
-		_ = flags.Parse(args)
-		return all(ctx, plan)
-	case "peaks":
-		plan := &peaksPlan{}
-		plan.flags(flags)
-		_ = flags.Parse(args) // it exits
-		return peaks(ctx, plan)
-	case "readcache":
-		plan := &readcachePlan{}
-		plan.flags(flags)
-		_ = flags.Parse(args)
-		_, err := readcache(ctx, plan)
-		return err
-	case "clusters":
-		plan := defaultClustersPlan()
-		plan.flags(flags)
-		_ = flags.Parse(args)
-		_, err := clusters(ctx, plan)
-		return err
-	case "fleet":
-		plan := defaultFleetPlan()
-		plan.flags(flags)
-		_ = flags.Parse(args)
-		_, err := fleet(ctx, plan)
-		return err
-	case "shard":
-		plan := defaultShardPlan()
-		plan.flags(flags)
-		_ = flags.Parse(args)
-		_, err := shards(ctx, plan)
-		return err
-	case "ways":
-		plan := defaultWaysPlan()
-		plan.flags(flags)
-		_ = flags.Parse(args)
-		_, err := ways(ctx, plan)
-		return err
-	case "serve-fleet":
-		return serveFleet()
-	case "serve-clusters":
-		return serveClusters()
+	if name == serveCommand {
+		return serve()
 	}
-	return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters, fleet, shard, ways or serve", name)
+	b := map[string]benchmark{
+		"all": newAll(), "peaks": newPeaks(), "readcache": newReadcache(), "clusters": newClusters(), "fleet": newFleet(), "shard": newShard(), "ways": newWays(),
+	}[name]
+	if b == nil {
+		return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters, fleet, shard or ways", name)
+	}
+	flags := flag.NewFlagSet("bench "+name, flag.ExitOnError)
+	b.common().flags(flags)
+	b.flags(flags)
+	_ = flags.Parse(args) // it exits
+	return execute(ctx, b)
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,15 +13,16 @@ import (
 // otherwise.
 func TestReadcache(t *testing.T) {
 	t.Parallel()
-	p := &readcachePlan{pods: 3000, stored: 1000, runs: 1, docs: t.TempDir()}
-	path := filepath.Join(p.docs, more)
-	require.NoError(t, os.WriteFile(path, []byte("# Performance\n"), 0o644))
-	r, err := readcache(t.Context(), p)
-	require.NoError(t, err)
-	for figure, contestants := range r.readings {
-		for name, all := range contestants {
+	p := newReadcache()
+	p.pods, p.stored, p.runs = 3000, 1000, 1
+	document := measured(t, p)
+	require.Len(t, p.heats, 4)
+	for _, h := range p.heats {
+		figure := h.scenario
+		require.Len(t, h.runs, len(h.variants), figure)
+		for name, all := range h.runs {
 			require.Len(t, all, 1)
-			costs := all[0]
+			costs, peaks := all[0].Read, all[0].Peaks
 			if figure == race.Reading {
 				require.InDelta(t, p.pods/100, costs.Matched, float64(p.pods/100), name)
 				for _, took := range []time.Duration{costs.Get, costs.DeepCopy, costs.ListMatching, costs.Namespace} {
@@ -38,19 +37,18 @@ func TestReadcache(t *testing.T) {
 				require.Positive(t, costs.Update, name)
 				continue
 			}
-			for _, resident := range []int64{costs.Peaks.Start, costs.Peaks.Relist, costs.Peaks.Settled, costs.Peaks.SettledAgain} {
+			for _, resident := range []int64{peaks.Start, peaks.Relist, peaks.Settled, peaks.SettledAgain} {
 				require.Greater(t, resident, int64(10<<20), name)
 			}
-			require.Greater(t, costs.Peaks.StartReceived, int64(1000*p.pods), name)
-			require.InEpsilon(t, costs.Peaks.StartReceived, costs.Peaks.RelistReceived, 0.2, name)
-			require.Positive(t, costs.StartCPU, name)
-			require.Positive(t, costs.StartWall, name)
+			require.Greater(t, peaks.StartReceived, int64(1000*p.pods), name)
+			require.InEpsilon(t, peaks.StartReceived, peaks.RelistReceived, 0.2, name)
+			require.Positive(t, all[0].CPU, name)
+			require.Positive(t, all[0].Wall, name)
 		}
 	}
-	require.Len(t, r.readings[race.StoreMemory], len(race.Readables))
-	client, ours := r.readings[race.StoreMemory][race.ClientGoTyped][0], r.readings[race.StoreMemory][race.OursTyped][0]
-	require.Less(t, ours.Live, client.Live/2)
-	document, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Contains(t, string(document), "## A cache that can be read")
+	stores := p.heats[0].runs
+	require.Len(t, stores, 4)
+	require.Less(t, stores[race.OursTyped][0].Read.Live, stores[race.ClientGoTyped][0].Read.Live/2)
+	require.Contains(t, document, "## A cache that can be read")
+	require.Contains(t, document, "### Under a controller")
 }

@@ -19,25 +19,24 @@ import (
 // writers is how many requests are under way at once while pods are created.
 const writers = 16
 
-// startRealServer builds and starts a kube-apiserver and an etcd, and creates
-// the pods of a simulated server in them.
-func startRealServer(ctx context.Context, pods int) (_ *server, err error) {
-	binaries, err := cluster.Build(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	c, err := cluster.Start(ctx, cluster.Options{Binaries: binaries})
-	if err != nil {
-		return nil, err
-	}
-	if err := createPods(ctx, c.Config(), pods); err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	config := c.Config()
-	return &server{
-		target: race.Target{Host: config.Host, CA: config.CAData, Token: config.BearerToken, Objects: pods, PIDs: c.PIDs()},
-		stop:   c.Close,
-	}, nil
+// realHost builds and starts a kube-apiserver and an etcd, and creates the pods of a simulated
+// server in them.
+func realHost(pods int) *host {
+	return &host{start: func(ctx context.Context) (target race.Target, stop func() error, err error) {
+		binaries, err := cluster.Build(ctx, "")
+		if err != nil {
+			return target, nil, err
+		}
+		c, err := cluster.Start(ctx, cluster.Options{Binaries: binaries})
+		if err != nil {
+			return target, nil, err
+		}
+		config := c.Config()
+		if err := createPods(ctx, config, pods); err != nil {
+			return target, nil, errors.Join(err, c.Close())
+		}
+		return race.Target{Host: config.Host, CA: config.CAData, Token: config.BearerToken, Objects: pods, PIDs: c.PIDs()}, c.Close, nil
+	}}
 }
 
 func createPods(ctx context.Context, config *rest.Config, pods int) error {

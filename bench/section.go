@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,24 +10,57 @@ import (
 // performance is the document of the sections beside client-go, and more that of the others.
 const performance, more = "performance.md", "performance-more.md"
 
-// publish prints text, and writes it into a section of more in the directory docs, if that is not
-// empty.
-func publish(docs, section string, text []byte) error {
-	if _, err := os.Stdout.Write(text); err != nil || docs == "" {
-		return err
-	}
-	return rewrite(docs, more, func(document []byte) ([]byte, error) { return replaceSection(document, section, text) })
+// section is a part of a document, between two lines that say so. One without a name is the whole
+// document.
+type section struct {
+	document, name string
+	text           []byte
 }
 
-// rewrite changes a document in the directory docs.
-func rewrite(docs, name string, change func(document []byte) ([]byte, error)) error {
-	path := filepath.Join(docs, name)
-	document, err := os.ReadFile(path)
-	if err != nil {
-		return err
+// publish prints sections, and writes them into the directory docs, if that is not empty.
+func publish(docs string, sections []section) error {
+	for _, s := range sections {
+		if s.name == "" {
+			continue
+		}
+		if _, err := os.Stdout.Write(s.text); err != nil {
+			return err
+		}
 	}
-	if document, err = change(document); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	for _, s := range sections {
+		if docs == "" {
+			break
+		}
+		path := filepath.Join(docs, s.document)
+		document := s.text
+		if s.name != "" {
+			old, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if document, err = replaceSection(old, s.name, s.text); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		if err := os.WriteFile(path, document, 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(path, document, 0o644)
+	return nil
+}
+
+// replaceSection puts text between the marks of a section, or, where there are
+// none, with marks at the end.
+func replaceSection(document []byte, section string, text []byte) ([]byte, error) {
+	begin, end := fmt.Appendf(nil, "<!-- %s: written by make bench -->\n", section), fmt.Appendf(nil, "<!-- end of %s -->\n", section)
+	text = append(bytes.TrimSpace(text), '\n')
+	if !bytes.Contains(document, begin) {
+		return bytes.Join([][]byte{document, []byte("\n"), begin, text, end}, nil), nil
+	}
+	before, rest, _ := bytes.Cut(document, begin)
+	_, after, ok := bytes.Cut(rest, end)
+	if !ok {
+		return nil, fmt.Errorf("it has no %q", bytes.TrimSpace(end))
+	}
+	return bytes.Join([][]byte{before, begin, text, end, after}, nil), nil
 }

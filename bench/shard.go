@@ -3,44 +3,46 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/bench/podserver"
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// shardPlan is what is to be run with a half of a set.
-type shardPlan struct {
-	pods, runs    int
-	profile, docs string
+// shards compares a set with a half of it.
+type shards struct {
+	settings
+	pods    int
+	profile string
+	half    int // objects in it
+	heat    *heat
 }
 
-func defaultShardPlan() *shardPlan { return &shardPlan{pods: 100_000, runs: 5, docs: "../docs"} }
+func newShard() *shards { return &shards{settings: settings{runs: 5, docs: "../docs"}, pods: 100_000} }
 
-func (p *shardPlan) flags(f *flag.FlagSet) {
-	f.IntVar(&p.pods, "pods", p.pods, "objects of the server")
-	f.IntVar(&p.runs, "runs", p.runs, "how often each is run; medians are quoted")
-	f.StringVar(&p.profile, "profile", "", "write CPU profiles to files whose names begin so")
-	f.StringVar(&p.docs, "docs", p.docs, "directory of the document that the table is written into; none if empty")
+func (s *shards) flags(f *flag.FlagSet) {
+	f.IntVar(&s.pods, "pods", s.pods, "objects of the server")
+	f.StringVar(&s.profile, "profile", "", "write CPU profiles to files whose names begin so")
 	f.BoolFunc("quick", "10,000 pods, once; writes nothing", func(string) error {
-		p.quicken()
+		s.quicken()
 		return nil
 	})
 }
 
 // quicken makes the plan small.
-func (p *shardPlan) quicken() { p.pods, p.runs, p.docs = 10_000, 1, "" }
+func (s *shards) quicken() { s.pods, s.runs, s.docs = 10_000, 1, "" }
+
+func (s *shards) programs() []string { return []string{"floor", "ours"} }
 
 // shardCase is one way that a set, or a half of it, is read.
 type shardCase struct {
 	name, contestant string
 	// half has half of the range followed, and sharded is of a server that selects by it.
 	half, sharded bool
+	// reach is what this library set itself.
+	reach string
 }
 
 // The cases, in the order of their runs.
@@ -54,69 +56,62 @@ const (
 var shardCases = []shardCase{
 	{name: shardFloor, contestant: "floor-json"},
 	{name: shardWhole, contestant: "ours-raw-paged"},
-	{name: shardServed, contestant: "ours-raw-paged", half: true, sharded: true},
-	{name: shardFiltered, contestant: "ours-raw-paged", half: true},
+	{name: shardServed, contestant: "ours-raw-paged", half: true, sharded: true, reach: "0.50 × the bytes, 0.55 × the CPU of the whole"},
+	{name: shardFiltered, contestant: "ours-raw-paged", half: true, reach: "1.10 × the floor"},
 }
 
-// shardReport is what came out.
-type shardReport struct {
-	plan *shardPlan
-	load load
-	half int // objects in it
-	results
-}
-
-// shards runs a plan and writes what came out.
-func shards(ctx context.Context, p *shardPlan) (_ *shardReport, err error) {
-	programs, err := buildContestants(ctx, []string{"./contestants/floor", "./contestants/ours"}, "floor", "ours")
-	if err != nil {
-		return nil, err
-	}
-	r := &shardReport{plan: p, load: currentLoad(), results: results{runs: map[string][]race.Result{}}}
-	if err := r.run(ctx, programs); err != nil {
-		return nil, err
-	}
-	var table bytes.Buffer
-	r.table(&table)
-	return r, publish(p.docs, "bench-shard", table.Bytes())
-}
-
-// run runs all cases, and all of them again.
-func (r *shardReport) run(ctx context.Context, programs *programs) (err error) {
+func (s *shards) plan(all contestants) (_ []*heat, err error) {
 	half := informer.Shard{}.Split(2)[0].String()
-	if r.half, err = (podserver.Options{Pods: r.plan.pods}).InShard(half); err != nil {
-		return err
+	if s.half, err = (podserver.Options{Pods: s.pods}).InShard(half); err != nil {
+		return nil, err
 	}
-	targets := map[bool]race.Target{} // by shardCase.sharded
-	for _, sharded := range []bool{false, true} {
-		s, err := startServer(ctx, podserver.Options{Pods: r.plan.pods, Sharded: sharded})
+	plain, sharded := simulatedHost(podserver.Options{Pods: s.pods}), simulatedHost(podserver.Options{Pods: s.pods, Sharded: true})
+	s.heat = newHeat(race.ColdStart, s.pods, s.runs, plain, sharded)
+	for _, c := range shardCases {
+		e, err := all.named(c.contestant)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		defer func() { err = errors.Join(err, s.stop()) }()
-		targets[sharded] = s.target
-	}
-	for range r.plan.runs {
-		for _, c := range shardCases {
-			e, err := programs.entry(c.contestant)
-			if err != nil {
-				return err
+		s.heat.variants = append(s.heat.variants, variant{race.Entry{Name: c.name, Floor: shardFloor}, func(ctx context.Context) (race.Result, error) {
+			order := race.Order{Scenario: race.ColdStart, Target: plain.target}
+			if c.sharded {
+				order.Target = sharded.target
 			}
-			order := race.Order{Scenario: race.ColdStart, Target: targets[c.sharded]}
 			if c.half {
-				order.Shard, order.Target.Objects = half, r.half
+				order.Shard, order.Target.Objects = half, s.half
 			}
-			if r.plan.profile != "" {
-				order.Profile = fmt.Sprintf("%s-%s-%v-%v", r.plan.profile, c.contestant, c.half, c.sharded)
+			if s.profile != "" {
+				order.Profile = fmt.Sprintf("%s-%s-%v-%v", s.profile, c.contestant, c.half, c.sharded)
 			}
-			result, err := e.run(ctx, order)
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-			r.runs[c.name] = append(r.runs[c.name], result)
-			fmt.Fprintf(os.Stderr, "%s shard %-50s %7d objects delivered, wall %6.2fs  cpu %6.3fs  server's %6.3fs  received %6.1f MiB  peak %5.1f MiB\n", time.Now().Format(time.TimeOnly),
-				c.name, result.Delivered, result.Wall.Seconds(), result.CPU.Seconds(), result.ServerCPU.Seconds(), receivedMB(result), peakMB(result))
-		}
+			return e.run(ctx, order)
+		}})
 	}
-	return nil
+	return []*heat{s.heat}, nil
+}
+
+var shardColumns = []column{
+	notOfFloors(figure("objects delivered", count, delivered)), figure("received", mib, receivedMB), ratio("bytes, × the whole", shardWhole, receivedMB),
+	figure("CPU", duration, cpu), ownRatio("CPU, × the floor", cpu), ratio("CPU, × the whole", shardWhole, cpu),
+	{"reach", func(_ *heat, e race.Entry) string {
+		for _, c := range shardCases {
+			if c.name == e.Name {
+				return c.reach
+			}
+		}
+		return ""
+	}},
+	figure("wall", duration, wall), figure("server's CPU", duration, serverCPU), figure("peak RSS", mib, peakMB),
+}
+
+func (s *shards) sections() ([]section, error) {
+	var b bytes.Buffer
+	b.WriteString(s.head("## Half of a set"))
+	fmt.Fprintf(&b, quoted(`
+Cold starts of raw objects, in pages of 500 in JSON, of %s pods, and of those %s of them whose UIDs are in the first half of all hashes:
+'InformerConfig.Shard'. A server with server-side shards ('ShardedListAndWatch') lists that half. One without them lists everything, and the informer
+skips the other half on its side. Each start is a process of its own, and the servers ('bench/podserver') are others on the same cores. CPU is
+that of the process from the start until all objects were delivered.
+`), thousands(s.pods), thousands(s.half))
+	s.heat.table(&b, fmt.Sprintf("Cold start of %s pods, and of half of them", thousands(s.pods)), shardColumns...)
+	return []section{{more, "bench-shard", b.Bytes()}}, nil
 }

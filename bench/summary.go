@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// summary writes the five figures that matter most, with their charts, for the top of the document.
-// It writes nothing if the plan left one of them out.
-func (r *report) summary(b *bytes.Buffer) {
-	start, restart, stored, idle := r.first(race.ColdStart), r.first(race.Restart), r.first(race.Storage), r.first(race.Idle)
-	if start == nil || restart == nil || stored == nil || idle == nil || r.plan.real {
-		return
+// summary is the five figures that matter most, with their charts, for the top of the document.
+// It returns nil if the plan left one of them out.
+func (p *all) summary() []byte {
+	start, restart, stored, idle := p.first(race.ColdStart), p.first(race.Restart), p.first(race.Storage), p.first(race.Idle)
+	if start == nil || restart == nil || stored == nil || idle == nil {
+		return nil
 	}
+	b := &bytes.Buffer{}
 	pods := thousands(start.size) + " pods"
 	low, high := start.peaks("ours-")
 
@@ -23,7 +23,7 @@ func (r *report) summary(b *bytes.Buffer) {
 		pods, low, mib(high), mib(start.of("client-go-typed", peakMB)), mib(start.of("client-go-dynamic", peakMB)))
 	picture(b, "bench-rss")
 
-	floors := func(name string) string { return times(start.ratio(name, start.floor(name), cpu)) }
+	floors := func(name string) string { return times(start.ratio(name, start.entry(name).Floor, cpu)) }
 	fmt.Fprintf(b, "\n### CPU of a start\n\nReading %s takes **%s times** the CPU of a GET of the same bytes whose body is thrown away, for raw objects;\n"+
 		"%s times for metadata, %s for typed and %s for unstructured objects. Client-go's informers take %s, %s and %s times.\n",
 		pods, floors("ours-raw"), floors("ours-metadata"), floors("ours-typed"), floors("ours-unstructured"),
@@ -46,43 +46,41 @@ func (r *report) summary(b *bytes.Buffer) {
 		"Client-go's typed informer takes %.0f and %s.\n",
 		idle.of("ours-raw", goroutines), kib(idle.of("ours-raw", idleKiB)), idle.of("client-go-typed", goroutines), kib(idle.of("client-go-typed", idleKiB)))
 	picture(b, "bench-idle")
+	return b.Bytes()
 }
 
-// picture writes a chart.
+// picture shows a chart.
 func picture(b *bytes.Buffer, name string) {
-	i := slices.IndexFunc(charts, func(c chart) bool { return c.name == name })
-	fmt.Fprintf(b, "\n![%s](%s.svg)\n", charts[i].title, name)
+	charts[slices.IndexFunc(charts, func(c chart) bool { return c.name == name })].show(b)
 }
 
 // first is the first heat of a scenario, nil if there is none.
-func (r *report) first(s race.Scenario) *results {
-	i := slices.IndexFunc(r.heats, func(h *results) bool { return h.scenario == s })
+func (p *all) first(s race.Scenario) *heat {
+	i := slices.IndexFunc(p.heats, func(h *heat) bool { return h.scenario == s })
 	if i < 0 {
 		return nil
 	}
-	return r.heats[i]
+	return p.heats[i]
 }
 
 // peaks are the least and the greatest median peak of the contestants whose names begin so, in MiB.
-func (h *results) peaks(prefix string) (low, high float64) {
-	for _, e := range h.entries {
-		if !strings.HasPrefix(e.Name, prefix) {
-			continue
-		}
-		peak := h.of(e.Name, peakMB)
-		if low == 0 {
-			low = peak
-		}
-		low, high = min(low, peak), max(high, peak)
+func (h *heat) peaks(prefix string) (low, high float64) {
+	var all []float64
+	for _, v := range h.having(prefix).variants {
+		all = append(all, h.of(v.Name, peakMB))
 	}
-	return low, high
+	if len(all) == 0 {
+		return 0, 0
+	}
+	return slices.Min(all), slices.Max(all)
 }
 
-// floor is the name of the floor of a contestant.
-func (h *results) floor(name string) string {
-	i := slices.IndexFunc(h.entries, func(e entry) bool { return e.Name == name })
-	if i < 0 {
-		return ""
+// entry is the contestant with a name, without a floor if it did not take part.
+func (h *heat) entry(name string) race.Entry {
+	for _, v := range h.variants {
+		if v.Name == name {
+			return v.Entry
+		}
 	}
-	return h.entries[i].Floor
+	return race.Entry{Name: name}
 }

@@ -2,108 +2,100 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/rvinformer/informer/bench/podserver"
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// waysPlan is what is to be run with the ways to read a set.
-type waysPlan struct {
-	pods, runs int
-	forms      string
-	simulated  bool
-	profile    string
-	docs       string
+// ways compares the ways to read a set.
+type ways struct {
+	settings
+	pods          int
+	only, profile string
+	simulated     bool
+	// forms are the forms of objects, in order, and heat has each in each way after its floor.
+	forms []string
+	heat  *heat
 }
 
-func defaultWaysPlan() *waysPlan { return &waysPlan{pods: 20_000, runs: 3, docs: "../docs"} }
+func newWays() *ways { return &ways{settings: settings{runs: 3, docs: "../docs"}, pods: 20_000} }
 
-func (p *waysPlan) flags(f *flag.FlagSet) {
-	f.IntVar(&p.pods, "pods", p.pods, "pods that are created in the server")
-	f.IntVar(&p.runs, "runs", p.runs, "how often each is run; medians are quoted")
-	f.StringVar(&p.forms, "forms", "", "only forms of objects whose names begin so")
-	f.StringVar(&p.profile, "profile", "", "write CPU profiles to files whose names begin so")
-	f.StringVar(&p.docs, "docs", p.docs, "directory of the document that the table is written into; none if empty")
+func (w *ways) flags(f *flag.FlagSet) {
+	f.IntVar(&w.pods, "pods", w.pods, "pods that are created in the server")
+	f.StringVar(&w.only, "forms", "", "only forms of objects whose names begin so")
+	f.StringVar(&w.profile, "profile", "", "write CPU profiles to files whose names begin so")
 	f.BoolFunc("simulated", "a simulated server, which compresses nothing; writes nothing", func(string) error {
-		p.simulated, p.docs = true, ""
+		w.simulated, w.docs = true, ""
 		return nil
 	})
 }
 
-// waysReport is what came out.
-type waysReport struct {
-	plan *waysPlan
-	load load
-	// forms are the forms of objects, in order.
-	forms []string
-	results
-}
+func (w *ways) programs() []string { return []string{"floor", "ways"} }
 
-// ways runs a plan and writes what came out.
-func ways(ctx context.Context, p *waysPlan) (_ *waysReport, err error) {
-	programs, err := buildContestants(ctx, []string{"./contestants/floor", "./contestants/ways"}, "floor", "ways")
-	if err != nil {
-		return nil, err
+func (w *ways) plan(all contestants) ([]*heat, error) {
+	server := realHost(w.pods)
+	if w.simulated {
+		server = simulatedHost(podserver.Options{Pods: w.pods})
 	}
-	r := &waysReport{plan: p, load: currentLoad(), results: results{runs: map[string][]race.Result{}}}
-	if err := r.run(ctx, programs); err != nil {
-		return nil, err
-	}
-	var table bytes.Buffer
-	r.table(&table)
-	return r, publish(p.docs, "bench-ways", table.Bytes())
-}
-
-// run runs each form in each way after its floor, and all of them again.
-func (r *waysReport) run(ctx context.Context, programs *programs) (err error) {
-	var s *server
-	if r.plan.simulated {
-		s, err = startServer(ctx, podserver.Options{Pods: r.plan.pods})
-	} else {
-		s, err = startRealServer(ctx, r.plan.pods)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	for _, e := range programs.entries {
-		if form, _, ok := strings.Cut(e.Name, ", "); ok && strings.HasPrefix(form, r.plan.forms) {
-			r.entries = append(r.entries, e)
-			if n := len(r.forms); n == 0 || r.forms[n-1] != form {
-				r.forms = append(r.forms, form)
+	w.heat = newHeat(race.ColdStart, w.pods, w.runs, server)
+	for _, e := range all {
+		form, _, ok := strings.Cut(e.Name, ", ")
+		if !ok || !strings.HasPrefix(form, w.only) {
+			continue
+		}
+		if !slices.Contains(w.forms, form) {
+			w.forms = append(w.forms, form)
+		}
+		for _, name := range []string{e.Floor, e.Name} {
+			if slices.ContainsFunc(w.heat.variants, func(v variant) bool { return v.Name == name }) {
+				continue // a floor of several
 			}
+			c, err := all.named(name)
+			if err != nil {
+				return nil, err
+			}
+			var order race.Order
+			if w.profile != "" {
+				order.Profile = w.profile + "-" + strings.NewReplacer(", ", "-", " ", "-").Replace(name)
+			}
+			w.heat.add(c, order)
 		}
 	}
-	for run := range r.plan.runs {
-		for _, e := range r.entries {
-			for _, name := range []string{e.Floor, e.Name} {
-				if len(r.runs[name]) > run {
-					continue // a floor of several
-				}
-				contestant, err := programs.entry(name)
-				if err != nil {
-					return err
-				}
-				order := race.Order{Scenario: race.ColdStart, Target: s.target}
-				if r.plan.profile != "" {
-					order.Profile = r.plan.profile + "-" + strings.NewReplacer(", ", "-", " ", "-").Replace(name)
-				}
-				result, err := contestant.run(ctx, order)
-				if err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				r.runs[name] = append(r.runs[name], result)
-				fmt.Fprintf(os.Stderr, "%s ways %-50s wall %6.2fs  cpu %6.3fs  server %6.3fs  received %6.1f MiB  peak %5.1f MiB\n", time.Now().Format(time.TimeOnly),
-					name, result.Wall.Seconds(), result.CPU.Seconds(), result.ServerCPU.Seconds(), receivedMB(result), peakMB(result))
-			}
+	return []*heat{w.heat}, nil
+}
+
+func (w *ways) sections() ([]section, error) {
+	var b bytes.Buffer
+	b.WriteString(w.head("## Ways to read a set"))
+	fmt.Fprintf(&b, quoted(`
+Cold starts of an informer of %s pods, from a kube-apiserver on the same cores. It compresses pages with gzip where the client accepts that, and
+never a watch-list. "Received" is counted at the sockets. The floor of a way reads the same bytes and throws them away; it decompresses as
+'net/http' does. "Cheapest" is the least of the first three ways with the form.
+`), thousands(w.pods))
+	for _, form := range w.forms {
+		w.heat.having(form+", ").table(&b, form,
+			figure("CPU", duration, cpu), ownRatio("CPU, × own floor", cpu), w.cheapest("CPU, × cheapest", form, cpu),
+			figure("received", received, receivedMB), w.cheapest("bytes, × cheapest", form, receivedMB), figure("server's CPU", duration, serverCPU),
+			figure("both", duration, bothCPU), figure("wall", duration, wall), figure("peak RSS", mib, peakMB))
+	}
+	return []section{{more, "bench-ways", b.Bytes()}}, nil
+}
+
+// bothCPU is what the informer and the server have used.
+func bothCPU(r race.Result) float64 { return cpu(r) + serverCPU(r) }
+
+// cheapest is a column of a figure divided by the least that a way takes with the form: the medians
+// of both.
+func (w *ways) cheapest(title, form string, of func(race.Result) float64) column {
+	least := 0.0
+	for _, way := range []string{race.WayWatchList, race.WayPages, race.WayPlainPages} {
+		if v := w.heat.of(form+", "+way, of); least == 0 || v < least {
+			least = v
 		}
 	}
-	return nil
+	return column{title, func(h *heat, e race.Entry) string { return times(h.of(e.Name, of) / least) }}
 }

@@ -32,13 +32,15 @@ func (e Entry) TakesPart(s Scenario) bool { return slices.Contains(e.Scenarios, 
 // IsFloor tells whether the contestant is a floor.
 func (e Entry) IsFloor() bool { return e.Floor == e.Name }
 
-// Contestant is one way to follow pods, or to remember objects.
+// Contestant is one way to follow pods, or to remember objects. It has one of the functions.
 type Contestant struct {
 	Entry
 	// Connect makes what all its informers share.
 	Connect func(*Target) (Source, error)
 	// Open, of one that takes part in Storage, makes an empty store instead.
 	Open func() Store
+	// Run obeys all orders on its own.
+	Run func(context.Context, Order) (Result, error)
 }
 
 // Source follows sets of pods over one client.

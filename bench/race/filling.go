@@ -13,7 +13,7 @@ import (
 // Updates is how often each object of a store is updated.
 const Updates = 10
 
-func (c Readable) store(o ReadOrder, costs *ReadCosts) error {
+func (c Readable) store(o Order, costs *ReadCosts) error {
 	// The first object leaves things in memory for ever, which are not counted.
 	scratch := c.Store()
 	for i := range 100 {
@@ -29,10 +29,10 @@ func (c Readable) store(o ReadOrder, costs *ReadCosts) error {
 	store := c.Store()
 	perObject := func() (float64, error) {
 		now, err := liveBytes()
-		return float64(now-before) / float64(o.Objects), err
+		return float64(now-before) / float64(o.Target.Objects), err
 	}
 	var all []update
-	for i := range o.Objects {
+	for i := range o.Target.Objects {
 		all = append(all, update{i, 0})
 	}
 	if costs.Add, err = c.put(store, all); err != nil {
@@ -42,10 +42,10 @@ func (c Readable) store(o ReadOrder, costs *ReadCosts) error {
 	if costs.Live, err = perObject(); err != nil {
 		return err
 	}
-	if err := heapProfile(o.Profile); err != nil {
+	if err := writeProfile("heap", o.Profile); err != nil {
 		return err
 	}
-	updates := randomUpdates(o.Objects)
+	updates := randomUpdates(o.Target.Objects)
 	stopProfile, err := cpuProfile(o.Profile)
 	if err != nil {
 		return err
@@ -58,8 +58,8 @@ func (c Readable) store(o ReadOrder, costs *ReadCosts) error {
 	if costs.LiveUpdated, err = perObject(); err != nil {
 		return err
 	}
-	if n := len(store.ListKeys()); n != o.Objects {
-		return fmt.Errorf("the store has %d objects instead of %d", n, o.Objects)
+	if n := len(store.ListKeys()); n != o.Target.Objects {
+		return fmt.Errorf("the store has %d objects instead of %d", n, o.Target.Objects)
 	}
 	return nil
 }

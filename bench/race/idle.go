@@ -3,7 +3,6 @@ package race
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
@@ -25,18 +24,20 @@ func (t *trial) idleAround(ctx context.Context) error {
 	if err := c.grow(ctx, 1); err != nil {
 		return err
 	}
-	before, goroutines := settledMemory(), runtime.NumGoroutine()
+	before, err := held()
+	if err != nil {
+		return err
+	}
 	n := t.Limits.IdleInformers
 	if err := c.grow(ctx, n); err != nil {
 		return err
 	}
 	t.result.Objects = n
-	after := settledMemory()
-	each := func(before, after uint64) float64 { return (float64(after) - float64(before)) / float64(n) }
-	t.result.StackBytes = each(before.StackInuse, after.StackInuse)
-	t.result.LiveBytes = each(before.HeapAlloc, after.HeapAlloc)
-	t.result.InUseBytes = each(before.HeapInuse+before.StackInuse, after.HeapInuse+after.StackInuse)
-	t.result.Goroutines = float64(runtime.NumGoroutine()-goroutines) / float64(n)
+	after, err := held()
+	if err != nil {
+		return err
+	}
+	t.result.noteEach(before, after, n)
 	return t.result.notePeakRSS()
 }
 

@@ -1,14 +1,11 @@
 package race
 
 import (
-	"bufio"
-	"bytes"
+	"errors"
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"runtime/pprof"
-	"strconv"
-	"strings"
 )
 
 // liveBytes is what is live on the heap, and what the process has in memory beside what the Go
@@ -24,21 +21,9 @@ func liveBytes() (int64, error) {
 // outsideBytes is the anonymous and the shared memory that is resident and not of the Go runtime.
 // It is about right: the runtime has memory that it has not touched yet.
 func outsideBytes() (int64, error) {
-	status, err := os.ReadFile("/proc/self/status")
+	resident, err := statusBytes("RssAnon", "RssShmem")
 	if err != nil {
 		return 0, err
-	}
-	var resident int64
-	for lines := bufio.NewScanner(bytes.NewReader(status)); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		if name != "RssAnon" && name != "RssShmem" {
-			continue
-		}
-		kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(value, "kB")), 10, 64)
-		if err != nil {
-			return 0, err
-		}
-		resident += kilobytes << 10
 	}
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(sample)
@@ -60,8 +45,8 @@ func cpuProfile(path string) (stop func(), err error) {
 	}, pprof.StartCPUProfile(file)
 }
 
-// heapProfile writes what is live to a file, if it is named.
-func heapProfile(path string) error {
+// writeProfile writes a profile of a name to a file, if it is named.
+func writeProfile(name, path string) error {
 	if path == "" {
 		return nil
 	}
@@ -69,8 +54,5 @@ func heapProfile(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := pprof.Lookup("heap").WriteTo(file, 0); err != nil {
-		return err
-	}
-	return file.Close()
+	return errors.Join(pprof.Lookup(name).WriteTo(file, 0), file.Close())
 }

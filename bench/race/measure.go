@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,15 +30,20 @@ type Result struct {
 	PeakRSS    int64
 	Grown      int64 // of an audit: by how much PeakRSS is more than what the process had before it
 
-	// Per idle informer: goroutines, their stacks, live objects, and what heap and
-	// stacks occupy, gaps included.
+	// Per idle informer: goroutines, their stacks, live objects, what heap and stacks occupy, gaps
+	// included, and what is resident.
 	Goroutines float64
 	StackBytes float64
 	LiveBytes  float64
 	InUseBytes float64
+	RSS        float64
 
-	// Store are the costs of a store.
+	// Store are the costs of a store, Peaks the memory of a process with a readable cache, Read the
+	// other costs of such a cache, and Many those of informers of many servers.
 	Store *StoreCosts `json:",omitempty"`
+	Peaks *Peaks      `json:",omitempty"`
+	Read  *ReadCosts  `json:",omitempty"`
+	Many  *ManyCosts  `json:",omitempty"`
 
 	// What the server has used meanwhile, was asked, and has sent.
 	ServerCPU   time.Duration
@@ -62,7 +69,7 @@ type stopwatch struct {
 func (t *Target) startStopwatch() *stopwatch {
 	s := &stopwatch{meter: t.meter, received: t.meter.total()}
 	runtime.ReadMemStats(&s.memory)
-	s.cpu = cpuTime()
+	s.cpu = CPUTime()
 	s.start = time.Now()
 	return s
 }
@@ -70,7 +77,7 @@ func (t *Target) startStopwatch() *stopwatch {
 // stop adds what was used since the start.
 func (s *stopwatch) stop(r *Result) {
 	r.Wall = time.Since(s.start)
-	r.CPU = cpuTime() - s.cpu
+	r.CPU = CPUTime() - s.cpu
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	r.Allocs = now.Mallocs - s.memory.Mallocs
@@ -78,11 +85,8 @@ func (s *stopwatch) stop(r *Result) {
 	r.Received = s.meter.total() - s.received
 }
 
-// cpuTime is what this process has used, in user mode and in the kernel.
-func cpuTime() time.Duration { return kernelClock(unix.CLOCK_PROCESS_CPUTIME_ID) }
-
 // CPUTime is what this process has used, in user mode and in the kernel.
-func CPUTime() time.Duration { return cpuTime() }
+func CPUTime() time.Duration { return kernelClock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
 // CPUTimeOf is what other processes have used.
 func CPUTimeOf(pids []int) (sum time.Duration) {
@@ -110,18 +114,28 @@ func kernelClock(id int32) time.Duration {
 }
 
 // peakRSS is the most memory that this process had, in bytes.
-func peakRSS() (int64, error) {
+func peakRSS() (int64, error) { return statusBytes("VmHWM") }
+
+// statusBytes is the sum of some fields of /proc/self/status.
+func statusBytes(fields ...string) (sum int64, err error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0, err
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(status)); lines.Scan(); {
-		if value, ok := strings.CutPrefix(lines.Text(), "VmHWM:"); ok {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		if i := slices.Index(fields, name); i >= 0 {
 			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(value, "kB")), 10, 64)
-			return kilobytes << 10, err
+			if err != nil {
+				return 0, err
+			}
+			sum, fields = sum+kilobytes<<10, slices.Delete(slices.Clone(fields), i, i+1)
 		}
 	}
-	return 0, fmt.Errorf("no VmHWM in /proc/self/status")
+	if len(fields) > 0 {
+		return 0, fmt.Errorf("no %v in /proc/self/status", fields)
+	}
+	return sum, nil
 }
 
 // forgetPeakRSS makes the peak what is in use now.
@@ -138,4 +152,27 @@ func settledMemory() runtime.MemStats {
 	var now runtime.MemStats
 	runtime.ReadMemStats(&now)
 	return now
+}
+
+// holding is what this process holds when nothing happens.
+type holding struct {
+	memory     runtime.MemStats
+	goroutines int
+	rss        int64
+}
+
+func held() (h holding, err error) {
+	h.memory, h.goroutines = settledMemory(), runtime.NumGoroutine()
+	debug.FreeOSMemory()
+	h.rss, err = statusBytes("VmRSS")
+	return h, err
+}
+
+// noteEach notes what each of n informers holds that have come since before.
+func (r *Result) noteEach(before, after holding, n int) {
+	each := func(before, after uint64) float64 { return (float64(after) - float64(before)) / float64(n) }
+	b, a := &before.memory, &after.memory
+	r.StackBytes, r.LiveBytes = each(b.StackInuse, a.StackInuse), each(b.HeapAlloc, a.HeapAlloc)
+	r.InUseBytes = each(b.HeapInuse+b.StackInuse, a.HeapInuse+a.StackInuse)
+	r.Goroutines, r.RSS = float64(after.goroutines-before.goroutines)/float64(n), each(uint64(before.rss), uint64(after.rss))
 }

@@ -6,14 +6,7 @@ import (
 	"time"
 )
 
-// FactoryOrder is what the program of factories is told on its input.
-type FactoryOrder struct {
-	Ours     bool // ours, not client-go's
-	Protobuf bool // not JSON
-	Target   Target
-}
-
-// Peaks is the resident memory of a process with a factory, in bytes.
+// Peaks is the resident memory of a process with a readable cache, in bytes.
 type Peaks struct {
 	// Start is the most until all was handed over, and Relist the most in a list that
 	// the informer had to do when all was known and nothing had changed.
@@ -30,46 +23,47 @@ type Peaks struct {
 }
 
 // Measure waits for the start, loses the watch, and waits for the list.
-func (l *Loss) Measure(ctx context.Context, synced <-chan struct{}, check func() error) (p Peaks, err error) {
+func (l *Loss) Measure(ctx context.Context, synced <-chan struct{}, check func() error) (_ *Peaks, err error) {
+	p := &Peaks{}
 	if err := done(ctx, synced); err != nil {
-		return p, err
+		return nil, err
 	}
 	if err := l.quiet(ctx); err != nil {
-		return p, err
+		return nil, err
 	}
 	if p.Start, err = peakRSS(); err != nil {
-		return p, err
+		return nil, err
 	}
 	p.StartReceived = l.meter.total()
 	if err := check(); err != nil {
-		return p, err
+		return nil, err
 	}
 	if p.Settled, err = settledRSS(); err != nil {
-		return p, err
+		return nil, err
 	}
 	if err := forgetPeakRSS(); err != nil {
-		return p, err
+		return nil, err
 	}
 	before, clock := l.read.Load(), (&Target{}).startStopwatch()
 	l.lose()
 	// The informer waits before it lists.
 	for l.read.Load()-before < before/2 {
 		if err := l.quiet(ctx); err != nil {
-			return p, err
+			return nil, err
 		}
 	}
 	if err := l.quiet(ctx); err != nil {
-		return p, err
+		return nil, err
 	}
 	if p.Relist, err = peakRSS(); err != nil {
-		return p, err
+		return nil, err
 	}
 	p.RelistReceived = l.meter.total() - p.StartReceived
 	var r Result
 	clock.stop(&r)
 	p.RelistBytes, p.RelistAllocs = r.AllocBytes, r.Allocs
 	if err := check(); err != nil {
-		return p, err
+		return nil, err
 	}
 	p.SettledAgain, err = settledRSS()
 	return p, err
@@ -79,13 +73,13 @@ func (l *Loss) Measure(ctx context.Context, synced <-chan struct{}, check func()
 func (l *Loss) quiet(ctx context.Context) error {
 	const idle = 20 * time.Millisecond // of CPU in a second: timers, and this
 	for {
-		read, cpu := l.read.Load(), cpuTime()
+		read, cpu := l.read.Load(), CPUTime()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Second):
 		}
-		if l.read.Load() == read && cpuTime()-cpu < idle && !l.due() {
+		if l.read.Load() == read && CPUTime()-cpu < idle && !l.due() {
 			return nil
 		}
 	}

@@ -21,8 +21,9 @@ type Order struct {
 	// Shard is the part of a cold start, as a shardSelector; the Target's Objects are those that
 	// are in it.
 	Shard string
-	// Profile is what the name of a CPU profile of a cold start or a watch begins with; none if it
-	// is empty.
+	// Many is what there is beside, or instead of, the Target.
+	Many *Many `json:",omitempty"`
+	// Profile is what the names of profiles begin with; there are none if it is empty.
 	Profile string
 }
 

@@ -10,20 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ReadOrder is what a program of readable caches is told on its input.
-type ReadOrder struct {
-	Contestant string
-	Figure     Figure
-	// Target is the server that an informer follows. It has samples.
-	Target Target
-	// Objects is how many a store is filled with.
-	Objects int
-	// Profile is a file for a profile of the heap where memory is measured, and Profile+".cpu" for
-	// one of the CPU.
-	Profile string
-}
-
-// The contestants.
+// The contestants with readable caches.
 const (
 	ClientGoTyped    = "client-go-typed"
 	OursTyped        = "objectcache-typed"
@@ -34,39 +21,13 @@ const (
 	ControllerRuntimeOurs = "controllerruntime"
 )
 
-// Operators are the contestants of the figure Operator.
-var Operators = []string{ControllerRuntime, ControllerRuntimeOurs}
-
-// Readables are the contestants in the order of the tables.
-var Readables = []string{ClientGoTyped, OursTyped, ClientGoDynamic, OursUnstructured}
-
-// Figure is what is measured of a readable cache, in a process of its own.
-type Figure string
-
-const (
-	// StoreMemory is that of a store: filled, and after each object was updated ten times.
-	StoreMemory Figure = "store"
-	// Reading is how fast a filled store is read.
-	Reading Figure = "read"
-	// Informing is what an informer with a namespace index takes from its start on, through a list
-	// in which nothing changed.
-	Informing Figure = "informer"
-	// Operator is what controller-runtime's cache takes, and how fast a controller reads it.
-	Operator Figure = "operator"
-)
-
-// ReadCosts are what a readable cache has cost. A cost that a figure does not measure is zero.
+// ReadCosts are what a readable cache has cost. A cost that a scenario does not measure is zero.
 type ReadCosts struct {
 	// Live is what is live per object, on the heap after a collection and outside of it, and
 	// LiveUpdated the same after the updates.
 	Live, LiveUpdated float64
 	// Add and Update are the CPU times of one of these on a store.
 	Add, Update time.Duration
-
-	// Peaks are those of a process with an informer.
-	Peaks Peaks
-	// StartCPU is the CPU time until it had synced, and StartWall the time.
-	StartCPU, StartWall time.Duration
 	// Decoded is how many objects it decoded in the list without changes; -1 if it does not say.
 	Decoded int64
 
@@ -95,18 +56,22 @@ type Readable struct {
 	Match func(of cache.Indexer, selector labels.Selector) (int, error)
 }
 
-// Read measures one figure.
-func (c Readable) Read(ctx context.Context, o ReadOrder) (costs ReadCosts, err error) {
-	costs.Decoded = -1
-	switch o.Figure {
+// Contestant is c among others.
+func (c Readable) Contestant() Contestant {
+	return Contestant{Entry: Entry{Name: c.Name, Scenarios: []Scenario{StoreMemory, Reading, Informing}}, Run: c.run}
+}
+
+func (c Readable) run(ctx context.Context, o Order) (r Result, err error) {
+	r.Read, r.Objects = &ReadCosts{Decoded: -1}, o.Target.Objects
+	switch o.Scenario {
 	case StoreMemory:
-		err = c.store(o, &costs)
+		err = c.store(o, r.Read)
 	case Reading:
-		err = c.read(o, &costs)
+		err = c.read(o, r.Read)
 	case Informing:
 		return o.Informing(ctx, func(ctx context.Context, loss *Loss) (*Running, error) { return c.Open(ctx, &o.Target, loss) }, nil)
 	default:
-		err = fmt.Errorf("no figure %q", o.Figure)
+		err = fmt.Errorf("no scenario %q", o.Scenario)
 	}
-	return costs, err
+	return r, err
 }

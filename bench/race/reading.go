@@ -26,8 +26,8 @@ const (
 )
 
 // read measures the reading of a store.
-func (c Readable) read(o ReadOrder, costs *ReadCosts) error {
-	store, objects := c.Store(), o.Objects
+func (c Readable) read(o Order, costs *ReadCosts) error {
+	store, objects := c.Store(), o.Target.Objects
 	var all []update
 	for i := range objects {
 		all = append(all, update{i, 0})
@@ -46,24 +46,24 @@ func (c Readable) read(o ReadOrder, costs *ReadCosts) error {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, team := range random.Perm(samples.Teams)[:readLists] {
 		selector := labels.SelectorFromSet(labels.Set{"team": fmt.Sprintf("team-%02d", team)})
-		cpu, start := cpuTime(), time.Now()
+		cpu, start := CPUTime(), time.Now()
 		n, err := c.match(store, selector)
 		if err != nil {
 			return err
 		}
-		matching, matchingWall = append(matching, cpuTime()-cpu), append(matchingWall, time.Since(start))
+		matching, matchingWall = append(matching, CPUTime()-cpu), append(matchingWall, time.Since(start))
 		costs.Matched += n
 	}
 	costs.Matched /= readLists
 	costs.ListMatching, costs.ListMatchingWall = Middle(matching), Middle(matchingWall)
 	for range readLists {
 		name := samples.Namespace(random.IntN(objects))
-		cpu := cpuTime()
+		cpu := CPUTime()
 		listed, err := store.ByIndex(cache.NamespaceIndex, name)
 		if err != nil {
 			return err
 		}
-		if namespaces = append(namespaces, cpuTime()-cpu); len(listed) != min(samples.PerNamespace, objects) {
+		if namespaces = append(namespaces, CPUTime()-cpu); len(listed) != min(samples.PerNamespace, objects) {
 			return fmt.Errorf("namespace %s has %d objects", name, len(listed))
 		}
 	}
@@ -83,7 +83,7 @@ func (c Readable) readKeys(store cache.Indexer, random *rand.Rand, costs *ReadCo
 	for round := range readRounds {
 		some := keys[round*readKeys%(len(keys)-readKeys+1):][:readKeys]
 		read := make([]krt.Object, 0, len(some))
-		cpu := cpuTime()
+		cpu := CPUTime()
 		for _, key := range some {
 			obj, exists, err := store.GetByKey(key)
 			if err != nil || !exists {
@@ -91,21 +91,21 @@ func (c Readable) readKeys(store cache.Indexer, random *rand.Rand, costs *ReadCo
 			}
 			read = append(read, obj.(krt.Object))
 		}
-		get = append(get, (cpuTime()-cpu)/readKeys)
+		get = append(get, (CPUTime()-cpu)/readKeys)
 		for _, obj := range read[:readHot] { // into the CPU's caches
 			runtime.KeepAlive(obj.DeepCopyObject())
 		}
-		cpu = cpuTime()
+		cpu = CPUTime()
 		for k := range readAgain {
 			runtime.KeepAlive(read[k%readHot].DeepCopyObject())
 		}
-		copies = append(copies, (cpuTime()-cpu)/readAgain)
+		copies = append(copies, (CPUTime()-cpu)/readAgain)
 		for _, key := range some[:readHot] {
 			if _, _, err := store.GetByKey(key); err != nil {
 				return err
 			}
 		}
-		cpu = cpuTime()
+		cpu = CPUTime()
 		for k := range readAgain {
 			obj, _, err := store.GetByKey(some[k%readHot])
 			if err != nil {
@@ -113,7 +113,7 @@ func (c Readable) readKeys(store cache.Indexer, random *rand.Rand, costs *ReadCo
 			}
 			runtime.KeepAlive(obj)
 		}
-		hot = append(hot, (cpuTime()-cpu)/readAgain)
+		hot = append(hot, (CPUTime()-cpu)/readAgain)
 	}
 	costs.Get, costs.GetHot, costs.DeepCopy = Middle(get), Middle(hot), Middle(copies)
 	return nil

@@ -35,23 +35,24 @@ func Run(ctx context.Context, informer cache.SharedIndexInformer) *Running {
 }
 
 // Informing measures a cache from its start on, and has read called when its memory was measured.
-func (o ReadOrder) Informing(ctx context.Context, open func(context.Context, *Loss) (*Running, error), read func() error) (costs ReadCosts, err error) {
-	costs.Decoded = -1
+func (o Order) Informing(ctx context.Context, open func(context.Context, *Loss) (*Running, error), read func(*ReadCosts) error) (r Result, err error) {
+	costs := &ReadCosts{Decoded: -1}
+	r.Read, r.Objects = costs, o.Target.Objects
 	before, err := liveBytes()
 	if err != nil {
-		return costs, err
+		return r, err
 	}
 	stopProfile, err := cpuProfile(o.Profile)
 	if err != nil {
-		return costs, err
+		return r, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	loss := &Loss{}
-	cpu, start := cpuTime(), time.Now()
+	cpu, start := CPUTime(), time.Now()
 	running, err := open(ctx, loss)
 	if err != nil {
-		return costs, err
+		return r, err
 	}
 	defer func() {
 		cancel()
@@ -61,11 +62,11 @@ func (o ReadOrder) Informing(ctx context.Context, open func(context.Context, *Lo
 	go func() {
 		defer close(synced)
 		_ = done(ctx, running.Synced)
-		costs.StartCPU, costs.StartWall = cpuTime()-cpu, time.Since(start)
+		r.CPU, r.Wall = CPUTime()-cpu, time.Since(start)
 		stopProfile()
 	}()
 	decoded := int64(-1)
-	costs.Peaks, err = loss.Measure(ctx, synced, func() error {
+	r.Peaks, err = loss.Measure(ctx, synced, func() error {
 		if running.Decoded != nil {
 			if decoded >= 0 {
 				costs.Decoded = running.Decoded() - decoded
@@ -75,20 +76,20 @@ func (o ReadOrder) Informing(ctx context.Context, open func(context.Context, *Lo
 		return o.allThere(running)
 	})
 	if err != nil {
-		return costs, err
+		return r, err
 	}
 	now, err := liveBytes()
 	if err != nil {
-		return costs, err
+		return r, err
 	}
 	costs.Live = float64(now-before) / float64(o.Target.Objects)
-	if err := heapProfile(o.Profile); err != nil || read == nil {
-		return costs, err
+	if err := writeProfile("heap", o.Profile); err != nil || read == nil {
+		return r, err
 	}
-	return costs, read()
+	return r, read(costs)
 }
 
-func (o ReadOrder) allThere(running *Running) error {
+func (o Order) allThere(running *Running) error {
 	n, err := running.Objects()
 	if err == nil && n != o.Target.Objects {
 		err = fmt.Errorf("there are %d objects instead of %d", n, o.Target.Objects)

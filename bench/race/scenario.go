@@ -37,6 +37,27 @@ const (
 	Remember Scenario = "remember"
 	// Ways is for floors of the ways to read a set. They start cold.
 	Ways Scenario = "ways"
+
+	// StartClusters: informers of many clusters, until all are synced.
+	StartClusters Scenario = "start"
+	// IdleClusters: their watches established.
+	IdleClusters Scenario = "idle"
+	// ChurnClusters: informers are added and removed again and again.
+	ChurnClusters Scenario = "churn"
+	// StartFleet: an informer for each resource of a fleet, until it was measured in every way.
+	StartFleet Scenario = "fleet"
+
+	// Factory: the informer of a factory, through a list in which nothing changed.
+	Factory Scenario = "factory"
+	// StoreMemory: a readable store is filled, and each object updated ten times.
+	StoreMemory Scenario = "store"
+	// Reading: a filled store is read.
+	Reading Scenario = "read"
+	// Informing: a readable cache with a namespace index, from its start on through a list in which
+	// nothing changed.
+	Informing Scenario = "informer"
+	// Operator: the same with controller-runtime's cache, which a controller then reads.
+	Operator Scenario = "operator"
 )
 
 // Served has the scenarios of informers that need a server, and Scenarios all.
@@ -65,6 +86,11 @@ type trial struct {
 
 // run runs a contestant through the scenario of an order in this process.
 func (c Contestant) run(ctx context.Context, o Order) (_ Result, err error) {
+	if c.Run != nil {
+		r, err := c.Run(ctx, o)
+		r.Contestant, r.Scenario = c.Name, o.Scenario
+		return r, err
+	}
 	o.Target.meter = &meter{}
 	t := &trial{Order: o, floor: c.IsFloor(), memory: c.Memory}
 	t.result = Result{Contestant: c.Name, Scenario: o.Scenario, Objects: o.Target.Objects}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +84,7 @@ func (t *trial) store(empty Store) error {
 	s.costs.Peak = t.result.PeakRSS - rss
 	s.costs.Live = live()
 	s.costs.GC = median(wallTime, runtime.GC)
-	s.costs.GCCPU = median(cpuTime, runtime.GC)
+	s.costs.GCCPU = median(CPUTime, runtime.GC)
 	if err := s.read(); err != nil {
 		return err
 	}
@@ -160,6 +159,5 @@ func median(now func() time.Duration, do func()) time.Duration {
 		do()
 		all[i] = now() - start
 	}
-	slices.Sort(all[:])
-	return all[repeated/2]
+	return Middle(all[:])
 }

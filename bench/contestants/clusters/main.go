@@ -1,7 +1,6 @@
-// Command clusters follows many clusters with this library's informers: see
-// race.ClustersOrder.
+// Command clusters follows many clusters with this library's informers, or with bare watches.
 package main
 
 import "github.com/rvinformer/informer/bench/race"
 
-func main() { race.ClustersMain() }
+func main() { race.Main(race.Clusters()...) }

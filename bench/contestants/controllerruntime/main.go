@@ -4,12 +4,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/signal"
 	"runtime"
 	"time"
 
@@ -28,44 +25,21 @@ import (
 	"github.com/rvinformer/informer/internal/samples"
 )
 
-// constructors are the contestants.
-var constructors = map[string]crcache.NewCacheFunc{
-	race.ControllerRuntime:     crcache.New,
-	race.ControllerRuntimeOurs: controllerruntime.NewCache,
-}
-
 func main() {
 	log.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := obey(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	race.Main(contestant(race.ControllerRuntime, crcache.New), contestant(race.ControllerRuntimeOurs, controllerruntime.NewCache))
 }
 
-// obey reads a race.ReadOrder and writes race.ReadCosts.
-func obey(ctx context.Context) error {
-	var o race.ReadOrder
-	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
-		return fmt.Errorf("orders: %w", err)
-	}
-	construct, ok := constructors[o.Contestant]
-	if !ok || o.Figure != race.Operator {
-		return fmt.Errorf("there is no contestant %q with the figure %q", o.Contestant, o.Figure)
-	}
-	var cache crcache.Cache
-	reading := race.ReadCosts{}
-	costs, err := o.Informing(ctx, func(ctx context.Context, loss *race.Loss) (_ *race.Running, err error) {
-		var running *race.Running
-		cache, running, err = start(ctx, loss.Config(&o.Target), construct)
-		return running, err
-	}, func() error { return read(ctx, cache, o.Target.Objects, &reading) })
-	if err != nil {
-		return fmt.Errorf("%s: %w", o.Contestant, err)
-	}
-	costs.Get, costs.GetHot, costs.DeepCopy, costs.Namespace = reading.Get, reading.GetHot, reading.DeepCopy, reading.Namespace
-	return json.NewEncoder(os.Stdout).Encode(costs)
+func contestant(name string, construct crcache.NewCacheFunc) race.Contestant {
+	entry := race.Entry{Name: name, Scenarios: []race.Scenario{race.Operator}}
+	return race.Contestant{Entry: entry, Run: func(ctx context.Context, o race.Order) (race.Result, error) {
+		var cache crcache.Cache
+		return o.Informing(ctx, func(ctx context.Context, loss *race.Loss) (_ *race.Running, err error) {
+			var running *race.Running
+			cache, running, err = start(ctx, loss.Config(&o.Target), construct)
+			return running, err
+		}, func(costs *race.ReadCosts) error { return read(ctx, cache, o.Target.Objects, costs) })
+	}}
 }
 
 // start starts a cache with an informer of pods.

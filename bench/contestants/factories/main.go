@@ -5,10 +5,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/signal"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -21,49 +18,48 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := measure(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	var contestants []race.Contestant
+	for _, form := range []struct{ name, contentType string }{{"protobuf", runtime.ContentTypeProtobuf}, {"JSON", runtime.ContentTypeJSON}} {
+		for _, f := range []struct {
+			name string
+			ours bool
+		}{{"`factory/typed`", true}, {"client-go's", false}} {
+			contestants = append(contestants, race.Contestant{
+				Entry: race.Entry{Name: f.name + ", " + form.name, Scenarios: []race.Scenario{race.Factory}},
+				Run: func(ctx context.Context, o race.Order) (race.Result, error) {
+					return measure(ctx, o, f.ours, form.contentType)
+				},
+			})
+		}
 	}
+	race.Main(contestants...)
 }
 
-// measure obeys the order on its input and writes race.Peaks to its output.
-func measure(ctx context.Context) error {
-	var o race.FactoryOrder
-	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
-		return fmt.Errorf("orders: %w", err)
-	}
+func measure(ctx context.Context, o race.Order, ours bool, contentType string) (r race.Result, err error) {
 	loss := &race.Loss{}
 	config := loss.Config(&o.Target)
-	config.ContentType = runtime.ContentTypeJSON
-	if o.Protobuf {
-		config.ContentType = runtime.ContentTypeProtobuf
-	}
-	f, err := open(o.Ours, config)
+	config.ContentType = contentType
+	f, err := open(ours, config)
 	if err != nil {
-		return err
+		return r, err
 	}
 	i := f.Core().V1().Pods().Informer()
 	registration, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {}})
 	if err != nil {
-		return err
+		return r, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer f.Shutdown()
 	defer cancel()
 	f.StartWithContext(ctx)
-	peaks, err := loss.Measure(ctx, registration.HasSyncedChecker().Done(), func() error {
+	r.Objects = o.Target.Objects
+	r.Peaks, err = loss.Measure(ctx, registration.HasSyncedChecker().Done(), func() error {
 		if n := len(i.GetStore().ListKeys()); n != o.Target.Objects {
 			return fmt.Errorf("the store has %d objects instead of %d", n, o.Target.Objects)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(os.Stdout).Encode(peaks)
+	return r, err
 }
 
 func open(ours bool, config *rest.Config) (informers.SharedInformerFactory, error) {

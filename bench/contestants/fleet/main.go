@@ -1,5 +1,4 @@
-// Command fleet follows a fleet of clusters in one process, or reads the same bytes: see
-// race.FleetOrder.
+// Command fleet follows a fleet of clusters in one process, or reads the same bytes.
 package main
 
 import (
@@ -12,7 +11,9 @@ import (
 	"github.com/rvinformer/informer/fleet"
 )
 
-func main() { race.FleetMain(follow) }
+func main() {
+	race.Main(race.FleetFloor("floor"), race.Fleet("fleet", follow), race.Fleet("leases", race.FollowLeases))
+}
 
 // follow follows all clusters with package fleet, which discovers the resources.
 func follow(ctx context.Context, f race.FollowedFleet) (stop func(), err error) {

@@ -4,11 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/signal"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,37 +19,17 @@ import (
 	"github.com/rvinformer/informer/internal/samples"
 )
 
-var contestants = []race.Readable{
-	{Name: race.ClientGoTyped, Object: pod, Store: clientGoStore, Open: clientGoTyped},
-	{Name: race.OursTyped, Object: pod, Store: ourStore(&corev1.Pod{}), Open: ourTyped, Match: match},
-	{Name: race.ClientGoDynamic, Object: release, Store: clientGoStore, Open: clientGoDynamic},
-	{Name: race.OursUnstructured, Object: release, Store: ourStore(exampleRelease()), Open: ourUnstructured, Match: match},
-}
-
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := obey(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	var contestants []race.Contestant
+	for _, c := range []race.Readable{
+		{Name: race.ClientGoTyped, Object: pod, Store: clientGoStore, Open: clientGoTyped},
+		{Name: race.OursTyped, Object: pod, Store: ourStore(&corev1.Pod{}), Open: ourTyped, Match: match},
+		{Name: race.ClientGoDynamic, Object: release, Store: clientGoStore, Open: clientGoDynamic},
+		{Name: race.OursUnstructured, Object: release, Store: ourStore(exampleRelease()), Open: ourUnstructured, Match: match},
+	} {
+		contestants = append(contestants, c.Contestant())
 	}
-}
-
-// obey reads a race.ReadOrder and writes race.ReadCosts.
-func obey(ctx context.Context) error {
-	var o race.ReadOrder
-	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
-		return fmt.Errorf("orders: %w", err)
-	}
-	i := slices.IndexFunc(contestants, func(c race.Readable) bool { return c.Name == o.Contestant })
-	if i < 0 {
-		return fmt.Errorf("there is no contestant %q", o.Contestant)
-	}
-	costs, err := contestants[i].Read(ctx, o)
-	if err != nil {
-		return fmt.Errorf("%s, %s: %w", o.Contestant, o.Figure, err)
-	}
-	return json.NewEncoder(os.Stdout).Encode(costs)
+	race.Main(contestants...)
 }
 
 var cluster = samples.Cluster{Seed: extra.SampleSeed}

@@ -4,9 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io"
 	"net/http"
-	"slices"
+	"runtime"
 	"sync"
 	"time"
 
@@ -15,6 +16,55 @@ import (
 	"github.com/rvinformer/informer/bench/podserver/extra"
 )
 
+// readFleet measures the reading of the lists of a fleet, and, if there is to be an outage, the
+// opening of as many watches.
+func readFleet(ctx context.Context, f *fleet) error {
+	clients := make([]*http.Client, len(f.Clusters))
+	runtime.GC()
+	clock := f.startStopwatch()
+	errs := make([]error, len(f.Clusters))
+	var reading sync.WaitGroup
+	for i, cluster := range f.Clusters {
+		client, err := rest.HTTPClientFor(cluster.Config())
+		if err != nil {
+			return err
+		}
+		clients[i] = client
+		reading.Go(func() { errs[i] = f.readLists(ctx, client, cluster) })
+	}
+	reading.Wait()
+	clock.stop(&f.result)
+	err := errors.Join(errs...)
+	if err != nil {
+		return err
+	}
+	for _, client := range clients {
+		client.CloseIdleConnections()
+	}
+	if f.costs.After, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath); err != nil {
+		return err
+	}
+	if err := f.result.notePeakRSS(); err != nil || f.Outage == 0 {
+		return err
+	}
+	return f.openWatches(ctx)
+}
+
+func (f *fleet) readLists(ctx context.Context, client *http.Client, cluster Cluster) error {
+	for _, resource := range f.Resources {
+		body, err := get(ctx, client, cluster.Host+"/api/v1/"+resource)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, body)
+		body.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // bareWatch is the first event of a watch that does nothing else: how long after the begin it came,
 // or what has failed.
 type bareWatch struct {
@@ -22,10 +72,10 @@ type bareWatch struct {
 	err  error
 }
 
-// openFloor measures how long it takes to open a watch of each resource over a new connection to
+// openWatches measures how long it takes to open a watch of each resource over a new connection to
 // each server, and to read an event of it: the least that informers have to do when all servers are
 // back.
-func (f *fleet) openFloor(ctx context.Context) error {
+func (f *fleet) openWatches(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	version, err := f.listedVersion(ctx)
@@ -44,15 +94,15 @@ func (f *fleet) openFloor(ctx context.Context) error {
 		return err
 	}
 	watches := make([]bareWatch, len(f.Clusters)*len(f.Resources))
-	used, began := cpuTime(), time.Now()
+	used, began := CPUTime(), time.Now()
 	var opening sync.WaitGroup
 	for i, cluster := range f.Clusters {
 		opening.Go(func() {
-			f.openWatches(ctx, clients[i], cluster, version, began, watches[i*len(f.Resources):][:len(f.Resources)])
+			f.openWatchesOf(ctx, clients[i], cluster, version, began, watches[i*len(f.Resources):][:len(f.Resources)])
 		})
 	}
 	opening.Wait()
-	o.CPU = cpuTime() - used
+	o.CPU = CPUTime() - used
 	var took []time.Duration
 	for _, w := range watches {
 		if w.err != nil {
@@ -60,16 +110,15 @@ func (f *fleet) openFloor(ctx context.Context) error {
 		}
 		took = append(took, w.took)
 	}
-	slices.Sort(took)
-	o.Most, o.All = took[len(took)*95/100-1], took[len(took)-1]
-	f.result.Outage = o
+	o.noteTimes(took)
+	f.costs.Outage = o
 	o.After, err = extra.Fleet(ctx, f.Control, extra.FleetUsagePath)
 	return err
 }
 
-// openWatches opens the watches of a server. The first one connects, and the others share its
+// openWatchesOf opens the watches of a server. The first one connects, and the others share its
 // connection.
-func (f *fleet) openWatches(ctx context.Context, client *http.Client, cluster Cluster, version string, began time.Time, watches []bareWatch) {
+func (f *fleet) openWatchesOf(ctx context.Context, client *http.Client, cluster Cluster, version string, began time.Time, watches []bareWatch) {
 	open := func(k int) {
 		watches[k].err = firstEvent(ctx, client, cluster.Host+"/api/v1/"+f.Resources[k]+"?watch=true&allowWatchBookmarks=true&resourceVersion="+version)
 		watches[k].took = time.Since(began)
@@ -84,19 +133,12 @@ func (f *fleet) openWatches(ctx context.Context, client *http.Client, cluster Cl
 
 // firstEvent reads the first event of a watch, which ends with ctx.
 func firstEvent(ctx context.Context, client *http.Client, url string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	body, err := get(ctx, client, url)
 	if err != nil {
 		return err
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	context.AfterFunc(ctx, func() { response.Body.Close() })
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, response.Status)
-	}
-	_, err = bufio.NewReader(response.Body).ReadSlice('\n')
+	context.AfterFunc(ctx, func() { body.Close() })
+	_, err = bufio.NewReader(body).ReadSlice('\n')
 	if err == bufio.ErrBufferFull { // more than its beginning is not needed
 		err = nil
 	}
@@ -109,18 +151,14 @@ func (f *fleet) listedVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.Clusters[0].Host+"/api/v1/"+f.Resources[0]+"?limit=1", nil)
+	body, err := get(ctx, client, f.Clusters[0].Host+"/api/v1/"+f.Resources[0]+"?limit=1")
 	if err != nil {
 		return "", err
 	}
-	response, err := client.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
+	defer body.Close()
 	var list struct {
 		Metadata struct{ ResourceVersion string }
 	}
-	err = json.NewDecoder(response.Body).Decode(&list)
+	err = json.NewDecoder(body).Decode(&list)
 	return list.Metadata.ResourceVersion, err
 }

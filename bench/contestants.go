@@ -18,69 +18,62 @@ import (
 // runTimeout is for a run that hangs.
 const runTimeout = 15 * time.Minute
 
-// entry is a contestant and the program that it is in.
-type entry struct {
-	race.Entry
-	program string
-}
-
 // binaries is the directory in bench where the contestants' programs are built. The go command does
 // not link a program again that is up to date there.
 const binaries = "bin"
 
-// programs are the contestants' programs.
-type programs struct {
-	dir     string
-	entries []entry // in the order of the tables
+// contestant is one, and the program that it is in.
+type contestant struct {
+	race.Entry
+	program string
 }
 
-// buildPrograms builds the programs from the sources in this directory.
-func buildPrograms(ctx context.Context) (*programs, error) {
-	return buildContestants(ctx, []string{"./contestants/..."}, "floor", "floorcopies", "ours", "ourstyped", "clientgo", "stores")
-}
+// contestants are some, in the order of the tables.
+type contestants []contestant
 
-// buildContestants builds packages, and asks the programs with these names which contestants they
-// have.
-func buildContestants(ctx context.Context, packages []string, names ...string) (*programs, error) {
+// buildContestants builds programs, and asks them which contestants they have.
+func buildContestants(ctx context.Context, programs ...string) (all contestants, err error) {
 	dir, err := filepath.Abs(binaries)
 	if err != nil {
 		return nil, err
 	}
-	p := &programs{dir: dir}
-	build := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, packages...)...)
-	if output, err := build.CombinedOutput(); err != nil {
+	args := []string{"build", "-o", dir + string(filepath.Separator)}
+	for _, name := range programs {
+		args = append(args, "./contestants/"+name)
+	}
+	if output, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building the contestants (in the directory bench): %w\n%s", err, output)
 	}
-	for _, name := range names {
+	for _, name := range programs {
 		program := filepath.Join(dir, name)
 		var entries []race.Entry
 		if err := tell(ctx, program, race.Order{}, &entries); err != nil {
 			return nil, err
 		}
 		for _, e := range entries {
-			p.entries = append(p.entries, entry{e, program})
+			all = append(all, contestant{e, program})
 		}
 	}
-	return p, nil
+	return all, nil
 }
 
-// entry is the contestant with a name.
-func (p *programs) entry(name string) (entry, error) {
-	i := slices.IndexFunc(p.entries, func(e entry) bool { return e.Name == name })
+// named is the contestant with a name.
+func (c contestants) named(name string) (contestant, error) {
+	i := slices.IndexFunc(c, func(e contestant) bool { return e.Name == name })
 	if i < 0 {
-		return entry{}, fmt.Errorf("there is no contestant %q", name)
+		return contestant{}, fmt.Errorf("there is no contestant %q", name)
 	}
-	return p.entries[i], nil
+	return c[i], nil
 }
 
 // run has a contestant obey an order in a process of its own.
-func (e entry) run(ctx context.Context, o race.Order) (r race.Result, err error) {
+func (c contestant) run(ctx context.Context, o race.Order) (r race.Result, err error) {
 	before, err := usage(ctx, o.Target)
 	if err != nil {
 		return r, err
 	}
-	o.Contestant = e.Name
-	if err := tell(ctx, e.program, o, &r); err != nil {
+	o.Contestant = c.Name
+	if err := tell(ctx, c.program, o, &r); err != nil {
 		return r, fmt.Errorf("%s %s: %w", o.Contestant, o.Scenario, err)
 	}
 	after, err := usage(ctx, o.Target)
@@ -95,9 +88,8 @@ func usage(ctx context.Context, target race.Target) (extra.Usage, error) {
 	return extra.UsageOf(ctx, target.Config())
 }
 
-// tell gives an order to a program, and reads the answer. The program has env beside the
-// environment of this one.
-func tell(ctx context.Context, program string, o, answer any, env ...string) error {
+// tell gives an order to a program, and reads the answer.
+func tell(ctx context.Context, program string, o, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
 	input, err := json.Marshal(o)
@@ -105,7 +97,7 @@ func tell(ctx context.Context, program string, o, answer any, env ...string) err
 		return err
 	}
 	cmd := exec.CommandContext(ctx, program)
-	cmd.Stdin, cmd.Stderr, cmd.Env = bytes.NewReader(input), os.Stderr, append(os.Environ(), env...)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
 	output, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(program), err)

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+)
+
+// benchmark is a command: what it runs, and what it writes about that.
+type benchmark interface {
+	common() *settings
+	// flags registers the flags that not all benchmarks have.
+	flags(f *flag.FlagSet)
+	// programs are those that have its contestants.
+	programs() []string
+	// plan returns what is to be run with contestants, in order.
+	plan(contestants) ([]*heat, error)
+	// sections are what is written when that was run.
+	sections() ([]section, error)
+}
+
+// settings are those of all benchmarks, and what is said of each.
+type settings struct {
+	runs int
+	docs string
+
+	load load
+	took time.Duration
+}
+
+func (s *settings) common() *settings { return s }
+
+func (s *settings) flags(f *flag.FlagSet) {
+	f.IntVar(&s.runs, "runs", s.runs, "how often each is run; medians are quoted")
+	f.StringVar(&s.docs, "docs", s.docs, "directory of the documents that the tables are written into; none if empty")
+}
+
+// execute runs a benchmark and publishes what came out.
+func execute(ctx context.Context, b benchmark) error {
+	s, began := b.common(), time.Now()
+	all, err := buildContestants(ctx, b.programs()...)
+	if err != nil {
+		return err
+	}
+	s.load = currentLoad()
+	heats, err := b.plan(all)
+	if err != nil {
+		return err
+	}
+	if err := runHeats(ctx, heats); err != nil {
+		return err
+	}
+	s.took = time.Since(began)
+	sections, err := b.sections()
+	if err != nil {
+		return err
+	}
+	return publish(s.docs, sections)
+}
+
+// runHeats runs heats. A server runs from the first heat that needs it to the last one.
+func runHeats(ctx context.Context, heats []*heat) (err error) {
+	last := map[*host]*heat{}
+	for _, h := range heats {
+		for _, at := range h.hosts {
+			last[at] = h
+		}
+	}
+	defer func() {
+		for at := range last {
+			err = errors.Join(err, at.end())
+		}
+	}()
+	for _, h := range heats {
+		for _, at := range h.hosts {
+			if err := at.begin(ctx); err != nil {
+				return err
+			}
+		}
+		if err := h.do(ctx, h); err != nil {
+			return err
+		}
+		for _, at := range h.hosts {
+			if last[at] == h {
+				if err := at.end(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// head begins a section: what was run, when, and on what.
+func (s *settings) head(title string) string {
+	return fmt.Sprintf("%s\n\n    %s\n\n%s, on %s%s.\n%s\n", title, commandLine(), today(), hardware(), s.load.alone(), medians(s.runs))
+}
+
+// headAgainst is head with a server.
+func (s *settings) headAgainst(title, server string) string {
+	return fmt.Sprintf("## %s\n\n    %s\n\n%s, in %v, against %s in a process of its own,\non %s,\nwhich server and client share%s.\n%s",
+		title, commandLine(), today(), s.took.Round(time.Second), server, hardware(), s.load.alone(), medians(s.runs))
+}
+
+func today() string { return time.Now().UTC().Format(time.DateOnly) }
+
+func medians(runs int) string {
+	if runs == 1 {
+		return "One run."
+	}
+	return fmt.Sprintf("Medians of %d runs; ratios are within a run.", runs)
+}
