@@ -2,6 +2,7 @@ package podserver
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"mime"
 	"net/http"
@@ -102,10 +103,14 @@ func (f *form) encodeEvent(event watch.EventType, obj runtime.Object) []byte {
 	if !f.protobuf {
 		return fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", event, object)
 	}
+	return protobufEvent(event, object)
+}
+
+// protobufEvent is a frame of a watch in protobuf.
+func protobufEvent(event watch.EventType, object []byte) []byte {
 	frame, err := (&metav1.WatchEvent{Type: string(event), Object: runtime.RawExtension{Raw: object}}).Marshal()
 	must(err)
-	size := len(frame)
-	return append([]byte{byte(size >> 24), byte(size >> 16), byte(size >> 8), byte(size)}, frame...)
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(frame))), frame...)
 }
 
 // listHead is what a list says before and after its items.

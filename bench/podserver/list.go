@@ -8,19 +8,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// page is which pods of a set a list request asks for.
-func page(query url.Values, pods int) (first, n int, err error) {
+// page is which objects of a set a list request asks for.
+func page(query url.Values, set Options) (first, n int, err error) {
 	if selector := query.Get("fieldSelector"); selector != "" {
-		// An informer that asks for one object would take another one for a sign that the server
-		// was restored.
-		return 0, 0, fmt.Errorf("field selector %q: none is known here", selector)
+		return set.selected(selector)
 	}
 	if token := query.Get("continue"); token != "" {
-		if first, err = strconv.Atoi(token); err != nil || first < 0 || first > pods {
+		if first, err = strconv.Atoi(token); err != nil || first < 0 || first > set.listed() {
 			return 0, 0, fmt.Errorf("continue token %q", token)
 		}
 	}
-	n = pods - first
+	n = set.listed() - first
 	if limit := query.Get("limit"); limit != "" {
 		most, err := strconv.Atoi(limit)
 		if err != nil || most < 0 {
@@ -34,30 +32,42 @@ func page(query url.Values, pods int) (first, n int, err error) {
 	return first, n, nil
 }
 
-// sendList sends n pods of a set, from the first.
-func sendList(w *counted, f *form, set Options, first, n int) error {
-	meta := metav1.ListMeta{ResourceVersion: set.ListVersion()}
-	if left := int64(set.listed() - first - n); left > 0 {
+// listMeta is that of a list of n objects, from the first.
+func (o Options) listMeta(first, n int) metav1.ListMeta {
+	meta := metav1.ListMeta{ResourceVersion: o.ListVersion()}
+	if left := int64(o.listed() - first - n); left > 0 {
 		meta.Continue, meta.RemainingItemCount = strconv.Itoa(first+n), &left
 	}
-	if set.share != nil {
-		meta.RemainingItemCount, meta.ShardInfo = nil, &metav1.ShardInfo{Selector: set.share.selector} // a selector hides the number
+	if o.share != nil {
+		meta.RemainingItemCount, meta.ShardInfo = nil, &metav1.ShardInfo{Selector: o.share.selector} // a selector hides the number
 	}
-	if _, err := w.Write(f.listHead().append(nil, meta, n*f.item.size())); err != nil {
+	return meta
+}
+
+func (t templates) list(w *counted, first, n int) error {
+	f, head := t.form, t.form.listHead()
+	if _, err := w.Write(head.append(nil, t.set.listMeta(first, n), n*f.item.size())); err != nil {
 		return err
 	}
-	if few := f.few(listed, set, first, first+n); few != nil {
-		if _, err := w.Write(few[:max(0, len(few)-f.separator())]); err != nil {
-			return err
-		}
-		_, err := w.Write(f.listHead().closing())
+	if err := t.items(w, first, n); err != nil {
 		return err
 	}
-	t := f.itemTiles.Get().(*tiles)
-	defer f.itemTiles.Put(t)
+	_, err := w.Write(head.closing())
+	return err
+}
+
+// items sends items without the separator behind the last one.
+func (t templates) items(w *counted, first, n int) error {
+	f := t.form
+	if few := f.few(listed, t.set, first, first+n); few != nil {
+		_, err := w.Write(few[:max(0, len(few)-f.separator())])
+		return err
+	}
+	tiles := f.itemTiles.Get().(*tiles)
+	defer f.itemTiles.Put(tiles)
 	for sent := 0; sent < n; {
-		some := min(n-sent, t.capacity())
-		rendered := t.render(some, func(id *identity, k int) { set.identify(id, first+sent+k) })
+		some := min(n-sent, tiles.capacity())
+		rendered := tiles.render(some, func(id *identity, k int) { t.set.identify(id, first+sent+k) })
 		if sent += some; sent == n {
 			rendered = rendered[:len(rendered)-f.separator()]
 		}
@@ -65,6 +75,5 @@ func sendList(w *counted, f *form, set Options, first, n int) error {
 			return err
 		}
 	}
-	_, err := w.Write(f.listHead().closing())
-	return err
+	return nil
 }

@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"net/http"
 	"strconv"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
@@ -121,12 +121,9 @@ func (s *sampled) releaseForm() sampleForm {
 	return f
 }
 
-// sendList sends n objects of the set, from the first.
-func (f sampleForm) sendList(w *counted, set Options, first, n int) error {
-	meta := metav1.ListMeta{ResourceVersion: set.ListVersion()}
-	if left := int64(set.Pods - first - n); left > 0 {
-		meta.Continue, meta.RemainingItemCount = strconv.Itoa(first+n), &left
-	}
+// list sends n objects of the set, from the first.
+func (e sampleObjects) list(w *counted, first, n int) error {
+	f := e.sampleForm
 	opening := listHead{kind: metav1.TypeMeta{APIVersion: f.kind.APIVersion, Kind: f.kind.Kind + "List"}, protobuf: f.protobuf}
 	itemBytes := 0
 	if f.protobuf {
@@ -135,7 +132,7 @@ func (f sampleForm) sendList(w *counted, set Options, first, n int) error {
 			itemBytes += 1 + varintSize(size) + size
 		}
 	}
-	b := opening.append(nil, meta, itemBytes)
+	b := opening.append(nil, e.set.listMeta(first, n), itemBytes)
 	for i := first; i < first+n; i++ {
 		if f.protobuf {
 			b = appendBytesField(b, 2, f.objects.object(i))
@@ -156,28 +153,32 @@ func (f sampleForm) sendList(w *counted, set Options, first, n int) error {
 	return err
 }
 
-// sampleEvents sends the events of a watch of sample objects.
-type sampleEvents struct {
-	form sampleForm
-	set  Options
+// sampleObjects are the sample objects of a set.
+type sampleObjects struct {
+	sampleForm
+	set Options
 }
 
-func (e sampleEvents) initial(ctx context.Context, w *counted) error {
+func (e sampleObjects) contentType(watching bool) string {
+	return (&form{protobuf: e.protobuf}).contentType(watching)
+}
+
+func (e sampleObjects) initial(ctx context.Context, w *counted) error {
 	return e.send(ctx, w, watch.Added, 0, e.set.Pods, func(n int) int { return n })
 }
 
 // changes sends those that have been before the list; there are no others.
-func (e sampleEvents) changes(ctx context.Context, w *counted, known, to int) error {
+func (e sampleObjects) changes(ctx context.Context, w *counted, known, to int) error {
 	if known >= to {
 		return nil
 	}
 	return e.send(ctx, w, watch.Modified, known, to, func(n int) int { return n * (e.set.Pods / e.set.Changed) })
 }
 
-func (e sampleEvents) send(ctx context.Context, w *counted, event watch.EventType, from, to int, object func(n int) int) error {
+func (e sampleObjects) send(ctx context.Context, w *counted, event watch.EventType, from, to int, object func(n int) int) error {
 	var b []byte
 	for n := from; n < to; n++ {
-		b = e.form.appendEvent(b, event, e.form.objects.object(object(n)))
+		b = e.appendEvent(b, event, e.objects.object(object(n)))
 		if len(b) < tilesBytes && n+1 < to {
 			continue
 		}
@@ -193,24 +194,11 @@ func (e sampleEvents) send(ctx context.Context, w *counted, event watch.EventTyp
 	return nil
 }
 
-func (e sampleEvents) bookmark(w *counted, version string, annotations map[string]string) error {
-	object := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":%q`, e.form.kind.Kind, e.form.kind.APIVersion, version)
-	if len(annotations) > 0 {
-		object = fmt.Appendf(object, `,"annotations":{%q:"true"}`, metav1.InitialEventsAnnotationKey)
-	}
-	object = append(object, "}}"...)
-	form := e.form
-	if form.itemsSayKind = true; form.protobuf {
-		meta := metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations}
-		encoded, err := meta.Marshal()
-		must(err)
-		object = appendBytesField(nil, 1, encoded)
-	}
-	if _, err := w.Write(form.appendEvent(nil, watch.Bookmark, object)); err != nil {
-		return err
-	}
+func (e sampleObjects) bookmark(w *counted, version string, annotations map[string]string) error {
+	meta := metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations}
+	_, err := w.Write((&form{protobuf: e.protobuf}).encodeEvent(watch.Bookmark, &metav1.PartialObjectMetadata{TypeMeta: e.kind, ObjectMeta: meta}))
 	w.flush()
-	return nil
+	return err
 }
 
 // appendEvent appends a frame of a watch.
@@ -223,17 +211,9 @@ func (f sampleForm) appendEvent(b []byte, event watch.EventType, object []byte) 
 		}
 		return append(append(b, object...), "}\n"...)
 	}
-	var kind []byte
-	kind = appendBytesField(kind, 1, []byte(f.kind.APIVersion))
-	kind = appendBytesField(kind, 2, []byte(f.kind.Kind))
-	envelope := appendBytesField([]byte("k8s\x00"), 1, kind)
-	envelope = appendBytesField(envelope, 2, object)
-	envelope = appendBytesField(appendBytesField(envelope, 3, nil), 4, nil)
-	frame := appendBytesField(nil, 1, []byte(event))
-	frame = appendBytesField(frame, 2, appendBytesField(nil, 1, envelope))
-	size := len(frame)
-	b = append(b, byte(size>>24), byte(size>>16), byte(size>>8), byte(size))
-	return append(b, frame...)
+	envelope, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: f.kind.APIVersion, Kind: f.kind.Kind}, Raw: object}).Marshal()
+	must(err)
+	return append(b, protobufEvent(event, append([]byte("k8s\x00"), envelope...))...)
 }
 
 func varintSize(v int) int { return len(appendVarint(nil, v)) }
@@ -247,26 +227,4 @@ func (o Options) templateResources() []string {
 		return o.Resources
 	}
 	return append([]string{"pods"}, o.Resources...)
-}
-
-// serveSamples answers a list or a watch of sample objects.
-func (s *Server) serveSamples(w http.ResponseWriter, r *http.Request, f sampleForm) {
-	s.requests.Add(1)
-	query := r.URL.Query()
-	watching, _ := strconv.ParseBool(query.Get("watch"))
-	w.Header().Set("Content-Type", (&form{protobuf: f.protobuf}).contentType(watching))
-	out := &counted{w: w, total: &s.bytes}
-	// An error is that of a client that has gone.
-	if watching {
-		s.watches.Add(1)
-		defer s.watches.Add(-1)
-		_ = watchOf(query, s.options).serve(r.Context(), out, sampleEvents{f, s.options}, s.options)
-		return
-	}
-	first, n, err := page(query, s.options.Pods)
-	if err != nil {
-		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
-		return
-	}
-	_ = f.sendList(out, s.options, first, n)
 }

@@ -10,6 +10,9 @@ import (
 // is none. Others are refused: an informer that asks for one object would take another one for a
 // sign that the server was restored.
 func (o Options) selected(selector string) (first, n int, err error) {
+	if o.Samples {
+		return 0, 0, fmt.Errorf("field selector %q: none is known here", selector)
+	}
 	parsed, err := fieldselectors.ParseSelector(selector)
 	if err != nil {
 		return 0, 0, fmt.Errorf("field selector %q: %w", selector, err)

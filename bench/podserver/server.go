@@ -107,10 +107,12 @@ func Start(o Options) (*Server, error) {
 			if f := negotiate(r); f == nil || f.metadata {
 				refuseForm(w)
 			} else {
-				s.serveSamples(w, r, objects.pods(f.protobuf))
+				s.serve(w, r, o, sampleObjects{objects.pods(f.protobuf), o})
 			}
 		})
-		mux.HandleFunc("GET "+releasesPath, func(w http.ResponseWriter, r *http.Request) { s.serveSamples(w, r, objects.releaseForm()) })
+		mux.HandleFunc("GET "+releasesPath, func(w http.ResponseWriter, r *http.Request) {
+			s.serve(w, r, o, sampleObjects{objects.releaseForm(), o})
+		})
 	}
 	resources := sets.New(o.templateResources()...)
 	mux.HandleFunc("GET /api/v1/{resource}", func(w http.ResponseWriter, r *http.Request) {
@@ -127,10 +129,10 @@ func Start(o Options) (*Server, error) {
 				return
 			}
 		}
-		s.serve(w, r, set)
+		s.serveTemplates(w, r, set)
 	})
 	o.serveDiscovery(mux)
-	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, Options{}) })
+	mux.HandleFunc("GET /api/v1/namespaces/{namespace}/pods", func(w http.ResponseWriter, r *http.Request) { s.serveTemplates(w, r, Options{}) })
 	mux.HandleFunc("GET /api/v1/namespaces/kube-system", serveCluster)
 	mux.HandleFunc("GET "+extra.UsagePath, s.serveUsage)
 	s.http = &http.Server{
@@ -186,37 +188,43 @@ func (s *Server) serveUsage(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// serve answers a list or a watch of a set of pods.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options) {
-	s.requests.Add(1)
-	f := negotiate(r)
-	if f == nil {
+// content is how the objects of a set are sent.
+type content interface {
+	events
+	contentType(watching bool) string
+	// list sends n objects, from the first.
+	list(w *counted, first, n int) error
+}
+
+// serveTemplates answers a list or a watch of a set of pods that are made from a template.
+func (s *Server) serveTemplates(w http.ResponseWriter, r *http.Request, set Options) {
+	if f := negotiate(r); f != nil {
+		s.serve(w, r, set, templates{f, set})
+	} else {
 		refuseForm(w)
-		return
 	}
+}
+
+// serve answers a list or a watch of a set.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, set Options, c content) {
+	s.requests.Add(1)
 	query := r.URL.Query()
 	watching, _ := strconv.ParseBool(query.Get("watch"))
-	w.Header().Set("Content-Type", f.contentType(watching))
+	w.Header().Set("Content-Type", c.contentType(watching))
 	out := &counted{w: w, total: &s.bytes}
 	// An error is that of a client that has gone.
 	if watching {
 		s.watches.Add(1)
 		defer s.watches.Add(-1)
-		_ = watchOf(query, set).serve(r.Context(), out, templateEvents{f, set}, set)
+		_ = watchOf(query, set).serve(r.Context(), out, c, set)
 		return
 	}
-	var first, n int
-	var err error
-	if selector := query.Get("fieldSelector"); selector != "" {
-		first, n, err = set.selected(selector)
-	} else {
-		first, n, err = page(query, set.listed())
-	}
+	first, n, err := page(query, set)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 		return
 	}
-	_ = sendList(out, f, set, first, n)
+	_ = c.list(out, first, n)
 }
 
 func refuseForm(w http.ResponseWriter) {

@@ -111,13 +111,13 @@ func (q watchRequest) serve(ctx context.Context, w *counted, send events, set Op
 	}
 }
 
-// templateEvents sends the events of pods that are made from templates.
-type templateEvents struct {
-	form *form
-	set  Options
+// templates are pods that are made from templates.
+type templates struct {
+	*form
+	set Options
 }
 
-func (e templateEvents) initial(ctx context.Context, w *counted) error {
+func (e templates) initial(ctx context.Context, w *counted) error {
 	if few := e.form.few(added, e.set, 0, e.set.listed()); few != nil {
 		return sendFew(w, few)
 	}
@@ -126,7 +126,7 @@ func (e templateEvents) initial(ctx context.Context, w *counted) error {
 	return sendEvents(ctx, w, t, 0, e.set.listed(), e.set.identify)
 }
 
-func (e templateEvents) changes(ctx context.Context, w *counted, known, to int) error {
+func (e templates) changes(ctx context.Context, w *counted, known, to int) error {
 	if known >= to {
 		return nil
 	}
@@ -159,7 +159,7 @@ func sendFew(w *counted, text []byte) error {
 	return err
 }
 
-func (e templateEvents) bookmark(w *counted, version string, annotations map[string]string) error {
+func (e templates) bookmark(w *counted, version string, annotations map[string]string) error {
 	meta := metav1.ObjectMeta{ResourceVersion: version, Annotations: annotations}
 	var obj runtime.Object = &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: meta}
 	if e.form.metadata {
