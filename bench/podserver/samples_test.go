@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/rvinformer/informer/internal/samples"
 )
@@ -68,34 +67,20 @@ func TestSamplesAreListedAndWatched(t *testing.T) {
 	s := started(t, set)
 	for name, r := range sampleReaders(t, s.Config()) {
 		t.Run(name, func(t *testing.T) {
-			opts, i := metav1.ListOptions{Limit: 500}, 0
-			for {
-				list, err := r.list(t.Context(), opts)
-				require.NoError(t, err)
-				require.NoError(t, meta.EachListItem(list, func(obj runtime.Object) error { requireSample(t, name, i, set, obj); i++; return nil }))
-				m, err := meta.ListAccessor(list)
-				require.NoError(t, err)
-				require.Equal(t, set.ListVersion(), m.GetResourceVersion())
-				if opts.Continue = m.GetContinue(); opts.Continue == "" {
-					break
+			i := 0
+			r.pages(t, set, metav1.ListOptions{Limit: 500}, func(_ runtime.Object, items []runtime.Object) {
+				for _, obj := range items {
+					requireSample(t, name, i, set, obj)
+					i++
 				}
-			}
+			})
 			require.Equal(t, set.Pods, i)
 
-			w, err := r.watch(t.Context(), metav1.ListOptions{SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
-			require.NoError(t, err)
-			defer w.Stop()
-			for i := range set.Pods {
-				event := <-w.ResultChan()
-				require.Equal(t, watch.Added, event.Type)
-				requireSample(t, name, i, set, event.Object)
-			}
-			end := <-w.ResultChan()
-			require.Equal(t, watch.Bookmark, end.Type)
-			m, err := meta.Accessor(end.Object)
-			require.NoError(t, err)
-			require.Equal(t, "true", m.GetAnnotations()[metav1.InitialEventsAnnotationKey])
-			require.Equal(t, set.ListVersion(), m.GetResourceVersion())
+			i = 0
+			r.watchList(t, t.Context(), set, metav1.ListOptions{}, set.Pods, func(obj runtime.Object) {
+				requireSample(t, name, i, set, obj)
+				i++
+			}).Stop()
 
 			later, err := r.watch(t.Context(), metav1.ListOptions{ResourceVersion: Options{}.ListVersion(), AllowWatchBookmarks: true})
 			require.NoError(t, err)

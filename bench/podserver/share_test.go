@@ -7,7 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/rvinformer/informer/internal/shard"
 )
@@ -28,29 +28,21 @@ func TestShards(t *testing.T) {
 						require.InEpsilon(t, testPods/3, size, 0.1) // the hashes of namespaces with like names are close to each other
 					}
 					known := len(pods)
-					opts := metav1.ListOptions{Limit: 500, ShardSelector: part.String()}
-					for {
-						list, err := r.list(t.Context(), opts)
-						require.NoError(t, err)
+					r.pages(t, set, metav1.ListOptions{Limit: 500, ShardSelector: part.String()}, func(list runtime.Object, items []runtime.Object) {
 						about, err := meta.ListAccessor(list)
 						require.NoError(t, err)
 						require.Nil(t, about.GetRemainingItemCount())
 						if typed, ok := list.(interface{ GetShardInfo() *metav1.ShardInfo }); ok {
 							require.Equal(t, part.String(), typed.GetShardInfo().Selector)
 						}
-						items, err := meta.ExtractList(list)
-						require.NoError(t, err)
 						for _, item := range items {
-							m, err := meta.Accessor(item)
-							require.NoError(t, err)
-							require.True(t, part.Includes(m.GetNamespace(), string(m.GetUID())))
+							requireInShard(t, part, item)
 							pods.add(t, item)
 						}
-						if opts.Continue = about.GetContinue(); opts.Continue == "" {
-							break
+						if about.GetContinue() != "" {
+							require.Len(t, items, 500, "pages are full")
 						}
-						require.Len(t, items, 500, "pages are full")
-					}
+					})
 					require.Len(t, pods, known+size)
 				}
 				require.Len(t, pods, testPods)
@@ -67,24 +59,19 @@ func TestShardOfWatchList(t *testing.T) {
 	require.NoError(t, err)
 	s := started(t, set)
 	for _, r := range readers(t, s.Config())[:2] {
-		yes := true
-		w, err := r.watch(t.Context(), metav1.ListOptions{
-			SendInitialEvents: &yes, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, ShardSelector: part.String(),
-		})
-		require.NoError(t, err)
 		pods := seen{}
-		for event := range w.ResultChan() {
-			if event.Type == watch.Bookmark {
-				break
-			}
-			m, err := meta.Accessor(event.Object)
-			require.NoError(t, err)
-			require.True(t, part.Includes(m.GetNamespace(), string(m.GetUID())))
-			pods.add(t, event.Object)
-		}
-		w.Stop()
+		r.watchList(t, t.Context(), set, metav1.ListOptions{ShardSelector: part.String()}, size, func(obj runtime.Object) {
+			requireInShard(t, part, obj)
+			pods.add(t, obj)
+		}).Stop()
 		require.Len(t, pods, size)
 	}
+}
+
+func requireInShard(t *testing.T, part shard.Shard, obj runtime.Object) {
+	m, err := meta.Accessor(obj)
+	require.NoError(t, err)
+	require.True(t, part.Includes(m.GetNamespace(), string(m.GetUID())))
 }
 
 func TestShardsAreRefusedOrIgnored(t *testing.T) {

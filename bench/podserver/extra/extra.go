@@ -5,6 +5,7 @@ package extra
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -43,14 +44,23 @@ func UsageOf(ctx context.Context, config *rest.Config) (Usage, error) {
 		return u, err
 	}
 	defer client.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+UsagePath, nil)
+	err = ask(ctx, client, http.MethodGet, config.Host+UsagePath, &u)
+	return u, err
+}
+
+// ask reads the answer to a request.
+func ask(ctx context.Context, client *http.Client, method, url string, answer any) error {
+	request, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
-		return u, err
+		return err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return u, err
+		return err
 	}
 	defer response.Body.Close()
-	return u, json.NewDecoder(response.Body).Decode(&u)
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", request.URL.Path, response.Status)
+	}
+	return json.NewDecoder(response.Body).Decode(answer)
 }

@@ -2,8 +2,6 @@ package extra
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 )
 
@@ -31,18 +29,6 @@ type FleetUsage struct {
 
 // Fleet asks what controls the servers, at an address.
 func Fleet(ctx context.Context, address, path string) (u FleetUsage, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+path, nil)
-	if err != nil {
-		return u, err
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		return u, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return u, fmt.Errorf("%s: %s", path, response.Status)
-	}
-	return u, json.NewDecoder(response.Body).Decode(&u)
+	err = ask(ctx, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, http.MethodPost, "http://"+address+path, &u)
+	return u, err
 }
