@@ -7,17 +7,20 @@ import (
 
 // audit measures an audit of a set that is known.
 func (t *trial) audit(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	ignore := func(string) {}
-	f := t.source.Follow(ctx, Follow{Added: ignore, Updated: ignore})
-	defer f.Wait()
-	defer cancel()
-	if err := done(ctx, f.Synced); err != nil {
+	f, stop, err := t.known(ctx)
+	if err != nil {
 		return err
 	}
+	defer stop()
 	compare := f.Audit
-	if compare == nil {
-		compare = t.readOnceMore
+	if compare == nil { // of a floor
+		compare = func(ctx context.Context) error {
+			_, stop, err := t.known(ctx)
+			if err == nil {
+				stop()
+			}
+			return err
+		}
 	}
 	debug.FreeOSMemory()
 	if err := forgetPeakRSS(); err != nil {
@@ -37,12 +40,13 @@ func (t *trial) audit(ctx context.Context) error {
 	return err
 }
 
-// readOnceMore follows the set from the beginning until it was handed over.
-func (t *trial) readOnceMore(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+// known follows the set from the beginning until it was handed over.
+func (t *trial) known(ctx context.Context) (f *Following, stop func(), err error) {
 	ignore := func(string) {}
-	f := t.source.Follow(ctx, Follow{Added: ignore, Updated: ignore})
-	defer f.Wait()
-	defer cancel()
-	return done(ctx, f.Synced)
+	f, stop = t.follow(ctx, Follow{Added: ignore, Updated: ignore})
+	if err := done(ctx, f.Synced); err != nil {
+		stop()
+		return nil, nil, err
+	}
+	return f, stop, nil
 }

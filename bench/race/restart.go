@@ -73,7 +73,6 @@ func (t *trial) recall() (known Follow, err error) {
 // restart measures from the start of a contestant, with a memory or without, until the
 // handler was told what it has to be.
 func (t *trial) restart(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
 	want := int64(t.Target.Objects)
 	if t.memory != Nothing {
 		want = int64(t.Target.Changed)
@@ -89,13 +88,11 @@ func (t *trial) restart(ctx context.Context) error {
 	clock := t.Target.startStopwatch()
 	with, err := t.recall()
 	if err != nil {
-		cancel()
 		return err
 	}
 	with.Added, with.Updated = call, call
-	f := t.source.Follow(ctx, with)
-	defer f.Wait()
-	defer cancel()
+	f, stop := t.follow(ctx, with)
+	defer stop()
 	if err := done(ctx, f.Synced); err != nil {
 		return err
 	}

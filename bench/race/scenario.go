@@ -124,6 +124,16 @@ func (c Contestant) run(ctx context.Context, o Order) (_ Result, err error) {
 	return t.result, err
 }
 
+// follow follows the set until stop, which waits.
+func (t *trial) follow(ctx context.Context, f Follow) (_ *Following, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	following := t.source.Follow(ctx, f)
+	return following, func() {
+		cancel()
+		following.Wait()
+	}
+}
+
 // startCold starts knowing nothing.
 func (t *trial) startCold(ctx context.Context) error {
 	part, err := informer.ParseShard(t.Shard)
@@ -145,14 +155,12 @@ func (t *trial) start(ctx context.Context, with Follow) error {
 	if with.Storage != nil {
 		known = with.Storage.Len()
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	var added atomic.Int64
 	runtime.GC()
 	clock := t.Target.startStopwatch()
 	with.Added, with.Updated = func(string) { added.Add(1) }, func(string) {}
-	f := t.source.Follow(ctx, with)
-	defer f.Wait()
-	defer cancel()
+	f, stop := t.follow(ctx, with)
+	defer stop()
 	if err := done(ctx, f.Synced); err != nil {
 		return err
 	}
@@ -183,18 +191,16 @@ func (t *trial) startSlowly(ctx context.Context) error {
 	if enough <= 0 || enough > int64(t.Target.Objects) {
 		enough = int64(t.Target.Objects)
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	told := make(chan struct{})
 	var added atomic.Int64
 	clock := t.Target.startStopwatch()
-	f := t.source.Follow(ctx, Follow{Updated: func(string) {}, Added: func(string) {
+	_, stop := t.follow(ctx, Follow{Updated: func(string) {}, Added: func(string) {
 		time.Sleep(SlowHandlerSleep)
 		if added.Add(1) == enough {
 			close(told)
 		}
 	}})
-	defer f.Wait()
-	defer cancel()
+	defer stop()
 	if err := done(ctx, told); err != nil {
 		return err
 	}
@@ -210,7 +216,6 @@ func (t *trial) readBurst(ctx context.Context) error {
 		return err
 	}
 	defer stopProfile()
-	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	var clock *stopwatch
 	delivered, over := 0, false
@@ -225,14 +230,13 @@ func (t *trial) readBurst(ctx context.Context) error {
 			close(ended)
 		}
 	}
-	f := t.source.Follow(ctx, Follow{Updated: changed, Added: func(version string) {
+	_, stop := t.follow(ctx, Follow{Updated: changed, Added: func(version string) {
 		// A change of an object that was still to be told of is told with it.
 		if version == t.Target.LastVersion {
 			changed(version)
 		}
 	}})
-	defer f.Wait()
-	defer cancel()
+	defer stop()
 	t.result.Objects = t.Target.Events
 	if err := done(ctx, ended); err != nil {
 		return err
