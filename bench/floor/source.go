@@ -114,7 +114,7 @@ func (s Source) watch(ctx context.Context, f race.Follow, version string) error 
 		return err
 	}
 	if s.Target.Events == 0 {
-		return drain(body)
+		return race.Drain(body)
 	}
 	if _, err := io.ReadFull(body, make([]byte, 1)); err != nil {
 		body.Close()
@@ -133,24 +133,11 @@ func (s Source) get(ctx context.Context, namespace string, query url.Values) (io
 	if namespace != "" {
 		path = "/api/v1/namespaces/" + namespace + "/pods"
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Target.Host+path+"?"+query.Encode(), nil)
-	if err != nil {
-		return nil, err
-	}
 	accept := s.Accept
 	if query.Get("watch") == "" {
 		accept = strings.Replace(accept, "PartialObjectMetadata", "PartialObjectMetadataList", 1)
 	}
-	request.Header.Set("Accept", accept)
-	response, err := s.Client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		response.Body.Close()
-		return nil, fmt.Errorf("%s: %s", request.URL, response.Status)
-	}
-	return response.Body, nil
+	return race.Get(ctx, s.Client, s.Target.Host+path+"?"+query.Encode(), accept)
 }
 
 // throwAway calls read with a body that has so many objects. With Copies, it makes as many copies,
@@ -195,17 +182,6 @@ func discardInitial(body io.ReadCloser) error {
 			return err
 		}
 		kept = copy(buf, buf[max(0, n-len(text)):n])
-	}
-}
-
-// drain is discard with next to no memory, for bodies that bring next to nothing.
-func drain(body io.ReadCloser) error {
-	defer body.Close()
-	var buf [64]byte
-	for {
-		if _, err := body.Read(buf[:]); err != nil {
-			return err
-		}
 	}
 }
 

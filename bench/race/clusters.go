@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	krt "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
@@ -140,17 +140,21 @@ func (c *clusters) idle() error {
 // watch follows clusters until all watch. They have no objects.
 func (c *clusters) watch(some []Cluster) error {
 	for _, cluster := range some {
-		members, err := c.follow(cluster)
-		if err != nil {
-			return err
-		}
-		if err := synced(c.ctx, members); err != nil {
+		if err := c.followUntilSynced(cluster); err != nil {
 			return err
 		}
 	}
 	// For what they listed with to be let go, and for idle connections to end.
 	time.Sleep(time.Second)
 	return c.ctx.Err()
+}
+
+func (c *clusters) followUntilSynced(of Cluster) error {
+	members, err := c.follow(of)
+	if err != nil {
+		return err
+	}
+	return synced(c.ctx, members)
 }
 
 // openWatches opens the watches of a cluster, and reads them with next to nothing.
@@ -162,9 +166,9 @@ func (c *clusters) openWatches(of Cluster) ([]member, error) {
 	for _, resource := range c.Resources {
 		opened := make(chan error)
 		c.bare.Go(func() { // the request's stack is deep
-			body, err := get(c.ctx, client, of.Host+"/api/v1/"+resource+"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1800")
+			body, err := Get(c.ctx, client, of.Host+"/api/v1/"+resource+"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1800", krt.ContentTypeJSON)
 			if err == nil {
-				c.bare.Go(func() { readBare(body) })
+				c.bare.Go(func() { _ = Drain(body) }) // it ends with the context
 			}
 			opened <- err
 		})
@@ -173,16 +177,6 @@ func (c *clusters) openWatches(of Cluster) ([]member, error) {
 		}
 	}
 	return nil, nil
-}
-
-func readBare(body io.ReadCloser) {
-	defer body.Close()
-	var buf [64]byte
-	for {
-		if _, err := body.Read(buf[:]); err != nil {
-			return
-		}
-	}
 }
 
 // churn adds and removes informers, each time all of one cluster, with those of the
@@ -197,11 +191,7 @@ func (c *clusters) churn() error {
 			if err := done(c.ctx, c.factory.StopCluster(cluster.Host)); err != nil {
 				return err
 			}
-			members, err := c.follow(cluster)
-			if err != nil {
-				return err
-			}
-			if err := synced(c.ctx, members); err != nil {
+			if err := c.followUntilSynced(cluster); err != nil {
 				return err
 			}
 		}

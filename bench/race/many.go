@@ -2,9 +2,6 @@ package race
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"net/http"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -112,21 +109,4 @@ func synced(ctx context.Context, members []member) error {
 		}
 	}
 	return nil
-}
-
-// get is a plain GET. The caller closes the body.
-func get(ctx context.Context, client *http.Client, url string) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		response.Body.Close()
-		return nil, fmt.Errorf("%s: %s", url, response.Status)
-	}
-	return response.Body, nil
 }

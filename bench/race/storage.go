@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -64,11 +63,7 @@ func (t *trial) store(empty Store) error {
 	s := &storing{keys: keys, order: shuffled(n), store: empty}
 	clock := t.Target.startStopwatch()
 	before := settledMemory()
-	debug.FreeOSMemory()
-	if err := forgetPeakRSS(); err != nil {
-		return err
-	}
-	rss, err := peakRSS()
+	rss, err := settledRSS()
 	if err != nil {
 		return err
 	}
