@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -69,23 +68,6 @@ func (p *all) tables() []byte {
 	}
 	return b.Bytes()
 }
-
-// commandLine is what was run.
-func commandLine() string {
-	if len(os.Args) == 2 && os.Args[1] == "all" {
-		return "make bench"
-	}
-	line := "cd bench && go run ."
-	for _, arg := range os.Args[1:] {
-		if arg == "" {
-			arg = `""`
-		}
-		line += " " + arg
-	}
-	return line
-}
-
-const simulatedServer = "the simulated server (`bench/podserver`)"
 
 // followingSection begins the section on following a set.
 func (p *all) followingSection(b *bytes.Buffer) {

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -130,6 +132,35 @@ func measured(t *testing.T, b benchmark) string {
 	docs := emptyDocs(t, b, more)
 	require.NoError(t, execute(t.Context(), b))
 	return read(t, docs, more)
+}
+
+// A server that two heats share runs from the first of them to the second one, and no longer.
+func TestServersRunWhileHeatsNeedThem(t *testing.T) {
+	var log []string
+	server := func(name string) *host {
+		return &host{start: func(context.Context) (race.Target, func() error, error) {
+			log = append(log, "start "+name)
+			return race.Target{Host: name}, func() error { log = append(log, "stop "+name); return nil }, nil
+		}}
+	}
+	shared, own := server("shared"), server("own")
+	heatAt := func(hosts ...*host) *heat {
+		h := newHeat(race.ColdStart, 1, 2, hosts...)
+		h.variants = []variant{{Entry: race.Entry{Name: "a"}, run: func(context.Context) (race.Result, error) {
+			log = append(log, "run at "+hosts[0].target.Host)
+			return race.Result{Objects: 1}, nil
+		}}}
+		return h
+	}
+	heats := []*heat{heatAt(shared), heatAt(own), heatAt(shared)}
+	require.NoError(t, runHeats(t.Context(), heats))
+	require.Equal(t, []string{
+		"start shared", "run at shared", "run at shared", "start own", "run at own", "run at own", "stop own", "run at shared", "run at shared", "stop shared",
+	}, log)
+	log = nil
+	heats[1].do = func(context.Context, *heat) error { return errors.New("no") }
+	require.Error(t, runHeats(t.Context(), heats))
+	require.ElementsMatch(t, []string{"stop shared", "stop own"}, log[len(log)-2:])
 }
 
 func TestSectionsAreReplaced(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"time"
 )
 
@@ -103,6 +104,23 @@ func (s *settings) headAgainst(title, server string) string {
 	return fmt.Sprintf("## %s\n\n    %s\n\n%s, in %v, against %s in a process of its own,\non %s,\nwhich server and client share%s.\n%s",
 		title, commandLine(), today(), s.took.Round(time.Second), server, hardware(), s.load.alone(), medians(s.runs))
 }
+
+// commandLine is what was run.
+func commandLine() string {
+	if len(os.Args) == 2 && os.Args[1] == "all" {
+		return "make bench"
+	}
+	line := "cd bench && go run ."
+	for _, arg := range os.Args[1:] {
+		if arg == "" {
+			arg = `""`
+		}
+		line += " " + arg
+	}
+	return line
+}
+
+const simulatedServer = "the simulated server (`bench/podserver`)"
 
 func today() string { return time.Now().UTC().Format(time.DateOnly) }
 

@@ -54,11 +54,11 @@ func newHeat(scenario race.Scenario, size, times int, hosts ...*host) *heat {
 func (h *heat) add(e contestant, o race.Order) {
 	o.Scenario = h.scenario
 	h.variants = append(h.variants, variant{e.Entry, func(ctx context.Context) (race.Result, error) {
-		o := o
+		order := o
 		if len(h.hosts) > 0 {
-			o.Target = h.hosts[0].target
+			order.Target = h.hosts[0].target
 		}
-		return e.run(ctx, o)
+		return e.run(ctx, order)
 	}})
 }
 
@@ -73,9 +73,9 @@ func (h *heat) addMany(as race.Entry, e contestant, servers simulated, o race.Or
 			return r, err
 		}
 		defer func() { err = errors.Join(err, stop()) }()
-		o, many := o, *o.Many
-		many.Clusters, many.Control, o.Many = at.Clusters, at.Control, &many
-		return e.run(ctx, o)
+		order, many := o, *o.Many
+		many.Clusters, many.Control, order.Many = at.Clusters, at.Control, &many
+		return e.run(ctx, order)
 	}})
 }
 
