@@ -2,75 +2,45 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// measure is a row of a table: something measured of each contestant, and how it is written.
+// measure is a row of a table: a column of other tables, and what is wanted of objectcache with typed
+// pods and with custom resources, empty where nothing is.
 type measure struct {
-	name string
-	// cell is empty where nothing was measured.
-	cell func(*heat, reader) string
-	// reach is what is wanted of objectcache with typed pods and with custom resources, empty where
-	// nothing is.
+	column
 	reach, reachReleases string
 }
 
-// reader is a column of a table: a contestant, or what is wanted of the one before it.
+// reader is a column of a table: a contestant, whose floor is its peer, or what is wanted of the one
+// before it.
 type reader struct {
-	title, contestant string
-	reach             func(measure) string
-	// peer is the contestant that a ratio is to, if it is one of ours.
-	peer string
+	title string
+	race.Entry
+	reach func(measure) string
 }
 
 var (
 	readers = []reader{
-		{title: "client-go typed", contestant: race.ClientGoTyped},
-		{title: "`objectcache` typed", contestant: race.OursTyped, peer: race.ClientGoTyped},
+		{title: "client-go typed", Entry: race.Entry{Name: race.ClientGoTyped, Floor: race.ClientGoTyped}},
+		{title: "`objectcache` typed", Entry: race.Entry{Name: race.OursTyped, Floor: race.ClientGoTyped}},
 		{title: "reach", reach: func(m measure) string { return m.reach }},
-		{title: "client-go dynamic", contestant: race.ClientGoDynamic},
-		{title: "`objectcache` unstructured", contestant: race.OursUnstructured, peer: race.ClientGoDynamic},
+		{title: "client-go dynamic", Entry: race.Entry{Name: race.ClientGoDynamic, Floor: race.ClientGoDynamic}},
+		{title: "`objectcache` unstructured", Entry: race.Entry{Name: race.OursUnstructured, Floor: race.ClientGoDynamic}},
 		{title: "reach", reach: func(m measure) string { return m.reachReleases }},
 	}
 	operators = []reader{
-		{title: "controller-runtime's cache", contestant: race.ControllerRuntime},
-		{title: "`controllerruntime.NewCache`", contestant: race.ControllerRuntimeOurs, peer: race.ControllerRuntime},
+		{title: "controller-runtime's cache", Entry: race.Entry{Name: race.ControllerRuntime, Floor: race.ControllerRuntime}},
+		{title: "`controllerruntime.NewCache`", Entry: race.Entry{Name: race.ControllerRuntimeOurs, Floor: race.ControllerRuntime}},
 	}
 )
 
-// value shows a figure that is not negative.
-func value(format func(float64) string, of func(race.Result) float64) func(*heat, reader) string {
-	return func(h *heat, c reader) string {
-		v := h.of(c.contestant, of)
-		if len(h.runs[c.contestant]) == 0 || v < 0 {
-			return ""
-		}
-		return format(v)
-	}
-}
-
-// ofOurs shows a figure of our contestants alone.
-func ofOurs(of func(race.Result) float64) func(*heat, reader) string {
-	return func(h *heat, c reader) string {
-		if c.peer == "" {
-			return ""
-		}
-		return value(as("%.2f"), of)(h, c)
-	}
-}
-
-// toPeer shows a figure of our contestants divided by that of their peers.
-func toPeer(of func(race.Result) float64) func(*heat, reader) string {
-	return func(h *heat, c reader) string {
-		if len(h.runs[c.contestant]) == 0 || len(h.runs[c.peer]) == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%.2f", h.ratio(c.contestant, c.peer, of))
-	}
+// toPeer is a ratio of ours to the peer.
+func toPeer(title string, of func(race.Result) float64) column {
+	return notOfFloors(ownRatio(title, of))
 }
 
 // readTable is what is written about a scenario.
@@ -90,18 +60,18 @@ VmHWM. The list without changes comes when the watch is cut and the next one is 
 counted at the sockets, and no answer is compressed.`,
 		readers: readers,
 		measures: []measure{
-			{"live bytes per object", value(bytesEach, live), "550", "500"},
-			{"settled", value(mib, settledMB), "96", ""},
-			{"peak of the start", value(mib, startPeakMB), "128", ""},
-			{"peak of a list without changes", value(mib, relistPeakMB), "128", ""},
-			{"settled after it", value(mib, settledAgainMB), "", ""},
-			{"decoded by it", value(count, decoded), "0", "0"},
-			{"allocated by it, per object", value(bytesEach, relistBytes), "", ""},
-			{"received in the start", value(mib, startReceivedMB), "", ""},
-			{"received in the list", value(mib, relistReceivedMB), "", ""},
-			{"CPU of the start", value(hundredths, cpu), "", ""},
-			{"time of the start", value(hundredths, wall), "", ""},
-			{"CPU of the start, × client-go", toPeer(cpu), "0.60", ""},
+			{figure("live bytes per object", bytesEach, live), "550", "500"},
+			{figure("settled", mib, settledMB), "96", ""},
+			{figure("peak of the start", mib, startPeakMB), "128", ""},
+			{figure("peak of a list without changes", mib, relistPeakMB), "128", ""},
+			{figure("settled after it", mib, settledAgainMB), "", ""},
+			{figure("decoded by it", decodedCount, decoded), "0", "0"},
+			{figure("allocated by it, per object", bytesEach, relistBytes), "", ""},
+			{figure("received in the start", mib, startReceivedMB), "", ""},
+			{figure("received in the list", mib, relistReceivedMB), "", ""},
+			{figure("CPU of the start", hundredths, cpu), "", ""},
+			{figure("time of the start", hundredths, wall), "", ""},
+			{toPeer("CPU of the start, × client-go", cpu), "0.60", ""},
 		},
 	},
 	race.StoreMemory: {
@@ -109,10 +79,10 @@ counted at the sockets, and no answer is compressed.`,
 		notes:   "It is given objects, not bytes off the wire. Updates are of the status, in random order.",
 		readers: readers,
 		measures: []measure{
-			{"live bytes per object", value(bytesEach, live), "550", "500"},
-			{"the same after 10 updates of each", value(bytesEach, func(r race.Result) float64 { return r.Read.LiveUpdated }), "700", ""},
-			{"CPU of an add", value(micros, func(r race.Result) float64 { return float64(r.Read.Add) }), "", ""},
-			{"CPU of an update", value(micros, func(r race.Result) float64 { return float64(r.Read.Update) }), "", ""},
+			{figure("live bytes per object", bytesEach, live), "550", "500"},
+			{figure("the same after 10 updates of each", bytesEach, func(r race.Result) float64 { return r.Read.LiveUpdated }), "700", ""},
+			{figure("CPU of an add", micros, func(r race.Result) float64 { return float64(r.Read.Add) }), "", ""},
+			{figure("CPU of an update", micros, func(r race.Result) float64 { return float64(r.Read.Update) }), "", ""},
 		},
 	},
 	race.Reading: {
@@ -122,16 +92,16 @@ random order. Each list by labels has a selector that was not used before, and f
 store returns its own objects: a reader that wants to change one copies it first.`,
 		readers: readers,
 		measures: []measure{
-			{"get by key, not read before", value(micros, getCold), "", ""},
-			{"get by key, just read", value(micros, getHot), "", ""},
-			{"DeepCopy of an object", value(micros, deepCopy), "", ""},
-			{"list by labels", value(millis, matching), "", ""},
-			{"list by labels, time", value(millis, matchingWall), "", ""},
-			{"list a namespace of 500", value(millis, namespaceList), "", ""},
-			{"get, not read before, × DeepCopy", ofOurs(quotient(getCold, deepCopy)), "12", ""},
-			{"get, just read, × DeepCopy", ofOurs(quotient(getHot, deepCopy)), "1.2", ""},
-			{"list by labels, × client-go", toPeer(matching), "1.00", ""},
-			{"list by labels, time, × client-go", toPeer(matchingWall), "1.00", ""},
+			{figure("get by key, not read before", micros, getCold), "", ""},
+			{figure("get by key, just read", micros, getHot), "", ""},
+			{figure("DeepCopy of an object", micros, deepCopy), "", ""},
+			{figure("list by labels", millis, matching), "", ""},
+			{figure("list by labels, time", millis, matchingWall), "", ""},
+			{figure("list a namespace of 500", millis, namespaceList), "", ""},
+			{notOfFloors(figure("get, not read before, × DeepCopy", times, quotient(getCold, deepCopy))), "12", ""},
+			{notOfFloors(figure("get, just read, × DeepCopy", times, quotient(getHot, deepCopy))), "1.2", ""},
+			{toPeer("list by labels, × client-go", matching), "1.00", ""},
+			{toPeer("list by labels, time, × client-go", matchingWall), "1.00", ""},
 		},
 	},
 	race.Operator: {
@@ -139,20 +109,20 @@ store returns its own objects: a reader that wants to change one copies it first
 		notes:   "Controller-runtime's own cache copies what it returns, as it does by default. A List is of a namespace of 500.",
 		readers: operators,
 		measures: []measure{
-			{name: "live bytes per pod", cell: value(bytesEach, live)},
-			{name: "settled", cell: value(mib, settledMB)},
-			{name: "peak of the start", cell: value(mib, startPeakMB)},
-			{name: "peak of a list without changes", cell: value(mib, relistPeakMB)},
-			{name: "received in the start", cell: value(mib, startReceivedMB)},
-			{name: "received in the list", cell: value(mib, relistReceivedMB)},
-			{name: "CPU of the start", cell: value(hundredths, cpu)},
-			{name: "Get, not read before", cell: value(micros, getCold)},
-			{name: "Get, just read", cell: value(micros, getHot)},
-			{name: "List of 500", cell: value(millis, namespaceList)},
-			{name: "CPU of the start, × controller-runtime's", cell: toPeer(cpu)},
-			{name: "Get, not read before, × controller-runtime's", cell: toPeer(getCold)},
-			{name: "Get, just read, × controller-runtime's", cell: toPeer(getHot)},
-			{name: "List of 500, × controller-runtime's", cell: toPeer(namespaceList)},
+			{column: figure("live bytes per pod", bytesEach, live)},
+			{column: figure("settled", mib, settledMB)},
+			{column: figure("peak of the start", mib, startPeakMB)},
+			{column: figure("peak of a list without changes", mib, relistPeakMB)},
+			{column: figure("received in the start", mib, startReceivedMB)},
+			{column: figure("received in the list", mib, relistReceivedMB)},
+			{column: figure("CPU of the start", hundredths, cpu)},
+			{column: figure("Get, not read before", micros, getCold)},
+			{column: figure("Get, just read", micros, getHot)},
+			{column: figure("List of 500", millis, namespaceList)},
+			{column: toPeer("CPU of the start, × controller-runtime's", cpu)},
+			{column: toPeer("Get, not read before, × controller-runtime's", getCold)},
+			{column: toPeer("Get, just read, × controller-runtime's", getHot)},
+			{column: toPeer("List of 500, × controller-runtime's", namespaceList)},
 		},
 	},
 }
@@ -168,6 +138,14 @@ func matchingWall(r race.Result) float64  { return float64(r.Read.ListMatchingWa
 func namespaceList(r race.Result) float64 { return float64(r.Read.Namespace) }
 
 var hundredths = as("%.2f s")
+
+// decodedCount leaves out what a contestant does not say.
+func decodedCount(v float64) string {
+	if v < 0 {
+		return "-"
+	}
+	return count(v)
+}
 
 func bytesEach(v float64) string { return thousands(int(v+0.5)) + " B" }
 func millis(v float64) string    { return fmt.Sprintf("%.1f ms", v/1e6) }
@@ -221,11 +199,14 @@ func (t readTable) write(b *bytes.Buffer, h *heat) {
 				cells = append(cells, c.reach(m))
 				continue
 			}
-			text := m.cell(h, c)
-			cells, measured = append(cells, cmp.Or(text, "-")), measured || text != ""
+			text := "-"
+			if len(h.runs[c.Name]) > 0 {
+				text = m.cell(h, c.Entry)
+			}
+			cells, measured = append(cells, text), measured || text != "-"
 		}
 		if measured {
-			row(b, m.name, cells...)
+			row(b, m.title, cells...)
 		}
 	}
 }
