@@ -17,10 +17,11 @@ type section struct {
 	text           []byte
 }
 
-// publish prints sections, and writes them into the directory docs, if that is not empty.
+// publish prints the sections of the documents of tables, and writes all sections into the directory
+// docs, if that is not empty.
 func publish(docs string, sections []section) error {
 	for _, s := range sections {
-		if s.name == "" {
+		if s.document != performance && s.document != more {
 			continue
 		}
 		if _, err := os.Stdout.Write(s.text); err != nil {

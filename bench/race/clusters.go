@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	krt "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
@@ -166,7 +165,7 @@ func (c *clusters) openWatches(of Cluster) ([]member, error) {
 	for _, resource := range c.Resources {
 		opened := make(chan error)
 		c.bare.Go(func() { // the request's stack is deep
-			body, err := Get(c.ctx, client, of.Host+"/api/v1/"+resource+"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1800", krt.ContentTypeJSON)
+			body, err := Get(c.ctx, client, of.Host+"/api/v1/"+resource+"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1800", "")
 			if err == nil {
 				c.bare.Go(func() { _ = Drain(body) }) // it ends with the context
 			}

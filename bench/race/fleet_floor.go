@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	krt "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/bench/podserver/extra"
@@ -53,7 +52,7 @@ func readFleet(ctx context.Context, f *fleet) error {
 
 func (f *fleet) readLists(ctx context.Context, client *http.Client, cluster Cluster) error {
 	for _, resource := range f.Resources {
-		body, err := Get(ctx, client, cluster.Host+"/api/v1/"+resource, krt.ContentTypeJSON)
+		body, err := Get(ctx, client, cluster.Host+"/api/v1/"+resource, "")
 		if err != nil {
 			return err
 		}
@@ -134,7 +133,7 @@ func (f *fleet) openWatchesOf(ctx context.Context, client *http.Client, cluster 
 
 // firstEvent reads the first event of a watch, which ends with ctx.
 func firstEvent(ctx context.Context, client *http.Client, url string) error {
-	body, err := Get(ctx, client, url, krt.ContentTypeJSON)
+	body, err := Get(ctx, client, url, "")
 	if err != nil {
 		return err
 	}
@@ -152,7 +151,7 @@ func (f *fleet) listedVersion(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	body, err := Get(ctx, client, f.Clusters[0].Host+"/api/v1/"+f.Resources[0]+"?limit=1", krt.ContentTypeJSON)
+	body, err := Get(ctx, client, f.Clusters[0].Host+"/api/v1/"+f.Resources[0]+"?limit=1", "")
 	if err != nil {
 		return "", err
 	}

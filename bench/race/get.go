@@ -7,13 +7,15 @@ import (
 	"net/http"
 )
 
-// Get is a plain GET that accepts a media type. The caller closes the body.
+// Get is a plain GET that accepts a media type, if one is named. The caller closes the body.
 func Get(ctx context.Context, client *http.Client, url, accept string) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Accept", accept)
+	if accept != "" { // an open request keeps its headers in memory
+		request.Header.Set("Accept", accept)
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
