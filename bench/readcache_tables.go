@@ -8,15 +8,15 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// measure is a row of a table: a column of other tables, and what is wanted of objectcache with typed
-// pods and with custom resources, empty where nothing is.
+// measure is a row of a table: a column of other tables, and what is wanted of objectcache with
+// typed pods and with custom resources, empty where nothing is.
 type measure struct {
 	column
 	reach, reachReleases string
 }
 
-// reader is a column of a table: a contestant, whose floor is its peer, or what is wanted of the one
-// before it.
+// reader is a column of a table: a contestant, whose floor is its peer, or what is wanted of the
+// one before it.
 type reader struct {
 	title string
 	race.Entry

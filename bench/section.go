@@ -17,8 +17,8 @@ type section struct {
 	text           []byte
 }
 
-// publish prints the sections of the documents of tables, and writes all sections into the directory
-// docs, if that is not empty.
+// publish prints the sections of the documents of tables, and writes all sections into the
+// directory docs, if that is not empty.
 func publish(docs string, sections []section) error {
 	for _, s := range sections {
 		if s.document != performance && s.document != more {

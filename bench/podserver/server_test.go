@@ -101,7 +101,8 @@ func (r reader) pages(t *testing.T, set Options, o metav1.ListOptions, do func(l
 	}
 }
 
-// watchList opens a watch-list, calls do with its initial objects, and reads the bookmark behind them.
+// watchList opens a watch-list, calls do with its initial objects, and reads the bookmark behind
+// them.
 func (r reader) watchList(t *testing.T, ctx context.Context, set Options, o metav1.ListOptions, objects int, do func(runtime.Object)) watch.Interface {
 	o.SendInitialEvents, o.AllowWatchBookmarks, o.ResourceVersionMatch = ptr.To(true), true, metav1.ResourceVersionMatchNotOlderThan
 	w, err := r.watch(ctx, o)

@@ -39,8 +39,8 @@ type Many struct {
 	// Settle is how long informers are left alone, once all have synced, before it is measured what
 	// they hold.
 	Settle time.Duration
-	// Outage, if it is not 0, is how long the servers go away after that. For plain GETs, they stay,
-	// and as many watches are opened.
+	// Outage, if it is not 0, is how long the servers go away after that. For plain GETs, they
+	// stay, and as many watches are opened.
 	Outage time.Duration
 }
 
@@ -54,15 +54,16 @@ type ManyCosts struct {
 	GoroutinesLeft int
 	BytesLeft      int64
 
-	// SyncedRSS is the peak until all had synced that nothing is wrong with, and RSS what is resident
-	// in all when they are idle.
+	// SyncedRSS is the peak until all had synced that nothing is wrong with, and RSS what is
+	// resident in all when they are idle.
 	SyncedRSS, RSS int64
 	// Before and After are what the servers had used before, and when all had synced.
 	Before, After extra.FleetUsage
 	Outage        *FleetOutage `json:",omitempty"`
 }
 
-// startStopwatch measures this process from now on. It counts what comes from all clusters together.
+// startStopwatch measures this process from now on. It counts what comes from all clusters
+// together.
 func (m *Many) startStopwatch() *stopwatch {
 	all := &Target{meter: &meter{}}
 	for i := range m.Clusters {
