@@ -31,8 +31,17 @@ func (m *Message) Err() error { return m.f.err }
 // Number returns the number of the field.
 func (m *Message) Number() int32 { return m.f.num }
 
-// Span returns where the field is in the message, with its tag.
+// Span returns where the field is in the message, with its tag. Before the first Next it is the
+// empty beginning, and behind the last one the empty end. After an error it ends at the fault.
 func (m *Message) Span() (from, to int) { return m.from, m.f.i }
+
+// Within returns the walk of the message that the field is. Its spans are those in this message. The
+// field must be length-delimited, otherwise the walk begins with the error that says so.
+func (m *Message) Within() Message {
+	m.f.bytes()
+	at := m.f.dataAt()
+	return Message{f: fields{b: m.f.b[:m.f.i], i: at, err: m.f.err}, from: at}
+}
 
 // Data returns the data of a field that must be length-delimited, lent by the message. Otherwise
 // Err says so.

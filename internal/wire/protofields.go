@@ -15,10 +15,11 @@ const (
 )
 
 var (
-	errProtoCut    = errors.New("a field runs over the end of its message")
-	errProtoVarint = errors.New("a varint of more than 10 bytes")
-	errProtoTag    = errors.New("an illegal tag")
-	errProtoType   = errors.New("a field of the wrong wire type")
+	errProtoCut       = errors.New("a field runs over the end of its message")
+	errProtoCutVarint = errors.New("cut within a varint")
+	errProtoVarint    = errors.New("a varint of more than 10 bytes")
+	errProtoTag       = errors.New("an illegal tag")
+	errProtoType      = errors.New("a field of the wrong wire type")
 )
 
 // fields walks one protobuf message that is held whole. It accepts what the generated Unmarshal
@@ -125,7 +126,7 @@ func (f *fields) take(n uint64) []byte {
 func (f *fields) uvarint() (v uint64) {
 	for shift := 0; shift < 64; shift += 7 {
 		if f.i >= len(f.b) {
-			f.err = errProtoCut
+			f.err = errProtoCutVarint
 			return 0
 		}
 		c := f.b[f.i]
