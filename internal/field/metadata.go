@@ -5,6 +5,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/rvinformer/informer/internal/fieldpath"
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // InMetadata reports whether a path leads into the metadata.
@@ -39,28 +40,25 @@ func Labels(object []byte, protobuf bool) map[string]string {
 }
 
 func labelsInJSON(text []byte) map[string]string {
-	r := jsonReader{b: text}
-	r.text.Reset(text)
+	var r wire.JSONText
+	r.Reset(text)
 	var labels map[string]string
-	for at, more := r.first(0); more; {
-		key, from := r.key(at)
-		end := r.skip(from)
-		if r.broken {
+	at, more := r.Enter(0, '}')
+	for more {
+		name, from := r.Key(at)
+		end := r.Skip(from)
+		if !r.OK() {
 			return nil
 		}
-		name, ok := unescaped(key)
 		value, why := jsonValue(text[from:end])
-		if !ok || why > Missing || why == Found && value.kind != String {
+		if why > Missing || why == Found && value.kind != String {
 			return nil
 		}
 		if labels == nil {
 			labels = map[string]string{}
 		}
 		labels[string(name)] = string(value.bytes)
-		at, more = r.next(end)
-	}
-	if r.broken {
-		return nil
+		at, more = r.Next(end, '}')
 	}
 	return labels
 }

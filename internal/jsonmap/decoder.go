@@ -1,5 +1,7 @@
 package jsonmap
 
+import "github.com/rvinformer/informer/internal/wire"
+
 // maxDepth is encoding/json's: the outermost bracket is depth 1.
 const maxDepth = 10000
 
@@ -16,11 +18,11 @@ type Decoder struct {
 	places    places
 	// decoded is how many texts were.
 	decoded int
-	fault   *Error
+	fault   *wire.MalformedError
 }
 
-// Decode returns the object that text is, with memory of its own; nil for null. The error is an
-// *Error.
+// Decode returns the object that text is, with memory of its own; nil for null. The error is a
+// *wire.MalformedError.
 func (d *Decoder) Decode(text []byte) (map[string]interface{}, error) {
 	d.text, d.fault = text, nil
 	defer d.forget()
@@ -80,7 +82,7 @@ func (d *Decoder) broken(at int, detail string) int {
 		if at >= len(d.text) {
 			at, detail = len(d.text), "cut: "+detail
 		}
-		d.fault = &Error{Offset: at, Detail: detail}
+		d.fault = &wire.MalformedError{Offset: at, Detail: detail}
 	}
 	return len(d.text)
 }

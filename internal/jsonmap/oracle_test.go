@@ -16,6 +16,7 @@ import (
 	"github.com/rvinformer/informer/internal/jsonmap"
 	"github.com/rvinformer/informer/internal/samplepod"
 	"github.com/rvinformer/informer/internal/samples"
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // requireSame decodes a text as apimachinery does and with d, and compares what comes of it.
@@ -28,7 +29,7 @@ func requireSame(t require.TestingT, d *jsonmap.Decoder, text []byte) {
 	if wantErr != nil {
 		require.Error(t, err, "%q: apimachinery says %v", text, wantErr)
 		require.Nil(t, got)
-		fault, ok := errors.AsType[*jsonmap.Error](err)
+		fault, ok := errors.AsType[*wire.MalformedError](err)
 		require.True(t, ok)
 		require.LessOrEqual(t, fault.Offset, len(text))
 		require.GreaterOrEqual(t, fault.Offset, 0)

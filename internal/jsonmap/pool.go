@@ -1,6 +1,7 @@
 package jsonmap
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -34,6 +35,9 @@ func (p *Pool) Decode(text []byte) (map[string]interface{}, error) {
 	free.Put(d)
 	return object, err
 }
+
+// ErrNoKind says that an object has no kind.
+var ErrNoKind = errors.New("object without a kind")
 
 // Object decodes the text of an object that says its kind. Like UnstructuredJSONScheme, it returns
 // ErrNoKind for one that says none, or whose apiVersion is none.

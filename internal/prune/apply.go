@@ -88,11 +88,12 @@ func (t *table) applyToAny(v reflect.Value) {
 
 // applyToText is for JSON that was not decoded. Text that is no JSON stays as it is.
 func (t *table) applyToText(v reflect.Value) {
-	o := jsonObject{jsonScan: jsonScan{text: v.Bytes()}}
-	o.values.Reset(o.text)
-	switch o.peek() {
+	o := jsonObject{text: v.Bytes()}
+	o.Reset(o.text)
+	at := o.Space(0)
+	switch o.At(at) {
 	case '{', '[':
-		if o.whole(t.within) {
+		if o.whole(at, t.within); o.OK() {
 			v.SetBytes(append(o.dst, o.text[o.done:]...))
 		}
 	case 'n', 0: // null, or nothing

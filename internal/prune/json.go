@@ -1,32 +1,35 @@
 package prune
 
 import (
-	"encoding/json"
+	"fmt"
 	"slices"
 	"unsafe"
+
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // AppendJSON appends the JSON text of one object to dst, without the members
 // that do not stay. What is left is as it was, byte for byte; the white
 // space around a member goes with it. dst must not overlap object. It allocates
 // only to grow dst, to where all of object has room (clone what is kept for
-// long), and to compare keys that are escaped or no ASCII.
+// long), and to compare keys that are escaped or no UTF-8.
 //
 // The whole grammar is checked, as package wire checks what it reads: inside strings,
-// only their end is looked for. On an error, a *MalformedError, dst is returned as it
+// only their end is looked for. On an error, a *wire.MalformedError, dst is returned as it
 // was. Where all fields stay the text is not looked at.
 func (f *Fields) AppendJSON(dst, object []byte) ([]byte, error) {
 	if f.All() {
 		return append(dst, object...), nil
 	}
-	o := jsonObject{jsonScan: jsonScan{text: object}, dst: slices.Grow(dst, len(object))}
-	o.values.Reset(object)
-	if o.peek() != '{' {
-		o.broken("an object expected")
-		return dst, o.err
+	o := jsonObject{text: object, dst: slices.Grow(dst, len(object))}
+	o.Reset(object)
+	if at := o.Space(0); o.At(at) != '{' {
+		o.Fail(at, "an object expected")
+	} else {
+		o.whole(at, f.selection)
 	}
-	if !o.whole(f.selection) {
-		return dst, o.err
+	if err := o.Err(); err != nil {
+		return dst, fmt.Errorf("prune: %w", err)
 	}
 	return append(o.dst, object[o.done:]...), nil
 }
@@ -37,70 +40,52 @@ func (f *Fields) AppendJSON(dst, object []byte) ([]byte, error) {
 // before it to the ',', '}' or ']' behind it. With a piece goes one of the two
 // commas: the one before it if a member stays before it, else the one behind.
 type jsonObject struct {
-	jsonScan
+	wire.JSONText
+	text []byte
 	dst  []byte
 	done int // text[:done] has been copied, or dropped
 }
 
-// whole passes the text, which must be one object or array.
-func (o *jsonObject) whole(s selection) bool {
-	if _, ok := o.value(s, false); !ok {
-		return false
+// whole passes the text, which must be one object or array, and begins at an offset.
+func (o *jsonObject) whole(at int, s selection) {
+	_, end := o.value(at, s, false)
+	if end = o.Space(end); end < len(o.text) {
+		o.Fail(end, "more behind the object")
 	}
-	if o.peek(); o.pos < len(o.text) {
-		return o.broken("more behind the object")
-	}
-	return true
 }
 
-// pieces passes the object or array that begins at pos and ends with closing.
-func (o *jsonObject) pieces(s selection, closing byte) bool {
-	o.pos++
-	from := o.pos
-	if o.peek() == closing {
-		o.pos++
-		return true
-	}
-	for before := false; ; from = o.pos {
-		stays, ok := o.piece(s, closing == ']')
-		if !ok {
-			return false
-		}
-		delimiter := o.peek()
-		if delimiter != ',' && delimiter != closing {
-			return o.broken("',' or '" + string(closing) + "' expected")
-		}
-		if !stays {
-			o.drop(from, before)
+// pieces passes the object or array that begins at an offset and ends with closing.
+func (o *jsonObject) pieces(at int, s selection, closing byte) (end int) {
+	before := false
+	at, more := o.Enter(at, closing)
+	for more {
+		from := at
+		var stays bool
+		stays, at = o.piece(at, s, closing)
+		if at, more = o.Next(at, closing); !stays && o.OK() {
+			o.drop(from, at-1, before)
 		}
 		before = before || stays
-		if o.pos++; delimiter == closing {
-			return true
-		}
 	}
+	return at
 }
 
 // piece passes an element of an array, or a member of an object with its key, and reports
 // whether it stays.
-func (o *jsonObject) piece(s selection, inArray bool) (stays, ok bool) {
-	if inArray {
-		return o.value(s, true)
+func (o *jsonObject) piece(at int, s selection, closing byte) (stays bool, end int) {
+	if closing == ']' {
+		return o.value(o.Space(at), s, true)
 	}
-	within, stays, ok := o.key(s)
-	switch {
-	case !ok:
-		return false, false
-	case stays:
-		return o.value(within, false)
-	default:
-		o.peek()
-		return false, o.skip()
+	key, value := o.Key(at)
+	within, stays := s.member(unsafe.String(unsafe.SliceData(key), len(key))) // not kept
+	if !stays {
+		return false, o.Skip(value)
 	}
+	return o.value(value, within, false)
 }
 
-// drop leaves out the piece from there to pos. Before tells that one before it stays.
-func (o *jsonObject) drop(from int, before bool) {
-	to := o.pos
+// drop leaves out the piece between two offsets. Before tells that one before it stays.
+func (o *jsonObject) drop(from, to int, before bool) {
 	if before {
 		from--
 	} else if o.text[to] == ',' {
@@ -110,53 +95,17 @@ func (o *jsonObject) drop(from int, before bool) {
 	o.done = to
 }
 
-// key passes a key and its colon, and returns what is selected of the member, and whether it stays.
-func (o *jsonObject) key(s selection) (within selection, stays, ok bool) {
-	if o.peek() != '"' {
-		return selection{}, false, o.broken("a key expected")
-	}
-	from := o.pos
-	if !o.skip() {
-		return selection{}, false, false
-	}
-	key := unsafe.String(unsafe.SliceData(o.text[from+1:]), o.pos-from-2) // not kept
-	if !isPlain(key) {
-		var unescaped string
-		if json.Unmarshal(o.text[from:o.pos], &unescaped) != nil {
-			o.pos = from
-			return selection{}, false, o.broken("an invalid key")
-		}
-		key = unescaped
-	}
-	if o.peek() != ':' {
-		return selection{}, false, o.broken("':' expected")
-	}
-	o.pos++
-	within, stays = s.member(key)
-	return within, stays, true
-}
-
 // value passes a value, goes into it where paths lead on, and reports whether it stays.
-func (o *jsonObject) value(s selection, inArray bool) (stays, ok bool) {
-	begins := o.peek()
+func (o *jsonObject) value(at int, s selection, inArray bool) (stays bool, end int) {
+	begins := o.At(at)
 	switch {
 	case s.all():
-		return true, o.skip()
+		return true, o.Skip(at)
 	case begins == '{':
-		return true, o.pieces(s, '}')
+		return true, o.pieces(at, s, '}')
 	case begins == '[' && s.keep != nil && !inArray:
-		return true, o.pieces(s.element(), ']')
+		return true, o.pieces(at, s.element(), ']')
 	default:
-		return s.keep == nil || begins == 'n', o.skip()
+		return s.keep == nil || begins == 'n', o.Skip(at)
 	}
-}
-
-// isPlain says that the content of a string means itself.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 || s[i] == '\\' {
-			return false
-		}
-	}
-	return true
 }

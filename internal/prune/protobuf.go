@@ -2,6 +2,7 @@ package prune
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"github.com/rvinformer/informer/internal/wire"
@@ -20,7 +21,7 @@ const (
 // overlap message. It allocates only to grow dst, to where all of message has room.
 //
 // The message must be of the type; if InProtobuf is false, the result is of no use. What no path
-// leads into is not looked at. On an error, a *MalformedError, dst is returned as it was.
+// leads into is not looked at. On an error, a *wire.MalformedError, dst is returned as it was.
 func (t *Type) AppendProtobuf(dst, message []byte) ([]byte, error) {
 	if t.rule.within == nil {
 		return append(dst, message...), nil
@@ -101,7 +102,7 @@ func mapKey(m *wire.Message) (key []byte, err error) {
 
 func malformed(m *wire.Message, within string) error {
 	_, at := m.Span()
-	return &MalformedError{Offset: at, Detail: within + m.Err().Error()}
+	return fmt.Errorf("prune: %w", &wire.MalformedError{Offset: at, Detail: within + m.Err().Error()})
 }
 
 // relength writes a new tag and length of a field, whose old ones are

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/rvinformer/informer/internal/prune"
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // message is what the generated types have.
@@ -53,7 +54,7 @@ func checkProtobuf(t *testing.T, encoded []byte, fields *prune.Fields, m message
 	if m.Unmarshal(encoded) != nil {
 		return false
 	}
-	var malformed *prune.MalformedError
+	var malformed *wire.MalformedError
 	if errors.As(err, &malformed) && strings.Contains(malformed.Detail, "entry of a map") {
 		return false // the generated code lets keys run over the end of their entry
 	}

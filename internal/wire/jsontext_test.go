@@ -19,11 +19,11 @@ func TestJSONTextPassesOneValue(t *testing.T) {
 		require.True(t, json.Valid([]byte(value)), value)
 		var text wire.JSONText
 		text.Reset([]byte("," + value + `,"next"`))
-		end, fault := text.Skip(1)
-		require.Empty(t, fault, value)
+		end := text.Skip(1)
+		require.NoError(t, text.Err(), value)
 		require.Equal(t, 1+len(value), end, value)
-		end, fault = text.Skip(end + 1)
-		require.Empty(t, fault, "the value after %s", value)
+		end = text.Skip(end + 1)
+		require.NoError(t, text.Err(), "the value after %s", value)
 		require.Equal(t, 1+len(value)+len(`,"next"`), end, value)
 	}
 }
@@ -36,9 +36,11 @@ func TestJSONTextFindsFaults(t *testing.T) {
 	} {
 		var text wire.JSONText
 		text.Reset([]byte(value))
-		at, fault := text.Skip(0)
-		require.NotEmpty(t, fault, value)
-		require.Equal(t, want, at, "%s: %s", value, fault)
+		require.Equal(t, len(value), text.Skip(0), value)
+		var fault *wire.MalformedError
+		require.ErrorAs(t, text.Err(), &fault, value)
+		require.Equal(t, want, fault.Offset, "%s: %s", value, fault.Detail)
+		require.Equal(t, want == len(value), strings.HasPrefix(fault.Detail, "cut: "), "%s: %s", value, fault.Detail)
 	}
 }
 
@@ -47,11 +49,10 @@ func TestJSONTextIsResetByAnother(t *testing.T) {
 	var text wire.JSONText
 	for range 3 {
 		text.Reset([]byte(`[[[`))
-		_, fault := text.Skip(0)
-		require.NotEmpty(t, fault)
+		text.Skip(0)
+		require.Error(t, text.Err())
 		text.Reset([]byte(`{"a":{}`))
-		end, fault := text.Skip(5)
-		require.Empty(t, fault)
-		require.Equal(t, 7, end)
+		require.Equal(t, 7, text.Skip(5))
+		require.NoError(t, text.Err())
 	}
 }

@@ -7,177 +7,112 @@ import "fmt"
 // names have to have their case.
 func (m *Metadata) ReadJSON(object []byte) error {
 	*m = Metadata{Labels: m.Labels[:0], text: m.text}
-	w := walk{JSONText: &m.text, b: object}
-	w.Reset(object)
-	defer w.Reset(nil)
-	w.object(w.pass(0), func(key []byte, at int) int {
-		if string(key) == "metadata" {
+	t := &m.text
+	t.Reset(object)
+	defer t.Reset(nil)
+	at, more := t.object(t.Space(0))
+	for more {
+		var key []byte
+		if key, at = t.Key(at); string(key) == "metadata" {
 			m.Labels, m.Controller = m.Labels[:0], nil
-			return w.object(at, func(key []byte, at int) int { return m.readMember(&w, key, at) })
+			at = m.readMembers(at)
+		} else {
+			at = t.Skip(at)
 		}
-		return w.skip(at)
-	})
-	if w.fault != "" {
-		return fmt.Errorf("wire: read the metadata of an object: %s at offset %d", w.fault, w.faultAt)
+		at, more = t.Next(at, '}')
+	}
+	if err := t.Err(); err != nil {
+		return fmt.Errorf("wire: read the metadata of an object: %w", err)
 	}
 	return nil
 }
 
-func (m *Metadata) readMember(w *walk, key []byte, at int) (end int) {
-	switch string(key) {
-	case "name":
-		return w.string(at, &m.Name)
-	case "namespace":
-		return w.string(at, &m.Namespace)
-	case "uid":
-		return w.string(at, &m.UID)
-	case "resourceVersion":
-		return w.string(at, &m.ResourceVersion)
-	case "labels":
-		return m.readLabels(w, at)
-	case "ownerReferences":
-		m.Controller = nil
-		return w.array(at, func(at int) int { return m.readReference(w, at) })
+// object is Enter for an object. It passes any other value.
+func (t *JSONText) object(at int) (end int, more bool) {
+	if t.At(at) != '{' {
+		return t.Skip(at), false
 	}
-	return w.skip(at)
+	return t.Enter(at, '}')
 }
 
-func (m *Metadata) readLabels(w *walk, at int) (end int) {
-	m.Labels = m.Labels[:0]
-	valid := true
-	end = w.object(at, func(key []byte, at int) int {
-		l := Label{Key: key}
-		valid = valid && w.b[at] == '"'
-		end := w.string(at, &l.Value)
-		m.Labels = append(m.Labels, l)
-		return end
-	})
-	if !valid {
-		m.Labels = m.Labels[:0]
-	}
-	return end
-}
-
-func (m *Metadata) readReference(w *walk, at int) (end int) {
-	var uid []byte
-	controls := false
-	end = w.object(at, func(key []byte, at int) int {
-		switch string(key) {
+func (m *Metadata) readMembers(at int) (end int) {
+	t := &m.text
+	at, more := t.object(at)
+	for more {
+		var key []byte
+		switch key, at = t.Key(at); string(key) {
+		case "name":
+			m.Name, at = t.String(at)
+		case "namespace":
+			m.Namespace, at = t.String(at)
 		case "uid":
-			return w.string(at, &uid)
-		case "controller":
-			controls = w.b[at] == 't'
+			m.UID, at = t.String(at)
+		case "resourceVersion":
+			m.ResourceVersion, at = t.String(at)
+		case "labels":
+			at = m.readLabels(at)
+		case "ownerReferences":
+			at = m.readReferences(at)
+		default:
+			at = t.Skip(at)
 		}
-		return w.skip(at)
-	})
-	if controls {
-		m.Controller = uid
-	}
-	return end
-}
-
-// walk goes through a text. Its methods pass the value that begins at an offset, and return the
-// offset behind it and white space. After a fault, that is the end of the text.
-type walk struct {
-	*JSONText
-	b       []byte
-	fault   string
-	faultAt int
-}
-
-func (w *walk) fail(at int, fault string) (end int) {
-	if w.fault == "" {
-		w.fault, w.faultAt = fault, at
-	}
-	return len(w.b)
-}
-
-// pass passes white space.
-func (w *walk) pass(at int) int {
-	for at < len(w.b) && isSpace(w.b[at]) {
-		at++
+		at, more = t.Next(at, '}')
 	}
 	return at
 }
 
-// skip passes any value.
-func (w *walk) skip(at int) int {
-	end, fault := w.Skip(at)
-	if fault != "" {
-		return w.fail(end, fault)
+func (m *Metadata) readLabels(at int) (end int) {
+	m.Labels = m.Labels[:0]
+	t := &m.text
+	valid := true
+	at, more := t.object(at)
+	for more {
+		var l Label
+		l.Key, at = t.Key(at)
+		valid = valid && t.At(at) == '"'
+		l.Value, at = t.String(at)
+		m.Labels = append(m.Labels, l)
+		at, more = t.Next(at, '}')
 	}
-	return w.pass(end)
+	if !valid {
+		m.Labels = m.Labels[:0]
+	}
+	return at
 }
 
-// string passes any value, and returns it if it is a string, which is lent by the text or has
-// memory of its own.
-func (w *walk) string(at int, value *[]byte) (end int) {
-	end, fault := w.Skip(at)
-	if fault != "" {
-		return w.fail(end, fault)
+func (m *Metadata) readReferences(at int) (end int) {
+	m.Controller = nil
+	t := &m.text
+	if t.At(at) != '[' {
+		return t.Skip(at)
 	}
-	*value = nil
-	if w.b[at] == '"' {
-		*value = w.b[at+1 : end-1]
-		if !isPlain(*value) {
-			unescaped, ok := AppendUnescaped(nil, *value)
-			if !ok {
-				return w.fail(at, "an invalid string")
-			}
-			*value = unescaped
-		}
+	at, more := t.Enter(at, ']')
+	for more {
+		at, more = t.Next(m.readReference(t.Space(at)), ']')
 	}
-	return w.pass(end)
+	return at
 }
 
-// object passes any value. If it is an object, member passes the value of each member, and returns
-// the offset behind it.
-func (w *walk) object(at int, member func(key []byte, at int) (end int)) (end int) {
-	if at >= len(w.b) || w.b[at] != '{' {
-		return w.skip(at)
-	}
-	return w.list(at, '}', func(at int) int {
-		if w.b[at] != '"' {
-			return w.fail(at, "a key expected")
-		}
+func (m *Metadata) readReference(at int) (end int) {
+	var uid []byte
+	controls := false
+	t := &m.text
+	at, more := t.object(at)
+	for more {
 		var key []byte
-		at = w.string(at, &key)
-		if at >= len(w.b) || w.b[at] != ':' {
-			return w.fail(at, "':' expected")
-		}
-		if at = w.pass(at + 1); at >= len(w.b) {
-			return w.fail(at, "a value expected")
-		}
-		return member(key, at)
-	})
-}
-
-// array passes any value. If it is an array, element passes each element.
-func (w *walk) array(at int, element func(at int) (end int)) (end int) {
-	if at >= len(w.b) || w.b[at] != '[' {
-		return w.skip(at)
-	}
-	return w.list(at, ']', element)
-}
-
-// list passes an opening bracket, what is separated by commas, and the closing bracket.
-func (w *walk) list(at int, closing byte, each func(at int) (end int)) (end int) {
-	at = w.pass(at + 1)
-	if at < len(w.b) && w.b[at] == closing {
-		return w.pass(at + 1)
-	}
-	for at < len(w.b) {
-		if at = each(at); at >= len(w.b) {
-			break
-		}
-		switch w.b[at] {
-		case closing:
-			return w.pass(at + 1)
-		case ',':
-			at = w.pass(at + 1)
+		switch key, at = t.Key(at); string(key) {
+		case "uid":
+			uid, at = t.String(at)
+		case "controller":
+			controls = t.At(at) == 't'
+			at = t.Skip(at)
 		default:
-			return w.fail(at, "',' expected, or the end")
+			at = t.Skip(at)
 		}
+		at, more = t.Next(at, '}')
 	}
-	return w.fail(at, "the end of a value expected")
+	if controls {
+		m.Controller = uid
+	}
+	return at
 }
