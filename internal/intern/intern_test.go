@@ -15,7 +15,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStringsAreShared(t *testing.T) {
-	table := intern.NewTable()
+	table := &intern.Table{}
 	require.Equal(t, "a", table.String([]byte("a")), "comes once")
 	second := table.String([]byte("a"))
 	for i := range 100_000 { // that come once push it out hardly ever
@@ -45,7 +45,7 @@ func TestNilTableRemembersNothing(t *testing.T) {
 }
 
 func TestRepeatedStringsAreNotAllocated(t *testing.T) {
-	table := intern.NewTable()
+	table := &intern.Table{}
 	content := []byte("pod-template-hash")
 	table.String(content)
 	table.String(content)
@@ -54,7 +54,7 @@ func TestRepeatedStringsAreNotAllocated(t *testing.T) {
 
 // A table grows with what comes again, up to its bound, and knows what it knew.
 func TestTableGrows(t *testing.T) {
-	table := intern.NewTable()
+	table := &intern.Table{}
 	text := func(i int) []byte { return []byte(fmt.Sprint("text ", i)) }
 	for n := range 3000 {
 		for range 2 {

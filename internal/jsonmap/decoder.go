@@ -1,6 +1,9 @@
 package jsonmap
 
-import "github.com/rvinformer/informer/internal/wire"
+import (
+	"github.com/rvinformer/informer/internal/intern"
+	"github.com/rvinformer/informer/internal/wire"
+)
 
 // maxDepth is encoding/json's: the outermost bracket is depth 1.
 const maxDepth = 10000
@@ -13,7 +16,7 @@ type Decoder struct {
 	elements []interface{}
 	// unescaped is where strings with escapes are written to.
 	unescaped []byte
-	words     vocabulary
+	words     intern.Table
 	numbers   numbers
 	places    places
 	// decoded is how many texts were.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rvinformer/informer/internal/intern"
 	"github.com/rvinformer/informer/internal/jsonmap"
 )
 
@@ -158,10 +159,9 @@ func overwrite(v interface{}) {
 func TestRememberedIsBounded(t *testing.T) {
 	var d jsonmap.Decoder
 	bounded := func() {
-		words, places, bytes := d.Remembered()
-		require.LessOrEqual(t, words, jsonmap.MaxWords)
+		places, bytes := d.Remembered()
 		require.LessOrEqual(t, places, jsonmap.MaxPlaces)
-		require.LessOrEqual(t, bytes, jsonmap.MaxWords*jsonmap.MaxLength+jsonmap.MaxPlaces*(3*jsonmap.MaxLength+16))
+		require.LessOrEqual(t, bytes, jsonmap.MaxPlaces*(3*intern.MaxLength+16))
 	}
 	for i := range 40 {
 		object, inner := map[string]interface{}{}, map[string]interface{}{}
@@ -193,7 +193,7 @@ func TestLongKeyIsNotRemembered(t *testing.T) {
 	for range 5 {
 		requireSame(t, &d, []byte(`{"`+long+`":{"name":"a"},"spec":{"`+long+`":[]}}`))
 	}
-	_, places, bytes := d.Remembered()
+	places, bytes := d.Remembered()
 	require.Equal(t, 1, places)
 	require.Less(t, bytes, 100)
 }
@@ -232,12 +232,12 @@ func liveBytes() int64 {
 }
 
 func TestLongValueIsNotRemembered(t *testing.T) {
-	secret := strings.Repeat("s", jsonmap.MaxLength+1)
+	secret := strings.Repeat("s", intern.MaxLength+1)
 	var d jsonmap.Decoder
 	for range 5 {
 		requireSame(t, &d, []byte(`{"data":{"password":"`+secret+`"}}`))
 	}
-	_, _, bytes := d.Remembered()
+	_, bytes := d.Remembered()
 	require.Less(t, bytes, 100)
 }
 

@@ -1,14 +1,7 @@
 package jsonmap
 
-// Remembered returns how many strings and places d remembers, and how many bytes the strings of
-// both take at most.
-func (d *Decoder) Remembered() (words, places, bytes int) {
-	for _, s := range d.words.slots {
-		if text, ok := s.value.(string); ok {
-			words++
-			bytes += len(text)
-		}
-	}
+// Remembered returns how many places d remembers, and how many bytes their strings take at most.
+func (d *Decoder) Remembered() (places, bytes int) {
 	var under func(p *place)
 	under = func(p *place) {
 		for m := p.element; m != nil; m = m.next {
@@ -25,11 +18,7 @@ func (d *Decoder) Remembered() (words, places, bytes int) {
 	if d.places.root != nil {
 		under(d.places.root)
 	}
-	return words, places, bytes
+	return places, bytes
 }
 
-const (
-	MaxWords  = maxSlots
-	MaxPlaces = maxPlaces
-	MaxLength = maxLength
-)
+const MaxPlaces = maxPlaces

@@ -1,6 +1,10 @@
 package jsonmap
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/rvinformer/informer/internal/intern"
+)
 
 // numbers are those that came last, in their interface values, each in the place that it hashes to.
 // The runtime itself shares those below 256.
@@ -11,7 +15,7 @@ func (m *numbers) of(n int64) interface{} {
 	if uint64(n) < 256 {
 		return n
 	}
-	slot := &m[uint64(n)*mixer>>58]
+	slot := &m[intern.Mix(0, uint64(n))>>58]
 	if known, ok := (*slot).(int64); ok && known == n {
 		return *slot
 	}

@@ -4,14 +4,13 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"github.com/rvinformer/informer/internal/intern"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
-	// mixer is an odd number whose bits look random.
-	mixer = 0x9e3779b97f4a7c15
 )
 
 // str reads the string that begins at i with its quote, and is not the expected one.
@@ -19,16 +18,16 @@ func (d *Decoder) str(i int, at *place) (interface{}, int) {
 	end, hash := d.plain(i + 1)
 	if end < 0 {
 		content, end := d.special(i)
-		value, _ := d.words.value(content, hashOf(content))
+		value, _ := d.words.Value(content, intern.HashOf(content))
 		return value, end
 	}
-	value, known := d.words.value(d.text[i+1:end], hash)
-	at.learn(value, known, tagOf(hash))
+	value, known := d.words.Value(d.text[i+1:end], hash)
+	at.learn(value, known, intern.Tag(hash))
 	return value, end + 1
 }
 
-// plain returns the offset of the quote that ends the string whose content begins at i, and a hash
-// of the content. It is -1 where the content does not mean itself, or does not end.
+// plain returns the offset of the quote that ends the string whose content begins at i, and the
+// intern.HashOf of the content. It is -1 where the content does not mean itself, or does not end.
 func (d *Decoder) plain(i int) (end int, hash uint64) {
 	b := d.text
 	for {
@@ -45,7 +44,7 @@ func (d *Decoder) plain(i int) (end int, hash uint64) {
 		// a true one.
 		special := (x | (x - 0x20*ones) | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 		if special == 0 {
-			hash = (hash ^ x) * mixer
+			hash = intern.Mix(hash, x)
 			i += 8
 			continue
 		}
@@ -54,7 +53,7 @@ func (d *Decoder) plain(i int) (end int, hash uint64) {
 			return -1, 0
 		}
 		x &= 1<<n - 1
-		return i + n/8, (hash ^ x) * mixer
+		return i + n/8, intern.Mix(hash, x)
 	}
 }
 

@@ -1,6 +1,10 @@
 package jsonmap
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/rvinformer/informer/internal/intern"
+)
 
 // value reads the value that begins at i, which is no white space. It returns the offset behind it.
 func (d *Decoder) value(i, depth int, at *place) (interface{}, int) {
@@ -129,9 +133,9 @@ func (d *Decoder) key(i int, at, before *place) (name string, here *place, end i
 	}
 	if here == nil {
 		if special {
-			hash = hashOf(content)
+			hash = intern.HashOf(content)
 		}
-		name = d.words.text(content, hash)
+		name = d.words.Hashed(content, hash)
 		if at == nil {
 			return name, nil, end
 		}

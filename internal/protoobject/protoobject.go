@@ -53,7 +53,7 @@ func (p *Pool) get() *decoder {
 	if d, ok := p.free.Get().(*decoder); ok {
 		return d
 	}
-	return &decoder{words: intern.NewTable(), runs: &runs{}, last: &sibling{}}
+	return &decoder{words: &intern.Table{}, runs: &runs{}, last: &sibling{}}
 }
 
 func (p *Pool) put(d *decoder) {
