@@ -21,10 +21,10 @@ type Label struct{ Key, Value []byte }
 func (m *Metadata) ReadProtobuf(object []byte) error {
 	*m = Metadata{Labels: m.Labels[:0], text: m.text}
 
-	f := fields{b: object}
-	for f.next() {
+	f := Message{b: object}
+	for f.Next() {
 		if f.num == objectMetadata {
-			m.readObjectMeta(f.bytes(), &f.err)
+			m.readObjectMeta(f.Data(), &f.err)
 		}
 	}
 	if f.err != nil {
@@ -40,21 +40,21 @@ const (
 )
 
 func (m *Metadata) readObjectMeta(message []byte, err *error) {
-	f := fields{b: message, err: *err}
-	for f.next() {
+	f := Message{b: message, err: *err}
+	for f.Next() {
 		switch f.num {
 		case metaName:
-			m.Name = f.bytes()
+			m.Name = f.Data()
 		case metaNamespace:
-			m.Namespace = f.bytes()
+			m.Namespace = f.Data()
 		case metaUID:
-			m.UID = f.bytes()
+			m.UID = f.Data()
 		case metaResourceVersion:
-			m.ResourceVersion = f.bytes()
+			m.ResourceVersion = f.Data()
 		case metaLabels:
-			m.readLabel(f.bytes(), &f.err)
+			m.readLabel(f.Data(), &f.err)
 		case metaOwners:
-			m.readOwner(f.bytes(), &f.err)
+			m.readOwner(f.Data(), &f.err)
 		}
 	}
 	*err = f.err
@@ -63,13 +63,13 @@ func (m *Metadata) readObjectMeta(message []byte, err *error) {
 func (m *Metadata) readLabel(entry []byte, err *error) {
 
 	var l Label
-	f := fields{b: entry, err: *err}
-	for f.next() {
+	f := Message{b: entry, err: *err}
+	for f.Next() {
 		switch f.num {
 		case mapKey:
-			l.Key = f.bytes()
+			l.Key = f.Data()
 		case mapValue:
-			l.Value = f.bytes()
+			l.Value = f.Data()
 		}
 	}
 	m.Labels = append(m.Labels, l)
@@ -80,13 +80,13 @@ func (m *Metadata) readOwner(owner []byte, err *error) {
 	const uidField, controllerField = 4, 6
 	var uid []byte
 	controls := false
-	f := fields{b: owner, err: *err}
-	for f.next() {
+	f := Message{b: owner, err: *err}
+	for f.Next() {
 		switch f.num {
 		case uidField:
-			uid = f.bytes()
+			uid = f.Data()
 		case controllerField:
-			controls = f.n != 0
+			controls = f.typ == varint && f.n != 0
 		}
 	}
 	if controls {

@@ -273,7 +273,7 @@ func checkProtoList(t testing.TB, body []byte) {
 
 // rawFields is how many messages an envelope has.
 func rawFields(body []byte) (n int) {
-	for envelope := (&fields{b: body[len(protoPrefix):]}); envelope.next(); {
+	for envelope := (&Message{b: body[len(protoPrefix):]}); envelope.Next(); {
 		if envelope.num == unknownRaw {
 			n++
 		}

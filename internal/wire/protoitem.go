@@ -20,22 +20,22 @@ const (
 // and repeated messages merge, as in every decoder. partial: only the beginning of the message is
 // there.
 func protoIdentity(item *Item, message []byte, partial bool) error {
-	object := fields{b: message, partial: partial}
-	for object.next() {
+	object := Message{b: message, partial: partial}
+	for object.Next() {
 		if object.num != objectMetadata {
 			continue
 		}
-		meta := fields{b: object.bytes(), partial: partial}
-		for meta.next() {
+		meta := Message{b: object.Data(), partial: partial}
+		for meta.Next() {
 			switch meta.num {
 			case metaName:
-				item.Name = meta.bytes()
+				item.Name = meta.Data()
 			case metaNamespace:
-				item.Namespace = meta.bytes()
+				item.Namespace = meta.Data()
 			case metaUID:
-				item.UID = meta.bytes()
+				item.UID = meta.Data()
 			case metaResourceVersion:
-				item.ResourceVersion = meta.bytes()
+				item.ResourceVersion = meta.Data()
 			}
 		}
 		if meta.err != nil {
@@ -47,24 +47,24 @@ func protoIdentity(item *Item, message []byte, partial bool) error {
 
 // protoEndsInitialEvents looks for the annotation that ends a watch-list's initial events.
 func protoEndsInitialEvents(message []byte) (ends bool, err error) {
-	object := fields{b: message}
-	for object.next() {
+	object := Message{b: message}
+	for object.Next() {
 		if object.num != objectMetadata {
 			continue
 		}
-		meta := fields{b: object.bytes()}
-		for meta.next() {
+		meta := Message{b: object.Data()}
+		for meta.Next() {
 			if meta.num != metaAnnotations {
 				continue
 			}
 			var key, value []byte
-			entry := fields{b: meta.bytes()}
-			for entry.next() {
+			entry := Message{b: meta.Data()}
+			for entry.Next() {
 				switch entry.num {
 				case mapKey:
-					key = entry.bytes()
+					key = entry.Data()
 				case mapValue:
-					value = entry.bytes()
+					value = entry.Data()
 				}
 			}
 			if entry.err != nil {
@@ -83,13 +83,13 @@ func protoEndsInitialEvents(message []byte) (ends bool, err error) {
 
 // protoTypeMeta reads a runtime.TypeMeta into two lent slices.
 func protoTypeMeta(message []byte, apiVersion, kind *[]byte) error {
-	f := fields{b: message}
-	for f.next() {
+	f := Message{b: message}
+	for f.Next() {
 		switch f.num {
 		case typeMetaAPIVersion:
-			*apiVersion = f.bytes()
+			*apiVersion = f.Data()
 		case typeMetaKind:
-			*kind = f.bytes()
+			*kind = f.Data()
 		}
 	}
 	return f.err

@@ -208,13 +208,13 @@ func (l *protoList) listMeta(length int64) {
 	if !ok {
 		return
 	}
-	f := fields{b: b}
-	for f.next() {
+	f := Message{b: b}
+	for f.Next() {
 		switch f.num {
 		case listMetaResourceVersion:
-			l.meta.ResourceVersion = string(f.bytes())
+			l.meta.ResourceVersion = string(f.Data())
 		case listMetaContinue:
-			l.meta.Continue = string(f.bytes())
+			l.meta.Continue = string(f.Data())
 		case listMetaRemainingItemCount:
 			if f.typ != varint {
 				f.err = errProtoType
@@ -222,17 +222,17 @@ func (l *protoList) listMeta(length int64) {
 			n := int64(f.n)
 			l.meta.RemainingItemCount = &n
 		case listMetaShardInfo:
-			info := fields{b: f.bytes()}
-			for info.next() {
+			info := Message{b: f.Data()}
+			for info.Next() {
 				if info.num == shardInfoSelector {
-					l.meta.ShardSelector = string(info.bytes())
+					l.meta.ShardSelector = string(info.Data())
 				}
 			}
 			if info.err != nil {
 				f.err = info.err
 			}
 		case listMetaSelfLink:
-			f.bytes()
+			f.Data()
 		}
 	}
 	if f.err != nil {

@@ -156,16 +156,16 @@ func (e *Event) parse(frame []byte, partial bool) (detail string, reason error) 
 
 // frameFields finds the type and the object's envelope, which begins at frame[at].
 func frameFields(frame []byte, partial bool) (typ, raw []byte, at int, err error) {
-	f := fields{b: frame, partial: partial}
-	for f.next() {
+	f := Message{b: frame, partial: partial}
+	for f.Next() {
 		switch f.num {
 		case eventTypeField:
-			typ = f.bytes()
+			typ = f.Data()
 		case eventObjectField:
-			extension := fields{b: f.bytes(), partial: partial}
-			for extension.next() {
+			extension := Message{b: f.Data(), partial: partial}
+			for extension.Next() {
 				if extension.num == extensionRaw {
-					raw = extension.bytes()
+					raw = extension.Data()
 					at = f.dataAt() + extension.dataAt()
 				}
 			}
@@ -179,18 +179,18 @@ func frameFields(frame []byte, partial bool) (typ, raw []byte, at int, err error
 
 // envelope finds the type and the message in a runtime.Unknown, and where in it the message begins.
 func (e *Event) envelope(message []byte, partial bool) error {
-	f := fields{b: message, partial: partial}
-	for f.next() {
+	f := Message{b: message, partial: partial}
+	for f.Next() {
 		switch f.num {
 		case unknownTypeMeta:
-			if err := protoTypeMeta(f.bytes(), &e.APIVersion, &e.Kind); err != nil {
+			if err := protoTypeMeta(f.Data(), &e.APIVersion, &e.Kind); err != nil {
 				return err
 			}
 		case unknownRaw:
-			e.Bytes = f.bytes()
+			e.Bytes = f.Data()
 			e.Offset = int64(f.dataAt())
 		case unknownContentEncoding, unknownContentType:
-			f.bytes()
+			f.Data()
 		}
 	}
 	return f.err
