@@ -48,20 +48,30 @@ func (d *decoder) message(p *plan, into reflect.Value, b []byte, fresh bool) boo
 		}
 		bit := uint64(1) << min(tag>>3, 63)
 		fresh := fresh && set&bit == 0
-		if fresh && value == 0 && len(data) == 0 && f.do.staysZero() {
+		if fresh && value == 0 && len(data) == 0 && f.staysZero() {
 			continue // a quarter of the fields of a pod
 		}
 		set |= bit
-		if !f.do.staysZero() {
+		if !f.staysZero() {
 			d.pointers++
 		}
-		switch field := into.Field(f.index); {
-		case f.do == text:
+		field := into.Field(f.index)
+		if f.pointer {
+			field, fresh = pointed(f, field)
+		}
+		switch f.do {
+		case text:
 			field.SetString(d.words.String(data))
-		case f.do.wireType() == varint:
-			setNumber(f, field, value)
-		case !d.field(f, field, data, tag, b[i:], fresh):
-			return false
+		case integer64:
+			field.SetInt(int64(value))
+		case integer32:
+			field.SetInt(int64(int32(value)))
+		case boolean:
+			field.SetBool(value != 0)
+		default:
+			if !d.field(f, field, data, tag, b[i:], fresh) {
+				return false
+			}
 		}
 	}
 	return rest < 0 || generated(into, b[rest:])
@@ -76,50 +86,22 @@ func generated(into reflect.Value, fields []byte) bool {
 	return ok && code.Unmarshal(fields) == nil
 }
 
-func setNumber(f *field, into reflect.Value, value uint64) {
-	switch f.do {
-	case integer64:
-		into.SetInt(int64(value))
-	case integer32:
-		into.SetInt(int64(int32(value)))
-	case boolean:
-		into.SetBool(value != 0)
-	case integer64Pointer:
-		made(f, into).SetInt(int64(value))
-	case integer32Pointer:
-		made(f, into).SetInt(int64(int32(value)))
-	case booleanPointer:
-		made(f, into).SetBool(value != 0)
+// pointed returns what a pointer points to, and whether that was made now.
+func pointed(f *field, pointer reflect.Value) (value reflect.Value, fresh bool) {
+	if fresh = pointer.IsNil(); fresh {
+		pointer.Set(reflect.New(f.of))
 	}
-}
-
-// made has the pointer point to a new zero, and returns that.
-func made(f *field, pointer reflect.Value) reflect.Value {
-	p := reflect.New(f.of)
-	pointer.Set(p)
-	return p.Elem()
-}
-
-// pointed returns what the pointer points to. It is made if there is nothing.
-func pointed(f *field, pointer reflect.Value) reflect.Value {
-	if pointer.IsNil() {
-		return made(f, pointer)
-	}
-	return pointer.Elem()
+	return pointer.Elem(), fresh
 }
 
 // field decodes a field, which is zero if it is fresh. The rest of the message tells how many
 // elements follow.
 func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, rest []byte, fresh bool) bool {
 	switch f.do {
-	case textPointer:
-		made(f, into).SetString(d.words.String(data))
 	case metadata:
 		return d.metadata(into.Addr().Interface().(*metav1.ObjectMeta), data)
 	case message:
 		return d.message(f.plan, into, data, fresh)
-	case messagePointer:
-		return d.message(f.plan, pointed(f, into), data, fresh)
 	case bytes:
 		b := append(into.Bytes()[:0], data...)
 		if b == nil {
@@ -128,13 +110,8 @@ func (d *decoder) field(f *field, into reflect.Value, data []byte, tag uint64, r
 		into.SetBytes(b)
 	case bytesMap, quantityMap:
 		return d.entry(f, into, data, tag, rest)
-	case moment, momentPointer:
-		if f.do == momentPointer {
-			into = pointed(f, into)
-		}
+	case moment:
 		return unmarshalTime(into.Addr().Interface().(*metav1.Time), data)
-	case customPointer:
-		return generated(pointed(f, into), data)
 	case custom:
 		return generated(into, data)
 	default:

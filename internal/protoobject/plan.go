@@ -16,25 +16,19 @@ type operation uint8
 
 const (
 	left operation = iota // to the generated code
-	text
-	textPointer
 	integer64
 	integer32
 	boolean
-	integer64Pointer
-	integer32Pointer
-	booleanPointer
-	bytes
+	text
 	message
-	messagePointer
-	bytesMap
-	quantityMap
 	metadata
 	moment
-	momentPointer
 	custom
-	customPointer
-	// Slices and a map follow, whose elements come in runs.
+	// Slices and maps follow, which are decoded if nothing points to them.
+	bytes
+	bytesMap
+	quantityMap
+	// The elements of these come in runs.
 	messages
 	texts
 	textMap
@@ -42,7 +36,7 @@ const (
 
 // wireType returns the wire type of the field.
 func (o operation) wireType() uint64 {
-	if o >= integer64 && o <= booleanPointer {
+	if o >= integer64 && o <= boolean {
 		return varint
 	}
 	return lengthDelimited
@@ -50,18 +44,15 @@ func (o operation) wireType() uint64 {
 
 // staysZero reports whether a field that is zero stays so when it comes as zero, or empty. These
 // are the fields that point to nothing but strings.
-func (o operation) staysZero() bool {
-	switch o {
-	case text, integer64, integer32, boolean, message, moment:
-		return true
-	default:
-		return false
-	}
+func (f *field) staysZero() bool {
+	return !f.pointer && (f.do >= integer64 && f.do <= text || f.do == message || f.do == moment)
 }
 
 // field is how a field is decoded.
 type field struct {
 	do operation
+	// pointer tells that the field points to what is decoded.
+	pointer bool
 	// index is that of reflect.
 	index int
 	// of is the type of the field, of what it points to, or of a slice with the elements.
@@ -128,53 +119,46 @@ var (
 )
 
 func fieldOf(f reflect.StructField, index int) field {
-	of := f.Type
-	pointer := of.Kind() == reflect.Pointer
-	if pointer {
-		of = of.Elem()
+	made := field{index: index, of: f.Type, pointer: f.Type.Kind() == reflect.Pointer}
+	if made.pointer {
+		made.of = made.of.Elem()
 	}
-	made := field{index: index, of: of}
-	made.do = operationOf(of, pointer)
-	switch made.do {
-	case messages:
-		made.plan = planOf(of.Elem())
-	case message, messagePointer:
-		made.plan = planOf(of)
+	switch made.do = operationOf(made.of); {
+	case made.pointer && made.do >= bytes:
+		made.do = left
+	case made.do == messages:
+		made.plan = planOf(made.of.Elem())
+	case made.do == message:
+		made.plan = planOf(made.of)
 	}
 	return made
 }
 
-// operationOf returns what is done with a field of a type, or with one that points to it.
-func operationOf(of reflect.Type, pointer bool) operation {
-	either := func(value, pointed operation) operation {
-		if pointer {
-			return pointed
-		}
-		return value
-	}
+// operationOf returns what is done with a value of a type.
+func operationOf(of reflect.Type) operation {
 	switch {
-	case of == metadataType && !pointer:
+	case of == metadataType:
 		return metadata
 	case of == timeType:
-		return either(moment, momentPointer)
+		return moment
 	case isGenerated(of):
-		return either(message, messagePointer)
+		return message
 	case gotype.HasOwnProtobuf(of):
-		return either(custom, customPointer)
+		return custom
 	}
 	switch of.Kind() {
 	case reflect.String:
-		return either(text, textPointer)
+		return text
 	case reflect.Int64:
-		return either(integer64, integer64Pointer)
+		return integer64
 	case reflect.Int32:
-		return either(integer32, integer32Pointer)
+		return integer32
 	case reflect.Bool:
-		return either(boolean, booleanPointer)
+		return boolean
 	case reflect.Slice:
-		return either(elementsOf(of.Elem()), left)
+		return elementsOf(of.Elem())
 	case reflect.Map:
-		return either(entriesOf(of), left)
+		return entriesOf(of)
 	default:
 		return left
 	}
