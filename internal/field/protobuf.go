@@ -15,13 +15,12 @@ import (
 
 // Numbers of the fields of messages that have a JSON of their own.
 const (
-	entryKey, entryValue           = 1, 2
-	instantSeconds, instantNanos   = 1, 2
-	durationNumber, quantityNumber = 1, 1
-	rawNumber, itemsNumber         = 1, 1
-	intOrStringType                = 1
-	intOrStringInt                 = 2
-	intOrStringString              = 3
+	entryKey, entryValue = 1, 2
+	quantityNumber       = 1
+	rawNumber            = 1
+	intOrStringType      = 1
+	intOrStringInt       = 2
+	intOrStringString    = 3
 )
 
 // InProtobuf finds a field of an object's message, without its envelope. The message has no kind
@@ -272,14 +271,18 @@ func (t *Type) float(f found) float64 {
 // special is whole for the messages that have a JSON of their own.
 func (t *Type) special(message []byte) (Value, Reason) {
 	switch t.shape {
-	case instant, microInstant:
-		return t.instant(message)
+	case instant:
+		var at metav1.Time
+		return timeValue(&at.Time, at.Unmarshal(message), time.RFC3339)
+	case microInstant:
+		var at metav1.MicroTime
+		return timeValue(&at.Time, at.Unmarshal(message), metav1.RFC3339Micro)
 	case duration:
-		d, why := number(message, durationNumber)
-		if why != Found {
-			return Value{}, why
+		var d metav1.Duration
+		if d.Unmarshal(message) != nil {
+			return Value{}, Malformed
 		}
-		return stringValue([]byte(time.Duration(d).String()))
+		return stringValue([]byte(d.Duration.String()))
 	case quantity:
 		s, why := rawText.find(message, quantityNumber)
 		switch why {
@@ -305,27 +308,16 @@ func number(message []byte, field int32) (int64, Reason) {
 	return int64(f.number), Found
 }
 
-func (t *Type) instant(message []byte) (Value, Reason) {
-	if len(message) == 0 {
+// timeValue returns a time that was decoded.
+func timeValue(at *time.Time, err error, format string) (Value, Reason) {
+	switch {
+	case err != nil:
+		return Value{}, Malformed
+	case at.IsZero():
 		return Value{}, Missing
+	default:
+		return stringValue([]byte(at.UTC().Format(format)))
 	}
-	seconds, why := number(message, instantSeconds)
-	if why != Found {
-		return Value{}, why
-	}
-	nanos, why := number(message, instantNanos)
-	if why != Found {
-		return Value{}, why
-	}
-	format := metav1.RFC3339Micro
-	if t.shape == instant {
-		format, nanos = time.RFC3339, 0
-	}
-	at := time.Unix(seconds, int64(time.Duration(int32(nanos)).Truncate(time.Microsecond))).UTC()
-	if at.IsZero() {
-		return Value{}, Missing
-	}
-	return stringValue([]byte(at.Format(format)))
 }
 
 func readIntOrString(message []byte) (Value, Reason) {
