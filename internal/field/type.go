@@ -76,7 +76,7 @@ func Of(t reflect.Type) *Type {
 	case ok:
 		typed.shape = known
 	case gotype.HasOwnJSON(t):
-		if raw, ok := rawField(t); ok && gotype.ProtobufNumber(raw) == rawNumber {
+		if raw, ok := gotype.RawJSON(t); ok && gotype.ProtobufNumber(raw) == rawNumber {
 			typed.shape = rawJSON
 		}
 	default:
@@ -90,15 +90,6 @@ func (t *Type) Go() reflect.Type { return t.of }
 
 // Name returns the name of the Go type, which is that of its kind.
 func (t *Type) Name() string { return t.of.Name() }
-
-// rawField is that of a type that keeps the text of its JSON, such as runtime.RawExtension.
-func rawField(t reflect.Type) (field reflect.StructField, ok bool) {
-	if t.Kind() != reflect.Struct {
-		return field, false
-	}
-	field, ok = t.FieldByName("Raw")
-	return field, ok && field.Type == reflect.TypeFor[[]byte]()
-}
 
 func shapeOf(t reflect.Type) (s shape, elem *Type) {
 	switch t.Kind() {

@@ -24,6 +24,15 @@ func HasOwnJSON(t reflect.Type) bool {
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[json.Marshaler]())
 }
 
+// RawJSON returns the field of a type that keeps the text of its JSON, such as runtime.RawExtension.
+func RawJSON(t reflect.Type) (field reflect.StructField, ok bool) {
+	if t.Kind() != reflect.Struct {
+		return field, false
+	}
+	field, ok = t.FieldByName("Raw")
+	return field, ok && field.Type == reflect.TypeFor[[]byte]()
+}
+
 // HasOwnProtobuf reports whether a slice or map is a message itself.
 func HasOwnProtobuf(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[interface{ Unmarshal([]byte) error }]())

@@ -147,13 +147,10 @@ func (r *typeReader) read(t reflect.Type, s selection, at []string) rule {
 // ownJSON is read for a type that writes its JSON itself. Some keep the text: a
 // runtime.RawExtension for instance.
 func (r *typeReader) ownJSON(t reflect.Type, s selection, at []string) rule {
-	if t.Kind() == reflect.Struct {
-		if raw, ok := t.FieldByName("Raw"); ok && raw.Type == reflect.TypeFor[[]byte]() {
-			r.textual = true
-			return rule{within: &table{text: raw.Index, within: s}}
-		}
-	}
 	r.textual = true
+	if raw, ok := gotype.RawJSON(t); ok {
+		return rule{within: &table{text: raw.Index, within: s}}
+	}
 	return r.stray(s, at, fmt.Sprintf("the fields of a %v are not known", t))
 }
 
