@@ -1,6 +1,7 @@
 package field
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 	"unsafe"
@@ -89,7 +90,8 @@ func (v Value) String() string {
 	case Int:
 		return strconv.FormatInt(v.Int(), 10)
 	case Float:
-		return string(appendFloat(nil, v.Float(), 64))
+		text, _ := json.Marshal(v.Float()) // it came from JSON, which has no number that fails
+		return string(text)
 	case Bool:
 		return strconv.FormatBool(v.Bool())
 	default:
@@ -120,11 +122,15 @@ func boolValue(b bool) (Value, Reason) {
 // floatValue returns what comes back of a number that was written to JSON: an Int, if that needs
 // neither a point nor an exponent.
 func floatValue(f float64, bits int) (Value, Reason) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
+	var written interface{} = f
+	if bits == 32 {
+		written = float32(f)
+	}
+	text, err := json.Marshal(written)
+	if err != nil {
 		return Value{}, Malformed // JSON has no such number
 	}
-	var digits [32]byte
-	return numberValue(appendFloat(digits[:0], f, bits))
+	return numberValue(text)
 }
 
 // numberValue returns the value of a JSON number, an Int if it has neither a point nor an exponent,
@@ -150,22 +156,4 @@ func numberValue(text []byte) (Value, Reason) {
 func naturalValue(n uint64) (Value, Reason) {
 	var digits [20]byte
 	return numberValue(strconv.AppendUint(digits[:0], n, 10))
-}
-
-// appendFloat appends a number of so many bits as encoding/json writes it.
-func appendFloat(dst []byte, f float64, bits int) []byte {
-	format := byte('f')
-	small, large := 1e-6, 1e21
-	if bits == 32 {
-		small, large = float64(float32(small)), float64(float32(large))
-	}
-	if abs := math.Abs(f); abs != 0 && (abs < small || abs >= large) {
-		format = 'e'
-	}
-	dst = strconv.AppendFloat(dst, f, format, -1, bits)
-	if n := len(dst); format == 'e' && n >= 4 && dst[n-4] == 'e' && dst[n-3] == '-' && dst[n-2] == '0' {
-		dst[n-2] = dst[n-1]
-		dst = dst[:n-1]
-	}
-	return dst
 }
