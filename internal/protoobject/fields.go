@@ -8,6 +8,9 @@ const (
 	fixed32         = 5
 )
 
+// A wire.Message could walk these messages too. But it has its fields in memory, and next has them in
+// registers: to decode pods took about a tenth less time so.
+
 // next reads the field of a message at i, and returns where it ends; 0 if there is none. The tag
 // has the number and the wire type. A varint has a value, and a length-delimited field has data.
 func next(message []byte, i int) (tag, value uint64, data []byte, end int) {
