@@ -1,11 +1,12 @@
 package objectcache
 
 import (
-	"encoding/binary"
 	"reflect"
-	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/rvinformer/informer/internal/gotype"
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // shape is what the decoder of a Go type accepts. The tags of the type's fields say it of a
@@ -140,16 +141,13 @@ func entryField(t reflect.Type, read map[reflect.Type]*shape) shapeField {
 }
 
 func (s *shape) add(f reflect.StructField, read map[reflect.Type]*shape) {
-	tag := strings.Split(f.Tag.Get("protobuf"), ",")
-	if len(tag) < 2 {
+	kind, _, _ := strings.Cut(f.Tag.Get("protobuf"), ",")
+	wire, known := wireTypes[kind]
+	number := gotype.ProtobufNumber(f)
+	if !known || number == 0 {
 		return
 	}
-	wire, known := wireTypes[tag[0]]
-	number, err := strconv.ParseUint(tag[1], 10, 16)
-	if !known || err != nil {
-		return
-	}
-	for len(s.fields) <= int(number) {
+	for len(s.fields) <= number {
 		s.fields = append(s.fields, shapeField{})
 	}
 	s.fields[number] = shapeField{known: true, wire: wire, repeated: f.Type.Kind() == reflect.Slice, within: shapeOfValue(f.Type, read)}
@@ -163,57 +161,18 @@ func (s *shape) fits(encoded []byte) bool {
 		return t.fits(encoded)
 	}
 	for at := 0; at < len(encoded); {
-		tag := uint64(encoded[at])
-		if at++; tag >= 0x80 {
-			n := 0
-			if tag, n = binary.Uvarint(encoded[at-1:]); n <= 0 {
-				return false
-			}
-			at += n - 1
-		}
-		number, wire := tag>>3, uint8(tag&7)
-		if number == 0 {
+		tag, _, data, end := wire.FieldAt(encoded, at)
+		if at = end; end == 0 {
 			return false
 		}
-		var within *shape
-		if number < uint64(len(s.fields)) {
-			f := &s.fields[number]
-			if f.known && wire != f.wire && !(f.repeated && wire == wireBytes) {
-				return false
-			}
-			within = f.within
+		number, is := tag>>3, uint8(tag&7)
+		if number >= uint64(len(s.fields)) || !s.fields[number].known {
+			continue
 		}
-		size := 0
-		switch wire {
-		case wireVarint:
-			for at+size < len(encoded) && encoded[at+size] >= 0x80 {
-				size++
-			}
-			if size++; size > binary.MaxVarintLen64 {
-				return false
-			}
-		case wireFixed64:
-			size = 8
-		case wireFixed32:
-			size = 4
-		case wireBytes:
-			length, n := uint64(0), 1
-			if at < len(encoded) && encoded[at] < 0x80 {
-				length = uint64(encoded[at])
-			} else if length, n = binary.Uvarint(encoded[at:]); n <= 0 {
-				return false
-			}
-			if at += n; length > uint64(len(encoded)-at) {
-				return false
-			}
-			size = int(length)
-		default: // a group: no server sends one
+		f := &s.fields[number]
+		if is != f.wire && !(f.repeated && is == wireBytes) || f.within != nil && !f.within.fits(data) {
 			return false
 		}
-		if size > len(encoded)-at || within != nil && !within.fits(encoded[at:at+size]) {
-			return false
-		}
-		at += size
 	}
 	return true
 }

@@ -5,6 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/rvinformer/informer/internal/wire"
+)
+
+// Wire types of protobuf.
+const (
+	varint          = 0
+	lengthDelimited = 2
 )
 
 // message decodes a message into a struct, which a plan is of, and which is zero if it is fresh. It
@@ -15,7 +23,7 @@ func (d *decoder) message(p *plan, into reflect.Value, b []byte, fresh bool) boo
 	set := uint64(0) // has a bit for each field that was set, the last one for all others; none for runs
 	for i := 0; i < len(b); {
 		from := i
-		tag, value, data, end := next(b, i)
+		tag, value, data, end := wire.FieldAt(b, i)
 		if i = end; end == 0 {
 			return false
 		}
@@ -146,7 +154,7 @@ func (d *decoder) entry(f *field, into reflect.Value, entry []byte, tag uint64, 
 func (d *decoder) keyAndValue(entry []byte) (key string, value []byte, ok bool) {
 	for i := 0; i < len(entry); {
 		const keyTag, valueTag = 1<<3 | lengthDelimited, 2<<3 | lengthDelimited
-		tag, _, data, end := next(entry, i)
+		tag, _, data, end := wire.FieldAt(entry, i)
 		switch i = end; {
 		case end == 0:
 			return "", nil, false

@@ -5,6 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // Every object has metadata. Its few types are decoded without a plan, because reflection would
@@ -15,7 +17,7 @@ import (
 func (d *decoder) metadata(m *metav1.ObjectMeta, message []byte) bool {
 	var own []manager
 	for i := 0; i < len(message); {
-		tag, value, data, end := next(message, i)
+		tag, value, data, end := wire.FieldAt(message, i)
 		if end == 0 {
 			return false
 		}
@@ -71,7 +73,7 @@ func (d *decoder) owner(m *metav1.OwnerReference, message []byte) bool {
 		return true
 	}
 	for i := 0; i < len(message); {
-		tag, value, data, end := next(message, i)
+		tag, value, data, end := wire.FieldAt(message, i)
 		if end == 0 {
 			return false
 		}
@@ -114,7 +116,7 @@ func (d *decoder) managed(m *metav1.ManagedFieldsEntry, own *manager, last *last
 	var at, fields span
 	once := true // the time and the fields came
 	for i := 0; i < len(message); {
-		tag, _, data, end := next(message, i)
+		tag, _, data, end := wire.FieldAt(message, i)
 		if end == 0 {
 			return false
 		}
@@ -176,7 +178,7 @@ func kept(content []byte, known string) string {
 func unmarshalTime(into *metav1.Time, message []byte) bool {
 	const secondsTag, nanosTag = 1 << 3, 2 << 3 // of varints
 	if len(message) > 3 && message[0] == secondsTag {
-		if seconds, i := uvarint(message, 1); i == len(message)-2 && message[i] == nanosTag && message[i+1] == 0 {
+		if _, seconds, _, i := wire.FieldAt(message, 0); i == len(message)-2 && message[i] == nanosTag && message[i+1] == 0 {
 			into.Time = time.Unix(int64(seconds), 0).Local()
 			return true
 		}
@@ -186,7 +188,7 @@ func unmarshalTime(into *metav1.Time, message []byte) bool {
 
 // unmarshalFields decodes managed fields, which are a message with a single field.
 func unmarshalFields(into *metav1.FieldsV1, message []byte) bool {
-	if tag, _, data, end := next(message, 0); tag == 1<<3|lengthDelimited && end == len(message) {
+	if tag, _, data, end := wire.FieldAt(message, 0); tag == 1<<3|lengthDelimited && end == len(message) {
 		into.SetRawBytes(data)
 		return true
 	}

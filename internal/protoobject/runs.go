@@ -3,11 +3,19 @@ package protoobject
 import (
 	"hash/maphash"
 	"reflect"
+
+	"github.com/rvinformer/informer/internal/wire"
 )
 
 // A run is the elements of a slice that follow one another in a message. Siblings have many equal
 // runs, because their containers have the same variables, mounts and arguments. Elements of a run
 // that came before are copied. Only those that point to something are decoded again.
+
+// count returns how many fields with the same tag are at the beginning.
+func count(tag uint64, fields []byte) int {
+	n, _ := wire.RunOf(tag, fields)
+	return n
+}
 
 // run decodes a run into a map or a slice, or copies the slice. It returns where the run ends, 0 if
 // there is something that it does not expect.
@@ -15,7 +23,7 @@ func (d *decoder) run(f *field, slice reflect.Value, tag uint64, b []byte) (end 
 	if f.do == textMap {
 		return d.texts(slice.Addr().Interface().(*map[string]string), nil, tag, b)
 	}
-	n, end := following(tag, b)
+	n, end := wire.RunOf(tag, b)
 	had := slice.Len()
 	slice.Grow(n)
 	slice.SetLen(had + n)
@@ -34,7 +42,7 @@ func (d *decoder) run(f *field, slice reflect.Value, tag uint64, b []byte) (end 
 	}
 	own := uint64(0)
 	for i, from := 0, 0; i < n; i++ {
-		_, _, data, to := next(b, from)
+		_, _, data, to := wire.FieldAt(b, from)
 		if from = to; decode>>min(i, 63)&1 == 0 {
 			continue
 		}

@@ -1,6 +1,10 @@
 package protoobject
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/rvinformer/informer/internal/wire"
+)
 
 // textRun is the map of strings that came last in one field of the metadata. Objects next to each
 // other in a list have many equal ones, such as the labels of one deployment's pods. To copy a map
@@ -39,12 +43,12 @@ func (d *decoder) texts(into *map[string]string, last *textRun, tag uint64, b []
 	} else {
 		last = nil
 	}
-	n, end := following(tag, b)
+	n, end := wire.RunOf(tag, b)
 	if *into == nil {
 		*into = make(map[string]string, n)
 	}
 	for i := 0; i < end; {
-		_, _, entry, to := next(b, i)
+		_, _, entry, to := wire.FieldAt(b, i)
 		key, value, ok := d.keyAndValue(entry)
 		if !ok {
 			return 0

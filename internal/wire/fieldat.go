@@ -1,24 +1,18 @@
-package protoobject
+package wire
 
-// Wire types of protobuf.
-const (
-	varint          = 0
-	fixed64         = 1
-	lengthDelimited = 2
-	fixed32         = 5
-)
-
-// A wire.Message could walk these messages too. But it has its fields in memory, and next has them in
-// registers: to decode pods took about a tenth less time so.
-
-// next reads the field of a message at i, and returns where it ends; 0 if there is none. The tag
-// has the number and the wire type. A varint has a value, and a length-delimited field has data.
-func next(message []byte, i int) (tag, value uint64, data []byte, end int) {
+// FieldAt reads the field of a message at an offset, and returns where it ends; 0 if there is none,
+// or a group. The tag has the number and the wire type. A varint has a value, and a length-delimited
+// field has data.
+//
+// It is for messages that are decoded field by field: a Message has the field in memory, and FieldAt
+// in registers, so that a pod takes a tenth less time. It is stricter than the generated code, which
+// has to read what FieldAt does not.
+func FieldAt(message []byte, i int) (tag, value uint64, data []byte, end int) {
 	tag, i = uvarint(message, i)
 	if number := tag >> 3; i == 0 || number == 0 || number > 1<<28 {
 		return 0, 0, nil, 0
 	}
-	switch tag & 7 {
+	switch wireType(tag & 7) {
 	case lengthDelimited:
 		length, from := uvarint(message, i)
 		if from == 0 || length > uint64(len(message)-from) {
@@ -40,9 +34,9 @@ func next(message []byte, i int) (tag, value uint64, data []byte, end int) {
 	return tag, 0, nil, end
 }
 
-// following returns how many fields with the same tag are at the beginning, which are
+// RunOf returns how many fields with the same tag are at the beginning, which are
 // length-delimited, and where they end.
-func following(tag uint64, fields []byte) (n, end int) {
+func RunOf(tag uint64, fields []byte) (n, end int) {
 	for ; ; n++ {
 		t, i := uvarint(fields, end)
 		if i == 0 || t != tag {
@@ -54,12 +48,6 @@ func following(tag uint64, fields []byte) (n, end int) {
 		}
 		end = i + int(length)
 	}
-}
-
-// count returns how many fields with the same tag are at the beginning.
-func count(tag uint64, fields []byte) int {
-	n, _ := following(tag, fields)
-	return n
 }
 
 // uvarint reads a varint at i, and returns where it ends; 0 if it is none.
