@@ -56,3 +56,40 @@ func TestJSONTextIsResetByAnother(t *testing.T) {
 		require.NoError(t, text.Err())
 	}
 }
+
+func TestJSONTextGoesIntoObjects(t *testing.T) {
+	for text, want := range map[string]string{
+		` { "a" : "1" , "\u0062\"" :"\n","é":[ 2 ],"c":"\u00e9"} `: `a=1 b"=` + "\n" + ` é= c=é`,
+		`{}`:              "",
+		` { } `:           "",
+		`{a`:              "malformed object at byte 1: a key expected",
+		`{"a":1,`:         "malformed object at byte 7: cut: a key expected",
+		`{"\x":1}`:        "malformed object at byte 1: an invalid key",
+		"{\"a\n\":1}":     "malformed object at byte 1: an invalid key",
+		`{"a"}`:           "malformed object at byte 4: ':' expected",
+		`{"a"`:            "malformed object at byte 4: cut: ':' expected",
+		`{"a":`:           "malformed object at byte 5: cut: a value expected",
+		`{"a":"\x"}`:      "malformed object at byte 5: an invalid string",
+		`{"a":{} "b":{}}`: "malformed object at byte 8: ',' or '}' expected",
+		`{"a":1]`:         "malformed object at byte 6: ',' or '}' expected",
+		`{"a":true`:       "malformed object at byte 9: cut: ',' or '}' expected",
+	} {
+		var walk wire.JSONText
+		walk.Reset([]byte(text))
+		var members []string
+		at, more := walk.Enter(walk.Space(0), '}')
+		for more {
+			key, value := walk.Key(at)
+			meaning, end := walk.String(value)
+			members = append(members, string(key)+"="+string(meaning))
+			at, more = walk.Next(end, '}')
+		}
+		if err := walk.Err(); err != nil {
+			require.Equal(t, len(text), at, text)
+			require.EqualError(t, err, want, text)
+			continue
+		}
+		require.Equal(t, len(text), walk.Space(at), text)
+		require.Equal(t, want, strings.Join(members, " "), text)
+	}
+}
