@@ -165,13 +165,11 @@ func (s *shape) fits(encoded []byte) bool {
 		if at = end; end == 0 {
 			return false
 		}
-		number, is := tag>>3, uint8(tag&7)
-		if number >= uint64(len(s.fields)) || !s.fields[number].known {
-			continue
-		}
-		f := &s.fields[number]
-		if is != f.wire && !(f.repeated && is == wireBytes) || f.within != nil && !f.within.fits(data) {
-			return false
+		if number := tag >> 3; number < uint64(len(s.fields)) {
+			f := &s.fields[number]
+			if is := uint8(tag & 7); f.known && is != f.wire && !(f.repeated && is == wireBytes) || f.within != nil && !f.within.fits(data) {
+				return false
+			}
 		}
 	}
 	return true
