@@ -157,7 +157,7 @@ func FuzzWatchStatus(f *testing.F) {
 	status := metav1.Status{Status: "Failure", Code: 410, Reason: "Expired", Details: &metav1.StatusDetails{RetryAfterSeconds: 3}}
 	message, err := status.Marshal()
 	require.NoError(f, err)
-	for _, seed := range []string{string(message), "", "\x0a", "\x08\x01"} {
+	for _, seed := range []string{string(message), "", "\x0a", "\x08\x01", "\n\x06000\x80\xff0"} {
 		f.Add([]byte(seed), true)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, inProtobuf bool) {

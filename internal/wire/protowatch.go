@@ -135,8 +135,10 @@ func (e *Event) parse(frame []byte, partial bool) (detail string, reason error) 
 		return err.Error(), ErrMalformed
 	}
 	e.Offset += int64(at + len(protoPrefix))
-	if err := protoIdentity(&e.Item, e.Bytes, partial); err != nil {
-		return err.Error(), ErrMalformed
+	if e.Type != watch.Error { // a Status has the metadata of a list
+		if err := protoIdentity(&e.Item, e.Bytes, partial); err != nil {
+			return err.Error(), ErrMalformed
+		}
 	}
 	switch e.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
