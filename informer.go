@@ -50,7 +50,6 @@ package informer
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,9 +62,6 @@ import (
 	"github.com/rvinformer/informer/internal/flow"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/keeper"
-	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/prune"
-	"github.com/rvinformer/informer/internal/server"
 	"github.com/rvinformer/informer/internal/source"
 )
 
@@ -314,87 +310,40 @@ type ResourceVersionInformer interface {
 // Prune that makes no sense, a RawObject with a ListerWatcher that decodes, an ExampleObject that a
 // typed Handler does not take.
 func NewResourceVersionInformer(name string, config InformerConfig) ResourceVersionInformer {
-	return newResourceVersionInformer(name, config)
+	return newResourceVersionInformer(name, config.mustCheck(name))
 }
 
-func newResourceVersionInformer(name string, config InformerConfig) *resourceVersionInformer {
-	taken := takenBy(config.Handler)
-	example, mistyped := taken.Example(config.ExampleObject, config.Transform != nil)
-	config.ExampleObject = example
-	fields, err := fieldsOf(config)
-	switch {
-	case name == "":
-		panic("name is required")
-	case config.ListerWatcher == nil:
-		panic(fmt.Sprintf("informer %q: ListerWatcher is required", name))
-	case config.Handler == nil && config.BatchHandler == nil:
-		panic(fmt.Sprintf("informer %q: Handler or BatchHandler is required", name))
-	case config.Handler != nil && config.BatchHandler != nil:
-		panic(fmt.Sprintf("informer %q: Handler and BatchHandler exclude each other", name))
-	case config.Shard.Validate() != nil:
-		panic(fmt.Sprintf("informer %q: %v", name, config.Shard.Validate()))
-	case config.MaxBatch < 0:
-		panic(fmt.Sprintf("informer %q: MaxBatch is %d", name, config.MaxBatch))
-	case config.Workers < 0:
-		panic(fmt.Sprintf("informer %q: Workers is %d", name, config.Workers))
-	case config.CheckpointInterval < 0:
-		panic(fmt.Sprintf("informer %q: CheckpointInterval is %v", name, config.CheckpointInterval))
-	case config.MinWatchTimeout < 0:
-		panic(fmt.Sprintf("informer %q: MinWatchTimeout is %v", name, config.MinWatchTimeout))
-	case config.MaxInternalErrorRetryDuration < 0:
-		panic(fmt.Sprintf("informer %q: MaxInternalErrorRetryDuration is %v", name, config.MaxInternalErrorRetryDuration))
-	case config.StallTimeout < 0:
-		panic(fmt.Sprintf("informer %q: StallTimeout is %v", name, config.StallTimeout))
-	case config.AuditEvery < 0:
-		panic(fmt.Sprintf("informer %q: AuditEvery is %v", name, config.AuditEvery))
-	case config.AuditEvery > 0 && server.Of(config.ListerWatcher) == nil:
-		panic(fmt.Sprintf("informer %q: AuditEvery needs a ListerWatcher of a DynamicListerWatcherFactory, not a %T", name, config.ListerWatcher))
-	case config.CheckpointChanges < 0:
-		panic(fmt.Sprintf("informer %q: CheckpointChanges is %d", name, config.CheckpointChanges))
-	case config.WatchListPageSize < 0:
-		panic(fmt.Sprintf("informer %q: WatchListPageSize is %d", name, config.WatchListPageSize))
-	case config.ListMode < ListModeAuto || config.ListMode > ListModeWatchList:
-		panic(fmt.Sprintf("informer %q: unknown ListMode %d", name, config.ListMode))
-	case err != nil:
-		panic(fmt.Sprintf("informer %q: %v", name, err))
-	case mistyped != nil:
-		panic(fmt.Sprintf("informer %q: %v", name, mistyped))
-	case wantsRaw(config) && server.Of(config.ListerWatcher) == nil:
-		panic(fmt.Sprintf("informer %q: a RawObject needs a ListerWatcher of a DynamicListerWatcherFactory, not a %T", name, config.ListerWatcher))
-	}
-	if config.Storage == nil {
-		config.Storage = NewResourceVersionStorage()
-	}
-	if config.Shard.IsAll() {
-		config.Shard = Shard{} // whatever its Key
-	}
-
+func newResourceVersionInformer(name string, config checkedConfig) *resourceVersionInformer {
 	r := NewNamedReflector(name, config.ListerWatcher, config.ExampleObject, nil, 0)
 	r.WatchListPageSize = config.WatchListPageSize
 	r.MinWatchTimeout = config.MinWatchTimeout
 	r.MaxInternalErrorRetryDuration = config.MaxInternalErrorRetryDuration
 	r.StallTimeout = config.StallTimeout
 	r.Backoff = config.Backoff
-	r.mode = listMode(config)
-	r.setup.UseFields(fields)
+	r.mode = config.ListMode
+	r.setup.UseFields(config.fields)
 	r.setup.Shard = config.Shard
 	r.setup.Report.UseListMode(r.mode, nil)
 	if config.ErrorHandler != nil {
 		r.reportTo(config.ErrorHandler)
 	}
 
-	transform := config.Transform
+	i := &resourceVersionInformer{handler: config.Handler}
+	options, transform := r.flow(&config.Storage.versions), config.Transform
 	if config.BatchHandler != nil {
+		options.Consumer = flow.Batches{Limit: config.MaxBatch, Handle: handBatch(config.BatchHandler)}
+		options.SkipUnchanged = !hearsSync(config.BatchHandler)
 		transform = objectsOnly(transform)
+	} else {
+		options.Consumer = flow.Keys{Process: i.handle, Failing: flow.RetryFew}
+		options.SkipUnchanged = !hearsSync(config.Handler)
 	}
-	options := r.flow(&config.Storage.versions)
 	options.Shard = config.Shard
-	options.SkipUnchanged = !wantsSync(config)
 	options.Workers = config.Workers
-	options.Budget = config.Budget.orDefault().shared()
+	options.Budget = config.Budget.shared()
 	options.Intake = intake.New(intake.Options{
-		Report: &r.setup.Report, Form: &r.setup.Form, Kind: kindOf(config.ExampleObject), Fields: fields, Transform: transform,
-		Accepts: taken.Accepts, Taken: taken.Type, Extra: config.ExtraStore, Lent: true,
+		Report: &r.setup.Report, Form: &r.setup.Form, Kind: kindOf(config.ExampleObject), Fields: config.fields, Transform: transform,
+		Accepts: config.taken.Accepts, Taken: config.taken.Type, Extra: config.ExtraStore, Lent: true,
 	})
 	if config.Checkpoint != nil {
 		options.Keeper = keeper.New(keeper.Options{
@@ -410,12 +359,6 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 			Report:    &r.setup.Report,
 		})
 	}
-	i := &resourceVersionInformer{handler: config.Handler}
-	if config.BatchHandler != nil {
-		options.Consumer = flow.Batches{Limit: maxBatch(config), Handle: handBatch(config.BatchHandler)}
-	} else {
-		options.Consumer = flow.Keys{Process: i.handle, Failing: flow.RetryFew}
-	}
 	if config.AuditEvery > 0 {
 		every, opts := config.AuditEvery, config.AuditOptions
 		options.Beside = func(ctx context.Context) { i.auditor().Repeat(ctx, every, opts) }
@@ -424,47 +367,12 @@ func newResourceVersionInformer(name string, config InformerConfig) *resourceVer
 	return i
 }
 
-// fieldsOf are the fields that stay of each object.
-func fieldsOf(config InformerConfig) (*prune.Fields, error) {
-	fields, err := prune.Parse(config.Keep, config.Prune)
-	if err != nil {
-		return nil, err
-	}
-	return fields, object.Expect(config.ExampleObject, "", publicRaw).CheckFields(fields)
-}
-
 // kindOf is the kind that an example object says that it is of.
 func kindOf(example runtime.Object) (kind metav1.TypeMeta) {
 	if example != nil {
 		kind.APIVersion, kind.Kind = example.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	}
 	return kind
-}
-
-func wantsRaw(config InformerConfig) bool {
-	_, raw := config.ExampleObject.(*RawObject)
-	return raw
-}
-
-func maxBatch(config InformerConfig) int {
-	if config.MaxBatch == 0 {
-		return defaultMaxBatch
-	}
-	return config.MaxBatch
-}
-
-func wantsSync(config InformerConfig) bool {
-	if config.BatchHandler != nil {
-		return hearsSync(config.BatchHandler)
-	}
-	return hearsSync(config.Handler)
-}
-
-func listMode(config InformerConfig) ListMode {
-	if config.ForcePaginatedList {
-		return ListModePaged
-	}
-	return config.ListMode
 }
 
 // resourceVersionInformer is a flow into a handler.

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/server"
@@ -78,13 +77,13 @@ func NewSharedResourceVersionInformer(name string, config InformerConfig) *Share
 			panic(fmt.Sprintf("shared informer %q: %s is one handler's: see AddHandler", name, own.field))
 		}
 	}
-	checked := config
-	checked.Handler = ResourceEventHandlerFuncs{}
+	withHandler := config
+	withHandler.Handler = ResourceEventHandlerFuncs{}
 	return &SharedResourceVersionInformer{
 		name:      name,
 		config:    config,
 		watches:   source.NewShared(),
-		reflector: newResourceVersionInformer(name, checked).reflector,
+		reflector: newResourceVersionInformer(name, withHandler.mustCheck(name)).reflector,
 		synced:    make(chan struct{}),
 	}
 }
@@ -104,9 +103,9 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 		name = fmt.Sprint(s.added + 1)
 	}
 	name = s.name + "/" + name
-	own, err := s.configFor(name, config)
+	own, err := s.configFor(config)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("handler %q: %w", name, err)
 	}
 	if other := s.usesLocked(config.Storage); other != nil {
 		return nil, fmt.Errorf("handler %q: its Storage is that of the handler %q", name, other.Name())
@@ -133,30 +132,9 @@ func (s *SharedResourceVersionInformer) usesLocked(storage *ResourceVersionStora
 	return s.handlers[i]
 }
 
-// configFor is the configuration of a handler's informer.
-func (s *SharedResourceVersionInformer) configFor(name string, config HandlerConfig) (InformerConfig, error) {
-	switch {
-	case config.Handler == nil && config.BatchHandler == nil:
-		return InformerConfig{}, fmt.Errorf("handler %q: Handler or BatchHandler is required", name)
-	case config.Handler != nil && config.BatchHandler != nil:
-		return InformerConfig{}, fmt.Errorf("handler %q: Handler and BatchHandler exclude each other", name)
-	case config.MaxBatch < 0:
-		return InformerConfig{}, fmt.Errorf("handler %q: MaxBatch is %d", name, config.MaxBatch)
-	case config.Workers < 0:
-		return InformerConfig{}, fmt.Errorf("handler %q: Workers is %d", name, config.Workers)
-	}
+// configFor is the configuration of a handler's informer. The error says what is wrong with config.
+func (s *SharedResourceVersionInformer) configFor(config HandlerConfig) (checkedConfig, error) {
 	own := s.config
-	example := object.Taken.Example
-	if server.Of(own.ListerWatcher) != nil {
-		example = object.Taken.SharedExample
-	}
-	var err error
-	if own.ExampleObject, err = example(takenBy(config.Handler), own.ExampleObject, own.Transform != nil); err != nil {
-		return InformerConfig{}, fmt.Errorf("handler %q: %w", name, err)
-	}
-	if _, err := fieldsOf(own); err != nil {
-		return InformerConfig{}, fmt.Errorf("handler %q: %w", name, err)
-	}
 	own.Handler, own.BatchHandler = config.Handler, config.BatchHandler
 	own.Storage, own.Checkpoint, own.BeginAnew = config.Storage, config.Checkpoint, config.BeginAnew
 	if config.Workers != 0 {
@@ -171,7 +149,12 @@ func (s *SharedResourceVersionInformer) configFor(name string, config HandlerCon
 	if config.ErrorHandler != nil {
 		own.ErrorHandler = config.ErrorHandler
 	}
-	return own, nil
+	if server.Of(own.ListerWatcher) != nil {
+		if err := takenBy(own.Handler).CheckShared(own.ExampleObject, own.Transform != nil); err != nil {
+			return checkedConfig{}, err
+		}
+	}
+	return own.check()
 }
 
 // RemoveHandler removes a handler, and leaves the others alone. It does not wait: the

@@ -31,6 +31,9 @@ func TestInformerNeedsItsParts(t *testing.T) {
 		`informer "pods": Handler or BatchHandler is required`: func(c *informer.InformerConfig) { c.Handler = nil },
 		`informer "pods": WatchListPageSize is -1`:             func(c *informer.InformerConfig) { c.WatchListPageSize = -1 },
 		`informer "pods": Workers is -1`:                       func(c *informer.InformerConfig) { c.Workers = -1 },
+		`informer "pods": MaxBatch is -1`:                      func(c *informer.InformerConfig) { c.MaxBatch = -1 },
+		`informer "pods": CheckpointInterval is -1s`:           func(c *informer.InformerConfig) { c.CheckpointInterval = -time.Second },
+		`informer "pods": CheckpointChanges is -1`:             func(c *informer.InformerConfig) { c.CheckpointChanges = -1 },
 		`informer "pods": StallTimeout is -1s`:                 func(c *informer.InformerConfig) { c.StallTimeout = -time.Second },
 		`informer "pods": MinWatchTimeout is -1s`:              func(c *informer.InformerConfig) { c.MinWatchTimeout = -time.Second },
 		`informer "pods": MaxInternalErrorRetryDuration is -1s`: func(c *informer.InformerConfig) {

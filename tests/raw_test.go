@@ -192,6 +192,9 @@ func TestRawObjectsNeedTheWire(t *testing.T) {
 			ListerWatcher: script{}.lw(), ExampleObject: &informer.RawObject{}, Handler: informer.ResourceEventHandlerFuncs{},
 		})
 	})
+	shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: script{}.lw()})
+	_, err := shared.AddEventHandler(typedRecorder[*informer.RawObject](&recorder{}))
+	require.EqualError(t, err, `handler "pods/1": a RawObject needs a ListerWatcher of a DynamicListerWatcherFactory, not a *cache.ListWatch`)
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 			ListerWatcher: informer.NewFilteredListerWatcher(w.lister(), nil), ExampleObject: &informer.RawObject{}, Handler: informer.ResourceEventHandlerFuncs{},
