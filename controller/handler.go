@@ -39,15 +39,21 @@ func NewHandlerResource(shared *informer.SharedResourceVersionInformer, config i
 }
 
 func checkHandler(shared *informer.SharedResourceVersionInformer, config informer.HandlerConfig) {
-	switch {
-	case shared == nil:
+	if shared == nil {
 		panic("controller: HandlerResource: the informer is required")
-	case config.Handler != nil:
-		panic("controller: HandlerResource: Handler is set, but a Resource is called instead")
-	case config.BatchHandler != nil:
-		panic("controller: HandlerResource: BatchHandler is set, but a Resource is called instead")
-	case config.MaxBatch != 0:
-		panic("controller: HandlerResource: MaxBatch is set, but a Resource has no batches")
+	}
+	checkUnset("HandlerResource", config.Handler, config.BatchHandler, config.MaxBatch)
+}
+
+// checkUnset panics if the configuration of a resource has what the Controller sets.
+func checkUnset(of string, handler informer.ResourceEventHandler, batches informer.BatchHandler, maxBatch int) {
+	switch {
+	case handler != nil:
+		panic("controller: " + of + ": Handler is set, but a Resource is called instead")
+	case batches != nil:
+		panic("controller: " + of + ": BatchHandler is set, but a Resource is called instead")
+	case maxBatch != 0:
+		panic("controller: " + of + ": MaxBatch is set, but a Resource has no batches")
 	}
 }
 

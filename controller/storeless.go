@@ -61,14 +61,7 @@ func NewStorelessResource(name string, config informer.InformerConfig, upsert Re
 }
 
 func checkStoreless(name string, config informer.InformerConfig) {
-	switch {
-	case config.Handler != nil:
-		panic(fmt.Sprintf("controller: StorelessResource %q: Handler is set, but a Resource is called instead", name))
-	case config.BatchHandler != nil:
-		panic(fmt.Sprintf("controller: StorelessResource %q: BatchHandler is set, but a Resource is called instead", name))
-	case config.MaxBatch != 0:
-		panic(fmt.Sprintf("controller: StorelessResource %q: MaxBatch is set, but a Resource has no batches", name))
-	}
+	checkUnset(fmt.Sprintf("StorelessResource %q", name), config.Handler, config.BatchHandler, config.MaxBatch)
 }
 
 type storelessResource struct {
