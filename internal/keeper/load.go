@@ -7,80 +7,98 @@ import (
 	"time"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 // load reads the content of the store. If there are no known versions, they are loaded, and else
 // it only looks whether they include all that was saved. It returns the resource version to go on
 // from.
 func (k *Keeper) load(ctx context.Context) (resume string, err error) {
+	f, err := k.decode(ctx)
+	if f == nil || err != nil {
+		return "", err
+	}
+	v, err := accept(k.subject.source, f.content.Metadata, f.beside)
+	if err != nil {
+		return "", err
+	}
+	k.Cluster.Learn(v.cluster)
+	var objects []object.Known
+	switch v.use {
+	case useNothing:
+		return "", nil
+	case useResume:
+		objects = k.Versions.Sample(func(string) bool { return false })
+	case useAll:
+		objects = f.content.Sample()
+	}
+	if err := k.vouch(ctx, f.content.Metadata, objects, v.use == useAll && f.content.Len() == 0); err != nil {
+		return "", err
+	}
+	return k.adopt(f, v), nil
+}
+
+// found is what the store has.
+type found struct {
+	content known.Saved
+	beside  relation
+	// gaps were counted before the content was read.
+	gaps int64
+}
+
+// decode reads the content of the store; nil if it has none.
+func (k *Keeper) decode(ctx context.Context) (*found, error) {
 	from, err := k.Store.Load(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return "", report.OfStore("CheckpointStore.Load", "", err)
+		return nil, report.OfStore("CheckpointStore.Load", "", err)
 	}
 	defer k.close(from)
-	gaps := k.gaps()
-	content, err := k.Versions.ReadSaved(from)
-	if err != nil {
-		return "", err
+	f := found{gaps: k.gaps()}
+	if f.content, err = k.Versions.ReadSaved(from); err != nil {
+		return nil, err
 	}
-	if errors.Is(content.Torn, checkpoint.ErrDamaged) {
-		k.Report.Fail(content.Torn)
+	if errors.Is(f.content.Torn, checkpoint.ErrDamaged) {
+		k.Report.Fail(f.content.Torn)
 	}
-	if k.Versions.Len() > 0 {
-		if err := k.accept(content.Metadata); err != nil || !k.Versions.Includes(content) {
-			return "", err
-		}
-		if err := k.vouch(ctx, content.Metadata, k.Versions.Sample(func(string) bool { return false }), false); err != nil {
-			return "", err
-		}
-		return k.goOnFrom(content.Metadata, gaps), nil
+	switch {
+	case k.Versions.Len() == 0:
+		f.beside = nothingKnown
+	case k.Versions.Includes(f.content):
+		f.beside = included
+	default:
+		f.beside = differs
 	}
-	if err := k.accept(content.Metadata); err != nil {
-		return "", err
-	}
-	if err := k.vouch(ctx, content.Metadata, content.Sample(), content.Len() == 0); err != nil {
-		return "", err
-	}
-	k.Versions.Adopt(content)
-	k.saved.edits = k.Versions.Edits()
-	k.saved.cluster = checkpoint.SourceFrom(content.Metadata).Cluster
-	if k.journal != nil && content.Appendable && shardOf(content.Metadata) == k.Shard {
-		k.journal.Continue(content.Begun(), content.Journal, content.Base)
-	}
-	return k.goOnFrom(content.Metadata, k.gaps()), nil
+	return &f, nil
 }
 
-// shardOf returns the shard of a checkpoint that was accepted.
-func shardOf(metadata map[string]string) shard.Shard {
-	s, _ := shard.Parse(checkpoint.SourceFrom(metadata).Shard)
-	return s
-}
-
-// goOnFrom returns the resource version of a checkpoint if the handler was shown everything in the
-// shard up to it, but for the gaps. The version of a checkpoint that has only a part of the shard
-// is one that the list which is needed must not be older than.
-func (k *Keeper) goOnFrom(metadata map[string]string, gaps int64) (resume string) {
-	resume, saved := metadata[checkpoint.MetadataResourceVersion], shardOf(metadata)
-	if resume == "0" { // which a server takes for any version
-		resume = ""
+// adopt acts on a verdict, and returns the resource version to go on from.
+func (k *Keeper) adopt(f *found, v verdict) (resume string) {
+	gaps := f.gaps
+	if v.use == useAll {
+		k.Versions.Adopt(f.content)
+		gaps = k.gaps() // to adopt is an edit
+		k.saved.edits, k.saved.cluster = k.Versions.Edits(), v.cluster
+		if k.journal != nil && f.content.Appendable && v.has == sameShard {
+			k.journal.Continue(f.content.Begun(), f.content.Journal, f.content.Base)
+		}
 	}
-	k.saved.resume, k.saved.at = resume, time.Now()
-	if saved != k.Shard { // the checkpoint is to be one of this shard soon
+	k.saved.resume, k.saved.at = v.claims, time.Now()
+	if v.has != sameShard { // the checkpoint is to be one of this shard soon
 		k.pending.changes.Add(1)
 		k.pending.noteList()
 	}
 	switch {
-	case resume == "":
+	case v.claims == "":
 		return ""
-	case !saved.Contains(k.Shard):
-		k.Report.Reach(resume)
+	case v.has == partOfShard: // the list that is needed must not be older
+		k.Report.Reach(v.claims)
 		return ""
 	}
-	k.covers.complete(gaps)
-	return resume
+	k.covers.complete(gaps) // all in the shard was shown up to the version, but for the gaps
+	return v.claims
 }

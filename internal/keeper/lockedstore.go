@@ -192,17 +192,6 @@ func (s *lockedStore) identify(ctx context.Context) (identified bool) {
 	}
 }
 
-// accept checks that a checkpoint is of the objects that are followed, or of a shard that may have
-// some of them.
-func (s *lockedStore) accept(metadata map[string]string) error {
-	source := checkpoint.SourceFrom(metadata)
-	if err := s.subject.source.Check(source); err != nil {
-		return err
-	}
-	s.Cluster.Learn(source.Cluster)
-	return nil
-}
-
 // vouch checks by its objects that a checkpoint is of the cluster of the server, if that does not
 // say which cluster it is of. If the answer leaves it open, the follower asks again when a watch is
 // open.

@@ -221,9 +221,11 @@ func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.accept(h.Metadata); err != nil {
+	v, err := accept(s.subject.source, h.Metadata, nothingKnown)
+	if err != nil {
 		return "", err
 	}
+	s.Cluster.Learn(v.cluster)
 	for name, wanted := range s.settings {
 		if saved := h.Metadata[name]; saved != wanted {
 			return "", fmt.Errorf("%w: it was saved with %s %q, not %q", ErrUnfit, name, saved, wanted)
@@ -236,10 +238,9 @@ func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 	if err := s.vouch(ctx, h.Metadata, sample, len(sample) == 0); err != nil {
 		return "", err
 	}
-	resume = claimed(h.Metadata[checkpoint.MetadataResourceVersion], true)
-	if err := s.content.Restore(ctx, resume, in); err != nil {
+	if err := s.content.Restore(ctx, v.claims, in); err != nil {
 		return "", err
 	}
-	s.saved, s.savedAt = point{resume, checkpoint.SourceFrom(h.Metadata).Cluster}, time.Now()
-	return resume, nil
+	s.saved, s.savedAt = point{v.claims, v.cluster}, time.Now()
+	return v.claims, nil
 }
