@@ -18,8 +18,8 @@ type base struct {
 func (b *base) use(poor bool) {
 	b.uses++
 	if !poor {
-		b.poor, b.patience = 0, minPatience
-	} else if b.poor < maxPatience {
+		b.poor, b.patience = 0, rules.minPatience
+	} else if b.poor < rules.maxPatience {
 		b.poor++
 	}
 }

@@ -75,7 +75,7 @@ func (p *Pack) read(in *input) {
 	in.each(func(int) {
 		b := base{}
 		if state := in.number(); state != unusedBase {
-			b = base{ref: unlinked, dropped: state == droppedBase, patience: minPatience}
+			b = base{ref: unlinked, dropped: state == droppedBase, patience: rules.minPatience}
 			if group := in.take(8); in.err == nil {
 				b.group = binary.LittleEndian.Uint64(group)
 			}

@@ -32,14 +32,14 @@ type Pack struct {
 }
 
 // New returns an empty pack.
-func New() *Pack { return &Pack{typical: atFirst} }
+func New() *Pack { return &Pack{typical: rules.typical} }
 
 // Add stores an object that Prepare has compressed. Head is kept uncompressed. Owner is a number of
 // the caller's, which Tidy reports when it moves the record. Head and d are copied.
 func (p *Pack) Add(head []byte, owner uint32, d Prepared) Ref {
 	h := header{form: d.form, code: d.code, owner: owner, head: len(head), payload: len(d.payload), root: d.root, base: d.base}
 	if d.becomesBase {
-		h.own = p.bases.create(d.group, max(minPatience, d.patience))
+		h.own = p.bases.create(d.group, max(rules.minPatience, d.patience))
 	}
 	ref := p.chunks.append(&h, head, d.payload)
 	switch d.form {

@@ -29,27 +29,44 @@ const (
 	// maxRatio is how many times shorter than an object its payload may be, beyond maxBase. What a
 	// damaged payload claims to be is bounded by it.
 	maxRatio = 256
-	// An object is alike if its base makes it at most usual times as long as is typical, or sure
-	// times where no hint says that it belongs to the base. Otherwise it is compressed against the
-	// root too, and becomes a new base unless an older one makes it as much shorter as these say.
-	usual        = 1.5
-	sure         = 1.2
-	fairToOwn    = 0.75
-	fairToOthers = 0.6
-	fairToFirst  = 0.35 // while there is no root
-	// A group has a new base after so many poor objects in a row: those that are not alike. The
-	// next base of the group has twice the patience, up to maxPatience, until objects are alike.
-	minPatience = 4
-	maxPatience = 128
-	// After patience objects in a row that were like nothing recent, only one in patience is
-	// compared with what is recent.
-	patience = 8
+	// encoders is how many bases an object without a hint is compared with.
 	encoders = 4
-	// atFirst, a fifth of the length, is taken as typical before anything is known. It is known
-	// after enough objects.
-	atFirst = 0.2
-	enough  = 32
 )
+
+// standard is how short an object has to be against a base, so that it has that base.
+type standard struct {
+	// typical is how many times as long as is typical it may be: it is alike then, and nothing else
+	// is tried. Otherwise it is compressed against the root too.
+	typical float64
+	// own is the part of its length as a base of its own that it has to be below.
+	own float64
+}
+
+// rules are what choose goes by. They are constants that were measured.
+var rules = struct {
+	// group is for a base that there is reason to try, other for any other one, and first for any
+	// other one while there is no root.
+	group, other, first standard
+	// A group has a new base after patience poor objects in a row: those that are not alike. The
+	// next base of the group has twice the patience of minPatience, up to maxPatience, until objects
+	// are alike.
+	minPatience, maxPatience uint8
+	// After misses objects in a row that were like nothing recent, only one in misses is compared
+	// with what is recent.
+	misses int
+	// typical is taken as typical before anything is known: after hits objects.
+	typical float64
+	hits    int
+}{
+	group:       standard{typical: 1.5, own: 0.75},
+	other:       standard{typical: 1.2, own: 0.6},
+	first:       standard{typical: 1.2, own: 0.35},
+	minPatience: 4,
+	maxPatience: 128,
+	misses:      8,
+	typical:     0.2,
+	hits:        32,
+}
 
 // Prepare compresses data. Objects with the same hint like, such as those of one owner, are alike;
 // without a hint, the most recent objects are tried. Old is the record that this one is going to
@@ -73,50 +90,53 @@ func (p *Pack) Prepare(like string, old Ref, data []byte) Prepared {
 	return d
 }
 
-// choose compresses data against the best base at hand.
+// choose compresses data against the best base at hand. The candidates are the base to try first,
+// then bases that were used recently, and last a base of its own. One that is good enough ends the
+// choice, because each costs a compression.
 func (p *Pack) choose(w *writer, like string, old Ref, data []byte) (d Prepared) {
 	if len(data) < minBase || len(data) > maxBase {
 		return w.alone(data)
 	}
 	group := groupOf(like)
 	base, trusted := p.base(like, group, old)
-	if base != 0 && (trusted || p.misses < patience || p.misses%patience == 0) {
+	if base != 0 && (trusted || p.misses < rules.misses || p.misses%rules.misses == 0) {
 		if d = w.against(p, base, data); p.alike(&d, trusted) {
 			return p.hit(d)
 		}
 	}
-	first := w.againstRoot(p, data)
-	first.becomesBase, first.group, first.length = true, group, len(data)
+	own := w.againstRoot(p, data)
+	own.becomesBase, own.group, own.length = true, group, len(data)
 	if d.base == 0 {
 		p.misses++
-		return first
+		return own
 	}
 	d.poor = true
-	b := &p.bases.list[base]
-	switch {
+	fair := fairness(trusted, own.form)
+	switch b := &p.bases.list[base]; {
 	case trusted && b.group == group && b.poor >= b.patience: // the group has become another
-		first.patience = 2 * min(b.patience, maxPatience/2)
-		return first
-	case trusted:
-		if d.shorter(fairToOwn, &first) {
-			return p.hit(d) // this one differs more than its siblings do, and a base of its own would not help them
-		}
-	default:
-		part := fairToOthers
-		if first.form == alone {
-			part = fairToFirst
-		}
-		if d.shorter(part, &first) {
+		own.patience = 2 * min(b.patience, rules.maxPatience/2)
+		return own
+	case d.shorter(fair, &own): // it differs more than its siblings do, and a base of its own would not help them
+		return p.hit(d)
+	case !trusted && like == "":
+		if d = w.againstRecent(p, base, data); d.shorter(fair, &own) {
 			return p.hit(d)
-		}
-		if like == "" {
-			if d = w.againstRecent(p, base, data); d.shorter(part, &first) {
-				return p.hit(d)
-			}
 		}
 	}
 	p.misses++
-	return first
+	return own
+}
+
+// fairness is the part of its length as a base of its own that an object has to be below.
+func fairness(trusted bool, own form) float64 {
+	switch {
+	case trusted:
+		return rules.group.own
+	case own == alone:
+		return rules.first.own
+	default:
+		return rules.other.own
+	}
 }
 
 // maxLength returns how long an object with a payload of n bytes may be.
@@ -134,12 +154,12 @@ func groupOf(like string) uint64 {
 // alike reports whether an object is about as short against its base as objects are that have a
 // good one.
 func (p *Pack) alike(d *Prepared, trusted bool) bool {
-	times := usual
+	times := rules.group.typical
 	if !trusted {
-		if p.hits < enough {
+		if p.hits < rules.hits {
 			return false
 		}
-		times = sure
+		times = rules.other.typical
 	}
 	return d.base != 0 && float64(len(d.payload)) <= times*p.typical*float64(d.length)
 }
