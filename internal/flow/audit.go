@@ -37,12 +37,12 @@ func (f *Flow) Audit(ctx context.Context, server audit.Server, bytesPerSecond in
 func (f *Flow) current() (*run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.underWay == nil {
+	if f.state.stage != following {
 		return nil, report.ErrNotRunning
 	}
 	select {
 	case <-f.synced:
-		return f.underWay, nil
+		return f.state.run, nil
 	default:
 		return nil, report.ErrNotSynced
 	}

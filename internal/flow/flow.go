@@ -65,16 +65,31 @@ type Flow struct {
 	// waiting are the callers of WaitUntil.
 	waiting waiting.Line
 
-	mu sync.Mutex
+	mu    sync.Mutex
+	state state
 	// queue is that of the run under way, or of the last one; nil before.
 	queue *deltaqueue.Queue
-	// running tells that a run is under way, and ran that one has ended.
-	running, ran bool
-	// underWay is the run whose queue it is, nil without one.
-	underWay *run
-	// release gives back what the run under way has claimed.
-	release func()
 }
+
+// state is how far the runs of a flow have come.
+type state struct {
+	stage stage
+	// run is the one that is following, nil in the other stages.
+	run *run
+}
+
+type stage int
+
+const (
+	// neverRan: no run has begun.
+	neverRan stage = iota
+	// starting: a run has begun, and audits do not see it yet.
+	starting
+	// following: the run has its queue and its follower.
+	following
+	// ended: a run has ended, and none is under way.
+	ended
+)
 
 // New returns a flow.
 func New(options Options) *Flow {
@@ -164,7 +179,7 @@ func (f *Flow) reach() {
 	if f.queue != nil {
 		f.queue.Reach()
 	}
-	if !f.running && f.ran {
+	if f.state.stage == ended {
 		f.waiting.Stop()
 	}
 }
@@ -259,15 +274,15 @@ func (f *Flow) sink(queue *deltaqueue.Queue) sink.Sink {
 func (f *Flow) begin(ctx context.Context) (*run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.running {
+	if f.state.stage == starting || f.state.stage == following {
 		return nil, report.ErrAlreadyRunning
 	}
 	release, err := f.Claim()
 	if err != nil {
 		return nil, err
 	}
-	f.running, f.release = true, release
-	r := &run{Flow: f}
+	f.state = state{stage: starting}
+	r := &run{Flow: f, release: release}
 	r.ctx, r.stop = context.WithCancel(ctx)
 	return r, nil
 }
@@ -292,13 +307,4 @@ func (f *Flow) refuse(err error) {
 	}
 	f.Report.Fail(err)
 	f.Report.Enter(report.Stopped)
-}
-
-// ended notes that no run is under way.
-func (f *Flow) ended() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.running, f.ran, f.underWay = false, true, nil
-	f.waiting.Stop()
-	f.release()
 }

@@ -14,11 +14,13 @@ import (
 type run struct {
 	*Flow
 	// ctx is that of the workers and helpers. It ends with the run.
-	ctx              context.Context
-	stop             context.CancelFunc
-	queue            *deltaqueue.Queue
-	follower         *follower.Follower
-	from             follower.Origin
+	ctx      context.Context
+	stop     context.CancelFunc
+	queue    *deltaqueue.Queue
+	follower *follower.Follower
+	from     follower.Origin
+	// release gives back what the run has claimed.
+	release          func()
 	helpers, workers sync.WaitGroup
 }
 
@@ -64,7 +66,16 @@ func (r *run) start() {
 func (r *run) publish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.underWay = r
+	r.state = state{following, r}
+}
+
+// noteEnded notes that no run is under way.
+func (r *run) noteEnded() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.state = state{stage: ended}
+	r.waiting.Stop()
+	r.release()
 }
 
 // follow notes that the server has accepted the version that the run goes on from.
@@ -118,7 +129,7 @@ func (r *run) finish() {
 }
 
 func (r *run) end() {
-	defer r.ended()
+	defer r.noteEnded()
 	defer r.Report.Enter(report.Stopped)
 	if r.queue == nil { // it did not start
 		if r.Keeper != nil {
