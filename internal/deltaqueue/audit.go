@@ -6,20 +6,30 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
+// audit is what an audit is told.
+type audit struct {
+	// deleted, if set, is called with each deletion that is acknowledged.
+	deleted func(key, resourceVersion string)
+	// advanced fires when the resume point may have moved, and at Close.
+	advanced signal
+	// closed tells that nothing will be acknowledged any more.
+	closed bool
+}
+
 // OnDeletion has deleted called with each deletion that is acknowledged, and the resource version
 // that came with it: empty, or that of an older state, if a list found it. Nil ends that. It must
 // not call the queue.
 func (q *Queue) OnDeletion(deleted func(key, resourceVersion string)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.deleted = deleted
+	q.audit.deleted = deleted
 }
 
 // Generation is the number of the newest generation.
 func (q *Queue) Generation() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.generation
+	return q.generation.number
 }
 
 // AwaitList returns when a generation that is newer than another was read to its end, and all of it
@@ -30,37 +40,18 @@ func (q *Queue) AwaitList(ctx context.Context, generation uint64) error {
 	for {
 		seq, _ := q.oldestLocked()
 		switch {
-		case q.ended && q.generation > generation && seq > q.listed:
+		case !q.generation.underWay && q.generation.number > generation && seq > q.generation.listed:
 			return nil
-		case q.closed:
+		case q.audit.closed:
 			return report.ErrNotRunning
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		}
-		if err := q.awaitAdvanceLocked(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// awaitAdvanceLocked gives the lock up until the resume point may have moved.
-func (q *Queue) awaitAdvanceLocked(ctx context.Context) error {
-	if q.advanced == nil {
-		q.advanced = make(chan struct{})
-	}
-	advanced := q.advanced
-	q.mu.Unlock()
-	defer q.mu.Lock()
-	select {
-	case <-advanced:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+		q.awaitLocked(ctx, q.audit.advanced.wait())
 	}
 }
 
 func (q *Queue) advancedLocked() {
-	if q.advanced != nil {
-		close(q.advanced)
-		q.advanced = nil
-	}
+	q.audit.advanced.fire()
 	q.reachLocked()
 }

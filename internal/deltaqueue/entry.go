@@ -115,33 +115,3 @@ func (e *Entry) bytes() (sum int64) {
 func (e *Entry) shows(v keytable.Version) bool {
 	return !e.Deleted() && v.ResourceVersion != "" && e.Version.ResourceVersion == v.ResourceVersion && e.Version.SameObject(v)
 }
-
-// parkedHeap orders the parked and postponed entries by the time they are due, and
-// those that are due together as they were given back (container/heap).
-type parkedHeap []*Entry
-
-func (h parkedHeap) Len() int { return len(h) }
-func (h parkedHeap) Less(i, j int) bool {
-	if c := h[i].due.Compare(h[j].due); c != 0 {
-		return c < 0
-	}
-	return h[i].turn < h[j].turn
-}
-func (h parkedHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].heapIndex, h[j].heapIndex = i, j
-}
-
-func (h *parkedHeap) Push(x any) {
-	e := x.(*Entry)
-	e.heapIndex = len(*h)
-	*h = append(*h, e)
-}
-
-func (h *parkedHeap) Pop() any {
-	old := *h
-	e := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return e
-}

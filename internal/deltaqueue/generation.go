@@ -13,16 +13,33 @@ import (
 	"github.com/rvinformer/informer/internal/recency"
 )
 
+// generation is the newest generation, 0 before the first.
+type generation struct {
+	number   uint64
+	underWay bool
+	// since is the first of the generations up to this one that did not end: this one
+	// goes on with what they have told.
+	since uint64
+	// listed is the last entry of the newest generation that was read to its end.
+	listed uint64
+	// tombstones are of deltas that were put since the generation began.
+	tombstones recency.Tombstones
+}
+
+func (g *generation) begin(number uint64) {
+	if !g.underWay {
+		g.since, g.underWay = number, true
+	}
+	g.number = number
+	g.tombstones.Clear()
+}
+
 // BeginGeneration starts a generation: what Shown is told from here on belongs
 // to it. One that never ends has no effect beyond the objects that it showed.
 func (q *Queue) BeginGeneration() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.generation = q.known.Begin()
-	q.tombstones.Clear()
-	if q.ended {
-		q.since, q.ended = q.generation, false
-	}
+	q.generation.begin(q.known.Begin())
 }
 
 // Shown notes that the generation shows key in version, and reports whether that
@@ -34,13 +51,13 @@ func (q *Queue) BeginGeneration() {
 func (q *Queue) Shown(key string, version keytable.Version) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.tombstones.Covers(version) {
+	if q.generation.tombstones.Covers(version) {
 		return true
 	}
 	e := q.newest[key]
-	waits := e != nil && e.generation == q.generation
+	waits := e != nil && e.generation == q.generation.number
 	q.showEntriesLocked(e)
-	again, c := q.known.Show(key, version, q.generation, q.since)
+	again, c := q.known.Show(key, version, q.generation.number, q.generation.since)
 	if e != nil {
 		return e.shows(version) || waits && recency.Older(version, e.Version)
 	}
@@ -58,7 +75,7 @@ func (q *Queue) Shown(key string, version keytable.Version) bool {
 	if !c.Identified && version.UID != "" { // loaded without its UID, which is adopted
 		version.ResourceVersion = strings.Clone(version.ResourceVersion)
 		version.UID = types.UID(strings.Clone(string(version.UID)))
-		q.known.Set(strings.Clone(key), version, q.generation) // another writer may have deleted it
+		q.known.Set(strings.Clone(key), version, q.generation.number) // another writer may have deleted it
 	}
 	return true
 }
@@ -69,7 +86,7 @@ func (q *Queue) Keep(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.showEntriesLocked(q.newest[key])
-	q.known.Mark(key, q.generation)
+	q.known.Mark(key, q.generation.number)
 }
 
 // showEntriesLocked notes that the generation shows the key of e, which may be nil, and of the
@@ -77,7 +94,7 @@ func (q *Queue) Keep(key string) {
 // after it are dropped.
 func (q *Queue) showEntriesLocked(e *Entry) {
 	for ; e != nil; e = e.older {
-		e.generation = q.generation
+		e.generation = q.generation.number
 	}
 }
 
@@ -115,7 +132,7 @@ func (q *Queue) sweepAll(ctx context.Context, at moment.Moment, keys []string, d
 func (q *Queue) EndGeneration() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.passed != nil && q.passed.generation < q.generation {
+	if q.passed != nil && q.passed.generation < q.generation.number {
 		q.passed.until = q.seq
 	}
 	q.endLocked()
@@ -130,8 +147,8 @@ func (q *Queue) EndUnswept() {
 }
 
 func (q *Queue) endLocked() {
-	q.initial, q.ended, q.resumed = false, true, false
-	q.listed = q.seq
+	q.phase = listed
+	q.generation.underWay, q.generation.listed = false, q.seq
 	q.advancedLocked()
 	q.checkSyncedLocked()
 }
@@ -141,7 +158,7 @@ func (q *Queue) unshownEntries() (keys []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for e := q.order.first; e != nil; e = q.order.next(e) {
-		if e.newer == nil && e.generation < q.generation && !e.Deleted() {
+		if e.newer == nil && e.generation < q.generation.number && !e.Deleted() {
 			keys = append(keys, e.Key)
 		}
 	}
@@ -158,7 +175,7 @@ const sweptAtOnce = 1000
 func (q *Queue) unshownFrom(cursor keytable.Cursor) (keys []string, next keytable.Cursor) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	keys, next = q.known.UnmarkedFrom(cursor, q.generation, sweptAtOnce)
+	keys, next = q.known.UnmarkedFrom(cursor, q.generation.number, sweptAtOnce)
 	return slices.DeleteFunc(keys, func(key string) bool { return q.newest[key] != nil }), next
 }
 

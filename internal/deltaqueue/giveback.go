@@ -1,7 +1,6 @@
 package deltaqueue
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/rvinformer/informer/internal/keytable"
@@ -24,8 +23,8 @@ func (q *Queue) Done(e *Entry) {
 // object is proof of its end, too.
 func (q *Queue) deleteLocked(key string, v keytable.Version) {
 	q.known.Delete(key)
-	if q.deleted != nil {
-		q.deleted(key, v.ResourceVersion)
+	if q.audit.deleted != nil {
+		q.audit.deleted(key, v.ResourceVersion)
 	}
 }
 
@@ -77,7 +76,7 @@ func (q *Queue) Advance(e *Entry) (done []Delta) {
 
 // dropFirstLocked drops the first of two deltas.
 func (q *Queue) dropFirstLocked(e *Entry) {
-	q.grownLocked(-e.Deltas[0].Bytes, 0)
+	q.account.grow(-e.Deltas[0].Bytes, 0)
 	e.Deltas[0], e.Deltas[1] = e.Deltas[1], Delta{}
 	e.Deltas = e.Deltas[:1]
 }
@@ -113,16 +112,16 @@ func (q *Queue) Postpone(entries []*Entry, delay time.Duration, panicked bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	due := time.Now().Add(delay)
-	q.batches++
+	batch := q.parking.newBatch()
 	for _, e := range entries {
 		q.failedLocked(e)
 		q.returnLocked(e)
 		e.Attempts++
 		if panicked {
 			e.Panics++
-			q.batches++
+			batch = q.parking.newBatch()
 		}
-		e.batch = q.batches
+		e.batch = batch
 		q.parkLocked(e, postponed, due)
 	}
 }
@@ -148,12 +147,9 @@ func (q *Queue) returnLocked(e *Entry) (newer *Entry) {
 	for _, d := range newer.Deltas {
 		e.Deltas = Merge(e.Deltas, d)
 	}
-	q.grownLocked(e.bytes()-before, 0)
+	q.account.grow(e.bytes()-before, 0)
 	e.Version, e.generation = newer.Version, newer.generation
-	if newer.unattempted && e.unattempted {
-		q.unattempted-- // they were two, and are one
-	}
-	e.unattempted = e.unattempted || newer.unattempted
+	q.syncing.merge(e, newer)
 	q.order.remove(newer)
 	q.unlinkLocked(newer)
 	return newer
@@ -174,9 +170,7 @@ func (q *Queue) PutParked(deltas []Delta, delay time.Duration) {
 }
 
 func (q *Queue) parkLocked(e *Entry, as stage, due time.Time) {
-	q.turns++
-	e.stage, e.due, e.turn = as, due, q.turns
-	heap.Push(&q.parked, e)
+	q.parking.add(e, as, due)
 	q.wakeLocked()
 }
 
@@ -184,7 +178,7 @@ func (q *Queue) parkLocked(e *Entry, as stage, due time.Time) {
 // next one of its key go.
 func (q *Queue) finishLocked(e *Entry) {
 	q.attemptedLocked(e)
-	q.grownLocked(-e.bytes(), 0)
+	q.account.grow(-e.bytes(), 0)
 	q.order.remove(e)
 	q.advancedLocked()
 	q.checkSettledLocked()

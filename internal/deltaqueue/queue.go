@@ -16,7 +16,6 @@
 package deltaqueue
 
 import (
-	"container/heap"
 	"context"
 	"sync"
 
@@ -98,81 +97,38 @@ type Options struct {
 type Queue struct {
 	known          Known
 	limit          int
-	budget         *budget.Budget
+	waiting        *waiting.Line
 	skipUnchanged  bool
 	everyChange    bool
 	keepTombstones bool
-	workers        int
-	hire           func()
-	starved        func(bool)
-	synced         chan struct{}
-	noteSynced     func()
-	waiting        *waiting.Line
 
-	mu sync.Mutex
-	// hired counts the consumers that were started and are not gone, and idle those
-	// of them that wait in Take.
-	hired, idle int
+	// mu is the lock of all that follows.
+	mu    sync.Mutex
+	phase phase
 	// order holds every entry that is not acknowledged, oldest first.
 	order line
 	// ready holds the entries that can be taken, in the order they became so.
 	ready line
-	// parked holds the entries that will be tried again later, postponed ones included.
-	parked parkedHeap
+	// parking holds the entries that will be tried again later.
+	parking parking
 	// newest is the newest entry of each key, which leads to the older ones. It is made for the
 	// first entry.
 	newest map[string]*Entry
-	// bytes is the size of all objects in the queue. Invariant: it is what the queue
-	// has taken of its budget.
-	bytes int64
-	seq   uint64
-	// batches is the number of the newest batch that was postponed, and turns that of
-	// the entries that were parked.
-	batches, turns uint64
-
-	generation uint64
-	// since is the first of the generations up to this one that did not end: this one
-	// goes on with what they have told.
-	since uint64
-	ended bool
-	// resumed is true until the first generation is complete, if the queue goes on
-	// from a checkpoint.
-	resumed bool
-	// initial is true until the first generation is complete.
-	initial bool
-	// unattempted counts the initial entries that the consumer has not returned.
-	unattempted int
-
-	// observed is the newest resource version that the producer has put in full.
-	observed string
-	// ahead tells that something was put since.
-	ahead bool
-	// current is a moment, zero if there is none: everything that the server had then has been put.
-	// It never goes back.
-	current moment.Moment
-	// tombstones are of deltas that were put since the last generation began.
-	tombstones recency.Tombstones
+	// seq is the number of the newest entry.
+	seq        uint64
+	account    account
+	hiring     hiring
+	generation generation
+	syncing    syncing
+	frontier   frontier
 	// passed is set while entries that were dropped without acknowledgement may
 	// not have been put again; it holds the safe resume point.
-	passed *passedOver
-
-	// deleted, if set, is called with each deletion that is acknowledged.
-	deleted func(key, resourceVersion string)
-	// advanced is closed when the resume point may have moved, and at Close. It is nil unless
-	// something waits for that.
-	advanced chan struct{}
-	closed   bool
-
-	// listed is the last entry of the newest generation that was read to its end.
-	listed uint64
-	// settled is to be called when no entry is left up to settling.
-	settled  func()
-	settling uint64
-
-	// changed is closed when something happens that a waiting Put or Take may wait for, and places
-	// when a Put that waits for a full queue should go on. They are nil if none has waited since
-	// the last time.
-	changed, places chan struct{}
+	passed   *passedOver
+	settling settling
+	audit    audit
+	// changed fires when something happens that a waiting Put or Take may wait for, and places
+	// when a Put that waits for a full queue should go on.
+	changed, places signal
 }
 
 // New returns an empty queue.
@@ -192,23 +148,19 @@ func New(opts Options) *Queue {
 	q := &Queue{
 		known:          opts.Known,
 		limit:          opts.Limit,
-		budget:         opts.Budget,
 		skipUnchanged:  opts.SkipUnchanged,
 		everyChange:    opts.EveryChange,
 		keepTombstones: opts.Tombstones,
-		workers:        max(opts.Workers, 1),
-		hire:           opts.Hire,
-		starved:        opts.Starved,
-		synced:         opts.Synced,
-		noteSynced:     opts.NoteSynced,
+		waiting:        opts.Waiting,
 		order:          line{which: inOrder},
 		ready:          line{which: inReady},
-		ended:          true,
-		resumed:        opts.Resumed,
-		initial:        true,
-		observed:       opts.Resume,
-		current:        opts.Current,
-		waiting:        opts.Waiting,
+		account:        account{budget: opts.Budget, starved: opts.Starved},
+		hiring:         hiring{start: opts.Hire, most: max(opts.Workers, 1)},
+		syncing:        syncing{done: opts.Synced, note: opts.NoteSynced},
+		frontier:       frontier{observed: opts.Resume, current: opts.Current},
+	}
+	if opts.Resumed {
+		q.phase = resuming
 	}
 	return q
 }
@@ -225,7 +177,7 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 	}
 	q.queueLocked(d, reserved)
 	if d.Type == cache.Deleted && q.keepTombstones {
-		q.tombstones.Add(d.Version)
+		q.generation.tombstones.Add(d.Version)
 	}
 	return nil
 }
@@ -236,7 +188,7 @@ func (q *Queue) Put(ctx context.Context, d Delta) error {
 func (q *Queue) Stale(d Delta) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.tombstones.Covers(d.Version) {
+	if q.generation.tombstones.Covers(d.Version) {
 		return true
 	}
 	if e := q.newest[d.Key]; e != nil && e.newest().FinalStateUnknown() {
@@ -246,7 +198,7 @@ func (q *Queue) Stale(d Delta) bool {
 	if !ok {
 		return false
 	}
-	if recency.Ahead(version, q.observed) && !q.resumed && !q.toldLocked(d) {
+	if recency.Ahead(version, q.frontier.observed) && !q.phase.isResumed() && !q.toldLocked(d) {
 		// What is known is newer than anything that the server has told since its
 		// versions went back. (Or it was acknowledged beyond the resume point.)
 		return false
@@ -256,13 +208,13 @@ func (q *Queue) Stale(d Delta) bool {
 
 // toldLocked reports whether a generation is under way and has told of the key of d.
 func (q *Queue) toldLocked(d Delta) bool {
-	if q.ended {
+	if !q.generation.underWay {
 		return false
 	}
 	if e := q.newest[d.Key]; e != nil {
-		return e.generation == q.generation
+		return e.generation == q.generation.number
 	}
-	_, c := q.known.Show(d.Key, d.Version, q.generation, q.generation)
+	_, c := q.known.Show(d.Key, d.Version, q.generation.number, q.generation.number)
 	return c.Marked
 }
 
@@ -289,7 +241,7 @@ func (q *Queue) Resync(ctx context.Context, d Delta) error {
 		q.queueLocked(d, reserved)
 		return nil
 	}
-	q.budget.Give(reserved)
+	q.account.budget.Give(reserved)
 	return nil
 }
 
@@ -331,33 +283,17 @@ func (q *Queue) Taken() (key string, keys int) {
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.grownLocked(-q.bytes, 0)
-	q.closed = true
+	q.account.grow(-q.account.bytes, 0)
+	q.audit.closed = true
 	q.advancedLocked()
 }
-
-// Follow notes that the changes since Resume can be had: no generation is needed
-// for the queue to be synced. Once one has begun, it has no effect.
-func (q *Queue) Follow() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.ended {
-		q.initial = false
-		q.checkSyncedLocked()
-		q.advancedLocked()
-	}
-}
-
-// Synced is closed when the first generation is complete and the consumer has
-// returned every entry of it, its sweep included.
-func (q *Queue) Synced() <-chan struct{} { return q.synced }
 
 // Len is the number of entries that are not acknowledged, and the bytes of the
 // objects in them.
 func (q *Queue) Len() (entries int, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.order.entries, q.bytes
+	return q.order.entries, q.account.bytes
 }
 
 // Retrying reports whether the consumer has failed for something that is not acknowledged.
@@ -387,20 +323,19 @@ func (q *Queue) queueLocked(d Delta, reserved int64) {
 	if e == nil {
 		e = q.newEntryLocked(d, newest)
 	} else if e.stage == parked {
-		heap.Remove(&q.parked, e.heapIndex)
+		q.parking.remove(e)
 		q.readyLocked(e)
 	}
-	q.ahead = true
+	q.frontier.ahead = true
 	before := e.bytes()
 	e.Deltas = Merge(e.Deltas, d)
-	q.grownLocked(e.bytes()-before, reserved)
+	q.account.grow(e.bytes()-before, reserved)
 	if e.batch == 0 {
 		e.Attempts = 0
 	}
-	e.generation = q.generation
-	if q.initial && !e.unattempted {
-		e.unattempted = true
-		q.unattempted++
+	e.generation = q.generation.number
+	if q.phase.isInitial() {
+		q.syncing.await(e)
 	}
 	if d.hasState() {
 		e.Version = d.Version
@@ -426,7 +361,8 @@ func (q *Queue) newEntryLocked(d Delta, older *Entry) *Entry {
 	key := d.Key
 	e := newEntry()
 	e.Key, e.Arrived, e.seq = key, d.Arrived, q.seq
-	e.Initial, e.Resumed, e.resume, e.current = q.initial, q.resumed, q.observed, q.current
+	e.Initial, e.Resumed = q.phase.isInitial(), q.phase.isResumed()
+	e.resume, e.current = q.frontier.observed, q.frontier.current
 	if !d.hasState() { // a sweep knows no version: the entry has that of the deleted object
 		e.Version, _ = q.versionLocked(key)
 	}
@@ -469,26 +405,4 @@ func (q *Queue) readyLocked(e *Entry) {
 	q.ready.pushBack(e)
 	q.wakeLocked()
 	q.hireLocked()
-}
-
-func (q *Queue) attemptedLocked(e *Entry) {
-	if e.unattempted {
-		e.unattempted = false
-		q.unattempted--
-		q.checkSyncedLocked()
-	}
-}
-
-func (q *Queue) checkSyncedLocked() {
-	if q.initial || q.unattempted > 0 {
-		return
-	}
-	select {
-	case <-q.synced:
-	default:
-		if q.noteSynced != nil {
-			q.noteSynced()
-		}
-		close(q.synced)
-	}
 }

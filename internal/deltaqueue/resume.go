@@ -9,6 +9,26 @@ import (
 	"github.com/rvinformer/informer/internal/rv"
 )
 
+// frontier is up to where the producer has put everything.
+type frontier struct {
+	// observed is the newest resource version that it has put in full.
+	observed string
+	// ahead tells that something was put since.
+	ahead bool
+	// current is a moment, zero if there is none: everything that the server had then has been put.
+	// It never goes back.
+	current moment.Moment
+}
+
+func (f *frontier) reach(resourceVersion string) { f.observed, f.ahead = resourceVersion, false }
+
+// settling is a call that is owed when no entry is left up to upTo; nil if none is.
+type settling struct {
+	settled func()
+	upTo    uint64
+}
+
+// passedOver is what was dropped without acknowledgement, and is not repaired.
 type passedOver struct {
 	// keys are those of the entries dropped, with their newest resource versions, but for those
 	// that were acknowledged since.
@@ -29,8 +49,8 @@ type passedOver struct {
 func (q *Queue) Observed(resourceVersion string, current moment.Moment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.observed, q.ahead = resourceVersion, false
-	q.current = max(q.current, current)
+	q.frontier.reach(resourceVersion)
+	q.frontier.current = max(q.frontier.current, current)
 	q.advancedLocked()
 }
 
@@ -39,8 +59,8 @@ func (q *Queue) Observed(resourceVersion string, current moment.Moment) {
 func (q *Queue) Listed(resourceVersion string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	before := q.observed
-	q.observed, q.ahead = resourceVersion, false
+	before := q.frontier.observed
+	q.frontier.reach(resourceVersion)
 	if rv.Compare(resourceVersion, before) == rv.Older {
 		q.waiting.WentBack(before, resourceVersion)
 	}
@@ -53,7 +73,7 @@ func (q *Queue) Listed(resourceVersion string) {
 func (q *Queue) Times() (current, oldest moment.Moment) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	current = q.current
+	current = q.frontier.current
 	if e := q.order.first; e != nil {
 		current, oldest = min(current, e.current), e.Arrived
 	}
@@ -70,7 +90,7 @@ func (q *Queue) Reach() {
 // reachLocked ends the waits for what is acknowledged. A resume point counts once the server has
 // accepted it.
 func (q *Queue) reachLocked() {
-	if !q.waiting.Waits() || q.resumed && q.initial {
+	if !q.waiting.Waits() || q.phase == resuming {
 		return
 	}
 	_, resume := q.oldestLocked()
@@ -82,7 +102,7 @@ func (q *Queue) reachLocked() {
 func (q *Queue) Drained() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.order.entries == 0 && q.passedLocked() == nil && !q.ahead
+	return q.order.entries == 0 && q.passedLocked() == nil && !q.frontier.ahead
 }
 
 // ResumePoint is the resource version up to which everything is acknowledged, or was dropped: see
@@ -105,7 +125,7 @@ func (q *Queue) SafeResumePoint() string {
 	if p := q.passedLocked(); p != nil && p.seq < seq {
 		seq, resume = p.seq, p.resume
 	}
-	if seq <= q.listed {
+	if seq <= q.generation.listed {
 		return ""
 	}
 	return resume
@@ -116,7 +136,7 @@ func (q *Queue) oldestLocked() (seq uint64, resume string) {
 	if oldest := q.order.first; oldest != nil {
 		return oldest.seq, oldest.resume
 	}
-	return math.MaxUint64, q.observed
+	return math.MaxUint64, q.frontier.observed
 }
 
 // WhenGivenBack has settled called once, when everything that is in the queue now was
@@ -125,17 +145,17 @@ func (q *Queue) oldestLocked() (seq uint64, resume string) {
 func (q *Queue) WhenGivenBack(settled func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.settled, q.settling = settled, q.seq
+	q.settling = settling{settled, q.seq}
 	q.checkSettledLocked()
 }
 
 func (q *Queue) checkSettledLocked() {
-	if q.settled == nil {
+	if q.settling.settled == nil {
 		return
 	}
-	if oldest := q.order.first; oldest == nil || oldest.seq > q.settling {
-		q.settled()
-		q.settled = nil
+	if oldest := q.order.first; oldest == nil || oldest.seq > q.settling.upTo {
+		q.settling.settled()
+		q.settling = settling{}
 	}
 }
 
@@ -160,7 +180,7 @@ func (q *Queue) passOverLocked(e *Entry) {
 		p.seq, p.resume = e.seq, e.resume
 	}
 	p.keys[e.Key] = e.Version.ResourceVersion
-	p.generation, p.until = q.generation, 0
+	p.generation, p.until = q.generation.number, 0
 }
 
 // repairedLocked notes that an entry was acknowledged: what was dropped before of its key is of no

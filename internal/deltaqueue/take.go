@@ -34,22 +34,22 @@ func (q *Queue) TakeBatch(ctx context.Context, into []*Entry, most int) ([]*Entr
 	defer q.mu.Unlock()
 	for {
 		if err := ctx.Err(); err != nil {
-			q.leaveLocked()
+			q.hiring.leave()
 			return nil, context.Cause(ctx)
 		}
 		wait := q.unparkDueLocked()
 		if q.ready.first != nil {
 			return q.takeLocked(into, most), nil
 		}
-		leaves := q.hire != nil && wait == 0
+		leaves := q.hiring.start != nil && wait == 0
 		if leaves {
 			wait = idleConsumer
 		}
-		q.idle++
+		q.hiring.idle++
 		expired := q.waitLocked(ctx, wait)
-		q.idle--
-		if leaves && expired && q.ready.first == nil && len(q.parked) == 0 {
-			q.leaveLocked()
+		q.hiring.idle--
+		if leaves && expired && q.ready.first == nil && len(q.parking.heap) == 0 {
+			q.hiring.leave()
 			return nil, ErrIdle
 		}
 	}
@@ -79,29 +79,4 @@ func (q *Queue) takeLocked(into []*Entry, most int) []*Entry {
 	}
 	q.hireLocked()
 	return into
-}
-
-// hireLocked starts a consumer if there is something to take and none waits, or if
-// there is none that waits for parked entries.
-func (q *Queue) hireLocked() {
-	needed := q.ready.first != nil && q.idle == 0 || len(q.parked) > 0 && q.hired == 0
-	if q.hire != nil && needed && q.hired < q.workers {
-		q.hired++
-		q.hire()
-	}
-}
-
-// Leave is called for a consumer that was hired and is gone without an error of
-// Take.
-func (q *Queue) Leave() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.leaveLocked()
-	q.hireLocked()
-}
-
-func (q *Queue) leaveLocked() {
-	if q.hire != nil {
-		q.hired--
-	}
 }

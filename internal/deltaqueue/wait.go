@@ -1,28 +1,11 @@
 package deltaqueue
 
 import (
-	"container/heap"
 	"context"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
 )
-
-// unparkDueLocked makes the parked entries ready that are due, and returns how
-// long it is until the next one is; zero if there is none.
-func (q *Queue) unparkDueLocked() time.Duration {
-	if len(q.parked) == 0 {
-		return 0
-	}
-	now := time.Now()
-	for len(q.parked) > 0 {
-		if wait := q.parked[0].due.Sub(now); wait > 0 {
-			return wait
-		}
-		q.readyLocked(heap.Pop(&q.parked).(*Entry))
-	}
-	return 0
-}
 
 // roomLocked waits until there is room for d, and returns what it has taken of
 // the budget for it.
@@ -41,10 +24,10 @@ func (q *Queue) tryRoomLocked(d Delta) (reserved int64, ok bool) {
 		return 0, true
 	case q.aloneLocked(e):
 		// One object always passes, whatever others have taken.
-		q.budget.Take(d.Bytes)
+		q.account.budget.Take(d.Bytes)
 		return d.Bytes, true
 	default:
-		return d.Bytes, q.hasPlaceLocked(e) && q.budget.TryTake(d.Bytes)
+		return d.Bytes, q.hasPlaceLocked(e) && q.account.budget.TryTake(d.Bytes)
 	}
 }
 
@@ -54,7 +37,7 @@ func (q *Queue) hasPlaceLocked(e *Entry) bool { return e != nil || q.order.entri
 func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta) (reserved int64, err error) {
 	for ctx.Err() == nil {
 		if !q.hasPlaceLocked(q.mergingLocked(d.Key)) {
-			q.awaitPlacesLocked(ctx)
+			q.awaitLocked(ctx, q.places.wait())
 		} else if q.claimLocked(ctx, d) {
 			return d.Bytes, nil
 		}
@@ -63,21 +46,6 @@ func (q *Queue) awaitRoomLocked(ctx context.Context, d Delta) (reserved int64, e
 		}
 	}
 	return 0, context.Cause(ctx)
-}
-
-// awaitPlacesLocked gives the lock up until it is worth while to go on with a full queue, or the
-// context ended.
-func (q *Queue) awaitPlacesLocked(ctx context.Context) {
-	if q.places == nil {
-		q.places = make(chan struct{})
-	}
-	places := q.places
-	q.mu.Unlock()
-	defer q.mu.Lock()
-	select {
-	case <-places:
-	case <-ctx.Done():
-	}
 }
 
 // hasPlacesLocked reports whether a queue that was full has room for a quarter of its limit, or
@@ -104,25 +72,25 @@ func (q *Queue) aloneLocked(e *Entry) bool {
 // claimLocked waits until the budget has granted the bytes of d, or has not to be
 // asked any more.
 func (q *Queue) claimLocked(ctx context.Context, d Delta) (granted bool) {
-	if q.starved != nil {
-		q.starved(true)
-		defer q.starved(false)
+	if q.account.starved != nil {
+		q.account.starved(true)
+		defer q.account.starved(false)
 	}
-	claim := q.budget.Claim(d.Bytes)
+	claim := q.account.budget.Claim(d.Bytes)
 	e := q.mergingLocked(d.Key)
 	for ctx.Err() == nil && !q.aloneLocked(e) && q.mergingLocked(d.Key) == e {
 		if q.waitForLocked(ctx, claim.Granted) {
 			return true
 		}
 	}
-	q.budget.Withdraw(claim)
+	q.account.budget.Withdraw(claim)
 	return false
 }
 
 // waitForLocked gives the lock up until granted is closed, something changed, or
 // the context ended.
 func (q *Queue) waitForLocked(ctx context.Context, granted <-chan struct{}) bool {
-	changed := q.changedLocked()
+	changed := q.changed.wait()
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	select {
@@ -134,22 +102,10 @@ func (q *Queue) waitForLocked(ctx context.Context, granted <-chan struct{}) bool
 	return false
 }
 
-// grownLocked notes that the objects in the queue have grown, or shrunk, by so many
-// bytes. Reserved bytes were taken of the budget before.
-func (q *Queue) grownLocked(bytes, reserved int64) {
-	q.bytes += bytes
-	switch more := bytes - reserved; {
-	case more > 0:
-		q.budget.Take(more)
-	case more < 0:
-		q.budget.Give(-more)
-	}
-}
-
 // waitLocked gives the lock up until something changed, the context ended or,
 // if it is positive, the timeout is over, which it reports.
 func (q *Queue) waitLocked(ctx context.Context, timeout time.Duration) (isOver bool) {
-	changed := q.changedLocked()
+	changed := q.changed.wait()
 	q.mu.Unlock()
 	defer q.mu.Lock()
 	var expired <-chan time.Time
@@ -167,20 +123,19 @@ func (q *Queue) waitLocked(ctx context.Context, timeout time.Duration) (isOver b
 	return false
 }
 
-func (q *Queue) changedLocked() <-chan struct{} {
-	if q.changed == nil {
-		q.changed = make(chan struct{})
+// awaitLocked gives the lock up until a signal fires, or the context ended.
+func (q *Queue) awaitLocked(ctx context.Context, fired <-chan struct{}) {
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	select {
+	case <-fired:
+	case <-ctx.Done():
 	}
-	return q.changed
 }
 
 func (q *Queue) wakeLocked() {
-	if q.changed != nil {
-		close(q.changed)
-		q.changed = nil
-	}
-	if q.places != nil && q.hasPlacesLocked() {
-		close(q.places)
-		q.places = nil
+	q.changed.fire()
+	if q.places.isAwaited() && q.hasPlacesLocked() {
+		q.places.fire()
 	}
 }

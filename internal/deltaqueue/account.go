@@ -1,0 +1,26 @@
+package deltaqueue
+
+import "github.com/rvinformer/informer/internal/budget"
+
+// account is the bytes of the objects in the queue.
+//
+// Invariant: the queue has taken bytes of the budget, and what is reserved for a delta that is about
+// to be queued. What is reserved has to be given to grow, or back to the budget.
+type account struct {
+	budget *budget.Budget
+	bytes  int64
+	// starved: see Options.
+	starved func(bool)
+}
+
+// grow notes that the objects in the queue have grown, or shrunk, by so many bytes. Reserved bytes
+// were taken of the budget before.
+func (a *account) grow(bytes, reserved int64) {
+	a.bytes += bytes
+	switch more := bytes - reserved; {
+	case more > 0:
+		a.budget.Take(more)
+	case more < 0:
+		a.budget.Give(-more)
+	}
+}
