@@ -100,7 +100,7 @@ var goroutines = map[string]string{
 	"internal/flow/run.go run.hire":                       "a worker calls the handler while something waits: run.wait",
 	"internal/flow/run.go run.deliverHere":                "the reflector runs beside an ordinary handler, which has Run's goroutine: run.wait",
 	"internal/flow/run.go run.help":                       "checkpoints are saved, and audits run, beside the reflector: run.wait",
-	"internal/fanout/hub.go Hub.adopt":                    "a shared watch is read once for all its taps: Hub.Wait",
+	"internal/fanout/hub.go Hub.startLocked":              "a shared watch is read once for all its taps: Hub.Wait",
 	"internal/userqueue/controller.go Controller.retry":   "what failed is tried again beside the queue: Run",
 	"internal/userqueue/controller.go Controller.Run":     "retries, the reflector and the end of the queue run side by side: Run",
 	"objectcache/audit.go Informer.auditBeside":           "audits run beside the reading: the returned function",

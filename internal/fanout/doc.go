@@ -1,4 +1,4 @@
-// Package fanout lets several readers follow one watch, each at its own pace.
+// Package fanout lets several readers read one list, and follow one watch, each at its own pace.
 //
 //	watch ──▶ trunk: the newest events ──▶ tap, tap, tap …
 //	watch ──▶ trunk ─ ─ ─ joins ─ ─ ┘
@@ -18,4 +18,9 @@
 // A reader that falls behind holds the watch up only while no other waits for more. Else
 // it lapses: it is told to bring a watch of its own, from where it is, and is back on the
 // common one when it has caught up. No reader misses an event or needs a list for that.
+//
+// Readers that ask for all objects at about the same time gather, and read one list. It is a trunk
+// too, which nobody joins once it has begun, because it has no place in the order of versions. If
+// it is a watch-list, it gets its place when its initial events end. A reader that lapses before
+// that lists for itself.
 package fanout

@@ -18,6 +18,9 @@ type Event[T any] struct {
 	ResourceVersion string
 	// Bookmark tells that it says only where the watch is.
 	Bookmark bool
+	// Begins tells that the events before it, in no order, were the objects that there are. From
+	// here on the watch has a place in the order of versions.
+	Begins bool
 }
 
 // Watch is a watch that is open.
@@ -39,8 +42,8 @@ type Options struct {
 	// Kept is how many bytes of events that all have read a trunk holds for readers
 	// to come: no more than 16 events, and half of Most. Default: 16 KiB.
 	Kept int
-	// Patience is for how long a reader that is behind may hold up others, each time. Default:
-	// 100 ms.
+	// Patience is for how long readers that are behind may hold up others before one of them
+	// lapses. Default: 100 ms.
 	Patience time.Duration
 }
 
@@ -75,10 +78,18 @@ type Hub[T any] struct {
 	opening chan struct{}
 	// pumps has a goroutine for each trunk that is read.
 	pumps sync.WaitGroup
+	// gathering are those that are about to read the objects that there are, by what they ask for.
+	gathering map[string]*gathering[T]
+	// expected counts the readers that are about to ask for something. Come is closed, and
+	// replaced, when one has asked.
+	expected int
+	come     chan struct{}
 }
 
 // New returns a hub without watches.
-func New[T any](o Options) *Hub[T] { return &Hub[T]{options: o.withDefaults()} }
+func New[T any](o Options) *Hub[T] {
+	return &Hub[T]{options: o.withDefaults(), gathering: map[string]*gathering[T]{}, come: make(chan struct{})}
+}
 
 // Follow returns a reader of the events after resourceVersion: of a watch that has it, or else
 // of the one that open opens, from there. A call while another opens one waits for that, for
@@ -163,13 +174,18 @@ func (h *Hub[T]) adopt(w Watch[T], from place) *Tap[T] {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t.attachLocked(tap, t.first)
-	h.reading++
-	h.pumps.Go(t.pump)
+	h.startLocked(t)
 	if !t.orderless {
 		h.trunks = append(h.trunks, t)
 		h.joinLocked()
 	}
 	return tap
+}
+
+// startLocked has a trunk read.
+func (h *Hub[T]) startLocked(t *trunk[T]) {
+	h.reading++
+	h.pumps.Go(t.pump)
 }
 
 // ResourceVersion is where the watch is that is furthest; empty if that is not known.

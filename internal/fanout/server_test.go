@@ -106,6 +106,18 @@ func (s *server) open(resourceVersion string) (fanout.Watch[int], error) {
 	return s.watch(resourceVersion), nil
 }
 
+// list is what Gather is given: a watch that begins with the events by now, as objects whose values
+// are negative, in the opposite order.
+func (s *server) list() fanout.Watch[int] {
+	s.mu.Lock()
+	at := s.version(s.history)
+	objects := s.history
+	s.mu.Unlock()
+	w := s.watch(at).(*stream)
+	w.objects, w.begins = objects, true
+	return w
+}
+
 func (s *server) counts() (open, opened int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,6 +132,9 @@ type stream struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	closed bool
+	// objects are those that are yet to come, and begins tells that what follows them is.
+	objects int
+	begins  bool
 }
 
 func (w *stream) Stop() { w.stop() }
@@ -147,6 +162,12 @@ func (w *stream) Next() (fanout.Event[int], error) {
 		switch {
 		case w.ctx.Err() != nil:
 			return fanout.Event[int]{}, errStopped
+		case w.objects > 0:
+			w.objects--
+			return fanout.Event[int]{Value: -w.objects - 1, Bytes: size, ResourceVersion: w.server.version(w.objects + 1)}, nil
+		case w.begins:
+			w.begins = false
+			return fanout.Event[int]{Bytes: size, ResourceVersion: w.server.version(w.at), Bookmark: true, Begins: true}, nil
 		case marked:
 			w.marked = w.at
 			return fanout.Event[int]{Bytes: size, ResourceVersion: w.server.version(w.at), Bookmark: true}, nil

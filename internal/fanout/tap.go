@@ -22,6 +22,8 @@ type Tap[T any] struct {
 	// ready has an entry when there may be something to read.
 	ready chan struct{}
 	place
+	// beginning tells that it reads the objects that there are, which have no place.
+	beginning bool
 
 	// The rest belongs to the hub's lock.
 
@@ -30,13 +32,17 @@ type Tap[T any] struct {
 	left  error
 	// next is the number of the next event of trunk, after the backlog.
 	next int64
+	// waits tells that it has asked for the next event, and there was none.
+	waits bool
 	// backlog are events of a trunk that was left.
 	backlog []Event[T]
 	// after, if set, is from where on the reader is on trunk: what is not newer it has
 	// from elsewhere, and newest, if set, too.
 	after, newest string
-	// again, if set, is the newest event of a reader that goes on, which comes once more.
-	again string
+	// repeated, if set, is the newest event of a reader that goes on, which comes once more.
+	repeated string
+	// again, if set, is that of Expect for a reader whose watch has failed.
+	again func()
 }
 
 // place is where a reader, or a watch, is.
@@ -55,7 +61,7 @@ func (p *place) move(resourceVersion string) {
 func newTap[T any](h *Hub[T], from place) *Tap[T] {
 	r := &Tap[T]{hub: h, ready: make(chan struct{}, 1), place: from}
 	if from.at != from.passed {
-		r.again = from.at
+		r.repeated = from.at
 	}
 	return r
 }
@@ -69,7 +75,14 @@ func (r *Tap[T]) Take() (Event[T], error) {
 	r.hub.mu.Lock()
 	defer r.hub.mu.Unlock()
 	e, err := r.takeLocked()
-	if err == nil {
+	r.waits = err == ErrNothing
+	switch {
+	case r.waits:
+		r.trunk.movedLocked() // it may be held up from now on
+	case err != nil:
+	case e.Begins:
+		r.beginning, r.place = false, place{passed: e.ResourceVersion, at: e.ResourceVersion}
+	case !r.beginning:
 		r.move(e.ResourceVersion)
 	}
 	return e, err
@@ -106,8 +119,8 @@ func (r *Tap[T]) takeLocked() (e Event[T], err error) {
 // knows reports whether the reader has an event from elsewhere. A bookmark of the version
 // where he is shows that the watch is alive.
 func (r *Tap[T]) knows(e Event[T]) bool {
-	if e.ResourceVersion != "" && e.ResourceVersion == r.again && !e.Bookmark {
-		r.again = "" // a deletion may carry the version of the state that it ended
+	if e.ResourceVersion != "" && e.ResourceVersion == r.repeated && !e.Bookmark {
+		r.repeated = "" // a deletion may carry the version of the state that it ended
 		return true
 	}
 	if e.ResourceVersion != "" && e.ResourceVersion == r.newest {
@@ -140,17 +153,30 @@ func (r *Tap[T]) Doubt() {
 	}
 }
 
+// Again returns the func of Expect for a reader whose watch has failed, nil for others: all readers of
+// that watch are expected since it has failed. The caller calls it, unless Again was not called
+// before Close.
+func (r *Tap[T]) Again() (here func()) {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	here, r.again = r.again, nil
+	return here
+}
+
 // Close ends the reading, and the watch if no other reads it: it is closed then.
 func (r *Tap[T]) Close() {
 	r.hub.mu.Lock()
-	t := r.trunk
-	r.backlog, r.trunk = nil, nil
+	t, here := r.trunk, r.again
+	r.backlog, r.trunk, r.again = nil, nil, nil
 	last := false
 	if t != nil {
 		t.detachLocked(r)
 		last = len(t.taps) == 0
 	}
 	r.hub.mu.Unlock()
+	if here != nil {
+		here()
+	}
 	if last {
 		<-t.done
 	}

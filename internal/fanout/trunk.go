@@ -1,6 +1,8 @@
 package fanout
 
 import (
+	"errors"
+	"io"
 	"slices"
 	"time"
 
@@ -35,6 +37,8 @@ type trunk[T any] struct {
 	taps map[*Tap[T]]struct{}
 	// ended is what the watch ended with, nil while it is read.
 	ended error
+	// patience is that with the readers which are behind.
+	patience patience
 	// moved is sent to when a reader has read, come or gone.
 	moved chan struct{}
 	// done is closed when the watch is closed.
@@ -54,11 +58,15 @@ func newTrunk[T any](h *Hub[T], w Watch[T], resourceVersion string) *trunk[T] {
 	}
 }
 
+// errEnded says that the watch is not read any more.
+var errEnded = errors.New("the goroutine that reads the watch has ended")
+
 // pump reads the watch until it ends, or has no more readers.
 func (t *trunk[T]) pump() {
 	defer close(t.done)
 	defer t.watch.Close()
 	defer t.leave()
+	defer t.end(errEnded) // a callback may have ended the goroutine
 	for {
 		e, err := t.watch.Next()
 		if err != nil {
@@ -80,7 +88,15 @@ func (t *trunk[T]) leave() {
 func (t *trunk[T]) end(err error) {
 	t.hub.mu.Lock()
 	defer t.hub.mu.Unlock()
+	if t.ended != nil {
+		return
+	}
 	t.ended = err
+	if err != io.EOF {
+		for tap := range t.taps {
+			tap.again = t.hub.expectLocked()
+		}
+	}
 	t.leaveHubLocked()
 	t.wakeLocked()
 }
@@ -100,44 +116,65 @@ func (t *trunk[T]) put(e Event[T]) bool {
 	}
 	t.doubted = false
 	t.wakeLocked()
+	if e.Begins && len(t.taps) > 0 {
+		t.beginLocked(e.ResourceVersion)
+	}
 	t.hub.joinLocked()
 	t.makeRoomLocked()
 	return len(t.taps) > 0
 }
 
+// beginLocked gives the watch its place in the order of versions, after the objects that there
+// were. What the readers have not read of these, each takes along.
+func (t *trunk[T]) beginLocked(resourceVersion string) {
+	for tap := range t.taps {
+		tap.backlog = append(tap.backlog, t.events[tap.next-t.first:]...)
+		tap.next = t.last()
+	}
+	t.first, t.events, t.bytes = t.last(), nil, 0
+	t.before, t.changed = resourceVersion, ""
+	t.place = place{passed: resourceVersion, at: resourceVersion}
+	t.orderless = false
+	t.hub.trunks = append(t.hub.trunks, t)
+}
+
 // makeRoomLocked drops what was read, and waits for readers that are behind. They lapse
-// when they have held up another reader for as long as Options.Patience allows.
+// when they have held up another reader for as long as there is patience with them.
 func (t *trunk[T]) makeRoomLocked() {
-	var patience <-chan time.Time
-	for late := false; len(t.taps) > 0; late = t.waitLocked(patience) {
+	for len(t.taps) > 0 {
 		t.dropLocked()
 		if t.bytes <= t.hub.options.Most || len(t.events) <= 1 {
 			return
 		}
-		switch {
-		case !t.anyWaitsLocked():
-			patience = nil
-		case late:
-			t.lapseLocked()
-			patience = nil
-		case patience == nil:
-			timer := time.NewTimer(t.hub.options.Patience)
-			defer timer.Stop()
-			patience = timer.C
-		}
+		t.waitLocked()
 	}
 }
 
-// waitLocked waits until a reader has read, come or gone, or reports that there is no
-// more patience with those that are behind.
-func (t *trunk[T]) waitLocked(patience <-chan time.Time) (late bool) {
+// waitLocked waits until a reader has read, come or gone, or has those lapse that are behind.
+func (t *trunk[T]) waitLocked() {
+	if !t.anyWaitsLocked() {
+		t.hub.mu.Unlock()
+		<-t.moved
+		t.hub.mu.Lock()
+		return
+	}
+	began := time.Now()
+	timer := time.NewTimer(t.patience.left(t.hub.options.Patience, began))
+	defer timer.Stop()
 	t.hub.mu.Unlock()
-	defer t.hub.mu.Lock()
+	late := false
 	select {
 	case <-t.moved:
-		return false
-	case <-patience:
-		return true
+	case <-timer.C:
+		late = true
+	}
+	t.hub.mu.Lock()
+	switch {
+	case !late:
+		t.patience.spend(began, time.Now())
+	case t.anyWaitsLocked():
+		t.lapseLocked()
+		t.patience = patience{}
 	}
 }
 
@@ -145,7 +182,7 @@ func (t *trunk[T]) waitLocked(patience <-chan time.Time) (late bool) {
 // that are behind.
 func (t *trunk[T]) anyWaitsLocked() bool {
 	for tap := range t.taps {
-		if tap.next == t.last() {
+		if tap.waits && tap.next == t.last() {
 			return true
 		}
 	}
