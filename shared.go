@@ -16,21 +16,23 @@ import (
 )
 
 // SharedResourceVersionInformer is a ResourceVersionInformer with any number of handlers,
-// which come and go while it runs, and one watch for all of them.
+// which come and go while it runs, one watch for all of them, and one list for those that start
+// together.
 //
 // Each handler gets what it would get from an informer of its own: it has its own
 // Storage, its own synced state, and its own acknowledgement, and what it fails with, or
-// is slow with, is its own affair. Each lists for itself, whenever it is added, since there is
-// no cache that it could be served from: it gets each object, in the initial list, then
-// its changes since, and misses no deletion. What is remembered, about 40 bytes of each
-// object, is remembered for each handler.
+// is slow with, is its own affair. It gets each object, in the initial list, then its changes
+// since, and misses no deletion. Handlers that are there when Run begins read one list together.
+// One that is added later lists for itself, since there is no cache that it could be served from.
+// What is remembered, about 40 bytes of each object, is remembered for each handler.
 //
-// The watch is read at the pace of the fastest handler. One that falls behind by more than
-// 256 KiB of events, when another waits for more, gets a watch of its own after 100 ms, and is
-// back on the common one when it has caught up. What waits for the handlers counts in the
+// List and watch are read at the pace of the fastest handler. A handler that is behind by more than
+// 256 KiB, and holds up another for 100 ms and for half of the time, reads on by itself: it asks
+// for the rest of the pages, or for another watch-list, or for a watch from where it is. It is back
+// on the common watch when it has caught up. What waits for the handlers counts in the
 // Budget, which they share: a slow one may use it up, and then the others are handed one object
 // at a time, but never none. Handlers with a HandlerConfig.Budget have one of their own. What
-// the watch holds, 256 KiB and one event at most, does not count in it.
+// the list and the watch hold, 256 KiB and one event each at most, does not count in it.
 //
 // Its methods may be called at any time, from several goroutines, and from handlers.
 type SharedResourceVersionInformer struct {
@@ -112,7 +114,7 @@ func (s *SharedResourceVersionInformer) AddHandler(config HandlerConfig) (*Handl
 	}
 	s.added++
 	h := &HandlerRegistration{owner: s, informer: newResourceVersionInformer(name, own), ended: make(chan struct{})}
-	h.informer.reflector.setup.Shared = s.watches
+	h.informer.reflector.setup.Shared, h.informer.reflector.setup.Memory = s.watches, s.reflector.setup.Memory
 	s.handlers = append(s.handlers, h)
 	if s.ctx != nil {
 		s.startLocked(h)
@@ -226,10 +228,8 @@ func (s *SharedResourceVersionInformer) begin(ctx context.Context) error {
 		return report.ErrAlreadyRunning
 	}
 	s.running, s.ctx = true, ctx
-	for _, h := range s.handlers {
-		s.startLocked(h)
-	}
 	first := slices.Clone(s.handlers)
+	s.startLocked(first...)
 	s.goroutines.Go(func() { s.awaitSynced(ctx, first) })
 	return nil
 }
@@ -247,14 +247,22 @@ func (s *SharedResourceVersionInformer) end() {
 	s.running = false
 }
 
-func (s *SharedResourceVersionInformer) startLocked(h *HandlerRegistration) {
-	ctx, stop := context.WithCancel(s.ctx)
-	h.stop = stop
-	s.goroutines.Go(func() {
-		defer s.stopped(h) // also where a callback ends the goroutine
-		defer stop()
-		h.informer.RunWithContext(ctx)
-	})
+// startLocked starts handlers, which read one list together. None of them begins before all are
+// expected.
+func (s *SharedResourceVersionInformer) startLocked(handlers ...*HandlerRegistration) {
+	for _, h := range handlers {
+		h.informer.reflector.setup.Here = s.watches.Expect()
+	}
+	for _, h := range handlers {
+		ctx, stop := context.WithCancel(s.ctx)
+		h.stop = stop
+		s.goroutines.Go(func() {
+			defer s.stopped(h) // also where a callback ends the goroutine
+			defer stop()
+			defer h.informer.reflector.setup.Here()
+			h.informer.RunWithContext(ctx)
+		})
+	}
 }
 
 // stopped notes that a handler is not called any more.

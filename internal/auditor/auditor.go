@@ -49,7 +49,7 @@ func (a Auditor) audit(ctx context.Context, opts report.AuditOptions, over func(
 	case !a.Setup.Report.BeginAudit():
 		return r, a.wrap(report.ErrAuditRunning)
 	}
-	metadata := source.NewMetadata(a.Setup.Resource, a.Setup.Shard, &a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
+	metadata := source.NewMetadata(a.Setup.Resource, a.Setup.Shard, a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
 	found, err := a.Compare(ctx, over(metadata), rate(opts), opts.Repair)
 	r, err = reportOf(found), a.wrap(err)
 	a.Setup.Report.EndAudit(r, err)

@@ -188,6 +188,7 @@ func (f *Follower) close() {
 	f.resync.close()
 	f.abandon()
 	f.closeOpened()
+	f.Source.Leave()
 }
 
 // step does the request of the state and decides what is next. It returns the error to

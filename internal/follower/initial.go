@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer/internal/listwatch"
@@ -66,17 +67,13 @@ func (f *Follower) rememberFallback() {
 	}
 }
 
-// stallInInitialEvents is how long the initial events of a watch-list may pause.
-const stallInInitialEvents = 10 * time.Second
-
 // errNoEndBookmark says that a watch-list does not end its initial events.
 var errNoEndBookmark = errors.New("a bookmark came that does not end the initial events")
 
 // watchList reads the initial events of a watch-list into the generation under
 // way. The watch that follows them stays open.
-func (f *Follower) watchList(ctx context.Context, state listwatch.Start) (listwatch.Outcome, error) {
-	timeout := f.Source.WatchTimeout()
-	opened, err := f.openFeed(ctx, f.Policy.WatchListOptions(state, timeout), timeout)
+func (f *Follower) watchList(ctx context.Context, state listwatch.Start, opts metav1.ListOptions, timeout time.Duration) (listwatch.Outcome, error) {
+	opened, err := f.openFeed(ctx, opts, timeout)
 	var stalled *report.StallError
 	switch {
 	case errors.As(err, &stalled):
@@ -85,15 +82,14 @@ func (f *Follower) watchList(ctx context.Context, state listwatch.Start) (listwa
 	case err != nil:
 		return listwatch.Outcome{Kind: listwatch.ClassifyWatchList(err), Refused: true, RetryAfter: listwatch.RetryAfter(err)}, watchListError(err)
 	}
-	changes := opened.feed
-	changes.Expect(stallInInitialEvents)
-	outcome, err := f.initialEvents(ctx, changes, state.Known)
+	f.opened = opened
+	opened.feed.Expect(source.InitialPatience)
+	outcome, err := f.initialEvents(ctx, opened.feed, state.Known)
 	if err != nil {
-		f.closeFeed(&opened)
+		f.closeOpened()
 		return outcome, watchListError(err)
 	}
-	changes.Expect(f.Source.Patience.Bookmarked())
-	f.opened = opened
+	opened.feed.Expect(f.Source.Patience.Bookmarked())
 	return outcome, nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
@@ -67,24 +69,29 @@ func (f *Follower) read(ctx context.Context) (outcome listwatch.Outcome, err err
 	if err = f.beginGeneration(ctx); err != nil {
 		return listwatch.Outcome{Kind: listwatch.Failed}, err
 	}
-	if f.Source.Budget != nil {
-		f.Report.Attend()
-		f.Report.Starved(true)
-		f.Source.Turn, err = f.Source.Budget.Begin(ctx, f.Source.Key())
-		f.Report.Starved(false)
-		f.Report.Rest()
-		if err != nil {
-			return listwatch.Outcome{Kind: listwatch.Failed}, err
-		}
-	}
-	defer f.endTurn()
-	if start, ok := f.state.(listwatch.Start); ok && f.Policy.Newest(start) {
-		f.pass.asked = moment.Now()
-	}
-	if f.Policy.Streams(f.state) {
-		outcome, err = f.watchList(ctx, f.state.(listwatch.Start))
+	start, begins := f.state.(listwatch.Start)
+	streams, timeout := f.Policy.Streams(f.state), f.Source.WatchTimeout()
+	var opts metav1.ListOptions
+	if streams {
+		opts = f.Policy.WatchListOptions(start, timeout)
 	} else {
-		outcome, err = f.page(ctx)
+		opts = f.Policy.ListOptions(f.state)
+	}
+	newest := begins && f.Policy.Newest(start)
+	f.asks(newest)
+	joined, err := f.Source.Join(ctx, opts)
+	if err == nil && !joined {
+		err = f.Source.BeginTurn(ctx)
+		f.asks(newest)
+	}
+	if err != nil {
+		return listwatch.Outcome{Kind: listwatch.Failed}, err
+	}
+	defer f.Source.EndTurn()
+	if streams {
+		outcome, err = f.watchList(ctx, start, opts, timeout)
+	} else {
+		outcome, err = f.page(ctx, opts)
 	}
 	if errors.Is(err, source.ErrUnread) {
 		f.Source.Narrow, err = true, nil
@@ -92,15 +99,17 @@ func (f *Follower) read(ctx context.Context) (outcome listwatch.Outcome, err err
 	return outcome, err
 }
 
-func (f *Follower) endTurn() {
-	f.Source.Turn.End()
-	f.Source.Turn = nil
+// asks notes that the server is asked for the newest state from now on, if so.
+func (f *Follower) asks(newest bool) {
+	if newest {
+		f.pass.asked = moment.Now()
+	}
 }
 
 // page reads a page into the generation.
-func (f *Follower) page(ctx context.Context) (listwatch.Outcome, error) {
+func (f *Follower) page(ctx context.Context, opts metav1.ListOptions) (listwatch.Outcome, error) {
 	answered := false
-	page, err := f.Source.Page(ctx, f.Policy.ListOptions(f.state), func(it object.Item, unreadable error) error {
+	page, err := f.Source.Page(ctx, opts, func(it object.Item, unreadable error) error {
 		if !answered {
 			answered = true
 			f.Report.Succeed() // the rest may wait for the handler for long

@@ -32,13 +32,16 @@ type Setup struct {
 	// Expected are the objects, and Form is how they are asked for on the wire.
 	Expected object.Expected
 	Form     object.Form
-	// Shared, if set, are the watches that the reflector has in common with others.
+	// Shared, if set, are the lists and watches that the reflector has in common with others. Here
+	// tells them that the next run has asked for its first one.
 	Shared *source.Shared
+	Here   func()
 	// Shard is the part of the set that is followed.
 	Shard shard.Shard
 	// Budget, if set, limits the lists that are under way at a time.
 	Budget *budget.Budget
-	Memory source.Memory
+	// Memory is what the ListerWatcher has taught, also other reflectors that have it.
+	Memory *source.Memory
 	// Cluster is that of the known objects.
 	Cluster known.Cluster
 	// Report needs a Handler before the first run.
@@ -52,6 +55,7 @@ func (s *Setup) Init(name string, lw cache.ListerWatcher, expected object.Expect
 	s.Resource = server.Of(lw)
 	s.Server = server.IdentifierOf(lw)
 	s.Expected = expected
+	s.Memory = &source.Memory{}
 	s.UseFields(nil)
 }
 
@@ -107,12 +111,13 @@ func (s *Setup) Follower(into sink.Sink, t Tuning) *Follower {
 func (s *Setup) source(t Tuning) *source.Source {
 	return source.New(source.Options{
 		ListerWatcher:   s.ListerWatcher,
-		Memory:          &s.Memory,
+		Memory:          s.Memory,
 		Expected:        &s.Expected,
 		Form:            &s.Form,
 		Patience:        source.Patience(t.StallTimeout),
 		MinWatchTimeout: t.MinWatchTimeout,
 		Shared:          s.Shared,
+		Here:            s.Here,
 		Shard:           s.Shard,
 		Budget:          s.Budget,
 		Report:          &s.Report,

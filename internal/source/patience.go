@@ -21,6 +21,8 @@ const (
 	// listPatience is how long a list may be silent. A server gives a request a
 	// minute by default.
 	listPatience = 75 * time.Second
+	// InitialPatience is how long the initial events of a watch-list may pause.
+	InitialPatience = 10 * time.Second
 )
 
 func (p Patience) or(standard time.Duration) time.Duration {

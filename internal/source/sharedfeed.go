@@ -16,14 +16,16 @@ import (
 
 // sharedFeed is one reader of a watch that it has in common with others.
 //
-// The initial events of a watch-list are its own: they are read off the wire as ever. What
-// follows them is shared.
+// The initial events of a watch-list are its own, unless the list is a joint one. What follows them
+// is shared.
 type sharedFeed struct {
 	source *Source
 	// opts are those of a watch, but for the resource version.
 	opts metav1.ListOptions
-	// initial is the reader's watch-list; nil when that is shared.
+	// initial is the reader's own watch-list; nil when that is shared.
 	initial *sharedWatch
+	// joint is true until the initial events of a joint list end.
+	joint bool
 	// begins is where the initial events end, empty until they do.
 	begins string
 	tap    *fanout.Tap[SharedEvent]
@@ -36,9 +38,15 @@ func (s *Source) openShared(ctx context.Context, opts metav1.ListOptions) (Feed,
 	f := &sharedFeed{source: s, opts: opts, quiet: newSilence(patience)}
 	f.opts.SendInitialEvents, f.opts.ResourceVersionMatch = nil, ""
 	var err error
-	if startsWithObjects(opts) {
+	s.here()
+	switch {
+	case s.joint != nil:
+		f.tap, f.joint, s.joint = s.joint.tap, true, nil
+		f.quiet.expect(forever) // the joint list looks for silence itself
+		err = f.awaitAnswer(ctx)
+	case startsWithObjects(opts):
 		f.initial, err = s.openSharedWatch(ctx, opts, patience)
-	} else {
+	default:
 		// The watch may be one that others have asked for, for longer.
 		f.quiet.expect(max(patience, s.Patience.Watch(s.longestWatch())))
 		err = f.follow(ctx, opts.ResourceVersion)
@@ -47,10 +55,27 @@ func (s *Source) openShared(ctx context.Context, opts metav1.ListOptions) (Feed,
 		}
 	}
 	if err != nil {
-		f.quiet.stop()
+		f.Close()
 		return nil, err
 	}
 	return f, nil
+}
+
+// awaitAnswer waits until the server has answered the request for a joint list. The error is that
+// of the request.
+func (f *sharedFeed) awaitAnswer(ctx context.Context) error {
+	for {
+		switch _, err := f.tap.Take(); {
+		case err == nil:
+			return nil
+		case !errors.Is(err, fanout.ErrNothing):
+			f.source.failed(f.tap)
+			return err
+		}
+		if err := f.wait(ctx); err != nil {
+			return err
+		}
+	}
 }
 
 // follow shares what follows a resource version.
@@ -73,6 +98,9 @@ func (f *sharedFeed) openFrom(ctx context.Context, resourceVersion string) (fano
 }
 
 func (f *sharedFeed) Expect(patience time.Duration) {
+	if f.joint {
+		return
+	}
 	f.quiet.expect(patience)
 	if f.initial != nil {
 		f.initial.feed.Expect(patience)
@@ -103,10 +131,15 @@ func (f *sharedFeed) Next(ctx context.Context, to *Change) error {
 		switch {
 		case errors.Is(err, fanout.ErrNothing):
 			err = f.wait(ctx)
+		case errors.Is(err, fanout.ErrLapsed) && f.joint:
+			return ErrUnread
 		case errors.Is(err, fanout.ErrLapsed):
 			err = f.catchUp(ctx)
-		default:
+		case err != nil:
+			f.source.failed(f.tap)
 			return err
+		default:
+			return nil
 		}
 		if err != nil {
 			return err
@@ -122,6 +155,7 @@ func (f *sharedFeed) take(to *Change) error {
 		return err
 	}
 	f.source.heard(time.Now())
+	f.joint = f.joint && !e.Begins
 	return f.read(e.Value, to)
 }
 

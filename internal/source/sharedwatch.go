@@ -11,26 +11,32 @@ import (
 
 	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/moment"
+	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/objectsize"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// Shared are watches that several Sources have in common.
+// Shared are lists and watches that several Sources have in common.
 type Shared = fanout.Hub[SharedEvent]
 
-// NewShared returns a Shared without a watch. Its Wait returns when the watches that were opened
-// have ended.
+// NewShared returns a Shared without a watch. Its Wait returns when the lists and watches that were
+// begun have ended.
 func NewShared() *Shared { return fanout.New[SharedEvent](fanout.Options{}) }
 
-// SharedEvent is an event of a watch that several read, with memory of its own. None of
-// them may change it.
+// SharedEvent is an event of a watch, or an item of a list, that several read, with memory of its
+// own. None of them may change it.
 type SharedEvent struct {
 	event watch.EventType
 	// Outside tells that an object is in none of the parts, whose resource version is passed.
 	// Otherwise, one of item, object and unreadable says what came, but for a bookmark.
-	outside    bool
-	passed     string
-	item       wire.Item
+	outside bool
+	passed  string
+	item    wire.Item
+	// listed is what the list says of an item, and place is where it stands in the list. Page ends a
+	// page.
+	listed     metav1.TypeMeta
+	place      object.Place
+	page       *Page
 	object     runtime.Object
 	unreadable error
 	key        string // of the unreadable event, if that is known

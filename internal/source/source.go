@@ -45,8 +45,10 @@ type Options struct {
 	// MinWatchTimeout is the least time for which a watch is asked for, if that is more than the
 	// default.
 	MinWatchTimeout time.Duration
-	// Shared, if set, are the watches that the Source has in common with others.
+	// Shared, if set, are the lists and watches that the Source has in common with others, and Here
+	// tells them that it has asked for its first one: see fanout.Hub.Expect.
 	Shared *Shared
+	Here   func()
 	// Budget, if set, tells when answers may not come through a wide window.
 	Budget *budget.Budget
 	// Shard is the part of the resource's objects that is read.
@@ -84,6 +86,8 @@ type Source struct {
 	over *tls.ConnectionState
 	// lists are the readers of list bodies, by format. They keep their buffers from page to page.
 	lists [wire.Formats]wire.ListReader
+	// joint is the list that it reads together with others, nil without one.
+	joint *joint
 }
 
 // New returns a Source.
@@ -109,6 +113,32 @@ func (s *Source) heard(at time.Time) {
 func (s *Source) Rest() {
 	clear(s.lists[:])
 	s.reader = reader{}
+	s.leave()
+}
+
+// Leave tells those with whom it shares lists that the Source asks for nothing any more.
+func (s *Source) Leave() {
+	s.leave()
+	s.here()
+}
+
+// BeginTurn waits until the Budget has room for a list, if there is a Budget. EndTurn is called when
+// the request is over.
+func (s *Source) BeginTurn(ctx context.Context) (err error) {
+	if s.Budget == nil {
+		return nil
+	}
+	s.Report.Attend()
+	s.Report.Starved(true)
+	s.Turn, err = s.Budget.Begin(ctx, s.Key())
+	s.Report.Starved(false)
+	s.Report.Rest()
+	return err
+}
+
+func (s *Source) EndTurn() {
+	s.Turn.End()
+	s.Turn = nil
 }
 
 // Page is what a list request brought beside its objects.
@@ -150,6 +180,9 @@ func (s *Source) Page(ctx context.Context, opts metav1.ListOptions, each Each) (
 func (s *Source) CachePaged() bool { return s.Memory.cachePaged.Load() }
 
 func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (Page, error) {
+	if s.joint != nil {
+		return s.jointPage(ctx, each)
+	}
 	if s.resource != nil {
 		return s.streamPage(ctx, opts, each)
 	}
