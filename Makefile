@@ -199,6 +199,7 @@ bench:
 	cd bench && go run . clusters
 	cd bench && go run . fleet
 	cd bench && go run . shard
+	cd bench && go run . handlers
 	cd bench && go run . ways
 	cd bench && go run . readcache -million 1000000
 

@@ -11,6 +11,7 @@
 //	go run . clusters     # many servers; writes docs/performance-more.md
 //	go run . fleet        # 25,000 informers of 500 servers; writes docs/performance-more.md
 //	go run . shard        # half of a set; writes docs/performance-more.md
+//	go run . handlers     # handlers that start together; writes docs/performance-more.md
 //	go run . ways         # each way to read a set, from a kube-apiserver; writes docs/performance-more.md
 //
 // It starts a server, simulated (package podserver) or real, in a process of its
@@ -46,10 +47,10 @@ func command(ctx context.Context, args []string) error {
 		return serve()
 	}
 	b := map[string]benchmark{
-		"all": newAll(), "peaks": newPeaks(), "readcache": newReadcache(), "clusters": newClusters(), "fleet": newFleet(), "shard": newShard(), "ways": newWays(),
+		"all": newAll(), "peaks": newPeaks(), "readcache": newReadcache(), "clusters": newClusters(), "fleet": newFleet(), "shard": newShard(), "handlers": newHandlers(), "ways": newWays(),
 	}[name]
 	if b == nil {
-		return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters, fleet, shard or ways", name)
+		return fmt.Errorf("%q is not a command: all, peaks, readcache, clusters, fleet, shard, handlers or ways", name)
 	}
 	flags := flag.NewFlagSet("bench "+name, flag.ExitOnError)
 	b.common().flags(flags)

@@ -89,6 +89,9 @@ func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 	if f.Checkpoint != "" {
 		config.Checkpoint = informer.FileCheckpoint(f.Checkpoint)
 	}
+	if f.Handlers > 0 {
+		return s.share(ctx, config, f.Handlers)
+	}
 	i := informer.NewResourceVersionInformer(s.name, config)
 	var running sync.WaitGroup
 	running.Go(func() { i.RunWithContext(ctx) })
@@ -100,4 +103,23 @@ func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 		return err
 	}
 	return &race.Following{Synced: i.HasSyncedChecker().Done(), Wait: running.Wait, Audit: audit}
+}
+
+// share follows with n handlers that share an informer, and of which all but one do nothing.
+func (s *source) share(ctx context.Context, config informer.InformerConfig, n int) *race.Following {
+	told := config.Handler
+	config.Handler = nil
+	i := informer.NewSharedResourceVersionInformer(s.name, config)
+	for h := range n {
+		handler := informer.ResourceEventHandler(informer.ResourceEventHandlerFuncs{})
+		if h == 0 {
+			handler = told
+		}
+		if _, err := i.AddEventHandler(handler); err != nil {
+			panic(err) // the configuration is this program's
+		}
+	}
+	var running sync.WaitGroup
+	running.Go(func() { i.RunWithContext(ctx) })
+	return &race.Following{Synced: i.HasSyncedChecker().Done(), Wait: running.Wait}
 }

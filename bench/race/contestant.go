@@ -54,6 +54,9 @@ type Follow struct {
 	Namespace string // empty for all
 	// Shard is the part that one of ours follows.
 	Shard informer.Shard
+	// Handlers is how many handlers one of ours has that share an informer, the first of which is
+	// told; zero: one, with an informer of its own.
+	Handlers int
 	// Added and Updated are called for each object, one call at a time. A floor,
 	// which sees no objects, calls only Updated, at the start and the end of a burst.
 	Added   func(resourceVersion string)

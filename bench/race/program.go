@@ -21,6 +21,10 @@ type Order struct {
 	// Shard is the part of a cold start, as a shardSelector; the Target's Objects are those that
 	// are in it.
 	Shard string
+	// Handlers is how many a cold start has that share an informer; zero: one, with its own. Holds
+	// measures what is held after a cold start.
+	Handlers int
+	Holds    bool
 	// Many is what there is beside, or instead of, the Target.
 	Many *Many `json:",omitempty"`
 	// Profile is what the names of profiles begin with; there are none if it is empty.

@@ -145,7 +145,7 @@ func (t *trial) startCold(ctx context.Context) error {
 		return err
 	}
 	defer stopProfile()
-	return t.start(ctx, Follow{Shard: part})
+	return t.start(ctx, Follow{Shard: part, Handlers: t.Handlers})
 }
 
 // start measures from the start until the set was handed over. The handler is its
@@ -157,6 +157,13 @@ func (t *trial) start(ctx context.Context, with Follow) error {
 	}
 	var added atomic.Int64
 	runtime.GC()
+	var before holding
+	if t.Holds {
+		var err error
+		if before, err = held(); err != nil {
+			return err
+		}
+	}
 	clock := t.Target.startStopwatch()
 	with.Added, with.Updated = func(string) { added.Add(1) }, func(string) {}
 	f, stop := t.follow(ctx, with)
@@ -169,7 +176,12 @@ func (t *trial) start(ctx context.Context, with Follow) error {
 	if want := t.Target.Objects - known; !t.floor && t.result.Delivered != want {
 		return fmt.Errorf("%d objects were handed over instead of %d", t.result.Delivered, want)
 	}
-	return t.result.notePeakRSS()
+	if err := t.result.notePeakRSS(); err != nil || !t.Holds {
+		return err
+	}
+	after, err := held()
+	t.result.noteEach(before, after, 1)
+	return err
 }
 
 // startAgain measures the second of two starts.
