@@ -24,48 +24,57 @@ type bulletin struct {
 }
 
 // notice is a line of the log, nil for none.
-type notice struct {
-	text   string
-	away   bool
-	values []any
-}
+type notice func(klog.Logger)
 
-func (n *notice) log(ctx context.Context) {
-	switch {
-	case n == nil:
-	case n.away:
-		klog.FromContext(ctx).Error(nil, n.text, n.values...)
-	default:
-		klog.FromContext(ctx).Info(n.text, n.values...)
+func (n notice) log(ctx context.Context) {
+	if n != nil {
+		n(klog.FromContext(ctx))
 	}
 }
 
-// goneFor returns what is to be logged of an outage that has lasted since a time.
-func (b *bulletin) goneFor(since time.Time, reason error, informers int) *notice {
+// change returns what is to be logged when the standing of the server was one and is another.
+// Stopped tells that the request has ended whose event that is.
+func (b *bulletin) change(was, is standing, stopped bool) notice {
+	before, wasAway := was.condition.(away)
+	now, isAway := is.condition.(away)
+	switch {
+	case wasAway && !isAway:
+		return b.over("Server is back", before.since, was.waiting)
+	case isAway && is.waiting == 0 && stopped && b.told:
+		return b.over("Server is not waited for any more", now.since, 0)
+	case isAway && is.waiting == was.waiting && now.symptom != contested:
+		return b.gone(now, is.waiting)
+	}
+	return nil
+}
+
+// gone returns what is to be logged while a server is away.
+func (b *bulletin) gone(a away, informers int) notice {
 	now := time.Now()
-	if b.told || now.Sub(since) < report.TellAfter || !b.quota.Allows(moment.Of(now)) {
+	if b.told || now.Sub(a.since) < report.TellAfter || !b.quota.Allows(moment.Of(now)) {
 		return nil
 	}
 	b.told = true
 	b.quota.Spend(moment.Of(now))
-	n := &notice{"Server is away", true, []any{
-		"server", b.server, "message", redact.Error(reason).Error(), "since", since.UTC().Format(time.RFC3339),
-		"for", now.Sub(since).Round(time.Second).String(), "informers", informers,
-	}}
+	values := []any{
+		"server", b.server, "message", redact.Error(a.reason).Error(), "since", a.since.UTC().Format(time.RFC3339),
+		"for", now.Sub(a.since).Round(time.Second).String(), "informers", informers,
+	}
 	if b.untold > 0 {
-		n.values = append(n.values, "unlogged", b.untold)
+		values = append(values, "unlogged", b.untold)
 	}
 	b.untold = 0
-	return n
+	return func(log klog.Logger) { log.Error(nil, "Server is away", values...) }
 }
 
 // over returns what is to be logged when an outage has ended, or is not waited for any more.
-func (b *bulletin) over(text string, since time.Time, informers int) *notice {
+func (b *bulletin) over(text string, since time.Time, informers int) notice {
 	if !b.told {
 		b.untold++
 		return nil
 	}
 	b.told = false
 	b.quota.Spend(moment.Now())
-	return &notice{text, false, []any{"server", b.server, "lasted", time.Since(since).Round(time.Second).String(), "informers", informers}}
+	lasted := time.Since(since).Round(time.Second).String()
+	return func(log klog.Logger) { log.Info(text, "server", b.server, "lasted", lasted, "informers", informers) }
 }

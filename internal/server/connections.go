@@ -118,11 +118,7 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	c.plugin.reveal(response)
 	if isAnswer(response.StatusCode) {
-		if e != nil && e.asks {
-			c.presence.heard(request.Context(), questionAnswered)
-		} else {
-			c.presence.heard(request.Context(), requestAnswered)
-		}
+		c.presence.heard(request.Context(), e != nil && e.asks)
 	}
 	if e != nil {
 		e.over = response.TLS
@@ -156,9 +152,8 @@ func (c *connection) send(request *http.Request, e *exchange) (response *http.Re
 	err = errUnanswered // if a transport of the caller's ends the goroutine
 	if first != nil {
 		defer func() {
-			connected := c.finish(first, request, err)
-			if e != nil {
-				e.unconnected = !connected
+			if connected := c.finish(first, request, err); !connected && e != nil {
+				e.symptom = unconnected
 			}
 		}()
 	} else {

@@ -13,6 +13,9 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 )
 
+// askPatience is how long the answer to a question may take, the connection included.
+const askPatience = 2500 * time.Millisecond
+
 // Await waits for pause after a request has failed with err. If the server seems to be away, all
 // that wait for it find out together, with one question in a while. If it is away, they wait for
 // its return instead, and note is told why.
@@ -28,7 +31,7 @@ func (r *Resource) Await(ctx context.Context, pause time.Duration, err error, no
 		!answered && report.ClassOf(err) != report.ErrorUnreachable:
 		return sleep(ctx, pause, false) // the server is there
 	}
-	return r.server.presence.await(ctx, wait{pause: pause, answered: answered, ask: r.server.ask, note: note})
+	return (&waiter{presence: r.server.presence, pause: pause, answered: answered, ask: r.server.ask, note: note}).await(ctx)
 }
 
 // ServerAway reports whether the server was found away, and has not answered since.
@@ -54,9 +57,9 @@ func (s *Server) ask(ctx context.Context) {
 	switch {
 	case ctx.Err() != nil, !sent, report.ClassOf(err) == report.ErrorUnauthorized: // nothing was learnt
 	case !errors.As(err, &answer):
-		s.presence.unanswered(ctx, explainConnection(err), e.unconnected, 0)
+		s.presence.unanswered(ctx, explainConnection(err), e.symptom, 0)
 	case !isAnswer(int(answer.Status().Code)):
-		s.presence.unanswered(ctx, err, false, listwatch.RetryAfter(err))
+		s.presence.unanswered(ctx, err, unanswered, listwatch.RetryAfter(err))
 	}
 }
 

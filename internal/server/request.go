@@ -62,8 +62,8 @@ type exchange struct {
 	tells bool
 	// asks tells that it is a question whether the server is there: see Server.ask.
 	asks bool
-	// unconnected tells that it has failed without a connection.
-	unconnected bool
+	// symptom is how it has failed.
+	symptom symptom
 }
 
 type exchangeKey struct{}
