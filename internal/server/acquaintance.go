@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,9 +73,9 @@ func (k *acquaintance) lost() { k.losses.Add(1) }
 // The answer to another informer counts too if it came over the connection of this one's watch. It
 // says as much as one that is asked for now: a server that is replaced or restored loses its
 // connections.
-func (k *acquaintance) askCluster(version string, over *tls.ConnectionState, wait func(<-chan struct{}) bool, ask func(*exchange) (string, error)) (uid string, err error) {
+func (k *acquaintance) askCluster(ctx context.Context, version string, over *tls.ConnectionState, ask func(*exchange) (string, error)) (uid string, err error) {
 	q, mine := k.join(version, over != nil)
-	if !mine && wait(q.answered) && k.counts(q, over) {
+	if !mine && isClosedSoon(ctx, q.answered) && k.counts(q, over) {
 		return q.uid, q.err
 	}
 	if !mine {
@@ -110,47 +112,33 @@ func (k *acquaintance) counts(q *clusterQuestion, over *tls.ConnectionState) boo
 // clusterOf returns the cluster of what was listed in a period, empty if it is not known. If mine
 // is set, the caller is to find it, and to call found then. It is not set unless the caller has
 // objects to find it by.
-func (k *acquaintance) clusterOf(period uint64, hasObjects func() bool, wait func(<-chan struct{}) bool) (cluster string, mine *finding) {
-	f := k.findingOf(period)
+func (k *acquaintance) clusterOf(ctx context.Context, period uint64, hasObjects func() bool) (cluster string, mine *finding) {
+	f := k.findingOf(period, nil)
 	if f == nil && hasObjects() {
-		if f, mine = k.begin(period); mine != nil {
+		mine = &finding{over: make(chan struct{})}
+		if f = k.findingOf(period, mine); f == mine {
 			return "", mine
 		}
 	}
-	if f == nil || !wait(f.over) {
+	if f == nil || !isClosedSoon(ctx, f.over) {
 		return "", nil
 	}
 	return f.cluster, nil
 }
 
-// findingOf returns the finding of a period, nil if there is none.
-func (k *acquaintance) findingOf(period uint64) *finding {
+// findingOf returns the finding of a period. If there is none, other is, unless it is nil. The
+// oldest one is forgotten if there are too many.
+func (k *acquaintance) findingOf(period uint64, other *finding) *finding {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.findings[period]
-}
-
-// begin begins the finding of a period, unless another informer did so meanwhile.
-func (k *acquaintance) begin(period uint64) (other, mine *finding) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if other = k.findings[period]; other == nil {
-		mine = &finding{over: make(chan struct{})}
-		k.remember(period, mine)
+	if f := k.findings[period]; f != nil || other == nil {
+		return f
 	}
-	return other, mine
-}
-
-// remember adds a finding, and forgets the oldest one if there are too many.
-func (k *acquaintance) remember(period uint64, f *finding) {
 	if len(k.findings) >= maxFindings {
-		oldest := period
-		for p := range k.findings {
-			oldest = min(oldest, p)
-		}
-		delete(k.findings, oldest)
+		delete(k.findings, slices.Min(slices.Collect(maps.Keys(k.findings))))
 	}
-	k.findings[period] = f
+	k.findings[period] = other
+	return other
 }
 
 // found ends a finding. If it has failed, another informer tries.
@@ -172,23 +160,20 @@ func newExchange() *exchange {
 	return &exchange{Request: Request{Sent: func() {}, Answered: func() {}}}
 }
 
-// waitFor returns a function that waits until a channel is closed, and reports whether it was, or
-// else that ctx or patience has ended.
-func waitFor(ctx context.Context, patience time.Duration) func(<-chan struct{}) bool {
-	return func(closed <-chan struct{}) bool {
-		select {
-		case <-closed:
-			return true
-		default:
-		}
-		timer := time.NewTimer(patience)
-		defer timer.Stop()
-		select {
-		case <-closed:
-			return true
-		case <-timer.C:
-		case <-ctx.Done():
-		}
+// isClosedSoon waits until a channel is closed, and reports whether it was, or else that ctx or
+// sharePatience has ended.
+func isClosedSoon(ctx context.Context, closed <-chan struct{}) bool {
+	select {
+	case <-closed:
+		return true
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, sharePatience)
+	defer cancel()
+	select {
+	case <-closed:
+		return true
+	case <-ctx.Done():
 		return false
 	}
 }

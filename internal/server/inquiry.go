@@ -84,7 +84,7 @@ func (r *Resource) Ask(ctx context.Context, q Inquiry) (a Answer, err error) {
 		return r.ask(ctx, q)
 	}
 	k := r.server.acquaintance
-	cluster, mine := k.clusterOf(q.Period, func() bool { return q.Objects != nil && len(q.Objects()) > 0 }, waitFor(ctx, sharePatience))
+	cluster, mine := k.clusterOf(ctx, q.Period, func() bool { return q.Objects != nil && len(q.Objects()) > 0 })
 	if mine == nil {
 		q.Cluster = cluster
 		return r.ask(ctx, q)
@@ -130,7 +130,7 @@ func (r *Resource) askCluster(ctx context.Context, q Inquiry, a *Answer) error {
 	if versioned {
 		version = q.ResourceVersion
 	}
-	uid, err := r.server.acquaintance.askCluster(version, q.Over, waitFor(ctx, sharePatience), func(e *exchange) (string, error) {
+	uid, err := r.server.acquaintance.askCluster(ctx, version, q.Over, func(e *exchange) (string, error) {
 		request := r.kubeSystem()
 		if versioned {
 			request.Param("resourceVersion", version)
