@@ -37,9 +37,9 @@ func (c InformerConfig) check() (checked checkedConfig, err error) {
 	case c.ListerWatcher == nil:
 		return checked, errors.New("ListerWatcher is required")
 	case c.Handler == nil && c.BatchHandler == nil:
-		return checked, errors.New("Handler or BatchHandler is required")
+		return checked, fmt.Errorf("%s or %s is required", "Handler", "BatchHandler")
 	case c.Handler != nil && c.BatchHandler != nil:
-		return checked, errors.New("Handler and BatchHandler exclude each other")
+		return checked, fmt.Errorf("%s and %s exclude each other", "Handler", "BatchHandler")
 	}
 	if err := cmp.Or(c.Shard.Validate(), c.checkNumbers()); err != nil {
 		return checked, err

@@ -81,8 +81,8 @@ type state struct {
 type stage int
 
 const (
-	// neverRan: no run has begun.
-	neverRan stage = iota
+	// The zero value: no run has begun.
+	_ stage = iota
 	// starting: a run has begun, and audits do not see it yet.
 	starting
 	// following: the run has its queue and its follower.

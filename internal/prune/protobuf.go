@@ -11,8 +11,6 @@ import (
 const (
 	entryKey   = 1 // in an entry of a map
 	entryValue = 2
-
-	lengthDelimited = 2 // the wire type of a message
 )
 
 // AppendProtobuf appends the protobuf message of one object, without the k8s
