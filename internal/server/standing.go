@@ -66,8 +66,9 @@ type condition interface{ isCondition() }
 // suspicion.
 type there struct{}
 
-// suspected is a server that was there, until such a request.
-type suspected struct{}
+// suspected is a server that was there, until such a request. Due tells that a request has waited
+// since then, so that next is when a question is due.
+type suspected struct{ due bool }
 
 // away is a server that was found away.
 type away struct {
@@ -106,7 +107,7 @@ func (s standing) answered(now time.Time, question bool) standing {
 	switch {
 	case isAway && !question && a.symptom != unconnected && s.waiting > 0:
 		a.symptom = contested
-		s.condition = a
+		s.condition, s.failure = a, nil
 		return s
 	case isAway && now.Sub(a.since) >= outageLeast:
 		spread = min(max(spreadLeast, time.Duration(s.waiting)*time.Second/spreadRate), spreadMost)
@@ -208,8 +209,9 @@ func (s standing) joining(now time.Time, answered, silent bool) (next standing, 
 			return s, false
 		}
 	}
-	if s.waiting++; s.waiting == 1 {
-		s.next = later(s.next, now.Add(askAfter))
+	s.waiting++
+	if is, _ := s.condition.(suspected); s.condition == is && !is.due {
+		s.condition, s.next = suspected{due: true}, later(s.next, now.Add(askAfter))
 	}
 	return s, true
 }

@@ -56,6 +56,14 @@ func (w *waiter) join(s standing, now time.Time) (next standing, waits bool) {
 	return s.joining(now, w.answered, silent)
 }
 
+// asking begins a question, unless the server is back.
+func (w *waiter) asking(s standing, now time.Time) (standing, error) {
+	if s.returns != w.returns {
+		return s, errEarly
+	}
+	return s.asking(now)
+}
+
 // sleep waits until ctx ends at the latest, and returns result.
 func sleep(ctx context.Context, duration time.Duration, result bool) bool {
 	timer := time.NewTimer(duration)
@@ -95,7 +103,7 @@ func (w *waiter) untilBack(ctx context.Context) (back bool, spread time.Duration
 		case turn <- struct{}{}:
 			turn = nil
 		case <-next:
-			if step(w.presence, standing.asking) == nil {
+			if step(w.presence, w.asking) == nil {
 				w.ask(ctx)
 			}
 		case <-paused.C:
