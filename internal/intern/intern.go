@@ -5,8 +5,7 @@ package intern
 import "encoding/binary"
 
 const (
-	// MaxLength is of strings that are remembered. Longer ones, such as the data of secrets, are
-	// not looked up.
+	// MaxLength is of strings that are remembered. Longer ones are not looked up.
 	MaxLength = 128
 	// minBits and maxBits bound how many strings are remembered. A Table for a single object is
 	// small.
@@ -38,7 +37,7 @@ type slot struct {
 // String returns the string that content is: one with memory of its own, or one that was returned
 // before. A nil Table remembers none.
 func (t *Table) String(content []byte) string {
-	if t == nil {
+	if t == nil || len(content) > MaxLength {
 		return string(content)
 	}
 	return t.Hashed(content, HashOf(content))

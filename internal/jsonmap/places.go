@@ -1,7 +1,5 @@
 package jsonmap
 
-import "github.com/rvinformer/informer/internal/intern"
-
 // Bounds of what is expected: places in all, and members of one object, or elements of one array,
 // that have places of their own.
 const (
@@ -124,7 +122,7 @@ func (p *place) learn(value interface{}, known bool, tag uint32) {
 	}
 	text := value.(string)
 	switch {
-	case known || p.asked == tag && len(text) <= intern.MaxLength:
+	case known || p.asked == tag:
 		p.text, p.value, p.asked = text, value, 0
 	default:
 		p.asked = tag

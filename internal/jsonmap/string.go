@@ -13,13 +13,23 @@ const (
 	highs = 0x8080808080808080
 )
 
+// maxRemembered is of values that are remembered. Longer ones, such as the data of most secrets, are
+// not.
+const maxRemembered = 64
+
 // str reads the string that begins at i with its quote, and is not the expected one.
 func (d *Decoder) str(i int, at *place) (interface{}, int) {
 	end, hash := d.plain(i + 1)
 	if end < 0 {
 		content, end := d.special(i)
+		if len(content) > maxRemembered {
+			return string(content), end
+		}
 		value, _ := d.words.Value(content, intern.HashOf(content))
 		return value, end
+	}
+	if end-i-1 > maxRemembered {
+		return string(d.text[i+1 : end]), end + 1
 	}
 	value, known := d.words.Value(d.text[i+1:end], hash)
 	at.learn(value, known, intern.Tag(hash))
