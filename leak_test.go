@@ -43,7 +43,7 @@ func TestInformersLeaveNothing(t *testing.T) {
 const (
 	// rounds of waves of informers that run side by side are 1,000 informers.
 	rounds, waves, besides = 5, 2, 100
-	// mostLeft is how many bytes an informer may leave. Measured are -20 to 85: pools and
+	// mostLeft is how many bytes an informer may leave. Measured are -20 to 130: pools and
 	// maps, and what the runtime has for goroutines, grow once in a while. An object of its own of
 	// 200 bytes for each would be too much.
 	mostLeft = 150
@@ -55,6 +55,18 @@ func leaveNothing(t *testing.T, opts informertest.Options) {
 	for range waves * 2 {
 		y.wave() // pools fill
 	}
+	left := y.left()
+	for again := 0; left > mostLeft && again < 2; again++ {
+		left = y.left() // what grows once in a while does not grow each time
+	}
+	require.LessOrEqual(t, left, int64(mostLeft), "bytes left of each informer")
+	require.Zero(t, y.budget.InUse())
+	y.close()
+	y.settle(goroutines)
+}
+
+// left is how many bytes an informer leaves.
+func (y *yard) left() int64 {
 	heaps := []int64{y.liveHeap()}
 	for range rounds {
 		for range waves {
@@ -63,11 +75,8 @@ func leaveNothing(t *testing.T, opts informertest.Options) {
 		heaps = append(heaps, y.liveHeap())
 	}
 	left := slope(heaps) / (waves * besides)
-	t.Logf("%d bytes left of each informer; the heap after each round: %d", left, heaps)
-	require.LessOrEqual(t, left, int64(mostLeft), "bytes left of each informer")
-	require.Zero(t, y.budget.InUse())
-	y.close()
-	y.settle(goroutines)
+	y.t.Logf("%d bytes left of each informer; the heap after each round: %d", left, heaps)
+	return left
 }
 
 // steady is the number of goroutines once those of other tests have ended, or most of them: on a
