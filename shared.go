@@ -31,8 +31,8 @@ import (
 // for the rest of the pages, or for another watch-list, or for a watch from where it is. It is back
 // on the common watch when it has caught up. What waits for the handlers counts in the
 // Budget, which they share: a slow one may use it up, and then the others are handed one object
-// at a time, but never none. Handlers with a HandlerConfig.Budget have one of their own. What
-// the list and the watch hold, 256 KiB and one event each at most, does not count in it.
+// at a time, but never none. Handlers with a HandlerConfig.Budget have one of their own. The list
+// and the watch hold 256 KiB and one event each at most, which do not count in the Budget.
 //
 // Its methods may be called at any time, from several goroutines, and from handlers.
 type SharedResourceVersionInformer struct {

@@ -152,8 +152,8 @@ func (p *all) join(h *heat, entries contestants, o race.Order) *heat {
 // oneChangedIn is of how many pods one has changed when a contestant starts again.
 const oneChangedIn = 100
 
-// restart is the heat of starts again, with a server on which some pods have changed since the
-// other one was. What a contestant is to remember, it does in a process of its own.
+// restart is the heat of starts again. The server has the pods of the one before, and some of them
+// have changed. A contestant fills what it remembers in a process of its own.
 func (p *all) restart(entries contestants, size int, before *host) *heat {
 	later := simulatedHost(podserver.Options{Pods: size, Changed: max(1, size/oneChangedIn)})
 	h := p.heat(race.Restart, size, later, before)

@@ -9,8 +9,8 @@ import (
 	"github.com/rvinformer/informer/bench/race"
 )
 
-// sections are the tables and the summary, with the charts and the tables of which-informer.md
-// beside them.
+// sections returns the tables, the summary, the links to the charts, and the tables of
+// which-informer.md.
 func (p *all) sections() (sections []section, err error) {
 	name := "bench"
 	if p.real {

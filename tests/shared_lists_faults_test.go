@@ -22,8 +22,8 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// A list that is none of the resource deletes nothing, also if another handler has learnt what its lists
-// are like.
+// A list of another resource deletes nothing, also if another handler has learnt the kind of the
+// lists.
 func TestRule2WrongListOfSeveralHandlers(t *testing.T) {
 	const bookmark = `{"type":"BOOKMARK","object":{"kind":"Secret","apiVersion":"v1","metadata":{"resourceVersion":"90","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 	const noVersion = `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"

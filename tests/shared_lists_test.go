@@ -52,6 +52,16 @@ func recorders(t *testing.T, s *informer.SharedResourceVersionInformer, n int) (
 	return all
 }
 
+// slowRecorders adds a handler for each time that a call takes.
+func slowRecorders(t *testing.T, s *informer.SharedResourceVersionInformer, each ...time.Duration) (all []*recorder) {
+	for _, pause := range each {
+		r := &recorder{before: func(string) { time.Sleep(pause) }}
+		adds(t, s, r)
+		all = append(all, r)
+	}
+	return all
+}
+
 // initial are the calls for the objects of keys that a first list has.
 func initial(keys []string) (calls []string) {
 	for _, key := range keys {
@@ -202,12 +212,7 @@ func TestHandlersThatAreAllSlowShareAList(t *testing.T) {
 		c.WatchListPageSize, c.Budget = 100, informer.NewBudget(100<<10)
 		w.large(300)
 		s := share(w, c)
-		var all []*recorder
-		for i := range 3 {
-			r := &recorder{before: func(string) { time.Sleep(time.Duration(50+i) * time.Millisecond) }}
-			adds(t, s, r)
-			all = append(all, r)
-		}
+		all := slowRecorders(t, s, 50*time.Millisecond, 51*time.Millisecond, 52*time.Millisecond)
 		defer start(s.RunWithContext)()
 		time.Sleep(time.Minute)
 		require.True(t, s.HasSynced())
@@ -226,12 +231,7 @@ func TestAHandlerIsRemovedInTheMiddleOfAList(t *testing.T) {
 			c.WatchListPageSize, c.Budget = 100, informer.NewBudget(100<<10)
 			w.large(300)
 			s := share(w, c)
-			var all []*recorder
-			for range 3 {
-				r := &recorder{before: func(string) { time.Sleep(time.Millisecond) }}
-				adds(t, s, r)
-				all = append(all, r)
-			}
+			all := slowRecorders(t, s, time.Millisecond, time.Millisecond, time.Millisecond)
 			defer start(s.RunWithContext)()
 			time.Sleep(100 * time.Millisecond)
 			require.False(t, s.HasSynced())
@@ -259,12 +259,7 @@ func TestRunEndsInTheMiddleOfAJointList(t *testing.T) {
 			c.WatchListPageSize, c.Budget = 100, informer.NewBudget(100<<10)
 			w.large(300)
 			s := share(w, c)
-			var all []*recorder
-			for range 2 {
-				r := &recorder{before: func(string) { time.Sleep(time.Millisecond) }}
-				adds(t, s, r)
-				all = append(all, r)
-			}
+			all := slowRecorders(t, s, time.Millisecond, time.Millisecond)
 			stop := start(s.RunWithContext)
 			time.Sleep(time.Duration(after) * 12 * time.Millisecond)
 			stop()

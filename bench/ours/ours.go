@@ -105,7 +105,8 @@ func (s *source) Follow(ctx context.Context, f race.Follow) *race.Following {
 	return &race.Following{Synced: i.HasSyncedChecker().Done(), Wait: running.Wait, Audit: audit}
 }
 
-// share follows with n handlers that share an informer, and of which all but one do nothing.
+// share follows with n handlers of one informer. The first is the one of config. The others do
+// nothing.
 func (s *source) share(ctx context.Context, config informer.InformerConfig, n int) *race.Following {
 	told := config.Handler
 	config.Handler = nil

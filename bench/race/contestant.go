@@ -54,8 +54,8 @@ type Follow struct {
 	Namespace string // empty for all
 	// Shard is the part that one of ours follows.
 	Shard informer.Shard
-	// Handlers is how many handlers one of ours has that share an informer, the first of which is
-	// told; zero: one, with an informer of its own.
+	// Handlers is the number of handlers that share an informer of ours. Added and Updated are
+	// called for the first of them. Zero is one handler with an informer of its own.
 	Handlers int
 	// Added and Updated are called for each object, one call at a time. A floor,
 	// which sees no objects, calls only Updated, at the start and the end of a burst.

@@ -21,8 +21,8 @@ type Order struct {
 	// Shard is the part of a cold start, as a shardSelector; the Target's Objects are those that
 	// are in it.
 	Shard string
-	// Handlers is how many a cold start has that share an informer; zero: one, with its own. Holds
-	// measures what is held after a cold start.
+	// Handlers is the number of handlers of a cold start that share an informer. Zero is one handler
+	// with an informer of its own. Holds measures what is held after a cold start.
 	Handlers int
 	Holds    bool
 	// Many is what there is beside, or instead of, the Target.

@@ -4,8 +4,9 @@ import "github.com/rvinformer/informer/internal/budget"
 
 // account is the bytes of the objects in the queue.
 //
-// Invariant: the queue has taken bytes of the budget, and what is reserved for a delta that is about
-// to be queued. What is reserved has to be given to grow, or back to the budget.
+// Invariant: the queue has taken so many bytes of the budget, and those that it has reserved for a
+// delta that is about to be queued. Each reservation is passed to grow, or is given back to the
+// budget.
 type account struct {
 	budget *budget.Budget
 	bytes  int64

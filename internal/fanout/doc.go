@@ -19,8 +19,8 @@
 // it lapses: it is told to bring a watch of its own, from where it is, and is back on the
 // common one when it has caught up. No reader misses an event or needs a list for that.
 //
-// Readers that ask for all objects at about the same time gather, and read one list. It is a trunk
-// too, which nobody joins once it has begun, because it has no place in the order of versions. If
-// it is a watch-list, it gets its place when its initial events end. A reader that lapses before
+// Readers that ask for all objects at about the same time gather, and read one list. The list is a
+// trunk too. Nobody joins it once it has begun, because its objects come in no order of versions. A
+// watch-list is a watch like others when its initial events have ended. A reader that lapses before
 // that lists for itself.
 package fanout

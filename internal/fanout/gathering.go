@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// gathering is of readers that are about to read the objects that there are. It belongs to the
-// hub's lock.
+// gathering is a group of readers that are about to read the objects that there are. It belongs to
+// the hub's lock.
 type gathering[T any] struct {
 	taps []*Tap[T]
-	// begun is closed when they read: nobody comes any more.
+	// begun is closed when the group begins to read. No reader joins it after that.
 	begun chan struct{}
 }
 
@@ -34,10 +34,10 @@ func (h *Hub[T]) expectLocked() (here func()) {
 	})
 }
 
-// Gather returns a reader of a watch that begins with the objects that there are, and that all read
-// who ask for the same before it begins: when nobody is expected any more, or after a second. Watch
-// returns the watch, which need not be open yet; it must neither wait nor call the hub. Here is that
-// of Expect. The reader is nil if nobody else has asked. The error is context.Cause of ctx.
+// Gather returns a reader of a watch that begins with the objects that there are. All who ask for
+// the same before it begins read it. It begins when nobody is expected any more, or after a second.
+// Watch returns the watch, which need not be open yet. It must neither wait nor call the hub. Here
+// is that of Expect. The reader is nil if nobody else has asked. The error is context.Cause of ctx.
 func (h *Hub[T]) Gather(ctx context.Context, what string, here func(), watch func() Watch[T]) (*Tap[T], error) {
 	late := time.NewTimer(openingPatience)
 	defer late.Stop()

@@ -153,9 +153,9 @@ func (r *Tap[T]) Doubt() {
 	}
 }
 
-// Again returns the func of Expect for a reader whose watch has failed, nil for others: all readers of
-// that watch are expected since it has failed. The caller calls it, unless Again was not called
-// before Close.
+// Again returns the func of Expect for a reader whose watch has failed, and nil for others. All
+// readers of that watch are expected since the failure. The caller of Again is to call the func.
+// Without Again, Close calls it.
 func (r *Tap[T]) Again() (here func()) {
 	r.hub.mu.Lock()
 	defer r.hub.mu.Unlock()

@@ -78,7 +78,7 @@ func (f *Follower) read(ctx context.Context) (outcome listwatch.Outcome, err err
 		opts = f.Policy.ListOptions(f.state)
 	}
 	newest := begins && f.Policy.Newest(start)
-	f.asks(newest)
+	f.asks(newest) // others may have asked for a joint list before Join returns
 	joined, err := f.Source.Join(ctx, opts)
 	if err == nil && !joined {
 		err = f.Source.BeginTurn(ctx)

@@ -29,8 +29,8 @@ func (s *Source) here() {
 	}
 }
 
-// failed notes that what several have read together has failed. They wait for each other before they
-// ask again.
+// failed notes that the list or the watch has failed that several read together. They wait for each
+// other before they ask again.
 func (s *Source) failed(tap *fanout.Tap[SharedEvent]) {
 	if here := tap.Again(); here != nil {
 		s.here()
@@ -39,9 +39,9 @@ func (s *Source) failed(tap *fanout.Tap[SharedEvent]) {
 }
 
 // Join waits for the others that are about to list, and reports whether the list that opts ask for
-// is read together with some of them. If so, the next Page or Watch reads it, and so do those that
-// go on with its pages, and the budget has its turn already. The error is the cause of the end of
-// ctx.
+// is read together with some of them. If so, the next Page or Watch reads it, and so do the calls of
+// Page for its other pages. Such a list takes its turn of the Budget itself. The error is the cause
+// of the end of ctx.
 func (s *Source) Join(ctx context.Context, opts metav1.ListOptions) (joined bool, err error) {
 	switch {
 	case s.Shared == nil:
