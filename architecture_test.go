@@ -20,8 +20,8 @@ const module = "github.com/rvinformer/informer"
 // layers are the packages of the library, the lowest first. A package imports packages of lower
 // layers only.
 var layers = [][]string{
-	{"internal/moment"},
-	{"internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/rapidseed", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/shard", "internal/subject"},
+	{"internal/histogram", "internal/moment"},
+	{"api", "internal/backoff", "internal/fieldpath", "internal/gotype", "internal/intern", "internal/rapidseed", "internal/redact", "internal/rv", "internal/samplepod", "internal/samples", "internal/selfsigned", "internal/subject"},
 	{"internal/report", "internal/waiting"},
 	{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",

@@ -4,60 +4,37 @@ import (
 	"context"
 	"io"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
-// ErrCheckpointInUse says that another informer, of this process or of another one, uses a
-// checkpoint that only one informer may use at a time.
-var ErrCheckpointInUse = checkpoint.ErrInUse
-
-// ErrCheckpointSource says that a checkpoint is of other objects than those that an
-// informer is to follow. It is wrapped by a *CheckpointSourceError.
-var ErrCheckpointSource = checkpoint.ErrSource
-
-// The reasons in a *CheckpointError. A checkpoint that was cut has the reason
-// io.ErrUnexpectedEOF.
+// Why a checkpoint cannot be used.
 var (
-	// ErrCheckpointFormat says that the bytes are not a checkpoint: they do not begin
-	// like one.
-	ErrCheckpointFormat = checkpoint.ErrFormat
-	// ErrCheckpointVersion says that a newer version of this library wrote the
-	// checkpoint, in a format that this version does not know.
-	ErrCheckpointVersion = checkpoint.ErrVersion
-	// ErrCheckpointDamaged says that the checkpoint is not what was written: its checksum
-	// is wrong, or something before it has no meaning.
-	ErrCheckpointDamaged = checkpoint.ErrDamaged
+	// ErrCheckpointInUse says that another informer, of this process or of another one, uses a
+	// checkpoint that only one informer may use at a time.
+	ErrCheckpointInUse = api.ErrCheckpointInUse
+	// ErrCheckpointSource says, within a *CheckpointSourceError, that a checkpoint is of other
+	// objects than those that an informer is to follow.
+	ErrCheckpointSource = api.ErrCheckpointSource
+	// ErrCheckpointFormat says, within a *CheckpointError, that the bytes are not a checkpoint.
+	ErrCheckpointFormat = api.ErrCheckpointFormat
+	// ErrCheckpointVersion says, within a *CheckpointError, that a newer version of this library
+	// wrote the checkpoint.
+	ErrCheckpointVersion = api.ErrCheckpointVersion
+	// ErrCheckpointDamaged says, within a *CheckpointError, that the checkpoint is not what was
+	// written. One that was cut has the reason io.ErrUnexpectedEOF.
+	ErrCheckpointDamaged = api.ErrCheckpointDamaged
 )
 
-// CheckpointError says that a checkpoint could not be read, or that an entry cannot be
-// written. The storage is unchanged. Its fields are:
-//
-//   - Offset int64: the byte of the checkpoint where the error was found. In a damaged
-//     checkpoint the damage may begin earlier.
-//   - Entry int: the number of entries before it.
-//   - Err error: the reason, which is one of the errors above or that of the reader.
-//     Unwrap returns it.
-type CheckpointError = checkpoint.Error
-
-// CheckpointSourceError says how the source of a checkpoint differs from that of the
-// informer. Resource versions of one source mean nothing in another: changed objects would
-// be taken for unchanged ones, and objects that another selector leaves out for deleted
-// ones. Its fields are:
-//
-//   - Differences []CheckpointSourceDifference: at least one.
-//
-// Unwrap returns ErrCheckpointSource.
-type CheckpointSourceError = checkpoint.SourceError
-
-// CheckpointSourceDifference is one field that differs between two sources. Its fields are:
-//
-//   - Field string: "server" (the URL), "resource" ("apps/v1/deployments" or "v1/pods"),
-//     "namespace", "labelSelector", "fieldSelector", "shard" or "cluster" (the UID of the namespace
-//     kube-system or, if that cannot be read, an object that identifies the cluster).
-//   - Saved string: the value in the checkpoint. It is empty for "all", or if it is not
-//     known.
-//   - Wanted string: the same for the informer.
-type CheckpointSourceDifference = checkpoint.SourceDifference
+// The errors of checkpoints. Package api has their fields.
+type (
+	// CheckpointError says that a checkpoint could not be read, or that an entry cannot be written.
+	CheckpointError = api.CheckpointError
+	// CheckpointSourceError says how the source of a checkpoint differs from that of the informer.
+	CheckpointSourceError = api.CheckpointSourceError
+	// CheckpointSourceDifference is one field that differs between two sources.
+	CheckpointSourceDifference = api.CheckpointSourceDifference
+)
 
 // CheckpointStore is where a checkpoint is kept: one sequence of bytes, which is replaced as a
 // whole. FileCheckpoint keeps it in a file. A store need not understand the bytes.

@@ -16,7 +16,6 @@ import (
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/intake"
 	"github.com/rvinformer/informer/internal/known"
-	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/userqueue"
 )
@@ -204,7 +203,7 @@ func (c *queueController) Run(stopCh <-chan struct{}) {
 // processes what is left in it. It can run once: the queue stays closed.
 func (c *queueController) RunWithContext(ctx context.Context) {
 	if !c.started.CompareAndSwap(false, true) {
-		c.reflector.setup.Report.Handler(fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, report.ErrAlreadyRunning))
+		c.reflector.setup.Report.Handler(fmt.Errorf("%s: Run was called before, and its queue is closed at its end: %w", c.name, ErrAlreadyRunning))
 		return
 	}
 	c.queue.Run(ctx)

@@ -291,7 +291,7 @@ func (r *Reflector) RunWithContext(ctx context.Context) {
 	if r.logger != nil {
 		ctx = klog.NewContext(ctx, r.logging())
 	}
-	defer r.setup.Report.Enter(report.Stopped)
+	defer r.setup.Report.Enter(PhaseStopped)
 	r.newStoreFollower().Run(ctx, &follower.Origin{Known: r.LastSyncResourceVersion()})
 }
 

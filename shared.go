@@ -225,7 +225,7 @@ func (s *SharedResourceVersionInformer) begin(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return report.ErrAlreadyRunning
+		return ErrAlreadyRunning
 	}
 	s.running, s.ctx = true, ctx
 	first := slices.Clone(s.handlers)

@@ -4,49 +4,37 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 )
 
 // Phase is what an informer is doing. Its String is "idle", "listing" and so on.
-type Phase = report.Phase
+type Phase = api.Phase
 
+// The phases. Package api says what each means.
 const (
-	// PhaseIdle: Run was not called yet, or looks for a checkpoint.
-	PhaseIdle = report.Idle
-	// PhaseListing: a list is being read.
-	PhaseListing = report.Listing
-	// PhaseWatching: a list was read, and changes are followed.
-	PhaseWatching = report.Watching
-	// PhaseBackoff: the last request failed; it will be tried again.
-	PhaseBackoff = report.Backoff
-	// PhaseStopped: Run has returned.
-	PhaseStopped = report.Stopped
+	PhaseIdle     = api.PhaseIdle
+	PhaseListing  = api.PhaseListing
+	PhaseWatching = api.PhaseWatching
+	PhaseBackoff  = api.PhaseBackoff
+	PhaseStopped  = api.PhaseStopped
 )
 
 // ListMode is how an informer reads a complete set. Its String is "auto", "paged", "full" or
 // "watch-list".
-type ListMode = report.ListMode
+type ListMode = api.ListMode
 
+// The list modes. Package api says more of each.
 const (
-	// ListModeAuto is ListModeWatchList, and ListModePaged where a watch-list does
-	// not work; that is remembered for an hour, for the resource and the server of a
-	// DynamicListerWatcherFactory.
-	ListModeAuto = report.Auto
-	// ListModePaged lists consistent pages: the newest state, from resource
-	// version "", in pages that all show it.
-	ListModePaged = report.Paged
-	// ListModeFull lists in one response, which the server may serve from its
-	// cache, but not older than what is known.
-	ListModeFull = report.Full
-	// ListModeWatchList opens a watch that begins with the set, object by object
-	// from the server's cache, and goes on with it (sendInitialEvents, which a server
-	// has from 1.32 on). It needs a ListerWatcher of a DynamicListerWatcherFactory.
-	// Where the server refuses it, does not say for 10 s of silence that the set is
-	// complete, or ends two of them before it is, that set is read as in
-	// ListModePaged. So it is where only the newest state will do, after a restore of the
-	// server from a backup for instance; that is no Fallback.
-	ListModeWatchList = report.WatchList
+	// ListModeAuto is ListModeWatchList, and ListModePaged where a watch-list does not work.
+	ListModeAuto = api.ListModeAuto
+	// ListModePaged lists the newest state in consistent pages.
+	ListModePaged = api.ListModePaged
+	// ListModeFull lists in one response, which the server may serve from its cache.
+	ListModeFull = api.ListModeFull
+	// ListModeWatchList opens a watch that begins with the set and goes on with it.
+	ListModeWatchList = api.ListModeWatchList
 )
 
 // fieldsDecide is the mode of a Reflector whose fields say how it lists.
@@ -142,19 +130,19 @@ type Status struct {
 }
 
 // Counts is what an informer has done since it was made, in numbers.
-type Counts = report.Counts
+type Counts = api.Counts
 
 // ListCounts are lists by the reason why they were begun.
-type ListCounts = report.ListCounts
+type ListCounts = api.ListCounts
 
 // WatchCounts are watches by the reason why they were asked for.
-type WatchCounts = report.WatchCounts
+type WatchCounts = api.WatchCounts
 
 // EventCounts are the events of watches by type.
-type EventCounts = report.EventCounts
+type EventCounts = api.EventCounts
 
 // Histogram counts values by size.
-type Histogram = report.Histogram
+type Histogram = api.Histogram
 
 // together is the status of two handlers.
 func together(a, b Status) Status {

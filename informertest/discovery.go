@@ -17,7 +17,7 @@ func verbs() metav1.Verbs { return metav1.Verbs{"create", "delete", "get", "list
 // serveDiscovery answers the paths that tell what the server serves, and reports whether this was
 // one of them. A client that asks for aggregated discovery gets the older documents, as from a
 // server that does not know it.
-func (a *api) serveDiscovery(w http.ResponseWriter, req *http.Request) bool {
+func (a *handler) serveDiscovery(w http.ResponseWriter, req *http.Request) bool {
 	if req.Method != http.MethodGet {
 		return false
 	}

@@ -41,7 +41,7 @@ var errGone = errors.New("the client is gone, or the server closes")
 // endedCleanly is what ends a handler, as a panic, whose response is to look whole.
 type endedCleanly struct{}
 
-func newExchange(q inquiry, w http.ResponseWriter, req *http.Request, a *api) *exchange {
+func newExchange(q inquiry, w http.ResponseWriter, req *http.Request, a *handler) *exchange {
 	return &exchange{inquiry: q, w: w, faults: a.faults, done: req.Context().Done(), stop: a.ctx.Done(), gzipAbove: a.gzipAbove}
 }
 

@@ -41,7 +41,7 @@ func inquire(req *http.Request, t target) (q inquiry, opts *metav1.ListOptions, 
 }
 
 // serveFaulty answers a request that reads, as far as faults let it.
-func (a *api) serveFaulty(w http.ResponseWriter, req *http.Request, t target, q inquiry, opts *metav1.ListOptions) {
+func (a *handler) serveFaulty(w http.ResponseWriter, req *http.Request, t target, q inquiry, opts *metav1.ListOptions) {
 	x := newExchange(q, w, req, a)
 	a.faults.enter(x)
 	defer a.faults.leave(x)

@@ -142,7 +142,7 @@ func (w *watching) withholds(initialEnd bool) bool {
 
 // openAt waits, if the watch is one that waits for its state, until that is reached, and returns
 // from when it must be.
-func (a *api) openAt(x *exchange, p watchPlan, done <-chan struct{}) watchPlan {
+func (a *handler) openAt(x *exchange, p watchPlan, done <-chan struct{}) watchPlan {
 	if p.opening != openingStream {
 		return p
 	}

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// api is the HTTP face of a store.
-type api struct {
+// handler is the HTTP face of a store.
+type handler struct {
 	store  *store
 	faults *faults
 	every  time.Duration // between bookmarks
@@ -68,7 +68,7 @@ func listOptions(query url.Values) (metav1.ListOptions, error) {
 	return opts, nil
 }
 
-func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (a *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if a.serveDiscovery(w, req) {
 		return
 	}
@@ -89,7 +89,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // serve answers a write. It returns an error only as long as nothing is written.
-func (a *api) serve(w http.ResponseWriter, req *http.Request, t target) error {
+func (a *handler) serve(w http.ResponseWriter, req *http.Request, t target) error {
 	_, r, err := a.find(t)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (a *api) serve(w http.ResponseWriter, req *http.Request, t target) error {
 }
 
 // find finds the table that a path is about.
-func (a *api) find(t target) (*table, Resource, error) {
+func (a *handler) find(t target) (*table, Resource, error) {
 	table, r, err := a.store.lookup(t.gvr)
 	if err == nil && !r.Namespaced && t.namespace != "" {
 		err = unknownResource(t.gvr)
@@ -115,7 +115,7 @@ func (a *api) find(t target) (*table, Resource, error) {
 }
 
 // read answers a request that reads. It returns an error only as long as nothing is written.
-func (a *api) read(x *exchange, req *http.Request, t target, opts *metav1.ListOptions) error {
+func (a *handler) read(x *exchange, req *http.Request, t target, opts *metav1.ListOptions) error {
 	table, r, err := a.find(t)
 	switch {
 	case err != nil:
@@ -135,7 +135,7 @@ func (a *api) read(x *exchange, req *http.Request, t target, opts *metav1.ListOp
 	return a.list(x, req, t, table, r, opts)
 }
 
-func (a *api) get(w *exchange, req *http.Request, t target, table *table, r Resource) error {
+func (a *handler) get(w *exchange, req *http.Request, t target, table *table, r Resource) error {
 	as, err := negotiate(req.Header.Get("Accept"), r, false)
 	if err != nil {
 		return err
@@ -159,7 +159,7 @@ func (a *api) get(w *exchange, req *http.Request, t target, table *table, r Reso
 	return writeObject(w, req, http.StatusOK, r, as, o)
 }
 
-func (a *api) list(w *exchange, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
+func (a *handler) list(w *exchange, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
 	as, err := negotiate(req.Header.Get("Accept"), r, true)
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (a *api) list(w *exchange, req *http.Request, t target, table *table, r Res
 	})
 }
 
-func (a *api) watch(w *exchange, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
+func (a *handler) watch(w *exchange, req *http.Request, t target, table *table, r Resource, opts *metav1.ListOptions) error {
 	as, err := negotiate(req.Header.Get("Accept"), r, false)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (a *api) watch(w *exchange, req *http.Request, t target, table *table, r Re
 	return nil
 }
 
-func (a *api) create(w http.ResponseWriter, req *http.Request, t target, r Resource) error {
+func (a *handler) create(w http.ResponseWriter, req *http.Request, t target, r Resource) error {
 	as, err := negotiate(req.Header.Get("Accept"), r, false)
 	if err != nil {
 		return err
@@ -259,7 +259,7 @@ func (a *api) create(w http.ResponseWriter, req *http.Request, t target, r Resou
 	return writeObject(w, req, http.StatusCreated, r, as, o)
 }
 
-func (a *api) update(w http.ResponseWriter, req *http.Request, t target, r Resource) error {
+func (a *handler) update(w http.ResponseWriter, req *http.Request, t target, r Resource) error {
 	as, err := negotiate(req.Header.Get("Accept"), r, false)
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func (a *api) update(w http.ResponseWriter, req *http.Request, t target, r Resou
 	return writeObject(w, req, http.StatusOK, r, as, o)
 }
 
-func (a *api) remove(w http.ResponseWriter, req *http.Request, t target) error {
+func (a *handler) remove(w http.ResponseWriter, req *http.Request, t target) error {
 	opts, err := readDeleteOptions(req)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/rvinformer/informer/internal/shard"
+	"github.com/rvinformer/informer/api"
 )
 
 // selection says which objects of a resource a request is about. The zero value means all.
@@ -18,7 +18,7 @@ type selection struct {
 	namespace string
 	labels    labels.Selector // nil: any
 	fields    fields.Selector // nil: any
-	shards    []shard.Shard   // nil: any
+	shards    []api.Shard     // nil: any
 }
 
 func newSelection(namespace string, opts *metav1.ListOptions) (selection, error) {
@@ -52,12 +52,12 @@ func newSelection(namespace string, opts *metav1.ListOptions) (selection, error)
 func (s selection) selective() bool { return s.labels != nil || s.fields != nil || s.shards != nil }
 
 // parseShard reads a shardSelector, of one range or of several.
-func parseShard(selector string) (parts []shard.Shard, _ error) {
+func parseShard(selector string) (parts []api.Shard, _ error) {
 	if selector == "" {
 		return nil, nil
 	}
 	for term := range strings.SplitSeq(selector, " || ") {
-		part, err := shard.Parse(term)
+		part, err := api.ParseShard(term)
 		switch {
 		case err != nil:
 			return nil, err
@@ -76,7 +76,7 @@ func (s selection) matches(o *object) bool {
 	if s.labels != nil && !s.labels.Matches(o.labels) {
 		return false
 	}
-	isInShard := func(of shard.Shard) bool { return of.Includes(o.namespace, string(o.uid)) }
+	isInShard := func(of api.Shard) bool { return of.Includes(o.namespace, string(o.uid)) }
 	if s.shards != nil && !slices.ContainsFunc(s.shards, isInShard) {
 		return false
 	}

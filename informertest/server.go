@@ -100,7 +100,7 @@ func NewServer(opts Options) *Server {
 		s.AddResource(r)
 	}
 
-	var handler http.Handler = &api{store: s.store, faults: s.faults, every: opts.BookmarkInterval, sharded: opts.ShardedListAndWatch, gzipAbove: opts.GzipAbove, ctx: ctx}
+	var handler http.Handler = &handler{store: s.store, faults: s.faults, every: opts.BookmarkInterval, sharded: opts.ShardedListAndWatch, gzipAbove: opts.GzipAbove, ctx: ctx}
 	if opts.Wrap != nil {
 		handler = opts.Wrap(handler)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/rvinformer/informer/internal/audit"
 	"github.com/rvinformer/informer/internal/auditor"
 	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/source"
 )
 
@@ -68,9 +67,9 @@ func (i *Informer) auditable() error {
 	defer i.mu.Unlock()
 	switch {
 	case !i.started || i.stopped:
-		return report.ErrNotRunning
+		return informer.ErrNotRunning
 	case !i.HasSynced():
-		return report.ErrNotSynced
+		return informer.ErrNotSynced
 	}
 	return nil
 }
@@ -178,12 +177,12 @@ func (l *lists) wakeLocked() {
 }
 
 // again has a list begun, and returns when it is stored. The error is that of ctx, or
-// report.ErrNotRunning.
+// informer.ErrNotRunning.
 func (l *lists) again(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.relist == nil {
-		return report.ErrNotRunning
+		return informer.ErrNotRunning
 	}
 	before := l.begun
 	l.relist()
@@ -192,7 +191,7 @@ func (l *lists) again(ctx context.Context) error {
 			return err
 		}
 		if l.relist == nil {
-			return report.ErrNotRunning
+			return informer.ErrNotRunning
 		}
 	}
 	return nil

@@ -49,7 +49,7 @@ func (e *encoded) release() {
 }
 
 // encodeItem returns an object that was read from the server, encoded. The item's bytes stay its
-// reader's. The error is a *report.ItemError.
+// reader's. The error is an *informer.ItemError.
 func (s *Store) encodeItem(it object.Item) (encoded, error) {
 	if it.Lent == nil {
 		e, err := s.encodeObject(it.Object)

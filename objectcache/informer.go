@@ -205,7 +205,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		klog.FromContext(ctx).Info("Warning: the informer has started, running it more than once is not allowed", "informer", i.options.Name)
 		return
 	}
-	defer i.setup.Report.Enter(report.Stopped)
+	defer i.setup.Report.Enter(informer.PhaseStopped)
 	// A callback may end the goroutine, as a failed assertion of a test does.
 	defer i.feed.wait()
 	defer i.stop()
@@ -379,5 +379,5 @@ func (i *Informer) noteDecoded() {
 
 // fail reports what a handler cannot be called with.
 func (i *Informer) fail(key string, err error) {
-	i.setup.Report.Skip(&report.ItemError{Key: key, Watch: true, Err: err})
+	i.setup.Report.Skip(&informer.ItemError{Key: key, Watch: true, Err: err})
 }

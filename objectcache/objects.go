@@ -16,7 +16,7 @@ type objects interface {
 	// Len returns how many objects there are.
 	Len() int
 	// encodeItem returns an object that was read, in the form in which it is kept. The item's bytes
-	// stay its reader's. The error is a *report.ItemError.
+	// stay its reader's. The error is an *informer.ItemError.
 	encodeItem(it object.Item) (encoded, error)
 	// encodeObject does the same with an object that is decoded.
 	encodeObject(obj runtime.Object) (encoded, error)

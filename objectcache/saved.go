@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/moment"
@@ -182,7 +182,7 @@ func (c saved) Restore(ctx context.Context, resume string, from *bufio.Reader) e
 	case in.err != nil:
 		return report.OfStore("CheckpointStore.Load", "", in.err)
 	case errors.Is(err, errSnapshot):
-		return fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err)
+		return fmt.Errorf("%w: %w", informer.ErrCheckpointDamaged, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", keeper.ErrUnfit, err)
 	}

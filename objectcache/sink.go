@@ -137,7 +137,7 @@ func (s *storeSink) known(key string) (v keytable.Version, told, exists bool) {
 	return v, false, exists
 }
 
-// encode returns an object as it is stored. The error is a *report.ItemError.
+// encode returns an object as it is stored. The error is an *informer.ItemError.
 func (s *storeSink) encode(it object.Item) (encoded, error) {
 	i := s.informer
 	if s.intake.Transform == nil && (it.Lent != nil || s.intake.Fields == nil) {
@@ -188,7 +188,8 @@ func (s *storeSink) encodeRefined(v keytable.Version, refined interface{}) (enco
 }
 
 // put stores an object, or makes it part of the generation under way, and tells the handlers. A
-// panic of an index function is a *report.ItemError where utilruntime lets the process survive it.
+// panic of an index function is an *informer.ItemError where utilruntime lets the process survive
+// it.
 func (s *storeSink) put(ctx context.Context, it object.Item, e encoded) error {
 	i := s.informer
 	defer i.reportFailures()

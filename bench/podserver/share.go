@@ -3,7 +3,7 @@ package podserver
 import (
 	"sync"
 
-	"github.com/rvinformer/informer/internal/shard"
+	"github.com/rvinformer/informer/api"
 )
 
 // share is the pods of a server that are in a shard. A nil share is all pods.
@@ -22,7 +22,7 @@ type shares struct {
 
 // of returns the pods of a set that a shardSelector of one range asks for.
 func (s *shares) of(set Options, selector string) (*share, error) {
-	chosen, err := shard.Parse(selector)
+	chosen, err := api.ParseShard(selector)
 	if err != nil || chosen.IsAll() {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/rvinformer/informer/internal/shard"
+	"github.com/rvinformer/informer/api"
 )
 
 // The shards of a set have each of its pods once, in every form, and lists say which shard they are
@@ -17,14 +17,14 @@ import (
 func TestShards(t *testing.T) {
 	set := Options{Pods: testPods, Sharded: true}
 	s := started(t, set)
-	for _, key := range []shard.Key{shard.ByUID, shard.ByNamespace} {
+	for _, key := range []api.ShardKey{api.ShardByUID, api.ShardByNamespace} {
 		for _, r := range readers(t, s.Config()) {
 			t.Run(string(key)+"/"+r.name, func(t *testing.T) {
 				pods := seen{}
-				for _, part := range (shard.Shard{Key: key}).Split(3) {
+				for _, part := range (api.Shard{Key: key}).Split(3) {
 					size, err := set.InShard(part.String())
 					require.NoError(t, err)
-					if key == shard.ByUID {
+					if key == api.ShardByUID {
 						require.InEpsilon(t, testPods/3, size, 0.1) // the hashes of namespaces with like names are close to each other
 					}
 					known := len(pods)
@@ -54,7 +54,7 @@ func TestShards(t *testing.T) {
 // A watch-list begins with the pods of the shard.
 func TestShardOfWatchList(t *testing.T) {
 	set := Options{Pods: testPods, Sharded: true}
-	part := shard.Shard{}.Split(2)[1]
+	part := api.Shard{}.Split(2)[1]
 	size, err := set.InShard(part.String())
 	require.NoError(t, err)
 	s := started(t, set)
@@ -68,7 +68,7 @@ func TestShardOfWatchList(t *testing.T) {
 	}
 }
 
-func requireInShard(t *testing.T, part shard.Shard, obj runtime.Object) {
+func requireInShard(t *testing.T, part api.Shard, obj runtime.Object) {
 	m, err := meta.Accessor(obj)
 	require.NoError(t, err)
 	require.True(t, part.Includes(m.GetNamespace(), string(m.GetUID())))
@@ -79,7 +79,7 @@ func TestShardsAreRefusedOrIgnored(t *testing.T) {
 	_, err := list(t.Context(), metav1.ListOptions{ShardSelector: "half"})
 	require.True(t, apierrors.IsInternalError(err), err)
 	require.ErrorContains(t, err, "invalid shard selector")
-	part := shard.Shard{Key: shard.ByUID, Start: 1, End: 2}
+	part := api.Shard{Key: api.ShardByUID, Start: 1, End: 2}
 	empty, err := list(t.Context(), metav1.ListOptions{ShardSelector: part.String()})
 	require.NoError(t, err)
 	require.Zero(t, meta.LenList(empty))

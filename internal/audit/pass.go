@@ -8,11 +8,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/rv"
-	"github.com/rvinformer/informer/internal/waiting"
 )
 
 const (
@@ -84,9 +84,9 @@ func (p *pass) check(page Page, before string) error {
 	r := &p.report
 	switch {
 	case r.ResourceVersion == "" && !rv.Ordered(page.ResourceVersion):
-		return fmt.Errorf("the list has version %q: %w", page.ResourceVersion, waiting.ErrUnordered)
+		return fmt.Errorf("the list has version %q: %w", page.ResourceVersion, api.ErrUnorderedVersion)
 	case r.ResourceVersion == "" && rv.Compare(page.ResourceVersion, before) == rv.Older:
-		return fmt.Errorf("the list has version %s, and the informer has acknowledged %s: %w", page.ResourceVersion, before, waiting.ErrRestored)
+		return fmt.Errorf("the list has version %s, and the informer has acknowledged %s: %w", page.ResourceVersion, before, api.ErrServerRestored)
 	case r.ResourceVersion == "":
 		r.ResourceVersion = page.ResourceVersion
 	case r.ResourceVersion != page.ResourceVersion:

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/audit"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/follower"
-	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/source"
 )
 
@@ -26,10 +26,10 @@ type Auditor struct {
 	Compare func(ctx context.Context, server audit.Server, bytesPerSecond int64, repair bool) (audit.Report, error)
 }
 
-// defaultRate is the default of report.AuditOptions.BytesPerSecond.
+// defaultRate is the default of api.AuditOptions.BytesPerSecond.
 const defaultRate = 4 << 20
 
-func rate(o report.AuditOptions) int64 {
+func rate(o api.AuditOptions) int64 {
 	if o.BytesPerSecond == 0 {
 		return defaultRate
 	}
@@ -37,17 +37,17 @@ func rate(o report.AuditOptions) int64 {
 }
 
 // Audit runs one audit, if none is under way, and notes its result.
-func (a Auditor) Audit(ctx context.Context, opts report.AuditOptions) (report.AuditReport, error) {
+func (a Auditor) Audit(ctx context.Context, opts api.AuditOptions) (api.AuditReport, error) {
 	return a.audit(ctx, opts, func(s audit.Server) audit.Server { return s })
 }
 
 // audit is Audit with a server that over returns.
-func (a Auditor) audit(ctx context.Context, opts report.AuditOptions, over func(audit.Server) audit.Server) (r report.AuditReport, err error) {
+func (a Auditor) audit(ctx context.Context, opts api.AuditOptions, over func(audit.Server) audit.Server) (r api.AuditReport, err error) {
 	switch {
 	case a.Setup.Resource == nil:
-		return r, a.wrap(report.ErrNoMetadata)
+		return r, a.wrap(api.ErrNoMetadata)
 	case !a.Setup.Report.BeginAudit():
-		return r, a.wrap(report.ErrAuditRunning)
+		return r, a.wrap(api.ErrAuditRunning)
 	}
 	metadata := source.NewMetadata(a.Setup.Resource, a.Setup.Shard, a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
 	found, err := a.Compare(ctx, over(metadata), rate(opts), opts.Repair)
@@ -69,7 +69,7 @@ var turns audit.Turns
 
 // Repeat audits again and again until ctx ends, each time after about so long. What differs is
 // reported.
-func (a Auditor) Repeat(ctx context.Context, every time.Duration, opts report.AuditOptions) {
+func (a Auditor) Repeat(ctx context.Context, every time.Duration, opts api.AuditOptions) {
 	a.Setup.Report.AuditEvery(every)
 	for {
 		if backoff.Sleep(ctx, every-every/4+rand.N(every/2+1)) != nil {
@@ -119,13 +119,13 @@ func (t *turn) Ask(ctx context.Context, key string, each func(audit.Item)) (audi
 	return t.Server.Ask(ctx, key, each)
 }
 
-func reportOf(found audit.Report) report.AuditReport {
-	r := report.AuditReport{
+func reportOf(found audit.Report) api.AuditReport {
+	r := api.AuditReport{
 		ResourceVersion: found.ResourceVersion, Began: found.Began, Took: found.Took,
 		Objects: found.Objects, Bytes: found.Bytes, Unreadable: found.Unreadable, Repaired: found.Repaired,
 	}
 	for sort, to := range map[audit.Sort]struct {
-		first *[]report.AuditDifference
+		first *[]api.AuditDifference
 		count *int
 	}{
 		audit.Missing:     {&r.Missing, &r.MissingCount},
@@ -134,8 +134,8 @@ func reportOf(found audit.Report) report.AuditReport {
 	} {
 		*to.count = found.Found[sort].Count
 		for _, d := range found.Found[sort].First {
-			*to.first = append(*to.first, report.AuditDifference{
-				Key: d.Key, Server: report.AuditVersion(d.Server), Own: report.AuditVersion(d.Own), Repaired: d.Repaired,
+			*to.first = append(*to.first, api.AuditDifference{
+				Key: d.Key, Server: api.AuditVersion(d.Server), Own: api.AuditVersion(d.Own), Repaired: d.Repaired,
 			})
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 )
@@ -251,9 +252,9 @@ func TestDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := read(checkpoint.NewReader(bytes.NewReader(c.bytes)))
-			var e *checkpoint.Error
+			var e *api.CheckpointError
 			require.ErrorAs(t, err, &e)
-			require.ErrorIs(t, err, checkpoint.ErrDamaged)
+			require.ErrorIs(t, err, api.ErrCheckpointDamaged)
 			require.Equal(t, c.offset, e.Offset, err)
 			require.Equal(t, c.entry, e.Entry, err)
 		})

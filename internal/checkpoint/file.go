@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/gofrs/flock"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // File is a store that keeps a checkpoint in a file, with its journal at the end of the file.
@@ -68,12 +70,12 @@ func (c *File) open(ctx context.Context) (*os.File, error) {
 }
 
 // Lock takes the lock until unlock is called, or the process ends. It does not wait: the error
-// is ErrInUse if the lock is taken, also by this File.
+// is api.ErrCheckpointInUse if the lock is taken, also by this File.
 func (c *File) Lock() (unlock func() error, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.locked {
-		return nil, c.failed("lock", ErrInUse)
+		return nil, c.failed("lock", api.ErrCheckpointInUse)
 	}
 	if err := c.acquireLocked(); err != nil {
 		return nil, err
@@ -251,7 +253,7 @@ func (c *File) acquireLocked() error {
 	case err != nil:
 		return c.failed("lock", err)
 	case !locked:
-		return c.failed("lock", ErrInUse)
+		return c.failed("lock", api.ErrCheckpointInUse)
 	}
 	if err := removeLeftovers(target); err != nil {
 		return errors.Join(c.failed("remove what another process has left", err), file.Unlock())

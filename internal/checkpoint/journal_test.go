@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 )
@@ -131,7 +132,7 @@ func TestBytesBehindTheEndAreDamage(t *testing.T) {
 	require.Equal(t, io.EOF, err)
 	for _, more := range [][]byte{{0}, frame(exampleRecords...), content} {
 		_, _, err := readJournal(append(bytes.Clone(content), more...))
-		require.ErrorIs(t, err, checkpoint.ErrDamaged)
+		require.ErrorIs(t, err, api.ErrCheckpointDamaged)
 	}
 }
 

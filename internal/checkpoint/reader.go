@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
@@ -240,9 +241,9 @@ func (r *Reader) head() error {
 	r.count(r.block)
 	if string(r.block) != magic[:len(r.block)] {
 		if string(r.block) == snapshotMagic {
-			return r.wrong(0, fmt.Errorf("%w of an informer that keeps no objects", ErrFormat))
+			return r.wrong(0, fmt.Errorf("%w of an informer that keeps no objects", api.ErrCheckpointFormat))
 		}
-		return r.wrong(0, ErrFormat)
+		return r.wrong(0, api.ErrCheckpointFormat)
 	}
 	if err != nil {
 		return err
@@ -254,7 +255,7 @@ func (r *Reader) head() error {
 	r.formatVersion = binary.BigEndian.Uint16(r.block)
 	switch version := r.formatVersion; {
 	case version > VersionJournaled:
-		return r.wrong(int64(len(magic)), fmt.Errorf("%w: version %d, %d is the newest known", ErrVersion, version, VersionJournaled))
+		return r.wrong(int64(len(magic)), fmt.Errorf("%w: version %d, %d is the newest known", api.ErrCheckpointVersion, version, VersionJournaled))
 	case version == 0:
 		return r.damaged(int64(len(magic)), "version 0")
 	}
@@ -325,11 +326,11 @@ func (r *Reader) fill(size int) error {
 }
 
 func (r *Reader) damaged(at int64, format string, args ...any) error {
-	return r.wrong(at, fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...)))
+	return r.wrong(at, fmt.Errorf("%w: %s", api.ErrCheckpointDamaged, fmt.Sprintf(format, args...)))
 }
 
 func (r *Reader) wrong(at int64, err error) error {
-	return &Error{Offset: at, Entry: r.entries, Err: err}
+	return &api.CheckpointError{Offset: at, Entry: r.entries, Err: err}
 }
 
 // lent is b as a string, valid as long as b does not change.

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
@@ -55,20 +56,20 @@ func ReadSnapshotHead(r io.Reader) (h SnapshotHead, err error) {
 	n, err := io.ReadFull(r, begin)
 	begin = begin[:n]
 	if text := begin[:min(n, len(snapshotMagic))]; string(text) != snapshotMagic[:len(text)] {
-		return h, &Error{Err: notSnapshot(text)}
+		return h, &api.CheckpointError{Err: notSnapshot(text)}
 	}
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return h, &Error{Offset: int64(n), Err: err}
+		return h, &api.CheckpointError{Offset: int64(n), Err: err}
 	}
 	at := int64(len(snapshotMagic))
 	switch version := binary.BigEndian.Uint16(begin[at:]); {
 	case version > SnapshotVersion:
-		return h, &Error{Offset: at, Err: fmt.Errorf("%w: snapshot of version %d, %d is the newest known", ErrVersion, version, SnapshotVersion)}
+		return h, &api.CheckpointError{Offset: at, Err: fmt.Errorf("%w: snapshot of version %d, %d is the newest known", api.ErrCheckpointVersion, version, SnapshotVersion)}
 	case version == 0:
-		return h, &Error{Offset: at, Err: fmt.Errorf("%w: snapshot of version 0", ErrDamaged)}
+		return h, &api.CheckpointError{Offset: at, Err: fmt.Errorf("%w: snapshot of version 0", api.ErrCheckpointDamaged)}
 	}
 	cr := NewReader(r)
 	h.Sample = map[string]keytable.Version{}
@@ -90,16 +91,16 @@ func ReadSnapshotHead(r io.Reader) (h SnapshotHead, err error) {
 
 func notSnapshot(text []byte) error {
 	if string(text) == magic {
-		return fmt.Errorf("%w with objects, but one of an informer that keeps none", ErrFormat)
+		return fmt.Errorf("%w with objects, but one of an informer that keeps none", api.ErrCheckpointFormat)
 	}
-	return fmt.Errorf("%w with objects", ErrFormat)
+	return fmt.Errorf("%w with objects", api.ErrCheckpointFormat)
 }
 
 // damagedHead returns the error of a head that begins as one: whatever does not fit in it is
 // damage.
 func damagedHead(err error) error {
-	if errors.Is(err, ErrFormat) || errors.Is(err, ErrVersion) {
-		return fmt.Errorf("%w: the head: %v", ErrDamaged, err)
+	if errors.Is(err, api.ErrCheckpointFormat) || errors.Is(err, api.ErrCheckpointVersion) {
+		return fmt.Errorf("%w: the head: %v", api.ErrCheckpointDamaged, err)
 	}
 	return err
 }

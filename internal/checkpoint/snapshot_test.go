@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 )
@@ -48,8 +49,8 @@ func TestDamagedSnapshotHeadIsRefused(t *testing.T) {
 		_, err := checkpoint.ReadSnapshotHead(bytes.NewReader(damaged))
 		require.Error(t, err, "another byte at %d", n)
 		if n >= 10 { // behind magic and version, it begins as a snapshot does: it may be replaced
-			require.NotErrorIs(t, err, checkpoint.ErrFormat, "another byte at %d", n)
-			require.NotErrorIs(t, err, checkpoint.ErrVersion, "another byte at %d", n)
+			require.NotErrorIs(t, err, api.ErrCheckpointFormat, "another byte at %d", n)
+			require.NotErrorIs(t, err, api.ErrCheckpointVersion, "another byte at %d", n)
 		}
 	}
 }
@@ -58,12 +59,12 @@ func TestDamagedSnapshotHeadIsRefused(t *testing.T) {
 func TestSnapshotIsNoCheckpoint(t *testing.T) {
 	_, text := snapshotHead(t)
 	_, _, err := checkpoint.NewReader(bytes.NewReader(text)).Next()
-	require.ErrorIs(t, err, checkpoint.ErrFormat)
+	require.ErrorIs(t, err, api.ErrCheckpointFormat)
 	require.ErrorContains(t, err, "keeps no objects")
 
 	var b bytes.Buffer
 	require.NoError(t, checkpoint.NewWriter(&b).Close())
 	_, err = checkpoint.ReadSnapshotHead(&b)
-	require.ErrorIs(t, err, checkpoint.ErrFormat)
+	require.ErrorIs(t, err, api.ErrCheckpointFormat)
 	require.ErrorContains(t, err, "one of an informer that keeps none")
 }

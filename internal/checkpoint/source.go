@@ -1,11 +1,7 @@
 package checkpoint
 
 import (
-	"errors"
-	"fmt"
-	"strings"
-
-	"github.com/rvinformer/informer/internal/shard"
+	"github.com/rvinformer/informer/api"
 )
 
 // MetadataResourceVersion names the resource version in the metadata of a checkpoint.
@@ -13,35 +9,6 @@ const MetadataResourceVersion = "resourceVersion"
 
 // MetadataShard names the shard.
 const MetadataShard = "shard"
-
-// ErrSource says that a checkpoint is of other objects than those that an informer is to
-// follow. It is wrapped by every SourceError.
-var ErrSource = errors.New("checkpoint of another source")
-
-// SourceError says how the source of a checkpoint differs from that of the informer.
-type SourceError struct {
-	// Differences has at least one element.
-	Differences []SourceDifference
-}
-
-// SourceDifference is one field that differs between two sources.
-type SourceDifference struct {
-	// Field is the name of the field in the metadata of a checkpoint.
-	Field string
-	// Saved is the value in the checkpoint, and Wanted that of the informer.
-	Saved, Wanted string
-}
-
-func (e *SourceError) Error() string {
-	var differences []string
-	for _, d := range e.Differences {
-		differences = append(differences, fmt.Sprintf("%s is %q, not %q", d.Field, d.Saved, d.Wanted))
-	}
-	return fmt.Sprintf("%v: %s", ErrSource, strings.Join(differences, ", "))
-}
-
-// Unwrap returns ErrSource.
-func (e *SourceError) Unwrap() error { return ErrSource }
 
 // Source identifies the set of objects that a checkpoint is about. A field that is not known
 // is empty. An empty namespace or selector also stands for all objects.
@@ -98,12 +65,12 @@ func SourceFrom(metadata map[string]string) (s Source) {
 	return s
 }
 
-// Check returns a *SourceError if saved, the source of a checkpoint, differs from s. It compares
-// the clusters only where both are known, because reading kube-system may be forbidden, or may fail
-// for a while. Two shards do not differ if they may have objects in common: what is in both can be
-// used.
+// Check returns an *api.CheckpointSourceError if saved, the source of a checkpoint, differs from s.
+// It compares the clusters only where both are known, because reading kube-system may be forbidden,
+// or may fail for a while. Two shards do not differ if they may have objects in common: what is in
+// both can be used.
 func (s Source) Check(saved Source) error {
-	var differences []SourceDifference
+	var differences []api.CheckpointSourceDifference
 	theirs := saved.fields()
 	for i, f := range s.fields() {
 		wanted, saved := *f.value, *theirs[i].value
@@ -111,20 +78,20 @@ func (s Source) Check(saved Source) error {
 		case wanted == saved, f.value == &s.Cluster && (wanted == "" || saved == ""), f.value == &s.Shard && meet(wanted, saved):
 			continue
 		}
-		differences = append(differences, SourceDifference{Field: f.name, Saved: saved, Wanted: wanted})
+		differences = append(differences, api.CheckpointSourceDifference{Field: f.name, Saved: saved, Wanted: wanted})
 	}
 	if len(differences) == 0 {
 		return nil
 	}
-	return &SourceError{Differences: differences}
+	return &api.CheckpointSourceError{Differences: differences}
 }
 
 // meet reports whether there may be objects in both shards.
 func meet(a, b string) bool {
-	first, err := shard.Parse(a)
+	first, err := api.ParseShard(a)
 	if err != nil {
 		return false
 	}
-	second, err := shard.Parse(b)
+	second, err := api.ParseShard(b)
 	return err == nil && first.Meets(second)
 }

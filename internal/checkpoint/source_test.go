@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
@@ -45,15 +46,15 @@ func TestSourceCheckReportsEachDifference(t *testing.T) {
 				continue
 			}
 			err := wanted.Check(saved)
-			require.ErrorIs(t, err, checkpoint.ErrSource)
-			difference := checkpoint.SourceDifference{Field: name, Saved: *change(&saved), Wanted: value}
-			require.Equal(t, &checkpoint.SourceError{Differences: []checkpoint.SourceDifference{difference}}, err)
+			require.ErrorIs(t, err, api.ErrCheckpointSource)
+			difference := api.CheckpointSourceDifference{Field: name, Saved: *change(&saved), Wanted: value}
+			require.Equal(t, &api.CheckpointSourceError{Differences: []api.CheckpointSourceDifference{difference}}, err)
 		}
 	}
 	err := checkpoint.Source{Server: "https://one", Resource: "v1/nodes"}.Check(saved)
 	require.EqualError(t, err, `checkpoint of another source: resource is "v1/pods", not "v1/nodes", namespace is "a", not "", `+
 		`labelSelector is "a=1", not "", fieldSelector is "f=1", not ""`)
-	var e *checkpoint.SourceError
+	var e *api.CheckpointSourceError
 	require.True(t, errors.As(err, &e))
 	require.Len(t, e.Differences, 4)
 }
@@ -89,7 +90,7 @@ func FuzzSource(f *testing.F) {
 			kept := *field
 			*field += "x"
 			if err := source.Check(read); name != "cluster" || kept != "" {
-				require.ErrorIs(t, err, checkpoint.ErrSource)
+				require.ErrorIs(t, err, api.ErrCheckpointSource)
 			} else {
 				require.NoError(t, err, "a cluster that was not known")
 			}

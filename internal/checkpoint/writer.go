@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
 )
 
@@ -140,7 +141,7 @@ func (w *Writer) flush() {
 }
 
 func (w *Writer) tooLong(what string, size, most int) error {
-	return &Error{
+	return &api.CheckpointError{
 		Offset: w.written + int64(len(w.buffer)),
 		Entry:  w.entries,
 		Err:    fmt.Errorf("%w: %s of %d bytes, %d is the most", ErrTooLong, what, size, most),

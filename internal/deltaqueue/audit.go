@@ -3,7 +3,7 @@ package deltaqueue
 import (
 	"context"
 
-	"github.com/rvinformer/informer/internal/report"
+	"github.com/rvinformer/informer/api"
 )
 
 // audit is what an audit is told.
@@ -33,7 +33,7 @@ func (q *Queue) Generation() uint64 {
 }
 
 // AwaitList returns when a generation that is newer than another was read to its end, and all of it
-// is acknowledged. The error is that of ctx, or report.ErrNotRunning after Close.
+// is acknowledged. The error is that of ctx, or api.ErrNotRunning after Close.
 func (q *Queue) AwaitList(ctx context.Context, generation uint64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -43,7 +43,7 @@ func (q *Queue) AwaitList(ctx context.Context, generation uint64) error {
 		case !q.generation.underWay && q.generation.number > generation && seq > q.generation.listed:
 			return nil
 		case q.audit.closed:
-			return report.ErrNotRunning
+			return api.ErrNotRunning
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/audit"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 // Audit compares what is acknowledged with what server has. With repair, what differs is listed
@@ -38,13 +38,13 @@ func (f *Flow) current() (*run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state.stage != following {
-		return nil, report.ErrNotRunning
+		return nil, api.ErrNotRunning
 	}
 	select {
 	case <-f.synced:
 		return f.state.run, nil
 	default:
-		return nil, report.ErrNotSynced
+		return nil, api.ErrNotSynced
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/report"
@@ -147,7 +148,7 @@ func (b Batches) failed(ctx context.Context, f *Flow, queue *deltaqueue.Queue, s
 
 // reportBatch reports a failure of the handler.
 func (f *Flow) reportBatch(sent []Sent, err error) {
-	failed := &report.BatchError{Err: err, Attempts: sent[0].Entry.Attempts + 1}
+	failed := &api.BatchError{Err: err, Attempts: sent[0].Entry.Attempts + 1}
 	for _, s := range sent {
 		failed.Keys = append(failed.Keys, s.Entry.Key)
 	}

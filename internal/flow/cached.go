@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/claims"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/known"
@@ -32,7 +33,7 @@ func (o *Options) KeepIn(store cache.Store, handler cache.ResourceEventHandler, 
 func (c cached) claim(user known.User) (release func(), err error) {
 	release, other, ok := claims.Take(c.store, user)
 	if !ok {
-		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, other.(known.User).Name())
+		return nil, fmt.Errorf("%w by the informer %q", api.ErrStorageInUse, other.(known.User).Name())
 	}
 	return release, nil
 }

@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 // Consumer takes what waits in the queue: Keys or Batches.
@@ -54,7 +54,7 @@ func (f *Flow) deliver(ctx context.Context, queue *deltaqueue.Queue, entries []*
 }
 
 // passedOver is the last failure of deltas that are not tried again.
-func passedOver(err error) error { return fmt.Errorf("%w; %w", err, report.ErrPassedOver) }
+func passedOver(err error) error { return fmt.Errorf("%w; %w", err, api.ErrPassedOver) }
 
 // leave gives back an entry whose newest delta cannot be read, for the reason why. An object that
 // cannot be decoded is missed from then on: a list that began before takes it for delivered.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/follower"
@@ -22,7 +23,6 @@ import (
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
-	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/waiting"
 )
@@ -37,7 +37,7 @@ type Options struct {
 	// Follow returns the follower of a run, which puts what it reads into a sink.
 	Follow func(into sink.Sink) *follower.Follower
 	// Shard is the part of the set that is followed.
-	Shard shard.Shard
+	Shard api.Shard
 	// Keeper, if set, keeps what is acknowledged across restarts.
 	Keeper *keeper.Keeper
 	// Claim makes what the runs write the informer's own until release.
@@ -161,7 +161,7 @@ func (f *Flow) currentAsOf() moment.Moment {
 }
 
 // WaitUntil waits until everything up to a resource version is acknowledged. Gone, if it is not
-// nil, is closed when no other run will follow. The error is a *waiting.Error.
+// nil, is closed when no other run will follow. The error is an *api.WaitError.
 func (f *Flow) WaitUntil(ctx context.Context, resourceVersion string, gone <-chan struct{}) error {
 	return f.waiting.Until(ctx, waiting.Wait{
 		Informer:        f.Name,
@@ -275,7 +275,7 @@ func (f *Flow) begin(ctx context.Context) (*run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state.stage == starting || f.state.stage == following {
-		return nil, report.ErrAlreadyRunning
+		return nil, api.ErrAlreadyRunning
 	}
 	release, err := f.Claim()
 	if err != nil {
@@ -301,10 +301,10 @@ func (f *Flow) beginOrRefuse(ctx context.Context) *run {
 // is one.
 func (f *Flow) refuse(err error) {
 	err = fmt.Errorf("%s: %w", f.Name, err)
-	if errors.Is(err, report.ErrAlreadyRunning) {
+	if errors.Is(err, api.ErrAlreadyRunning) {
 		f.Report.Handler(err)
 		return
 	}
 	f.Report.Fail(err)
-	f.Report.Enter(report.Stopped)
+	f.Report.Enter(api.PhaseStopped)
 }

@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/report"
@@ -38,7 +39,7 @@ func (k Keys) deliver(ctx context.Context, f *Flow, queue *deltaqueue.Queue, ent
 	if unreadable != nil {
 		f.Report.Skip(unreadable)
 	}
-	fail := func(err error) { f.Report.FailHandling(&report.ProcessError{Key: e.Key, Err: err}) }
+	fail := func(err error) { f.Report.FailHandling(&api.ProcessError{Key: e.Key, Err: err}) }
 	var call report.Call
 	if len(deltas) > 0 {
 		f.announce(ctx, queue, entries)

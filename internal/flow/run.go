@@ -4,10 +4,10 @@ import (
 	"context"
 	"sync"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 // run is a run of a flow that is under way.
@@ -130,7 +130,7 @@ func (r *run) finish() {
 
 func (r *run) end() {
 	defer r.noteEnded()
-	defer r.Report.Enter(report.Stopped)
+	defer r.Report.Enter(api.PhaseStopped)
 	if r.queue == nil { // it did not start
 		if r.Keeper != nil {
 			r.Keeper.Release()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
@@ -219,7 +220,7 @@ func (f *Follower) rest(ctx context.Context, err error) {
 	if wait <= 0 {
 		return
 	}
-	f.Report.Enter(report.Backoff)
+	f.Report.Enter(api.PhaseBackoff)
 	outage := f.Source.AwaitServer(ctx, wait, err)
 	if outage && f.next.Pause == listwatch.RetryPause {
 		f.pace.Forgive()
@@ -271,7 +272,7 @@ func (f *Follower) put(ctx context.Context, c *source.Change) (stale, unreadable
 
 // refused reports why the sink did not take an object, and returns whether the object was at fault.
 func (f *Follower) refused(ctx context.Context, err error) (unreadable bool) {
-	var skipped *report.ItemError
+	var skipped *api.ItemError
 	switch {
 	case ctx.Err() != nil:
 		return false

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/source"
 )
@@ -44,13 +44,13 @@ func (f *Follower) chooseMode(state listwatch.Start) {
 	f.Policy.WatchList = why == nil
 	switch {
 	case why != nil:
-		f.Report.UseListMode(report.Paged, why)
+		f.Report.UseListMode(api.ListModePaged, why)
 	case f.Policy.Streams(state):
-		f.Report.UseListMode(report.WatchList, nil)
+		f.Report.UseListMode(api.ListModeWatchList, nil)
 	case state.Lists:
-		f.Report.UseListMode(report.Paged, f.refusal)
+		f.Report.UseListMode(api.ListModePaged, f.refusal)
 	default:
-		f.Report.UseListMode(report.Paged, nil)
+		f.Report.UseListMode(api.ListModePaged, nil)
 	}
 }
 
@@ -74,7 +74,7 @@ var errNoEndBookmark = errors.New("a bookmark came that does not end the initial
 // way. The watch that follows them stays open.
 func (f *Follower) watchList(ctx context.Context, state listwatch.Start, opts metav1.ListOptions, timeout time.Duration) (listwatch.Outcome, error) {
 	opened, err := f.openFeed(ctx, opts, timeout)
-	var stalled *report.StallError
+	var stalled *api.StallError
 	switch {
 	case errors.As(err, &stalled):
 		// What stands between may hold the head back until there is more.
@@ -143,7 +143,7 @@ func (f *Follower) initialEvents(ctx context.Context, changes source.Feed, known
 }
 
 func classifyInitialEvents(err error) (listwatch.Outcome, error) {
-	var stalled *report.StallError
+	var stalled *api.StallError
 	switch {
 	case errors.As(err, &stalled):
 		return listwatch.Outcome{Kind: listwatch.NoWatchList}, err

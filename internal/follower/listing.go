@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
@@ -20,7 +21,7 @@ func (f *Follower) list(ctx context.Context) error {
 	if start, ok := f.state.(listwatch.Start); ok {
 		f.state = f.prepare(start)
 	}
-	f.Report.Enter(report.Listing)
+	f.Report.Enter(api.PhaseListing)
 	streams := f.Policy.Streams(f.state)
 	outcome, err := f.read(ctx)
 	f.next = f.Policy.Next(f.state, outcome)

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
@@ -13,7 +14,6 @@ import (
 	"github.com/rvinformer/informer/internal/prune"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
-	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/sink"
 	"github.com/rvinformer/informer/internal/source"
 )
@@ -37,7 +37,7 @@ type Setup struct {
 	Shared *source.Shared
 	Here   func()
 	// Shard is the part of the set that is followed.
-	Shard shard.Shard
+	Shard api.Shard
 	// Budget, if set, limits the lists that are under way at a time.
 	Budget *budget.Budget
 	// Memory is what the ListerWatcher has taught, also other reflectors that have it.
@@ -74,7 +74,7 @@ func (s *Setup) UseFields(fields *prune.Fields) {
 // Tuning is how a run asks and waits. The zero value of each field is its default.
 type Tuning struct {
 	// ListMode is how sets are read. CacheFirst reads them as client-go does, in place of it.
-	ListMode   report.ListMode
+	ListMode   api.ListMode
 	CacheFirst bool
 	// PageSize is the number of objects to ask for in each page of a list.
 	PageSize int64
@@ -129,7 +129,7 @@ func (t Tuning) policy() listwatch.Policy {
 	switch {
 	case t.CacheFirst:
 		p.Style = listwatch.CacheFirst
-	case t.ListMode == report.Full:
+	case t.ListMode == api.ListModeFull:
 		p.Style = listwatch.Full
 	default:
 		p.Style = listwatch.Paged
@@ -142,9 +142,9 @@ func (t Tuning) watchLists() WatchLists {
 	switch {
 	case t.CacheFirst:
 		return NoWatchLists
-	case t.ListMode == report.Auto:
+	case t.ListMode == api.ListModeAuto:
 		return WatchListsIfTheyWork
-	case t.ListMode == report.WatchList:
+	case t.ListMode == api.ListModeWatchList:
 		return TryWatchLists
 	}
 	return NoWatchLists

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/source"
 	"github.com/rvinformer/informer/internal/wire"
@@ -62,7 +62,7 @@ func (f *Follower) newWatching() *watching {
 	if !ok {
 		return nil
 	}
-	f.Report.Enter(report.Watching)
+	f.Report.Enter(api.PhaseWatching)
 	return &watching{Follower: f, at: at}
 }
 
@@ -193,7 +193,7 @@ func (w *watching) handle(ctx context.Context, c *source.Change, err error) (ove
 }
 
 func isStall(err error) bool {
-	var stalled *report.StallError
+	var stalled *api.StallError
 	return errors.As(err, &stalled)
 }
 

@@ -7,9 +7,9 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 // Refine returns obj, an object as it was read, as the consumer is to see it.
@@ -40,7 +40,7 @@ func (i *Intake) Refine(obj interface{}) (interface{}, error) {
 // panic, so does the informer.
 func (i *Intake) transformed(obj interface{}) (result interface{}, err error) {
 	defer utilruntime.HandleCrash(func(value interface{}) {
-		err = fmt.Errorf("transform: %w", &report.PanicError{Value: value})
+		err = fmt.Errorf("transform: %w", &api.PanicError{Value: value})
 	})
 	result, err = i.Transform(obj)
 	if err == nil && result == nil {

@@ -1,8 +1,8 @@
 package keeper
 
 import (
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 // relation is what the known versions are to those of a checkpoint.
@@ -51,7 +51,7 @@ const (
 )
 
 // accept decides about a checkpoint with this metadata, where the objects of wanted are followed.
-// The error is a *checkpoint.SourceError if it is of other objects.
+// The error is an *api.CheckpointSourceError if it is of other objects.
 func accept(wanted checkpoint.Source, metadata map[string]string, known relation) (v verdict, err error) {
 	saved := checkpoint.SourceFrom(metadata)
 	if err := wanted.Check(saved); err != nil {
@@ -72,8 +72,8 @@ func accept(wanted checkpoint.Source, metadata map[string]string, known relation
 
 // extentOf returns how much of a shard a saved one has. Both can be parsed.
 func extentOf(saved, wanted string) extent {
-	has, _ := shard.Parse(saved)
-	needs, _ := shard.Parse(wanted)
+	has, _ := api.ParseShard(saved)
+	needs, _ := api.ParseShard(wanted)
 	switch {
 	case has == needs:
 		return sameShard

@@ -5,12 +5,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 func TestAccept(t *testing.T) {
-	half := shard.Shard{Key: shard.ByUID}.Split(2)
+	half := api.Shard{Key: api.ShardByUID}.Split(2)
 	quarter := half[0].Split(2)[0].String()
 	followed := checkpoint.Source{Server: "https://a", Resource: "v1/pods", Shard: half[0].String(), Cluster: "u"}
 	for name, c := range map[string]struct {
@@ -42,7 +42,7 @@ func TestAccept(t *testing.T) {
 		"no source":       {},
 	} {
 		_, err := accept(followed, saved.Metadata(), nothingKnown)
-		require.ErrorIs(t, err, checkpoint.ErrSource, name)
+		require.ErrorIs(t, err, api.ErrCheckpointSource, name)
 	}
 }
 

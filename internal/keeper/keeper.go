@@ -15,12 +15,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/journal"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 const (
@@ -60,7 +60,7 @@ type Options struct {
 	Versions *known.Versions
 	Cluster  *known.Cluster
 	// Shard is the one that is followed.
-	Shard  shard.Shard
+	Shard  api.Shard
 	Report *report.Report
 }
 

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -62,7 +62,7 @@ func (k *Keeper) decode(ctx context.Context) (*found, error) {
 	if f.content, err = k.Versions.ReadSaved(from); err != nil {
 		return nil, err
 	}
-	if errors.Is(f.content.Torn, checkpoint.ErrDamaged) {
+	if errors.Is(f.content.Torn, api.ErrCheckpointDamaged) {
 		k.Report.Fail(f.content.Torn)
 	}
 	switch {

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/known"
@@ -17,7 +18,6 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 const (
@@ -37,8 +37,8 @@ type subject struct {
 	unanswered bool
 }
 
-// lockedStore is a store as the runs of an informer use it. They lock it, find out which set of objects
-// is followed, read the content once, and leave alone what is not theirs to replace.
+// lockedStore is a store as the runs of an informer use it. They lock it, find out which set of
+// objects is followed, read the content once, and leave alone what is not theirs to replace.
 type lockedStore struct {
 	Store Store
 	// Anew has content replaced that is not the informer's.
@@ -48,7 +48,7 @@ type lockedStore struct {
 	Server  server.Identifier
 	Cluster *known.Cluster
 	// Shard is the one that is followed.
-	Shard  shard.Shard
+	Shard  api.Shard
 	Report *report.Report
 
 	hold    hold
@@ -142,7 +142,7 @@ func (s *lockedStore) retryUntil(ctx context.Context, do func() error, passes fu
 		err, failed = s.unused(err), true
 		if now := time.Now(); !now.Before(next) {
 			s.Report.Fail(err)
-			s.Report.Enter(report.Backoff)
+			s.Report.Enter(api.PhaseBackoff)
 			reported, next = err, now.Add(waits.Step())
 		}
 		if err := backoff.Sleep(ctx, min(time.Until(next), poll)); err != nil {
@@ -159,7 +159,7 @@ func (s *lockedStore) mayPass(err error) bool {
 	if isForeign(err) {
 		return !s.Anew
 	}
-	return !isAny(err, checkpoint.ErrDamaged, io.ErrUnexpectedEOF, ErrUnfit)
+	return !isAny(err, api.ErrCheckpointDamaged, io.ErrUnexpectedEOF, ErrUnfit)
 }
 
 // identify asks the server which set of objects is followed until it says so, or ctx ends. A
@@ -185,7 +185,7 @@ func (s *lockedStore) identify(ctx context.Context) (identified bool) {
 			return true
 		}
 		s.Report.Fail(fmt.Errorf("what the checkpoint is of: %w", err))
-		s.Report.Enter(report.Backoff)
+		s.Report.Enter(api.PhaseBackoff)
 		if backoff.Sleep(ctx, max(waits.Step(), listwatch.RetryAfter(err))) != nil {
 			return false
 		}
@@ -209,7 +209,7 @@ func (s *lockedStore) vouch(ctx context.Context, metadata map[string]string, obj
 	if a.Identity != server.Another {
 		return nil
 	}
-	return &checkpoint.SourceError{Differences: []checkpoint.SourceDifference{{Field: "cluster", Saved: a.Expected, Wanted: a.Found}}}
+	return &api.CheckpointSourceError{Differences: []api.CheckpointSourceDifference{{Field: "cluster", Saved: a.Expected, Wanted: a.Found}}}
 }
 
 // release unlocks the store.
@@ -236,13 +236,13 @@ func (s *lockedStore) close(from io.Closer) {
 
 // unused notes why the checkpoint is not in use, and returns err as it is to be reported.
 func (s *lockedStore) unused(err error) error {
-	err = &report.UnusedCheckpointError{Checkpoint: nameOf(s.Store), NeverSaved: isForeign(err) && !s.Anew, Err: err}
+	err = &api.UnusedCheckpointError{Checkpoint: nameOf(s.Store), NeverSaved: isForeign(err) && !s.Anew, Err: err}
 	s.Report.CheckpointUnused(err)
 	return err
 }
 
 // foreign are the reasons to leave content alone: it is not this informer's to replace.
-var foreign = []error{checkpoint.ErrSource, checkpoint.ErrFormat, checkpoint.ErrVersion}
+var foreign = []error{api.ErrCheckpointSource, api.ErrCheckpointFormat, api.ErrCheckpointVersion}
 
 // isForeign reports whether err is of content that is not this informer's to replace.
 func isForeign(err error) bool { return !errors.Is(err, ErrUnfit) && isAny(err, foreign...) }

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/known"
@@ -37,7 +38,7 @@ type Content interface {
 	// State returns the present state.
 	State() State
 	// Restore fills the content, which is empty, with a state that was written. Resume is what it
-	// was saved with. The error wraps that of from, checkpoint.ErrDamaged or ErrUnfit; the content
+	// was saved with. The error wraps that of from, api.ErrCheckpointDamaged or ErrUnfit; the content
 	// is empty then.
 	Restore(ctx context.Context, resume string, from *bufio.Reader) error
 }
@@ -215,7 +216,7 @@ func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 	defer s.close(from)
 	in := bufio.NewReaderSize(from, 64<<10)
 	h, err := checkpoint.ReadSnapshotHead(in)
-	if errors.Is(err, checkpoint.ErrVersion) { // nothing is lost: what is in it is listed
+	if errors.Is(err, api.ErrCheckpointVersion) { // nothing is lost: what is in it is listed
 		return "", fmt.Errorf("%w: %w", ErrUnfit, err)
 	}
 	if err != nil {

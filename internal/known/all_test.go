@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/known"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 // TestResourceVersionsWhileTheyChange changes a key in every way that there is, amid a walk that
@@ -25,7 +25,7 @@ func TestResourceVersionsWhileTheyChange(t *testing.T) {
 		"set":    {func(v *known.Versions, key string) { v.Set(key, keytable.Version{ResourceVersion: "2"}, 0) }, "2"},
 		"delete": {func(v *known.Versions, key string) { v.Delete(key) }, ""},
 		"confine": {func(v *known.Versions, key string) {
-			in := shard.Shard{Key: shard.ByUID, End: 1 << 63}
+			in := api.Shard{Key: api.ShardByUID, End: 1 << 63}
 			v.Set(key, keytable.Version{ResourceVersion: "2", UID: uidOutside(in)}, 0)
 			v.Confine(in)
 		}, ""},

@@ -1,20 +1,22 @@
 package known
 
 import (
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/shard"
+	"github.com/rvinformer/informer/internal/object"
 )
 
-// Confine forgets what is not in the shard that an informer is about to follow. That is no edit: the
-// checkpoint of the informer says that the rest is not what it is of. It is an edit if the informer
-// before has followed less than that shard, because something of it may have been forgotten.
+// Confine forgets what is not in the shard that an informer is about to follow. That is no edit:
+// the checkpoint of the informer says that the rest is not what it is of. It is an edit if the
+// informer before has followed less than that shard, because something of it may have been
+// forgotten.
 //
 // Objects that the handler may have begun to take in have no UIDs here. Where the shard is by UID,
 // they may be in another one. They stay if the program has filled the versions, or if all of the
 // shard before is in this one. They are forgotten otherwise: an informer of this shard cannot see
 // whether they are gone.
-func (v *Versions) Confine(to shard.Shard) {
+func (v *Versions) Confine(to api.Shard) {
 	out := v.outside(to)
 	if to.IsAll() {
 		return
@@ -35,7 +37,7 @@ func (v *Versions) Confine(to shard.Shard) {
 
 // outside notes which shard is followed from now on, and returns what reports whether an object is
 // none of it.
-func (v *Versions) outside(to shard.Shard) func(key string, version keytable.Version) bool {
+func (v *Versions) outside(to api.Shard) func(key string, version keytable.Version) bool {
 	newest := ""
 	if !to.IsAll() {
 		newest = v.Newest() // also of what is forgotten: a list must not be older
@@ -53,14 +55,14 @@ func (v *Versions) outside(to shard.Shard) func(key string, version keytable.Ver
 	}
 	if before == nil || to.Contains(*before) {
 		return func(key string, version keytable.Version) bool {
-			return shard.LacksForCertain(to, key, string(version.UID))
+			return surelyOutside(to, key, string(version.UID))
 		}
 	}
 	return func(key string, version keytable.Version) bool {
 		if version == (keytable.Version{}) {
-			return !shard.HasForCertain(to, key, "")
+			return !surelyInShard(to, key, "")
 		}
-		return !shard.Has(to, key, string(version.UID))
+		return !object.InShard(to, key, string(version.UID))
 	}
 }
 
@@ -78,11 +80,11 @@ func (v *Versions) forget(key string, out func(key string, version keytable.Vers
 }
 
 // shardOf returns the shard of a checkpoint, nil for one that does not say what it is of.
-func shardOf(metadata map[string]string) *shard.Shard {
+func shardOf(metadata map[string]string) *api.Shard {
 	if len(metadata) == 0 {
 		return nil
 	}
-	s, err := shard.Parse(checkpoint.SourceFrom(metadata).Shard)
+	s, err := api.ParseShard(checkpoint.SourceFrom(metadata).Shard)
 	if err != nil {
 		return nil
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/known"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 // uidOutside is a UID of an object that is not in a shard by UID.
-func uidOutside(s shard.Shard) types.UID {
+func uidOutside(s api.Shard) types.UID {
 	for n := 0; ; n++ {
 		if uid := fmt.Sprint("uid-", n); !s.Includes("", uid) {
 			return types.UID(uid)
@@ -25,9 +25,9 @@ func uidOutside(s shard.Shard) types.UID {
 // TestConfine follows a shard with versions that a program has filled, or an informer of another
 // shard.
 func TestConfine(t *testing.T) {
-	lower, upper := shard.Shard{Key: shard.ByUID, End: 1 << 63}, shard.Shard{Key: shard.ByUID, Start: 1 << 63}
-	quarter := shard.Shard{Key: shard.ByUID, End: 1 << 62}
-	named := shard.Shard{Key: shard.ByNamespace, End: 1 << 63}
+	lower, upper := api.Shard{Key: api.ShardByUID, End: 1 << 63}, api.Shard{Key: api.ShardByUID, Start: 1 << 63}
+	quarter := api.Shard{Key: api.ShardByUID, End: 1 << 62}
+	named := api.Shard{Key: api.ShardByNamespace, End: 1 << 63}
 	in, out := uidOutside(upper), uidOutside(lower)
 	home, abroad := "", ""
 	for n := 0; home == "" || abroad == ""; n++ {
@@ -38,23 +38,23 @@ func TestConfine(t *testing.T) {
 		}
 	}
 	for name, test := range map[string]struct {
-		before []shard.Shard
-		to     shard.Shard
+		before []api.Shard
+		to     api.Shard
 		// known are the keys that stay, and begun those of which only that is known that the
 		// handler may have begun with them.
 		known, begun []string
 		// edit: something of the shard may have been forgotten.
 		edit bool
 	}{
-		"all":            {nil, shard.Shard{}, []string{"in", "out", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}, false},
+		"all":            {nil, api.Shard{}, []string{"in", "out", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}, false},
 		"filled":         {nil, lower, []string{"in", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}, false},
-		"the same":       {[]shard.Shard{lower}, lower, []string{"in", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}, false},
-		"a part before":  {[]shard.Shard{quarter}, lower, []string{"in", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}, true},
-		"all before":     {[]shard.Shard{{}}, lower, []string{"in", home, abroad}, nil, false},
-		"another before": {[]shard.Shard{upper}, lower, []string{"in", home, abroad}, nil, true},
-		"another before, with the hash of no UID": {[]shard.Shard{lower}, upper, []string{"out", "nameless"}, nil, true},
+		"the same":       {[]api.Shard{lower}, lower, []string{"in", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}, false},
+		"a part before":  {[]api.Shard{quarter}, lower, []string{"in", "nameless", home, abroad}, []string{"begun", home + "b", abroad + "b"}, true},
+		"all before":     {[]api.Shard{{}}, lower, []string{"in", home, abroad}, nil, false},
+		"another before": {[]api.Shard{upper}, lower, []string{"in", home, abroad}, nil, true},
+		"another before, with the hash of no UID": {[]api.Shard{lower}, upper, []string{"out", "nameless"}, nil, true},
 		"by namespace":             {nil, named, []string{home}, []string{home + "b"}, false},
-		"by namespace, all before": {[]shard.Shard{{}}, named, []string{home}, []string{home + "b"}, false},
+		"by namespace, all before": {[]api.Shard{{}}, named, []string{home}, []string{home + "b"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var v known.Versions
@@ -91,7 +91,7 @@ func TestConfine(t *testing.T) {
 
 // TestConfineOfManyKeys forgets half of many keys, which are looked at in several steps.
 func TestConfineOfManyKeys(t *testing.T) {
-	in := shard.Shard{Key: shard.ByUID, End: 1 << 63}
+	in := api.Shard{Key: api.ShardByUID, End: 1 << 63}
 	var v known.Versions
 	want := 0
 	for n := range 10_000 {

@@ -6,7 +6,6 @@ import (
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/journal"
 	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 var _ deltaqueue.Known = (*Versions)(nil)
@@ -102,5 +101,5 @@ func (v *Versions) UnmarkedFrom(cursor keytable.Cursor, generation uint64, most 
 // isOutside reports whether a key of the table is not in the shard. The caller holds the lock.
 func (v *Versions) isOutside(key string) bool {
 	version, _ := v.reading().Get(key)
-	return shard.LacksForCertain(*v.shard, key, string(version.UID))
+	return surelyOutside(*v.shard, key, string(version.UID))
 }

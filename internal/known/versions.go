@@ -7,13 +7,12 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/journal"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 // Versions has the key and the version of each object that the handler has acknowledged. The zero
@@ -36,7 +35,7 @@ type Versions struct {
 	user    User
 	reached string
 	// shard is that of the newest informer, nil for versions that a program has filled.
-	shard *shard.Shard
+	shard *api.Shard
 	// journal, if set, writes down each change of the queue, and changed is called after it.
 	journal *journal.Journal
 	changed func()
@@ -81,7 +80,7 @@ func (v *Versions) Claim(user User) (release func(), err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.user != nil {
-		return nil, fmt.Errorf("%w by the informer %q", report.ErrStorageInUse, v.user.Name())
+		return nil, fmt.Errorf("%w by the informer %q", api.ErrStorageInUse, v.user.Name())
 	}
 	v.user = user
 	return v.release, nil

@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/moment"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 // Place is where an object was read: its index in its page or its watch.
@@ -51,11 +51,11 @@ func (it Item) Identity() (key string, version keytable.Version) {
 func (it Item) Copy(pool *Pool) (*Raw, error) { return it.Lent.copy(it, pool) }
 
 // Unreadable returns an error that says what is wrong with the item.
-func (it Item) Unreadable(err error) *report.ItemError {
-	return &report.ItemError{Index: it.Place.Index, Watch: it.Place.Watch, Key: strings.Clone(it.Key), Err: err}
+func (it Item) Unreadable(err error) *api.ItemError {
+	return &api.ItemError{Index: it.Place.Index, Watch: it.Place.Watch, Key: strings.Clone(it.Key), Err: err}
 }
 
-// Owned returns the item decoded, and with memory of its own. The error is a *report.ItemError; the
+// Owned returns the item decoded, and with memory of its own. The error is an *api.ItemError; the
 // item has its key all the same.
 func (it Item) Owned() (Item, error) {
 	if it.Lent == nil {
@@ -73,7 +73,7 @@ func (it Item) Owned() (Item, error) {
 }
 
 // Decode returns a lent object decoded. It borrows memory of the pool, because a decoder keeps none
-// of it. The error is a *report.ItemError.
+// of it. The error is an *api.ItemError.
 func (it Item) Decode() (runtime.Object, error) {
 	raw, err := it.Copy(&Shared)
 	if err != nil {

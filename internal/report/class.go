@@ -13,99 +13,85 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-)
 
-// ErrorClass is what kind of failure an error is. factory.ErrorClass describes it.
-type ErrorClass string
-
-// The classes.
-const (
-	NoError           ErrorClass = ""
-	ErrorNotFound     ErrorClass = "not found"
-	ErrorUnauthorized ErrorClass = "unauthorized"
-	ErrorForbidden    ErrorClass = "forbidden"
-	ErrorExpired      ErrorClass = "expired"
-	ErrorThrottled    ErrorClass = "throttled"
-	ErrorServer       ErrorClass = "server"
-	ErrorUnreachable  ErrorClass = "unreachable"
-	ErrorOther        ErrorClass = "other"
+	"github.com/rvinformer/informer/api"
 )
 
 // ClassOf returns the class of an error.
-func ClassOf(err error) ErrorClass {
+func ClassOf(err error) api.ErrorClass {
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
-		return NoError
+		return api.NoError
 	case isConsumers(err) || isItems(err):
-		return ErrorOther
+		return api.ErrorOther
 	case errors.As(err, &status):
 		return classOfAnswer(err, status.Status().Code)
 	case meta.IsNoMatchError(err):
-		return ErrorNotFound
+		return api.ErrorNotFound
 	case lacksCredentials(err):
-		return ErrorUnauthorized
+		return api.ErrorUnauthorized
 	case isNetwork(err):
-		return ErrorUnreachable
+		return api.ErrorUnreachable
 	}
-	return ErrorOther
+	return api.ErrorOther
 }
 
 // ReasonOf returns the condition that a failure to read means. It is empty if the failure is not
 // one of reading.
-func ReasonOf(err error) ConditionReason {
-	var stall *StallError
+func ReasonOf(err error) api.ConditionReason {
+	var stall *api.StallError
 	switch {
 	case isItems(err) || isCheckpoints(err):
 		return ""
 	case isConsumers(err):
-		return ReasonHandlerFailing
+		return api.ReasonHandlerFailing
 	case errors.As(err, &stall):
-		return ReasonStalled
+		return api.ReasonStalled
 	}
 	return reasonOfClass(ClassOf(err))
 }
 
 // reasonOfClass returns the condition that an error of a class means. It is empty if there is no
 // error.
-func reasonOfClass(class ErrorClass) ConditionReason {
+func reasonOfClass(class api.ErrorClass) api.ConditionReason {
 	switch class {
-	case NoError:
+	case api.NoError:
 		return ""
-	case ErrorNotFound:
-		return ReasonNotFound
-	case ErrorUnauthorized:
-		return ReasonUnauthorized
-	case ErrorForbidden:
-		return ReasonForbidden
-	case ErrorExpired:
-		return ReasonExpiredLoop
-	case ErrorThrottled:
-		return ReasonThrottled
-	case ErrorServer, ErrorUnreachable:
-		return ReasonServerUnreachable
+	case api.ErrorNotFound:
+		return api.ReasonNotFound
+	case api.ErrorUnauthorized:
+		return api.ReasonUnauthorized
+	case api.ErrorForbidden:
+		return api.ReasonForbidden
+	case api.ErrorExpired:
+		return api.ReasonExpiredLoop
+	case api.ErrorThrottled:
+		return api.ReasonThrottled
+	case api.ErrorServer, api.ErrorUnreachable:
+		return api.ReasonServerUnreachable
 	}
-	return ReasonFailing
+	return api.ReasonFailing
 }
 
-func classOfAnswer(err error, code int32) ErrorClass {
+func classOfAnswer(err error, code int32) api.ErrorClass {
 	switch {
 	case code == http.StatusNotFound:
-		return ErrorNotFound
+		return api.ErrorNotFound
 	case code == http.StatusUnauthorized:
-		return ErrorUnauthorized
+		return api.ErrorUnauthorized
 	case code == http.StatusForbidden:
-		return ErrorForbidden
+		return api.ErrorForbidden
 	case code == http.StatusGone || apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
-		return ErrorExpired
+		return api.ErrorExpired
 	case code == http.StatusTooManyRequests:
-		return ErrorThrottled
+		return api.ErrorThrottled
 	case code == http.StatusServiceUnavailable && asksForDelay(err):
-		return ErrorThrottled
+		return api.ErrorThrottled
 	case code >= http.StatusInternalServerError:
-		return ErrorServer
+		return api.ErrorServer
 	}
-	return ErrorOther
+	return api.ErrorOther
 }
 
 func asksForDelay(err error) bool {
@@ -116,22 +102,22 @@ func asksForDelay(err error) bool {
 // isConsumers reports whether an error is that of a handler or of a store: its cause, which may be
 // another server's answer, says nothing of this one.
 func isConsumers(err error) bool {
-	var process *ProcessError
-	var batch *BatchError
-	var store *StoreError
+	var process *api.ProcessError
+	var batch *api.BatchError
+	var store *api.StoreError
 	return errors.As(err, &process) || errors.As(err, &batch) || errors.As(err, &store)
 }
 
 // isItems reports whether an error is that of one object.
 func isItems(err error) bool {
-	var item *ItemError
+	var item *api.ItemError
 	return errors.As(err, &item)
 }
 
 // isCheckpoints reports whether an error is that of a checkpoint, which Status.CheckpointError has.
 func isCheckpoints(err error) bool {
-	var unused *UnusedCheckpointError
-	var store *StoreError
+	var unused *api.UnusedCheckpointError
+	var store *api.StoreError
 	return errors.As(err, &unused) || errors.As(err, &store) && strings.HasPrefix(store.Op, checkpointOps)
 }
 
@@ -142,7 +128,7 @@ const checkpointOps = "CheckpointStore."
 // for it. client-go's exec plugins and oauth2's token sources have no error type that says so
 // everywhere.
 func lacksCredentials(err error) bool {
-	var credential *CredentialError
+	var credential *api.CredentialError
 	if errors.As(err, &credential) {
 		return true
 	}
@@ -156,7 +142,7 @@ func lacksCredentials(err error) bool {
 
 func isNetwork(err error) bool {
 	var network net.Error // that every *url.Error is too: there was no answer
-	var stall *StallError
+	var stall *api.StallError
 	// Those that need no text come first: an outage has an error for each informer.
 	return errors.As(err, &network) || errors.As(err, &stall) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || isHTTP2(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
@@ -171,7 +157,7 @@ func isHTTP2(err error) bool {
 
 // silenceOf is how long a server was silent, if err is a *StallError.
 func silenceOf(err error) time.Duration {
-	var stall *StallError
+	var stall *api.StallError
 	if errors.As(err, &stall) {
 		return stall.Silence
 	}

@@ -6,51 +6,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/moment"
 )
 
-// Condition is what holds an informer up. informer.Condition describes it.
-type Condition struct {
-	Reason  ConditionReason
-	Message string
-	Since   time.Time
-}
-
-// ConditionReason names a condition.
-type ConditionReason string
-
-// The reasons. informer.ConditionReason describes them.
-const (
-	ReasonStopped            ConditionReason = "Stopped"
-	ReasonStopping           ConditionReason = "Stopping"
-	ReasonUnauthorized       ConditionReason = "Unauthorized"
-	ReasonForbidden          ConditionReason = "Forbidden"
-	ReasonNotFound           ConditionReason = "NotFound"
-	ReasonServerUnreachable  ConditionReason = "ServerUnreachable"
-	ReasonThrottled          ConditionReason = "Throttled"
-	ReasonStalled            ConditionReason = "Stalled"
-	ReasonFailing            ConditionReason = "Failing"
-	ReasonExpiredLoop        ConditionReason = "ExpiredLoop"
-	ReasonHandlerFailing     ConditionReason = "HandlerFailing"
-	ReasonHandlerSlow        ConditionReason = "HandlerSlow"
-	ReasonBudgetFull         ConditionReason = "BudgetFull"
-	ReasonCheckpointFailing  ConditionReason = "CheckpointFailing"
-	ReasonNotStarted         ConditionReason = "NotStarted"
-	ReasonListing            ConditionReason = "Listing"
-	ReasonUndecodableObjects ConditionReason = "UndecodableObjects"
-	ReasonCurrent            ConditionReason = "Current"
-)
-
 // precedence has the reasons, the first to act on first.
-var precedence = []ConditionReason{
-	ReasonStopped, ReasonStopping, ReasonUnauthorized, ReasonForbidden, ReasonNotFound, ReasonServerUnreachable, ReasonThrottled, ReasonStalled,
-	ReasonFailing, ReasonExpiredLoop, ReasonHandlerFailing, ReasonHandlerSlow, ReasonBudgetFull, ReasonCheckpointFailing,
-	ReasonNotStarted, ReasonListing, ReasonUndecodableObjects, ReasonCurrent,
+var precedence = []api.ConditionReason{
+	api.ReasonStopped, api.ReasonStopping, api.ReasonUnauthorized, api.ReasonForbidden, api.ReasonNotFound, api.ReasonServerUnreachable, api.ReasonThrottled, api.ReasonStalled,
+	api.ReasonFailing, api.ReasonExpiredLoop, api.ReasonHandlerFailing, api.ReasonHandlerSlow, api.ReasonBudgetFull, api.ReasonCheckpointFailing,
+	api.ReasonNotStarted, api.ReasonListing, api.ReasonUndecodableObjects, api.ReasonCurrent,
 }
 
 // Worse returns the one of two conditions that is to be acted on first; of two with one reason, the
 // older.
-func Worse(a, b Condition) Condition {
+func Worse(a, b api.Condition) api.Condition {
 	rankA, rankB := slices.Index(precedence, a.Reason), slices.Index(precedence, b.Reason)
 	if rankB < rankA || rankB == rankA && b.Since.Before(a.Since) {
 		return b
@@ -59,7 +28,7 @@ func Worse(a, b Condition) Condition {
 }
 
 // Condition returns what holds the informer up.
-func (p *Progress) Condition() Condition {
+func (p *Progress) Condition() api.Condition {
 	p.GivenBack() // a list may have repaired what was passed over, without a call
 	d, pending := p.Delivery(), p.pending()
 	p.mu.Lock()
@@ -71,7 +40,7 @@ func (p *Progress) Condition() Condition {
 }
 
 // Worded returns a condition with words in place of a missing message: an error may have no text.
-func Worded(c Condition) Condition {
+func Worded(c api.Condition) api.Condition {
 	if strings.TrimSpace(c.Message) == "" {
 		c.Message = words[c.Reason]
 	}
@@ -79,20 +48,20 @@ func Worded(c Condition) Condition {
 }
 
 // words say what a reason means where nothing else is known.
-var words = map[ConditionReason]string{
-	ReasonStopped:            "Run has returned",
-	ReasonUnauthorized:       "the server does not accept the credentials",
-	ReasonForbidden:          "the permission to list or watch is missing",
-	ReasonNotFound:           "the server does not have the resource",
-	ReasonServerUnreachable:  "the server cannot be reached",
-	ReasonThrottled:          "the server asks to be left alone",
-	ReasonStalled:            "the server was silent for too long",
-	ReasonFailing:            "requests fail, and the error has no text",
-	ReasonExpiredLoop:        "the server forgets versions too soon",
-	ReasonHandlerFailing:     "the handler fails, and its error has no text",
-	ReasonCheckpointFailing:  "the checkpoint is not in use, and the error has no text",
-	ReasonUndecodableObjects: "an object could not be read, and the error has no text",
-	ReasonCurrent:            "changes are delivered as they come",
+var words = map[api.ConditionReason]string{
+	api.ReasonStopped:            "Run has returned",
+	api.ReasonUnauthorized:       "the server does not accept the credentials",
+	api.ReasonForbidden:          "the permission to list or watch is missing",
+	api.ReasonNotFound:           "the server does not have the resource",
+	api.ReasonServerUnreachable:  "the server cannot be reached",
+	api.ReasonThrottled:          "the server asks to be left alone",
+	api.ReasonStalled:            "the server was silent for too long",
+	api.ReasonFailing:            "requests fail, and the error has no text",
+	api.ReasonExpiredLoop:        "the server forgets versions too soon",
+	api.ReasonHandlerFailing:     "the handler fails, and its error has no text",
+	api.ReasonCheckpointFailing:  "the checkpoint is not in use, and the error has no text",
+	api.ReasonUndecodableObjects: "an object could not be read, and the error has no text",
+	api.ReasonCurrent:            "changes are delivered as they come",
 }
 
 // pending says what a run that ends waits for; empty for nothing, and for a run that goes on.
@@ -117,7 +86,7 @@ func textOf(err error) string {
 }
 
 // condition returns the first reason that holds.
-func (s *observations) condition(d Delivery, listed int64, lastError string, now moment.Moment) Condition {
+func (s *observations) condition(d Delivery, listed int64, lastError string, now moment.Moment) api.Condition {
 	a := &incidents{}
 	if s.incidents != nil {
 		a = s.incidents
@@ -127,10 +96,10 @@ func (s *observations) condition(d Delivery, listed int64, lastError string, now
 	reading := a.reading.holds()
 	switch waits := now.Since(moment.Moment(s.starving.Load())); {
 	case s.stage == notStarted:
-		return Condition{Reason: ReasonNotStarted, Message: "Run was not called"}
+		return api.Condition{Reason: api.ReasonNotStarted, Message: "Run was not called"}
 	case s.stage == stopped:
-		return Condition{ReasonStopped, lastError, s.since.Time()}
-	case reading && a.reading.reason != ReasonHandlerFailing:
+		return api.Condition{Reason: api.ReasonStopped, Message: lastError, Since: s.since.Time()}
+	case reading && a.reading.reason != api.ReasonHandlerFailing:
 		return a.reading.condition(a.reading.text)
 	case a.expiries >= maxExpiries:
 		return a.expiry.condition(fmt.Sprintf("%d times in a row: %s", a.expiries, a.expiry.text))
@@ -139,22 +108,22 @@ func (s *observations) condition(d Delivery, listed int64, lastError string, now
 	case a.handling.holds():
 		return a.handling.condition(d.passedOver(a.handling.text))
 	case s.slow != 0:
-		return Condition{ReasonHandlerSlow, fmt.Sprintf("%d changes wait, the oldest for %v", d.Queued, now.Since(d.Oldest).Round(time.Second)), s.slow.Time()}
+		return api.Condition{Reason: api.ReasonHandlerSlow, Message: fmt.Sprintf("%d changes wait, the oldest for %v", d.Queued, now.Since(d.Oldest).Round(time.Second)), Since: s.slow.Time()}
 	case s.starving.Load() != 0 && waits >= starvedAfter:
-		return Condition{ReasonBudgetFull, fmt.Sprintf("reading waits for %v for its share of the Budget", waits.Round(time.Second)), moment.Moment(s.starving.Load()).Time()}
+		return api.Condition{Reason: api.ReasonBudgetFull, Message: fmt.Sprintf("reading waits for %v for its share of the Budget", waits.Round(time.Second)), Since: moment.Moment(s.starving.Load()).Time()}
 	case a.checkpoint.holds():
 		return a.checkpoint.condition(a.checkpoint.text)
 	case s.stage == starting:
-		return Condition{ReasonNotStarted, "Run looks for where to go on from", s.since.Time()}
+		return api.Condition{Reason: api.ReasonNotStarted, Message: "Run looks for where to go on from", Since: s.since.Time()}
 	case s.stage == listing:
-		return Condition{ReasonListing, s.tally.Load().progress(listed, now), s.since.Time()}
+		return api.Condition{Reason: api.ReasonListing, Message: s.tally.Load().progress(listed, now), Since: s.since.Time()}
 	case !d.Synced:
 		message := fmt.Sprintf("the list was read; %d changes wait for the handler", d.Queued)
-		return Condition{ReasonListing, message, s.since.Time()}
+		return api.Condition{Reason: api.ReasonListing, Message: message, Since: s.since.Time()}
 	case a.undecodable.holds():
 		return a.undecodable.condition(a.undecodable.text)
 	}
-	current := Condition{Reason: ReasonCurrent, Since: max(s.since, s.cleared).Time()}
+	current := api.Condition{Reason: api.ReasonCurrent, Since: max(s.since, s.cleared).Time()}
 	if s.cut != 0 {
 		current.Message = fmt.Sprintf("something on the way, such as a proxy, ends watches that bring nothing for little more than %v; they are asked to end before, "+
 			"with the bookmark that renews CurrentAsOf", s.cut.Round(time.Second))
@@ -163,14 +132,14 @@ func (s *observations) condition(d Delivery, listed int64, lastError string, now
 }
 
 // stopping is the condition of a run that ends.
-func (s *observations) stopping(pending string) Condition {
+func (s *observations) stopping(pending string) api.Condition {
 	message := "Run is about to return"
 	if pending != "" {
 		message = "Run waits for " + pending
 	}
-	return Condition{ReasonStopping, message, s.since.Time()}
+	return api.Condition{Reason: api.ReasonStopping, Message: message, Since: s.since.Time()}
 }
 
-func (s *incident) condition(message string) Condition {
-	return Condition{s.reason, message, s.began.Time()}
+func (s *incident) condition(message string) api.Condition {
+	return api.Condition{Reason: s.reason, Message: message, Since: s.began.Time()}
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/moment"
 )
 
@@ -20,17 +21,17 @@ const (
 	stopEach = 10 * time.Second
 )
 
-// conditionLog logs what holds an informer up: a line when that changes, and none while it lasts. It
-// exists while something is wrong or may become so. It belongs to the lock of Progress, and logs
+// conditionLog logs what holds an informer up: a line when that changes, and none while it lasts.
+// It exists while something is wrong or may become so. It belongs to the lock of Progress, and logs
 // without it.
 type conditionLog struct {
 	timer *time.Timer
 	// told is what was logged last, zero if that is over.
-	told Condition
+	told api.Condition
 	// untold counts the conditions since that were not logged.
 	untold int
 	// seen is the condition of the last look.
-	seen  ConditionReason
+	seen  api.ConditionReason
 	quota Quota
 	// attended counts what may become wrong without a call of the Progress: handlers that are
 	// called, waits.
@@ -183,7 +184,7 @@ func (p *Progress) look(h *conditionLog) {
 		told = h.tell(c, p.observations.cleared, now)
 	}
 	calm := h.told.Reason == "" && !isTrouble(c.Reason)
-	if calm && c.Reason == ReasonCurrent && now.Since(p.observations.cleared) >= steadyWatch {
+	if calm && c.Reason == api.ReasonCurrent && now.Since(p.observations.cleared) >= steadyWatch {
 		p.observations.incidents = nil
 	}
 	switch {
@@ -202,15 +203,15 @@ func (p *Progress) look(h *conditionLog) {
 	}
 }
 
-// idle reports whether nothing is lost if there is no conditionLog until the next failure, or success
-// after it.
+// idle reports whether nothing is lost if there is no conditionLog until the next failure, or
+// success after it.
 func (h *conditionLog) idle(now moment.Moment) bool {
 	return h.told.Reason == "" && h.attended == 0 && h.quota.isFull(now)
 }
 
 // pause is how long to wait before the next look. Oldest is when the oldest change came that waits;
 // zero if none does.
-func (h *conditionLog) pause(c Condition, oldest, now moment.Moment) time.Duration {
+func (h *conditionLog) pause(c api.Condition, oldest, now moment.Moment) time.Duration {
 	switch {
 	case h.told.Reason == c.Reason:
 		return checkEach
@@ -223,10 +224,10 @@ func (h *conditionLog) pause(c Condition, oldest, now moment.Moment) time.Durati
 }
 
 // tell returns the line to log, nil for none. Cleared is when the newest condition ended.
-func (h *conditionLog) tell(c Condition, cleared, now moment.Moment) *line {
+func (h *conditionLog) tell(c api.Condition, cleared, now moment.Moment) *line {
 	trouble := isTrouble(c.Reason)
 	if !trouble {
-		c = Condition{}
+		c = api.Condition{}
 	}
 	if c.Reason != h.seen {
 		h.seen = c.Reason
@@ -272,7 +273,7 @@ func (p *Progress) stopLog() {
 	p.mu.Lock()
 	h, ctx, cleared := p.conditionLog, p.ctx, moment.Now()
 	p.conditionLog, p.ctx = nil, nil
-	var told Condition
+	var told api.Condition
 	var greet func(klog.Logger)
 	if h != nil {
 		h.lookNoMore()
@@ -290,6 +291,6 @@ func (p *Progress) stopLog() {
 }
 
 // untroubled are the reasons that need nobody to act.
-var untroubled = []ConditionReason{"", ReasonCurrent, ReasonListing, ReasonNotStarted, ReasonStopping, ReasonStopped}
+var untroubled = []api.ConditionReason{"", api.ReasonCurrent, api.ReasonListing, api.ReasonNotStarted, api.ReasonStopping, api.ReasonStopped}
 
-func isTrouble(r ConditionReason) bool { return !slices.Contains(untroubled, r) }
+func isTrouble(r api.ConditionReason) bool { return !slices.Contains(untroubled, r) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // Guard calls f, code of the user's, and returns its error. A panic is a *PanicError where
@@ -12,7 +14,7 @@ import (
 // process ends.
 func Guard(ctx context.Context, fail func(error), f func() error) (err error) {
 	defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, value interface{}) {
-		err = &PanicError{Value: value}
+		err = &api.PanicError{Value: value}
 		if utilruntime.ReallyCrash {
 			fail(err)
 		}
@@ -22,6 +24,6 @@ func Guard(ctx context.Context, fail func(error), f func() error) (err error) {
 
 // IsPanic reports whether err is of a panic.
 func IsPanic(err error) bool {
-	var panicked *PanicError
+	var panicked *api.PanicError
 	return errors.As(err, &panicked)
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/rvinformer/informer/internal/histogram"
 )
 
 const (
@@ -23,9 +25,9 @@ type handling struct {
 	// timed would be due, at one in timedPause.
 	began    time.Time
 	ahead    atomic.Int64
-	duration Histogram
+	duration *histogram.Histogram
 	// batches is nil without batches.
-	batches atomic.Pointer[Histogram]
+	batches atomic.Pointer[histogram.Histogram]
 }
 
 // Call is a call of the handler that is under way.
@@ -40,7 +42,7 @@ type Call struct {
 func (p *Progress) BeginCall() Call {
 	h := p.counters.handling.Load()
 	if h == nil {
-		h = &handling{began: time.Now(), duration: Histogram{scale: &seconds}}
+		h = &handling{began: time.Now(), duration: histogram.OfSeconds()}
 		h.ahead.Store(-int64(timedBurst))
 		if !p.counters.handling.CompareAndSwap(nil, h) {
 			h = p.counters.handling.Load()
@@ -60,7 +62,7 @@ func (c Call) End() {
 		return
 	}
 	now := time.Since(h.began)
-	h.duration.observe(int64(now - c.began))
+	h.duration.Observe(int64(now - c.began))
 	ahead := max(time.Duration(h.ahead.Load()), now-timedBurst) + timedPause
 	h.ahead.Store(int64(ahead))
 	if ahead > now {
@@ -73,12 +75,12 @@ func (p *Progress) CountBatch(events int) {
 	h := p.counters.handling.Load()
 	b := h.batches.Load()
 	if b == nil {
-		b = &Histogram{scale: &ones}
+		b = histogram.OfSizes()
 		if !h.batches.CompareAndSwap(nil, b) {
 			b = h.batches.Load()
 		}
 	}
-	b.observe(int64(events))
+	b.Observe(int64(events))
 }
 
 // CountFailure counts a call that failed.

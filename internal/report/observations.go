@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/moment"
 )
 
@@ -101,7 +102,7 @@ type incidents struct {
 
 // incident is a row of failures. It is over if ended is set, and there was none if began is not.
 type incident struct {
-	reason       ConditionReason
+	reason       api.ConditionReason
 	text         string // of the newest failure
 	began, ended moment.Moment
 }
@@ -109,7 +110,7 @@ type incident struct {
 func (s *incident) holds() bool { return s.began != 0 && s.ended == 0 }
 
 // fail begins the row at began, or goes on with it.
-func (s *incident) fail(reason ConditionReason, text string, began, now moment.Moment) {
+func (s *incident) fail(reason api.ConditionReason, text string, began, now moment.Moment) {
 	if s.reason != reason || s.began == 0 || s.ended != 0 && now.Since(s.ended) > relapse {
 		s.reason, s.began = reason, began
 	}
@@ -131,19 +132,19 @@ func (s *observations) begin(now moment.Moment) {
 }
 
 // enter notes that the informer does something else from now on.
-func (s *observations) enter(phase Phase, now moment.Moment) {
+func (s *observations) enter(phase api.Phase, now moment.Moment) {
 	switch phase {
-	case Listing:
+	case api.PhaseListing:
 		s.move(listing, now)
 		if s.incidents != nil {
 			s.calm(now)
 			s.incidents.watched = 0
 		}
-	case Watching:
+	case api.PhaseWatching:
 		if s.stage == listing {
 			s.stage, s.cleared = following, now // the list is not delivered yet: since stays
 		}
-	case Stopped:
+	case api.PhaseStopped:
 		s.move(stopped, now)
 		s.incidents, s.slow, s.cleared = nil, 0, 0
 		s.tally.Store(nil)
@@ -182,10 +183,10 @@ func (s *observations) failed(err error, now moment.Moment) {
 	began := now
 	switch reason := ReasonOf(err); reason {
 	case "":
-	case ReasonExpiredLoop:
+	case api.ReasonExpiredLoop:
 		s.expired(err.Error(), now)
 	default:
-		if reason == ReasonStalled {
+		if reason == api.ReasonStalled {
 			began = now - moment.Moment(silenceOf(err))
 		}
 		s.writableIncidents().reading.fail(reason, err.Error(), began, now)
@@ -205,7 +206,7 @@ func (s *observations) expired(text string, now moment.Moment) {
 	}
 	a.watched = 0
 	if a.expiries++; a.expiries == 1 {
-		a.expiry = incident{reason: ReasonExpiredLoop, began: now}
+		a.expiry = incident{reason: api.ReasonExpiredLoop, began: now}
 	}
 	a.expiry.text = text
 }
@@ -241,7 +242,7 @@ func (s *observations) calm(now moment.Moment) {
 }
 
 // lasting notes whether a condition holds that lasts until it is said to be over.
-func (s *observations) lasting(which func(*incidents) *incident, reason ConditionReason, err error, now moment.Moment) {
+func (s *observations) lasting(which func(*incidents) *incident, reason api.ConditionReason, err error, now moment.Moment) {
 	switch {
 	case err != nil && s.stage < stopping:
 		if sp := which(s.writableIncidents()); sp.holds() {

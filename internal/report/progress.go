@@ -6,17 +6,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/redact"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 // Snapshot has the fields of informer.Status, which is converted from it and describes them. A
 // Progress does not know Synced, ResourceVersion, Objects, Queued, QueuedBytes, CurrentAsOf,
 // OldestQueued and Condition: they stay zero, as Counts.StoredBytes does.
 type Snapshot struct {
-	Phase           Phase
-	ListMode        ListMode
+	Phase           api.Phase
+	ListMode        api.ListMode
 	Fallback        error
 	Listed          bool
 	Synced          bool
@@ -38,22 +38,22 @@ type Snapshot struct {
 	CheckpointError error
 	ResumedFrom     string
 	ResumedTime     time.Time
-	Shard           shard.Shard
-	Counts          Counts
-	Condition       Condition
-	LastAudit       *Audit
+	Shard           api.Shard
+	Counts          api.Counts
+	Condition       api.Condition
+	LastAudit       *api.AuditResult
 	AuditEvery      time.Duration
 	LastAudited     time.Time
 }
 
 // state has what a Progress tells of every informer.
 type state struct {
-	phase       Phase
-	listMode    ListMode
+	phase       api.Phase
+	listMode    api.ListMode
 	fallback    error
 	stale       int64
 	lastContact moment.Moment
-	lastAudit   *Audit
+	lastAudit   *api.AuditResult
 	// saved, skips and audits are nil for most informers.
 	saved  *saved
 	skips  *skips
@@ -116,7 +116,8 @@ type Progress struct {
 	counters counters
 	// observations are for the Condition.
 	observations observations
-	// ctx has the logger of the run under way, and conditionLog logs to it; both are nil at other times.
+	// ctx has the logger of the run under way, and conditionLog logs to it; both are nil at other
+	// times.
 	ctx          context.Context
 	conditionLog *conditionLog
 	// looking are the calls of look that are under way or to come.
@@ -149,15 +150,15 @@ func (r row) told() trouble {
 }
 
 // UseListMode notes how complete sets are read, and why not with a watch-list.
-func (p *Progress) UseListMode(mode ListMode, fallback error) {
+func (p *Progress) UseListMode(mode api.ListMode, fallback error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now.listMode, p.now.fallback = mode, redact.Error(fallback)
 }
 
 // Enter notes what the informer does from now on.
-func (p *Progress) Enter(phase Phase) {
-	if phase == Stopped {
+func (p *Progress) Enter(phase api.Phase) {
+	if phase == api.PhaseStopped {
 		p.stopLog()
 	}
 	p.mu.Lock()
@@ -301,7 +302,7 @@ func (p *Progress) handlingFailed(err error) {
 	if p.observations.stage < stopping {
 		p.retrying.Store(true)
 		now := moment.Now()
-		p.observations.writableIncidents().handling.fail(ReasonHandlerFailing, err.Error(), now, now)
+		p.observations.writableIncidents().handling.fail(api.ReasonHandlerFailing, err.Error(), now, now)
 		p.armLocked()
 	}
 }
@@ -315,7 +316,7 @@ func (p *Progress) skipped(why error) {
 	}
 	p.now.skips.count++
 	p.now.skips.err = why
-	p.observations.lasting(ofUndecodable, ReasonUndecodableObjects, why, moment.Now())
+	p.observations.lasting(ofUndecodable, api.ReasonUndecodableObjects, why, moment.Now())
 	p.armLocked()
 }
 
@@ -338,7 +339,7 @@ func (p *Progress) EndGeneration() {
 	p.observations.tally.Store(nil)
 	if s := p.now.skips; s != nil && s.count == s.before {
 		s.err = nil
-		p.observations.lasting(ofUndecodable, ReasonUndecodableObjects, nil, moment.Now())
+		p.observations.lasting(ofUndecodable, api.ReasonUndecodableObjects, nil, moment.Now())
 	}
 }
 
@@ -379,7 +380,7 @@ func (p *Progress) CheckpointUnused(why error) {
 	if why != nil || p.now.saved != nil {
 		p.savedLocked().err = why
 	}
-	p.observations.lasting(ofCheckpoint, ReasonCheckpointFailing, why, moment.Now())
+	p.observations.lasting(ofCheckpoint, api.ReasonCheckpointFailing, why, moment.Now())
 	if why != nil {
 		p.armLocked()
 	}
@@ -393,7 +394,7 @@ func (p *Progress) Checkpointed(at time.Time, took time.Duration) {
 	defer p.mu.Unlock()
 	s := p.savedLocked()
 	s.time, s.err = at, nil
-	p.observations.lasting(ofCheckpoint, ReasonCheckpointFailing, nil, moment.Now())
+	p.observations.lasting(ofCheckpoint, api.ReasonCheckpointFailing, nil, moment.Now())
 }
 
 // Stale counts a watch event that was not newer than what was known.

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/moment"
 )
 
@@ -75,13 +76,13 @@ func TestOfTwoConditionsTheFirstReasonCountsAndThenTheOlder(t *testing.T) {
 	now := time.Now()
 	for i, reason := range precedence {
 		for _, later := range precedence[i+1:] {
-			a, b := Condition{Reason: reason, Since: now}, Condition{Reason: later, Since: now.Add(-time.Hour)}
+			a, b := api.Condition{Reason: reason, Since: now}, api.Condition{Reason: later, Since: now.Add(-time.Hour)}
 			require.Equal(t, a, Worse(a, b))
 			require.Equal(t, a, Worse(b, a))
 		}
-		older := Condition{Reason: reason, Since: now.Add(-time.Hour)}
-		require.Equal(t, older, Worse(Condition{Reason: reason, Since: now}, older))
-		require.Equal(t, older, Worse(older, Condition{Reason: reason, Since: now}))
+		older := api.Condition{Reason: reason, Since: now.Add(-time.Hour)}
+		require.Equal(t, older, Worse(api.Condition{Reason: reason, Since: now}, older))
+		require.Equal(t, older, Worse(older, api.Condition{Reason: reason, Since: now}))
 	}
 }
 
@@ -91,23 +92,23 @@ func TestReasonsComeUpInTheirOrder(t *testing.T) {
 		d := &delivery{Delivery{Oldest: moment.Now()}}
 		r := &Report{Progress: Progress{Consumer: d}, Handler: func(error) {}}
 		status := func(code int32) error { return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code}} }
-		var met []ConditionReason
+		var met []api.ConditionReason
 		meet := func() { met = append(met, r.Condition().Reason) }
 		meet() // NotStarted
 		r.BeginRun()
 		r.CheckpointUnused(errors.New("in use"))
 		meet()
-		r.Enter(Listing)
-		r.Skip(&ItemError{Err: errors.New("malformed")})
-		r.Fail(&StoreError{Op: "Add", Err: errors.New("full")})
+		r.Enter(api.PhaseListing)
+		r.Skip(&api.ItemError{Err: errors.New("malformed")})
+		r.Fail(&api.StoreError{Op: "Add", Err: errors.New("full")})
 		r.Succeed()
 		for range maxExpiries {
 			r.Fail(status(410))
 		}
-		r.FailHandling(&ProcessError{Err: errors.New("full")})
+		r.FailHandling(&api.ProcessError{Err: errors.New("full")})
 		r.Starved(true)
 		time.Sleep(time.Minute)
-		for _, err := range []error{status(401), status(403), status(404), status(503), status(429), &StallError{}, status(400)} {
+		for _, err := range []error{status(401), status(403), status(404), status(503), status(429), &api.StallError{}, status(400)} {
 			r.Fail(err)
 			meet()
 		}
@@ -125,20 +126,20 @@ func TestReasonsComeUpInTheirOrder(t *testing.T) {
 		meet() // CheckpointFailing
 		r.Checkpointed(time.Now(), time.Second)
 		meet() // Listing
-		r.Enter(Watching)
+		r.Enter(api.PhaseWatching)
 		meet() // not delivered yet
 		d.is.Synced = true
 		meet() // UndecodableObjects
 		r.BeginGeneration()
 		r.EndGeneration()
 		meet()
-		r.Enter(Stopped)
+		r.Enter(api.PhaseStopped)
 		meet()
-		require.Equal(t, []ConditionReason{
-			ReasonNotStarted, ReasonCheckpointFailing,
-			ReasonUnauthorized, ReasonForbidden, ReasonNotFound, ReasonServerUnreachable, ReasonThrottled, ReasonStalled, ReasonFailing,
-			ReasonExpiredLoop, ReasonHandlerFailing, ReasonHandlerSlow, ReasonBudgetFull, ReasonCheckpointFailing, ReasonListing, ReasonListing,
-			ReasonUndecodableObjects, ReasonCurrent, ReasonStopped,
+		require.Equal(t, []api.ConditionReason{
+			api.ReasonNotStarted, api.ReasonCheckpointFailing,
+			api.ReasonUnauthorized, api.ReasonForbidden, api.ReasonNotFound, api.ReasonServerUnreachable, api.ReasonThrottled, api.ReasonStalled, api.ReasonFailing,
+			api.ReasonExpiredLoop, api.ReasonHandlerFailing, api.ReasonHandlerSlow, api.ReasonBudgetFull, api.ReasonCheckpointFailing, api.ReasonListing, api.ReasonListing,
+			api.ReasonUndecodableObjects, api.ReasonCurrent, api.ReasonStopped,
 		}, met)
 	})
 }

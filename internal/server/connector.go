@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/report"
 )
 
@@ -145,7 +146,7 @@ func (c *connector) finish(first *attempt, request *http.Request, err error) (co
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	connected = err == nil || first.connected || first.linked && first.reused
-	if !connected && request.Context().Err() == nil && report.ClassOf(err) != report.ErrorUnauthorized {
+	if !connected && request.Context().Err() == nil && report.ClassOf(err) != api.ErrorUnauthorized {
 		c.presence.failed(err) // before others are let go
 	}
 	c.end(first, err == nil)

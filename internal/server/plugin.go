@@ -10,8 +10,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 // refusalsEvery is how often the plugin is run because the server has refused its credentials.
@@ -70,7 +70,7 @@ func (p *plugin) await(ctx context.Context) error {
 	if _, err := p.credentials(); err != nil {
 		p.until = time.Now().Add(backoff.RetryDelay(p.failures))
 		p.failures++
-		p.failed = &report.CredentialError{Attempts: p.failures, Err: err}
+		p.failed = &api.CredentialError{Attempts: p.failures, Err: err}
 		return p.failed
 	}
 	p.failures, p.failed, p.until = 0, nil, time.Time{}

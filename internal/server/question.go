@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/report"
 )
@@ -28,7 +29,7 @@ func (r *Resource) Await(ctx context.Context, pause time.Duration, err error, no
 	switch {
 	case err == nil, listwatch.RetryAfter(err) > 0, !listwatch.Down(err),
 		answered && isAnswer(int(answer.Status().Code)),
-		!answered && report.ClassOf(err) != report.ErrorUnreachable:
+		!answered && report.ClassOf(err) != api.ErrorUnreachable:
 		return sleep(ctx, pause, false) // the server is there
 	}
 	return (&waiter{presence: r.server.presence, pause: pause, answered: answered, ask: r.server.ask, note: note}).await(ctx)
@@ -55,7 +56,7 @@ func (s *Server) ask(ctx context.Context) {
 	}
 	var answer apierrors.APIStatus
 	switch {
-	case ctx.Err() != nil, !sent, report.ClassOf(err) == report.ErrorUnauthorized: // nothing was learnt
+	case ctx.Err() != nil, !sent, report.ClassOf(err) == api.ErrorUnauthorized: // nothing was learnt
 	case !errors.As(err, &answer):
 		s.presence.unanswered(ctx, explainConnection(err), e.symptom, 0)
 	case !isAnswer(int(answer.Status().Code)):

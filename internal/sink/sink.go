@@ -24,7 +24,7 @@ type Sink interface {
 	Resync(ctx context.Context) error
 }
 
-// Generation takes the objects of one complete pass over the server's set. A *report.ItemError says
+// Generation takes the objects of one complete pass over the server's set. A *api.ItemError says
 // that an object could not be read.
 type Generation interface {
 	Show(ctx context.Context, it object.Item) error

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -40,7 +41,7 @@ func (s Store) Begin(ctx context.Context) (Generation, error) {
 	if s.BeginGeneration != nil {
 		g, err := s.BeginGeneration(ctx)
 		if err != nil {
-			return nil, &report.StoreError{Op: "BeginGeneration", Err: err}
+			return nil, &api.StoreError{Op: "BeginGeneration", Err: err}
 		}
 		return arriving{g}, nil
 	}

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/redact"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 // channelFeed is a watch of a ListerWatcher of others.
@@ -67,7 +67,7 @@ func (f *channelFeed) Next(ctx context.Context, to *Change) error {
 			return f.take(event, to)
 		case now := <-f.quiet.timer.C:
 			if lasted, stalled := f.quiet.over(now); stalled {
-				return &report.StallError{Silence: lasted}
+				return &api.StallError{Silence: lasted}
 			}
 		}
 	}

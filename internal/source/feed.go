@@ -7,10 +7,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -44,8 +44,8 @@ type Feed interface {
 	// less stack than that of Next, and no Change. Next then returns what has come, or the error.
 	Wait()
 	// Next waits for the next change, which is lent until the next call, and stores it
-	// in to. The error is io.EOF for the ordinary end; a *report.StallError; an apierrors.APIStatus
-	// that the server sent; a *wire.BodyError; ErrUnread; or the cause of the end of ctx, which is
+	// in to. The error is io.EOF for the ordinary end; an *api.StallError; an apierrors.APIStatus
+	// that the server sent; an *api.BodyError; ErrUnread; or the cause of the end of ctx, which is
 	// the context that the watch was opened with, or one that ends before.
 	Next(ctx context.Context, to *Change) error
 	// Expect sets for how long it may be silent.
@@ -61,8 +61,8 @@ type Feed interface {
 
 // ClassifyEnd returns what err, with which a Feed has ended at a time, says of the watch.
 func ClassifyEnd(err error, at time.Time) listwatch.Outcome {
-	var stalled *report.StallError
-	var body *wire.BodyError
+	var stalled *api.StallError
+	var body *api.BodyError
 	switch {
 	case errors.As(err, &stalled):
 		return listwatch.Outcome{Kind: listwatch.Stalled}

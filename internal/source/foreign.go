@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/redact"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 const (
@@ -48,7 +48,7 @@ func (c foreignCall[T]) do(ctx context.Context) (value T, cancel func(), err err
 	}
 	callCtx, cancelCall := context.WithCancelCause(ctx)
 	limit := c.callPatience()
-	patience := time.AfterFunc(limit, func() { cancelCall(&report.StallError{Silence: limit}) })
+	patience := time.AfterFunc(limit, func() { cancelCall(&api.StallError{Silence: limit}) })
 	defer patience.Stop()
 	returned, left := make(chan result[T]), make(chan struct{})
 	go c.run(callCtx, returned, left)
@@ -96,7 +96,7 @@ func (c foreignCall[T]) run(ctx context.Context, returned chan<- result[T], left
 func (c foreignCall[T]) drop(r result[T]) {
 	switch {
 	case r.panicked != nil:
-		c.Report.Fail(&report.PanicError{Value: r.panicked})
+		c.Report.Fail(&api.PanicError{Value: r.panicked})
 	case r.err == nil:
 		c.discard(r.value)
 	}

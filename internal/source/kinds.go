@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/rvinformer/informer/internal/wire"
+	"github.com/rvinformer/informer/api"
 )
 
 const (
@@ -54,7 +54,7 @@ func (m *listMemory) completed(resourceVersion string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if resourceVersion == "" && m.versioned {
-		return fmt.Errorf("%w: it has no resource version, and one before had", wire.ErrNotList)
+		return fmt.Errorf("%w: it has no resource version, and one before had", api.ErrNotList)
 	}
 	m.versioned = m.versioned || resourceVersion != ""
 	return nil
@@ -89,7 +89,7 @@ func (c *kindCheck) check(kind string) error {
 	case want == "":
 		want = "list"
 	}
-	return fmt.Errorf("%w: it is a %q, expected a %s", wire.ErrNotList, kind, want)
+	return fmt.Errorf("%w: it is a %q, expected a %s", api.ErrNotList, kind, want)
 }
 
 // item is called before each item, with the kind of the list if that is known, and whether the item
@@ -121,7 +121,7 @@ func (c *kindCheck) end(kind string) error {
 func (c *kindCheck) endInitialEvents(kind, resourceVersion string) error {
 	if kind != "" {
 		if c.check(kind+listSuffix) != nil {
-			return fmt.Errorf("%w: the bookmark that ends its initial events is of a %s", wire.ErrNotWatch, kind)
+			return fmt.Errorf("%w: the bookmark that ends its initial events is of a %s", api.ErrNotWatch, kind)
 		}
 		if c.items {
 			c.Memory.lists.learn(kind + listSuffix)
@@ -133,7 +133,7 @@ func (c *kindCheck) endInitialEvents(kind, resourceVersion string) error {
 // checkListType checks the Go type of a list.
 func (s *Source) checkListType(list runtime.Object) error {
 	if items, want := itemType(list), s.Expected.Type(); items != nil && want != nil && items != want {
-		return fmt.Errorf("%w: it is a %T, whose items are no %v", wire.ErrNotList, list, want)
+		return fmt.Errorf("%w: it is a %T, whose items are no %v", api.ErrNotList, list, want)
 	}
 	return nil
 }

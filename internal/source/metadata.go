@@ -5,12 +5,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/audit"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
-	"github.com/rvinformer/informer/internal/shard"
 )
 
 // maxMetadataRetries is how often a page of metadata is asked for again if the server says when.
@@ -25,7 +25,7 @@ type Metadata struct {
 	form     object.Form
 	memory   Memory
 	report   report.Report
-	shard    shard.Shard
+	shard    api.Shard
 	all      *Source
 }
 
@@ -33,7 +33,7 @@ var _ audit.Server = (*Metadata)(nil)
 
 // NewMetadata returns the metadata of a shard of a resource. Learnt is what other Sources have
 // learnt of its lists, and fail is called with errors that no call returns.
-func NewMetadata(resource *server.Resource, of shard.Shard, learnt *Memory, pageSize int64, patience Patience, fail func(error)) *Metadata {
+func NewMetadata(resource *server.Resource, of api.Shard, learnt *Memory, pageSize int64, patience Patience, fail func(error)) *Metadata {
 	m := &Metadata{resource: resource.Retrying(maxMetadataRetries), pageSize: pageSize, patience: patience, shard: of}
 	if m.pageSize == 0 {
 		m.pageSize = listwatch.DefaultPageSize

@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/fanout"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 // sharedFeed is one reader of a watch that it has in common with others.
@@ -202,7 +202,7 @@ func (f *sharedFeed) wait(ctx context.Context) error {
 		case now := <-f.quiet.timer.C:
 			if lasted, stalled := f.quiet.over(now); stalled {
 				f.tap.Doubt()
-				return &report.StallError{Silence: lasted}
+				return &api.StallError{Silence: lasted}
 			}
 		}
 	}

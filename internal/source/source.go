@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/moment"
@@ -28,7 +29,6 @@ import (
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/server"
-	"github.com/rvinformer/informer/internal/shard"
 	"github.com/rvinformer/informer/internal/wire"
 )
 
@@ -52,7 +52,7 @@ type Options struct {
 	// Budget, if set, tells when answers may not come through a wide window.
 	Budget *budget.Budget
 	// Shard is the part of the resource's objects that is read.
-	Shard shard.Shard
+	Shard api.Shard
 	// Prompt tells that the caller takes what is read at once, so that no answer is left unread.
 	Prompt bool
 	// Report is told when the server has answered, and of errors that no call returns.
@@ -122,8 +122,8 @@ func (s *Source) Leave() {
 	s.here()
 }
 
-// BeginTurn waits until the Budget has room for a list, if there is a Budget. EndTurn is called when
-// the request is over.
+// BeginTurn waits until the Budget has room for a list, if there is a Budget. EndTurn is called
+// when the request is over.
 func (s *Source) BeginTurn(ctx context.Context) (err error) {
 	if s.Budget == nil {
 		return nil
@@ -200,7 +200,7 @@ func (s *Source) page(ctx context.Context, opts metav1.ListOptions, each Each) (
 // leavesOut reports whether an object is not in the Shard. What could not be read, so that its key
 // is not known, may be in it.
 func (s *Source) leavesOut(it *object.Item) bool {
-	return it.Key != "" && !shard.Has(s.Shard, it.Key, string(it.Version.UID))
+	return it.Key != "" && !object.InShard(s.Shard, it.Key, string(it.Version.UID))
 }
 
 // Watch opens a watch or, if opts say so, a watch-list. The Feed is to be closed.

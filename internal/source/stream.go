@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/budget"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/redact"
@@ -20,7 +21,7 @@ import (
 	"github.com/rvinformer/informer/internal/wire"
 )
 
-// stream is a body while it arrives. Reading fails with a *report.StallError when nothing comes for
+// stream is a body while it arrives. Reading fails with an *api.StallError when nothing comes for
 // longer than its patience; the time between two reads does not count, so that a slow handler is
 // not taken for a silent server. For a watch, what comes is a whole event, or much of a large one.
 type stream struct {
@@ -123,7 +124,7 @@ func (b *stream) giveUp() {
 		b.cancel(io.EOF)
 		return
 	}
-	b.cancel(&report.StallError{Silence: time.Duration(b.patience.Load())})
+	b.cancel(&api.StallError{Silence: time.Duration(b.patience.Load())})
 }
 
 const (
@@ -141,7 +142,7 @@ func (b *stream) progressed() { b.spent, b.piece = 0, 0 }
 
 // reason is why reading failed: that it was given up, if so.
 func (b *stream) reason(err error) error {
-	var stalled *report.StallError
+	var stalled *api.StallError
 	if cause := context.Cause(b.ctx); cause == ErrUnread || cause == io.EOF || errors.As(cause, &stalled) {
 		return cause
 	}
@@ -255,9 +256,9 @@ func (b *stream) unknown(reason error, watch bool) error {
 	late := time.AfterFunc(server.ErrorBodyPatience, b.giveUp)
 	defer late.Stop()
 	head, err := io.ReadAll(io.LimitReader(b, most))
-	var stalled *report.StallError
+	var stalled *api.StallError
 	if len(head) == 0 && err != nil && !errors.As(err, &stalled) {
 		return err
 	}
-	return &wire.BodyError{Watch: watch, Head: wire.Quote(head), Err: reason}
+	return &api.BodyError{Watch: watch, Head: wire.Quote(head), Err: reason}
 }

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/moment"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -113,7 +114,7 @@ func (c *Controller) popAll(ctx context.Context) {
 
 // call processes one pop.
 func (c *Controller) call(ctx context.Context, obj interface{}, isInInitialList bool) error {
-	fail := func(err error) { c.Report.FailHandling(&report.ProcessError{Key: popKey(obj), Err: err}) }
+	fail := func(err error) { c.Report.FailHandling(&api.ProcessError{Key: popKey(obj), Err: err}) }
 	err := report.Guard(ctx, fail, func() error { return c.Process(obj, isInInitialList) })
 	if err != nil {
 		fail(err)

@@ -5,44 +5,14 @@ package waiting
 import (
 	"container/heap"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/rv"
 )
-
-var (
-	// ErrUnordered: a resource version has no order.
-	ErrUnordered = errors.New("resource version without an order")
-	// ErrStopped: the informer has stopped.
-	ErrStopped = errors.New("informer stopped")
-	// ErrNoHandler: nobody acknowledges anything.
-	ErrNoHandler = errors.New("no handler")
-	// ErrRestored: the server's versions went back.
-	ErrRestored = errors.New("server restored: its resource versions went back")
-)
-
-// Error is the error of a wait.
-type Error struct {
-	Informer        string
-	ResourceVersion string
-	Reached         string
-	Err             error
-}
-
-func (e *Error) Error() string {
-	reached := fmt.Sprintf("is at %q", e.Reached)
-	if e.Reached == "" {
-		reached = "has no complete list yet"
-	}
-	return fmt.Sprintf("informer %q: wait for resource version %q: %v (it %s)", e.Informer, e.ResourceVersion, e.Err, reached)
-}
-
-// Unwrap returns why the wait has ended.
-func (e *Error) Unwrap() error { return e.Err }
 
 // Line is the callers that wait for versions of one informer. The zero value has none. Its methods
 // may be called from any goroutine, and under the locks of the informer: they wait for nothing.
@@ -70,13 +40,14 @@ func (l *Line) Waits() bool { return l.any.Load() }
 
 // Reach ends the waits for a version that is not newer than reached, up to which everything has
 // been taken in. The informer calls it when that has moved on and Waits is true. Where reached has
-// no order, all waits end with ErrUnordered; an empty one means that nothing is known yet.
+// no order, all waits end with api.ErrUnorderedVersion; an empty one means that nothing is known
+// yet.
 func (l *Line) Reach(reached string) {
 	if reached == "" || !l.Waits() {
 		return
 	}
 	if !rv.Ordered(reached) {
-		l.endAll(ErrUnordered)
+		l.endAll(api.ErrUnorderedVersion)
 		return
 	}
 	l.mu.Lock()
@@ -86,16 +57,16 @@ func (l *Line) Reach(reached string) {
 	}
 }
 
-// Stop ends all waits with ErrStopped.
-func (l *Line) Stop() { l.endAll(ErrStopped) }
+// Stop ends all waits with api.ErrStopped.
+func (l *Line) Stop() { l.endAll(api.ErrStopped) }
 
 // WentBack notes that a list was older than the newest version before it, and ends all waits with
-// ErrRestored: what they wait for may be of the state that is gone.
+// api.ErrServerRestored: what they wait for may be of the state that is gone.
 func (l *Line) WentBack(from, to string) {
 	l.mu.Lock()
 	l.past = &restore{at: time.Now(), from: rv.AtLeast(from, l.past.newest()), to: to}
 	l.mu.Unlock()
-	l.endAll(fmt.Errorf("%w from %s to %s", ErrRestored, from, to))
+	l.endAll(fmt.Errorf("%w from %s to %s", api.ErrServerRestored, from, to))
 }
 
 func (r *restore) newest() string {
@@ -142,12 +113,12 @@ func (l *Line) Until(ctx context.Context, w Wait) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Informer: w.Informer, ResourceVersion: w.ResourceVersion, Reached: w.Reached(), Err: err}
+	return &api.WaitError{Informer: w.Informer, ResourceVersion: w.ResourceVersion, Reached: w.Reached(), Err: err}
 }
 
 func (l *Line) until(ctx context.Context, w Wait) error {
 	if !rv.Ordered(w.ResourceVersion) {
-		return ErrUnordered
+		return api.ErrUnorderedVersion
 	}
 	own := &waiter{resourceVersion: w.ResourceVersion, done: make(chan error, 1)}
 	l.join(own)
@@ -162,7 +133,7 @@ func (l *Line) until(ctx context.Context, w Wait) error {
 	case err := <-own.done:
 		return err
 	case <-w.Gone:
-		return ErrStopped
+		return api.ErrStopped
 	case <-ctx.Done():
 		return l.explain(ctx, w.ResourceVersion)
 	}

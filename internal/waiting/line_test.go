@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/waiting"
 )
 
@@ -81,11 +82,11 @@ func TestLineEndsEachWaitAtItsVersion(t *testing.T) {
 				},
 				"reach what has no order": func(r *rapid.T) {
 					line.Reach("opaque")
-					waits = allEnd(r, waits, waiting.ErrUnordered)
+					waits = allEnd(r, waits, api.ErrUnorderedVersion)
 				},
 				"stop": func(r *rapid.T) {
 					line.Stop()
-					waits = allEnd(r, waits, waiting.ErrStopped)
+					waits = allEnd(r, waits, api.ErrStopped)
 				},
 				"": func(r *rapid.T) {
 					synctest.Wait()
@@ -103,7 +104,7 @@ func TestLineEndsEachWaitAtItsVersion(t *testing.T) {
 				},
 			})
 			line.Stop()
-			allEnd(r, waits, waiting.ErrStopped)
+			allEnd(r, waits, api.ErrStopped)
 		})
 	})
 }

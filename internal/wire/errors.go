@@ -5,30 +5,20 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/rvinformer/informer/api"
 )
 
-// Reasons, to be tested with errors.Is. They come inside an *ItemError (that item is lost, Next
-// goes on) or inside a *BodyError (the body is lost).
+// Further reasons beside those of package api, to be tested with errors.Is. They come inside an
+// *ItemError (that item is lost, Next goes on) or inside an *api.BodyError (the body is lost).
 var (
-	// ErrMalformed: not the syntax, or not the types, that the format asks for.
-	ErrMalformed = errors.New("malformed")
-	// ErrTooLarge: over MaxItemBytes. In a *BodyError: what stands between the items is.
-	ErrTooLarge = errors.New("too large")
 	// ErrNoName: the item is well formed as far as was looked, but has no metadata.name.
 	ErrNoName = errors.New("object without a name")
-	// ErrEndless: an item was skipped for 16 times MaxItemBytes and no end was seen.
-	ErrEndless = errors.New("endless item")
-	// ErrNotList: the body is no list: HTML, null, an array, an object without items.
-	ErrNotList = errors.New("not a Kubernetes list")
-	// ErrNotWatch: the body is no sequence of watch events.
-	ErrNotWatch = errors.New("not a Kubernetes watch")
 	// ErrStatus: the body is a Status. BodyError.Head shows its beginning, unless it is protobuf.
 	ErrStatus = errors.New("a Status object instead")
 	// ErrEmptyBody: no byte but white space. Such a body also counts as cut: it is
 	// io.ErrUnexpectedEOF too.
 	ErrEmptyBody = fmt.Errorf("empty body: %w", io.ErrUnexpectedEOF)
-	// ErrContentType: the Content-Type is neither JSON nor the protobuf of Kubernetes.
-	ErrContentType = errors.New("unknown content type")
 )
 
 // ItemError is one item that could not be handed over. Next may be called again and returns the
@@ -58,7 +48,7 @@ func (e *ItemError) Error() string {
 		fmt.Fprintf(&b, " (%s/%s)", e.Namespace, e.Name)
 	}
 	fmt.Fprintf(&b, ": %v", e.Reason)
-	if errors.Is(e.Reason, ErrTooLarge) {
+	if errors.Is(e.Reason, api.ErrTooLarge) {
 		fmt.Fprintf(&b, " (%d bytes)", e.Size)
 	}
 	if e.Detail != "" {
@@ -69,38 +59,10 @@ func (e *ItemError) Error() string {
 
 func (e *ItemError) Unwrap() error { return e.Reason }
 
-// BodyError ends a body. Items handed over before it are good, but the list is not complete.
-//
-// A body that was cut, anywhere, is io.ErrUnexpectedEOF; an error of the underlying reader (a
-// canceled context, a reset connection) is that error; both by errors.Is. The others have one of
-// the reasons above.
-type BodyError struct {
-	Watch  bool   // the body is a watch, not a list
-	Offset int64  // where
-	Items  int    // items seen before, lost ones counted
-	Head   []byte // the first bytes of a body that is no list or watch, as Quote returns them
-	Err    error  // the reason, and what was expected
-}
-
-func (e *BodyError) Error() string {
-	kind := "list"
-	if e.Watch {
-		kind = "watch"
-	}
-	text := fmt.Sprintf("%s: %v at byte %d, after %d items", kind, e.Err, e.Offset, e.Items)
-	if len(e.Head) > 0 {
-		text += fmt.Sprintf("; it begins %q", e.Head)
-	}
-	return text
-}
-
-// Unwrap returns what is wrong.
-func (e *BodyError) Unwrap() error { return e.Err }
-
 // Malformed reports whether a body is wrong, and not only cut short: the same request may well have
 // the same answer.
 func Malformed(err error) bool {
-	for _, reason := range []error{ErrMalformed, ErrTooLarge, ErrEndless, ErrNotList, ErrNotWatch, ErrContentType, ErrStatus} {
+	for _, reason := range []error{api.ErrMalformed, api.ErrTooLarge, api.ErrEndless, api.ErrNotList, api.ErrNotWatch, api.ErrContentType, ErrStatus} {
 		if errors.Is(err, reason) {
 			return true
 		}

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/redact"
 )
 
@@ -39,5 +40,5 @@ func FormatOf(contentType string) (Format, error) {
 	case err == nil && media == runtime.ContentTypeProtobuf:
 		return Protobuf, nil
 	}
-	return JSON, fmt.Errorf("%w: %q", ErrContentType, redact.Short(contentType, shownBytes))
+	return JSON, fmt.Errorf("%w: %q", api.ErrContentType, redact.Short(contentType, shownBytes))
 }

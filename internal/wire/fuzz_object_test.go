@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // FuzzJSONString reads the content of a JSON string as encoding/json does, and writes a text as one
@@ -214,7 +216,7 @@ func FuzzFormatOf(f *testing.F) {
 			require.False(t, ok, "%q", contentType)
 		}
 		if err != nil {
-			require.ErrorIs(t, err, ErrContentType)
+			require.ErrorIs(t, err, api.ErrContentType)
 		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // letters are n times the letter x.
@@ -93,7 +95,7 @@ func TestGiantItemCostsNoMoreThanTheLimit(t *testing.T) {
 				runtime.ReadMemStats(&after)
 				require.Equal(t, io.EOF, err)
 				require.Len(t, lost, 1)
-				require.ErrorIs(t, lost[0], ErrTooLarge)
+				require.ErrorIs(t, lost[0], api.ErrTooLarge)
 				require.ErrorContains(t, lost[0], "/b")
 				allocated := int64(after.TotalAlloc - before.TotalAlloc)
 				require.Less(t, allocated, int64(defaultMaxItemBytes+2*doublingBytes+1<<20), "%d MiB", allocated>>20)
@@ -105,7 +107,7 @@ func TestGiantItemCostsNoMoreThanTheLimit(t *testing.T) {
 // The largest item that is handed over is, and one byte more is too large.
 func TestLargestItem(t *testing.T) {
 	frame := len(`{"type":"ADDED","object":{"metadata":{"name":"b"},"data":""}}`)
-	for over, want := range map[int]error{0: nil, 1: ErrTooLarge} {
+	for over, want := range map[int]error{0: nil, 1: api.ErrTooLarge} {
 		size := defaultMaxItemBytes - frame + over
 		next := giantBodies(t, size)["JSON watch"]()
 		require.NoError(t, next())

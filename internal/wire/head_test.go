@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // A watch that waits does not hold the beginning of its body, which only the error of a body that
@@ -19,11 +21,11 @@ func TestWatchLetsTheBeginningOfItsBodyGo(t *testing.T) {
 		require.Nil(t, r.head)
 	}
 	_, err := r.Next()
-	require.ErrorIs(t, err, ErrMalformed)
+	require.ErrorIs(t, err, api.ErrMalformed)
 	r.Reset(strings.NewReader("<html>no watch</html>"))
 	_, err = r.Next()
-	var fault *BodyError
+	var fault *api.BodyError
 	require.ErrorAs(t, err, &fault)
-	require.ErrorIs(t, err, ErrNotWatch)
+	require.ErrorIs(t, err, api.ErrNotWatch)
 	require.Equal(t, "<html>no watch</html>", string(fault.Head))
 }

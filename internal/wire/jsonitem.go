@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/rvinformer/informer/api"
+
 // field is a key that some reader looks at.
 type field uint8
 
@@ -188,9 +190,9 @@ func (s *jsonScan) itemError(item *Item, mayBeNameless bool) error {
 		Namespace: string(item.Namespace), Name: string(item.Name)}
 	switch {
 	case s.dropped:
-		e.Reason, e.Namespace, e.Name = ErrTooLarge, s.lostNamespace, s.lostName
+		e.Reason, e.Namespace, e.Name = api.ErrTooLarge, s.lostNamespace, s.lostName
 	case size > s.limit:
-		e.Reason = ErrTooLarge
+		e.Reason = api.ErrTooLarge
 	case s.fault != nil:
 		e.Reason, e.Detail, e.At = s.fault, s.faultDetail, s.faultAt
 	}

@@ -3,6 +3,8 @@ package wire
 import (
 	"io"
 	"strconv"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // jsonList reads {"kind":…,"apiVersion":…,"metadata":{…},"items":[…]}, keys in any order.
@@ -74,7 +76,7 @@ func (l *jsonList) start() {
 	case !ok:
 		l.err = l.ended(0)
 	case c != '{':
-		l.err = l.bodyError(ErrNotList, "'{' expected", 0)
+		l.err = l.bodyError(api.ErrNotList, "'{' expected", 0)
 	default:
 		l.enter()
 		l.place = atFirstKey
@@ -219,11 +221,11 @@ func (l *jsonList) finish() {
 	_, more := l.peek()
 	switch {
 	case more:
-		l.err = l.bodyError(ErrMalformed, "more data behind the list", l.index)
+		l.err = l.bodyError(api.ErrMalformed, "more data behind the list", l.index)
 	case l.stop != io.EOF:
 		l.err = l.ended(l.index)
 	case !l.sawItems:
-		l.err = l.bodyError(ErrNotList, "an object without items", 0)
+		l.err = l.bodyError(api.ErrNotList, "an object without items", 0)
 	default:
 		l.err = io.EOF
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // endless repeats a piece for ever, after a beginning.
@@ -39,30 +41,30 @@ func TestWrongJSONListBodies(t *testing.T) {
 	for body, want := range map[string]error{
 		"":       ErrEmptyBody,
 		" \n":    ErrEmptyBody,
-		"null":   ErrNotList,
-		"[]":     ErrNotList,
-		`"text"`: ErrNotList,
-		"<!DOCTYPE html><html>502 Bad Gateway</html>": ErrNotList,
-		"\xef\xbb\xbf{}":                         ErrNotList,
-		"k8s\x00":                                ErrNotList,
-		"{}":                                     ErrNotList,
-		`{"kind":"Pod","metadata":{"name":"a"}}`: ErrNotList,
+		"null":   api.ErrNotList,
+		"[]":     api.ErrNotList,
+		`"text"`: api.ErrNotList,
+		"<!DOCTYPE html><html>502 Bad Gateway</html>": api.ErrNotList,
+		"\xef\xbb\xbf{}":                         api.ErrNotList,
+		"k8s\x00":                                api.ErrNotList,
+		"{}":                                     api.ErrNotList,
+		`{"kind":"Pod","metadata":{"name":"a"}}`: api.ErrNotList,
 		`{"kind":"Status","code":500,"items":[]}`:  ErrStatus,
 		`{"items":[` + good + `],"kind":"Status"}`: ErrStatus,
-		`{"items":5}`:                           ErrMalformed,
+		`{"items":5}`:                           api.ErrMalformed,
 		`{"items":[]`:                           io.ErrUnexpectedEOF,
 		`{"items":[` + good:                     io.ErrUnexpectedEOF,
-		`{"items":[` + good + `} `:              ErrMalformed,
-		`{"items":[` + good + ` ` + good + `]}`: ErrMalformed,
-		`{"items":[` + good + `,]}`:             ErrMalformed,
-		`{"items":[` + good + `]}}`:             ErrMalformed,
-		`{"items":[` + good + `],"items":[]}`:   ErrMalformed,
-		`{"items":[` + good + `],"kind":7}`:     ErrMalformed,
-		`{"metadata":[],"items":[]}`:            ErrMalformed,
+		`{"items":[` + good + `} `:              api.ErrMalformed,
+		`{"items":[` + good + ` ` + good + `]}`: api.ErrMalformed,
+		`{"items":[` + good + `,]}`:             api.ErrMalformed,
+		`{"items":[` + good + `]}}`:             api.ErrMalformed,
+		`{"items":[` + good + `],"items":[]}`:   api.ErrMalformed,
+		`{"items":[` + good + `],"kind":7}`:     api.ErrMalformed,
+		`{"metadata":[],"items":[]}`:            api.ErrMalformed,
 	} {
 		_, err := readAll(t, openList(JSON)(strings.NewReader(body), Options{}))
 		require.ErrorIs(t, err, want, body)
-		var fault *BodyError
+		var fault *api.BodyError
 		require.ErrorAs(t, err, &fault)
 	}
 }
@@ -76,23 +78,23 @@ func TestLostJSONItems(t *testing.T) {
 		`{"metadata":{"name":null}}`: ErrNoName,
 		`{"metadata":null}`:          ErrNoName,
 		`{"name":"a","a":{"metadata":{"name":"a"}}}`: ErrNoName,
-		`null`:                                       ErrMalformed,
-		`[{}]`:                                       ErrMalformed,
-		`"a"`:                                        ErrMalformed,
-		`nothing`:                                    ErrMalformed,
-		`{"metadata":{"name":5}}`:                    ErrMalformed,
-		`{"metadata":[]}`:                            ErrMalformed,
-		`{"metadata":{"name":"\u12"}}`:               ErrMalformed,
-		"{\"metadata\":{\"name\":\"a\nb\"}}":         ErrMalformed,
-		`{"metadata":{"name":"a"},"b":tru}`:          ErrMalformed,
-		`{"metadata":{"name":"a"},"b":{"c"}}`:        ErrMalformed,
-		`{"metadata":{"name":"a"},"b":[1,{]}}`:       ErrMalformed,
-		`{"metadata":{"name":"a"},"b":[1 2]}`:        ErrMalformed,
-		`{"metadata":{"name":"a"},"b":` + deep + `}`: ErrMalformed,
-		`{"metadata":{"name":"a"},"b":"` + strings.Repeat("x", 30000) + `"}`:                                ErrTooLarge,
-		`{"b":"` + strings.Repeat(`\\`, 30000) + `","metadata":{"name":"a"}}`:                               ErrTooLarge,
-		`{"metadata":{"name":"a"},"b":[` + strings.Repeat(`{"c":"}]\""},`, 3000) + `{}]}`:                   ErrTooLarge,
-		`{"` + strings.Repeat("x", 30000) + `":1,"metadata":{"name":"` + strings.Repeat("x", 30000) + `"}}`: ErrTooLarge,
+		`null`:                                       api.ErrMalformed,
+		`[{}]`:                                       api.ErrMalformed,
+		`"a"`:                                        api.ErrMalformed,
+		`nothing`:                                    api.ErrMalformed,
+		`{"metadata":{"name":5}}`:                    api.ErrMalformed,
+		`{"metadata":[]}`:                            api.ErrMalformed,
+		`{"metadata":{"name":"\u12"}}`:               api.ErrMalformed,
+		"{\"metadata\":{\"name\":\"a\nb\"}}":         api.ErrMalformed,
+		`{"metadata":{"name":"a"},"b":tru}`:          api.ErrMalformed,
+		`{"metadata":{"name":"a"},"b":{"c"}}`:        api.ErrMalformed,
+		`{"metadata":{"name":"a"},"b":[1,{]}}`:       api.ErrMalformed,
+		`{"metadata":{"name":"a"},"b":[1 2]}`:        api.ErrMalformed,
+		`{"metadata":{"name":"a"},"b":` + deep + `}`: api.ErrMalformed,
+		`{"metadata":{"name":"a"},"b":"` + strings.Repeat("x", 30000) + `"}`:                                api.ErrTooLarge,
+		`{"b":"` + strings.Repeat(`\\`, 30000) + `","metadata":{"name":"a"}}`:                               api.ErrTooLarge,
+		`{"metadata":{"name":"a"},"b":[` + strings.Repeat(`{"c":"}]\""},`, 3000) + `{}]}`:                   api.ErrTooLarge,
+		`{"` + strings.Repeat("x", 30000) + `":1,"metadata":{"name":"` + strings.Repeat("x", 30000) + `"}}`: api.ErrTooLarge,
 	} {
 		before := `{"items":[` + good + ", "
 		body := before + item + `,` + good + `]}`
@@ -135,24 +137,24 @@ func TestEndlessJSON(t *testing.T) {
 		endless
 		want error
 	}{
-		"white space":       {endless{"", " ", 0}, ErrTooLarge},
-		"key":               {endless{`{"`, "x", 0}, ErrTooLarge},
-		"escaped key":       {endless{`{"`, `\\`, 0}, ErrTooLarge},
-		"keys":              {endless{`{"a":1`, `,"a":1`, 0}, ErrTooLarge},
-		"value":             {endless{`{"a":`, `1`, 0}, ErrTooLarge},
-		"nested value":      {endless{`{"a":`, `[`, 0}, ErrMalformed},
-		"kind":              {endless{`{"kind":"`, `x`, 0}, ErrTooLarge},
-		"continue":          {endless{`{"metadata":{"continue":"`, `x`, 0}, ErrTooLarge},
-		"item":              {endless{`{"items":[{"a":"`, `x`, 0}, ErrEndless},
-		"item of escapes":   {endless{`{"items":[{"a":"`, `\`, 0}, ErrEndless},
-		"item of quotes":    {endless{`{"items":[{"a":"`, `\"`, 0}, ErrEndless},
-		"item of keys":      {endless{`{"items":[{"a":{}`, `,"metadata":{"name":"x"}`, 0}, ErrEndless},
-		"item of brackets":  {endless{`{"items":[`, `{"a":[`, 0}, ErrEndless},
-		"item of space":     {endless{`{"items":[{`, "\n", 0}, ErrEndless},
-		"item's name":       {endless{`{"items":[{"metadata":{"name":"`, "\\u00e9", 0}, ErrEndless},
-		"number":            {endless{`{"items":[{"a":1.`, "0", 0}, ErrEndless},
-		"behind the list":   {endless{`{"items":[]}`, "\t", 0}, ErrTooLarge},
-		"between the items": {endless{`{"items":[{"metadata":{"name":"x"}}`, " ", 0}, ErrTooLarge},
+		"white space":       {endless{"", " ", 0}, api.ErrTooLarge},
+		"key":               {endless{`{"`, "x", 0}, api.ErrTooLarge},
+		"escaped key":       {endless{`{"`, `\\`, 0}, api.ErrTooLarge},
+		"keys":              {endless{`{"a":1`, `,"a":1`, 0}, api.ErrTooLarge},
+		"value":             {endless{`{"a":`, `1`, 0}, api.ErrTooLarge},
+		"nested value":      {endless{`{"a":`, `[`, 0}, api.ErrMalformed},
+		"kind":              {endless{`{"kind":"`, `x`, 0}, api.ErrTooLarge},
+		"continue":          {endless{`{"metadata":{"continue":"`, `x`, 0}, api.ErrTooLarge},
+		"item":              {endless{`{"items":[{"a":"`, `x`, 0}, api.ErrEndless},
+		"item of escapes":   {endless{`{"items":[{"a":"`, `\`, 0}, api.ErrEndless},
+		"item of quotes":    {endless{`{"items":[{"a":"`, `\"`, 0}, api.ErrEndless},
+		"item of keys":      {endless{`{"items":[{"a":{}`, `,"metadata":{"name":"x"}`, 0}, api.ErrEndless},
+		"item of brackets":  {endless{`{"items":[`, `{"a":[`, 0}, api.ErrEndless},
+		"item of space":     {endless{`{"items":[{`, "\n", 0}, api.ErrEndless},
+		"item's name":       {endless{`{"items":[{"metadata":{"name":"`, "\\u00e9", 0}, api.ErrEndless},
+		"number":            {endless{`{"items":[{"a":1.`, "0", 0}, api.ErrEndless},
+		"behind the list":   {endless{`{"items":[]}`, "\t", 0}, api.ErrTooLarge},
+		"between the items": {endless{`{"items":[{"metadata":{"name":"x"}}`, " ", 0}, api.ErrTooLarge},
 	} {
 		l := newJSONList(&c.endless, Options{MaxItemBytes: limit}.withDefaults())
 		_, err := readAll(t, l)
@@ -289,7 +291,7 @@ func TestFormatOf(t *testing.T) {
 	}
 	for _, contentType := range []string{"", "text/html", "application/cbor", "nonsense;;"} {
 		_, err := FormatOf(contentType)
-		require.ErrorIs(t, err, ErrContentType)
+		require.ErrorIs(t, err, api.ErrContentType)
 	}
 }
 
@@ -315,7 +317,7 @@ func TestNothingIsAllocated(t *testing.T) {
 
 func TestRecoverable(t *testing.T) {
 	require.True(t, Recoverable(fmt.Errorf("x: %w", &ItemError{Reason: ErrNoName})))
-	require.False(t, Recoverable(&BodyError{Err: ErrMalformed}))
+	require.False(t, Recoverable(&api.BodyError{Err: api.ErrMalformed}))
 	require.False(t, Recoverable(io.EOF))
 	require.False(t, Recoverable(errors.New("x")))
 }

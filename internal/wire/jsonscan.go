@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // maxDepth is encoding/json's: the outermost bracket of a body is depth 1.
 const maxDepth = 10000
 
-var errBetween = fmt.Errorf("%w: what stands between the items", ErrTooLarge)
+var errBetween = fmt.Errorf("%w: what stands between the items", api.ErrTooLarge)
 
 // jsonScan reads JSON tokens across refills. Outside strings it checks the whole grammar, because
 // that is what keeps item boundaries safe; inside strings it looks for their end only.
@@ -88,7 +90,7 @@ func (s *jsonScan) begin(item bool) {
 // note keeps the first fault.
 func (s *jsonScan) note(detail string) {
 	if s.fault == nil {
-		s.fault, s.faultDetail, s.faultAt = ErrMalformed, detail, s.at()
+		s.fault, s.faultDetail, s.faultAt = api.ErrMalformed, detail, s.at()
 	}
 }
 
@@ -113,7 +115,7 @@ func (s *jsonScan) more() bool {
 			s.drop()
 		}
 		if size > s.limit*skipFactor {
-			s.stop = ErrEndless
+			s.stop = api.ErrEndless
 			return false
 		}
 	}
@@ -348,7 +350,7 @@ func (s *jsonScan) resync(floor int) bool {
 
 // ended makes the error that ends the body after a method returned false, or after a fault outside
 // the items.
-func (s *jsonScan) ended(items int) *BodyError {
+func (s *jsonScan) ended(items int) *api.BodyError {
 	if s.wrecked || !s.inItem && s.fault != nil {
 		e := s.bodyError(s.fault, s.faultDetail, items)
 		e.Offset = s.faultAt

@@ -6,6 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // jsonWatch reads {"type":…,"object":{…}} one after another. Its unit is the frame.
@@ -50,10 +52,10 @@ func (w *jsonWatch) Next() (Event, error) {
 		w.err = w.ended(w.index)
 		return Event{}, w.err
 	case c != '{' && w.index == 0:
-		w.err = w.bodyError(ErrNotWatch, "'{' expected", 0)
+		w.err = w.bodyError(api.ErrNotWatch, "'{' expected", 0)
 		return Event{}, w.err
 	case c != '{':
-		w.err = w.bodyError(ErrMalformed, "'{' of an event expected", w.index)
+		w.err = w.bodyError(api.ErrMalformed, "'{' of an event expected", w.index)
 		return Event{}, w.err
 	}
 	return w.event()

@@ -20,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/apimachinery/pkg/util/framer"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // got is one call of Next, nothing lent.
@@ -55,7 +57,7 @@ func readAll(t testing.TB, r any) (all []got, end error) {
 			g.Type, g.End = string(event.Type), event.InitialEventsEnd
 		}
 		if g.err != nil && !Recoverable(g.err) {
-			var body *BodyError
+			var body *api.BodyError
 			require.True(t, g.err == io.EOF || errors.As(g.err, &body), "%v", g.err)
 			return all, g.err
 		}
@@ -136,7 +138,7 @@ func readEveryWay(t testing.TB, body []byte, open open) ([]got, error) {
 
 	if len(body) <= 2000 {
 		whole := len(body)
-		var fault *BodyError
+		var fault *api.BodyError
 		for n := range body {
 			part, endPart := readAll(t, open(bytes.NewReader(body[:n]), Options{}))
 			require.LessOrEqual(t, len(part), len(all))
@@ -156,7 +158,7 @@ func readEveryWay(t testing.TB, body []byte, open open) ([]got, error) {
 
 // errText leaves out the head, which depends on how much was read.
 func errText(err error) string {
-	var body *BodyError
+	var body *api.BodyError
 	if errors.As(err, &body) {
 		short := *body
 		short.Head = nil
@@ -217,8 +219,8 @@ func checkJSONList(t testing.TB, body []byte) {
 		// The structural scan lets pass what is wrong within a string, so this may still be io.EOF.
 		return
 	}
-	var fault *BodyError
-	if errors.As(end, &fault) && (errors.Is(end, ErrNotList) || errors.Is(end, ErrStatus) || strings.HasSuffix(fault.Err.Error(), "items for a second time")) {
+	var fault *api.BodyError
+	if errors.As(end, &fault) && (errors.Is(end, api.ErrNotList) || errors.Is(end, ErrStatus) || strings.HasSuffix(fault.Err.Error(), "items for a second time")) {
 		return // documented: these we refuse on purpose
 	}
 	require.Equal(t, io.EOF, end, "%s", body)
@@ -244,8 +246,8 @@ func checkProtoList(t testing.TB, body []byte) {
 	if err != nil {
 		return
 	}
-	var fault *BodyError
-	if errors.As(end, &fault) && (errors.Is(end, ErrNotList) || errors.Is(end, ErrStatus) || strings.HasSuffix(fault.Err.Error(), "two lists in one envelope")) {
+	var fault *api.BodyError
+	if errors.As(end, &fault) && (errors.Is(end, api.ErrNotList) || errors.Is(end, ErrStatus) || strings.HasSuffix(fault.Err.Error(), "two lists in one envelope")) {
 		return
 	}
 	if rawFields(body) > 1 {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // protoList reads k8s\x00, then a runtime.Unknown field by field; its raw field, the list message,
@@ -83,7 +85,7 @@ func (l *protoList) Next() (Item, error) {
 }
 
 func (l *protoList) malformed(detail string) bool {
-	l.err = l.bodyError(ErrMalformed, detail, l.index)
+	l.err = l.bodyError(api.ErrMalformed, detail, l.index)
 	return false
 }
 
@@ -95,14 +97,14 @@ func (l *protoList) prefix() {
 		case len(have) == 0:
 			l.err = l.bodyError(ErrEmptyBody, "", 0)
 		case !strings.HasPrefix(string(protoPrefix), string(have)):
-			l.err = l.bodyError(ErrNotList, "no k8s prefix", 0)
+			l.err = l.bodyError(api.ErrNotList, "no k8s prefix", 0)
 		default:
 			l.err = l.cut(0)
 		}
 		return
 	}
 	if string(l.buf[l.pos:l.pos+len(protoPrefix)]) != string(protoPrefix) {
-		l.err = l.bodyError(ErrNotList, "no k8s prefix", 0)
+		l.err = l.bodyError(api.ErrNotList, "no k8s prefix", 0)
 		return
 	}
 	l.pos += len(protoPrefix)
@@ -163,7 +165,7 @@ func (l *protoList) typeMeta(length int64) {
 	case l.meta.Kind == "List" || l.meta.Kind != "" && !strings.HasSuffix(l.meta.Kind, "List"):
 		// Any message looks like a list to some degree: field 2 of a Pod is its spec. And the items
 		// of a v1 List are no objects but RawExtensions.
-		l.err = l.bodyError(ErrNotList, fmt.Sprintf("kind is %.64q", l.meta.Kind), l.index)
+		l.err = l.bodyError(api.ErrNotList, fmt.Sprintf("kind is %.64q", l.meta.Kind), l.index)
 	}
 }
 
@@ -174,7 +176,7 @@ func (l *protoList) finish() {
 	case l.stop != io.EOF || !l.sawRaw:
 		l.err = l.cut(l.index)
 	case l.meta.Kind == "" || l.meta.APIVersion == "":
-		l.err = l.bodyError(ErrNotList, "no kind or no apiVersion", l.index)
+		l.err = l.bodyError(api.ErrNotList, "no kind or no apiVersion", l.index)
 	default:
 		l.err = io.EOF
 	}
@@ -246,7 +248,7 @@ func (l *protoList) listMeta(length int64) {
 func (l *protoList) item(length int64) (Item, error) {
 	item := Item{Format: Protobuf, Index: l.index, Offset: l.at()}
 	if length > l.limit*skipFactor {
-		l.err = l.bodyError(ErrEndless, fmt.Sprintf("an item of %d bytes", length), l.index)
+		l.err = l.bodyError(api.ErrEndless, fmt.Sprintf("an item of %d bytes", length), l.index)
 		return Item{}, l.err
 	}
 	if length > l.limit {
@@ -255,7 +257,7 @@ func (l *protoList) item(length int64) (Item, error) {
 			return Item{}, l.err
 		}
 		_ = protoIdentity(&item, l.buf[l.pos:l.pos+int(min(length, partialBytes))], true) // as far as it goes
-		err := protoItemError(&item, ErrTooLarge, "", length)
+		err := protoItemError(&item, api.ErrTooLarge, "", length)
 		if !l.discard(length) {
 			l.err = l.cut(l.index)
 			return Item{}, l.err
@@ -273,7 +275,7 @@ func (l *protoList) item(length int64) (Item, error) {
 	l.pos += int(length)
 	l.unit = l.at()
 	if err := protoIdentity(&item, item.Bytes, false); err != nil {
-		return Item{}, protoItemError(&item, ErrMalformed, err.Error(), length)
+		return Item{}, protoItemError(&item, api.ErrMalformed, err.Error(), length)
 	}
 	if len(item.Name) == 0 {
 		return Item{}, protoItemError(&item, ErrNoName, "", length)

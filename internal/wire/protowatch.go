@@ -5,6 +5,8 @@ import (
 	"io"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // protoWatch reads frames: four bytes of length, big-endian, then a metav1.WatchEvent without the
@@ -65,9 +67,9 @@ func (w *protoWatch) Next() (Event, error) {
 	if length > limit*skipFactor {
 		// Text makes lengths of 168 MB and more: by default all but those that begin with a line
 		// break end here.
-		w.err = w.bodyError(ErrEndless, "", w.index)
+		w.err = w.bodyError(api.ErrEndless, "", w.index)
 		if w.index == 0 {
-			w.err = w.bodyError(ErrNotWatch, "no frame of a sensible length", 0)
+			w.err = w.bodyError(api.ErrNotWatch, "no frame of a sensible length", 0)
 		}
 		return Event{}, w.err
 	}
@@ -92,7 +94,7 @@ func (w *protoWatch) frame(length int64, tooLarge bool) (Event, error) {
 	detail, reason := event.parse(w.buf[w.pos:w.pos+have], tooLarge)
 	event.Offset += begin
 	if tooLarge {
-		reason, detail = ErrTooLarge, ""
+		reason, detail = api.ErrTooLarge, ""
 	}
 	var failed error
 	if reason != nil {
@@ -125,19 +127,19 @@ func (w *protoWatch) frame(length int64, tooLarge bool) (Event, error) {
 func (e *Event) parse(frame []byte, partial bool) (detail string, reason error) {
 	typ, raw, at, err := frameFields(frame, partial)
 	if err != nil {
-		return err.Error(), ErrMalformed
+		return err.Error(), api.ErrMalformed
 	}
 	e.Type = eventType(typ)
 	if len(raw) < len(protoPrefix) || string(raw[:len(protoPrefix)]) != string(protoPrefix) {
-		return "event without an object", ErrMalformed
+		return "event without an object", api.ErrMalformed
 	}
 	if err := e.envelope(raw[len(protoPrefix):], partial); err != nil {
-		return err.Error(), ErrMalformed
+		return err.Error(), api.ErrMalformed
 	}
 	e.Offset += int64(at + len(protoPrefix))
 	if e.Type != watch.Error { // a Status has the metadata of a list
 		if err := protoIdentity(&e.Item, e.Bytes, partial); err != nil {
-			return err.Error(), ErrMalformed
+			return err.Error(), api.ErrMalformed
 		}
 	}
 	switch e.Type {
@@ -147,11 +149,11 @@ func (e *Event) parse(frame []byte, partial bool) (detail string, reason error) 
 		}
 	case watch.Bookmark:
 		if e.InitialEventsEnd, err = protoEndsInitialEvents(e.Bytes); err != nil {
-			return err.Error(), ErrMalformed
+			return err.Error(), api.ErrMalformed
 		}
 	case watch.Error:
 	default:
-		return "unknown type of event", ErrMalformed
+		return "unknown type of event", api.ErrMalformed
 	}
 	return "", nil
 }

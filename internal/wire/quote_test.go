@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // failWith reads body to its end as a list and as a watch, in both formats, and returns the errors
@@ -53,7 +55,7 @@ func TestErrorsShowNothingOfObjects(t *testing.T) {
 		"\x1f\x8bhunter2",
 	} {
 		for _, err := range failWith(body) {
-			var fault *BodyError
+			var fault *api.BodyError
 			if err != io.EOF {
 				require.ErrorAs(t, err, &fault, body)
 				require.NotContains(t, string(fault.Head)+err.Error(), "hunter2", body)
@@ -74,7 +76,7 @@ func TestErrorsShowWhatIsNoKubernetesAnswer(t *testing.T) {
 	} {
 		quoted := 0
 		for _, err := range failWith(body) {
-			var fault *BodyError
+			var fault *api.BodyError
 			if errors.As(err, &fault) && fault.Head != nil {
 				require.Equal(t, want, string(fault.Head))
 				require.Contains(t, err.Error(), fmt.Sprintf("it begins %q", want))

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer/api"
 )
 
 // One of each type, in both formats.
@@ -61,19 +63,19 @@ func TestWrongWatchBodies(t *testing.T) {
 	}{
 		{JSON, "", io.EOF},
 		{JSON, "\n \n", io.EOF},
-		{JSON, "null", ErrNotWatch},
-		{JSON, "[" + event + "]", ErrNotWatch},
-		{JSON, "<html>", ErrNotWatch},
+		{JSON, "null", api.ErrNotWatch},
+		{JSON, "[" + event + "]", api.ErrNotWatch},
+		{JSON, "<html>", api.ErrNotWatch},
 		{JSON, `{"kind":"Status","status":"Failure"}`, ErrStatus},
-		{JSON, event + "<html>", ErrMalformed},
+		{JSON, event + "<html>", api.ErrMalformed},
 		{JSON, event + event[:40], io.ErrUnexpectedEOF},
 		{Protobuf, "", io.EOF},
-		{Protobuf, "<html>", ErrNotWatch},
-		{Protobuf, event, ErrNotWatch},
-		{Protobuf, "k8s\x00abc", ErrNotWatch},
+		{Protobuf, "<html>", api.ErrNotWatch},
+		{Protobuf, event, api.ErrNotWatch},
+		{Protobuf, "k8s\x00abc", api.ErrNotWatch},
 		{Protobuf, frame[:3], io.ErrUnexpectedEOF},
 		{Protobuf, frame[:30], io.ErrUnexpectedEOF},
-		{Protobuf, frame + "<html>", ErrEndless},
+		{Protobuf, frame + "<html>", api.ErrEndless},
 	} {
 		_, err := readAll(t, openWatch(c.format)(strings.NewReader(c.body), Options{}))
 		require.ErrorIs(t, err, c.want, c.body)
@@ -84,14 +86,14 @@ func TestLostWatchEvents(t *testing.T) {
 	const next = `{"type":"ADDED","object":` + good + `}`
 	for event, want := range map[string]error{
 		`{"type":"ADDED","object":{}}`:                        ErrNoName,
-		`{"type":"ADDED","object":null}`:                      ErrMalformed,
-		`{"type":"ADDED"}`:                                    ErrMalformed,
-		`{"type":"ADDED","object":[]}`:                        ErrMalformed,
-		`{"type":"added","object":` + good + `}`:              ErrMalformed,
-		`{"type":7,"object":` + good + `}`:                    ErrMalformed,
-		`{"object":` + good + `}`:                             ErrMalformed,
-		`{"type":"ADDED","object":{"metadata":{"name":"a"}]}`: ErrMalformed,
-		`{"type":"ADDED","object":{"metadata":{"name":"a","x":"` + strings.Repeat("x", 3000) + `"}}}`: ErrTooLarge,
+		`{"type":"ADDED","object":null}`:                      api.ErrMalformed,
+		`{"type":"ADDED"}`:                                    api.ErrMalformed,
+		`{"type":"ADDED","object":[]}`:                        api.ErrMalformed,
+		`{"type":"added","object":` + good + `}`:              api.ErrMalformed,
+		`{"type":7,"object":` + good + `}`:                    api.ErrMalformed,
+		`{"object":` + good + `}`:                             api.ErrMalformed,
+		`{"type":"ADDED","object":{"metadata":{"name":"a"}]}`: api.ErrMalformed,
+		`{"type":"ADDED","object":{"metadata":{"name":"a","x":"` + strings.Repeat("x", 3000) + `"}}}`: api.ErrTooLarge,
 	} {
 		all, err := readAll(t, openWatch(JSON)(strings.NewReader(next+event+"\n"+next), Options{MaxItemBytes: 2000, BufferBytes: 64}))
 		require.Equal(t, io.EOF, err, event)
@@ -108,11 +110,11 @@ func TestLostWatchEvents(t *testing.T) {
 		want  error
 	}{
 		"no name":   {protoFrame(t, "ADDED", encoded(t, protoCodec, &corev1.Pod{})), ErrNoName},
-		"no prefix": {protoFrame(t, "ADDED", []byte("xxxxxxxx")), ErrMalformed},
-		"no type":   {protoFrame(t, "", encoded(t, protoCodec, pod)), ErrMalformed},
-		"empty":     {make([]byte, 4), ErrMalformed},
-		"garbage":   {append(binary.BigEndian.AppendUint32(nil, 3), 0xff, 0xff, 0xff), ErrMalformed},
-		"too large": {protoFrame(t, "ADDED", encoded(t, protoCodec, big)), ErrTooLarge},
+		"no prefix": {protoFrame(t, "ADDED", []byte("xxxxxxxx")), api.ErrMalformed},
+		"no type":   {protoFrame(t, "", encoded(t, protoCodec, pod)), api.ErrMalformed},
+		"empty":     {make([]byte, 4), api.ErrMalformed},
+		"garbage":   {append(binary.BigEndian.AppendUint32(nil, 3), 0xff, 0xff, 0xff), api.ErrMalformed},
+		"too large": {protoFrame(t, "ADDED", encoded(t, protoCodec, big)), api.ErrTooLarge},
 	} {
 		body := bytes.Join([][]byte{fine, c.frame, fine}, nil)
 		all, err := readAll(t, openWatch(Protobuf)(bytes.NewReader(body), Options{MaxItemBytes: 20000, BufferBytes: 64}))
@@ -120,7 +122,7 @@ func TestLostWatchEvents(t *testing.T) {
 		require.Len(t, all, 3, name)
 		require.ErrorIs(t, all[1].err, c.want, name)
 		require.Equal(t, all[0].Bytes, all[2].Bytes)
-		if c.want == ErrTooLarge {
+		if c.want == api.ErrTooLarge {
 			var fault *ItemError
 			require.ErrorAs(t, all[1].err, &fault)
 			require.Equal(t, "n/a", fault.Namespace+"/"+fault.Name)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"sync"
+
+	"github.com/rvinformer/informer/api"
 )
 
 const (
@@ -276,20 +278,20 @@ func (w *window) release() {
 }
 
 // cut makes the error of a body that ended too early, for the reason in stop.
-func (w *window) cut(items int) *BodyError {
+func (w *window) cut(items int) *api.BodyError {
 	if w.stop == io.EOF {
 		return w.bodyError(io.ErrUnexpectedEOF, "", items)
 	}
 	return w.bodyError(w.stop, "", items)
 }
 
-func (w *window) bodyError(reason error, detail string, items int) *BodyError {
-	e := &BodyError{Watch: w.watch, Offset: w.at(), Items: items, Err: reason}
+func (w *window) bodyError(reason error, detail string, items int) *api.BodyError {
+	e := &api.BodyError{Watch: w.watch, Offset: w.at(), Items: items, Err: reason}
 	if detail != "" {
 		e.Err = fmt.Errorf("%w: %s", reason, detail)
 	}
 	switch reason {
-	case ErrNotList, ErrNotWatch:
+	case api.ErrNotList, api.ErrNotWatch:
 		e.Head = Quote(w.head)
 	case ErrStatus:
 		e.Head = quoteStatus(w.head)

@@ -1,5 +1,4 @@
-// Package shard divides a resource set by a hash, as KEP-5866 and kube-apiserver do.
-package shard
+package api
 
 import (
 	"errors"
@@ -9,26 +8,28 @@ import (
 	"strconv"
 )
 
-// Key is the field of an object that is hashed, as a shardSelector writes it.
-type Key string
+// ShardKey is the field of an object by which a resource set is divided, as a shardSelector writes
+// it: ShardByUID or ShardByNamespace.
+type ShardKey string
 
 const (
-	// ByUID hashes metadata.uid: shards are of about equal size. Two objects that had one name one
-	// after the other, or an owner and what it owns, may be in different shards.
-	ByUID Key = "object.metadata.uid"
-	// ByNamespace hashes metadata.namespace: what a namespace has is in one shard. So is all that
+	// ShardByUID hashes metadata.uid: shards are of about equal size. Two objects that had one name
+	// one after the other, or an owner and what it owns, may be in different shards.
+	ShardByUID ShardKey = "object.metadata.uid"
+	// ShardByNamespace hashes metadata.namespace: what a namespace has is in one shard. So is all that
 	// has no namespace. Namespaces whose names differ only at their end, as numbered ones do, may
 	// all be in one shard.
-	ByNamespace Key = "object.metadata.namespace"
+	ShardByNamespace ShardKey = "object.metadata.namespace"
 )
 
 // Shard is a part of a resource set: the objects the hash of whose Key is in a range. The zero
 // value is the whole set. It is comparable.
 //
-// The hash is the 64-bit FNV-1a of the field's text: KEP-5866.
+// The hash is that of kube-apiserver's server-side sharded list and watch (KEP-5866): the 64-bit
+// FNV-1a of the text of the field.
 type Shard struct {
 	// Key is required unless the shard is the whole set.
-	Key Key
+	Key ShardKey
 	// Start is the first hash of the range.
 	Start uint64
 	// End is the first hash behind the range. Zero is 2^64, the end of all hashes.
@@ -42,11 +43,11 @@ func (s Shard) IsAll() bool { return s.Start == 0 && s.End == 0 }
 // unknown, or a range that is empty.
 func (s Shard) Validate() error {
 	switch {
-	case s.Key == "" && s.IsAll(), s.Key == ByUID, s.Key == ByNamespace:
+	case s.Key == "" && s.IsAll(), s.Key == ShardByUID, s.Key == ShardByNamespace:
 	case s.Key == "":
 		return errors.New("a shard with a range needs a key")
 	default:
-		return fmt.Errorf("shard key %q: it must be %q or %q", s.Key, ByUID, ByNamespace)
+		return fmt.Errorf("shard key %q: it must be %q or %q", s.Key, ShardByUID, ShardByNamespace)
 	}
 	if s.End != 0 && s.Start >= s.End {
 		return fmt.Errorf("shard from %#016x to %#016x: the range is empty", s.Start, s.End)
@@ -61,15 +62,15 @@ func (s Shard) Includes(namespace, uid string) bool {
 		return true
 	}
 	value := uid
-	if s.Key == ByNamespace {
+	if s.Key == ShardByNamespace {
 		value = namespace
 	}
-	hash := Hash(value)
+	hash := hashOf(value)
 	return s.Start <= hash && (s.End == 0 || hash < s.End)
 }
 
-// Hash is the hash of a field's text. It is that of hash/fnv, which would allocate.
-func Hash[T string | []byte](text T) uint64 {
+// hashOf is the hash of a field's text. It is that of hash/fnv, which would allocate.
+func hashOf(text string) uint64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	hash := uint64(offset)
 	for i := range len(text) {
@@ -88,7 +89,7 @@ func (s Shard) Split(n int) []Shard {
 		return []Shard{s}
 	}
 	if s.Key == "" {
-		s.Key = ByUID
+		s.Key = ShardByUID
 	}
 	parts := make([]Shard, n)
 	for i := range parts {
@@ -126,16 +127,17 @@ func (s Shard) String() string {
 
 var selector = regexp.MustCompile(`^shardRange\(([a-z.]+), '0x([0-9a-f]{16})', '0x([0-9a-f]{16}|10{16})'\)$`)
 
-// Parse reads what String has written: a shardSelector of one range.
-func Parse(text string) (Shard, error) {
+// ParseShard reads what String of a Shard has written: a shardSelector of one range, or nothing for
+// the whole set.
+func ParseShard(text string) (Shard, error) {
 	if text == "" {
 		return Shard{}, nil
 	}
 	parts := selector.FindStringSubmatch(text)
 	if parts == nil {
-		return Shard{}, fmt.Errorf("shard %q: it must be like shardRange(%s, '0x0000000000000000', '0x8000000000000000')", text, ByUID)
+		return Shard{}, fmt.Errorf("shard %q: it must be like shardRange(%s, '0x0000000000000000', '0x8000000000000000')", text, ShardByUID)
 	}
-	s := Shard{Key: Key(parts[1])}
+	s := Shard{Key: ShardKey(parts[1])}
 	s.Start, _ = strconv.ParseUint(parts[2], 16, 64) // the expression has 16 digits
 	if len(parts[3]) == 16 {
 		s.End, _ = strconv.ParseUint(parts[3], 16, 64)

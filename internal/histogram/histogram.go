@@ -1,4 +1,6 @@
-package report
+// Package histogram counts values by size, from any goroutine. A Status shows what goes on
+// counting.
+package histogram
 
 import (
 	"iter"
@@ -34,7 +36,14 @@ var (
 	ones = scale{per: 1, upper: [bounds]int64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}}
 )
 
-func (h *Histogram) observe(value int64) {
+// OfSeconds returns a histogram of durations: it observes nanoseconds, and tells seconds.
+func OfSeconds() *Histogram { return &Histogram{scale: &seconds} }
+
+// OfSizes returns a histogram of the sizes of batches.
+func OfSizes() *Histogram { return &Histogram{scale: &ones} }
+
+// Observe counts a value.
+func (h *Histogram) Observe(value int64) {
 	at := 0
 	for at < bounds && value > h.scale.upper[at] {
 		at++
@@ -43,12 +52,9 @@ func (h *Histogram) observe(value int64) {
 	h.sum.Add(value)
 }
 
-// Buckets yields each upper bound, and how many values are not greater. A nil Histogram has none.
+// Buckets yields each upper bound, and how many values are not greater.
 func (h *Histogram) Buckets() iter.Seq2[float64, uint64] {
 	return func(yield func(float64, uint64) bool) {
-		if h == nil {
-			return
-		}
 		n := uint64(0)
 		for i, upper := range h.scale.upper {
 			n += uint64(h.counts[i].Load())
@@ -59,11 +65,8 @@ func (h *Histogram) Buckets() iter.Seq2[float64, uint64] {
 	}
 }
 
-// Count is the number of values, and Sum their sum. Those of a nil Histogram are 0.
+// Count is the number of values.
 func (h *Histogram) Count() (n uint64) {
-	if h == nil {
-		return 0
-	}
 	for i := range h.counts {
 		n += uint64(h.counts[i].Load())
 	}
@@ -71,25 +74,16 @@ func (h *Histogram) Count() (n uint64) {
 }
 
 // Sum is the sum of the values.
-func (h *Histogram) Sum() float64 {
-	if h == nil {
-		return 0
-	}
-	return float64(h.sum.Load()) / h.scale.per
-}
+func (h *Histogram) Sum() float64 { return float64(h.sum.Load()) / h.scale.per }
 
-// plus returns the values of two histograms of one scale together, either of which may be nil. The
+// Plus returns the values of two histograms of one scale together. The other one may be nil. The
 // result does not count on.
-func (h *Histogram) plus(o *Histogram) *Histogram {
-	if h == nil && o == nil {
-		return nil
-	}
-	all := &Histogram{}
+func (h *Histogram) Plus(o *Histogram) *Histogram {
+	all := &Histogram{scale: h.scale}
 	for _, part := range []*Histogram{h, o} {
 		if part == nil {
 			continue
 		}
-		all.scale = part.scale
 		for i := range all.counts {
 			all.counts[i].Add(part.counts[i].Load())
 		}

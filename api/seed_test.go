@@ -1,3 +1,3 @@
-package shard_test
+package api_test
 
 import _ "github.com/rvinformer/informer/internal/rapidseed"

@@ -1,4 +1,4 @@
-package shard
+package api
 
 // last is the last hash of the range.
 func (s Shard) last() uint64 { return s.End - 1 } // 0 is 2^64

@@ -1,7 +1,6 @@
-package shard_test
+package api_test
 
 import (
-	"hash/fnv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/rvinformer/informer/internal/shard"
+	"github.com/rvinformer/informer/api"
 )
 
-func drawShard(t *rapid.T) shard.Shard {
-	s := shard.Shard{
-		Key:   rapid.SampledFrom([]shard.Key{shard.ByUID, shard.ByNamespace}).Draw(t, "key"),
+func drawShard(t *rapid.T) api.Shard {
+	s := api.Shard{
+		Key:   rapid.SampledFrom([]api.ShardKey{api.ShardByUID, api.ShardByNamespace}).Draw(t, "key"),
 		Start: rapid.Uint64().Draw(t, "start"),
 		End:   rapid.Uint64().Draw(t, "end"),
 	}
@@ -28,23 +27,13 @@ func drawShard(t *rapid.T) shard.Shard {
 	return s
 }
 
-// TestHash holds the hash equal to Go's and to apimachinery's.
-func TestHash(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.String().Draw(t, "text")
-		h := fnv.New64a()
-		h.Write([]byte(text))
-		require.Equal(t, h.Sum64(), shard.Hash(text))
-	})
-}
-
 // TestIncludesAsApimachineryDoes compares a Shard with the selector of apimachinery that it is on
 // the wire.
 func TestIncludesAsApimachineryDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawShard(t)
 		require.NoError(t, s.Validate())
-		parsed, err := shard.Parse(s.String())
+		parsed, err := api.ParseShard(s.String())
 		require.NoError(t, err)
 		if s.IsAll() {
 			require.Empty(t, s.String())
@@ -91,17 +80,17 @@ func TestSplit(t *testing.T) {
 			}
 		}
 	})
-	require.Equal(t, []shard.Shard{{}}, shard.Shard{}.Split(1))
-	require.Equal(t, []shard.Shard{{Key: shard.ByUID, End: 1 << 63}, {Key: shard.ByUID, Start: 1 << 63}}, shard.Shard{}.Split(2))
-	require.Panics(t, func() { shard.Shard{}.Split(0) })
+	require.Equal(t, []api.Shard{{}}, api.Shard{}.Split(1))
+	require.Equal(t, []api.Shard{{Key: api.ShardByUID, End: 1 << 63}, {Key: api.ShardByUID, Start: 1 << 63}}, api.Shard{}.Split(2))
+	require.Panics(t, func() { api.Shard{}.Split(0) })
 }
 
 func TestRefuses(t *testing.T) {
-	for _, s := range []shard.Shard{
+	for _, s := range []api.Shard{
 		{Start: 1},
 		{Key: "object.metadata.name", End: 1},
-		{Key: shard.ByUID, Start: 2, End: 2},
-		{Key: shard.ByUID, Start: 3, End: 2},
+		{Key: api.ShardByUID, Start: 2, End: 2},
+		{Key: api.ShardByUID, Start: 3, End: 2},
 	} {
 		require.Error(t, s.Validate(), "%v", s)
 	}
@@ -113,10 +102,10 @@ func TestRefuses(t *testing.T) {
 		"shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')",
 		"shardRange(object.metadata.uid, '0x0000000000000000', '0x20000000000000000')",
 	} {
-		_, err := shard.Parse(text)
+		_, err := api.ParseShard(text)
 		require.ErrorContains(t, err, text)
 	}
-	whole, err := shard.Parse("shardRange(object.metadata.uid, '0x0000000000000000', '0x10000000000000000')")
+	whole, err := api.ParseShard("shardRange(object.metadata.uid, '0x0000000000000000', '0x10000000000000000')")
 	require.NoError(t, err)
 	require.True(t, whole.IsAll())
 }

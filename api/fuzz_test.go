@@ -1,4 +1,4 @@
-package shard_test
+package api_test
 
 import (
 	"strings"
@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/rvinformer/informer/internal/shard"
+	"github.com/rvinformer/informer/api"
 )
 
 // FuzzParse parses any text. What it takes for a shard is written in the same way again, and has
 // the objects that the selector of apimachinery has.
 func FuzzParse(f *testing.F) {
-	for _, s := range (shard.Shard{}).Split(3) {
+	for _, s := range (api.Shard{}).Split(3) {
 		f.Add(s.String(), "uid", "namespace")
 	}
 	f.Add("shardRange(object.metadata.namespace, '0x8000000000000000', '0x10000000000000000')", "", "")
 	f.Add("shardRange(object.metadata.uid, '0x0', '0x8000000000000000')", "", "")
 	f.Add("shardRange(object.metadata.uid, '0x8000000000000000', '0x8000000000000000')", "", "")
 	f.Fuzz(func(t *testing.T, text, uid, namespace string) {
-		s, err := shard.Parse(text)
+		s, err := api.ParseShard(text)
 		if err != nil {
 			return
 		}
