@@ -59,10 +59,8 @@ type Informer struct {
 	// store is the same as objects, nil with Options.Decoded.
 	store *Store
 	setup follower.Setup
-	// reflector is what an informer.WatchErrorHandler is called with.
-	reflector *informer.Reflector
-	into      *storeSink
-	feed      *feed
+	into  *storeSink
+	feed  *feed
 	// snapshots is nil without a Snapshot.
 	snapshots *keeper.Snapshots
 	synced    chan struct{}
@@ -118,13 +116,14 @@ func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, example runtime.O
 	}
 	i := &Informer{options: opts, lw: lw, example: example, synced: make(chan struct{})}
 	i.resyncs.check = opts.ResyncPeriod
-	i.reflector = informer.NewNamedReflector(opts.Name, lw, example, nil, 0)
 	i.setup.Init(opts.Name, lw, object.Expect(example, "", object.Public{}))
 	i.setup.UseFields(fields)
 	i.setup.Budget = (*budget.Budget)(opts.Budget)
 	i.setup.Report.UseListMode(opts.ListMode, nil)
 	i.setup.Report.Consumer = consumer{i}
-	i.setup.Report.Handler = func(err error) { opts.ErrorHandler(i.reflector, err) }
+	i.setup.Report.Handler = func(err error) { // client-go's form of an error handler asks for a Reflector
+		opts.ErrorHandler(informer.NewNamedReflector(opts.Name, lw, example, nil, 0), err)
+	}
 	if opts.Decoded {
 		i.objects = newDecodedStore(example, opts.Indexers, cache.WithStoreMetrics(opts.Identifier, nil))
 	} else {
@@ -232,10 +231,9 @@ func (i *Informer) start(ctx context.Context) bool {
 	}
 	i.started = true
 	if handler := i.watchErrors; handler != nil {
-		r := cache.NewReflectorWithOptions(i.lw, i.example, nil, cache.ReflectorOptions{Name: i.options.Name})
 		i.setup.Report.Handler = func(err error) {
 			if err != nil {
-				handler(ctx, r, err)
+				handler(ctx, cache.NewReflectorWithOptions(i.lw, i.example, nil, cache.ReflectorOptions{Name: i.options.Name}), err)
 			}
 		}
 	}
