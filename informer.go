@@ -167,7 +167,8 @@ type InformerConfig struct {
 
 	// BeginAnew replaces a Checkpoint that is not this informer's: of another cluster, server,
 	// resource, namespace or selector, of a shard that has nothing in common, of a newer version of
-	// the library, or no checkpoint at all. It is reported, and everything is listed. Default: Run waits, and delivers nothing.
+	// the library, or no checkpoint at all. It is reported, and everything is listed. Default: Run
+	// waits, and delivers nothing.
 	BeginAnew bool
 
 	// CheckpointInterval is how soon changes are saved. Default: one minute. Where only

@@ -23,8 +23,8 @@ func (p phase) isResumed() bool { return p == resuming || p == resumed }
 
 // syncing counts what is needed for the queue to be synced.
 //
-// Invariant: unattempted is the number of entries with that mark. They came in an initial phase, and
-// the consumer has not returned them.
+// Invariant: unattempted is the number of entries with that mark. They came in an initial phase,
+// and the consumer has not returned them.
 type syncing struct {
 	done        chan struct{}
 	note        func() // see Options.NoteSynced

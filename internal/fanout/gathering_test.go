@@ -230,8 +230,8 @@ func (w *lateBegin) Next() (fanout.Event[int], error) {
 	return w.stream.Next()
 }
 
-// The last reader leaves when the end of the objects has been read: nobody joins a watch that is not
-// read.
+// The last reader leaves when the end of the objects has been read: nobody joins a watch that is
+// not read.
 func TestNobodyReadsWhenTheObjectsHaveEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, hub := newServer(numbers, 10), fanout.New[int](fanout.Options{})

@@ -24,7 +24,8 @@ func HasOwnJSON(t reflect.Type) bool {
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[json.Marshaler]())
 }
 
-// RawJSON returns the field of a type that keeps the text of its JSON, such as runtime.RawExtension.
+// RawJSON returns the field of a type that keeps the text of its JSON, such as
+// runtime.RawExtension.
 func RawJSON(t reflect.Type) (field reflect.StructField, ok bool) {
 	if t.Kind() != reflect.Struct {
 		return field, false

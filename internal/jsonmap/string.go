@@ -13,8 +13,8 @@ const (
 	highs = 0x8080808080808080
 )
 
-// maxRemembered is of values that are remembered. Longer ones, such as the data of most secrets, are
-// not.
+// maxRemembered is of values that are remembered. Longer ones, such as the data of most secrets,
+// are not.
 const maxRemembered = 64
 
 // str reads the string that begins at i with its quote, and is not the expected one.

@@ -39,9 +39,9 @@ func (s *Source) failed(tap *fanout.Tap[SharedEvent]) {
 }
 
 // Join waits for the others that are about to list, and reports whether the list that opts ask for
-// is read together with some of them. If so, the next Page or Watch reads it, and so do the calls of
-// Page for its other pages. Such a list takes its turn of the Budget itself. The error is the cause
-// of the end of ctx.
+// is read together with some of them. If so, the next Page or Watch reads it, and so do the calls
+// of Page for its other pages. Such a list takes its turn of the Budget itself. The error is the
+// cause of the end of ctx.
 func (s *Source) Join(ctx context.Context, opts metav1.ListOptions) (joined bool, err error) {
 	switch {
 	case s.Shared == nil:
@@ -120,8 +120,8 @@ func (s *Source) readListed(e *SharedEvent) (object.Item, error) {
 // last reports whether a joint list ends with a page. After one without objects, its readers pause.
 func (p *Page) last() bool { return p.Continue == "" || p.Objects == 0 }
 
-// jointList is a list, as its readers have it in common. It has a Source of its own, which takes its
-// turn with other lists.
+// jointList is a list, as its readers have it in common. It has a Source of its own, which takes
+// its turn with other lists.
 type jointList struct {
 	source *Source
 	opts   metav1.ListOptions

@@ -1,12 +1,12 @@
 package wire
 
 // FieldAt reads the field of a message at an offset, and returns where it ends; 0 if there is none,
-// or a group. The tag has the number and the wire type. A varint has a value, and a length-delimited
-// field has data.
+// or a group. The tag has the number and the wire type. A varint has a value, and a
+// length-delimited field has data.
 //
-// It is for messages that are decoded field by field: a Message has the field in memory, and FieldAt
-// in registers, so that a pod takes a tenth less time. It is stricter than the generated code, which
-// has to read what FieldAt does not.
+// It is for messages that are decoded field by field: a Message has the field in memory, and
+// FieldAt in registers, so that a pod takes a tenth less time. It is stricter than the generated
+// code, which has to read what FieldAt does not.
 func FieldAt(message []byte, i int) (tag, value uint64, data []byte, end int) {
 	tag, i = uvarint(message, i)
 	if number := tag >> 3; i == 0 || number == 0 || number > 1<<28 {

@@ -169,8 +169,8 @@ func (m *Message) Number() int32 { return m.num }
 // empty beginning, and behind the last one the empty end. After an error it ends at the fault.
 func (m *Message) Span() (from, to int) { return m.from, m.i }
 
-// Within returns the walk of the message that the field is. Its spans are those in this message. The
-// field must be length-delimited, otherwise the walk begins with the error that says so.
+// Within returns the walk of the message that the field is. Its spans are those in this message.
+// The field must be length-delimited, otherwise the walk begins with the error that says so.
 func (m *Message) Within() Message {
 	m.must(lengthDelimited)
 	at := m.dataAt()
