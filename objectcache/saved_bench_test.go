@@ -1,6 +1,7 @@
 package objectcache_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -85,4 +86,31 @@ func BenchmarkWarmRestart(b *testing.B) {
 	b.ReportMetric(float64(readable.Milliseconds())/float64(runs), "ms-until-read")
 	b.ReportMetric(float64(current.Milliseconds())/float64(runs), "ms-until-current")
 	b.ReportMetric(float64(len(text))/n, "B/object-on-disk")
+}
+
+// BenchmarkSnapshot writes and reads the objects of a store of 100,000 pods.
+func BenchmarkSnapshot(b *testing.B) {
+	const n = 100_000
+	s := smallEmpty()
+	for _, pod := range (samples.Cluster{Seed: 1}).Pods(0, n, 0) {
+		require.NoError(b, s.Add(pod))
+	}
+	var file bytes.Buffer
+	b.Run("save", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			file.Reset()
+			_, err := s.WriteSnapshot(&file)
+			require.NoError(b, err)
+		}
+		b.ReportMetric(float64(file.Len())/n, "B/object-on-disk")
+	})
+	b.Run("restore", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			again := smallEmpty()
+			require.NoError(b, again.ReadSnapshot(bytes.NewReader(file.Bytes())))
+			require.Equal(b, n, again.Len())
+		}
+	})
 }
