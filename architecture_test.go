@@ -25,10 +25,10 @@ var layers = [][]string{
 	{"internal/report", "internal/waiting"},
 	{
 		"internal/budget", "internal/claims", "internal/fanout", "internal/keytable", "internal/listwatch",
-		"internal/objectsize", "internal/pack", "informertest",
+		"internal/objectsize", "informertest",
 	},
 	{"internal/audit", "internal/checkpoint", "internal/recency", "internal/wire"},
-	{"internal/deltaqueue", "internal/field", "internal/jsonmap", "internal/protoobject", "internal/prune"},
+	{"internal/deltaqueue", "internal/field", "internal/jsonmap", "internal/pack", "internal/protoobject", "internal/prune"},
 	{"internal/journal", "internal/object"},
 	{"internal/known", "internal/server", "internal/sink"},
 	{"internal/intake", "internal/keeper", "internal/source", "internal/userqueue"},

@@ -15,12 +15,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/samples"
 	"github.com/rvinformer/informer/objectcache"
 )
 
-// craftedSamples are snapshots of real stores, each split into its slots and its pack, without
-// their checksums.
+// craftedSamples are the payloads of snapshots of real stores, each split into its slots and its
+// pack.
 func craftedSamples(t require.TestingT) (parts [][2][]byte) {
 	pods := podsByVersion()
 	for _, pod := range samplePods(1, 60) {
@@ -31,7 +32,7 @@ func craftedSamples(t require.TestingT) (parts [][2][]byte) {
 	}
 	for _, s := range []*objectcache.Store{smallStore(t), pods, smallEmpty()} {
 		slots, pack := s.SplitSnapshot(snapshotOf(t, s))
-		parts = append(parts, [2][]byte{slots, pack[:len(pack)-4]})
+		parts = append(parts, [2][]byte{slots, pack})
 	}
 	return parts
 }
@@ -47,7 +48,12 @@ func podsByVersion() *objectcache.Store {
 
 // crafted returns a snapshot with these parts and the checksums that fit them.
 func crafted(slots, pack []byte) []byte {
-	return bytes.Join([][]byte{objectcache.AppendChecksum(slots), objectcache.AppendChecksum(pack)}, nil)
+	var b bytes.Buffer
+	out := checkpoint.NewSnapshotWriter(&b).Payload()
+	out.Write(slots)
+	out.Write(pack)
+	_ = out.Close() // a buffer takes everything
+	return b.Bytes()
 }
 
 // requireSafe reads a snapshot that may be crafted. There is an error, or a store that is of use.
@@ -116,8 +122,8 @@ func mutated(r *rand.Rand, b []byte) []byte {
 			return b
 		}
 		at := r.IntN(len(b))
-		if r.IntN(2) == 0 { // where the numbers are, behind the magic
-			at = min(len(b)-1, 8+r.IntN(4<<r.IntN(6)))
+		if r.IntN(2) == 0 { // where the numbers are
+			at = min(len(b)-1, r.IntN(4<<r.IntN(6)))
 		}
 		switch r.IntN(6) {
 		case 0:
@@ -199,7 +205,7 @@ func TestDeadSlotsOfASnapshotTakeNoMemory(t *testing.T) {
 	slots, pack := s.SplitSnapshot(snapshotOf(t, s))
 	const dead = 4 << 20
 	slots = append(binary.AppendUvarint(slots[:len(slots)-1], dead), make([]byte, dead)...) // there were no slots
-	text := append(objectcache.AppendChecksum(slots), pack...)
+	text := crafted(slots, pack)
 	before := allocated()
 	require.NoError(t, s.ReadSnapshot(bytes.NewReader(text)))
 	require.Less(t, allocated()-before, uint64(1<<20))

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
 )
@@ -89,7 +90,9 @@ func ListEncoded(ctx context.Context, i *Informer, obj runtime.Object, bytes []b
 var ErrSecrets = errSecrets
 
 // WriteState writes the objects of an informer as a snapshot has them.
-func WriteState(i *Informer, w io.Writer) error { return saved{i}.State().Write(w) }
+func WriteState(i *Informer, w io.Writer) error {
+	return saved{i}.State().Write(checkpoint.NewSnapshotWriter(w).Payload())
+}
 
 // ErrUnknownKind is the error of an informer with a Snapshot of objects whose kind is not known.
 var ErrUnknownKind = errUnknownKind

@@ -1,10 +1,7 @@
 package objectcache
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/binary"
-	"hash/crc32"
 	"io"
 	"iter"
 
@@ -12,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
 	"github.com/rvinformer/informer/internal/object"
 )
@@ -155,19 +153,36 @@ func (s *Store) PutEncoded(obj runtime.Object, bytes []byte) error {
 }
 
 // WriteSnapshot writes one state, and ReadSnapshot reads it.
-func (s *Store) WriteSnapshot(w io.Writer) (int64, error) { return s.snapshot().WriteTo(w) }
-func (s *Store) ReadSnapshot(r io.Reader) error           { return s.restore(bufio.NewReader(r)) }
-
-// SplitSnapshot splits a snapshot of a store like s before its first checksum and behind it, as far
-// as it can be read.
-func (s *Store) SplitSnapshot(text []byte) (slots, pack []byte) {
-	r := bytes.NewReader(text)
-	s.readSlots(&input{r: r})
-	read := len(text) - r.Len()
-	return text[:max(0, read-4)], text[read:]
+func (s *Store) WriteSnapshot(w io.Writer) (int64, error) {
+	cw := checkpoint.NewSnapshotWriter(w)
+	out := cw.Payload()
+	s.snapshot().write(out)
+	err := out.Close()
+	return cw.Written(), err
 }
 
-// AppendChecksum appends what stands between the two.
-func AppendChecksum(slots []byte) []byte {
-	return binary.LittleEndian.AppendUint32(bytes.Clone(slots), crc32.Checksum(slots, castagnoli))
+func (s *Store) ReadSnapshot(r io.Reader) error {
+	cr := checkpoint.NewSnapshotReader(r)
+	if _, _, err := cr.Next(); err != io.EOF {
+		return err
+	}
+	return s.restore(cr.Payload())
+}
+
+// SplitSnapshot returns the slots and the pack of a snapshot of a store like s.
+func (s *Store) SplitSnapshot(text []byte) (slots, pack []byte) {
+	all, rest := payload(text, func(*checkpoint.PayloadReader) {}), payload(text, func(in *checkpoint.PayloadReader) { s.readSlots(in) })
+	return all[:len(all)-len(rest)], rest
+}
+
+// payload returns what skip leaves of the payload of a snapshot.
+func payload(text []byte, skip func(*checkpoint.PayloadReader)) (rest []byte) {
+	r := checkpoint.NewSnapshotReader(bytes.NewReader(text))
+	_, _, _ = r.Next()
+	in := r.Payload()
+	skip(in)
+	for b, err := in.ReadByte(); err == nil; b, err = in.ReadByte() {
+		rest = append(rest, b)
+	}
+	return rest
 }

@@ -5,31 +5,20 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"math"
 	"reflect"
 	"sort"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/pack"
 )
 
-// errSnapshot says that the bytes are no snapshot of such a store, or a damaged one.
-var errSnapshot = errors.New("objectcache: no snapshot of such a store, or a damaged one")
-
-// byteReader is read to the end of what is asked for, and no byte further.
-type byteReader interface {
-	io.Reader
-	io.ByteReader
-}
-
 // restore fills an empty store with the objects of a snapshot. Objects are decoded only if there
 // are indexes that need them, because an index function may have changed since. On an error, which
-// is that of r or errSnapshot, the store stays empty. It panics if an index function fails.
-func (s *Store) restore(r byteReader) error {
+// is that of in if the snapshot is why, the store stays empty. It panics if an index function fails.
+func (s *Store) restore(in *checkpoint.PayloadReader) error {
 	s.replacing.Lock()
 	defer s.replacing.Unlock()
 	s.writing.Lock()
@@ -42,17 +31,17 @@ func (s *Store) restore(r byteReader) error {
 	for name, f := range s.table.indexers {
 		t.addIndex(name, f, newIndex(f))
 	}
-	in := &input{r: r}
 	saved := s.readSlots(in)
-	if in.err != nil {
-		return in.err
-	}
 	var err error
-	if t.pack, err = pack.Read(r); err != nil {
-		return fmt.Errorf("%w: %w", errSnapshot, err)
+	if t.pack, err = pack.Read(in); err != nil {
+		return err
+	}
+	if in.End(); in.Err() != nil {
+		return in.Err()
 	}
 	if err := s.fillTable(t, saved); err != nil {
-		return err
+		in.Fail("%v", err)
+		return in.Err()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +49,7 @@ func (s *Store) restore(r byteReader) error {
 	return nil
 }
 
-// savedSlots are what a snapshot has beside the pack. Nothing of them is believed before both
-// checksums were compared.
+// savedSlots are what a snapshot has beside the pack.
 type savedSlots struct {
 	resourceVersion    string
 	forms              []form
@@ -80,44 +68,39 @@ type savedSlot struct {
 const maxSavedForms = math.MaxUint8 / 2
 
 // readSlots reads all but the pack. Free slots take no memory.
-func (s *Store) readSlots(in *input) (saved *savedSlots) {
-	saved = &savedSlots{}
-	if magic := in.take(uint64(len(snapshotMagic))); string(magic) != snapshotMagic {
-		in.fail("it does not begin as one")
+func (s *Store) readSlots(in *checkpoint.PayloadReader) (saved *savedSlots) {
+	saved = &savedSlots{resourceVersion: string(in.Bytes())}
+	if name := string(in.Bytes()); name != typeName(s.goType) {
+		in.Fail("it has objects like a %s", name)
 	}
-	saved.resourceVersion = in.text()
-	if name := in.text(); name != typeName(s.goType) {
-		in.fail("it has objects like a %s", name)
-	}
-	in.each(func() {
+	in.Each(func(int) {
 		if saved.forms = append(saved.forms, s.readForm(in)); len(saved.forms) > maxSavedForms {
-			in.fail("it has more than %d types and kinds", maxSavedForms)
+			in.Fail("it has more than %d types and kinds", maxSavedForms)
 		}
 	})
-	in.each(func() { saved.namespaces = append(saved.namespaces, in.text()) })
-	in.each(func() { saved.labels = append(saved.labels, in.text()) })
-	number := uint64(0)
-	in.each(func() {
-		flags := in.byte()
-		if flags&live != 0 {
-			of := saved.append()
-			of.flags, of.number = flags, uint32(number)
-			of.slot.number = in.number()
-			of.uid = in.fixed()
-			of.namespace, of.labels = readIndex(in, len(saved.namespaces)), readIndex(in, len(saved.labels))
-			if of.form = in.byte(); int(of.form) >= len(saved.forms) {
-				in.fail("it has no form %d", of.form)
-			}
-			if number == 0 || number > math.MaxUint32 {
-				in.fail("a slot has the number %d", number)
-			}
+	in.Each(func(int) { saved.namespaces = append(saved.namespaces, string(in.Bytes())) })
+	in.Each(func(int) { saved.labels = append(saved.labels, string(in.Bytes())) })
+	in.Each(func(number int) {
+		if flags := in.Byte(); flags&live != 0 {
+			saved.read(in, uint64(number), flags)
 		}
-		number++
 	})
-	if sum := in.sum; in.fixed() != sum {
-		in.fail("its checksum is another")
-	}
 	return saved
+}
+
+// read reads the rest of a live slot.
+func (s *savedSlots) read(in *checkpoint.PayloadReader, number uint64, flags byte) {
+	if number == 0 || number > math.MaxUint32 {
+		in.Fail("a slot has the number %d", number)
+	}
+	of := s.append()
+	of.flags, of.number = flags, uint32(number)
+	of.slot.number = in.Number()
+	var uid [4]byte
+	in.Fill(uid[:])
+	of.uid = binary.LittleEndian.Uint32(uid[:])
+	of.namespace, of.labels = uint32(in.Below(len(s.namespaces))), uint32(in.Below(len(s.labels)))
+	of.form = uint8(in.Below(len(s.forms)))
 }
 
 func (s *savedSlots) append() *savedSlot {
@@ -137,32 +120,22 @@ func (s *savedSlots) find(number uint32) *savedSlot {
 	return s.live.at(uint32(k))
 }
 
-// readIndex reads the number of one of n texts.
-func readIndex(in *input, n int) uint32 {
-	k := in.number()
-	if k >= uint64(n) || k > math.MaxUint32 {
-		in.fail("it has no text %d", k)
-		return 0
-	}
-	return uint32(k)
-}
-
 // readForm reads a form, whose type is the store's or one that all stores know.
-func (s *Store) readForm(in *input) (f form) {
-	name := in.text()
+func (s *Store) readForm(in *checkpoint.PayloadReader) (f form) {
+	name := string(in.Bytes())
 	for _, t := range []reflect.Type{s.goType, unstructuredType, partialType} {
 		if typeName(t) == name {
 			f.goType = t
 		}
 	}
-	flags := in.byte()
+	flags := in.Byte()
 	if flags&^(formProtobuf|formImplied) != 0 {
-		in.fail("a form has the flags %d", flags)
+		in.Fail("a form has the flags %d", flags)
 	}
 	f.protobuf, f.implied = flags&formProtobuf != 0, flags&formImplied != 0
-	f.kind.APIVersion, f.kind.Kind = in.text(), in.text()
+	f.kind.APIVersion, f.kind.Kind = string(in.Bytes()), string(in.Bytes())
 	if f.goType == nil || f.protobuf && !isMessage(f.goType) {
-		in.fail("it has objects of the type %s", name)
+		in.Fail("it has objects of the type %s", name)
 	}
 	return f
 }
@@ -182,7 +155,7 @@ func (s *Store) fillTable(t *table, saved *savedSlots) error {
 	for k, f := range saved.forms {
 		var err error
 		if numbers[k], err = s.forms.number(f); err != nil {
-			return fmt.Errorf("%w: %w", errSnapshot, err)
+			return err
 		}
 	}
 	count := saved.live.len
@@ -191,7 +164,7 @@ func (s *Store) fillTable(t *table, saved *savedSlots) error {
 	for k := range count {
 		of := saved.live.at(k)
 		if of.ref == 0 {
-			return fmt.Errorf("%w: an object is missing", errSnapshot)
+			return errors.New("an object is missing")
 		}
 		if of.number > count { // it takes the next number that is free
 			for ; saved.live.at(kept).number == gap; kept++ {
@@ -216,7 +189,7 @@ func (s *Store) fillTable(t *table, saved *savedSlots) error {
 
 func (s *Store) restoreSlot(t *table, saved *savedSlot, namespace, labels string) error {
 	if !isHead(t.pack.Head(saved.ref), saved.flags&hasNumber != 0) || !isLabelText(labels) {
-		return fmt.Errorf("%w: an object has no name or labels", errSnapshot)
+		return errors.New("an object has no name or labels")
 	}
 	n := saved.number
 	t.born++
@@ -225,7 +198,7 @@ func (s *Store) restoreSlot(t *table, saved *savedSlot, namespace, labels string
 	of.namespace, of.labels = t.namespaces.use(namespace), t.labels.use(labels)
 	key := t.key(n)
 	if inKey, _ := splitKey(key); inKey != namespace || t.find(key, live) != 0 {
-		return fmt.Errorf("%w: %q is there twice", errSnapshot, key)
+		return fmt.Errorf("%q is there twice", key)
 	}
 	of.hash = t.hash(key)
 	t.keys.add(&t.slots, n)
@@ -258,90 +231,4 @@ func isLabelText(text string) bool {
 		text = text[n+int(length):]
 	}
 	return texts%2 == 0
-}
-
-// input reads and sums. Its first error stays, and then it returns zeros.
-type input struct {
-	r   byteReader
-	sum uint32
-	err error
-	one [1]byte
-}
-
-func (in *input) fail(format string, args ...any) {
-	if in.err == nil {
-		in.err = fmt.Errorf("%w: %s", errSnapshot, fmt.Sprintf(format, args...))
-	}
-}
-
-func (in *input) failed(err error) {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		in.fail("it ends too early")
-	} else if in.err == nil {
-		in.err = err
-	}
-}
-
-func (in *input) byte() byte {
-	if in.err != nil {
-		return 0
-	}
-	b, err := in.r.ReadByte()
-	if err != nil {
-		in.failed(err)
-		return 0
-	}
-	in.one[0] = b
-	in.sum = crc32.Update(in.sum, castagnoli, in.one[:])
-	return b
-}
-
-// take returns the next n bytes. Memory is taken for those that come, whatever n claims.
-func (in *input) take(n uint64) []byte {
-	if in.err != nil || n == 0 {
-		return nil
-	}
-	if n > math.MaxInt64 {
-		in.fail("a text of %d bytes", n)
-		return nil
-	}
-	var b strings.Builder
-	if _, err := io.CopyN(&b, in.r, int64(n)); err != nil {
-		in.failed(err)
-		return nil
-	}
-	bytes := []byte(b.String())
-	in.sum = crc32.Update(in.sum, castagnoli, bytes)
-	return bytes
-}
-
-func (in *input) text() string { return string(in.take(in.number())) }
-
-func (in *input) number() (n uint64) {
-	for shift := 0; ; shift += 7 {
-		b := in.byte()
-		if shift > 63 || shift == 63 && b > 1 {
-			in.fail("a number is too long")
-			return 0
-		}
-		if n |= uint64(b&0x7f) << shift; b < 0x80 {
-			return n
-		}
-	}
-}
-
-// fixed returns a number of four bytes. It is summed, too.
-func (in *input) fixed() uint32 {
-	b := in.take(4)
-	if len(b) < 4 {
-		return 0
-	}
-	return binary.LittleEndian.Uint32(b)
-}
-
-// each calls f as often as a number says.
-func (in *input) each(f func()) {
-	for n := in.number(); n > 0 && in.err == nil; n-- {
-		f()
-	}
 }

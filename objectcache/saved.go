@@ -1,11 +1,9 @@
 package objectcache
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/follower"
 	"github.com/rvinformer/informer/internal/keeper"
 	"github.com/rvinformer/informer/internal/moment"
@@ -162,29 +160,26 @@ func (c saved) State() keeper.State {
 	c.feed.applying.Lock()
 	defer c.feed.applying.Unlock()
 	sn := c.store.snapshot()
-	return keeper.State{Resume: c.into.coveredLocked(), Sample: c.store.sample(), Write: func(w io.Writer) error {
+	return keeper.State{Resume: c.into.coveredLocked(), Sample: c.store.sample(), Write: func(w *checkpoint.PayloadWriter) error {
 		if err := c.mayWrite(sn); err != nil {
 			return err
 		}
-		_, err := sn.WriteTo(w)
-		return err
+		sn.write(w)
+		return nil
 	}}
 }
 
 // Restore fills the store, and tells the handlers.
-func (c saved) Restore(ctx context.Context, resume string, from *bufio.Reader) error {
+func (c saved) Restore(ctx context.Context, resume string, from *checkpoint.PayloadReader) error {
 	defer c.reportFailures()
 	c.feed.applying.Lock()
 	defer c.feed.applying.Unlock()
-	in := &sourceReader{byteReader: from}
-	err := report.Guard(ctx, c.setup.Report.NoteFailure, func() error { return c.store.restore(in) })
-	switch {
-	case in.err != nil:
-		return report.OfStore("CheckpointStore.Load", "", in.err)
-	case errors.Is(err, errSnapshot):
-		return fmt.Errorf("%w: %w", informer.ErrCheckpointDamaged, err)
-	case err != nil:
+	err := report.Guard(ctx, c.setup.Report.NoteFailure, func() error { return c.store.restore(from) })
+	if err != nil && from.Err() == nil {
 		return fmt.Errorf("%w: %w", keeper.ErrUnfit, err)
+	}
+	if err != nil {
+		return err
 	}
 	// The newest change may not have been observed before it was saved. It is not told again.
 	observed := resume
@@ -198,30 +193,6 @@ func (c saved) Restore(ctx context.Context, resume string, from *bufio.Reader) e
 		c.feed.append(nil, event{batch: restored, arrived: moment.Now()})
 	}
 	return nil
-}
-
-// sourceReader notes an error that is not the end.
-type sourceReader struct {
-	byteReader
-	err error
-}
-
-func (r *sourceReader) Read(b []byte) (int, error) {
-	n, err := r.byteReader.Read(b)
-	r.note(err)
-	return n, err
-}
-
-func (r *sourceReader) ReadByte() (byte, error) {
-	b, err := r.byteReader.ReadByte()
-	r.note(err)
-	return b, err
-}
-
-func (r *sourceReader) note(err error) {
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		r.err = err
-	}
 }
 
 // errSecrets says that Secrets would be written.

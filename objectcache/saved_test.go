@@ -326,7 +326,7 @@ func TestSnapshotOfANewerVersionIsReplaced(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")
 		file := snapshotFile(t)
-		require.NoError(t, os.WriteFile(file, []byte("\x89RVS\r\n\x1a\n\x00\x02"), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte("\x89RVS\r\n\x1a\n\x00\x03"), 0o600))
 		var reported errorsOf
 		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: informer.FileCheckpoint(file), ErrorHandler: reported.handle})
 		defer w.run(i)()
@@ -334,6 +334,33 @@ func TestSnapshotOfANewerVersionIsReplaced(t *testing.T) {
 		require.ErrorIs(t, reported.all(), informer.ErrCheckpointVersion)
 		time.Sleep(time.Minute)
 		require.NoError(t, i.Status().CheckpointError)
+	})
+}
+
+// So is one of the format before this one, of which testdata has an example.
+func TestSnapshotOfTheFirstVersionIsReplaced(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1", "a/2")
+		file := snapshotFile(t)
+		first, err := os.ReadFile(filepath.Join("testdata", "snapshot-v1"))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, first, 0o600))
+		var reported errorsOf
+		i := newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file), ErrorHandler: reported.handle})
+		h, _ := handle(t, i)
+		stop := w.run(i)
+		w.requireInStep(i)
+		require.ErrorContains(t, reported.all(), "snapshot cannot be used")
+		require.ErrorContains(t, reported.all(), "snapshot of version 1, 2 is the oldest known")
+		require.Equal(t, 1, w.lists())
+		require.Equal(t, []string{"add a/1 created initial", "add a/2 created initial"}, h.sorted())
+		time.Sleep(time.Minute)
+		require.NoError(t, i.Status().CheckpointError)
+		stop()
+		i = newInformer(w.lister(), &corev1.Pod{}, objectcache.Options{Snapshot: informer.FileCheckpoint(file)})
+		defer w.run(i)()
+		time.Sleep(time.Minute)
+		require.NotEmpty(t, i.Status().ResumedFrom, "it was replaced")
 	})
 }
 
@@ -645,11 +672,14 @@ func TestSnapshotClaimsNoVersionBeforeAListIsComplete(t *testing.T) {
 			f, err := os.Open(file)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, f.Close()) }()
-			head, err := checkpoint.ReadSnapshotHead(f)
-			require.NoError(t, err)
-			require.Equal(t, "v1/pods", head.Metadata["resource"])
-			require.Len(t, head.Sample, 2)
-			return head.Metadata[checkpoint.MetadataResourceVersion]
+			head, sample := checkpoint.NewSnapshotReader(f), 0
+			for _, _, err = head.Next(); err == nil; _, _, err = head.Next() {
+				sample++
+			}
+			require.Equal(t, io.EOF, err)
+			require.Equal(t, "v1/pods", head.Metadata()["resource"])
+			require.Equal(t, 2, sample)
+			return head.Metadata()[checkpoint.MetadataResourceVersion]
 		}
 		require.Equal(t, w.ResourceVersion(), resume())
 		w.update("a/1", "changed")

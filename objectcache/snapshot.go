@@ -2,10 +2,10 @@ package objectcache
 
 import (
 	"encoding/binary"
-	"io"
 	"reflect"
 	"slices"
 
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/pack"
 )
 
@@ -46,26 +46,20 @@ func (n *names) all() []string {
 	return texts
 }
 
-// The format: the magic, numbers as varints and texts behind their lengths, the CRC-32C of that,
-// and the pack. Slots that are not live have no flags. A staged slot has a record in the pack which
-// no slot names.
-const snapshotMagic = "infstore\x01"
-
 // The flags of a form.
 const formProtobuf, formImplied = 1, 2
 
 // typeName names a pointer type in snapshots.
 func typeName(t reflect.Type) string { return t.Elem().PkgPath() + "." + t.Elem().Name() }
 
-// WriteTo writes the objects of the snapshot, for Store.restore. It needs no lock.
-func (sn *snapshot) WriteTo(w io.Writer) (int64, error) {
-	out := pack.NewOutput(w)
-	out.Write([]byte(snapshotMagic))
-	out.Text([]byte(sn.resourceVersion))
-	out.Text([]byte(typeName(sn.goType)))
+// write writes the objects of the snapshot, for Store.restore. It needs no lock. Slots that are not
+// live have no flags. A staged slot has a record in the pack which no slot names.
+func (sn *snapshot) write(out *checkpoint.PayloadWriter) {
+	out.Bytes([]byte(sn.resourceVersion))
+	out.Bytes([]byte(typeName(sn.goType)))
 	out.Number(uint64(len(sn.forms)))
 	for _, f := range sn.forms {
-		out.Text([]byte(typeName(f.goType)))
+		out.Bytes([]byte(typeName(f.goType)))
 		flags := byte(0)
 		if f.protobuf {
 			flags |= formProtobuf
@@ -74,25 +68,20 @@ func (sn *snapshot) WriteTo(w io.Writer) (int64, error) {
 			flags |= formImplied
 		}
 		out.Write([]byte{flags})
-		out.Text([]byte(f.kind.APIVersion))
-		out.Text([]byte(f.kind.Kind))
+		out.Bytes([]byte(f.kind.APIVersion))
+		out.Bytes([]byte(f.kind.Kind))
 	}
 	for _, texts := range [][]string{sn.namespaces, sn.labels} {
 		out.Number(uint64(len(texts)))
 		for _, text := range texts {
-			out.Text([]byte(text))
+			out.Bytes([]byte(text))
 		}
 	}
 	writeSlots(out, sn.slots)
-	written, err := out.End()
-	if err != nil {
-		return written, err
-	}
-	n, err := sn.pack.WriteTo(w)
-	return written + n, err
+	sn.pack.Write(out)
 }
 
-func writeSlots(out *pack.Output, pages [][]slot) {
+func writeSlots(out *checkpoint.PayloadWriter, pages [][]slot) {
 	total := 0
 	for _, page := range pages {
 		total += len(page)

@@ -146,29 +146,3 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 type failingWriter struct{ err error }
 
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
-
-// FuzzSnapshot reads made-up slots, with a checksum that fits, and a sound pack: there is an error,
-// or a sound store.
-func FuzzSnapshot(f *testing.F) {
-	text := snapshotOf(f, smallStore(f))
-	slots, pack := smallEmpty().SplitSnapshot(text)
-	require.Equal(f, text, append(objectcache.AppendChecksum(slots), pack...))
-	f.Add(slots)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		data, _ = smallEmpty().SplitSnapshot(append(bytes.Clone(data), 0, 0, 0, 0))
-		s := smallEmpty()
-		if s.ReadSnapshot(bytes.NewReader(append(objectcache.AppendChecksum(data), pack...))) != nil {
-			require.Empty(t, s.ListKeys())
-			return
-		}
-		require.NoError(t, s.Check())
-		s.List()
-		_, err := s.Select(objectcache.Query{Labels: versionSelector{}})
-		require.NoError(t, err)
-		for _, key := range s.ListKeys() {
-			_, _, _ = s.GetByKey(key)
-			require.NoError(t, s.Delete(cache.DeletedFinalStateUnknown{Key: key}))
-		}
-		require.NoError(t, s.Check())
-	})
-}

@@ -16,5 +16,12 @@
 // length. Because of the length, a reader takes no byte more than the checkpoint has, and
 // something else may follow.
 //
+// A snapshot is a checkpoint of some objects with a payload behind its end: all objects, in
+// whatever encoding its user has for them.
+//
+//	p := checkpoint.NewSnapshotWriter(file).Payload()
+//	p.Bytes(object)
+//	err := p.Close()
+//
 // docs/checkpoint-format.md describes the format byte by byte.
 package checkpoint

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"math"
 
@@ -12,13 +13,24 @@ import (
 // kinds of line ending make a transfer that takes it for a text fail here.
 const magic = "\x89RVC\r\n\x1a\n"
 
+// snapshotMagic begins a snapshot: a checkpoint of some objects, and all objects as payload behind
+// it. It differs from magic, so that neither is taken for the other.
+const snapshotMagic = "\x89RVS\r\n\x1a\n"
+
 const (
 	// Version is the version of a checkpoint that has an end, and nothing behind it.
 	Version = 1
 	// VersionJournaled is the version of a checkpoint with a journal behind it, and the newest
 	// that is read.
 	VersionJournaled = 2
+	// SnapshotVersion is the version of snapshots, of what they have as payload too. No other one
+	// is read.
+	SnapshotVersion = 2
 )
+
+// ErrEarlier says that a snapshot is in an earlier version of the format, which is not read any
+// more.
+var ErrEarlier = errors.New("format of an earlier version of the library")
 
 // headSize is magic and version.
 const headSize = len(magic) + 2
@@ -29,6 +41,7 @@ const (
 	blockEntries  = 2
 	blockEnd      = 3
 	blockFrame    = 4
+	blockPayload  = 5
 )
 
 const (
@@ -40,7 +53,7 @@ const (
 	blockFull = 64 << 10
 	// endSize is the count of the entries, and the checksum.
 	endSize = 8 + 4
-	// sumSize is the checksum behind a frame.
+	// sumSize is the checksum behind a frame or a block of payload.
 	sumSize = 4
 )
 

@@ -135,24 +135,3 @@ func TestBytesBehindTheEndAreDamage(t *testing.T) {
 		require.ErrorIs(t, err, api.ErrCheckpointDamaged)
 	}
 }
-
-// FuzzJournal reads anything as a journal: it ends where a frame is not right, and what was read
-// up to there is written again as the same frames.
-func FuzzJournal(f *testing.F) {
-	for n := range exampleRecords {
-		f.Add(append(frame(exampleRecords[:n]...), frame(exampleRecords[n:]...)...))
-	}
-	f.Add([]byte{})
-	f.Add([]byte{4, 0, 0, 0, 0, 0, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, journal []byte) {
-		base := journaled(t)
-		records, r, err := readJournal(append(base, journal...))
-		require.Equal(t, io.EOF, err)
-		require.LessOrEqual(t, r.Whole(), int64(len(base)+len(journal)))
-		require.Equal(t, r.Torn() == nil, r.Whole() == int64(len(base)+len(journal)))
-		again, r, err := readJournal(append(journaled(t), frame(records...)...))
-		require.Equal(t, io.EOF, err)
-		require.NoError(t, r.Torn())
-		require.Equal(t, records, again)
-	})
-}

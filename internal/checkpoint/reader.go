@@ -18,6 +18,8 @@ import (
 // because a length says so, to 4 MiB at most.
 type Reader struct {
 	r io.Reader
+	// magic is what it has to begin with.
+	magic string
 	// block is what follows the head of a block; at is how far it was read, and
 	// blockAt where it is in the checkpoint.
 	block   []byte
@@ -46,12 +48,19 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of one checkpoint.
-func NewReader(r io.Reader) *Reader { return &Reader{r: r, metadata: map[string]string{}} }
+func NewReader(r io.Reader) *Reader { return newReader(r, magic) }
+
+// NewSnapshotReader returns a Reader of one snapshot.
+func NewSnapshotReader(r io.Reader) *Reader { return newReader(r, snapshotMagic) }
+
+func newReader(r io.Reader, magic string) *Reader {
+	return &Reader{r: r, magic: magic, metadata: map[string]string{}}
+}
 
 // Next returns the key of the next entry and its version. Both are lent: they are
 // valid until Next is called again, and strings.Clone keeps what they have of strings.
 // At the end it returns io.EOF: only then is it known that the entries and the
-// metadata are what was written. Any other error is an *Error and final.
+// metadata are what was written. Any other error is an *api.CheckpointError and final.
 func (r *Reader) Next() (key string, version *keytable.Binary, err error) {
 	for r.err == nil {
 		if r.at < len(r.block) {
@@ -99,42 +108,50 @@ func (r *Reader) Whole() int64 { return r.whole }
 
 // Journaled reports whether the checkpoint may have a journal. It is known once Next has
 // returned io.EOF.
-func (r *Reader) Journaled() bool { return r.formatVersion >= VersionJournaled }
+func (r *Reader) Journaled() bool {
+	return r.magic == magic && r.formatVersion >= VersionJournaled
+}
 
 // nextFrame reads a frame. It returns io.EOF where there is none that is right.
 func (r *Reader) nextFrame() error {
 	at := r.read
-	err := r.fill(blockHead)
-	if len(r.block) == 0 && errors.Is(err, io.ErrUnexpectedEOF) {
+	_, err := r.signed(blockFrame, 0)
+	switch {
+	case r.read == at && errors.Is(err, io.ErrUnexpectedEOF):
 		return r.noFrame(nil)
-	}
-	if !r.Journaled() && len(r.block) > 0 {
-		err := r.damaged(at, "bytes behind the end")
-		r.ended, r.err = false, err
-		return err
-	}
-	sum := uint32(0)
-	if err == nil {
-		kind, size := r.block[0], binary.BigEndian.Uint32(r.block[1:])
-		if kind != blockFrame || size > blockMost {
-			return r.noFrame(r.damaged(at, "frame of kind %d, %d bytes", kind, size))
-		}
-		sum = crc32.Checksum(r.block, castagnoli)
-		err = r.fill(int(size) + sumSize)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	case !r.Journaled() && r.read > at:
+		err = r.damaged(at, "bytes behind the end")
+	case err == nil:
+		r.key, r.whole = r.key[:0], r.read
+		return nil
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, api.ErrCheckpointDamaged):
 		return r.noFrame(err)
 	}
-	if err != nil {
-		r.ended, r.err = false, err
-		return err
+	r.ended, r.err = false, err
+	return err
+}
+
+// signed reads a block of a kind whose checksum is behind it: sum, and what is in the block. It
+// returns the checksum.
+func (r *Reader) signed(kind byte, sum uint32) (uint32, error) {
+	at := r.read
+	if err := r.fill(blockHead); err != nil {
+		return 0, err
 	}
-	records := r.block[:len(r.block)-sumSize]
-	if crc32.Update(sum, castagnoli, records) != binary.BigEndian.Uint32(r.block[len(records):]) {
-		return r.noFrame(r.damaged(at, "checksum of a frame"))
+	found, size := r.block[0], binary.BigEndian.Uint32(r.block[1:])
+	if found != kind || size > blockMost {
+		return 0, r.damaged(at, "block of kind %d, %d bytes", found, size)
 	}
-	r.block, r.at, r.blockAt, r.key, r.whole = records, 0, at+blockHead, r.key[:0], r.read
-	return nil
+	sum = crc32.Update(sum, castagnoli, r.block)
+	if err := r.fill(int(size) + sumSize); err != nil {
+		return 0, err
+	}
+	content := r.block[:size]
+	if sum = crc32.Update(sum, castagnoli, content); sum != binary.BigEndian.Uint32(r.block[size:]) {
+		return 0, r.damaged(at, "checksum of a block")
+	}
+	r.block, r.at, r.blockAt = content, 0, at+blockHead
+	return sum, nil
 }
 
 // noFrame ends the journal: there is nothing more, or it is torn.
@@ -239,11 +256,8 @@ func (r *Reader) nextBlock() error {
 func (r *Reader) head() error {
 	err := r.fill(len(magic))
 	r.count(r.block)
-	if string(r.block) != magic[:len(r.block)] {
-		if string(r.block) == snapshotMagic {
-			return r.wrong(0, fmt.Errorf("%w of an informer that keeps no objects", api.ErrCheckpointFormat))
-		}
-		return r.wrong(0, api.ErrCheckpointFormat)
+	if string(r.block) != r.magic[:len(r.block)] {
+		return r.wrong(0, r.otherFormat())
 	}
 	if err != nil {
 		return err
@@ -253,13 +267,31 @@ func (r *Reader) head() error {
 	}
 	r.count(r.block)
 	r.formatVersion = binary.BigEndian.Uint16(r.block)
+	newest := uint16(VersionJournaled)
+	if r.magic == snapshotMagic {
+		newest = SnapshotVersion
+	}
 	switch version := r.formatVersion; {
-	case version > VersionJournaled:
-		return r.wrong(int64(len(magic)), fmt.Errorf("%w: version %d, %d is the newest known", api.ErrCheckpointVersion, version, VersionJournaled))
+	case version > newest:
+		return r.wrong(int64(len(magic)), fmt.Errorf("%w: version %d, %d is the newest known", api.ErrCheckpointVersion, version, newest))
 	case version == 0:
 		return r.damaged(int64(len(magic)), "version 0")
+	case r.magic == snapshotMagic && version < SnapshotVersion:
+		return r.wrong(int64(len(magic)), fmt.Errorf("%w: snapshot of version %d, %d is the oldest known", ErrEarlier, version, SnapshotVersion))
 	}
 	return nil
+}
+
+// otherFormat is the error of what begins in another way.
+func (r *Reader) otherFormat() error {
+	switch begin := string(r.block); {
+	case begin == magic:
+		return fmt.Errorf("%w with objects, but one of an informer that keeps none", api.ErrCheckpointFormat)
+	case begin == snapshotMagic:
+		return fmt.Errorf("%w of an informer that keeps no objects", api.ErrCheckpointFormat)
+	default:
+		return api.ErrCheckpointFormat
+	}
 }
 
 func (r *Reader) readMetadata() error {

@@ -80,7 +80,7 @@ func FuzzSource(f *testing.F) {
 			}
 		}
 		require.NoError(t, w.Close())
-		written, _, err := readContent(&b)
+		written, _, err := readContent(&b, false)
 		require.NoError(t, err)
 		read := checkpoint.SourceFrom(written.Metadata)
 		require.Equal(t, source, read)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/keytable"
@@ -25,7 +27,7 @@ type Writer struct {
 	entries int
 	// metadata is the size of the blocks of metadata.
 	metadata int
-	// sum is the checksum of the bytes that were written.
+	// sum is the checksum of the bytes that were written, but for checksums.
 	sum     uint32
 	written int64
 	err     error
@@ -33,12 +35,15 @@ type Writer struct {
 
 // NewWriter returns a Writer of one checkpoint. Nothing is written before the first
 // block is full.
-func NewWriter(w io.Writer) *Writer { return newWriter(w, Version) }
+func NewWriter(w io.Writer) *Writer { return newWriter(w, magic, Version) }
 
 // NewJournaledWriter returns a Writer of a checkpoint that frames of a Journal follow.
-func NewJournaledWriter(w io.Writer) *Writer { return newWriter(w, VersionJournaled) }
+func NewJournaledWriter(w io.Writer) *Writer { return newWriter(w, magic, VersionJournaled) }
 
-func newWriter(w io.Writer, version uint16) *Writer {
+// NewSnapshotWriter returns a Writer of a snapshot, whose Payload has to follow.
+func NewSnapshotWriter(w io.Writer) *Writer { return newWriter(w, snapshotMagic, SnapshotVersion) }
+
+func newWriter(w io.Writer, magic string, version uint16) *Writer {
 	buffer := make([]byte, 0, 2*blockFull)
 	buffer = binary.BigEndian.AppendUint16(append(buffer, magic...), version)
 	return &Writer{w: w, buffer: buffer, last: make([]byte, 0, sharedMost)}
@@ -57,6 +62,16 @@ func (w *Writer) Metadata(name, value string) error {
 	w.metadata += len(field)
 	w.begin(blockMetadata)
 	w.buffer = append(w.buffer, field...)
+	return nil
+}
+
+// AllMetadata adds named values.
+func (w *Writer) AllMetadata(values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := w.Metadata(name, values[name]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -96,9 +111,8 @@ func (w *Writer) Close() error {
 	w.buffer = binary.BigEndian.AppendUint64(w.buffer, uint64(w.entries))
 	w.buffer = binary.BigEndian.AppendUint32(w.buffer, 0) // the block is as long as with it
 	w.finish()
-	unsigned := w.buffer[:len(w.buffer)-4]
-	w.buffer = binary.BigEndian.AppendUint32(unsigned, crc32.Update(w.sum, castagnoli, unsigned))
-	w.flush()
+	w.buffer = w.buffer[:len(w.buffer)-sumSize]
+	w.sign()
 	return w.err
 }
 
@@ -127,10 +141,22 @@ func (w *Writer) finish() {
 // flush ends the block that was begun, and writes what there is.
 func (w *Writer) flush() {
 	w.finish()
+	w.sum = crc32.Update(w.sum, castagnoli, w.buffer)
+	w.write()
+}
+
+// sign is flush with the checksum of everything before it behind the block.
+func (w *Writer) sign() {
+	w.finish()
+	w.sum = crc32.Update(w.sum, castagnoli, w.buffer)
+	w.buffer = binary.BigEndian.AppendUint32(w.buffer, w.sum)
+	w.write()
+}
+
+func (w *Writer) write() {
 	if w.err != nil {
 		return
 	}
-	w.sum = crc32.Update(w.sum, castagnoli, w.buffer)
 	n, err := w.w.Write(w.buffer)
 	w.written += int64(n)
 	if err == nil && n < len(w.buffer) {

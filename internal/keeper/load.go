@@ -3,13 +3,12 @@ package keeper
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"io"
 	"time"
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 )
 
 // load reads the content of the store. If there are no known versions, they are loaded, and else
@@ -49,17 +48,13 @@ type found struct {
 }
 
 // decode reads the content of the store; nil if it has none.
-func (k *Keeper) decode(ctx context.Context) (*found, error) {
-	from, err := k.Store.Load(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, report.OfStore("CheckpointStore.Load", "", err)
-	}
-	defer k.close(from)
-	f := found{gaps: k.gaps()}
-	if f.content, err = k.Versions.ReadSaved(from); err != nil {
+func (k *Keeper) decode(ctx context.Context) (f *found, err error) {
+	err = k.read(ctx, func(from io.Reader) (err error) {
+		f = &found{gaps: k.gaps()}
+		f.content, err = k.Versions.ReadSaved(from)
+		return err
+	})
+	if f == nil || err != nil {
 		return nil, err
 	}
 	if errors.Is(f.content.Torn, api.ErrCheckpointDamaged) {
@@ -73,7 +68,7 @@ func (k *Keeper) decode(ctx context.Context) (*found, error) {
 	default:
 		f.beside = differs
 	}
-	return &f, nil
+	return f, nil
 }
 
 // adopt acts on a verdict, and returns the resource version to go on from.

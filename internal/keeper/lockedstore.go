@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -217,6 +218,30 @@ func (s *lockedStore) release() {
 	if err := s.hold.release(); err != nil {
 		s.Report.Fail(err)
 	}
+}
+
+// read has the content of the store read, if it has any.
+func (s *lockedStore) read(ctx context.Context, decode func(from io.Reader) error) error {
+	from, err := s.Store.Load(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return report.OfStore("CheckpointStore.Load", "", err)
+	}
+	defer s.close(from)
+	return decode(from)
+}
+
+// metadata is that of content which is saved with p.
+func (s *lockedStore) metadata(p point) map[string]string {
+	source := s.subject.source
+	source.Cluster = p.cluster
+	metadata := source.Metadata()
+	if p.resume != "" {
+		metadata[checkpoint.MetadataResourceVersion] = p.resume
+	}
+	return metadata
 }
 
 // nameOf is the name of a store in Status.

@@ -75,12 +75,6 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 	var restart journal.Restart
 	err := k.Store.Save(ctx, func(w io.Writer) (err error) {
 		p = now()
-		source := k.subject.source
-		source.Cluster = p.cluster
-		metadata := source.Metadata()
-		if p.resume != "" {
-			metadata[checkpoint.MetadataResourceVersion] = p.resume
-		}
 		cw, begun := checkpoint.NewWriter(w), k.Versions.UnsettledUnknown()
 		if k.journal != nil {
 			cw, begun = checkpoint.NewJournaledWriter(w), nil // the journal has them
@@ -88,7 +82,7 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 				return err
 			}
 		}
-		err = k.Versions.WriteCheckpoint(cw, metadata, begun)
+		err = k.Versions.WriteCheckpoint(cw, k.metadata(p), begun)
 		size = cw.Written()
 		if err == nil && len(restart.Tail) > 0 {
 			_, err = w.Write(restart.Tail)

@@ -1,15 +1,15 @@
 package keeper
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/rvinformer/informer/api"
@@ -38,9 +38,8 @@ type Content interface {
 	// State returns the present state.
 	State() State
 	// Restore fills the content, which is empty, with a state that was written. Resume is what it
-	// was saved with. The error wraps that of from, api.ErrCheckpointDamaged or ErrUnfit; the content
-	// is empty then.
-	Restore(ctx context.Context, resume string, from *bufio.Reader) error
+	// was saved with. The error wraps that of from, or ErrUnfit; the content is empty then.
+	Restore(ctx context.Context, resume string, from *checkpoint.PayloadReader) error
 }
 
 // State is one state of a Content. It does not change while it is written.
@@ -49,7 +48,7 @@ type State struct {
 	Resume string
 	// Sample are some of the objects.
 	Sample []object.Known
-	Write  func(w io.Writer) error
+	Write  func(w *checkpoint.PayloadWriter) error
 }
 
 // SnapshotOptions are what Snapshots need. All are required but for BeginAnew, Interval, Backoff
@@ -175,10 +174,15 @@ func (s *Snapshots) save(ctx context.Context, ended bool) error {
 		p.cluster = s.Cluster.UID() // before the state: another cluster is a gap, for which a state has no version
 		state := s.content.State()
 		p.resume = claimed(state.Resume, ended)
-		if err := s.head(p, state.Sample).Write(w); err != nil {
+		cw := checkpoint.NewSnapshotWriter(w)
+		if err := s.writeHead(cw, p, state.Sample); err != nil {
 			return err
 		}
-		return state.Write(w)
+		payload := cw.Payload()
+		if err := state.Write(payload); err != nil {
+			return err
+		}
+		return payload.Close()
 	})
 	if err != nil {
 		revert()
@@ -189,59 +193,69 @@ func (s *Snapshots) save(ctx context.Context, ended bool) error {
 	return nil
 }
 
-func (s *Snapshots) head(p point, sample []object.Known) *checkpoint.SnapshotHead {
-	source := s.subject.source
-	source.Cluster = p.cluster
-	h := &checkpoint.SnapshotHead{Metadata: source.Metadata(), Sample: map[string]keytable.Version{}}
-	maps.Copy(h.Metadata, s.settings)
-	if p.resume != "" {
-		h.Metadata[checkpoint.MetadataResourceVersion] = p.resume
+// writeHead writes what identifies the content.
+func (s *Snapshots) writeHead(w *checkpoint.Writer, p point, sample []object.Known) error {
+	metadata := s.metadata(p)
+	maps.Copy(metadata, s.settings)
+	if err := w.AllMetadata(metadata); err != nil {
+		return err
 	}
 	for _, o := range sample {
-		h.Sample[o.Key] = o.Version
+		v := o.Version.Binary()
+		if err := w.Entry(o.Key, &v); err != nil {
+			return err
+		}
 	}
-	return h
+	return nil
 }
 
 // load restores the content from what the store has, and returns the resource version to go on
 // from.
 func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
-	from, err := s.Store.Load(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", report.OfStore("CheckpointStore.Load", "", err)
-	}
-	defer s.close(from)
-	in := bufio.NewReaderSize(from, 64<<10)
-	h, err := checkpoint.ReadSnapshotHead(in)
-	if errors.Is(err, api.ErrCheckpointVersion) { // nothing is lost: what is in it is listed
-		return "", fmt.Errorf("%w: %w", ErrUnfit, err)
-	}
-	if err != nil {
-		return "", err
-	}
-	v, err := accept(s.subject.source, h.Metadata, nothingKnown)
-	if err != nil {
-		return "", err
-	}
-	s.Cluster.Learn(v.cluster)
-	for name, wanted := range s.settings {
-		if saved := h.Metadata[name]; saved != wanted {
-			return "", fmt.Errorf("%w: it was saved with %s %q, not %q", ErrUnfit, name, saved, wanted)
+	err = s.read(ctx, func(from io.Reader) error {
+		r := checkpoint.NewSnapshotReader(from)
+		sample, err := readSample(r)
+		if isAny(err, api.ErrCheckpointVersion, checkpoint.ErrEarlier) { // nothing is lost: what is in it is listed
+			return fmt.Errorf("%w: %w", ErrUnfit, err)
 		}
+		if err != nil {
+			return err
+		}
+		v, err := accept(s.subject.source, r.Metadata(), nothingKnown)
+		if err != nil {
+			return err
+		}
+		s.Cluster.Learn(v.cluster)
+		for name, wanted := range s.settings {
+			if saved := r.Metadata()[name]; saved != wanted {
+				return fmt.Errorf("%w: it was saved with %s %q, not %q", ErrUnfit, name, saved, wanted)
+			}
+		}
+		if err := s.vouch(ctx, r.Metadata(), sample, len(sample) == 0); err != nil {
+			return err
+		}
+		if err := s.content.Restore(ctx, v.claims, r.Payload()); err != nil {
+			return err
+		}
+		s.saved, s.savedAt, resume = point{v.claims, v.cluster}, time.Now(), v.claims
+		return nil
+	})
+	return resume, err
+}
+
+// readSample reads the head, and returns the objects in it.
+func readSample(r *checkpoint.Reader) (sample []object.Known, err error) {
+	for {
+		key, lent, err := r.Next()
+		if err == io.EOF {
+			return sample, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		v := lent.Version()
+		sample = append(sample, object.Known{Key: strings.Clone(key), Version: keytable.Version{
+			ResourceVersion: strings.Clone(v.ResourceVersion), UID: types.UID(strings.Clone(string(v.UID))),
+		}})
 	}
-	var sample []object.Known
-	for key, v := range h.Sample {
-		sample = append(sample, object.Known{Key: key, Version: v})
-	}
-	if err := s.vouch(ctx, h.Metadata, sample, len(sample) == 0); err != nil {
-		return "", err
-	}
-	if err := s.content.Restore(ctx, v.claims, in); err != nil {
-		return "", err
-	}
-	s.saved, s.savedAt = point{v.claims, v.cluster}, time.Now()
-	return v.claims, nil
 }

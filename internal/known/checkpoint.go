@@ -2,8 +2,6 @@ package known
 
 import (
 	"io"
-	"maps"
-	"slices"
 
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
@@ -24,7 +22,7 @@ func (v *Versions) WriteTo(w io.Writer) (int64, error) {
 // is then delivered.
 func (v *Versions) WriteCheckpoint(cw *checkpoint.Writer, metadata map[string]string, begun []string) error {
 	edits := v.Edits()
-	if err := writeMetadata(cw, metadata); err != nil {
+	if err := cw.AllMetadata(metadata); err != nil {
 		return err
 	}
 	for _, key := range begun {
@@ -43,15 +41,6 @@ func (v *Versions) WriteCheckpoint(cw *checkpoint.Writer, metadata map[string]st
 		}
 	}
 	return cw.Close()
-}
-
-func writeMetadata(cw *checkpoint.Writer, metadata map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(metadata)) {
-		if err := cw.Metadata(name, metadata[name]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // writeEntries writes all entries to w as the table has them. Sorted by key, they

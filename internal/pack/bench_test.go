@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/pack"
 )
 
@@ -126,7 +127,9 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.Run("write", func(b *testing.B) {
 		for b.Loop() {
 			file.Reset()
-			if _, err := p.Snapshot().WriteTo(&file); err != nil {
+			out := checkpoint.NewSnapshotWriter(&file).Payload()
+			p.Snapshot().Write(out)
+			if err := out.Close(); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -135,7 +138,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.Run("read", func(b *testing.B) {
 		b.SetBytes(int64(file.Len()))
 		for b.Loop() {
-			read, err := pack.Read(bytes.NewReader(file.Bytes()))
+			read, err := read(b, file.Bytes())
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -2,9 +2,10 @@ package pack
 
 import (
 	"encoding/binary"
-	"io"
 	"iter"
 	"slices"
+
+	"github.com/rvinformer/informer/internal/checkpoint"
 )
 
 // Snapshot is the state of a pack at one moment. It shares the bytes of the records with the pack.
@@ -33,10 +34,6 @@ func (p *Pack) Snapshot() *Snapshot {
 	return s
 }
 
-// The format: the magic, numbers as varints and byte strings behind their lengths, and the CRC-32C
-// of all of it. The payloads are those of s2, coded with Huffman tables as in zstd.
-const magic = "infpack\x02"
-
 // What a base of a snapshot is.
 const (
 	unusedBase = iota
@@ -44,20 +41,19 @@ const (
 	droppedBase // its bytes are needed by others
 )
 
-// WriteTo writes the pack with all its records, for Read. It needs no lock.
-func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
-	out := NewOutput(w)
-	out.Write([]byte(magic))
+// Write writes the pack with all its records, for Read. It needs no lock. What is in the records
+// is written as it is: s2, coded with Huffman tables as in zstd.
+func (s *Snapshot) Write(out *checkpoint.PayloadWriter) {
 	out.Number(uint64(s.codes.tries))
 	out.Number(uint64(len(s.codes.list)))
 	for _, c := range s.codes.list {
-		out.Text(c.table)
+		out.Bytes(c.table)
 	}
-	out.Number(uint64(int(s.roots.current)))
+	out.Number(uint64(s.roots.current))
 	out.Number(uint64(s.roots.samples))
 	out.Number(uint64(len(s.roots.list)))
 	for _, r := range s.roots.list {
-		out.Text(r.data)
+		out.Bytes(r.data)
 	}
 	out.Number(uint64(len(s.bases)))
 	for _, b := range s.bases {
@@ -74,13 +70,12 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	}
 	out.Number(uint64(len(s.chunks)))
 	for _, c := range s.chunks {
-		out.Text(c.data)
+		out.Bytes(c.data)
 		out.Number(uint64(len(c.dropped)))
 		for _, offset := range c.dropped {
 			out.Number(uint64(offset))
 		}
 	}
-	return out.End()
 }
 
 // All returns the owners and Refs of all records, in no order. The pack must not change meanwhile.
