@@ -68,14 +68,12 @@ type Options struct {
 // after the other, and the other methods by any goroutine.
 type Keeper struct {
 	lockedStore
-	Interval time.Duration
-	Changes  int
 	Versions *known.Versions
 	// journal is that of the store, nil if it takes none.
 	journal *journal.Journal
 	covers  coverage
-	pending pending
-	saved   saved
+	// savedEdits is the number of changes of the known versions by others that the last save had.
+	savedEdits int64
 }
 
 // New returns a Keeper, which has not begun.
@@ -87,9 +85,11 @@ func New(o Options) *Keeper {
 		o.Changes = defaultChanges
 	}
 	k := &Keeper{
-		lockedStore: lockedStore{Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Shard: o.Shard, Report: o.Report},
-		Interval:    o.Interval, Changes: o.Changes, Versions: o.Versions,
-		pending: newPending(),
+		lockedStore: lockedStore{
+			Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Shard: o.Shard, Report: o.Report,
+			interval: o.Interval, maxChanges: int64(o.Changes), pending: newPending(),
+		},
+		Versions: o.Versions,
 	}
 	o.Report.NameCheckpoint(nameOf(o.Store))
 	if store, ok := o.Store.(journal.Store); ok {
@@ -124,16 +124,22 @@ func (k *Keeper) Begin(ctx context.Context, acknowledged string) (resume string)
 // End saves what is not saved and unlocks the store. Ctx has ended.
 func (k *Keeper) End(ctx context.Context, queue *deltaqueue.Queue) {
 	defer k.release()
-	if k.changes() == 0 && !k.moved(queue, true) && len(k.Versions.UnsettledUnknown()) == 0 && !k.hasBegun() {
-		return
+	of := k.saver(queue)
+	if of.changes() > 0 || of.moved(true) || len(k.Versions.UnsettledUnknown()) > 0 || k.hasBegun() {
+		k.saveLast(ctx, of)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
-	defer cancel()
-	if err := k.claimEmpty(ctx); err != nil {
-		k.Report.Fail(k.unused(err))
-	}
-	if err := k.save(ctx, queue, true); err != nil {
-		k.Report.Fail(k.unused(err))
+}
+
+// Run saves what is worth it until ctx ends. A save that failed is tried again after growing
+// pauses.
+func (k *Keeper) Run(ctx context.Context, queue *deltaqueue.Queue) { k.keepSaving(ctx, k.saver(queue)) }
+
+func (k *Keeper) saver(queue *deltaqueue.Queue) saver {
+	return saver{
+		// Changes by others count too: a run that lists nothing must save versions that were there before.
+		changes: func() int64 { return k.pending.changes.Load() + k.Versions.Edits() - k.savedEdits },
+		moved:   func(ended bool) bool { return k.covered(SafePoint(queue, ended)) != k.saved.resume },
+		save:    func(ctx context.Context, ended bool) error { return k.save(ctx, queue, ended) },
 	}
 }
 

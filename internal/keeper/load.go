@@ -77,7 +77,7 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 	if v.use == useAll {
 		k.Versions.Adopt(f.content)
 		gaps = k.gaps() // to adopt is an edit
-		k.saved.edits, k.saved.cluster = k.Versions.Edits(), v.cluster
+		k.savedEdits, k.saved.cluster = k.Versions.Edits(), v.cluster
 		if k.journal != nil && f.content.Appendable && v.has == sameShard {
 			k.journal.Continue(f.content.Begun(), f.content.Journal, f.content.Base)
 		}

@@ -39,7 +39,8 @@ type subject struct {
 }
 
 // lockedStore is a store as the runs of an informer use it. They lock it, find out which set of
-// objects is followed, read the content once, and leave alone what is not theirs to replace.
+// objects is followed, read the content once, leave alone what is not theirs to replace, and save
+// what changes.
 type lockedStore struct {
 	Store Store
 	// Anew has content replaced that is not the informer's.
@@ -52,8 +53,15 @@ type lockedStore struct {
 	Shard  api.Shard
 	Report *report.Report
 
+	// interval is how often content is saved if it has changed, and maxChanges how many changes are
+	// saved before that.
+	interval   time.Duration
+	maxChanges int64
+
 	hold    hold
 	subject subject
+	pending pending
+	saved   saved
 	// failure is that of the last save, nil if it did not fail.
 	failure error
 }

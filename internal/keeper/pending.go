@@ -8,7 +8,7 @@ import (
 
 // pending is what is to be saved.
 type pending struct {
-	// changes counts the informer's changes of the known versions since the last save.
+	// changes counts the informer's changes of the content since the last save.
 	changes atomic.Int64
 	// listed tells that a list has begun, or was acknowledged, since the last save.
 	listed atomic.Bool
@@ -69,10 +69,10 @@ func (p *pending) take() (revert func()) {
 	}
 }
 
-// Changed notes a change of the known versions.
-func (k *Keeper) Changed() {
-	if k.pending.changes.Add(1) == int64(k.Changes) {
-		k.pending.wake()
+// Changed notes a change of the content.
+func (s *lockedStore) Changed() {
+	if s.pending.changes.Add(1) == s.maxChanges {
+		s.pending.wake()
 	}
 }
 

@@ -10,27 +10,15 @@ import (
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/journal"
 	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/report"
 )
-
-// saved is what the last save had.
-type saved struct {
-	point
-	// edits is the number of changes of the known versions by others.
-	edits int64
-	at    time.Time
-}
-
-// point is what a save says beside the known versions.
-type point struct {
-	// resume is the resource version up to which all is acknowledged, empty if none is.
-	resume string
-	// cluster is the UID of the cluster.
-	cluster string
-}
 
 // save saves what is acknowledged. Ended tells that nothing more will be.
 func (k *Keeper) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) error {
+	if ended {
+		if err := k.claimEmpty(ctx); err != nil {
+			return err
+		}
+	}
 	if k.hold.phase != owns {
 		return nil
 	}
@@ -44,7 +32,7 @@ func (k *Keeper) save(ctx context.Context, queue *deltaqueue.Queue, ended bool) 
 	if ended && k.journal != nil {
 		k.conclude()
 	}
-	if k.journal != nil && k.Versions.Edits() == k.saved.edits && !k.journal.Full() {
+	if k.journal != nil && k.Versions.Edits() == k.savedEdits && !k.journal.Full() {
 		if err := k.saveNews(ctx, now); !errors.Is(err, journal.ErrUnusable) {
 			return err
 		}
@@ -63,23 +51,22 @@ func (k *Keeper) saveNews(ctx context.Context, now func() point) error {
 		revert()
 		return err
 	}
-	k.noteSaved(p, k.saved.edits, began)
+	k.noteSaved(p, began)
 	return nil
 }
 
 // saveAll saves all known versions.
 func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
-	revert, edits, began := k.pending.take(), k.Versions.Edits(), time.Now()
-	var p point
+	edits := k.Versions.Edits()
 	var size int64
 	var restart journal.Restart
-	err := k.Store.Save(ctx, func(w io.Writer) (err error) {
+	err := k.write(ctx, func(w io.Writer) (p point, err error) {
 		p = now()
 		cw, begun := checkpoint.NewWriter(w), k.Versions.UnsettledUnknown()
 		if k.journal != nil {
 			cw, begun = checkpoint.NewJournaledWriter(w), nil // the journal has them
 			if restart, err = k.journal.Restart(ctx, k.Versions.Unsettled()); err != nil {
-				return err
+				return p, err
 			}
 		}
 		err = k.Versions.WriteCheckpoint(cw, k.metadata(p), begun)
@@ -87,22 +74,15 @@ func (k *Keeper) saveAll(ctx context.Context, now func() point) error {
 		if err == nil && len(restart.Tail) > 0 {
 			_, err = w.Write(restart.Tail)
 		}
-		return err
+		return p, err
 	})
+	if err == nil {
+		k.savedEdits = edits
+	}
 	if k.journal != nil {
 		k.journal.Saved(ctx, restart, size, err)
 	}
-	if err != nil {
-		revert()
-		return report.OfStore("CheckpointStore.Save", "", err)
-	}
-	k.noteSaved(p, edits, began)
-	return nil
-}
-
-func (k *Keeper) noteSaved(p point, edits int64, began time.Time) {
-	k.saved = saved{point: p, edits: edits, at: time.Now()}
-	k.Report.Checkpointed(k.saved.at, k.saved.at.Sub(began))
+	return err
 }
 
 // hasBegun reports whether there are keys that the handler may have begun to take in.

@@ -2,37 +2,55 @@ package keeper
 
 import (
 	"context"
+	"io"
 	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/rvinformer/informer/internal/backoff"
+	"github.com/rvinformer/informer/internal/report"
 )
+
+// unmovedIntervals is how many intervals content stays as it is if only the resource version has
+// moved on.
+const unmovedIntervals = 10
 
 // pausePerSave is how many times as long as a save the pause after it is at least. So a twentieth
 // of the time is spent on saving at most, and a tenth while each list is saved when it begins and
 // when it is complete.
 const pausePerSave = 19
 
-// saver is how one kind of content is saved. Its functions are called one after the other.
+// saved is what the last save had.
+type saved struct {
+	point
+	at time.Time
+}
+
+// point is what a save says beside the content.
+type point struct {
+	// resume is the resource version up to which the content is whole, empty if it is not.
+	resume string
+	// cluster is the UID of the cluster.
+	cluster string
+}
+
+// saver is how one kind of content is saved. Its functions are called one after the other, with
+// ended if nothing changes any more.
 type saver struct {
-	interval time.Duration
-	pending  *pending
-	// worthwhile reports whether to save now.
-	worthwhile func(ticked bool) bool
-	// resumable reports whether a save would have a resource version to go on from, where the last
-	// one has none. Such a save does not wait: a process that goes on from the last one lists.
-	resumable func() bool
-	save      func(context.Context) error
+	// changes is the number of changes that are not saved.
+	changes func() int64
+	// moved reports whether a run could go on from another version than the saved one.
+	moved func(ended bool) bool
+	save  func(ctx context.Context, ended bool) error
 }
 
 // keepSaving saves what is worth it until ctx ends, at least at each interval and when something is
 // due. A save that failed is tried again after growing pauses.
 func (s *lockedStore) keepSaving(ctx context.Context, of saver) {
-	tick := time.NewTicker(of.interval)
+	tick := time.NewTicker(s.interval)
 	defer tick.Stop()
-	waits := retries(of.interval)
+	waits := retries(s.interval)
 	for {
 		ticked := false
 		if s.failure == nil {
@@ -41,20 +59,22 @@ func (s *lockedStore) keepSaving(ctx context.Context, of saver) {
 				return
 			case <-tick.C:
 				ticked = true
-			case <-of.pending.due:
+			case <-s.pending.due:
 			}
-			if !of.worthwhile(ticked) {
+			if !s.worthwhile(of, ticked) {
 				continue
 			}
 		}
 		began := time.Now()
-		err := of.save(ctx)
+		err := of.save(ctx, false)
 		pause := pausePerSave * time.Since(began)
 		if err == nil {
 			s.Report.Forget(s.failure)
 			s.failure = nil
-			waits = retries(of.interval)
-			err = of.pending.rest(ctx, pause, of.resumable)
+			waits = retries(s.interval)
+			// A save that has a version to go on from, where the last one has none, does not wait: a
+			// process that goes on from the last one lists.
+			err = s.pending.rest(ctx, pause, func() bool { return s.saved.resume == "" && of.moved(false) })
 		} else {
 			if ctx.Err() == nil {
 				err = s.unused(err)
@@ -67,6 +87,53 @@ func (s *lockedStore) keepSaving(ctx context.Context, of saver) {
 		if err != nil {
 			return
 		}
+	}
+}
+
+// worthwhile reports whether to save now.
+func (s *lockedStore) worthwhile(of saver, ticked bool) bool {
+	changes := of.changes()
+	switch {
+	case s.pending.listed.Swap(false):
+		news := changes > 0 || of.moved(false)
+		if news {
+			s.pending.listed.Store(true)
+		}
+		return news
+	case changes >= s.maxChanges, ticked && changes > 0:
+		return true
+	default:
+		return ticked && time.Since(s.saved.at) >= unmovedIntervals*s.interval && of.moved(false)
+	}
+}
+
+// write saves all of the content, and what that says.
+func (s *lockedStore) write(ctx context.Context, content func(w io.Writer) (point, error)) error {
+	revert, began := s.pending.take(), time.Now()
+	var p point
+	err := s.Store.Save(ctx, func(w io.Writer) (err error) {
+		p, err = content(w)
+		return err
+	})
+	if err != nil {
+		revert()
+		return report.OfStore("CheckpointStore.Save", "", err)
+	}
+	s.noteSaved(p, began)
+	return nil
+}
+
+func (s *lockedStore) noteSaved(p point, began time.Time) {
+	s.saved = saved{point: p, at: time.Now()}
+	s.Report.Checkpointed(s.saved.at, s.saved.at.Sub(began))
+}
+
+// saveLast saves at the end of a run, whose context has ended.
+func (s *lockedStore) saveLast(ctx context.Context, of saver) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
+	defer cancel()
+	if err := of.save(ctx, true); err != nil {
+		s.Report.Fail(s.unused(err))
 	}
 }
 

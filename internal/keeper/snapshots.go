@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"strings"
 	"time"
 
@@ -75,11 +76,7 @@ type SnapshotOptions struct {
 type Snapshots struct {
 	lockedStore
 	content  Content
-	interval time.Duration
 	settings map[string]string
-	pending  pending
-	saved    point
-	savedAt  time.Time
 }
 
 // NewSnapshots returns Snapshots that have not begun.
@@ -89,8 +86,11 @@ func NewSnapshots(o SnapshotOptions) *Snapshots {
 	}
 	o.Report.NameCheckpoint(nameOf(o.Store))
 	return &Snapshots{
-		lockedStore: lockedStore{Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Report: o.Report},
-		content:     o.Content, interval: o.Interval, settings: o.Settings, pending: newPending(),
+		lockedStore: lockedStore{
+			Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Report: o.Report,
+			interval: o.Interval, maxChanges: math.MaxInt64, pending: newPending(),
+		},
+		content: o.Content, settings: o.Settings,
 	}
 }
 
@@ -106,53 +106,27 @@ func (s *Snapshots) Begin(ctx context.Context) (resume string) {
 
 // Run saves what is worth it until ctx ends. A save that failed is tried again after growing
 // pauses.
-func (s *Snapshots) Run(ctx context.Context) {
-	s.keepSaving(ctx, saver{
-		interval:   s.interval,
-		pending:    &s.pending,
-		worthwhile: s.worthwhile,
-		resumable:  func() bool { return s.saved.resume == "" && s.moved(false) },
-		save:       func(ctx context.Context) error { return s.save(ctx, false) },
-	})
-}
+func (s *Snapshots) Run(ctx context.Context) { s.keepSaving(ctx, s.saver()) }
 
 // End saves what is not saved and unlocks the store. Ctx has ended.
 func (s *Snapshots) End(ctx context.Context) {
 	defer s.release()
-	if s.pending.changes.Load() == 0 && !s.moved(true) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastSaveLimit)
-	defer cancel()
-	if err := s.save(ctx, true); err != nil {
-		s.Report.Fail(s.unused(err))
+	if of := s.saver(); of.changes() > 0 || of.moved(true) {
+		s.saveLast(ctx, of)
 	}
 }
 
-// Changed notes that the content has changed.
-func (s *Snapshots) Changed() { s.pending.changes.Add(1) }
+func (s *Snapshots) saver() saver {
+	return saver{
+		changes: s.pending.changes.Load,
+		moved:   func(ended bool) bool { return claimed(s.content.Resume(), ended) != s.saved.resume },
+		save:    s.save,
+	}
+}
 
 // Listed notes that a list has begun, or is complete. Either is saved soon: the reason for the list
 // may be that a watch from the saved version does not show everything.
 func (s *Snapshots) Listed() { s.pending.noteList() }
-
-// worthwhile reports whether to save now.
-func (s *Snapshots) worthwhile(ticked bool) bool {
-	changed := s.pending.changes.Load() > 0
-	switch {
-	case s.pending.listed.Swap(false):
-		return changed || s.moved(false)
-	case ticked && changed:
-		return true
-	default:
-		return ticked && time.Since(s.savedAt) >= unmovedIntervals*s.interval && s.moved(false)
-	}
-}
-
-// moved reports whether the run could go on from another version than the saved one.
-func (s *Snapshots) moved(ended bool) bool {
-	return claimed(s.content.Resume(), ended) != s.saved.resume
-}
 
 // claimed returns the resource version that a snapshot may claim. Versions without an order are
 // claimed once nothing more can come, as in a checkpoint.
@@ -168,29 +142,20 @@ func (s *Snapshots) save(ctx context.Context, ended bool) error {
 	if s.hold.phase != owns {
 		return nil
 	}
-	revert, began := s.pending.take(), time.Now()
-	var p point
-	err := s.Store.Save(ctx, func(w io.Writer) error {
+	return s.write(ctx, func(w io.Writer) (p point, err error) {
 		p.cluster = s.Cluster.UID() // before the state: another cluster is a gap, for which a state has no version
 		state := s.content.State()
 		p.resume = claimed(state.Resume, ended)
 		cw := checkpoint.NewSnapshotWriter(w)
 		if err := s.writeHead(cw, p, state.Sample); err != nil {
-			return err
+			return p, err
 		}
 		payload := cw.Payload()
 		if err := state.Write(payload); err != nil {
-			return err
+			return p, err
 		}
-		return payload.Close()
+		return p, payload.Close()
 	})
-	if err != nil {
-		revert()
-		return report.OfStore("CheckpointStore.Save", "", err)
-	}
-	s.saved, s.savedAt = p, time.Now()
-	s.Report.Checkpointed(s.savedAt, s.savedAt.Sub(began))
-	return nil
 }
 
 // writeHead writes what identifies the content.
@@ -237,7 +202,7 @@ func (s *Snapshots) load(ctx context.Context) (resume string, err error) {
 		if err := s.content.Restore(ctx, v.claims, r.Payload()); err != nil {
 			return err
 		}
-		s.saved, s.savedAt, resume = point{v.claims, v.cluster}, time.Now(), v.claims
+		s.saved, resume = saved{point{v.claims, v.cluster}, time.Now()}, v.claims
 		return nil
 	})
 	return resume, err
