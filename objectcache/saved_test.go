@@ -1,6 +1,7 @@
 package objectcache_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -543,6 +545,54 @@ func TestFailedSaveIsReportedAndTriedAgain(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.Equal(t, before, f.saves, "nothing has changed")
+	})
+}
+
+// unreadable fails when half of what it has was read.
+type unreadable struct {
+	informer.CheckpointStore
+	broken atomic.Pointer[error]
+}
+
+func (u *unreadable) Load(ctx context.Context) (io.ReadCloser, error) {
+	from, err := u.CheckpointStore.Load(ctx)
+	broken := u.broken.Load()
+	if err != nil || broken == nil {
+		return from, err
+	}
+	defer from.Close()
+	b, err := io.ReadAll(from)
+	return io.NopCloser(io.MultiReader(bytes.NewReader(b[:len(b)/2]), iotest.ErrReader(*broken))), err
+}
+
+// A store that fails in the midst of the objects is tried again, and replaced by nothing.
+func TestStoreThatFailsToReadASnapshotIsAwaited(t *testing.T) {
+	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		w.create("a/1", "a/2")
+		file := snapshotFile(t)
+		w.lived(file, nil)
+		before, err := os.ReadFile(file)
+		require.NoError(t, err)
+		broken := errors.New("broken disk")
+		store := &unreadable{CheckpointStore: informer.FileCheckpoint(file)}
+		store.broken.Store(&broken)
+		i := newInformer(w.lister(), nil, objectcache.Options{Snapshot: store})
+		defer w.run(i)()
+		time.Sleep(10 * time.Minute)
+		var of *informer.StoreError
+		require.ErrorAs(t, i.Status().CheckpointError, &of)
+		require.Equal(t, "CheckpointStore.Load", of.Op)
+		require.ErrorIs(t, of, broken)
+		require.Empty(t, i.Store().ListKeys())
+		require.Zero(t, w.lists())
+		after, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, before, after)
+		store.broken.Store(nil)
+		time.Sleep(time.Minute)
+		require.True(t, i.HasSynced())
+		require.Zero(t, w.lists())
+		w.requireInStep(i)
 	})
 }
 

@@ -238,7 +238,11 @@ func (s *lockedStore) read(ctx context.Context, decode func(from io.Reader) erro
 		return report.OfStore("CheckpointStore.Load", "", err)
 	}
 	defer s.close(from)
-	return decode(from)
+	err = decode(from)
+	if wrong := new(api.CheckpointError); errors.As(err, &wrong) && !isAny(err, wrongContent...) {
+		return report.OfStore("CheckpointStore.Load", "", err)
+	}
+	return err
 }
 
 // metadata is that of content which is saved with p.
@@ -273,6 +277,10 @@ func (s *lockedStore) unused(err error) error {
 	s.Report.CheckpointUnused(err)
 	return err
 }
+
+// wrongContent are the errors of what a store has. Others of a checkpoint.Reader are those of the
+// store.
+var wrongContent = []error{api.ErrCheckpointFormat, api.ErrCheckpointVersion, checkpoint.ErrEarlier, api.ErrCheckpointDamaged, io.ErrUnexpectedEOF}
 
 // foreign are the reasons to leave content alone: it is not this informer's to replace.
 var foreign = []error{api.ErrCheckpointSource, api.ErrCheckpointFormat, api.ErrCheckpointVersion}
