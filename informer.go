@@ -354,11 +354,10 @@ func newResourceVersionInformer(name string, config checkedConfig) *resourceVers
 			Changes:   config.CheckpointChanges,
 			Backoff:   config.Backoff,
 			Server:    r.setup.Server,
-			Versions:  &config.Storage.versions,
 			Cluster:   &r.setup.Cluster,
 			Shard:     config.Shard,
 			Report:    &r.setup.Report,
-		})
+		}, &config.Storage.versions)
 	}
 	if config.AuditEvery > 0 {
 		every, opts := config.AuditEvery, config.AuditOptions

@@ -29,21 +29,19 @@ type saved struct{ *Informer }
 var _ keeper.Content = saved{}
 
 func (i *Informer) newSnapshots() *keeper.Snapshots {
-	return keeper.NewSnapshots(keeper.SnapshotOptions{
+	return keeper.NewSnapshots(keeper.Options{
 		Store:     i.options.Snapshot,
 		BeginAnew: i.options.BeginAnew,
-		Content:   saved{i},
 		Interval:  i.options.SnapshotInterval,
 		Backoff:   i.options.Backoff,
-		Settings: map[string]string{
-			"type":  typeName(i.store.goType),
-			"kind":  kindOf(i.example),
-			"keep":  fieldList(i.options.Keep),
-			"prune": fieldList(i.options.Prune),
-		},
-		Server:  i.setup.Server,
-		Cluster: &i.setup.Cluster,
-		Report:  &i.setup.Report,
+		Server:    i.setup.Server,
+		Cluster:   &i.setup.Cluster,
+		Report:    &i.setup.Report,
+	}, saved{i}, map[string]string{
+		"type":  typeName(i.store.goType),
+		"kind":  kindOf(i.example),
+		"keep":  fieldList(i.options.Keep),
+		"prune": fieldList(i.options.Prune),
 	})
 }
 

@@ -43,22 +43,21 @@ type Locker interface {
 	Lock() (unlock func() error, err error)
 }
 
-// Options are what a Keeper needs. All are required but for BeginAnew, Interval, Changes and
-// Backoff.
+// Options are what a Keeper and Snapshots need. All are required but for BeginAnew, Interval,
+// Changes, Backoff and Shard.
 type Options struct {
 	Store Store
-	// BeginAnew has a checkpoint replaced that is not this informer's.
+	// BeginAnew has content replaced that is not this informer's.
 	BeginAnew bool
-	// Interval is how often it is saved if something has changed, and Changes how many changes
+	// Interval is how often the content is saved if it has changed, and Changes how many changes
 	// are saved before that. Their zero values are the defaults.
 	Interval time.Duration
 	Changes  int
 	// Backoff is how long to wait after failures, nil for the default.
 	Backoff *wait.Backoff
 	// Server is asked which set of objects is followed.
-	Server   server.Identifier
-	Versions *known.Versions
-	Cluster  *known.Cluster
+	Server  server.Identifier
+	Cluster *known.Cluster
 	// Shard is the one that is followed.
 	Shard  api.Shard
 	Report *report.Report
@@ -76,22 +75,9 @@ type Keeper struct {
 	savedEdits int64
 }
 
-// New returns a Keeper, which has not begun.
-func New(o Options) *Keeper {
-	if o.Interval == 0 {
-		o.Interval = defaultInterval
-	}
-	if o.Changes == 0 {
-		o.Changes = defaultChanges
-	}
-	k := &Keeper{
-		lockedStore: lockedStore{
-			Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Shard: o.Shard, Report: o.Report,
-			interval: o.Interval, maxChanges: int64(o.Changes), pending: newPending(),
-		},
-		Versions: o.Versions,
-	}
-	o.Report.NameCheckpoint(nameOf(o.Store))
+// New returns a Keeper of these versions, which has not begun.
+func New(o Options, versions *known.Versions) *Keeper {
+	k := &Keeper{lockedStore: newLockedStore(o, defaultInterval, defaultChanges), Versions: versions}
 	if store, ok := o.Store.(journal.Store); ok {
 		k.journal = journal.New(store, k.journalFailed)
 	}

@@ -9,12 +9,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/backoff"
 	"github.com/rvinformer/informer/internal/checkpoint"
-	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/listwatch"
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/report"
@@ -42,21 +40,7 @@ type subject struct {
 // objects is followed, read the content once, leave alone what is not theirs to replace, and save
 // what changes.
 type lockedStore struct {
-	Store Store
-	// Anew has content replaced that is not the informer's.
-	Anew    bool
-	Backoff *wait.Backoff
-	// Server is asked which set of objects is followed.
-	Server  server.Identifier
-	Cluster *known.Cluster
-	// Shard is the one that is followed.
-	Shard  api.Shard
-	Report *report.Report
-
-	// interval is how often content is saved if it has changed, and maxChanges how many changes are
-	// saved before that.
-	interval   time.Duration
-	maxChanges int64
+	Options
 
 	hold    hold
 	subject subject
@@ -64,6 +48,17 @@ type lockedStore struct {
 	saved   saved
 	// failure is that of the last save, nil if it did not fail.
 	failure error
+}
+
+func newLockedStore(o Options, interval time.Duration, changes int) lockedStore {
+	if o.Interval == 0 {
+		o.Interval = interval
+	}
+	if o.Changes == 0 {
+		o.Changes = changes
+	}
+	o.Report.NameCheckpoint(nameOf(o.Store))
+	return lockedStore{Options: o, pending: newPending()}
 }
 
 // opening is what has become of an attempt to open a store.
@@ -120,7 +115,7 @@ func (s *lockedStore) loadOwn(ctx context.Context, load func(ctx context.Context
 		}
 	}
 	err := load(ctx)
-	if isForeign(err) && !s.Anew {
+	if isForeign(err) && !s.BeginAnew {
 		s.hold.phase = away
 		s.release()
 	}
@@ -166,7 +161,7 @@ func anyFailure(error) bool { return true }
 // the informer's. Content that cannot be used is replaced otherwise.
 func (s *lockedStore) mayPass(err error) bool {
 	if isForeign(err) {
-		return !s.Anew
+		return !s.BeginAnew
 	}
 	return !isAny(err, api.ErrCheckpointDamaged, io.ErrUnexpectedEOF, ErrUnfit)
 }
@@ -273,7 +268,7 @@ func (s *lockedStore) close(from io.Closer) {
 
 // unused notes why the checkpoint is not in use, and returns err as it is to be reported.
 func (s *lockedStore) unused(err error) error {
-	err = &api.UnusedCheckpointError{Checkpoint: nameOf(s.Store), NeverSaved: isForeign(err) && !s.Anew, Err: err}
+	err = &api.UnusedCheckpointError{Checkpoint: nameOf(s.Store), NeverSaved: isForeign(err) && !s.BeginAnew, Err: err}
 	s.Report.CheckpointUnused(err)
 	return err
 }

@@ -71,7 +71,7 @@ func (p *pending) take() (revert func()) {
 
 // Changed notes a change of the content.
 func (s *lockedStore) Changed() {
-	if s.pending.changes.Add(1) == s.maxChanges {
+	if s.pending.changes.Add(1) == int64(s.Changes) {
 		s.pending.wake()
 	}
 }

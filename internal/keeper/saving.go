@@ -48,9 +48,9 @@ type saver struct {
 // keepSaving saves what is worth it until ctx ends, at least at each interval and when something is
 // due. A save that failed is tried again after growing pauses.
 func (s *lockedStore) keepSaving(ctx context.Context, of saver) {
-	tick := time.NewTicker(s.interval)
+	tick := time.NewTicker(s.Interval)
 	defer tick.Stop()
-	waits := retries(s.interval)
+	waits := retries(s.Interval)
 	for {
 		ticked := false
 		if s.failure == nil {
@@ -71,7 +71,7 @@ func (s *lockedStore) keepSaving(ctx context.Context, of saver) {
 		if err == nil {
 			s.Report.Forget(s.failure)
 			s.failure = nil
-			waits = retries(s.interval)
+			waits = retries(s.Interval)
 			// A save that has a version to go on from, where the last one has none, does not wait: a
 			// process that goes on from the last one lists.
 			err = s.pending.rest(ctx, pause, func() bool { return s.saved.resume == "" && of.moved(false) })
@@ -100,10 +100,10 @@ func (s *lockedStore) worthwhile(of saver, ticked bool) bool {
 			s.pending.listed.Store(true)
 		}
 		return news
-	case changes >= s.maxChanges, ticked && changes > 0:
+	case changes >= int64(s.Changes), ticked && changes > 0:
 		return true
 	default:
-		return ticked && time.Since(s.saved.at) >= unmovedIntervals*s.interval && of.moved(false)
+		return ticked && time.Since(s.saved.at) >= unmovedIntervals*s.Interval && of.moved(false)
 	}
 }
 

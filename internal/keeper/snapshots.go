@@ -11,16 +11,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
-	"github.com/rvinformer/informer/internal/known"
 	"github.com/rvinformer/informer/internal/object"
-	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/rv"
-	"github.com/rvinformer/informer/internal/server"
 )
 
 // defaultSnapshotInterval is less than the five minutes for which a kube-apiserver keeps a resource
@@ -52,46 +48,20 @@ type State struct {
 	Write  func(w *checkpoint.PayloadWriter) error
 }
 
-// SnapshotOptions are what Snapshots need. All are required but for BeginAnew, Interval, Backoff
-// and Settings.
-type SnapshotOptions struct {
-	Store Store
-	// BeginAnew has a snapshot replaced that is not this informer's.
-	BeginAnew bool
-	Content   Content
-	// Interval is how often the content is saved if it has changed; 0 for the default.
-	Interval time.Duration
-	// Backoff is how long to wait after failures, nil for the default.
-	Backoff *wait.Backoff
-	// Settings have to be those of the process that saved, because they change what the content
-	// has.
-	Settings map[string]string
-	Server   server.Identifier
-	Cluster  *known.Cluster
-	Report   *report.Report
-}
-
 // Snapshots keeps a set of whole objects in a store, by the rules of checkpoints. Begin, Run and
 // End are called one after the other, and the other methods by any goroutine.
 type Snapshots struct {
 	lockedStore
-	content  Content
+	content Content
+	// settings have to be those of the process that saved, because they change what the content
+	// has.
 	settings map[string]string
 }
 
-// NewSnapshots returns Snapshots that have not begun.
-func NewSnapshots(o SnapshotOptions) *Snapshots {
-	if o.Interval == 0 {
-		o.Interval = defaultSnapshotInterval
-	}
-	o.Report.NameCheckpoint(nameOf(o.Store))
-	return &Snapshots{
-		lockedStore: lockedStore{
-			Store: o.Store, Anew: o.BeginAnew, Backoff: o.Backoff, Server: o.Server, Cluster: o.Cluster, Report: o.Report,
-			interval: o.Interval, maxChanges: math.MaxInt64, pending: newPending(),
-		},
-		content: o.Content, settings: o.Settings,
-	}
+// NewSnapshots returns Snapshots of a content that is kept with these settings. They have not
+// begun.
+func NewSnapshots(o Options, content Content, settings map[string]string) *Snapshots {
+	return &Snapshots{lockedStore: newLockedStore(o, defaultSnapshotInterval, math.MaxInt), content: content, settings: settings}
 }
 
 // Begin locks the store and restores the content from it. It returns the resource version from
