@@ -113,39 +113,23 @@ func (i *Informer) changed() {
 	}
 }
 
-// coverage tells whether the store has everything up to the version that was observed last: from
-// the end of a complete list, or a restored snapshot, to the beginning of the next list, unless
-// something could not be read.
-type coverage struct {
-	whole bool
-	// gaps is the number of gaps when the list began. Each further gap is one that it does not
-	// repair.
-	gaps int64
-}
-
 // beginCovering notes that a list begins.
 func (s *storeSink) beginCovering() {
 	i := s.informer
 	i.lists.begin()
 	i.feed.applying.Lock()
 	s.trust.begin(s.coveredLocked(), i.setup.Cluster.Replaced())
-	s.covers = coverage{gaps: i.setup.Report.Gaps.Count()}
+	s.covers.Begin(i.setup.Report.Gaps.Count())
 	i.feed.applying.Unlock()
 	if i.snapshots != nil {
 		i.snapshots.Listed()
 	}
 }
 
-// endCovering notes that a list ends. The caller holds applying.
-func (s *storeSink) endCovering(complete bool) { s.covers.whole = complete }
-
 // coveredLocked returns the resource version up to which the store has everything. The caller holds
 // applying.
 func (s *storeSink) coveredLocked() string {
-	if !s.covers.whole || s.covers.gaps != s.informer.setup.Report.Gaps.Count() {
-		return ""
-	}
-	return s.observed.load()
+	return s.covers.Claim(s.observed.load(), s.informer.setup.Report.Gaps.Count())
 }
 
 func (c saved) Resume() string {
@@ -185,7 +169,8 @@ func (c saved) Restore(ctx context.Context, resume string, from *checkpoint.Payl
 		observed = last
 	}
 	c.into.observed.store(observed)
-	c.into.covers = coverage{whole: resume != "", gaps: c.setup.Report.Gaps.Count()}
+	c.into.covers.Begin(c.setup.Report.Gaps.Count())
+	c.into.covers.End(resume != "")
 	if restored := c.store.all(); restored.len() > 0 {
 		restored.initial = true
 		c.feed.append(nil, event{batch: restored, arrived: moment.Now()})

@@ -44,7 +44,7 @@ type storeSink struct {
 	deleted atomic.Pointer[func(key, resourceVersion string)]
 	// covers tells whether the store has everything up to observed. Both are changed while the feed
 	// is applied to.
-	covers coverage
+	covers recency.Coverage
 }
 
 // observed is a resource version that can be read while its writer is busy: an index function may
@@ -351,7 +351,7 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 			g.renames.end()
 		}
 		g.observed.store(resourceVersion)
-		g.endCovering(complete)
+		g.covers.End(complete)
 		i.lists.end()
 		for i.shrink() {
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/rvinformer/informer/internal/deltaqueue"
 	"github.com/rvinformer/informer/internal/journal"
 	"github.com/rvinformer/informer/internal/known"
+	"github.com/rvinformer/informer/internal/recency"
 	"github.com/rvinformer/informer/internal/report"
 	"github.com/rvinformer/informer/internal/server"
 )
@@ -70,7 +71,7 @@ type Keeper struct {
 	Versions *known.Versions
 	// journal is that of the store, nil if it takes none.
 	journal *journal.Journal
-	covers  coverage
+	covers  recency.Coverage
 	// savedEdits is the number of changes of the known versions by others that the last save had.
 	savedEdits int64
 }

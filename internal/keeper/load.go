@@ -94,6 +94,7 @@ func (k *Keeper) adopt(f *found, v verdict) (resume string) {
 		k.Report.Reach(v.claims)
 		return ""
 	}
-	k.covers.complete(gaps) // all in the shard was shown up to the version, but for the gaps
+	k.covers.Begin(gaps)
+	k.covers.End(true) // all in the shard was shown up to the version, but for the gaps
 	return v.claims
 }
