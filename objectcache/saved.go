@@ -118,7 +118,7 @@ func (s *storeSink) beginCovering() {
 	i := s.informer
 	i.lists.begin()
 	i.feed.applying.Lock()
-	s.trust.begin(s.coveredLocked(), i.setup.Cluster.Replaced())
+	s.trust.Begin(s.coveredLocked(), i.setup.Cluster.Replaced())
 	s.covers.Begin(i.setup.Report.Gaps.Count())
 	i.feed.applying.Unlock()
 	if i.snapshots != nil {

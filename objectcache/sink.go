@@ -39,7 +39,7 @@ type storeSink struct {
 	renames renames
 	// reading is the generation under way, nil without one.
 	reading generation
-	trust   trust
+	trust   recency.Trust
 	// deleted, unless it is nil, is called with each deletion that is stored.
 	deleted atomic.Pointer[func(key, resourceVersion string)]
 	// covers tells whether the store has everything up to observed. Both are changed while the feed
@@ -125,7 +125,7 @@ func (s *storeSink) stale(deletion bool, key string, v keytable.Version) bool {
 	if s.informer.setup.Resource == nil && v.ResourceVersion == known.ResourceVersion {
 		return false // not every source makes new versions: a fake client keeps those that it is given
 	}
-	return exists && (told || !recency.Ahead(known, s.observed.load())) && recency.Stale(deletion, v, known)
+	return exists && recency.Stale(deletion, v, known, s.observed.load(), func() bool { return told })
 }
 
 // known returns what is known of a key, and whether the generation under way has told it.
@@ -289,6 +289,8 @@ func (i *Informer) tell(c change, at moment.Moment) {
 	}
 }
 
+var errRestored = errors.New("the list shows that the server was restored from a backup: it is read once more, because the same version may be of another state")
+
 // storeGeneration is a generation that the store takes when it is complete.
 type storeGeneration struct{ *storeSink }
 
@@ -297,7 +299,7 @@ func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
 		i.store.noteKind(it.Object)
 	}
 	kept := g.renames.of(it.Key)
-	if g.tombstones.Covers(it.Version) || !g.trust.lost && g.reading.show(kept, it.Version) {
+	if g.tombstones.Covers(it.Version) || !g.trust.Lost() && g.reading.show(kept, it.Version) {
 		return nil
 	}
 	known, told, _ := g.known(kept)
@@ -309,9 +311,9 @@ func (g storeGeneration) Show(ctx context.Context, it object.Item) error {
 		return err
 	}
 	if !told && e.key == it.Key { // a Transform may rename it
-		g.trust.note(e.version.ResourceVersion)
+		g.trust.Note(e.version.ResourceVersion)
 	}
-	if g.trust.lost && g.reading.showSame(e) {
+	if g.trust.Lost() && g.reading.showSame(e) {
 		e.release()
 		return nil
 	}
@@ -323,7 +325,7 @@ func (g storeGeneration) Keep(key string) { g.reading.keep(g.renames.of(key)) }
 func (g storeGeneration) End(ctx context.Context, resourceVersion string, complete bool) error {
 	reading := g.reading
 	g.reading = nil
-	if !g.trust.end(resourceVersion) {
+	if !g.trust.End(resourceVersion) {
 		reading.abandon()
 		return errRestored
 	}

@@ -198,12 +198,9 @@ func (q *Queue) Stale(d Delta) bool {
 	if !ok {
 		return false
 	}
-	if recency.Ahead(version, q.frontier.observed) && !q.phase.isResumed() && !q.toldLocked(d) {
-		// What is known is newer than anything that the server has told since its
-		// versions went back. (Or it was acknowledged beyond the resume point.)
-		return false
-	}
-	return recency.Stale(d.Type == cache.Deleted, d.Version, version)
+	// What is known beyond the resume point was acknowledged beyond it.
+	told := func() bool { return q.phase.isResumed() || q.toldLocked(d) }
+	return recency.Stale(d.Type == cache.Deleted, d.Version, version, q.frontier.observed, told)
 }
 
 // toldLocked reports whether a generation is under way and has told of the key of d.
