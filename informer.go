@@ -404,7 +404,7 @@ func (i *resourceVersionInformer) Audit(ctx context.Context, opts AuditOptions) 
 
 func (i *resourceVersionInformer) auditor() auditor.Auditor {
 	r := i.reflector
-	return auditor.Auditor{Setup: &r.setup, PageSize: r.WatchListPageSize, Patience: source.Patience(r.StallTimeout), Compare: i.flow.Audit}
+	return auditor.Auditor{Setup: &r.setup, PageSize: r.WatchListPageSize, Patience: source.Patience(r.StallTimeout), Informer: i.flow.Audited}
 }
 
 // WaitUntil waits until the handler has acknowledged a resource version and all before it.

@@ -2,7 +2,6 @@ package objectcache
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/rvinformer/informer"
@@ -36,52 +35,38 @@ func (i *Informer) auditBeside(ctx context.Context) (stop func()) {
 
 func (i *Informer) auditor() auditor.Auditor {
 	return auditor.Auditor{
-		Setup: &i.setup, PageSize: i.options.WatchListPageSize, Patience: source.Patience(i.options.StallTimeout), Compare: i.compare,
+		Setup: &i.setup, PageSize: i.options.WatchListPageSize, Patience: source.Patience(i.options.StallTimeout), Informer: i.audited,
 	}
 }
 
-// compare compares the store with a server, and with repair has what differs listed again.
-func (i *Informer) compare(ctx context.Context, server audit.Server, bytesPerSecond int64, repair bool) (audit.Report, error) {
-	if err := i.auditable(); err != nil {
-		return audit.Report{}, err
-	}
-	deletions := audit.NewDeletions()
-	deleted := deletions.Add
-	i.into.deleted.Store(&deleted)
-	defer i.into.deleted.Store(nil)
-	own := audited{i}
-	found, err := audit.Run(ctx, audit.Options{Copy: own, Server: server, Informer: own, Deletions: deletions, BytesPerSecond: bytesPerSecond})
-	if err != nil || !repair || found.Count() == 0 {
-		return found, err
-	}
-	if err := i.lists.again(ctx); err != nil {
-		return found, fmt.Errorf("waiting until what differs was listed: %w", err)
-	}
-	found.MarkRepaired(own)
-	return found, nil
-}
-
-// auditable returns why the informer cannot be audited, nil if it can.
-func (i *Informer) auditable() error {
+// audited returns the informer as an audit sees it, or why it cannot be audited.
+func (i *Informer) audited() (audit.Informer, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
 	case !i.started || i.stopped:
-		return informer.ErrNotRunning
+		return nil, informer.ErrNotRunning
 	case !i.HasSynced():
-		return informer.ErrNotSynced
+		return nil, informer.ErrNotSynced
 	}
-	return nil
+	return audited{i}, nil
 }
 
 // audited is an informer as an audit sees it.
 type audited struct{ *Informer }
+
+func (a audited) OnDeletion(deleted func(key, resourceVersion string)) (stop func()) {
+	a.into.deleted.Store(&deleted)
+	return func() { a.into.deleted.Store(nil) }
+}
 
 func (a audited) Acknowledged() string { return a.readable() }
 
 func (a audited) Await(ctx context.Context, resourceVersion string) error {
 	return a.WaitUntil(ctx, resourceVersion)
 }
+
+func (a audited) ListAgain(ctx context.Context) error { return a.lists.again(ctx) }
 
 func (a audited) Len() int { return a.objects.Len() }
 

@@ -52,34 +52,53 @@ type Server interface {
 	Ask(ctx context.Context, key string, each func(Item)) (Page, error)
 }
 
-// Informer says how far an informer is.
+// Informer is an informer that is audited: what it has acknowledged, and how far it is.
 type Informer interface {
+	Copy
+	// OnDeletion has deleted called with each deletion that is acknowledged until stop, and the
+	// resource version that came with it: empty, or that of an older state, if a list found it.
+	OnDeletion(deleted func(key, resourceVersion string)) (stop func())
 	// Acknowledged returns the resource version up to which everything is acknowledged.
 	Acknowledged() string
 	// Await returns when everything up to a resource version is acknowledged.
 	Await(ctx context.Context, resourceVersion string) error
+	// ListAgain has the server listed, and returns when all of that list is acknowledged.
+	ListAgain(ctx context.Context) error
 }
 
 // Options are what is compared.
 type Options struct {
-	Copy     Copy
-	Server   Server
 	Informer Informer
-	// Deletions has what the informer acknowledges from before the audit on.
-	Deletions *Deletions
+	Server   Server
 	// BytesPerSecond is how fast the list is read; 0 is as fast as it comes.
 	BytesPerSecond int64
+	// Repair has what differs listed again.
+	Repair bool
 }
 
 // maxPasses is how often a list is begun whose pages expire. Each pass reads twice as fast as the
 // one before.
 const maxPasses = 3
 
-// Run compares, and returns what it has found. After an error that is how far it came.
+// Run compares, repairs, and returns what it has found. After an error that is how far it came.
 func Run(ctx context.Context, o Options) (Report, error) {
+	gone := newDeletions()
+	defer o.Informer.OnDeletion(gone.add)()
+	r, err := compare(ctx, o, gone)
+	if err != nil || !o.Repair || r.Count() == 0 {
+		return r, err
+	}
+	if err := o.Informer.ListAgain(ctx); err != nil {
+		return r, fmt.Errorf("waiting until what differs was listed and acknowledged: %w", err)
+	}
+	r.markRepaired(o.Informer)
+	return r, nil
+}
+
+func compare(ctx context.Context, o Options, gone *deletions) (Report, error) {
 	began := time.Now()
 	for pass := 1; ; pass++ {
-		p := newPass(o)
+		p := newPass(o, gone)
 		err := p.run(ctx)
 		p.report.Began, p.report.Took = began, time.Since(began)
 		switch {

@@ -48,17 +48,19 @@ type cluster struct {
 	listed map[string]keytable.Version
 	at     uint64
 
-	copied    map[string]keytable.Version
-	applied   int // of log
-	reached   uint64
-	deletions *audit.Deletions
-	walking   []string
+	copied  map[string]keytable.Version
+	applied int // of log
+	reached uint64
+	deleted func(key, resourceVersion string) // nil beside no audit
+	walking []string
+	// listAgain is what a repair does.
+	listAgain func()
 }
 
 func newCluster(r *rand.Rand, objects int) *cluster {
 	c := &cluster{
 		Rand: r, pageSize: 1 + r.IntN(10), endsOld: r.IntN(3) == 0, still: map[string]bool{}, version: 100,
-		objects: map[string]keytable.Version{}, copied: map[string]keytable.Version{}, deletions: audit.NewDeletions(),
+		objects: map[string]keytable.Version{}, copied: map[string]keytable.Version{},
 	}
 	for n := range objects {
 		c.put(fmt.Sprintf("a/%03d", n))
@@ -115,12 +117,24 @@ func (c *cluster) await(version uint64) {
 		e := c.log[c.applied]
 		if e.deleted {
 			delete(c.copied, e.key)
-			c.deletions.Add(e.key, e.version.ResourceVersion)
+			if c.deleted != nil {
+				c.deleted(e.key, e.version.ResourceVersion)
+			}
 		} else {
 			c.copied[e.key] = e.version
 		}
 	}
 	c.reached = max(c.reached, version)
+}
+
+func (c *cluster) OnDeletion(deleted func(key, resourceVersion string)) (stop func()) {
+	c.deleted = deleted
+	return func() { c.deleted = nil }
+}
+
+func (c *cluster) ListAgain(context.Context) error {
+	c.listAgain()
+	return nil
 }
 
 func (c *cluster) Acknowledged() string { return strconv.FormatUint(c.reached, 10) }
@@ -192,7 +206,7 @@ func (c *cluster) LendFrom(cursor keytable.Cursor, _ int, visit func(key string,
 }
 
 func (c *cluster) audit(bytesPerSecond int64) (audit.Report, error) {
-	return audit.Run(context.Background(), audit.Options{Copy: c, Server: c, Informer: c, Deletions: c.deletions, BytesPerSecond: bytesPerSecond})
+	return audit.Run(context.Background(), audit.Options{Informer: c, Server: c, BytesPerSecond: bytesPerSecond, Repair: c.listAgain != nil})
 }
 
 // An audit finds what differs for good, and nothing else, however much changes meanwhile.
@@ -268,11 +282,25 @@ func TestRepairedCountsAllThatDifferNoMore(t *testing.T) {
 		delete(c.copied, key("missing", i))
 		c.copied[key("stale", i)] = keytable.Version{ResourceVersion: "8", UID: "former"}
 	}
+	c.listAgain = func() {}
 	r, err := c.audit(0)
 	require.NoError(t, err)
 	require.Equal(t, 3*n, r.Count())
-	r.MarkRepaired(c)
 	require.Zero(t, r.Repaired)
+	c.listAgain = func() { c.repairMost(key, n) }
+	r, err = c.audit(0)
+	require.NoError(t, err)
+	require.Equal(t, 3*n, r.Count())
+	require.Equal(t, 3*n*9/10, r.Repaired)
+	for _, found := range r.Found {
+		for _, d := range found.First {
+			require.Equal(t, !strings.HasSuffix(d.Key, "0"), d.Repaired, d.Key)
+		}
+	}
+}
+
+// repairMost repairs nine of ten keys that differ.
+func (c *cluster) repairMost(key func(sort string, i int) string, n int) {
 	for i := range n {
 		if i%10 != 0 {
 			c.copied[key("missing", i)] = c.objects[key("missing", i)]
@@ -286,13 +314,6 @@ func TestRepairedCountsAllThatDifferNoMore(t *testing.T) {
 			delete(c.copied, key("stale", i))
 		default:
 			c.copied[key("stale", i)] = c.objects[key("stale", i)]
-		}
-	}
-	r.MarkRepaired(c)
-	require.Equal(t, 3*n*9/10, r.Repaired)
-	for _, found := range r.Found {
-		for _, d := range found.First {
-			require.Equal(t, !strings.HasSuffix(d.Key, "0"), d.Repaired, d.Key)
 		}
 	}
 }
@@ -322,7 +343,7 @@ func TestObjectWithoutAKeyIsAskedFor(t *testing.T) {
 	c.listed = nil
 	c.copied["b/gone"] = keytable.Version{ResourceVersion: "7"}
 	hidden := hiding{nameless: n, key: "b/lives"}
-	r, err := audit.Run(t.Context(), audit.Options{Copy: c, Server: hidden, Informer: c, Deletions: c.deletions})
+	r, err := audit.Run(t.Context(), audit.Options{Server: hidden, Informer: c})
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Unreadable)
 	require.Equal(t, 1, r.Count())
@@ -356,17 +377,17 @@ func (m mixing) Page(ctx context.Context, token string, each func(audit.Item)) (
 func TestListOfSeveralVersionsIsRefused(t *testing.T) {
 	c := newCluster(rand.New(rand.NewPCG(1, 0)), 30)
 	c.pageSize = 10
-	_, err := audit.Run(t.Context(), audit.Options{Copy: c, Server: mixing{c}, Informer: c, Deletions: c.deletions})
+	_, err := audit.Run(t.Context(), audit.Options{Server: mixing{c}, Informer: c})
 	require.ErrorIs(t, err, audit.ErrMixed)
 }
 
 func TestErrorsOfTheServerAndTheInformerEndIt(t *testing.T) {
 	c := newCluster(rand.New(rand.NewPCG(1, 0)), 30)
 	refused := errors.New("refused")
-	_, err := audit.Run(t.Context(), audit.Options{Copy: c, Server: refusing{c, refused}, Informer: c, Deletions: c.deletions})
+	_, err := audit.Run(t.Context(), audit.Options{Server: refusing{c, refused}, Informer: c})
 	require.ErrorIs(t, err, refused)
 	c.copied["b/gone"] = keytable.Version{ResourceVersion: "7"}
-	_, err = audit.Run(t.Context(), audit.Options{Copy: c, Server: c, Informer: stopping{c, refused}, Deletions: c.deletions})
+	_, err = audit.Run(t.Context(), audit.Options{Server: c, Informer: stopping{c, refused}})
 	require.ErrorIs(t, err, refused)
 }
 

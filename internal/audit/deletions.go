@@ -12,22 +12,21 @@ import (
 // for keys beyond that.
 const maxDeletions = 1 << 15
 
-// Deletions remembers the deletions that an informer acknowledges while it is audited. It is safe
+// deletions remembers the deletions that an informer acknowledges while it is audited. It is safe
 // for concurrent use.
-type Deletions struct {
+type deletions struct {
 	seed maphash.Seed
 
 	mu       sync.Mutex
 	versions map[uint64]string
 }
 
-// NewDeletions returns a Deletions that remembers none.
-func NewDeletions() *Deletions {
-	return &Deletions{seed: maphash.MakeSeed(), versions: map[uint64]string{}}
+func newDeletions() *deletions {
+	return &deletions{seed: maphash.MakeSeed(), versions: map[uint64]string{}}
 }
 
-// Add notes that a deletion was acknowledged, with the resource version that came with it.
-func (d *Deletions) Add(key, resourceVersion string) {
+// add notes that a deletion was acknowledged, with the resource version that came with it.
+func (d *deletions) add(key, resourceVersion string) {
 	hash := maphash.String(d.seed, key)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,7 +36,7 @@ func (d *Deletions) Add(key, resourceVersion string) {
 }
 
 // after reports whether a deletion of key is known that is newer than a resource version.
-func (d *Deletions) after(key, resourceVersion string) bool {
+func (d *deletions) after(key, resourceVersion string) bool {
 	hash := maphash.String(d.seed, key)
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -34,6 +34,7 @@ type suspect struct {
 // pass is one pass over a list.
 type pass struct {
 	Options
+	gone   *deletions
 	report Report
 	listed *keySet
 	// first is the key of the first object of the page under way.
@@ -46,8 +47,8 @@ type pass struct {
 	began        time.Time
 }
 
-func newPass(o Options) *pass {
-	return &pass{Options: o, listed: newKeySet(o.Copy.Len()), began: time.Now()}
+func newPass(o Options, gone *deletions) *pass {
+	return &pass{Options: o, gone: gone, listed: newKeySet(o.Informer.Len()), began: time.Now()}
 }
 
 func (p *pass) run(ctx context.Context) error {
@@ -122,7 +123,7 @@ func (p *pass) look(it Item) {
 	if it.Unreadable {
 		return
 	}
-	if c := p.Copy.Compare(it.Key, it.Version); !c.SameVersion || !c.SameObject {
+	if c := p.Informer.Compare(it.Key, it.Version); !c.SameVersion || !c.SameObject {
 		p.suspects = append(p.suspects, suspect{strings.Clone(it.Key), cloned(it.Version)})
 	}
 }
@@ -134,7 +135,7 @@ func cloned(v keytable.Version) keytable.Version {
 // finish judges what is left, and what the list did not show.
 func (p *pass) finish(ctx context.Context) error {
 	for cursor := keytable.Cursor(0); ; {
-		cursor = p.Copy.LendFrom(cursor, walkedAtOnce, func(key string, v *keytable.Binary) {
+		cursor = p.Informer.LendFrom(cursor, walkedAtOnce, func(key string, v *keytable.Binary) {
 			if !p.listed.has(key) && !p.newer(v.Version().ResourceVersion) {
 				p.suspects = append(p.suspects, suspect{key: strings.Clone(key)})
 				p.listed.add(key) // it may be lent again
@@ -175,7 +176,7 @@ func (p *pass) judgeAll(ctx context.Context) error {
 
 // judge notes whether a suspect differs.
 func (p *pass) judge(ctx context.Context, s suspect) error {
-	own, has := p.Copy.Get(s.key)
+	own, has := p.Informer.Get(s.key)
 	listed := s.server != keytable.Version{}
 	switch {
 	case has && (p.newer(own.ResourceVersion) || listed && own.ResourceVersion == s.server.ResourceVersion && own.SameObject(s.server)):
@@ -183,7 +184,7 @@ func (p *pass) judge(ctx context.Context, s suspect) error {
 		p.report.add(Stale, Difference{Key: s.key, Server: s.server, Own: own})
 	case has:
 		return p.judgeUnlisted(ctx, s.key, own)
-	case listed && !p.Deletions.after(s.key, p.report.ResourceVersion):
+	case listed && !p.gone.after(s.key, p.report.ResourceVersion):
 		return p.judgeUnknown(ctx, s)
 	}
 	return nil
@@ -218,7 +219,7 @@ func (p *pass) judgeUnknown(ctx context.Context, s suspect) error {
 		if err := p.Informer.Await(ctx, now.ResourceVersion); err != nil {
 			return fmt.Errorf("waiting until the informer has acknowledged version %s of %q: %w", now.ResourceVersion, s.key, err)
 		}
-		if own, has := p.Copy.Get(s.key); has && rv.Compare(own.ResourceVersion, now.ResourceVersion) != rv.Older {
+		if own, has := p.Informer.Get(s.key); has && rv.Compare(own.ResourceVersion, now.ResourceVersion) != rv.Older {
 			return nil
 		}
 		s.server = now

@@ -65,8 +65,8 @@ func (r *Report) Count() (sum int) {
 	return sum
 }
 
-// MarkRepaired counts and marks the differences of the report that copy does not have any more.
-func (r *Report) MarkRepaired(copy Copy) {
+// markRepaired counts and marks the differences of the report that copy does not have any more.
+func (r *Report) markRepaired(copy Copy) {
 	r.Repaired = r.rest.repaired(copy)
 	for _, found := range r.Found {
 		for i := range found.First {

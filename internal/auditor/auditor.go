@@ -22,8 +22,8 @@ type Auditor struct {
 	// PageSize and Patience are those of lists; zero is the default of each.
 	PageSize int64
 	Patience source.Patience
-	// Compare compares the informer with a server, and repairs it.
-	Compare func(ctx context.Context, server audit.Server, bytesPerSecond int64, repair bool) (audit.Report, error)
+	// Informer returns the informer, or why it cannot be audited.
+	Informer func() (audit.Informer, error)
 }
 
 // defaultRate is the default of api.AuditOptions.BytesPerSecond.
@@ -50,7 +50,11 @@ func (a Auditor) audit(ctx context.Context, opts api.AuditOptions, over func(aud
 		return r, a.wrap(api.ErrAuditRunning)
 	}
 	metadata := source.NewMetadata(a.Setup.Resource, a.Setup.Shard, a.Setup.Memory, a.PageSize, a.Patience, a.Setup.Report.Handler)
-	found, err := a.Compare(ctx, over(metadata), rate(opts), opts.Repair)
+	var found audit.Report
+	informer, err := a.Informer()
+	if err == nil {
+		found, err = audit.Run(ctx, audit.Options{Informer: informer, Server: over(metadata), BytesPerSecond: rate(opts), Repair: opts.Repair})
+	}
 	r, err = reportOf(found), a.wrap(err)
 	a.Setup.Report.EndAudit(r, err)
 	return r, err

@@ -2,39 +2,15 @@ package flow
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/rvinformer/informer/api"
 	"github.com/rvinformer/informer/internal/audit"
+	"github.com/rvinformer/informer/internal/known"
 )
 
-// Audit compares what is acknowledged with what server has. With repair, what differs is listed
-// again, and delivered as ever.
-func (f *Flow) Audit(ctx context.Context, server audit.Server, bytesPerSecond int64, repair bool) (audit.Report, error) {
-	r, err := f.current()
-	if err != nil {
-		return audit.Report{}, err
-	}
-	deletions := audit.NewDeletions()
-	r.queue.OnDeletion(deletions.Add)
-	defer r.queue.OnDeletion(nil)
-	found, err := audit.Run(ctx, audit.Options{
-		Copy: f.Versions, Server: server, Informer: audited{r}, Deletions: deletions, BytesPerSecond: bytesPerSecond,
-	})
-	if err != nil || !repair || found.Count() == 0 {
-		return found, err
-	}
-	newest := r.queue.Generation() // before Relist, which may have begun the next one when it returns
-	r.follower.Relist()
-	if err := r.queue.AwaitList(ctx, newest); err != nil {
-		return found, fmt.Errorf("waiting until what differs was delivered: %w", err)
-	}
-	found.MarkRepaired(f.Versions)
-	return found, nil
-}
-
-// current returns the run under way, if all that it has read at first is delivered.
-func (f *Flow) current() (*run, error) {
+// Audited returns the run under way as an audit sees it, if all that it has read at first is
+// delivered.
+func (f *Flow) Audited() (audit.Informer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state.stage != following {
@@ -42,17 +18,31 @@ func (f *Flow) current() (*run, error) {
 	}
 	select {
 	case <-f.synced:
-		return f.state.run, nil
+		return audited{f.Versions, f.state.run}, nil
 	default:
 		return nil, api.ErrNotSynced
 	}
 }
 
 // audited is a run as an audit sees it.
-type audited struct{ *run }
+type audited struct {
+	*known.Versions
+	run *run
+}
 
-func (a audited) Acknowledged() string { return a.queue.ResumePoint() }
+func (a audited) OnDeletion(deleted func(key, resourceVersion string)) (stop func()) {
+	a.run.queue.OnDeletion(deleted)
+	return func() { a.run.queue.OnDeletion(nil) }
+}
+
+func (a audited) Acknowledged() string { return a.run.queue.ResumePoint() }
 
 func (a audited) Await(ctx context.Context, resourceVersion string) error {
-	return a.WaitUntil(ctx, resourceVersion, nil)
+	return a.run.WaitUntil(ctx, resourceVersion, nil)
+}
+
+func (a audited) ListAgain(ctx context.Context) error {
+	newest := a.run.queue.Generation() // before Relist, which may have begun the next one when it returns
+	a.run.follower.Relist()
+	return a.run.queue.AwaitList(ctx, newest)
 }
