@@ -86,7 +86,7 @@ func (q *Queue) Keep(key string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.showEntriesLocked(q.newest[key])
-	q.known.Mark(key, q.generation.number)
+	q.known.Show(key, keytable.Version{}, q.generation.number, q.generation.number)
 }
 
 // showEntriesLocked notes that the generation shows the key of e, which may be nil, and of the

@@ -35,7 +35,6 @@ type Known interface {
 	Get(key string) (keytable.Version, bool)
 	Set(key string, version keytable.Version, generation uint64)
 	Delete(key string) bool
-	Mark(key string, generation uint64) (again bool)
 	Show(key string, version keytable.Version, generation, since uint64) (again bool, c keytable.Comparison)
 	UnmarkedFrom(cursor keytable.Cursor, generation uint64, most int) (keys []string, next keytable.Cursor)
 }

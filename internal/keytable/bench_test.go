@@ -109,7 +109,7 @@ func BenchmarkSpeed(b *testing.B) {
 				b.Fatal("not found")
 			}
 		})
-		run("lookup", "table-mark", func(i int) { table.Mark(asked[i], generation) })
+		run("lookup", "table-show", func(i int) { table.Show(asked[i], version, generation, generation) })
 		run("lookup", "table-get", func(i int) { v, _ := table.Get(asked[i]); sum += uint64(len(v.UID)) })
 		run("absent", "map", func(i int) { sum += plain[absent[i]] })
 		run("absent", "table-compare", func(i int) { table.Compare(absent[i], version) })

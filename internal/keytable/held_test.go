@@ -48,7 +48,7 @@ func BenchmarkHeld(b *testing.B) {
 		}
 		sweep("sweep-all")
 		for i := range n {
-			table.Mark(pods(10)(i), generation)
+			table.Show(pods(10)(i), keytable.Version{}, generation, generation)
 		}
 		sweep("sweep-none")
 	}

@@ -9,26 +9,13 @@ func (t *Table) Begin() uint64 {
 	return t.generation
 }
 
-// Mark notes that generation showed key, where the table has it, and reports
-// whether that was noted before. It does not allocate.
+// Show notes that generation showed key in version v, where the table has it, and tells what Compare
+// does, in one lookup. Again is whether since, or a later generation, has shown the key before. Show
+// keeps neither key nor version and does not allocate.
 //
 // The marks of a key can be told apart for at least the newest 127 generations.
 // What a key that no newer one has shown was shown by earlier is not known, and
-// neither Mark nor UnmarkedFrom says that it was.
-func (t *Table) Mark(key string, generation uint64) (again bool) {
-	hash := t.hasher.sum(key)
-	p, ok := t.find(hash, key)
-	if !ok {
-		return false
-	}
-	again = t.markEntry(p, generation)
-	t.check(hash)
-	return again
-}
-
-// Show is Mark for a key that generation shows in version v, and tells what Compare
-// does, in one lookup; again is whether since, or a later generation, has shown the
-// key before. It keeps neither key nor version and does not allocate.
+// neither Show nor UnmarkedFrom says that it was.
 func (t *Table) Show(key string, v Version, generation, since uint64) (again bool, c Comparison) {
 	hash := t.hasher.sum(key)
 	p, ok := t.find(hash, key)
@@ -205,19 +192,11 @@ func (t *Table) marksOf(segment uint32) *marks {
 	return &t.segments[segment].marks
 }
 
-// markEntry marks the entry of a place with generation, and reports whether it was
-// before. A newer mark stays.
-func (t *Table) markEntry(p place, generation uint64) (again bool) {
-	e := p.entry
-	if generation < t.marksOf(p.segment).base {
-		return generation == 0 || e[entryMark] != 0
+// markEntry marks the entry of a place with generation. A newer mark stays.
+func (t *Table) markEntry(p place, generation uint64) {
+	if mark := t.markFor(p.segment, generation); p.entry[entryMark] < mark {
+		p.entry[entryMark] = mark
 	}
-	mark := t.markFor(p.segment, generation)
-	if e[entryMark] >= mark {
-		return true
-	}
-	e[entryMark] = mark
-	return false
 }
 
 // markFor is the mark of generation in a segment, or in few.

@@ -25,8 +25,8 @@ func TestMarksOfManyGenerations(t *testing.T) {
 		for range 3 {
 			i := r.IntN(keys)
 			mark := generation - min(r.Uint64N(exact), generation)
-			again := marks[i] >= mark
-			require.Equal(t, again, table.Mark(key(i), mark), "key %d, marked %d, again %d", i, marks[i], mark)
+			again, _ := table.Show(key(i), keytable.Version{}, mark, mark)
+			require.Equal(t, mark > 0 && marks[i] >= mark, again, "key %d, marked %d, again %d", i, marks[i], mark)
 			marks[i] = max(marks[i], mark)
 		}
 		g := generation - min(r.Uint64N(exact), generation)
@@ -92,7 +92,7 @@ func TestSweepWhileItChanges(t *testing.T) {
 					if r.IntN(2) == 0 {
 						table.Delete(key)
 					} else {
-						table.Mark(key, generation)
+						table.Show(key, keytable.Version{}, generation, generation)
 					}
 					table.Set(pods(3)(r.IntN(keys)), versionOf(r.IntN(keys)), 0)
 				}

@@ -29,7 +29,7 @@ func TestAllocations(t *testing.T) {
 	generation := table.Begin()
 	i := 0
 	for name, call := range map[string]func(key string, v keytable.Version){
-		"Mark":    func(key string, _ keytable.Version) { table.Mark(key, generation) },
+		"Show":    func(key string, v keytable.Version) { table.Show(key, v, generation, generation) },
 		"Compare": func(key string, v keytable.Version) { table.Compare(key, v) },
 		"Set":     func(key string, v keytable.Version) { table.Set(key, v, generation) },
 	} {

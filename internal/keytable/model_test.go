@@ -118,10 +118,11 @@ func (m *model) step(t *testing.T, growing int) {
 			})
 		})
 	case op < 6:
-		again := known && m.marks[key] >= mark
+		again, recent := known && mark > 0 && m.marks[key] >= mark, m.generation-mark < 127
 		overwritten(key, func(key string) {
-			if got := m.table.Mark(key, mark); got != again {
-				t.Fatalf("Mark of %q again: %v", key, got)
+			got, c := m.table.Show(key, keytable.Version{}, mark, mark)
+			if c.Known != known || got != again && (got || recent) {
+				t.Fatalf("Show of %q again: %v %v", key, got, c)
 			}
 		})
 		if known {

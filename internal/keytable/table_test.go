@@ -39,9 +39,9 @@ func TestTable(t *testing.T) {
 				table.Set(key, version, mark)
 				want[key], marks[key] = version, max(marks[key], mark)
 			},
-			"mark": func(t *rapid.T) {
+			"show": func(t *rapid.T) {
 				key, mark := keys.Draw(t, "key"), rapid.Uint64Range(0, generation).Draw(t, "generation")
-				table.Mark(key, mark)
+				table.Show(key, keytable.Version{}, mark, mark)
 				if _, ok := want[key]; ok {
 					marks[key] = max(marks[key], mark)
 				}

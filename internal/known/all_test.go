@@ -29,7 +29,7 @@ func TestResourceVersionsWhileTheyChange(t *testing.T) {
 			v.Set(key, keytable.Version{ResourceVersion: "2", UID: uidOutside(in)}, 0)
 			v.Confine(in)
 		}, ""},
-		"mark": {func(v *known.Versions, key string) { v.Mark(key, v.Begin()) }, "1"},
+		"show": {func(v *known.Versions, key string) { v.Show(key, keytable.Version{}, v.Begin(), 0) }, "1"},
 		"read": {func(v *known.Versions, key string) {
 			var others known.Versions
 			for i := range keys {

@@ -57,15 +57,8 @@ func (v *Versions) Delete(key string) (existed bool) {
 	return existed
 }
 
-// Mark notes that a generation shows key, and reports whether it did before.
-func (v *Versions) Mark(key string, generation uint64) (again bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.settleShown(key, generation)
-	return v.writing().Mark(key, generation)
-}
-
-// Show is Mark, and compares the version that is shown with the one that the handler has.
+// Show notes that a generation shows key, and reports whether it, or one from since on, did before.
+// It compares the version that is shown with the one that the handler has.
 func (v *Versions) Show(key string, version keytable.Version, generation, since uint64) (again bool, c keytable.Comparison) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
