@@ -128,25 +128,14 @@ func (q *Queue) sweepAll(ctx context.Context, at moment.Moment, keys []string, d
 	return nil
 }
 
-// EndGeneration ends a complete generation that was swept.
-func (q *Queue) EndGeneration() {
+// EndGeneration ends a generation that was read to its end. Complete tells that it has shown
+// everything, and was swept.
+func (q *Queue) EndGeneration(complete bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.passed != nil && q.passed.generation < q.generation.number {
+	if complete && q.passed != nil && q.passed.generation < q.generation.number {
 		q.passed.until = q.seq
 	}
-	q.endLocked()
-}
-
-// EndUnswept ends a generation that was read to its end, but may not have shown
-// everything.
-func (q *Queue) EndUnswept() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.endLocked()
-}
-
-func (q *Queue) endLocked() {
 	q.phase = listed
 	q.generation.underWay, q.generation.listed = false, q.seq
 	q.advancedLocked()

@@ -359,7 +359,7 @@ func (m *model) endList(t *rapid.T) {
 	if len(gone) > 0 {
 		t.Fatalf("not swept: %v", gone)
 	}
-	m.q.EndGeneration()
+	m.q.EndGeneration(true)
 	m.since = 0
 	m.q.Observed(strconv.Itoa(m.listed), 0)
 	m.listing, m.watching, m.complete, m.position = false, true, true, m.listed

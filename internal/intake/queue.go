@@ -127,11 +127,7 @@ func (g queueGeneration) End(ctx context.Context, resourceVersion string, comple
 	}
 	// Publish the version first: a caller woken by HasSynced may read it.
 	g.queue.Listed(resourceVersion)
-	if complete {
-		g.queue.EndGeneration()
-	} else {
-		g.queue.EndUnswept()
-	}
+	g.queue.EndGeneration(complete)
 	if g.ended != nil {
 		g.ended(complete)
 	}
