@@ -108,7 +108,7 @@ func (s *Store) lendFrom(cursor keytable.Cursor, most int, visit func(key string
 }
 
 func (s *decodedStore) unchanged(key string, v keytable.Version) bool {
-	return hasVersion(s.get(key), v)
+	return v.SameState(versionOf(s.get(key)))
 }
 
 // lendFrom lends visit all keys and resource versions.

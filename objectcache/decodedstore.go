@@ -112,13 +112,6 @@ func versionOf(obj runtime.Object) (v keytable.Version) {
 	return v
 }
 
-// hasVersion reports whether an object has a version, as far as its UID is known. An empty resource
-// version equals none.
-func hasVersion(obj runtime.Object, v keytable.Version) bool {
-	has := versionOf(obj)
-	return v.ResourceVersion != "" && v.ResourceVersion == has.ResourceVersion && (v.UID == "" || has.UID == "" || v.UID == has.UID)
-}
-
 func (s *decodedStore) version(key string) (v keytable.Version, ok bool) {
 	obj := s.get(key)
 	if obj == nil {
@@ -218,10 +211,10 @@ type decodedGeneration struct {
 
 func (g *decodedGeneration) show(key string, v keytable.Version) bool {
 	if place, again := g.places[key]; again { // a page may be read twice
-		return hasVersion(g.staged[place], v)
+		return v.SameState(versionOf(g.staged[place]))
 	}
 	obj := g.store.get(key)
-	if obj == nil || !hasVersion(obj, v) {
+	if !v.SameState(versionOf(obj)) {
 		return false
 	}
 	g.shown[obj] = struct{}{}

@@ -79,12 +79,7 @@ func (g Generation) End(resourceVersion string, complete bool) iter.Seq2[Stored,
 
 // Unchanged reports whether a generation would take an object for unchanged.
 func (k Kept) Unchanged(key, resourceVersion, uid string) bool {
-	v := keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(uid)}
-	if s, ok := k.objects.(*Store); ok {
-		return s.unchanged(key, v)
-	}
-	obj := k.objects.(*decodedStore).get(key)
-	return obj != nil && hasVersion(obj, v)
+	return k.unchanged(key, keytable.Version{ResourceVersion: resourceVersion, UID: types.UID(uid)})
 }
 
 func (s *Store) Unchanged(key, resourceVersion, uid string) bool {

@@ -113,5 +113,5 @@ func (e *Entry) bytes() (sum int64) {
 // shows reports whether the newest delta is the object in exactly this version.
 // Objects without a resource version are never known to be the same.
 func (e *Entry) shows(v keytable.Version) bool {
-	return !e.Deleted() && v.ResourceVersion != "" && e.Version.ResourceVersion == v.ResourceVersion && e.Version.SameObject(v)
+	return !e.Deleted() && v.SameState(e.Version)
 }

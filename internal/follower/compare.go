@@ -58,7 +58,7 @@ func (w *watching) compare(ctx context.Context) (standing, error) {
 
 // isKnown reports whether the server has an object as it is known.
 func isKnown(found server.Found, o object.Known) bool {
-	return found.Exists && found.Version.ResourceVersion == o.Version.ResourceVersion && found.Version.SameObject(o.Version)
+	return found.Exists && found.Version.SameState(o.Version)
 }
 
 // notCompared returns what a failure to compare means. If the server does not have the newest

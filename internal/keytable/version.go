@@ -17,6 +17,12 @@ func (v Version) SameObject(other Version) bool {
 	return v.UID == "" || other.UID == "" || v.UID == other.UID
 }
 
+// SameState reports whether v and other are versions of one state, as far as their UIDs are known.
+// An empty resource version is that of no state.
+func (v Version) SameState(other Version) bool {
+	return v.ResourceVersion != "" && v.ResourceVersion == other.ResourceVersion && v.SameObject(other)
+}
+
 // Comparison is how a version compares to the one that a table has.
 type Comparison struct {
 	// Known is whether the table has the key. The others are false if not.

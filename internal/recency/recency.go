@@ -35,8 +35,7 @@ func Stale(deletion bool, v, known keytable.Version, observed string, told func(
 	}
 	switch order := rv.Compare(v.ResourceVersion, known.ResourceVersion); {
 	case order == rv.Unordered: // opaque versions: only equality means something
-		same := known.ResourceVersion == v.ResourceVersion && known.SameObject(v)
-		return !deletion && same && known.ResourceVersion != ""
+		return !deletion && v.SameState(known)
 	case deletion:
 		return order == rv.Older
 	default:
