@@ -288,25 +288,22 @@ type decodedChange struct{ old, new runtime.Object }
 // changes returns what is to be done.
 func (g *decodedGeneration) changes(complete bool) []decodedChange {
 	changes := make([]decodedChange, 0, len(g.places))
-	stay := len(g.shown)
 	for _, obj := range g.staged {
 		if obj == nil {
 			continue
 		}
 		key, _ := object.Key(obj) // it has one: it was staged by it
 		old := g.store.get(key)
-		if _, shown := g.shown[old]; old != nil && !shown { // one that was shown at first is counted
-			stay++
+		if old != nil { // it is replaced, and not to be deleted
+			g.shown[old] = struct{}{}
 		}
 		changes = append(changes, decodedChange{old, obj})
 	}
-	if !complete || stay == g.store.Len() {
+	if !complete || len(g.shown) == g.store.Len() {
 		return changes
 	}
 	for _, obj := range g.store.all().objects {
-		key, _ := object.Key(obj)
-		_, shown := g.shown[obj]
-		if _, staged := g.places[key]; !shown && !staged {
+		if _, shown := g.shown[obj]; !shown {
 			changes = append(changes, decodedChange{old: obj})
 		}
 	}
