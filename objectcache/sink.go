@@ -19,7 +19,6 @@ import (
 	"github.com/rvinformer/informer/internal/object"
 	"github.com/rvinformer/informer/internal/recency"
 	"github.com/rvinformer/informer/internal/report"
-	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/internal/sink"
 )
 
@@ -346,9 +345,7 @@ func (g storeGeneration) End(ctx context.Context, resourceVersion string, comple
 		if added.len() > 0 {
 			i.feed.append(nil, event{batch: added, arrived: at})
 		}
-		if before := g.observed.load(); rv.Compare(resourceVersion, before) == rv.Older {
-			i.waiting.WentBack(before, resourceVersion)
-		}
+		i.waiting.Listed(g.observed.load(), resourceVersion)
 		if complete {
 			g.renames.end()
 		}

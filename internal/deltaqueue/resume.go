@@ -61,9 +61,7 @@ func (q *Queue) Listed(resourceVersion string) {
 	defer q.mu.Unlock()
 	before := q.frontier.observed
 	q.frontier.reach(resourceVersion)
-	if rv.Compare(resourceVersion, before) == rv.Older {
-		q.waiting.WentBack(before, resourceVersion)
-	}
+	q.waiting.Listed(before, resourceVersion)
 	q.advancedLocked()
 }
 

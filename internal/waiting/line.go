@@ -60,9 +60,12 @@ func (l *Line) Reach(reached string) {
 // Stop ends all waits with api.ErrStopped.
 func (l *Line) Stop() { l.endAll(api.ErrStopped) }
 
-// WentBack notes that a list was older than the newest version before it, and ends all waits with
-// api.ErrServerRestored: what they wait for may be of the state that is gone.
-func (l *Line) WentBack(from, to string) {
+// Listed notes the newest version before a list, and that of the list. If the list is older, it ends
+// all waits with api.ErrServerRestored: what they wait for may be of the state that is gone.
+func (l *Line) Listed(from, to string) {
+	if rv.Compare(to, from) != rv.Older {
+		return
+	}
 	l.mu.Lock()
 	l.past = &restore{at: time.Now(), from: rv.AtLeast(from, l.past.newest()), to: to}
 	l.mu.Unlock()
