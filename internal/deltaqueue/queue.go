@@ -197,7 +197,7 @@ func (q *Queue) Stale(d Delta) bool {
 	if !ok {
 		return false
 	}
-	// What is known beyond the resume point was acknowledged beyond it.
+	// A queue that goes on from a checkpoint knows what was acknowledged beyond its resume point.
 	told := func() bool { return q.phase.isResumed() || q.toldLocked(d) }
 	return recency.Stale(d.Type == cache.Deleted, d.Version, version, q.frontier.observed, told)
 }

@@ -4,8 +4,9 @@
 //
 //	table := keytable.New()
 //	generation := table.Begin()
-//	table.Set("default/web-7d9f-x2x4z", keytable.Version{ResourceVersion: "17", UID: uid}, generation)
-//	table.Show("default/web-7d9f-x2x4z", keytable.Version{ResourceVersion: "18"}, generation, generation) // a list showed it
+//	version := keytable.Version{ResourceVersion: "17", UID: uid}
+//	table.Set("default/web-7d9f-x2x4z", version, generation)
+//	table.Show("default/web-7d9f-x2x4z", version, generation, generation) // a list showed it
 //	keys, _ := table.UnmarkedFrom(0, generation, math.MaxInt)
 //	for _, key := range keys { // none
 //		table.Delete(key)
