@@ -31,18 +31,6 @@ func isKubeSystem(r *http.Request) bool {
 }
 func isList(r *http.Request) bool { return !isWatch(r) && !isKubeSystem(r) }
 
-// answerOnce has answer answer the first request that is meant.
-func answerOnce(meant func(*http.Request) bool, answer func(w http.ResponseWriter, r *http.Request)) func(http.Handler) http.Handler {
-	var answered atomic.Bool
-	return before(func(w http.ResponseWriter, r *http.Request) bool {
-		if meant(r) && answered.CompareAndSwap(false, true) {
-			answer(w, r)
-			return false
-		}
-		return true
-	})
-}
-
 // stalling answers with a code and the beginning of a Status, and then with silence.
 func stalling(code int) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -517,7 +517,7 @@ func TestAuditEveryNeedsMetadata(t *testing.T) {
 func TestAuditOfASharedInformerAuditsItsHandlers(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(5)...)
-		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), ErrorHandler: (&failures{}).handle})
+		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), ErrorHandler: quiet})
 		var handlers [2]*recorder
 		var storages [2]*informer.ResourceVersionStorage
 		for n := range handlers {

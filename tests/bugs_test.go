@@ -225,7 +225,7 @@ func TestB12AnyVersionThatDiffersIsAChange(t *testing.T) {
 				events := watch.NewFake()
 				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 					ListerWatcher: script{
-						list:  listing(test.listed, versioned("a/1", test.listed)),
+						list:  listing(test.listed, pod("a/1", test.listed)),
 						watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
 					}.lw(),
 					Handler: &r, Storage: storage,
@@ -234,7 +234,7 @@ func TestB12AnyVersionThatDiffersIsAChange(t *testing.T) {
 				synctest.Wait()
 				require.Equal(t, []string{test.want}, r.events())
 
-				events.Modify(versioned("a/1", test.listed+"0"))
+				events.Modify(pod("a/1", test.listed+"0"))
 				synctest.Wait()
 				require.Equal(t, "update a/1", r.events()[1], "a change that a watch tells")
 			})
@@ -313,7 +313,7 @@ func TestRule13APanicCrashesTheProcess(t *testing.T) {
 	if os.Getenv(inside) != "" {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 			ListerWatcher: script{
-				list:  listing("10", versioned("a/1", "7")),
+				list:  listing("10", pod("a/1", "7")),
 				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 			}.lw(),
 			Handler:      informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { panic("boom") }},

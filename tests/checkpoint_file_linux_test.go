@@ -18,11 +18,6 @@ import (
 // notAllowed is how a process says that it may not do what it should.
 const notAllowed = "not allowed"
 
-func role(name string, does func(t require.TestingT, path string)) bool {
-	roles[name] = does
-	return true
-}
-
 // requireOutput runs a process and checks what it prints.
 func requireOutput(t *testing.T, p *process, lines ...string) {
 	t.Helper()

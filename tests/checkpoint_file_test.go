@@ -1,7 +1,6 @@
 package tests_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -569,101 +567,35 @@ func versionOf(t require.TestingT, text string) int {
 	return v
 }
 
-// process is one that does what roles say: the test binary, run again.
-type process struct {
-	t     *testing.T
-	cmd   *exec.Cmd
-	lines *bufio.Scanner
-}
+var _ = role("saves", func(t require.TestingT, path string) {
+	store, v := informer.FileCheckpoint(path), 0
+	if text := kept(t, store); text != absent {
+		v = versionOf(t, text)
+	}
+	if v%2 == 0 { // with and without a lock around all
+		_, err := store.(informer.CheckpointLocker).Lock()
+		require.NoError(t, err)
+	}
+	for {
+		v++
+		require.NoError(t, save(store, version(v)))
+		fmt.Println(v)
+	}
+})
 
-const roleVariable, pathVariable = "INFORMER_TEST_ROLE", "INFORMER_TEST_PATH"
+var _ = role("locks", func(t require.TestingT, path string) {
+	_, err := lock(path)
+	require.NoError(t, err)
+	fmt.Println("locked")
+	time.Sleep(time.Hour)
+})
 
-var roles = map[string]func(t require.TestingT, path string){
-	"saves": func(t require.TestingT, path string) {
-		store, v := informer.FileCheckpoint(path), 0
-		if text := kept(t, store); text != absent {
-			v = versionOf(t, text)
-		}
-		if v%2 == 0 { // with and without a lock around all
-			_, err := store.(informer.CheckpointLocker).Lock()
+var _ = role("competes", func(t require.TestingT, path string) {
+	fmt.Println("begins")
+	store := informer.FileCheckpoint(path)
+	for {
+		if err := save(store, version(os.Getpid())); !errors.Is(err, informer.ErrCheckpointInUse) {
 			require.NoError(t, err)
 		}
-		for {
-			v++
-			require.NoError(t, save(store, version(v)))
-			fmt.Println(v)
-		}
-	},
-	"locks": func(t require.TestingT, path string) {
-		_, err := lock(path)
-		require.NoError(t, err)
-		fmt.Println("locked")
-		time.Sleep(time.Hour)
-	},
-	"competes": func(t require.TestingT, path string) {
-		fmt.Println("begins")
-		store := informer.FileCheckpoint(path)
-		for {
-			if err := save(store, version(os.Getpid())); !errors.Is(err, informer.ErrCheckpointInUse) {
-				require.NoError(t, err)
-			}
-		}
-	},
-}
-
-func init() {
-	if role := os.Getenv(roleVariable); role != "" {
-		roles[role](processT{}, os.Getenv(pathVariable))
-		os.Exit(0)
 	}
-}
-
-// processT is what a test is to a process.
-type processT struct{}
-
-func (processT) Errorf(format string, args ...interface{}) {
-	fmt.Fprintf(os.Stderr, format+"\n", args...)
-}
-func (processT) FailNow() { os.Exit(1) }
-
-// newProcess is a process that waits to be started.
-func newProcess(t *testing.T, role, path string) *process {
-	t.Helper()
-	binary, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.Command(binary)
-	// The race detector sleeps for a second at the end of a process.
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", roleVariable+"="+role, pathVariable+"="+path)
-	cmd.Stderr = os.Stderr
-	return &process{t: t, cmd: cmd}
-}
-
-func startProcess(t *testing.T, role, path string) *process {
-	t.Helper()
-	p := newProcess(t, role, path)
-	stdout, err := p.cmd.StdoutPipe()
-	require.NoError(t, err)
-	p.lines = bufio.NewScanner(stdout)
-	require.NoError(t, p.cmd.Start())
-	t.Cleanup(func() { // if the test has failed
-		p.kill()
-		_ = p.cmd.Wait()
-	})
-	return p
-}
-
-// line is the next line that it prints, or empty after the last.
-func (p *process) line() string {
-	p.lines.Scan()
-	return p.lines.Text()
-}
-
-func (p *process) kill() { _ = p.cmd.Process.Kill() }
-
-// wait waits until it was killed.
-func (p *process) wait() {
-	p.t.Helper()
-	var exit *exec.ExitError
-	require.ErrorAs(p.t, p.cmd.Wait(), &exit)
-	require.Equal(p.t, -1, exit.ExitCode(), "it failed before it was killed")
-}
+})

@@ -13,16 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 )
 
-const (
-	serverVariable   = "INFORMER_TEST_SERVER"
-	intervalVariable = "INFORMER_TEST_INTERVAL"
-)
+const intervalVariable = "INFORMER_TEST_INTERVAL"
 
 // A process that follows a server with a FileCheckpoint is killed (SIGKILL) at any
 // moment, again and again. What it has written down of all that it was told is in the end
@@ -42,7 +38,7 @@ func testKilledProcess(t *testing.T, forgets bool) {
 	for range 30 {
 		f.touch()
 	}
-	t.Setenv(serverVariable, w.URL())
+	passServer(t, w.Config())
 	if forgets { // the journal has what no save has
 		t.Setenv(intervalVariable, "1h")
 	}
@@ -118,7 +114,8 @@ func foldJournal(t *testing.T, path string) map[string]string {
 }
 
 var _ = role("follows", func(t require.TestingT, path string) {
-	config := &rest.Config{Host: os.Getenv(serverVariable), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
+	config := passedServer()
+	config.ContentType = runtime.ContentTypeJSON
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
 	require.NoError(t, err)
 	journal, err := os.OpenFile(path+".journal", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -138,9 +138,7 @@ func TestARefusedCheckpointIsNotLocked(t *testing.T) {
 		run := func(lw bool) (stop func()) {
 			config := informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path)}
 			if !lw {
-				factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-				require.NoError(t, err)
-				config.ListerWatcher, config.Handler = factory.ForResource("other", pods), &recorder{}
+				config.ListerWatcher, config.Handler = w.factory().ForResource("other", pods), &recorder{}
 			}
 			return w.run(follow(w, config))
 		}

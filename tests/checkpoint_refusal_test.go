@@ -47,9 +47,7 @@ func only[E error](f *failures) (of []E) {
 // be overwritten. The reason says in what they differ.
 func TestCheckpointOfAnotherSourceIsAwaited(t *testing.T) {
 	factory := func(w *world) informer.DynamicListerWatcherFactory {
-		f, err := informer.NewDynamicListerWatcherFactory(w.Config())
-		require.NoError(w.t, err)
-		return f
+		return w.factory()
 	}
 	selecting := func(label, field string) informer.TweakListOptionsFunc {
 		return func(opts *metav1.ListOptions) { opts.LabelSelector, opts.FieldSelector = label, field }

@@ -197,7 +197,7 @@ func TestKeysThatAreBegunAreInTheStoreAtEveryMoment(t *testing.T) {
 				panic("half taken in")
 			}
 		}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: (&failures{}).handle})
+		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: quiet})
 		for range 3 {
 			stop := w.run(i)
 			time.Sleep(10 * time.Second)

@@ -143,7 +143,7 @@ func (o *ordeal) prepare() {
 		ListMode:           modes[o.n(4)],
 		Workers:            1 + o.n(4),
 		ExampleObject:      examples[o.n(len(examples))],
-		ErrorHandler:       (&failures{}).handle,
+		ErrorHandler:       quiet,
 		CheckpointInterval: []time.Duration{0, time.Second, 30 * time.Second}[o.n(3)],
 		CheckpointChanges:  []int{0, 1, 7}[o.n(3)],
 		MaxBatch:           1 + o.n(20),

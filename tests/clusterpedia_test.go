@@ -154,7 +154,7 @@ var (
 
 func TestS1CodeCompiles(t *testing.T) {
 	lw := script{
-		list:  listing("10", versioned("a/1", "7")),
+		list:  listing("10", pod("a/1", "7")),
 		watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 	}.lw()
 	// A controller over a queue of one's own.

@@ -276,8 +276,7 @@ func TestOutageOfServerIsTwoLines(t *testing.T) {
 	})
 	bubble(t, informertest.Options{TLS: true, Wrap: refuses}, func(t *testing.T, w *world) {
 		log := newLogbook()
-		factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-		require.NoError(t, err)
+		factory := w.factory()
 		ctx, stop := context.WithCancel(klog.NewContext(t.Context(), log.Logger))
 		var running sync.WaitGroup
 		for n := range 30 {

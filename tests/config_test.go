@@ -125,7 +125,7 @@ func TestMaxInternalErrorRetryDurationOfTheConfig(t *testing.T) {
 			ListerWatcher: script{
 				list: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 					lists.Add(1)
-					return listOf("10"), nil
+					return list("10", ""), nil
 				},
 				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 					events := watch.NewFakeWithChanSize(1, false)
@@ -226,7 +226,7 @@ func TestRule11TheBackoffStartsAgain(t *testing.T) {
 						return nil, errors.New("down")
 					}
 					well = append(well, time.Now())
-					return listOf("10"), nil
+					return list("10", ""), nil
 				},
 				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 					if len(failed) > 6 {
@@ -372,7 +372,7 @@ func (s slowResync) Resync() error {
 // A queue cannot be asked for what it has: when a list has an object that can
 // not be read, it is told of nothing that may be deleted.
 func TestRule12AQueueIsNotToldThatALiveObjectIsGone(t *testing.T) {
-	nameless := versioned("a/2", "8")
+	nameless := pod("a/2", "8")
 	nameless.SetName("")
 	for what, unreadable := range map[string]*unstructured.Unstructured{"of another kind": object(widgets, "a/2", ""), "without a name": nameless} {
 		for name, queue := range map[string]func(known cache.Store) cache.Queue{
@@ -389,11 +389,11 @@ func TestRule12AQueueIsNotToldThatALiveObjectIsGone(t *testing.T) {
 			t.Run(fmt.Sprint(name, ", ", what), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store := newStore()
-					require.NoError(t, store.Add(versioned("a/2", "5")))
+					require.NoError(t, store.Add(pod("a/2", "5")))
 					c := informer.NewNamedController("pods", &informer.Config{
 						Queue: queue(store), WatchErrorHandler: quiet, ObjectType: example("v1", "Pod"),
 						ListerWatcher: script{
-							list:  listing("10", versioned("a/1", "7"), unreadable),
+							list:  listing("10", pod("a/1", "7"), unreadable),
 							watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 						}.lw(),
 						Process: func(obj interface{}, _ bool) error { return apply(store, obj) },

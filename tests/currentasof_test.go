@@ -323,7 +323,7 @@ func randomDay(t *testing.T, w *world, seed uint64) {
 	modes := []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList, informer.ListModeFull}
 	mode := modes[seed%3]
 	budget := informer.NewBudget([]int64{1 << 20, 1000}[seed%2])
-	ignore := (&failures{}).handle
+	ignore := quiet
 
 	storage := informer.NewResourceVersionStorage()
 	own := follow(w, informer.InformerConfig{Handler: d.handler(), Storage: storage, ListMode: mode, WatchListPageSize: 3, Budget: budget})

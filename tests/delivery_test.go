@@ -94,7 +94,7 @@ func TestAPanicInABatchCrashesTheProcess(t *testing.T) {
 	if os.Getenv(inside) != "" {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 			ListerWatcher: script{
-				list:  listing("10", versioned("a/1", "7")),
+				list:  listing("10", pod("a/1", "7")),
 				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 			}.lw(),
 			BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { panic("boom") }),

@@ -29,6 +29,18 @@ func before(act func(w http.ResponseWriter, r *http.Request) bool) func(http.Han
 	}
 }
 
+// answerOnce has answer answer the first request that is meant.
+func answerOnce(meant func(*http.Request) bool, answer func(w http.ResponseWriter, r *http.Request)) func(http.Handler) http.Handler {
+	var answered atomic.Bool
+	return before(func(w http.ResponseWriter, r *http.Request) bool {
+		if meant(r) && answered.CompareAndSwap(false, true) {
+			answer(w, r)
+			return false
+		}
+		return true
+	})
+}
+
 func isWatch(r *http.Request) bool   { return r.URL.Query().Get("watch") != "" }
 func continues(r *http.Request) bool { return r.URL.Query().Get("continue") != "" }
 
@@ -108,25 +120,9 @@ func (s script) lw() cache.ListerWatcher {
 	return &cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
 }
 
-// versioned is a pod in a version.
-func versioned(key, rv string) *unstructured.Unstructured {
-	obj := object(pods, key, "")
-	obj.SetResourceVersion(rv)
-	return obj
-}
-
-func listOf(rv string, objs ...*unstructured.Unstructured) *unstructured.UnstructuredList {
-	list := &unstructured.UnstructuredList{Object: map[string]interface{}{"apiVersion": "v1", "kind": "PodList"}}
-	list.SetResourceVersion(rv)
-	for _, obj := range objs {
-		list.Items = append(list.Items, *obj)
-	}
-	return list
-}
-
 // listing always lists objs in version rv.
 func listing(rv string, objs ...*unstructured.Unstructured) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return func(context.Context, metav1.ListOptions) (runtime.Object, error) { return listOf(rv, objs...), nil }
+	return func(context.Context, metav1.ListOptions) (runtime.Object, error) { return list(rv, "", objs...), nil }
 }
 
 // deletions keeps what a handler was told of deletions.

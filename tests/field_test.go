@@ -122,8 +122,7 @@ func TestTypedRawObjectsOfOtherKinds(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		_, err := w.Create(pods, fullPod())
 		require.NoError(t, err)
-		factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-		require.NoError(t, err)
+		factory := w.factory()
 		var f failures
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 			ListerWatcher: factory.ForResource("", pods), ExampleObject: informer.RawObjectOf(&corev1.Node{}), ErrorHandler: f.handle,

@@ -44,9 +44,9 @@ func TestForeignCallThatHangsIsGivenUp(t *testing.T) {
 				lw := script{
 					list: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 						if lists.Add(1) == 1 && !test.watches {
-							return listOf("9", versioned("a/late", "9")), hang(ctx)
+							return list("9", "", pod("a/late", "9")), hang(ctx)
 						}
-						return listOf("1", versioned("a/1", "1")), nil
+						return list("1", "", pod("a/1", "1")), nil
 					},
 					watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 						if watches.Add(1) == 1 && test.watches {
@@ -103,7 +103,7 @@ func TestForeignCallIsGivenUpAfterStallTimeout(t *testing.T) {
 								return nil, err
 							}
 						}
-						return listOf("1", versioned("a/1", "1")), nil
+						return list("1", "", pod("a/1", "1")), nil
 					},
 					watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 						if watches {
@@ -139,7 +139,7 @@ type withoutContext struct{ takes time.Duration }
 
 func (w withoutContext) List(metav1.ListOptions) (runtime.Object, error) {
 	time.Sleep(w.takes)
-	return listOf("1", versioned("a/1", "1")), nil
+	return list("1", "", pod("a/1", "1")), nil
 }
 
 func (w withoutContext) Watch(metav1.ListOptions) (watch.Interface, error) {
@@ -194,7 +194,7 @@ func TestForeignCallsThatHangAreFew(t *testing.T) {
 				hanging.Add(1)
 				defer hanging.Add(-1)
 				<-release
-				return listOf("1", versioned("a/1", "1")), nil
+				return list("1", "", pod("a/1", "1")), nil
 			},
 			watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 		}

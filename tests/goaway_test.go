@@ -73,7 +73,7 @@ func TestIdleWatchExpires(t *testing.T) {
 				time.Sleep(4 * time.Minute)
 				w.requireOneWatch()
 				r.forget()
-				w.Inject(informertest.Fault{Match: requests("watch"), Effect: informertest.ErrorEvent(410), Times: 1})
+				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(410), Times: 1})
 				w.update("a/0001", "changed")
 				w.remove("a/0002")
 				time.Sleep(time.Minute)

@@ -34,7 +34,7 @@ func TestGoexitInARetriedProcess(t *testing.T) {
 				var calls atomic.Int32
 				var handled sync.Map
 				i := informer.NewNamedController("pods", &informer.Config{
-					Queue: queue(), ListerWatcher: w.lister(), RetryOnError: true, ForcePaginatedList: true, WatchErrorHandler: (&failures{}).handle,
+					Queue: queue(), ListerWatcher: w.lister(), RetryOnError: true, ForcePaginatedList: true, WatchErrorHandler: quiet,
 					Process: func(obj interface{}, _ bool) error {
 						key := key(obj.(cache.Deltas).Newest().Object)
 						if key == "a/1" {
@@ -97,7 +97,7 @@ func TestGoexitInTheGoroutineOfRunEndsRun(t *testing.T) {
 				storage := informer.NewResourceVersionStorage()
 				s := &exitingCheckpoint{lockable: &lockable{memoryCheckpoint: &memoryCheckpoint{}}}
 				r := &recorder{}
-				c := informer.InformerConfig{Handler: r, Storage: storage, Checkpoint: s, Workers: 2, ErrorHandler: (&failures{}).handle}
+				c := informer.InformerConfig{Handler: r, Storage: storage, Checkpoint: s, Workers: 2, ErrorHandler: quiet}
 				exits(&c, func() {
 					if exiting.Load() {
 						runtime.Goexit()
@@ -172,7 +172,7 @@ func TestGoexitInTheErrorHandlerOfASharedHandler(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create("a/1")
 		shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: w.lister(), ListMode: informer.ListModePaged, ErrorHandler: (&failures{}).handle,
+			ListerWatcher: w.lister(), ListMode: informer.ListModePaged, ErrorHandler: quiet,
 		})
 		exits, err := shared.AddHandler(informer.HandlerConfig{Handler: &recorder{}, ErrorHandler: func(*informer.Reflector, error) { runtime.Goexit() }})
 		require.NoError(t, err)

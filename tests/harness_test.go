@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,8 +24,6 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
 	pods    = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
@@ -130,13 +127,16 @@ func (w *world) remove(keys ...string) {
 	}
 }
 
-// lister lists and watches the pods through a real client.
-func (w *world) lister() cache.ListerWatcher {
+// factory makes what lists and watches resources of the server through a real client.
+func (w *world) factory() informer.DynamicListerWatcherFactory {
 	w.t.Helper()
 	factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
 	require.NoError(w.t, err)
-	return factory.ForResource("", pods)
+	return factory
 }
+
+// lister lists and watches the pods through a real client.
+func (w *world) lister() cache.ListerWatcher { return w.factory().ForResource("", pods) }
 
 // verbs returns what was asked of the server, as "list limit=2 continue rv=7" or
 // "watch rv=8". Single objects are left out, which are asked for to know the server.
@@ -186,14 +186,40 @@ func follow(w *world, c informer.InformerConfig) informer.ResourceVersionInforme
 	if c.ListMode == informer.ListModeAuto {
 		c.ListMode = informer.ListModePaged
 	}
+	return auto(w, c)
+}
+
+// auto is an informer of the pods as follow makes one, in ListModeAuto unless c has another mode.
+func auto(w *world, c informer.InformerConfig) informer.ResourceVersionInformer {
+	return informer.NewResourceVersionInformer("pods", w.completed(c))
+}
+
+// share is a shared informer of the pods, with what c leaves open.
+func share(w *world, c informer.InformerConfig) *informer.SharedResourceVersionInformer {
+	return informer.NewSharedResourceVersionInformer("pods", w.completed(c))
+}
+
+// adds adds a handler.
+func adds(t *testing.T, s *informer.SharedResourceVersionInformer, handler informer.ResourceEventHandler) *informer.HandlerRegistration {
+	t.Helper()
+	h, err := s.AddEventHandler(handler)
+	require.NoError(t, err)
+	return h
+}
+
+// completed is c, which lists the pods and drops errors where it says nothing else.
+func (w *world) completed(c informer.InformerConfig) informer.InformerConfig {
 	if c.ListerWatcher == nil {
 		c.ListerWatcher = w.lister()
 	}
 	if c.ErrorHandler == nil {
-		c.ErrorHandler = (&failures{}).handle
+		c.ErrorHandler = quiet
 	}
-	return informer.NewResourceVersionInformer("pods", c)
+	return c
 }
+
+// quiet is an error handler that drops what it is told.
+func quiet(*informer.Reflector, error) {}
 
 // start runs an informer until the returned stop, which waits for it to return.
 func start(run func(ctx context.Context)) (stop func()) {

@@ -33,11 +33,6 @@ const (
 	idleHeapBytes = 9<<10 + 128
 )
 
-const (
-	idleHostVariable = "INFORMER_TEST_IDLE_HOST"
-	idleCAVariable   = "INFORMER_TEST_IDLE_CA"
-)
-
 // idleBeyondBytes is what an informer may take of the heap beyond a bare stream. The stacks of a
 // bare stream have sizes by chance.
 const idleBeyondBytes = 4<<10 + 384
@@ -78,9 +73,7 @@ func takesLittle(t *testing.T, callers string) {
 func measureIdle(t *testing.T, what string) (cost idleCost) {
 	server := informertest.NewServer(informertest.Options{TLS: true})
 	defer server.Close()
-	config := server.Config()
-	t.Setenv(idleHostVariable, config.Host)
-	t.Setenv(idleCAVariable, string(config.CAData))
+	passServer(t, server.Config())
 	p := startProcess(t, "idles", what)
 	require.NoError(t, json.Unmarshal([]byte(p.line()), &cost))
 	t.Logf("%s: each of %d takes %+v", what, idleInformers, cost)
@@ -90,8 +83,7 @@ func measureIdle(t *testing.T, what string) (cost idleCost) {
 // The process prints its idleCost. It is one of its own because the server's goroutines must not
 // count.
 var _ = role("idles", func(t require.TestingT, callers string) {
-	config := &rest.Config{Host: os.Getenv(idleHostVariable), QPS: -1}
-	config.CAData = []byte(os.Getenv(idleCAVariable))
+	config := passedServer()
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
 	require.NoError(t, err)
 	var informers sync.WaitGroup

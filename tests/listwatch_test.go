@@ -19,13 +19,6 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-func (w *world) factory() informer.DynamicListerWatcherFactory {
-	w.t.Helper()
-	factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-	require.NoError(w.t, err)
-	return factory
-}
-
 // both lists and watches, and ends the watch.
 func both(t *testing.T, lw cache.ListerWatcher, opts metav1.ListOptions) *unstructured.UnstructuredList {
 	t.Helper()
@@ -257,8 +250,7 @@ func TestListerWithoutContextIsEnough(t *testing.T) {
 
 func TestFactoryRefusesANamespaceThatIsNone(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-		require.NoError(t, err)
+		factory := w.factory()
 		var f failures
 		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("a/../b", pods), Handler: &recorder{}, ErrorHandler: f.handle})
 		defer start(i.RunWithContext)()

@@ -258,8 +258,7 @@ func TestBrokenGroupLeavesTheOthersAlone(t *testing.T) {
 				return true
 			})
 			bubble(t, informertest.Options{TLS: true, Wrap: broken}, func(t *testing.T, w *world) {
-				factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-				require.NoError(t, err)
+				factory := w.factory()
 				for range 20 {
 					i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", widgets), Handler: &recorder{}})
 					defer start(i.RunWithContext)()

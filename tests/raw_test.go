@@ -334,7 +334,7 @@ func TestAnObjectThatCanNotBeDecoded(t *testing.T) {
 		var item *informer.ItemError
 		require.ErrorAs(t, errors.Join(errs...), &item)
 		require.Equal(t, informer.ItemError{Index: 1, Key: "a/2", Err: item.Err}, *item)
-		version, known, err := storage.Get(versioned("a/2", ""))
+		version, known, err := storage.Get(pod("a/2", ""))
 		require.NoError(t, err)
 		require.True(t, known)
 		require.Equal(t, "4", version)

@@ -19,8 +19,6 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-func quiet(*informer.Reflector, error) {}
-
 // After a restore, what the handler has not acknowledged is still the old and
 // greater version; new events are not older than that.
 func TestRewoundVersionsAreNotStaleAfterAPanic(t *testing.T) {

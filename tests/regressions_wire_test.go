@@ -66,7 +66,7 @@ func TestRetriesForgetWhatAListShows(t *testing.T) {
 		var mu sync.Mutex
 		var popped []string
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, ForcePaginatedList: true, ListerWatcher: w.lister(), WatchErrorHandler: (&failures{}).handle,
+			Queue: queue, RetryOnError: true, ForcePaginatedList: true, ListerWatcher: w.lister(), WatchErrorHandler: quiet,
 			Process: func(obj interface{}, _ bool) error {
 				d := obj.(cache.Deltas).Newest()
 				if key(d.Object) == failing {
@@ -97,7 +97,7 @@ func TestRetriesKeepADeletionOffTheWire(t *testing.T) {
 		calls := 0
 		var deleted []interface{}
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, ForcePaginatedList: true, ListerWatcher: w.lister(), WatchErrorHandler: (&failures{}).handle,
+			Queue: queue, RetryOnError: true, ForcePaginatedList: true, ListerWatcher: w.lister(), WatchErrorHandler: quiet,
 			Process: func(obj interface{}, _ bool) error {
 				d := obj.(cache.Deltas).Newest()
 				if key(d.Object) != "a/1" {
@@ -245,7 +245,7 @@ func TestAPanicIsNotSettledByAnUnreadableObject(t *testing.T) {
 		}
 		i := follow(w, informer.InformerConfig{
 			Handler:      &r,
-			ErrorHandler: (&failures{}).handle,
+			ErrorHandler: quiet,
 			Transform: func(obj interface{}) (interface{}, error) {
 				if data, _, _ := unstructured.NestedString(obj.(*unstructured.Unstructured).Object, "data"); data == "unreadable" {
 					return nil, errors.New("no")
@@ -518,7 +518,7 @@ func TestAFailingControllerDoesNotHoldTheBudgetOfOthers(t *testing.T) {
 			require.NoError(t, err)
 		}
 		failing := informer.NewNamedController("failing", &informer.Config{
-			ListerWatcher: w.lister(), ObjectType: &informer.RawObject{}, RetryOnError: true, WatchErrorHandler: (&failures{}).handle,
+			ListerWatcher: w.lister(), ObjectType: &informer.RawObject{}, RetryOnError: true, WatchErrorHandler: quiet,
 			Process: func(interface{}, bool) error { return errors.New("failed") },
 		})
 		defer start(failing.RunWithContext)()
@@ -530,8 +530,7 @@ func TestAFailingControllerDoesNotHoldTheBudgetOfOthers(t *testing.T) {
 			_, err := w.Create(widgets, object(widgets, key, ""))
 			require.NoError(t, err)
 		}
-		factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-		require.NoError(t, err)
+		factory := w.factory()
 		var r recorder
 		r.before = func(string) { time.Sleep(time.Second) }
 		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", widgets), Handler: &r, Workers: 10})

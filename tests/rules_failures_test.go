@@ -34,7 +34,7 @@ func TestRule12AnEventThatBreaksTheWatch(t *testing.T) {
 	bubble(t, informertest.Options{Wrap: poison}, func(t *testing.T, w *world) {
 		w.create("a/1")
 		var r recorder
-		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: (&failures{}).handle})
+		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: quiet})
 		defer start(i.RunWithContext)()
 		synctest.Wait()
 		w.create("a/2")
@@ -52,7 +52,7 @@ func TestRule12AnUnreadableItemIsSkipped(t *testing.T) {
 		deletes bool
 	}{
 		{"with a known key", func() *unstructured.Unstructured {
-			obj := versioned("a/2", "8")
+			obj := pod("a/2", "8")
 			obj.SetKind("Service")
 			return obj
 		}(), "a/2", true},
@@ -66,7 +66,7 @@ func TestRule12AnUnreadableItemIsSkipped(t *testing.T) {
 				var f failures
 				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 					ListerWatcher: script{
-						list:  listing("10", versioned("a/1", "7"), test.bad, versioned("a/4", "9")),
+						list:  listing("10", pod("a/1", "7"), test.bad, pod("a/4", "9")),
 						watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 					}.lw(),
 					ExampleObject: example("v1", "Pod"),
@@ -182,7 +182,7 @@ func TestRule13ADeletionAfterAPanic(t *testing.T) {
 				panic("half done")
 			}
 		}
-		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: (&failures{}).handle})
+		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: quiet})
 		defer start(i.RunWithContext)()
 		synctest.Wait()
 		w.create("a/1")
@@ -310,7 +310,7 @@ func TestKeyThatIsPassedOverIsFoundAndRepaired(t *testing.T) {
 						panic("no a/2 for me")
 					}
 				}
-				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: (&failures{}).handle})
+				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: quiet})
 				defer start(i.RunWithContext)()
 				time.Sleep(time.Minute)
 				w.create("a/2")

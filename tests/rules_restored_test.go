@@ -210,7 +210,7 @@ func TestAFakeObjectThatIsCreatedAgain(t *testing.T) {
 		synctest.Wait()
 		for n := range 5 {
 			act := []func(runtime.Object){events.Add, events.Delete}[n%2]
-			act(withUID(versioned("a/1", "1"), "u"))
+			act(withUID(pod("a/1", "1"), "u"))
 			synctest.Wait()
 		}
 		require.Equal(t, []string{"add a/1", "delete a/1", "add a/1", "delete a/1", "add a/1"}, r.events())

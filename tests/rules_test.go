@@ -222,7 +222,7 @@ func TestRule2APageReadAgainTellsNothingTwice(t *testing.T) {
 					versions, err := w.ResourceVersions(pods, "")
 					require.NoError(t, err)
 					for key, rv := range versions {
-						require.NoError(t, storage.Add(versioned(key, rv)))
+						require.NoError(t, storage.Add(pod(key, rv)))
 					}
 					want = "sync %s"
 				}

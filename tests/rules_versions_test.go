@@ -176,7 +176,7 @@ func TestRule8StaleEventsAreDroppedAndCounted(t *testing.T) {
 		var r recorder
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 			ListerWatcher: script{
-				list:  listing("10", versioned("a/1", "7"), versioned("a/2", "8")),
+				list:  listing("10", pod("a/1", "7"), pod("a/2", "8")),
 				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
 			}.lw(),
 			Handler: &r,
@@ -184,16 +184,16 @@ func TestRule8StaleEventsAreDroppedAndCounted(t *testing.T) {
 		defer start(i.RunWithContext)()
 		synctest.Wait()
 		r.forget()
-		events.Modify(versioned("a/1", "6"))
-		events.Modify(versioned("a/1", "7"))
-		events.Delete(versioned("a/2", "5"))
+		events.Modify(pod("a/1", "6"))
+		events.Modify(pod("a/1", "7"))
+		events.Delete(pod("a/2", "5"))
 		synctest.Wait()
 		require.Empty(t, r.events())
 		require.EqualValues(t, 3, i.Status().Stale)
 		require.Equal(t, "10", i.LastSyncResourceVersion())
 
-		events.Modify(versioned("a/1", "100")) // longer is later
-		events.Delete(versioned("a/2", "8"))   // a deletion in the version that it ended
+		events.Modify(pod("a/1", "100")) // longer is later
+		events.Delete(pod("a/2", "8"))   // a deletion in the version that it ended
 		synctest.Wait()
 		require.Equal(t, []string{"update a/1", "delete a/2"}, r.events())
 		require.EqualValues(t, 3, i.Status().Stale)

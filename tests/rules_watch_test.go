@@ -90,7 +90,7 @@ func TestRule11Backoff(t *testing.T) {
 				return nil, apierrors.NewInternalError(errors.New("broken"))
 			}}.lw(),
 			Handler:      &recorder{},
-			ErrorHandler: (&failures{}).handle,
+			ErrorHandler: quiet,
 		})
 		stop := start(i.RunWithContext)
 		time.Sleep(10 * time.Minute)
@@ -136,7 +136,7 @@ func TestRule11WatchFailures(t *testing.T) {
 				s := script{
 					list: func(_ context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 						asked = append(asked, "list rv="+opts.ResourceVersion)
-						return listOf("10", versioned("a/1", "7")), nil
+						return list("10", "", pod("a/1", "7")), nil
 					},
 					watch: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 						asked = append(asked, "watch rv="+opts.ResourceVersion)
@@ -180,7 +180,7 @@ func TestRule11ARefusedInformerRecovers(t *testing.T) {
 	bubble(t, informertest.Options{Wrap: forbid}, func(t *testing.T, w *world) {
 		w.create("a/1")
 		var r recorder
-		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: (&failures{}).handle})
+		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: quiet})
 		defer start(i.RunWithContext)()
 		time.Sleep(10 * time.Minute)
 		require.True(t, apierrors.IsForbidden(i.Status().LastError), "%v", i.Status().LastError)

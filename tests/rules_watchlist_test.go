@@ -22,15 +22,6 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// auto is an informer of the pods in ListModeAuto.
-func auto(w *world, c informer.InformerConfig) informer.ResourceVersionInformer {
-	c.ListerWatcher = w.lister()
-	if c.ErrorHandler == nil {
-		c.ErrorHandler = (&failures{}).handle
-	}
-	return informer.NewResourceVersionInformer("pods", c)
-}
-
 // The set comes as the events of one watch, which goes on; there is no list.
 func TestRule9AWatchListIsOneStream(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
@@ -209,8 +200,7 @@ func TestRule9Fallback(t *testing.T) {
 					fill(t, w, storage, &r)
 				}
 				var f failures
-				factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-				require.NoError(t, err)
+				factory := w.factory()
 				config := informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &r, Storage: storage, ErrorHandler: f.handle}
 				i := informer.NewResourceVersionInformer("pods", config)
 				began := time.Now()
@@ -321,7 +311,7 @@ func TestRule9ChangesAmongTheInitialEvents(t *testing.T) {
 	bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *world) {
 		storage := informer.NewResourceVersionStorage()
 		for _, known := range []string{"1", "2", "4"} {
-			obj := versioned("a/"+known, "1")
+			obj := pod("a/"+known, "1")
 			obj.SetUID(types.UID(known))
 			require.NoError(t, storage.Add(obj))
 		}
@@ -422,7 +412,7 @@ func TestRule9OtherListerWatchersAreListed(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		var r recorder
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{list: listing("5", versioned("a/1", "4")), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return stream(false), nil }}.lw(), Handler: &r, ErrorHandler: (&failures{}).handle,
+			ListerWatcher: script{list: listing("5", pod("a/1", "4")), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return stream(false), nil }}.lw(), Handler: &r, ErrorHandler: quiet,
 		})
 		defer start(i.RunWithContext)()
 		synctest.Wait()
@@ -477,13 +467,12 @@ func TestRule9WhatConcernsOthersIsNotRemembered(t *testing.T) {
 			return true
 		})
 		bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *world) {
-			factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-			require.NoError(t, err)
+			factory := w.factory()
 			for n, lw := range []cache.ListerWatcher{
 				factory.ForResourceWithOptions("", pods, func(opts *metav1.ListOptions) { opts.LabelSelector = "app" }),
 				factory.ForResource("", pods),
 			} {
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &recorder{}, ErrorHandler: (&failures{}).handle})
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &recorder{}, ErrorHandler: quiet})
 				defer start(i.RunWithContext)()
 				<-i.HasSyncedChecker().Done()
 				require.Equal(t, []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList}[n], i.Status().ListMode)

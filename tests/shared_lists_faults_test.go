@@ -108,7 +108,7 @@ func TestRule2WrongListOfAHandlerThatTakesATypeBesideOneThatTakesAny(t *testing.
 				},
 				WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 			}
-			s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, ErrorHandler: (&failures{}).handle})
+			s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, ErrorHandler: quiet})
 			adds(t, s, &recorder{})
 			deleted := 0
 			_, err := s.AddEventHandler(informer.TypedResourceEventHandlerFuncs[*corev1.Pod]{DeleteFunc: func(informer.DeletedObject[*corev1.Pod]) { deleted++ }})

@@ -11,25 +11,6 @@ import (
 	"github.com/rvinformer/informer/informertest"
 )
 
-// share is a shared informer of the pods, with what c leaves open.
-func share(w *world, c informer.InformerConfig) *informer.SharedResourceVersionInformer {
-	if c.ListerWatcher == nil {
-		c.ListerWatcher = w.lister()
-	}
-	if c.ErrorHandler == nil {
-		c.ErrorHandler = (&failures{}).handle
-	}
-	return informer.NewSharedResourceVersionInformer("pods", c)
-}
-
-// adds adds a handler.
-func adds(t *testing.T, s *informer.SharedResourceVersionInformer, handler informer.ResourceEventHandler) *informer.HandlerRegistration {
-	t.Helper()
-	h, err := s.AddEventHandler(handler)
-	require.NoError(t, err)
-	return h
-}
-
 // However the sets are read, the handlers are told by one watch.
 func TestHandlersShareAWatch(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {

@@ -19,15 +19,10 @@ import (
 
 // answering answers the first list with a body of the test's own.
 func answering(contentType, body string) func(http.Handler) http.Handler {
-	answered := false
-	return before(func(w http.ResponseWriter, r *http.Request) bool {
-		if isWatch(r) || answered {
-			return true
-		}
-		answered = true
+	list := func(r *http.Request) bool { return !isWatch(r) }
+	return answerOnce(list, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = w.Write([]byte(body))
-		return false
 	})
 }
 
@@ -148,8 +143,7 @@ func TestAnAnswerThatIsNoList(t *testing.T) {
 // and the metadata of the list stands before or after them.
 func TestObjectsKnowTheirKind(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-		require.NoError(t, err)
+		factory := w.factory()
 		for gvr, kind := range kinds {
 			for n := range 5 {
 				_, err := w.Create(gvr, object(gvr, fmt.Sprintf("a/%d", n), "created"))
@@ -160,7 +154,7 @@ func TestObjectsKnowTheirKind(t *testing.T) {
 				ListerWatcher:     factory.ForResource("", gvr),
 				ExampleObject:     example(gvr.GroupVersion().String(), kind),
 				WatchListPageSize: 2,
-				ErrorHandler:      (&failures{}).handle,
+				ErrorHandler:      quiet,
 				Handler: informer.TypedResourceEventHandlerFuncs[*unstructured.Unstructured]{
 					AddFunc: func(obj *unstructured.Unstructured) { got = append(got, obj) },
 				},
@@ -208,7 +202,7 @@ func TestAFirstPageCutShortHasShownNothing(t *testing.T) {
 		known, err := w.ResourceVersions(pods, "")
 		require.NoError(t, err)
 		for key, rv := range known {
-			require.NoError(t, storage.Add(versioned(key, rv)))
+			require.NoError(t, storage.Add(pod(key, rv)))
 		}
 		r := recorder{folded: known}
 		i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage})

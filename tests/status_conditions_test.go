@@ -186,7 +186,7 @@ func TestStatusOfSharedHandlersHasTheirConditions(t *testing.T) {
 			if content != "" {
 				s.content = []byte(content)
 			}
-			_, err := shared.AddHandler(informer.HandlerConfig{Handler: &recorder{}, Checkpoint: s, ErrorHandler: (&failures{}).handle})
+			_, err := shared.AddHandler(informer.HandlerConfig{Handler: &recorder{}, Checkpoint: s, ErrorHandler: quiet})
 			require.NoError(t, err)
 		}
 		defer start(shared.RunWithContext)()

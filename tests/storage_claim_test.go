@@ -16,9 +16,7 @@ import (
 // ofNamespace lists and watches the pods of a namespace.
 func (w *world) ofNamespace(namespace string) cache.ListerWatcher {
 	w.t.Helper()
-	factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-	require.NoError(w.t, err)
-	return factory.ForResource(namespace, pods)
+	return w.factory().ForResource(namespace, pods)
 }
 
 func TestSecondInformerOfARunningStorageDoesNotRun(t *testing.T) {

@@ -264,8 +264,7 @@ func TestOverHTTP2(t *testing.T) {
 	defer server.Close()
 	w := &world{t: t, Server: server}
 	w.create(keys(100)...)
-	factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-	require.NoError(t, err)
+	factory := w.factory()
 	defer closeIdle(t, w.Config())
 	var recorders [3]recorder
 	for n := range recorders {

@@ -3,7 +3,6 @@ package tests_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"sync"
 	"syscall"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -30,7 +28,7 @@ func TestCurrentAsOfDoesNotCountSuspension(t *testing.T) {
 	w := &world{t: t, Server: informertest.NewServer(informertest.Options{})}
 	defer w.Close()
 	w.create(keys(3)...)
-	t.Setenv(serverVariable, w.URL())
+	passServer(t, w.Config())
 	p := startProcess(t, "claims", "")
 	claims := make(chan claim, 10_000)
 	go func() {
@@ -85,7 +83,8 @@ func TestCurrentAsOfDoesNotCountSuspension(t *testing.T) {
 // The process prints, each time that it changes, since when it says that it is current, and the
 // version up to which everything is acknowledged.
 var _ = role("claims", func(t require.TestingT, _ string) {
-	config := &rest.Config{Host: os.Getenv(serverVariable), QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}}
+	config := passedServer()
+	config.ContentType = runtime.ContentTypeJSON
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
 	require.NoError(t, err)
 	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{

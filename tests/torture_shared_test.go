@@ -139,7 +139,7 @@ func tortureShared(t *testing.T, seed uint64) {
 			require.NoError(t, err)
 			config := informer.InformerConfig{
 				ListerWatcher: factory.ForResource("", pods), Handler: c, Storage: informer.NewResourceVersionStorage(),
-				ErrorHandler: (&failures{}).handle, Budget: budget, Workers: 1 + d.n(4), WatchListPageSize: int64(1 + d.n(20)),
+				ErrorHandler: quiet, Budget: budget, Workers: 1 + d.n(4), WatchListPageSize: int64(1 + d.n(20)),
 				ListMode:      []informer.ListMode{informer.ListModeAuto, informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList}[d.n(4)],
 				ExampleObject: []runtime.Object{&informer.RawObject{}, &informer.RawObject{}, &metav1.PartialObjectMetadata{}, &corev1.Pod{}, &unstructured.Unstructured{}}[d.n(5)],
 			}
@@ -178,7 +178,7 @@ func tortureShared(t *testing.T, seed uint64) {
 		}
 		var calm sync.Map
 		pd := dice{rand: rand.New(rand.NewPCG(seed, 99))}
-		c := informer.NewNamedController("c", &informer.Config{Queue: queue, RetryOnError: true, ListerWatcher: w.lister(), WatchErrorHandler: (&failures{}).handle, ForcePaginatedList: d.one(2), FullResyncPeriod: time.Duration(d.n(2)) * 7 * time.Second,
+		c := informer.NewNamedController("c", &informer.Config{Queue: queue, RetryOnError: true, ListerWatcher: w.lister(), WatchErrorHandler: quiet, ForcePaginatedList: d.one(2), FullResyncPeriod: time.Duration(d.n(2)) * 7 * time.Second,
 			Process: func(obj interface{}, _ bool) error {
 				if _, ok := calm.Load("calm"); !ok && pd.one(8) {
 					return errors.New("process")

@@ -87,8 +87,8 @@ func TestEventsOfOthersNeedNoResourceVersion(t *testing.T) {
 		var r recorder
 		var f failures
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{list: listing("5", versioned("a/1", "")), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
-				return stream(false, watch.Event{Type: watch.Added, Object: versioned("a/2", "")}), nil
+			ListerWatcher: script{list: listing("5", pod("a/1", "")), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+				return stream(false, watch.Event{Type: watch.Added, Object: pod("a/2", "")}), nil
 			}}.lw(), Handler: &r, ErrorHandler: f.handle,
 		})
 		defer start(i.RunWithContext)()

@@ -159,9 +159,7 @@ func TestWaitUntilWaitsForAFailingBatch(t *testing.T) {
 // A version that no followed object has passes with a bookmark.
 func TestWaitUntilABookmark(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-		require.NoError(t, err)
-		lw := factory.ForResourceWithOptions("", pods, func(o *metav1.ListOptions) { o.FieldSelector = "metadata.namespace=mine" })
+		lw := w.factory().ForResourceWithOptions("", pods, func(o *metav1.ListOptions) { o.FieldSelector = "metadata.namespace=mine" })
 		w.create("mine/a")
 		i := follow(w, informer.InformerConfig{Handler: &recorder{}, ListerWatcher: lw})
 		stop := start(i.RunWithContext)
@@ -385,7 +383,7 @@ func TestWaitUntilAfterAResume(t *testing.T) {
 func TestWaitUntilEachHandlerOfAShared(t *testing.T) {
 	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
 		w.create(keys(2)...)
-		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), ErrorHandler: (&failures{}).handle})
+		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), ErrorHandler: quiet})
 		err := s.WaitUntil(t.Context(), "1")
 		require.ErrorIs(t, err, informer.ErrNoHandler)
 		fast, slow := &recorder{}, closedGate()

@@ -91,8 +91,7 @@ func (a *floodAnswer) Write(p []byte) (int, error) {
 func blockedInformers(t *testing.T, w *world, n int, config informer.InformerConfig) (unblock func(), stop func()) {
 	blocked, unblock := context.WithCancel(context.Background())
 	config.Handler = &recorder{before: func(string) { <-blocked.Done() }}
-	factory, err := informer.NewDynamicListerWatcherFactory(w.Config())
-	require.NoError(t, err)
+	factory := w.factory()
 	var stops []func()
 	for range n {
 		config.ListerWatcher = factory.ForResource("", pods)
