@@ -12,17 +12,18 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // startRecorded starts n informers of one server, which end with the test, and returns their
 // recorders when they watch.
-func startRecorded(w *world, n int) (recorders []*recorder) {
+func startRecorded(w *harness.World, n int) (recorders []*harness.Recorder) {
 	factory, err := informer.NewDynamicListerWatcherFactory(rest.CopyConfig(w.Config()))
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	for range n {
-		r := &recorder{}
+		r := &harness.Recorder{}
 		recorders = append(recorders, r)
-		w.t.Cleanup(start(follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: r}).RunWithContext))
+		w.T.Cleanup(harness.Start(harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: r}).RunWithContext))
 	}
 	time.Sleep(time.Minute)
 	return recorders
@@ -30,7 +31,7 @@ func startRecorded(w *world, n int) (recorders []*recorder) {
 
 // whileAway has the server be away for a minute, and returns what it was asked in the minute after
 // its return, by verb. Meanwhile is called shortly before that.
-func whileAway(w *world, meanwhile func()) map[string]int {
+func whileAway(w *harness.World, meanwhile func()) map[string]int {
 	heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
 	time.Sleep(time.Minute)
 	meanwhile()
@@ -51,12 +52,12 @@ func whileAway(w *world, meanwhile func()) map[string]int {
 func TestOneInformerAsksForAllWhichClusterItIs(t *testing.T) {
 	for name, options := range map[string]informertest.Options{"over one connection": {TLS: true}, "without TLS": {}} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, options, func(t *testing.T, w *world) {
-				w.createKubeSystem()
-				w.create(keys(5)...)
+			harness.Bubble(t, options, func(t *testing.T, w *harness.World) {
+				w.CreateKubeSystem()
+				w.CreatePods(harness.Keys(5)...)
 				recorders := startRecorded(w, 50)
 				for outage := range 3 {
-					verbs := whileAway(w, func() { w.update(keys(1)[0], time.Now().String()) })
+					verbs := whileAway(w, func() { w.UpdatePod(harness.Keys(1)[0], time.Now().String()) })
 					require.Equal(t, 50, verbs["watch"])
 					if options.TLS {
 						require.LessOrEqual(t, verbs["get"], 2, "the namespace kube-system")
@@ -67,7 +68,7 @@ func TestOneInformerAsksForAllWhichClusterItIs(t *testing.T) {
 						require.Zero(t, verbs["list"], "the cluster is known")
 					}
 					for _, r := range recorders {
-						w.requireState(r)
+						w.RequireState(r)
 					}
 				}
 			})
@@ -78,24 +79,24 @@ func TestOneInformerAsksForAllWhichClusterItIs(t *testing.T) {
 // Informers that know no cluster yet find out together that their server was restored or replaced.
 func TestAllInformersFindTheirServerRestored(t *testing.T) {
 	for _, known := range []bool{false, true} {
-		bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
-			w.createKubeSystem()
-			w.create(keys(5)...)
+		harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
+			w.CreateKubeSystem()
+			w.CreatePods(harness.Keys(5)...)
 			recorders := startRecorded(w, 20)
 			if known {
 				whileAway(w, func() {})
 			}
 			backup := w.Backup()
-			w.create("b/later")
-			w.update(keys(1)[0], "later")
+			w.CreatePods("b/later")
+			w.UpdatePod(harness.Keys(1)[0], "later")
 			time.Sleep(time.Minute)
 			whileAway(w, func() { w.Restore(backup) })
 			for _, r := range recorders {
-				w.requireState(r)
+				w.RequireState(r)
 			}
-			whileAway(w, func() { w.remove(keys(5)...) })
+			whileAway(w, func() { w.DeletePods(harness.Keys(5)...) })
 			for _, r := range recorders {
-				w.requireState(r)
+				w.RequireState(r)
 			}
 		})
 	}
@@ -107,21 +108,21 @@ func TestServerRestoredWhileInformersComeBack(t *testing.T) {
 	for watches := range 12 {
 		var asked atomic.Int64
 		restore := make(chan struct{}, 1)
-		wrap := before(func(_ http.ResponseWriter, r *http.Request) bool {
+		wrap := harness.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 			if strings.Contains(r.URL.RawQuery, "watch=") && asked.Add(1) == int64(watches+1) {
 				restore <- struct{}{}
 			}
 			return true
 		})
-		bubble(t, informertest.Options{TLS: true, Wrap: wrap}, func(t *testing.T, w *world) {
+		harness.Bubble(t, informertest.Options{TLS: true, Wrap: wrap}, func(t *testing.T, w *harness.World) {
 			restore = make(chan struct{}, 1) // of the bubble
-			w.createKubeSystem()
-			w.create(keys(5)...)
+			w.CreateKubeSystem()
+			w.CreatePods(harness.Keys(5)...)
 			asked.Store(1000)
 			recorders := startRecorded(w, 10)
 			backup := w.Backup()
-			w.create("b/later")
-			w.update(keys(1)[0], "later")
+			w.CreatePods("b/later")
+			w.UpdatePod(harness.Keys(1)[0], "later")
 			time.Sleep(time.Minute)
 			heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
 			time.Sleep(time.Minute)
@@ -135,7 +136,7 @@ func TestServerRestoredWhileInformersComeBack(t *testing.T) {
 			w.CloseClientConnections()
 			time.Sleep(3 * time.Minute)
 			for _, r := range recorders {
-				w.requireState(r)
+				w.RequireState(r)
 			}
 		})
 	}

@@ -24,12 +24,13 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 func isKubeSystem(r *http.Request) bool {
 	return strings.HasSuffix(r.URL.Path, "/namespaces/kube-system")
 }
-func isList(r *http.Request) bool { return !isWatch(r) && !isKubeSystem(r) }
+func isList(r *http.Request) bool { return !harness.IsWatch(r) && !isKubeSystem(r) }
 
 // stalling answers with a code and the beginning of a Status, and then with silence.
 func stalling(code int) func(http.ResponseWriter, *http.Request) {
@@ -72,25 +73,25 @@ func TestStalledErrorBodyIsAnErrorInTime(t *testing.T) {
 		meant func(*http.Request) bool
 	}{
 		"list":        {informer.ListModePaged, isList},
-		"watch":       {informer.ListModePaged, isWatch},
-		"watch-list":  {informer.ListModeWatchList, isWatchList},
+		"watch":       {informer.ListModePaged, harness.IsWatch},
+		"watch-list":  {informer.ListModeWatchList, harness.IsWatchList},
 		"kube-system": {informer.ListModePaged, isKubeSystem},
 	} {
 		for _, code := range []int{302, 403, 410, 500, 502, 503} {
 			t.Run(fmt.Sprint(name, " ", code), func(t *testing.T) {
 				for _, tls := range []bool{false, true} {
-					bubble(t, informertest.Options{TLS: tls, Wrap: answerOnce(of.meant, stalling(code))}, func(t *testing.T, w *world) {
-						w.create("a/1")
-						var r recorder
-						var f failures
-						i := follow(w, informer.InformerConfig{ListMode: of.mode, Handler: &r, ErrorHandler: f.handle, Checkpoint: informer.FileCheckpoint(filepath.Join(t.TempDir(), "checkpoint"))})
-						defer start(i.RunWithContext)()
+					harness.Bubble(t, informertest.Options{TLS: tls, Wrap: harness.AnswerOnce(of.meant, stalling(code))}, func(t *testing.T, w *harness.World) {
+						w.CreatePods("a/1")
+						var r harness.Recorder
+						var f harness.Failures
+						i := harness.Follow(w, informer.InformerConfig{ListMode: of.mode, Handler: &r, ErrorHandler: f.Handle, Checkpoint: informer.FileCheckpoint(filepath.Join(t.TempDir(), "checkpoint"))})
+						defer harness.Start(i.RunWithContext)()
 						time.Sleep(20 * time.Second)
 						require.True(t, i.HasSynced())
-						w.create("a/2")
+						w.CreatePods("a/2")
 						synctest.Wait()
-						w.requireState(&r)
-						errs, _ := f.all()
+						w.RequireState(&r)
+						errs, _ := f.All()
 						switch {
 						case name == "watch-list" && (code == 403 || code == 500): // a list takes its place
 							require.Empty(t, errs)
@@ -127,13 +128,13 @@ func TestErrorBodyIsReadToALimit(t *testing.T) {
 		"compressed": bomb,
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{Wrap: answerOnce(isList, answer)}, func(t *testing.T, w *world) {
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &recorder{}, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: harness.AnswerOnce(isList, answer)}, func(t *testing.T, w *harness.World) {
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Minute)
 				require.True(t, i.HasSynced())
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Len(t, errs, 1)
 				require.True(t, apierrors.IsInternalError(errs[0]), "%v", errs[0])
 				require.Less(t, len(errs[0].Error()), 8<<10)
@@ -165,19 +166,19 @@ func TestTextOfAStatusIsCut(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 			_, _ = w.Write(status(40 << 10))
 		}},
-		"of an event": {isWatch, func(w http.ResponseWriter) {
+		"of an event": {harness.IsWatch, func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = fmt.Fprintf(w, `{"type":"ERROR","object":%s}`, status(8<<20))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wrap := answerOnce(test.meant, func(w http.ResponseWriter, _ *http.Request) { test.answer(w) })
-			bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &recorder{}, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+			wrap := harness.AnswerOnce(test.meant, func(w http.ResponseWriter, _ *http.Request) { test.answer(w) })
+			harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Minute)
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Len(t, errs, 1)
 				require.True(t, apierrors.IsTooManyRequests(errs[0]))
 				seconds, _ := apierrors.SuggestsClientDelay(errs[0])
@@ -195,25 +196,25 @@ func TestTextOfAStatusIsCut(t *testing.T) {
 // What a ListerWatcher of others reports is cut and redacted too, and the object of an event that
 // should be a Status is not shown.
 func TestErrorsOfOthersShowNoCredentials(t *testing.T) {
-	secret := object(pods, "a/1", "hunter2")
-	for name, lw := range map[string]script{
-		"list": {list: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	secret := harness.Object(harness.Pods, "a/1", "hunter2")
+	for name, lw := range map[string]harness.Script{
+		"list": {List: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 			return nil, errors.New("Get https://me:hunter2@host/: EOF" + strings.Repeat(" ", 1<<20))
 		}},
-		"watch": {list: listing("1"), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+		"watch": {List: harness.Listing("1"), Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 			return nil, apierrors.NewInternalError(errors.New("https://me:hunter2@host/" + strings.Repeat(" ", 1<<20)))
 		}},
-		"event": {list: listing("1"), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
-			return stream(true, watch.Event{Type: watch.Error, Object: secret}), nil
+		"event": {List: harness.Listing("1"), Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+			return harness.Stream(true, watch.Event{Type: watch.Error, Object: secret}), nil
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var f failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.lw(), Handler: &recorder{}, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+				var f harness.Failures
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Second)
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.NotEmpty(t, errs)
 				for _, err := range append(errs, i.Status().LastError) {
 					require.NotContains(t, err.Error(), "hunter2")
@@ -227,11 +228,11 @@ func TestErrorsOfOthersShowNoCredentials(t *testing.T) {
 // The lists and watches that a factory decodes, for users of client-go's machinery, have the same
 // deadlines.
 func TestDecodedRequestsHaveTheSameDeadlines(t *testing.T) {
-	bubble(t, informertest.Options{Wrap: before(func(w http.ResponseWriter, r *http.Request) bool {
+	harness.Bubble(t, informertest.Options{Wrap: harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		stalling(http.StatusForbidden)(w, r)
 		return false
-	})}, func(t *testing.T, w *world) {
-		lw := cache.ToListerWatcherWithContext(w.lister())
+	})}, func(t *testing.T, w *harness.World) {
+		lw := cache.ToListerWatcherWithContext(w.Lister())
 		began := time.Now()
 		_, err := lw.ListWithContext(t.Context(), metav1.ListOptions{})
 		require.True(t, apierrors.IsForbidden(err), "%v", err)

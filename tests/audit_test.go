@@ -18,31 +18,32 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // audited is an informer of some pods that runs, whose storage a test can spoil.
 type audited struct {
-	*world
+	*harness.World
 	informer.ResourceVersionInformer
-	*recorder
+	*harness.Recorder
 	storage *informer.ResourceVersionStorage
 }
 
 // inAudit runs test beside an informer of n pods that has synced.
 func inAudit(t *testing.T, n int, opts informertest.Options, c informer.InformerConfig, test func(t *testing.T, a *audited)) {
 	t.Helper()
-	bubble(t, opts, func(t *testing.T, w *world) {
-		w.create(keys(n)...)
-		a := &audited{world: w, recorder: &recorder{}, storage: informer.NewResourceVersionStorage()}
+	harness.Bubble(t, opts, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(n)...)
+		a := &audited{World: w, Recorder: &harness.Recorder{}, storage: informer.NewResourceVersionStorage()}
 		c.Storage = a.storage
 		if c.Handler == nil {
-			c.Handler = a.recorder
+			c.Handler = a.Recorder
 		}
-		a.ResourceVersionInformer = follow(w, c)
-		defer start(a.RunWithContext)()
+		a.ResourceVersionInformer = harness.Follow(w, c)
+		defer harness.Start(a.RunWithContext)()
 		synctest.Wait()
 		require.True(t, a.HasSynced())
-		a.forget()
+		a.Forget()
 		test(t, a)
 	})
 }
@@ -52,10 +53,10 @@ type opaqueLister struct{ cache.ListerWatcher }
 
 // spoil plants a difference of each sort.
 func (a *audited) spoil() {
-	a.t.Helper()
-	require.NoError(a.t, a.storage.Delete(partial("a", "0001", "1", "")))
-	require.NoError(a.t, a.storage.Add(partial("a", "0002", "1", "")))
-	require.NoError(a.t, a.storage.Add(partial("b", "gone", "2", "")))
+	a.T.Helper()
+	require.NoError(a.T, a.storage.Delete(harness.PartialObject("a", "0001", "1", "")))
+	require.NoError(a.T, a.storage.Add(harness.PartialObject("a", "0002", "1", "")))
+	require.NoError(a.T, a.storage.Add(harness.PartialObject("b", "gone", "2", "")))
 }
 
 func keysIn(differences []informer.AuditDifference) (keys []string) {
@@ -74,7 +75,7 @@ func TestAuditOfARightInformerFindsNothingAndWaitsForNothing(t *testing.T) {
 		require.Zero(t, r.Differences())
 		require.Equal(t, 20, r.Objects)
 		require.Equal(t, a.ResourceVersion(), r.ResourceVersion)
-		require.Equal(t, []string{"list limit=7", "list limit=7 continue", "list limit=7 continue"}, a.verbs())
+		require.Equal(t, []string{"list limit=7", "list limit=7 continue", "list limit=7 continue"}, a.Verbs())
 		require.Less(t, time.Since(began), time.Second)
 		require.Equal(t, 20, a.Status().LastAudit.Objects)
 		require.NoError(t, a.Status().LastAudit.Err)
@@ -84,9 +85,9 @@ func TestAuditOfARightInformerFindsNothingAndWaitsForNothing(t *testing.T) {
 func TestAuditFindsEachSortOfDifference(t *testing.T) {
 	inAudit(t, 20, informertest.Options{}, informer.InformerConfig{WatchListPageSize: 7}, func(t *testing.T, a *audited) {
 		a.spoil()
-		require.NoError(t, a.storage.Delete(partial("a", "0003", "", "")))
+		require.NoError(t, a.storage.Delete(harness.PartialObject("a", "0003", "", "")))
 		version, _, _ := a.storage.GetByKey("a/0004")
-		require.NoError(t, a.storage.Add(partial("a", "0004", version.(string), "another")))
+		require.NoError(t, a.storage.Add(harness.PartialObject("a", "0004", version.(string), "another")))
 		r, err := a.Audit(t.Context(), informer.AuditOptions{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"a/0001", "a/0003"}, keysIn(r.Missing))
@@ -98,7 +99,7 @@ func TestAuditFindsEachSortOfDifference(t *testing.T) {
 		require.NotEmpty(t, r.Stale[1].Server.UID)
 		require.Equal(t, informer.AuditVersion{ResourceVersion: "2"}, r.Superfluous[0].Own)
 		require.Zero(t, r.Repaired)
-		require.Empty(t, a.events(), "nothing is repaired that is not to be")
+		require.Empty(t, a.Events(), "nothing is repaired that is not to be")
 		last := a.Status().LastAudit
 		require.Equal(t, []int{2, 2, 1}, []int{last.Missing, last.Stale, last.Superfluous})
 	})
@@ -114,11 +115,11 @@ func TestAuditRepairsWhatDiffers(t *testing.T) {
 				require.Equal(t, 3, r.Differences())
 				require.Equal(t, 3, r.Repaired)
 				require.True(t, r.Missing[0].Repaired && r.Stale[0].Repaired && r.Superfluous[0].Repaired)
-				told := strings.Join(a.events(), "\n")
+				told := strings.Join(a.Events(), "\n")
 				require.Contains(t, told, "add a/0001")
 				require.Contains(t, told, "update a/0002")
 				require.Contains(t, told, "delete b/gone unknown")
-				a.requireState(a.recorder)
+				a.RequireState(a.Recorder)
 				r, err = a.Audit(t.Context(), informer.AuditOptions{Repair: true})
 				require.NoError(t, err)
 				require.Zero(t, r.Differences())
@@ -129,28 +130,28 @@ func TestAuditRepairsWhatDiffers(t *testing.T) {
 
 func TestRepairOfManyDifferencesLeavesNone(t *testing.T) {
 	inAudit(t, 350, informertest.Options{}, informer.InformerConfig{}, func(t *testing.T, a *audited) {
-		for n, key := range keys(350) {
+		for n, key := range harness.Keys(350) {
 			namespace, name, _ := strings.Cut(key, "/")
 			if n%2 == 0 {
-				require.NoError(t, a.storage.Delete(partial(namespace, name, "1", "")))
+				require.NoError(t, a.storage.Delete(harness.PartialObject(namespace, name, "1", "")))
 			} else {
-				require.NoError(t, a.storage.Add(partial(namespace, name, "1", "")))
+				require.NoError(t, a.storage.Add(harness.PartialObject(namespace, name, "1", "")))
 			}
-			require.NoError(t, a.storage.Add(partial("b", name, "2", "")))
+			require.NoError(t, a.storage.Add(harness.PartialObject("b", name, "2", "")))
 		}
 		r, err := a.Audit(t.Context(), informer.AuditOptions{Repair: true})
 		require.NoError(t, err)
 		require.Equal(t, []int{175, 175, 350}, []int{r.MissingCount, r.StaleCount, r.SuperfluousCount})
 		require.Equal(t, 700, r.Repaired)
 		require.Equal(t, 700, a.Status().LastAudit.Repaired)
-		a.requireState(a.recorder)
+		a.RequireState(a.Recorder)
 	})
 }
 
 func TestAuditWaitsForAHandlerThatIsBehind(t *testing.T) {
 	var held atomic.Bool
 	var release chan struct{}
-	slow := &recorder{before: func(string) {
+	slow := &harness.Recorder{Before: func(string) {
 		if held.Load() {
 			<-release
 		}
@@ -158,9 +159,9 @@ func TestAuditWaitsForAHandlerThatIsBehind(t *testing.T) {
 	inAudit(t, 5, informertest.Options{}, informer.InformerConfig{Handler: slow}, func(t *testing.T, a *audited) {
 		release = make(chan struct{})
 		held.Store(true)
-		a.update("a/0001", "changed")
-		a.remove("a/0002")
-		a.create("a/new")
+		a.UpdatePod("a/0001", "changed")
+		a.DeletePods("a/0002")
+		a.CreatePods("a/new")
 		var r informer.AuditReport
 		var err error
 		over := make(chan struct{})
@@ -198,18 +199,18 @@ func TestAuditOfAChangingInformerFindsNothing(t *testing.T) {
 				key := fmt.Sprintf("a/%04d", n%300)
 				switch n % 4 {
 				case 0:
-					a.remove(key)
+					a.DeletePods(key)
 				case 1:
-					a.update(key, fmt.Sprint(n))
+					a.UpdatePod(key, fmt.Sprint(n))
 				case 2:
-					a.remove(key)
-					a.create(key)
+					a.DeletePods(key)
+					a.CreatePods(key)
 				default:
-					a.create("a/new-" + fmt.Sprint(n))
+					a.CreatePods("a/new-" + fmt.Sprint(n))
 				}
 				if n%300 == 299 {
 					for i := 0; i < 300; i += 4 {
-						a.create(fmt.Sprintf("a/%04d", i))
+						a.CreatePods(fmt.Sprintf("a/%04d", i))
 					}
 				}
 			}
@@ -229,7 +230,7 @@ func TestAuditOfAChangingInformerFindsNothing(t *testing.T) {
 // of the list.
 func TestAuditOfAQuietResourceWaitsForTheNextBookmark(t *testing.T) {
 	inAudit(t, 5, informertest.Options{}, informer.InformerConfig{}, func(t *testing.T, a *audited) {
-		_, err := a.Create(widgets, object(widgets, "a/other", ""))
+		_, err := a.Create(harness.Widgets, harness.Object(harness.Widgets, "a/other", ""))
 		require.NoError(t, err)
 		a.spoil()
 		began := time.Now()
@@ -259,7 +260,7 @@ func TestAuditBeginsAgainWhenItsPagesExpire(t *testing.T) {
 					require.Equal(t, 3, r.Differences())
 				}
 				lists := 0
-				for _, verb := range a.verbs() {
+				for _, verb := range a.Verbs() {
 					if strings.HasPrefix(verb, "list limit=5") {
 						lists++
 					}
@@ -293,12 +294,12 @@ func TestAuditIsPaced(t *testing.T) {
 
 func TestAuditThatCannotBeSaysWhy(t *testing.T) {
 	t.Run("not running", func(t *testing.T) {
-		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-			i := follow(w, informer.InformerConfig{Handler: &recorder{}})
+		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 			_, err := i.Audit(t.Context(), informer.AuditOptions{})
 			require.ErrorIs(t, err, informer.ErrNotRunning)
 			require.ErrorContains(t, err, "pods")
-			stop := start(i.RunWithContext)
+			stop := harness.Start(i.RunWithContext)
 			synctest.Wait()
 			stop()
 			_, err = i.Audit(t.Context(), informer.AuditOptions{})
@@ -306,32 +307,32 @@ func TestAuditThatCannotBeSaysWhy(t *testing.T) {
 		})
 	})
 	t.Run("not synced", func(t *testing.T) {
-		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 			w.Inject(mustFault(t, "500"))
-			i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-			defer start(i.RunWithContext)()
+			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+			defer harness.Start(i.RunWithContext)()
 			synctest.Wait()
 			_, err := i.Audit(t.Context(), informer.AuditOptions{})
 			require.ErrorIs(t, err, informer.ErrNotSynced)
 		})
 	})
 	t.Run("foreign ListerWatcher", func(t *testing.T) {
-		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-			i := follow(w, informer.InformerConfig{Handler: &recorder{}, ListerWatcher: opaqueLister{w.lister()}})
+		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: opaqueLister{w.Lister()}})
 			_, err := i.Audit(t.Context(), informer.AuditOptions{})
 			require.ErrorIs(t, err, informer.ErrNoMetadata)
 		})
 	})
 	t.Run("ends while it waits", func(t *testing.T) {
-		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-			w.create(keys(3)...)
+		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(3)...)
 			storage := informer.NewResourceVersionStorage()
-			i := follow(w, informer.InformerConfig{Handler: &recorder{}, Storage: storage})
-			stop := start(i.RunWithContext)
+			i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage})
+			stop := harness.Start(i.RunWithContext)
 			synctest.Wait()
-			_, err := w.Create(widgets, object(widgets, "a/other", ""))
+			_, err := w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/other", ""))
 			require.NoError(t, err)
-			require.NoError(t, storage.Add(partial("b", "gone", "2", "")))
+			require.NoError(t, storage.Add(harness.PartialObject("b", "gone", "2", "")))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err = i.Audit(ctx, informer.AuditOptions{})
@@ -355,7 +356,7 @@ func TestAuditThatCannotBeSaysWhy(t *testing.T) {
 	})
 	t.Run("older server", func(t *testing.T) {
 		inAudit(t, 3, informertest.Options{}, informer.InformerConfig{}, func(t *testing.T, a *audited) {
-			a.update("a/0001", "changed")
+			a.UpdatePod("a/0001", "changed")
 			synctest.Wait()
 			a.SetResourceVersion(2)
 			_, err := a.Audit(t.Context(), informer.AuditOptions{})
@@ -389,23 +390,23 @@ func TestAuditThatCannotBeSaysWhy(t *testing.T) {
 
 // The informer's own selectors say what the server has.
 func TestAuditSelectsAsTheInformerDoes(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		selected, other := object(pods, "a/selected", ""), object(pods, "a/other", "")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		selected, other := harness.Object(harness.Pods, "a/selected", ""), harness.Object(harness.Pods, "a/other", "")
 		selected.SetLabels(map[string]string{"app": "mine"})
-		_, err := w.Create(pods, selected)
+		_, err := w.Create(harness.Pods, selected)
 		require.NoError(t, err)
-		_, err = w.Create(pods, other)
+		_, err = w.Create(harness.Pods, other)
 		require.NoError(t, err)
 		storage := informer.NewResourceVersionStorage()
-		lw := informer.NewFilteredListerWatcher(w.lister(), func(opts *metav1.ListOptions) { opts.LabelSelector = "app=mine" })
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Storage: storage, ListerWatcher: lw})
-		defer start(i.RunWithContext)()
+		lw := informer.NewFilteredListerWatcher(w.Lister(), func(opts *metav1.ListOptions) { opts.LabelSelector = "app=mine" })
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage, ListerWatcher: lw})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		r, err := i.Audit(t.Context(), informer.AuditOptions{})
 		require.NoError(t, err)
 		require.Equal(t, 1, r.Objects)
 		require.Zero(t, r.Differences())
-		require.NoError(t, storage.Delete(partial("a", "selected", "", "")))
+		require.NoError(t, storage.Delete(harness.PartialObject("a", "selected", "", "")))
 		r, err = i.Audit(t.Context(), informer.AuditOptions{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"a/selected"}, keysIn(r.Missing))
@@ -416,9 +417,9 @@ func TestAuditSelectsAsTheInformerDoes(t *testing.T) {
 func TestAuditAsksForWhatMayBeDeleted(t *testing.T) {
 	var a *audited
 	once := sync.OnceFunc(func() {
-		a.remove("a/0001")
-		require.NoError(a.t, a.storage.Delete(partial("a", "0001", "", ""))) // as acknowledged without a version
-		require.NoError(a.t, a.storage.Delete(partial("a", "0002", "", "")))
+		a.DeletePods("a/0001")
+		require.NoError(a.T, a.storage.Delete(harness.PartialObject("a", "0001", "", ""))) // as acknowledged without a version
+		require.NoError(a.T, a.storage.Delete(harness.PartialObject("a", "0002", "", "")))
 	})
 	between := func(server http.Handler) http.Handler {
 		return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -429,8 +430,8 @@ func TestAuditAsksForWhatMayBeDeleted(t *testing.T) {
 		})
 	}
 	inAudit(t, 10, informertest.Options{Wrap: between}, informer.InformerConfig{WatchListPageSize: 4}, func(t *testing.T, now *audited) {
-		require.NoError(t, now.storage.Delete(partial("a", "0001", "", "")))
-		require.NoError(t, now.storage.Delete(partial("a", "0002", "", "")))
+		require.NoError(t, now.storage.Delete(harness.PartialObject("a", "0001", "", "")))
+		require.NoError(t, now.storage.Delete(harness.PartialObject("a", "0002", "", "")))
 		a = now
 		r, err := a.Audit(t.Context(), informer.AuditOptions{})
 		require.NoError(t, err)
@@ -440,9 +441,9 @@ func TestAuditAsksForWhatMayBeDeleted(t *testing.T) {
 }
 
 func TestAuditEveryAuditsFromTimeToTime(t *testing.T) {
-	told := &failures{}
+	told := &harness.Failures{}
 	config := informer.InformerConfig{
-		AuditEvery: time.Hour, AuditOptions: informer.AuditOptions{Repair: true}, ErrorHandler: told.handle,
+		AuditEvery: time.Hour, AuditOptions: informer.AuditOptions{Repair: true}, ErrorHandler: told.Handle,
 	}
 	inAudit(t, 5, informertest.Options{}, config, func(t *testing.T, a *audited) {
 		require.Nil(t, a.Status().LastAudit)
@@ -451,7 +452,7 @@ func TestAuditEveryAuditsFromTimeToTime(t *testing.T) {
 		require.NotNil(t, first)
 		require.NoError(t, first.Err)
 		require.Equal(t, 5, first.Objects)
-		errs, _ := told.all()
+		errs, _ := told.All()
 		require.Empty(t, errs, "nothing is said of an audit that finds nothing")
 		a.spoil()
 		second := a.Status().LastAudit
@@ -460,8 +461,8 @@ func TestAuditEveryAuditsFromTimeToTime(t *testing.T) {
 			time.Sleep(time.Minute) // the third one, which finds nothing, may be 45 minutes later
 		}
 		require.Equal(t, []int{1, 1, 1, 3}, []int{second.Missing, second.Stale, second.Superfluous, second.Repaired})
-		a.requireState(a.recorder)
-		errs, _ = told.all()
+		a.RequireState(a.Recorder)
+		errs, _ = told.All()
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], informer.ErrDiffered)
 		require.ErrorContains(t, errs[0], `1 objects are missing, 1 stale and 1 superfluous, "a/0001" for instance; 3 are repaired`)
@@ -470,24 +471,24 @@ func TestAuditEveryAuditsFromTimeToTime(t *testing.T) {
 
 // An audit that waits for its handler does not keep the others of the server from theirs.
 func TestHandlerThatHangsEndsNoOtherAudits(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(5)...)
-		lister := w.lister()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(5)...)
+		lister := w.Lister()
 		var hangs atomic.Bool
 		release := make(chan struct{})
-		hanging := follow(w, informer.InformerConfig{ListerWatcher: lister, AuditEvery: time.Hour, Handler: &recorder{before: func(string) {
+		hanging := harness.Follow(w, informer.InformerConfig{ListerWatcher: lister, AuditEvery: time.Hour, Handler: &harness.Recorder{Before: func(string) {
 			if hangs.Load() {
 				<-release
 			}
 		}}})
-		defer start(hanging.RunWithContext)()
-		other := follow(w, informer.InformerConfig{ListerWatcher: lister, AuditEvery: time.Hour, Handler: &recorder{}})
-		defer start(other.RunWithContext)()
+		defer harness.Start(hanging.RunWithContext)()
+		other := harness.Follow(w, informer.InformerConfig{ListerWatcher: lister, AuditEvery: time.Hour, Handler: &harness.Recorder{}})
+		defer harness.Start(other.RunWithContext)()
 		time.Sleep(3 * time.Hour)
 		require.NoError(t, hanging.Status().LastAudit.Err)
 		hangs.Store(true)
 		began := time.Now()
-		w.update("a/0001", "changed")
+		w.UpdatePod("a/0001", "changed")
 		for range 5 {
 			time.Sleep(3 * time.Hour)
 			require.WithinDuration(t, time.Now(), other.Status().LastAudit.Time, 80*time.Minute)
@@ -503,50 +504,50 @@ func TestHandlerThatHangsEndsNoOtherAudits(t *testing.T) {
 }
 
 func TestAuditEveryNeedsMetadata(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		config := informer.InformerConfig{Handler: &recorder{}, ListerWatcher: opaqueLister{w.lister()}, AuditEvery: time.Hour}
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		config := informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: opaqueLister{w.Lister()}, AuditEvery: time.Hour}
 		require.PanicsWithValue(t,
 			`informer "pods": AuditEvery needs a ListerWatcher of a DynamicListerWatcherFactory, not a tests_test.opaqueLister`,
-			func() { follow(w, config) })
-		config.AuditEvery, config.ListerWatcher = -1, w.lister()
-		require.PanicsWithValue(t, `informer "pods": AuditEvery is -1ns`, func() { follow(w, config) })
+			func() { harness.Follow(w, config) })
+		config.AuditEvery, config.ListerWatcher = -1, w.Lister()
+		require.PanicsWithValue(t, `informer "pods": AuditEvery is -1ns`, func() { harness.Follow(w, config) })
 	})
 }
 
 // Handlers that share a watch are audited each.
 func TestAuditOfASharedInformerAuditsItsHandlers(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(5)...)
-		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), ErrorHandler: quiet})
-		var handlers [2]*recorder
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(5)...)
+		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister(), ErrorHandler: harness.IgnoreErrors})
+		var handlers [2]*harness.Recorder
 		var storages [2]*informer.ResourceVersionStorage
 		for n := range handlers {
-			handlers[n], storages[n] = &recorder{}, informer.NewResourceVersionStorage()
+			handlers[n], storages[n] = &harness.Recorder{}, informer.NewResourceVersionStorage()
 			_, err := s.AddHandler(informer.HandlerConfig{Handler: handlers[n], Storage: storages[n]})
 			require.NoError(t, err)
 		}
-		defer start(s.RunWithContext)()
+		defer harness.Start(s.RunWithContext)()
 		synctest.Wait()
 		r, err := s.Audit(t.Context(), informer.AuditOptions{})
 		require.NoError(t, err)
 		require.Zero(t, r.Differences())
-		require.NoError(t, storages[1].Delete(partial("a", "0001", "", "")))
+		require.NoError(t, storages[1].Delete(harness.PartialObject("a", "0001", "", "")))
 		r, err = s.Handlers()[0].Audit(t.Context(), informer.AuditOptions{})
 		require.NoError(t, err)
 		require.Zero(t, r.Differences())
-		handlers[0].forget()
+		handlers[0].Forget()
 		r, err = s.Audit(t.Context(), informer.AuditOptions{Repair: true})
 		require.NoError(t, err)
 		require.Equal(t, []string{"a/0001"}, keysIn(r.Missing))
 		require.Equal(t, 5, r.Objects)
 		require.Equal(t, 1, r.Repaired)
-		require.Empty(t, handlers[0].events(), "the other handler is left alone")
-		w.requireState(handlers[1])
+		require.Empty(t, handlers[0].Events(), "the other handler is left alone")
+		w.RequireState(handlers[1])
 		require.Equal(t, 1, s.Status().LastAudit.Missing)
-		w.update("a/0002", "changed")
+		w.UpdatePod("a/0002", "changed")
 		synctest.Wait()
-		w.requireState(handlers[0])
-		w.requireState(handlers[1])
+		w.RequireState(handlers[0])
+		w.RequireState(handlers[1])
 	})
 }
 
@@ -565,7 +566,7 @@ func TestAuditRepairsWhileAListIsRead(t *testing.T) {
 		a.CloseClientConnections()
 		heal()
 		require.NoError(t, <-over)
-		a.requireState(a.recorder)
+		a.RequireState(a.Recorder)
 	})
 }
 
@@ -576,29 +577,29 @@ func TestAuditRepairsWhatAServerHasKeptToItself(t *testing.T) {
 		inAudit(t, 30, informertest.Options{Seed: seed}, informer.InformerConfig{WatchListPageSize: 7}, func(t *testing.T, a *audited) {
 			heal := a.Inject(mustFault(t, "watch lose=2"))
 			there := map[string]bool{}
-			for _, key := range keys(30) {
+			for _, key := range harness.Keys(30) {
 				there[key] = true
 			}
 			for range 60 {
 				key := fmt.Sprintf("a/%04d", dice.IntN(40))
 				switch {
 				case !there[key]:
-					a.create(key)
+					a.CreatePods(key)
 				case dice.IntN(2) == 0:
-					a.update(key, fmt.Sprint(dice.Uint64()))
+					a.UpdatePod(key, fmt.Sprint(dice.Uint64()))
 				default:
-					a.remove(key)
+					a.DeletePods(key)
 				}
-				_, err := a.Get(pods, "a", strings.TrimPrefix(key, "a/"))
+				_, err := a.Get(harness.Pods, "a", strings.TrimPrefix(key, "a/"))
 				there[key] = err == nil
 			}
 			synctest.Wait()
 			heal()
-			versions, err := a.ResourceVersions(pods, "")
+			versions, err := a.ResourceVersions(harness.Pods, "")
 			require.NoError(t, err)
 			differences := 0
-			for _, key := range keys(40) {
-				if a.state()[key] != versions[key] {
+			for _, key := range harness.Keys(40) {
+				if a.State()[key] != versions[key] {
 					differences++
 				}
 			}
@@ -607,7 +608,7 @@ func TestAuditRepairsWhatAServerHasKeptToItself(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, differences, r.Differences())
 			require.Equal(t, differences, r.Repaired)
-			a.requireState(a.recorder)
+			a.RequireState(a.Recorder)
 		})
 	}
 }

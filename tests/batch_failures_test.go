@@ -21,14 +21,15 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // A batch comes again in its first order, which is not always the order of its keys'
 // arrival.
 func TestABatchThatFailsKeepsItsOrder(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var tried [][]string
-		b := batches{fail: func(batch []string) error {
+		b := harness.Batches{Fail: func(batch []string) error {
 			tried = append(tried, batch)
 			switch len(tried) {
 			case 1:
@@ -38,13 +39,13 @@ func TestABatchThatFailsKeepsItsOrder(t *testing.T) {
 			}
 			return nil
 		}}
-		i := follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.create("a/1")
+		w.CreatePods("a/1")
 		synctest.Wait()
-		w.update("a/1", "while it is taken")
-		w.create("a/2")
+		w.UpdatePod("a/1", "while it is taken")
+		w.CreatePods("a/2")
 		time.Sleep(time.Second)
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -55,21 +56,21 @@ func TestABatchThatFailsKeepsItsOrder(t *testing.T) {
 // The events of a batch that panicked are not acknowledged before they have come one
 // by one.
 func TestHasSyncedWaitsForWhatShareABatchThatPanicked(t *testing.T) {
-	survivePanics(t)
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		b := batches{fail: func(batch []string) error {
+	harness.SurvivePanics(t)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		b := harness.Batches{Fail: func(batch []string) error {
 			if slices.Contains(batch, "add a/0001 initial") {
 				panic("no a/0001 for me")
 			}
 			return nil
 		}}
-		i := follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.False(t, i.HasSynced(), "nothing is acknowledged")
 		time.Sleep(200 * time.Millisecond)
-		require.ElementsMatch(t, []string{"add a/0000 initial", "add a/0002 initial"}, b.events())
+		require.ElementsMatch(t, []string{"add a/0000 initial", "add a/0002 initial"}, b.Events())
 		require.False(t, i.HasSynced(), "one is tried again")
 		time.Sleep(time.Minute)
 		require.True(t, i.HasSynced(), "one is passed over")
@@ -80,29 +81,29 @@ func TestHasSyncedWaitsForWhatShareABatchThatPanicked(t *testing.T) {
 // A BatchHandler that ends its goroutine may have taken part of the batch in: it
 // hears of the deletion.
 func TestADeletionAfterAnEndedGoroutine(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		b := batches{fail: func(batch []string) error {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		b := harness.Batches{Fail: func(batch []string) error {
 			if slices.Contains(batch, "add a/1") {
 				goruntime.Goexit()
 			}
 			return nil
 		}}
-		i := follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.create("a/1")
+		w.CreatePods("a/1")
 		synctest.Wait()
-		w.remove("a/1")
+		w.DeletePods("a/1")
 		synctest.Wait()
-		require.Equal(t, []string{"delete a/1"}, b.events())
+		require.Equal(t, []string{"delete a/1"}, b.Events())
 	})
 }
 
 // A handler that ends its goroutine does not keep waiting what is to be tried again.
 func TestAnEndedGoroutineLeavesNoBatchBehind(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		first := true
-		b := batches{fail: func(batch []string) error {
+		b := harness.Batches{Fail: func(batch []string) error {
 			switch {
 			case strings.Contains(batch[0], "a/2"):
 				goruntime.Goexit()
@@ -112,34 +113,34 @@ func TestAnEndedGoroutineLeavesNoBatchBehind(t *testing.T) {
 			}
 			return nil
 		}}
-		i := follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.create("a/1")
+		w.CreatePods("a/1")
 		synctest.Wait()
-		w.create("a/2")
+		w.CreatePods("a/2")
 		time.Sleep(time.Minute)
-		require.Equal(t, []string{"add a/1"}, b.events())
+		require.Equal(t, []string{"add a/1"}, b.Events())
 	})
 }
 
 // The pauses between the tries of a batch are 100 ms at first, doubled each time, and
 // up to half as long again: 30 s at most.
 func TestTheBackoffOfABatch(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var f failures
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var f harness.Failures
 		var times []time.Time
-		i := follow(w, informer.InformerConfig{ErrorHandler: f.handle, BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+		i := harness.Follow(w, informer.InformerConfig{ErrorHandler: f.Handle, BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
 			if times = append(times, time.Now()); len(times) < 15 {
 				return errors.New("no")
 			}
 			return nil
 		})})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		for range 600 {
 			time.Sleep(time.Second)
-			w.update("a/1", "does not make it come sooner, nor later")
+			w.UpdatePod("a/1", "does not make it come sooner, nor later")
 		}
 		synctest.Wait()
 		least, exact := 100*time.Millisecond, 0
@@ -153,7 +154,7 @@ func TestTheBackoffOfABatch(t *testing.T) {
 			least = min(2*least, 20*time.Second)
 		}
 		require.Less(t, exact, 3, "it is random")
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Len(t, errs, 14)
 		for n, err := range errs {
 			var failed *informer.BatchError
@@ -166,8 +167,8 @@ func TestTheBackoffOfABatch(t *testing.T) {
 
 // together has what change does wait for a handler that is busy, so that it comes in
 // one batch.
-func (w *world) together(change func()) {
-	w.create("z/busy")
+func together(w *harness.World, change func()) {
+	w.CreatePods("z/busy")
 	synctest.Wait()
 	change()
 	time.Sleep(time.Second)
@@ -184,28 +185,28 @@ func busy(events []informer.Event) {
 // What happens to an object whose batch failed takes its place in that batch; what
 // happens to others goes on without it.
 func TestABatchThatFailsComesInItsNewestState(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var tried [][]string
 		var versions []string
-		b := batches{see: func(events []informer.Event) {
+		b := harness.Batches{See: func(events []informer.Event) {
 			busy(events)
 			if len(events) == 3 {
 				versions = append(versions, events[1].ResourceVersion)
 			}
-		}, fail: func(batch []string) error {
+		}, Fail: func(batch []string) error {
 			tried = append(tried, batch)
 			if len(batch) == 3 && len(tried) < 6 {
 				return errors.New("no")
 			}
 			return nil
 		}}
-		i := follow(w, informer.InformerConfig{BatchHandler: &b})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.together(func() { w.create("a/1", "a/2", "a/3") })
-		w.update("a/2", "newer")
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
+		w.UpdatePod("a/2", "newer")
 		newest := w.ResourceVersion()
-		w.create("a/4")
+		w.CreatePods("a/4")
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		var of3 int
@@ -220,34 +221,34 @@ func TestABatchThatFailsComesInItsNewestState(t *testing.T) {
 		require.Equal(t, 5, of3+1)
 		require.NotEqual(t, newest, versions[0])
 		require.Equal(t, newest, versions[len(versions)-1])
-		w.requireState(&b.recorder)
+		w.RequireState(&b.Recorder)
 	})
 }
 
 // Storage and the resume point stay behind what is not acknowledged, however much
 // after it is.
 func TestTheResumePointWaitsForABatchThatFails(t *testing.T) {
-	inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.create("a/1")
-		var f failures
+	inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		w.CreatePods("a/1")
+		var f harness.Failures
 		var fails atomic.Bool
 		fails.Store(true)
-		b := batches{fail: func(batch []string) error {
+		b := harness.Batches{Fail: func(batch []string) error {
 			if fails.Load() && slices.Contains(batch, "add a/bad") {
 				return errors.New("no")
 			}
 			return nil
 		}}
-		c.BatchHandler, c.ErrorHandler, c.Storage = &b, f.handle, informer.NewResourceVersionStorage()
-		i := follow(w, c)
-		stop := start(i.RunWithContext)
+		c.BatchHandler, c.ErrorHandler, c.Storage = &b, f.Handle, informer.NewResourceVersionStorage()
+		i := harness.Follow(w, c)
+		stop := harness.Start(i.RunWithContext)
 		defer stop()
 		synctest.Wait()
 		before := w.ResourceVersion()
-		w.create("a/bad")
+		w.CreatePods("a/bad")
 		synctest.Wait()
 		for n := range 50 {
-			w.create(fmt.Sprint("a/good", n))
+			w.CreatePods(fmt.Sprint("a/good", n))
 			synctest.Wait()
 		}
 		time.Sleep(time.Minute)
@@ -265,32 +266,32 @@ func TestTheResumePointWaitsForABatchThatFails(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 		require.NoError(t, i.Status().LastError)
-		require.Equal(t, b.state(), maps.Collect(c.Storage.All()))
+		require.Equal(t, b.State(), maps.Collect(c.Storage.All()))
 		require.Zero(t, c.Budget.InUse())
-		w.requireState(&b.recorder)
+		w.RequireState(&b.Recorder)
 	})
 }
 
 // While the first list is not acknowledged, an informer is not synced, whatever is
 // acknowledged after it, and its events are still marked as of that list.
 func TestHasSyncedWaitsForABatchThatFails(t *testing.T) {
-	inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.create(keys(20)...)
+	inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		w.CreatePods(harness.Keys(20)...)
 		var fails atomic.Bool
 		fails.Store(true)
-		var b batches
-		b.fail = func(batch []string) error {
+		var b harness.Batches
+		b.Fail = func(batch []string) error {
 			if fails.Load() && slices.Contains(batch, "add a/0007 initial") {
 				return errors.New("no")
 			}
 			return nil
 		}
 		c.BatchHandler, c.MaxBatch = &b, 5
-		i := follow(w, c)
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, c)
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute)
-		w.update("a/0007", "changed")
-		w.relist()
+		w.UpdatePod("a/0007", "changed")
+		w.Relist()
 		synctest.Wait()
 		require.False(t, i.HasSynced())
 		require.Empty(t, i.Status().ResourceVersion)
@@ -298,47 +299,51 @@ func TestHasSyncedWaitsForABatchThatFails(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		require.Contains(t, b.events(), "add a/0007 initial")
-		w.requireState(&b.recorder)
+		require.Contains(t, b.Events(), "add a/0007 initial")
+		w.RequireState(&b.Recorder)
 	})
 }
 
 // A handler that failed may have taken the object in: it hears of the deletion, from
 // a watch, from a list, and from the first list of the next Run.
 func TestADeletionAfterABatchThatFailed(t *testing.T) {
-	for name, gone := range map[string]func(w *world, restart func(meanwhile func())){
-		"watched": func(w *world, _ func(func())) { w.remove("a/1") },
-		"listed":  func(w *world, _ func(func())) { w.down(func() { w.remove("a/1") }) },
-		"after a restart": func(w *world, restart func(func())) {
-			restart(func() { w.remove("a/1") })
+	for name, gone := range map[string]func(w *harness.World, restart func(meanwhile func())){
+		"watched": func(w *harness.World, _ func(func())) { w.DeletePods("a/1") },
+		"listed":  func(w *harness.World, _ func(func())) { w.Down(func() { w.DeletePods("a/1") }) },
+		"after a restart": func(w *harness.World, restart func(func())) {
+			restart(func() { w.DeletePods("a/1") })
 		},
-		"and one of its name came": func(w *world, restart func(func())) { w.remove("a/1"); w.create("a/1"); w.remove("a/1") },
+		"and one of its name came": func(w *harness.World, restart func(func())) {
+			w.DeletePods("a/1")
+			w.CreatePods("a/1")
+			w.DeletePods("a/1")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-				b := batches{fail: func(batch []string) error {
+			inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+				b := harness.Batches{Fail: func(batch []string) error {
 					if slices.Contains(batch, "add a/1") {
 						return errors.New("half done")
 					}
 					return nil
 				}}
 				c.BatchHandler = &b
-				i := follow(w, c)
-				stop := start(i.RunWithContext)
+				i := harness.Follow(w, c)
+				stop := harness.Start(i.RunWithContext)
 				defer func() { stop() }()
 				synctest.Wait()
-				w.create("a/1")
+				w.CreatePods("a/1")
 				synctest.Wait()
 				gone(w, func(meanwhile func()) {
 					stop()
 					require.Zero(t, c.Budget.InUse())
 					meanwhile()
-					stop = start(i.RunWithContext)
+					stop = harness.Start(i.RunWithContext)
 				})
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				require.Len(t, b.events(), 1)
-				require.Contains(t, b.events()[0], "delete a/1")
+				require.Len(t, b.Events(), 1)
+				require.Contains(t, b.Events()[0], "delete a/1")
 				require.Zero(t, i.Status().Queued)
 			})
 		})
@@ -348,20 +353,25 @@ func TestADeletionAfterABatchThatFailed(t *testing.T) {
 // An object that took the place of another one is the deletion of that in one batch
 // and an addition in a later one. A failure of either loses neither.
 func TestAnObjectThatWasReplaced(t *testing.T) {
-	for name, replace := range map[string]func(w *world){
-		"unseen":                      func(w *world) { w.down(func() { w.remove("a/1"); w.create("a/1") }) },
-		"seen":                        func(w *world) { w.together(func() { w.remove("a/1"); w.create("a/1") }) },
-		"seen, and changed":           func(w *world) { w.together(func() { w.remove("a/1"); w.create("a/1"); w.update("a/1", "x") }) },
-		"seen, and changed meanwhile": func(w *world) { w.together(func() { w.remove("a/1"); w.create("a/1") }); w.update("a/1", "x") },
+	for name, replace := range map[string]func(w *harness.World){
+		"unseen": func(w *harness.World) { w.Down(func() { w.DeletePods("a/1"); w.CreatePods("a/1") }) },
+		"seen":   func(w *harness.World) { together(w, func() { w.DeletePods("a/1"); w.CreatePods("a/1") }) },
+		"seen, and changed": func(w *harness.World) {
+			together(w, func() { w.DeletePods("a/1"); w.CreatePods("a/1"); w.UpdatePod("a/1", "x") })
+		},
+		"seen, and changed meanwhile": func(w *harness.World) {
+			together(w, func() { w.DeletePods("a/1"); w.CreatePods("a/1") })
+			w.UpdatePod("a/1", "x")
+		},
 	} {
 		for _, fails := range []string{"", "delete a/1", "add a/1"} {
 			for _, panics := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %q fails, panic %v", name, fails, panics), func(t *testing.T) {
-					survivePanics(t)
-					inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-						w.create("a/1")
+					harness.SurvivePanics(t)
+					inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+						w.CreatePods("a/1")
 						var left atomic.Int32
-						b := batches{see: busy, fail: func(batch []string) error {
+						b := harness.Batches{See: busy, Fail: func(batch []string) error {
 							is := func(text string) bool { return fails != "" && strings.HasPrefix(text, fails) }
 							switch {
 							case !slices.ContainsFunc(batch, is) || left.Add(-1) < 0:
@@ -373,15 +383,15 @@ func TestAnObjectThatWasReplaced(t *testing.T) {
 							}
 						}}
 						c.BatchHandler, c.Storage = &b, informer.NewResourceVersionStorage()
-						i := follow(w, c)
-						defer start(i.RunWithContext)()
+						i := harness.Follow(w, c)
+						defer harness.Start(i.RunWithContext)()
 						synctest.Wait()
-						b.forget()
+						b.Forget()
 						left.Store(4)
 						replace(w)
 						time.Sleep(time.Minute)
 						synctest.Wait()
-						told := slices.DeleteFunc(b.events(), func(call string) bool { return strings.Contains(call, " z/") })
+						told := slices.DeleteFunc(b.Events(), func(call string) bool { return strings.Contains(call, " z/") })
 						for n := range told {
 							told[n] = strings.TrimSuffix(told[n], " unknown")
 						}
@@ -389,8 +399,8 @@ func TestAnObjectThatWasReplaced(t *testing.T) {
 							told = told[:2]
 						}
 						require.Equal(t, []string{"delete a/1", "add a/1"}, told)
-						w.requireState(&b.recorder)
-						require.Equal(t, b.state(), maps.Collect(c.Storage.All()))
+						w.RequireState(&b.Recorder)
+						require.Equal(t, b.State(), maps.Collect(c.Storage.All()))
 						require.Zero(t, i.Status().Queued)
 						require.Zero(t, c.Budget.InUse())
 					})
@@ -403,14 +413,14 @@ func TestAnObjectThatWasReplaced(t *testing.T) {
 // After a panic the events come one by one. The one to blame is tried five times
 // again, reported with its key and passed over; when it changes it is told again.
 func TestABatchThatPanics(t *testing.T) {
-	survivePanics(t)
-	inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-		var f failures
+	harness.SurvivePanics(t)
+	inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		var f harness.Failures
 		var mu sync.Mutex
 		calls := map[string]int{}
 		var panics atomic.Bool
 		panics.Store(true)
-		b := batches{see: busy, fail: func(batch []string) error {
+		b := harness.Batches{See: busy, Fail: func(batch []string) error {
 			mu.Lock()
 			for _, text := range batch {
 				calls[text]++
@@ -421,14 +431,14 @@ func TestABatchThatPanics(t *testing.T) {
 			}
 			return nil
 		}}
-		c.BatchHandler, c.ErrorHandler, c.Storage = &b, f.handle, informer.NewResourceVersionStorage()
-		i := follow(w, c)
-		defer start(i.RunWithContext)()
+		c.BatchHandler, c.ErrorHandler, c.Storage = &b, f.Handle, informer.NewResourceVersionStorage()
+		i := harness.Follow(w, c)
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.together(func() { w.create("a/1", "a/2", "a/3") })
+		together(w, func() { w.CreatePods("a/1", "a/2", "a/3") })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"add z/busy", "add a/1", "add a/3"}, b.events())
+		require.ElementsMatch(t, []string{"add z/busy", "add a/1", "add a/3"}, b.Events())
 		require.Equal(t, 6, calls["add a/2"])
 		require.LessOrEqual(t, calls["add a/1"], 2)
 		require.Zero(t, i.Status().Queued)
@@ -437,7 +447,7 @@ func TestABatchThatPanics(t *testing.T) {
 		require.Contains(t, i.Status().Condition.Message, `"a/2" is passed over`)
 		_, known, _ := c.Storage.GetByKey("a/2")
 		require.False(t, known)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Len(t, errs, 6)
 		for n, err := range errs {
 			var failed *informer.BatchError
@@ -455,11 +465,11 @@ func TestABatchThatPanics(t *testing.T) {
 		require.ErrorIs(t, i.Status().LastError, informer.ErrPassedOver)
 
 		panics.Store(false)
-		w.update("a/2", "better")
+		w.UpdatePod("a/2", "better")
 		synctest.Wait()
-		require.Contains(t, b.events(), "add a/2")
+		require.Contains(t, b.Events(), "add a/2")
 		require.NoError(t, i.Status().LastError)
-		w.requireState(&b.recorder)
+		w.RequireState(&b.Recorder)
 	})
 }
 
@@ -468,19 +478,19 @@ func TestABatchThatPanics(t *testing.T) {
 func TestAQueueFullOfFailures(t *testing.T) {
 	for name, budget := range map[string]int64{"by number": 16 << 20, "by bytes": 20_000} {
 		t.Run(name, func(t *testing.T) {
-			inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-				w.create(keys(1100)...)
+			inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+				w.CreatePods(harness.Keys(1100)...)
 				var fails atomic.Bool
 				fails.Store(true)
-				b := batches{fail: func([]string) error {
+				b := harness.Batches{Fail: func([]string) error {
 					if fails.Load() {
 						return errors.New("no")
 					}
 					return nil
 				}}
 				c.BatchHandler, c.Budget, c.Storage = &b, informer.NewBudget(budget), informer.NewResourceVersionStorage()
-				i := follow(w, c)
-				stop := start(i.RunWithContext)
+				i := harness.Follow(w, c)
+				stop := harness.Start(i.RunWithContext)
 				defer stop()
 				time.Sleep(5 * time.Minute)
 				synctest.Wait()
@@ -489,16 +499,16 @@ func TestAQueueFullOfFailures(t *testing.T) {
 				require.Equal(t, i.Status().QueuedBytes+listUnderWay(c.Budget), c.Budget.InUse())
 				require.False(t, i.HasSynced())
 				for n := range 50 {
-					w.remove(keys(1100)[n])
-					w.update(keys(1100)[1050+n], "changed")
+					w.DeletePods(harness.Keys(1100)[n])
+					w.UpdatePod(harness.Keys(1100)[1050+n], "changed")
 				}
 				time.Sleep(time.Minute)
 				fails.Store(false)
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
 				require.True(t, i.HasSynced())
-				w.requireState(&b.recorder)
-				require.Equal(t, b.state(), maps.Collect(c.Storage.All()))
+				w.RequireState(&b.Recorder)
+				require.Equal(t, b.State(), maps.Collect(c.Storage.All()))
 				require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 				require.Zero(t, c.Budget.InUse())
 			})
@@ -508,37 +518,37 @@ func TestAQueueFullOfFailures(t *testing.T) {
 
 // What waits when Run ends is given back, and comes again with the next.
 func TestARestartWithABatchThatFails(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	for name, fail := range map[string]func() error{
 		"an error": func() error { return errors.New("no") },
 		"a panic":  func() error { panic("no") },
 		"an exit":  func() error { goruntime.Goexit(); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-				w.create(keys(30)...)
+			inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+				w.CreatePods(harness.Keys(30)...)
 				var fails atomic.Bool
 				fails.Store(true)
-				b := batches{fail: func([]string) error {
+				b := harness.Batches{Fail: func([]string) error {
 					if fails.Load() {
 						return fail()
 					}
 					return nil
 				}}
 				c.BatchHandler, c.MaxBatch, c.Storage = &b, 4, informer.NewResourceVersionStorage()
-				i := follow(w, c)
-				stop := start(i.RunWithContext)
+				i := harness.Follow(w, c)
+				stop := harness.Start(i.RunWithContext)
 				time.Sleep(time.Second)
 				stop()
 				require.Zero(t, c.Budget.InUse())
 				require.Zero(t, c.Storage.Len())
-				w.remove("a/0003")
+				w.DeletePods("a/0003")
 				fails.Store(false)
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Second)
 				require.True(t, i.HasSynced())
-				w.requireState(&b.recorder)
-				require.Equal(t, b.state(), maps.Collect(c.Storage.All()))
+				w.RequireState(&b.Recorder)
+				require.Equal(t, b.State(), maps.Collect(c.Storage.All()))
 			})
 		})
 	}
@@ -546,23 +556,23 @@ func TestARestartWithABatchThatFails(t *testing.T) {
 
 // The others go on while a batch is busy, and no key is in two of them.
 func TestWorkersSideBySide(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(40)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(40)...)
 		var now, most atomic.Int32
-		b := batches{see: func([]informer.Event) {
+		b := harness.Batches{See: func([]informer.Event) {
 			n := now.Add(1)
 			for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
 			}
 			time.Sleep(time.Second)
 			now.Add(-1)
 		}}
-		i := follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 5, Workers: 4})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 5, Workers: 4})
+		defer harness.Start(i.RunWithContext)()
 		before := time.Now()
 		<-i.HasSyncedChecker().Done()
 		require.LessOrEqual(t, time.Since(before), 5*time.Second)
 		require.EqualValues(t, 4, most.Load())
-		w.requireState(&b.recorder)
+		w.RequireState(&b.Recorder)
 	})
 }
 
@@ -574,35 +584,35 @@ func TestAVersionThatComesBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				left := failures
-				b := batches{see: busy, fail: func(batch []string) error {
+				b := harness.Batches{See: busy, Fail: func(batch []string) error {
 					if batch[0] == "update a/1" && left > 0 {
 						left--
 						return errors.New("half done")
 					}
 					return nil
 				}}
-				first := newSent()
-				lw := &tap{onList: lists(list("10", "", pod("a/1", "5"), pod("z/busy", "4")), list("8", "", pod("a/1", "5"), pod("z/busy", "4")))}
-				lw.onWatch = watches(func() (watch.Interface, error) { return first, nil }, open())
+				first := harness.NewSent()
+				lw := &harness.Tap{OnList: harness.Lists(harness.List("10", "", harness.Pod("a/1", "5"), harness.Pod("z/busy", "4")), harness.List("8", "", harness.Pod("a/1", "5"), harness.Pod("z/busy", "4")))}
+				lw.OnWatch = harness.Watches(func() (watch.Interface, error) { return first, nil }, harness.Open())
 				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-					ListerWatcher: lw, BatchHandler: informer.IgnoreSynced(&b), ErrorHandler: quiet, ListMode: informer.ListModePaged, MaxBatch: 1,
+					ListerWatcher: lw, BatchHandler: informer.IgnoreSynced(&b), ErrorHandler: harness.IgnoreErrors, ListMode: informer.ListModePaged, MaxBatch: 1,
 					Backoff: &wait.Backoff{Duration: time.Millisecond}, // so that the list comes before the next call
 				})
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait() // and the handler is busy
 				if failures > 0 {
 					time.Sleep(time.Second)
 					synctest.Wait()
 				}
-				first.Modify(pod("a/1", "12"))
+				first.Modify(harness.Pod("a/1", "12"))
 				synctest.Wait()
-				first.Error(failing(expired()).Object)
+				first.Error(harness.Failing(harness.Expired()).Object)
 				first.Stop()
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				require.Zero(t, left)
-				require.Equal(t, append([]string{"add a/1 initial", "add z/busy initial"}, slices.Repeat([]string{"update a/1"}, failures)...), b.events())
-				require.Equal(t, "5", b.state()["a/1"])
+				require.Equal(t, append([]string{"add a/1 initial", "add z/busy initial"}, slices.Repeat([]string{"update a/1"}, failures)...), b.Events())
+				require.Equal(t, "5", b.State()["a/1"])
 			})
 		})
 	}
@@ -613,10 +623,10 @@ func TestAVersionThatComesBack(t *testing.T) {
 func TestTheDeletionOfWhatIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []informer.Event
-		sent := newSent()
+		sent := harness.NewSent()
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: &tap{onList: lists(list("10", "", withUID(pod("a/1", "5"), "old"))), onWatch: sent.answer},
-			ListMode:      informer.ListModePaged, ErrorHandler: quiet,
+			ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("10", "", harness.WithUID(harness.Pod("a/1", "5"), "old"))), OnWatch: sent.Answer},
+			ListMode:      informer.ListModePaged, ErrorHandler: harness.IgnoreErrors,
 			BatchHandler: informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
 				if told = append(told, events...); len(told) == 2 {
 					return errors.New("no")
@@ -624,11 +634,11 @@ func TestTheDeletionOfWhatIsKnown(t *testing.T) {
 				return nil
 			}),
 		})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		synctest.Wait()
-		sent.Modify(withUID(pod("a/1", "12"), "new"))
+		sent.Modify(harness.WithUID(harness.Pod("a/1", "12"), "new"))
 		synctest.Wait()
-		sent.Delete(withUID(pod("a/1", "13"), "new"))
+		sent.Delete(harness.WithUID(harness.Pod("a/1", "13"), "new"))
 		time.Sleep(time.Minute)
 		stop()
 		require.Len(t, told, 3)
@@ -646,9 +656,11 @@ func TestTheDeletionOfWhatIsKnown(t *testing.T) {
 // no other version, whatever it has done before it failed.
 func TestAnUnchangedObjectStaysUnchangedAfterAFailedCall(t *testing.T) {
 	for name, configure := range map[string]func(c *informer.InformerConfig, told func(calls []string) error){
-		"batches": func(c *informer.InformerConfig, told func([]string) error) { c.BatchHandler = &batches{fail: told} },
+		"batches": func(c *informer.InformerConfig, told func([]string) error) {
+			c.BatchHandler = &harness.Batches{Fail: told}
+		},
 		"keys": func(c *informer.InformerConfig, told func([]string) error) {
-			c.Handler = &recorder{before: func(call string) {
+			c.Handler = &harness.Recorder{Before: func(call string) {
 				if err := told([]string{call}); err != nil {
 					panic(err)
 				}
@@ -656,16 +668,16 @@ func TestAnUnchangedObjectStaysUnchangedAfterAFailedCall(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			survivePanics(t)
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				versions, err := w.ResourceVersions(pods, "")
+			harness.SurvivePanics(t)
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				versions, err := w.ResourceVersions(harness.Pods, "")
 				require.NoError(t, err)
 				known := map[string]interface{}{}
 				for key, version := range versions {
 					known[key] = version
 				}
-				w.update("a/0001", "changed")
+				w.UpdatePod("a/0001", "changed")
 				storage := informer.NewResourceVersionStorage()
 				require.NoError(t, storage.Replace(known))
 				failed := map[string]bool{}
@@ -681,7 +693,7 @@ func TestAnUnchangedObjectStaysUnchangedAfterAFailedCall(t *testing.T) {
 					}
 					return nil
 				})
-				stop := w.run(follow(w, c))
+				stop := w.Run(harness.Follow(w, c))
 				time.Sleep(time.Minute)
 				stop()
 				require.Contains(t, all, "update a/0001")

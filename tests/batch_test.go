@@ -23,72 +23,16 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
-
-// batches is a BatchHandler that writes down its batches, as a recorder writes down
-// calls: "add a/b initial", "update a/b", "delete a/b", "delete a/b unknown", "sync
-// a/b".
-type batches struct {
-	// see, if set, is shown each batch first.
-	see func(events []informer.Event)
-	// fail, if set, is asked what to return for a batch, which then is not written down.
-	fail func(batch []string) error
-
-	mu  sync.Mutex
-	all [][]string
-	recorder
-}
-
-func (b *batches) OnBatch(_ context.Context, events []informer.Event) error {
-	if b.see != nil {
-		b.see(events)
-	}
-	var batch []string
-	for _, e := range events {
-		batch = append(batch, eventText(e))
-	}
-	if b.fail != nil {
-		if err := b.fail(batch); err != nil {
-			return err
-		}
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.all = append(b.all, batch)
-	for i, e := range events {
-		b.record(batch[i], e.Object, e.Type != informer.Deleted)
-	}
-	return nil
-}
-
-// sizes are those of the batches so far.
-func (b *batches) sizes() (sizes []int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, batch := range b.all {
-		sizes = append(sizes, len(batch))
-	}
-	return sizes
-}
-
-func eventText(e informer.Event) string {
-	text := map[informer.EventType]string{informer.Added: "add ", informer.Updated: "update ", informer.Deleted: "delete ", informer.Synced: "sync "}[e.Type] + e.Key
-	if e.Type == informer.Added && e.IsInInitialList {
-		text += " initial"
-	}
-	if e.FinalStateUnknown {
-		text += " unknown"
-	}
-	return text
-}
 
 // inAllForms runs test for every kind of object that a handler may ask for, with one
 // worker and with several.
-func inAllForms(t *testing.T, test func(t *testing.T, w *world, c informer.InformerConfig)) {
+func inAllForms(t *testing.T, test func(t *testing.T, w *harness.World, c informer.InformerConfig)) {
 	for name, example := range map[string]runtime.Object{"raw": &informer.RawObject{}, "typed": &corev1.Pod{}, "unstructured": nil} {
 		for _, workers := range []int{1, 4} {
 			t.Run(fmt.Sprintf("%s, %d workers", name, workers), func(t *testing.T) {
-				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 					test(t, w, informer.InformerConfig{ExampleObject: example, Workers: workers, Budget: informer.NewBudget(1 << 20)})
 				})
 			})
@@ -97,12 +41,12 @@ func inAllForms(t *testing.T, test func(t *testing.T, w *world, c informer.Infor
 }
 
 func TestABatchHandlerIsToldAll(t *testing.T) {
-	inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.create(keys(20)...)
+	inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		w.CreatePods(harness.Keys(20)...)
 		var mu sync.Mutex
 		inFlight := map[string]bool{}
-		var b batches
-		b.see = func(events []informer.Event) {
+		var b harness.Batches
+		b.See = func(events []informer.Event) {
 			for _, e := range events {
 				mu.Lock()
 				if inFlight[e.Key] {
@@ -111,7 +55,7 @@ func TestABatchHandlerIsToldAll(t *testing.T) {
 				inFlight[e.Key] = true
 				mu.Unlock()
 				accessor, err := meta.Accessor(e.Object)
-				if err != nil || key(e.Object) != e.Key || accessor.GetResourceVersion() != e.ResourceVersion {
+				if err != nil || harness.Key(e.Object) != e.Key || accessor.GetResourceVersion() != e.ResourceVersion {
 					t.Errorf("%+v: %v", e, err)
 				}
 			}
@@ -123,25 +67,25 @@ func TestABatchHandlerIsToldAll(t *testing.T) {
 			}
 		}
 		c.BatchHandler, c.MaxBatch, c.Storage = &b, 7, informer.NewResourceVersionStorage()
-		i := follow(w, c)
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, c)
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Second)
 		require.True(t, i.HasSynced())
 		for n := range 30 {
-			w.update("a/0003", fmt.Sprint(n))
-			w.remove("a/0004")
-			w.create("a/0004")
+			w.UpdatePod("a/0003", fmt.Sprint(n))
+			w.DeletePods("a/0004")
+			w.CreatePods("a/0004")
 			time.Sleep(time.Duration(n) * time.Millisecond)
 		}
-		w.remove("a/0005")
+		w.DeletePods("a/0005")
 		time.Sleep(time.Second)
-		w.down(func() { w.remove("a/0006") })
-		w.requireState(&b.recorder)
-		require.Equal(t, b.state(), maps.Collect(c.Storage.All()))
-		require.Contains(t, b.events(), "delete a/0005")
-		require.Contains(t, b.events(), "delete a/0006 unknown")
-		require.Contains(t, b.events(), "sync a/0007")
-		for _, size := range b.sizes() {
+		w.Down(func() { w.DeletePods("a/0006") })
+		w.RequireState(&b.Recorder)
+		require.Equal(t, b.State(), maps.Collect(c.Storage.All()))
+		require.Contains(t, b.Events(), "delete a/0005")
+		require.Contains(t, b.Events(), "delete a/0006 unknown")
+		require.Contains(t, b.Events(), "sync a/0007")
+		for _, size := range b.Sizes() {
 			require.LessOrEqual(t, size, 7)
 		}
 		require.Zero(t, c.Budget.InUse())
@@ -150,22 +94,22 @@ func TestABatchHandlerIsToldAll(t *testing.T) {
 
 func TestMaxBatch(t *testing.T) {
 	for most, want := range map[int][]int{0: {1, 500, 199}, 1: slices.Repeat([]int{1}, 700), 300: {1, 300, 300, 99}, 900: {1, 699}} {
-		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-			w.create(keys(1)...)
-			var b batches
-			b.see = func(events []informer.Event) {
-				if events[0].Key == keys(1)[0] {
+		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			w.CreatePods(harness.Keys(1)...)
+			var b harness.Batches
+			b.See = func(events []informer.Event) {
+				if events[0].Key == harness.Keys(1)[0] {
 					time.Sleep(time.Minute) // meanwhile the others come
 				}
 			}
-			i := follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: most})
-			defer start(i.RunWithContext)()
+			i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: most})
+			defer harness.Start(i.RunWithContext)()
 			synctest.Wait()
-			w.create(keys(700)[1:]...)
+			w.CreatePods(harness.Keys(700)[1:]...)
 			time.Sleep(2 * time.Minute)
-			require.Equal(t, want, b.sizes())
-			require.Equal(t, keys(700)[1:], func() (in []string) {
-				for _, call := range b.events()[1:] {
+			require.Equal(t, want, b.Sizes())
+			require.Equal(t, harness.Keys(700)[1:], func() (in []string) {
+				for _, call := range b.Events()[1:] {
 					in = append(in, strings.TrimPrefix(call, "add "))
 				}
 				return in
@@ -176,21 +120,21 @@ func TestMaxBatch(t *testing.T) {
 
 // What an event says, for each kind of change.
 func TestEvents(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
 		var told []informer.Event
-		b := batches{see: func(events []informer.Event) { told = append(told, events...) }}
-		i := follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 1, ExampleObject: example("v1", "Pod")})
-		defer start(i.RunWithContext)()
+		b := harness.Batches{See: func(events []informer.Event) { told = append(told, events...) }}
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 1, ExampleObject: harness.ExampleObject("v1", "Pod")})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.update("a/1", "changed")
+		w.UpdatePod("a/1", "changed")
 		synctest.Wait()
-		w.remove("a/1")
+		w.DeletePods("a/1")
 		deleted := w.ResourceVersion()
 		synctest.Wait()
-		known, err := w.Get(pods, "a", "2")
+		known, err := w.Get(harness.Pods, "a", "2")
 		require.NoError(t, err)
-		w.down(func() { w.remove("a/2"); w.create("a/3") })
+		w.Down(func() { w.DeletePods("a/2"); w.CreatePods("a/3") })
 		synctest.Wait()
 		require.Len(t, told, 6)
 		for n, want := range []informer.Event{
@@ -205,7 +149,7 @@ func TestEvents(t *testing.T) {
 			accessor, err := meta.Accessor(got.Object)
 			require.NoError(t, err)
 			require.Equal(t, got.ResourceVersion, accessor.GetResourceVersion())
-			require.Equal(t, got.Key, key(got.Object))
+			require.Equal(t, got.Key, harness.Key(got.Object))
 			if want.ResourceVersion == "" {
 				want.ResourceVersion = got.ResourceVersion
 			}
@@ -221,19 +165,19 @@ func TestEvents(t *testing.T) {
 
 // A handler that ignores unchanged objects is not told of them, and they are not decoded.
 func TestIgnoreSynced(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
 		transformed := 0
-		var b batches
-		i := follow(w, informer.InformerConfig{
+		var b harness.Batches
+		i := harness.Follow(w, informer.InformerConfig{
 			BatchHandler: informer.IgnoreSynced(&b),
 			Transform:    func(obj interface{}) (interface{}, error) { transformed++; return obj, nil },
 		})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.down(func() { w.update("a/2", "changed") })
+		w.Down(func() { w.UpdatePod("a/2", "changed") })
 		synctest.Wait()
-		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "update a/2"}, b.events())
+		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "update a/2"}, b.Events())
 		require.Equal(t, 3, transformed)
 	})
 }
@@ -244,7 +188,7 @@ func TestBatchConfigurations(t *testing.T) {
 	for says, change := range map[string]func(c *informer.InformerConfig){
 		`informer "pods": MaxBatch is -1`:                              func(c *informer.InformerConfig) { c.MaxBatch = -1 },
 		`informer "pods": Handler or BatchHandler is required`:         func(c *informer.InformerConfig) { c.BatchHandler = nil },
-		`informer "pods": Handler and BatchHandler exclude each other`: func(c *informer.InformerConfig) { c.Handler = &recorder{} },
+		`informer "pods": Handler and BatchHandler exclude each other`: func(c *informer.InformerConfig) { c.Handler = &harness.Recorder{} },
 	} {
 		bad := good
 		change(&bad)
@@ -254,10 +198,10 @@ func TestBatchConfigurations(t *testing.T) {
 
 // A context that ends is no reason to give up: Run waits, and nil acknowledges.
 func TestABatchDuringWhichRunIsStopped(t *testing.T) {
-	inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.create("a/1", "a/2")
-		var f failures
-		c.ErrorHandler, c.Storage = f.handle, informer.NewResourceVersionStorage()
+	inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		w.CreatePods("a/1", "a/2")
+		var f harness.Failures
+		c.ErrorHandler, c.Storage = f.Handle, informer.NewResourceVersionStorage()
 		var second atomic.Bool
 		c.BatchHandler = informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
 			<-ctx.Done()
@@ -267,10 +211,10 @@ func TestABatchDuringWhichRunIsStopped(t *testing.T) {
 			time.Sleep(time.Second)
 			return nil
 		})
-		i := follow(w, c)
+		i := harness.Follow(w, c)
 		for n := range 2 {
 			before := time.Now()
-			stop := start(i.RunWithContext)
+			stop := harness.Start(i.RunWithContext)
 			synctest.Wait()
 			stop()
 			require.Equal(t, time.Duration(n)*time.Second, time.Since(before))
@@ -282,24 +226,24 @@ func TestABatchDuringWhichRunIsStopped(t *testing.T) {
 			}
 		}
 		require.NotZero(t, c.Storage.Len())
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Empty(t, errs)
 	})
 }
 
 // A failure that is told while Run ends is told all the same.
 func TestABatchThatFailsWhileRunIsStopped(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var f failures
-		i := follow(w, informer.InformerConfig{ErrorHandler: f.handle, BatchHandler: informer.BatchHandlerFunc(func(ctx context.Context, _ []informer.Event) error {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{ErrorHandler: f.Handle, BatchHandler: informer.BatchHandlerFunc(func(ctx context.Context, _ []informer.Event) error {
 			<-ctx.Done()
 			return errors.New("the disk is full")
 		})})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		synctest.Wait()
 		stop()
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Len(t, errs, 1)
 		require.EqualError(t, errs[0], `batch of 1 events from "a/1" on, attempt 1: the disk is full`)
 	})
@@ -307,46 +251,46 @@ func TestABatchThatFailsWhileRunIsStopped(t *testing.T) {
 
 // An object that cannot be told is skipped; those beside it are told.
 func TestABatchWithoutWhatCanNotBeTransformed(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	for name, transform := range map[string]cache.TransformFunc{
 		"an error":   func(interface{}) (interface{}, error) { return nil, errors.New("too ugly") },
 		"nil":        func(interface{}) (interface{}, error) { return nil, nil },
 		"no object":  func(interface{}) (interface{}, error) { return "text", nil },
 		"a panic":    func(interface{}) (interface{}, error) { panic("too ugly") },
-		"its answer": func(obj interface{}) (interface{}, error) { return nil, fmt.Errorf("%s is too ugly", key(obj)) },
+		"its answer": func(obj interface{}) (interface{}, error) { return nil, fmt.Errorf("%s is too ugly", harness.Key(obj)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-				for _, extra := range []informer.ExtraStore{nil, nothing{}} {
-					w.create("a/1", "a/2", "a/3")
-					var f failures
-					var b batches
-					c.BatchHandler, c.ErrorHandler, c.ExtraStore = &b, f.handle, extra
+			inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+				for _, extra := range []informer.ExtraStore{nil, harness.Nothing{}} {
+					w.CreatePods("a/1", "a/2", "a/3")
+					var f harness.Failures
+					var b harness.Batches
+					c.BatchHandler, c.ErrorHandler, c.ExtraStore = &b, f.Handle, extra
 					c.Storage = informer.NewResourceVersionStorage()
 					c.Transform = func(obj interface{}) (interface{}, error) {
-						if key(obj) == "a/2" {
+						if harness.Key(obj) == "a/2" {
 							return transform(obj)
 						}
 						return obj, nil
 					}
-					i := follow(w, c)
-					stop := start(i.RunWithContext)
+					i := harness.Follow(w, c)
+					stop := harness.Start(i.RunWithContext)
 					defer stop()
 					synctest.Wait()
 					require.True(t, i.HasSynced())
-					require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, slices.Sorted(slices.Values(b.events())))
+					require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, slices.Sorted(slices.Values(b.Events())))
 					require.Equal(t, 2, c.Storage.Len())
 					require.EqualValues(t, 1, i.Status().Skipped)
 					require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion, "it is not waited for")
-					errs, _ := f.all()
+					errs, _ := f.All()
 					require.Len(t, errs, 1)
 					var skipped *informer.ItemError
 					require.ErrorAs(t, errs[0], &skipped)
 					require.Equal(t, "a/2", skipped.Key)
-					w.remove("a/1", "a/2", "a/3")
+					w.DeletePods("a/1", "a/2", "a/3")
 					synctest.Wait()
-					require.Empty(t, b.state())
-					require.NotContains(t, b.events(), "delete a/2", "it was not told of")
+					require.Empty(t, b.State())
+					require.NotContains(t, b.Events(), "delete a/2", "it was not told of")
 					stop()
 					require.Zero(t, c.Budget.InUse())
 				}
@@ -357,8 +301,8 @@ func TestABatchWithoutWhatCanNotBeTransformed(t *testing.T) {
 
 // What comes of Transform is what the events have, also where it is of another type.
 func TestABatchOfWhatWasTransformed(t *testing.T) {
-	inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.create("a/1")
+	inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		w.CreatePods("a/1")
 		c.Transform = func(obj interface{}) (interface{}, error) {
 			accessor := obj.(metav1.Object)
 			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "transformed " + accessor.GetName()}}, nil
@@ -370,10 +314,10 @@ func TestABatchOfWhatWasTransformed(t *testing.T) {
 			}
 			return nil
 		})
-		defer start(follow(w, c).RunWithContext)()
+		defer harness.Start(harness.Follow(w, c).RunWithContext)()
 		time.Sleep(time.Second)
 		synctest.Wait()
-		w.remove("a/1")
+		w.DeletePods("a/1")
 		synctest.Wait()
 		require.Len(t, told, 3)
 		for _, e := range told {
@@ -387,22 +331,22 @@ func TestABatchOfWhatWasTransformed(t *testing.T) {
 // Objects that cannot be decoded are skipped one by one, with a batch that fails too.
 func TestABatchWithoutWhatCanNotBeDecoded(t *testing.T) {
 	wrong := `{"metadata":{"namespace":"a","name":"2","resourceVersion":"5","uid":"u"},"spec":{"containers":"none"}}`
-	bubble(t, informertest.Options{Wrap: answering("application/json", listJSON(podJSON("1", ""), wrong, podJSON("3", "")))}, func(t *testing.T, w *world) {
-		var f failures
+	harness.Bubble(t, informertest.Options{Wrap: harness.Answering("application/json", harness.ListJSON(harness.PodJSON("1", ""), wrong, harness.PodJSON("3", "")))}, func(t *testing.T, w *harness.World) {
+		var f harness.Failures
 		fails := 2
-		b := batches{fail: func([]string) error {
+		b := harness.Batches{Fail: func([]string) error {
 			if fails--; fails >= 0 {
 				return errors.New("no")
 			}
 			return nil
 		}}
-		i := follow(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: f.handle, ExampleObject: &corev1.Pod{}})
-		stop := start(i.RunWithContext)
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, ErrorHandler: f.Handle, ExampleObject: &corev1.Pod{}})
+		stop := harness.Start(i.RunWithContext)
 		<-i.HasSyncedChecker().Done()
 		stop()
-		require.ElementsMatch(t, []string{"add a/1 initial", "add a/3 initial"}, b.events())
+		require.ElementsMatch(t, []string{"add a/1 initial", "add a/3 initial"}, b.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		var item *informer.ItemError
 		require.ErrorAs(t, errors.Join(errs...), &item)
 		require.Equal(t, informer.ItemError{Index: 1, Key: "a/2", Err: item.Err}, *item)
@@ -411,17 +355,17 @@ func TestABatchWithoutWhatCanNotBeDecoded(t *testing.T) {
 
 // The slice and its objects are the handler's, but for the raw objects.
 func TestEventsAreTheHandlersToKeep(t *testing.T) {
-	inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.create(keys(10)...)
+	inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		w.CreatePods(harness.Keys(10)...)
 		var mu sync.Mutex
 		var kept [][]informer.Event
 		var were []string
 		text := func(events []informer.Event) string {
 			var all []string
 			for _, e := range events {
-				all = append(all, eventText(e)+e.ResourceVersion)
+				all = append(all, harness.EventText(e)+e.ResourceVersion)
 				if _, raw := e.Object.(*informer.RawObject); !raw {
-					all = append(all, identityOf(e.Object))
+					all = append(all, harness.IdentityOf(e.Object))
 				}
 			}
 			return strings.Join(all, ", ")
@@ -437,11 +381,11 @@ func TestEventsAreTheHandlersToKeep(t *testing.T) {
 			}
 			return nil
 		})
-		i := follow(w, c)
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, c)
+		defer harness.Start(i.RunWithContext)()
 		for n := range 5 {
 			time.Sleep(time.Minute)
-			w.update(keys(10)[n], "changed")
+			w.UpdatePod(harness.Keys(10)[n], "changed")
 		}
 		time.Sleep(time.Hour)
 		mu.Lock()
@@ -456,90 +400,90 @@ func TestEventsAreTheHandlersToKeep(t *testing.T) {
 // What a handler does to the slice that it is given changes nothing, whether it then
 // fails or not.
 func TestAHandlerMayWriteToItsEvents(t *testing.T) {
-	inAllForms(t, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.create(keys(10)...)
-		var b batches
-		fails := dice{rand: rand.New(rand.NewPCG(1, 1))}
+	inAllForms(t, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		w.CreatePods(harness.Keys(10)...)
+		var b harness.Batches
+		fails := harness.Dice{Rand: rand.New(rand.NewPCG(1, 1))}
 		c.MaxBatch, c.Storage = 4, informer.NewResourceVersionStorage()
 		c.BatchHandler = informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
 			defer clear(events)
-			if slices.Reverse(events); fails.one(2) {
+			if slices.Reverse(events); fails.One(2) {
 				return errors.New("again")
 			}
 			return b.OnBatch(ctx, events)
 		})
-		i := follow(w, c)
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, c)
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute)
-		w.remove("a/0003")
-		w.update("a/0004", "changed")
+		w.DeletePods("a/0003")
+		w.UpdatePod("a/0004", "changed")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		w.requireState(&b.recorder)
-		require.Equal(t, b.state(), maps.Collect(c.Storage.All()))
+		w.RequireState(&b.Recorder)
+		require.Equal(t, b.State(), maps.Collect(c.Storage.All()))
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 	})
 }
 
 // A lent object is valid until OnBatch returns, also where it comes again.
 func TestRawObjectsOfABatchThatFails(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(50)...)
-		dice := dice{rand: rand.New(rand.NewPCG(1, 1))}
-		b := batches{
-			see: func(events []informer.Event) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(50)...)
+		dice := harness.Dice{Rand: rand.New(rand.NewPCG(1, 1))}
+		b := harness.Batches{
+			See: func(events []informer.Event) {
 				var before []string
 				for _, e := range events {
-					before = append(before, identityOf(e.Object))
+					before = append(before, harness.IdentityOf(e.Object))
 				}
 				time.Sleep(time.Second)
 				for n, e := range events {
-					if now := identityOf(e.Object); now != before[n] || !strings.HasPrefix(now, e.Key+" ") || !strings.HasSuffix(now, " "+e.ResourceVersion) {
+					if now := harness.IdentityOf(e.Object); now != before[n] || !strings.HasPrefix(now, e.Key+" ") || !strings.HasSuffix(now, " "+e.ResourceVersion) {
 						t.Errorf("%s became %s", before[n], now)
 					}
 				}
 			},
-			fail: func([]string) error {
-				if dice.one(2) {
+			Fail: func([]string) error {
+				if dice.One(2) {
 					return errors.New("no")
 				}
 				return nil
 			},
 		}
-		i := follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 4, Workers: 3, ExampleObject: &informer.RawObject{}})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, MaxBatch: 4, Workers: 3, ExampleObject: &informer.RawObject{}})
+		defer harness.Start(i.RunWithContext)()
 		for n := range 200 {
-			k := keys(50)[dice.n(50)]
+			k := harness.Keys(50)[dice.N(50)]
 			switch n % 3 {
 			case 0:
-				w.remove(k)
-				w.create(k)
+				w.DeletePods(k)
+				w.CreatePods(k)
 			default:
-				w.update(k, fmt.Sprint(n))
+				w.UpdatePod(k, fmt.Sprint(n))
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(time.Hour)
-		w.requireState(&b.recorder)
+		w.RequireState(&b.Recorder)
 	})
 }
 
 // A batch that fails comes again, and nothing of it counts as acknowledged before.
 func TestABatchThatFailsIsTriedAgain(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(5)...)
-		var f failures
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(5)...)
+		var f harness.Failures
 		var full atomic.Bool
 		full.Store(true)
-		b := batches{fail: func([]string) error {
+		b := harness.Batches{Fail: func([]string) error {
 			if full.Load() {
 				return errors.New("the disk is full")
 			}
 			return nil
 		}}
 		storage := informer.NewResourceVersionStorage()
-		i := follow(w, informer.InformerConfig{BatchHandler: &b, Storage: storage, ErrorHandler: f.handle})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: &b, Storage: storage, ErrorHandler: f.Handle})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.False(t, i.HasSynced())
 		require.Zero(t, storage.Len())
@@ -551,8 +495,8 @@ func TestABatchThatFailsIsTriedAgain(t *testing.T) {
 		require.True(t, i.HasSynced())
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 		require.NoError(t, i.Status().LastError)
-		w.requireState(&b.recorder)
-		errs, _ := f.all()
+		w.RequireState(&b.Recorder)
+		errs, _ := f.All()
 		require.GreaterOrEqual(t, len(errs), 4, "after 0, 0.1 to 0.15, 0.3 to 0.45, and 0.7 to 1.05 s")
 		var failed *informer.BatchError
 		require.ErrorAs(t, errs[0], &failed)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // BenchmarkJournal lists 5,000 pods and hears of 5,000 changes, with no checkpoint, with one in a
@@ -31,7 +32,7 @@ func BenchmarkJournal(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				s := informertest.NewServer(informertest.Options{})
-				if err := s.Load(pods, manyPods(objects)); err != nil {
+				if err := s.Load(harness.Pods, manyPods(objects)); err != nil {
 					b.Fatal(err)
 				}
 				factory, err := informer.NewDynamicListerWatcherFactory(s.Config())
@@ -42,18 +43,18 @@ func BenchmarkJournal(b *testing.B) {
 				told := make(chan struct{}, 2*objects)
 				tell := func(interface{}) { told <- struct{}{} }
 				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-					ListerWatcher: factory.ForResource("", pods), ListMode: informer.ListModePaged, ExampleObject: &informer.RawObject{},
+					ListerWatcher: factory.ForResource("", harness.Pods), ListMode: informer.ListModePaged, ExampleObject: &informer.RawObject{},
 					Checkpoint: bench.store(path),
 					Handler:    informer.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj interface{}) { tell(obj) }, DeleteFunc: tell},
 				})
 				used := cpuTime(b)
 				b.StartTimer()
-				stop := start(i.RunWithContext)
+				stop := harness.Start(i.RunWithContext)
 				for range objects {
 					<-told
 				}
 				for n := range objects {
-					if _, err := s.Create(pods, object(pods, fmt.Sprintf("new/%05d", n), "")); err != nil {
+					if _, err := s.Create(harness.Pods, harness.Object(harness.Pods, fmt.Sprintf("new/%05d", n), "")); err != nil {
 						b.Fatal(err)
 					}
 				}

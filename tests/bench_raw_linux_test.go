@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // BenchmarkRawSync reads a watch-list of pods as raw objects, from memory: what the library takes
@@ -49,9 +50,9 @@ func BenchmarkRawSync(b *testing.B) {
 				}
 				cpuPerObject(b, objects, func() {
 					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-						ListerWatcher: factory.ForResource("", pods), ExampleObject: &informer.RawObject{}, Handler: informer.ResourceEventHandlerFuncs{},
+						ListerWatcher: factory.ForResource("", harness.Pods), ExampleObject: &informer.RawObject{}, Handler: informer.ResourceEventHandlerFuncs{},
 					})
-					stop := start(i.RunWithContext)
+					stop := harness.Start(i.RunWithContext)
 					<-i.HasSyncedChecker().Done()
 					stop()
 					if n := i.Status().Objects; n != objects {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // BenchmarkInitialSync reads 5,000 pods of about 4 KB over loopback, in pages of
@@ -22,7 +23,7 @@ func BenchmarkInitialSync(b *testing.B) {
 	const objects = 5000
 	s := informertest.NewServer(informertest.Options{})
 	defer s.Close()
-	if err := s.Load(pods, manyPods(objects)); err != nil {
+	if err := s.Load(harness.Pods, manyPods(objects)); err != nil {
 		b.Fatal(err)
 	}
 	config := s.Config()
@@ -31,7 +32,7 @@ func BenchmarkInitialSync(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	streamed := factory.ForResource("", pods)
+	streamed := factory.ForResource("", harness.Pods)
 	context := cache.ToListerWatcherWithContext(streamed)
 	decoded := &cache.ListWatch{ListWithContextFunc: context.ListWithContext, WatchFuncWithContext: context.WatchWithContext}
 	known := informer.NewResourceVersionStorage()
@@ -39,7 +40,7 @@ func BenchmarkInitialSync(b *testing.B) {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
 			ListerWatcher: lw, Storage: storage, Handler: informer.ResourceEventHandlerFuncs{}, ListMode: informer.ListModePaged, Keep: keep,
 		})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		<-i.HasSyncedChecker().Done()
 		stop()
 		if n := i.Status().Objects; n != objects {
@@ -73,7 +74,7 @@ func BenchmarkInitialSync(b *testing.B) {
 func manyPods(n int) iter.Seq[runtime.Object] {
 	return func(yield func(runtime.Object) bool) {
 		for i := range n {
-			obj := object(pods, fmt.Sprintf("namespace-%02d/deployment-with-a-name-%08x-%05d", i%20, i/10, i), "")
+			obj := harness.Object(harness.Pods, fmt.Sprintf("namespace-%02d/deployment-with-a-name-%08x-%05d", i%20, i/10, i), "")
 			containers := []interface{}{}
 			for c := range 3 {
 				containers = append(containers, map[string]interface{}{

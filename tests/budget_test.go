@@ -13,6 +13,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 func TestNewBudget(t *testing.T) {
@@ -35,18 +36,18 @@ func TestABudgetStopsTheReading(t *testing.T) {
 	} {
 		for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
 			t.Run(name+", "+mode.String(), func(t *testing.T) {
-				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-					for _, key := range keys(50) {
-						obj := object(pods, key, "")
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+					for _, key := range harness.Keys(50) {
+						obj := harness.Object(harness.Pods, key, "")
 						obj.SetAnnotations(map[string]string{"large": strings.Repeat("x", size)})
-						_, err := w.Create(pods, obj)
+						_, err := w.Create(harness.Pods, obj)
 						require.NoError(t, err)
 					}
 					budget := informer.NewBudget(10 * size)
-					var r recorder
-					r.before = func(string) { time.Sleep(time.Minute) }
-					i := follow(w, informer.InformerConfig{Handler: &r, ListMode: mode, Budget: budget, ExampleObject: example})
-					defer start(i.RunWithContext)()
+					var r harness.Recorder
+					r.Before = func(string) { time.Sleep(time.Minute) }
+					i := harness.Follow(w, informer.InformerConfig{Handler: &r, ListMode: mode, Budget: budget, ExampleObject: example})
+					defer harness.Start(i.RunWithContext)()
 					synctest.Wait()
 					require.InDelta(t, 10*size, budget.InUse(), 2*size)
 					require.Equal(t, budget.InUse(), i.Status().QueuedBytes+listUnderWay(budget))
@@ -54,7 +55,7 @@ func TestABudgetStopsTheReading(t *testing.T) {
 					require.Greater(t, i.Status().Queued, 4)
 					<-i.HasSyncedChecker().Done()
 					require.LessOrEqual(t, budget.Peak(), budget.Limit())
-					w.requireState(&r)
+					w.RequireState(&r)
 					synctest.Wait()
 					require.Zero(t, budget.InUse())
 				})
@@ -65,15 +66,15 @@ func TestABudgetStopsTheReading(t *testing.T) {
 
 // Objects larger than the budget pass one by one.
 func TestAnObjectLargerThanTheBudget(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(20)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(20)...)
 		budget := informer.NewBudget(1)
-		var r recorder
-		i := follow(w, informer.InformerConfig{Handler: &r, Budget: budget})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Budget: budget})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		w.requireState(&r)
+		w.RequireState(&r)
 		require.Less(t, budget.Peak(), int64(1000))
 	})
 }
@@ -81,23 +82,23 @@ func TestAnObjectLargerThanTheBudget(t *testing.T) {
 // An informer whose handler is stuck has all of the budget that it shares. The
 // others go on, an object at a time; and when it is stopped, it gives it back.
 func TestABudgetIsShared(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(100)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(100)...)
 		budget := informer.NewBudget(20_000)
 		release := make(chan struct{})
-		stuck := &recorder{before: func(string) { <-release }}
-		first := follow(w, informer.InformerConfig{Handler: stuck, Budget: budget})
-		stopFirst := start(first.RunWithContext)
+		stuck := &harness.Recorder{Before: func(string) { <-release }}
+		first := harness.Follow(w, informer.InformerConfig{Handler: stuck, Budget: budget})
+		stopFirst := harness.Start(first.RunWithContext)
 		synctest.Wait()
 		require.InDelta(t, budget.Limit(), budget.InUse(), 1000)
 
-		var others [3]recorder
+		var others [3]harness.Recorder
 		for n := range others {
-			i := follow(w, informer.InformerConfig{Handler: &others[n], Budget: budget})
-			defer start(i.RunWithContext)()
+			i := harness.Follow(w, informer.InformerConfig{Handler: &others[n], Budget: budget})
+			defer harness.Start(i.RunWithContext)()
 			synctest.Wait()
 			require.True(t, i.HasSynced())
-			w.requireState(&others[n])
+			w.RequireState(&others[n])
 			require.Equal(t, budget.InUse(), first.Status().QueuedBytes+listUnderWay(budget))
 		}
 		require.Less(t, budget.Peak(), budget.Limit()+3*1000)
@@ -115,20 +116,20 @@ func TestABudgetIsShared(t *testing.T) {
 
 // Many informers that share a budget which is always spent all get on.
 func TestABudgetThatIsAlwaysSpent(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(200)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(200)...)
 		budget := informer.NewBudget(3000)
-		var all [20]recorder
+		var all [20]harness.Recorder
 		var informers [20]informer.ResourceVersionInformer
 		for n := range all {
-			all[n].before = func(string) { time.Sleep(10 * time.Millisecond) }
-			informers[n] = follow(w, informer.InformerConfig{Handler: &all[n], Budget: budget})
-			defer start(informers[n].RunWithContext)()
+			all[n].Before = func(string) { time.Sleep(10 * time.Millisecond) }
+			informers[n] = harness.Follow(w, informer.InformerConfig{Handler: &all[n], Budget: budget})
+			defer harness.Start(informers[n].RunWithContext)()
 		}
 		began := time.Now()
 		for n, i := range informers {
 			<-i.HasSyncedChecker().Done()
-			w.requireState(&all[n])
+			w.RequireState(&all[n])
 		}
 		require.Less(t, time.Since(began), 10*time.Second)
 		synctest.Wait()

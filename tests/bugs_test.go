@@ -1,9 +1,5 @@
 package tests_test
 
-// The bugs of clusterpedia's informer (B1 to B17) that concern the
-// ResourceVersionInformer: what it did there, and what it must do here. Those of
-// reflector, controller and handlers stand beside their other tests.
-
 import (
 	"context"
 	"fmt"
@@ -25,66 +21,67 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // B2: an expired continue token deleted every object of the pages that had not
 // been read.
 func TestB2AnExpiredTokenDeletesNothing(t *testing.T) {
-	var w *world
+	var w *harness.World
 	expired := false
-	expireOnce := before(func(_ http.ResponseWriter, r *http.Request) bool {
-		if continues(r) && !expired {
+	expireOnce := harness.Before(func(_ http.ResponseWriter, r *http.Request) bool {
+		if harness.Continues(r) && !expired {
 			expired = true
-			w.update("a/0000", "changed")
-			w.create("a/9999")
+			w.UpdatePod("a/0000", "changed")
+			w.CreatePods("a/9999")
 			w.Compact()
 		}
 		return true
 	})
-	bubble(t, informertest.Options{Wrap: expireOnce}, func(t *testing.T, world *world) {
+	harness.Bubble(t, informertest.Options{Wrap: expireOnce}, func(t *testing.T, world *harness.World) {
 		w = world
-		w.create(keys(10)...)
+		w.CreatePods(harness.Keys(10)...)
 		storage := informer.NewResourceVersionStorage()
-		versions, err := w.ResourceVersions(pods, "")
+		versions, err := w.ResourceVersions(harness.Pods, "")
 		require.NoError(t, err)
 		loaded := map[string]interface{}{}
 		for key, rv := range versions {
 			loaded[key] = rv
 		}
 		require.NoError(t, storage.Replace(loaded))
-		r := recorder{folded: versions}
-		i := follow(w, informer.InformerConfig{
+		r := harness.Recorder{Folded: versions}
+		i := harness.Follow(w, informer.InformerConfig{
 			Handler: &r, Storage: storage,
 			WatchListPageSize: 3, ForcePaginatedList: true, StreamHandleForPaginatedList: true,
 		})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.True(t, expired)
-		for _, call := range r.events() {
+		for _, call := range r.Events() {
 			require.NotContains(t, call, "delete")
 		}
-		w.requireState(&r)
+		w.RequireState(&r)
 	})
 }
 
 // B3: a change that arrived while the listed object still waited was dropped.
 func TestB3ChangesBehindAListedObject(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2", "a/3")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2", "a/3")
 		storage := informer.NewResourceVersionStorage()
 		hold := make(chan struct{})
-		var r recorder
-		r.before = func(string) { <-hold }
-		i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		r.Before = func(string) { <-hold }
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.update("a/2", "changed")
-		w.remove("a/3")
+		w.UpdatePod("a/2", "changed")
+		w.DeletePods("a/3")
 		synctest.Wait()
 		close(hold)
 		synctest.Wait()
-		w.requireState(&r)
-		versions, err := w.ResourceVersions(pods, "")
+		w.RequireState(&r)
+		versions, err := w.ResourceVersions(harness.Pods, "")
 		require.NoError(t, err)
 		for key, rv := range versions {
 			stored, _, _ := storage.GetByKey(key)
@@ -97,27 +94,27 @@ func TestB3ChangesBehindAListedObject(t *testing.T) {
 // B4: unchanged objects were updates, never syncs, and none was ever in the
 // initial list.
 func TestB4StreamedListsCompareVersions(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2", "a/3")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2", "a/3")
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "2", "a/2": "2"}))
-		var r recorder
-		i := follow(w, informer.InformerConfig{
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{
 			Handler: &r, Storage: storage,
 			WatchListPageSize: 1, ForcePaginatedList: true, StreamHandleForPaginatedList: true,
 		})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		require.Equal(t, []string{"sync a/1", "update a/2", "add a/3 initial"}, r.events())
+		require.Equal(t, []string{"sync a/1", "update a/2", "add a/3 initial"}, r.Events())
 	})
 }
 
 // B10: the filter was called with nil, and what left it was never a deletion.
 func TestB10FilteringBehindAnInformer(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2")
-		var r recorder
-		i := follow(w, informer.InformerConfig{Handler: informer.FilteringResourceEventHandler{
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: informer.FilteringResourceEventHandler{
 			FilterFunc: func(obj interface{}) bool {
 				_, tombstone := obj.(cache.DeletedFinalStateUnknown)
 				require.False(t, tombstone || obj == nil, "%v", obj)
@@ -125,17 +122,17 @@ func TestB10FilteringBehindAnInformer(t *testing.T) {
 			},
 			Handler: &r,
 		}})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		synctest.Wait()
-		w.update("a/1", "ugly")
+		w.UpdatePod("a/1", "ugly")
 		synctest.Wait()
-		w.update("a/1", "still ugly")
+		w.UpdatePod("a/1", "still ugly")
 		synctest.Wait()
 		stop()
-		w.remove("a/2")
-		defer start(i.RunWithContext)()
+		w.DeletePods("a/2")
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "delete a/1", "delete a/1", "delete a/2 unknown"}, r.events())
+		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "delete a/1", "delete a/1", "delete a/2 unknown"}, r.Events())
 	})
 }
 
@@ -164,39 +161,39 @@ func (e *extras) told(what string, obj interface{}) error {
 	if _, ok := obj.(cache.ExplicitKey); ok {
 		panic("ExplicitKey")
 	}
-	e.calls = append(e.calls, what+" "+key(obj))
+	e.calls = append(e.calls, what+" "+harness.Key(obj))
 	return e.refuse
 }
 
 // B11: an ExtraStore was told of each object twice, and of keys without objects.
 func TestB11AnExtraStoreIsToldOnce(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
 		var e extras
-		var r recorder
-		var f failures
-		i := follow(w, informer.InformerConfig{
+		var r harness.Recorder
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{
 			Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { r.OnAdd(obj, false) }},
 			// No handler listens to OnSync; the store is told of unchanged objects all the same.
-			ExtraStore: &e, ErrorHandler: f.handle, WatchListPageSize: 1, StreamHandleForPaginatedList: true,
+			ExtraStore: &e, ErrorHandler: f.Handle, WatchListPageSize: 1, StreamHandleForPaginatedList: true,
 		})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		synctest.Wait()
-		w.update("a/1", "changed")
-		w.create("a/3")
-		w.remove("a/3")
+		w.UpdatePod("a/1", "changed")
+		w.CreatePods("a/3")
+		w.DeletePods("a/3")
 		synctest.Wait()
 		stop()
 		require.Equal(t, []string{"add a/1", "add a/2", "update a/1", "add a/3", "delete a/3"}, e.calls)
 
 		e.calls = nil
-		w.remove("a/1")
+		w.DeletePods("a/1")
 		e.refuse = fmt.Errorf("full")
-		stop = start(i.RunWithContext)
+		stop = harness.Start(i.RunWithContext)
 		synctest.Wait()
 		stop()
 		require.Equal(t, []string{"update a/2", "delete unknown a/1"}, e.calls)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Len(t, errs, 2)
 		require.EqualError(t, errs[0], `store: Update "a/2": full`)
 		require.EqualError(t, errs[1], `store: Delete "a/1": full`)
@@ -221,22 +218,22 @@ func TestB12AnyVersionThatDiffersIsAChange(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				storage := informer.NewResourceVersionStorage()
 				require.NoError(t, storage.Replace(map[string]interface{}{"a/1": test.stored}))
-				var r recorder
+				var r harness.Recorder
 				events := watch.NewFake()
 				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-					ListerWatcher: script{
-						list:  listing(test.listed, pod("a/1", test.listed)),
-						watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
-					}.lw(),
+					ListerWatcher: harness.Script{
+						List:  harness.Listing(test.listed, harness.Pod("a/1", test.listed)),
+						Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
+					}.LW(),
 					Handler: &r, Storage: storage,
 				})
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
-				require.Equal(t, []string{test.want}, r.events())
+				require.Equal(t, []string{test.want}, r.Events())
 
-				events.Modify(pod("a/1", test.listed+"0"))
+				events.Modify(harness.Pod("a/1", test.listed+"0"))
 				synctest.Wait()
-				require.Equal(t, "update a/1", r.events()[1], "a change that a watch tells")
+				require.Equal(t, "update a/1", r.Events()[1], "a change that a watch tells")
 			})
 		})
 	}
@@ -245,36 +242,36 @@ func TestB12AnyVersionThatDiffersIsAChange(t *testing.T) {
 // B14: an object that was deleted and created again between two events was one
 // update. (More in TestRule7RecreatedObjects.)
 func TestB14DeletedAndCreatedAgain(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var r recorder
-		i := follow(w, informer.InformerConfig{Handler: &r})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.down(func() {
-			w.remove("a/1")
-			w.create("a/1")
+		w.Down(func() {
+			w.DeletePods("a/1")
+			w.CreatePods("a/1")
 		})
-		require.Equal(t, []string{"add a/1 initial", "delete a/1 unknown", "add a/1"}, r.events())
-		w.requireState(&r)
+		require.Equal(t, []string{"add a/1 initial", "delete a/1 unknown", "add a/1"}, r.Events())
+		w.RequireState(&r)
 	})
 }
 
 // B15: what waited was not bounded.
 func TestB15TheQueueIsBounded(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(5000)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(5000)...)
 		hold := make(chan struct{})
-		var r recorder
-		r.before = func(string) { <-hold }
-		i := follow(w, informer.InformerConfig{Handler: &r})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		r.Before = func(string) { <-hold }
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Hour)
 		require.LessOrEqual(t, i.Status().Queued, 1000)
 		require.LessOrEqual(t, len(w.Requests()), 3, "reading stops")
 		close(hold)
 		time.Sleep(time.Hour)
-		w.requireState(&r)
+		w.RequireState(&r)
 	})
 }
 
@@ -287,16 +284,16 @@ func TestB15AnObjectDoesNotHoldItsPage(t *testing.T) {
 		}
 		var kept []*corev1.Pod
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{
-				list:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return page, nil },
-				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-			}.lw(),
+			ListerWatcher: harness.Script{
+				List:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return page, nil },
+				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+			}.LW(),
 			ExampleObject: &corev1.Pod{},
 			Handler: informer.TypedResourceEventHandlerFuncs[*corev1.Pod]{
 				AddFunc: func(pod *corev1.Pod) { kept = append(kept, pod) },
 			},
 		})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.Len(t, kept, 3)
 		for n := range kept {
@@ -312,10 +309,10 @@ func TestRule13APanicCrashesTheProcess(t *testing.T) {
 	const inside = "INFORMER_TEST_CRASH"
 	if os.Getenv(inside) != "" {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{
-				list:  listing("10", pod("a/1", "7")),
-				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-			}.lw(),
+			ListerWatcher: harness.Script{
+				List:  harness.Listing("10", harness.Pod("a/1", "7")),
+				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+			}.LW(),
 			Handler:      informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { panic("boom") }},
 			ErrorHandler: func(_ *informer.Reflector, err error) { fmt.Println("told:", err) },
 		})

@@ -13,17 +13,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // notAllowed is how a process says that it may not do what it should.
 const notAllowed = "not allowed"
 
 // requireOutput runs a process and checks what it prints.
-func requireOutput(t *testing.T, p *process, lines ...string) {
+func requireOutput(t *testing.T, p *harness.Process, lines ...string) {
 	t.Helper()
-	out, err := p.cmd.Output()
+	out, err := p.Cmd.Output()
 	if os.IsPermission(err) || strings.HasPrefix(string(out), notAllowed) {
-		t.Skipf("%v: %v %s", p.cmd, err, out)
+		t.Skipf("%v: %v %s", p.Cmd, err, out)
 	}
 	require.NoError(t, err)
 	require.Equal(t, strings.Join(lines, "\n")+"\n", string(out))
@@ -31,16 +32,16 @@ func requireOutput(t *testing.T, p *process, lines ...string) {
 
 // The process has a file system of its own, with 256 KiB.
 func TestFileCheckpointOnAFullDisk(t *testing.T) {
-	p := newProcess(t, "fills the disk", filepath.Join(t.TempDir(), "pods"))
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	p := harness.NewProcess(t, "fills the disk", filepath.Join(t.TempDir(), "pods"))
+	p.Cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	if id := os.Getuid(); id != 0 {
-		p.cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		p.cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: id, Size: 1}}
+		p.Cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		p.Cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: id, Size: 1}}
 	}
 	requireOutput(t, p, "kept")
 }
 
-var _ = role("fills the disk", func(t require.TestingT, path string) {
+var _ = harness.Role("fills the disk", func(t require.TestingT, path string) {
 	err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, "")
 	if err == nil {
 		err = syscall.Mount("tmpfs", filepath.Dir(path), "tmpfs", 0, "size=256k")
@@ -55,10 +56,10 @@ var _ = role("fills the disk", func(t require.TestingT, path string) {
 
 // The process may not write files of more than 64 KiB.
 func TestFileCheckpointThatIsTooLarge(t *testing.T) {
-	requireOutput(t, newProcess(t, "exceeds a limit", filepath.Join(t.TempDir(), "pods")), "kept")
+	requireOutput(t, harness.NewProcess(t, "exceeds a limit", filepath.Join(t.TempDir(), "pods")), "kept")
 }
 
-var _ = role("exceeds a limit", func(t require.TestingT, path string) {
+var _ = harness.Role("exceeds a limit", func(t require.TestingT, path string) {
 	signal.Ignore(syscall.SIGXFSZ)
 	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 64 << 10, Max: 64 << 10}))
 	requireRefusedSave(t, path, syscall.EFBIG)
@@ -105,15 +106,15 @@ func TestFileCheckpointInAReadOnlyDirectory(t *testing.T) {
 			}
 			require.NoError(t, os.Chmod(directory, 0o555))
 			defer func() { require.NoError(t, os.Chmod(directory, 0o755)) }()
-			p := newProcess(t, "may not write", "pods")
-			p.cmd.Dir = directory // whose own path it may not see
-			p.cmd.Env = append(p.cmd.Env, "INFORMER_TEST_STEP="+step)
+			p := harness.NewProcess(t, "may not write", "pods")
+			p.Cmd.Dir = directory // whose own path it may not see
+			p.Cmd.Env = append(p.Cmd.Env, "INFORMER_TEST_STEP="+step)
 			requireOutput(t, p, "kept")
 		})
 	}
 }
 
-var _ = role("may not write", func(t require.TestingT, path string) {
+var _ = harness.Role("may not write", func(t require.TestingT, path string) {
 	if os.Getuid() == 0 {
 		if err := syscall.Setuid(65534); err != nil {
 			fmt.Println(notAllowed, err)

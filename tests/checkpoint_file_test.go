@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // save saves text, in pieces.
@@ -111,7 +112,7 @@ func TestFileCheckpointOfAStorage(t *testing.T) {
 	store := informer.FileCheckpoint(filepath.Join(t.TempDir(), "pods"))
 	s := informer.NewResourceVersionStorage()
 	for i := range 5000 {
-		require.NoError(t, s.Add(partial("a", strconv.Itoa(i), "7", string(podUID(i)))))
+		require.NoError(t, s.Add(harness.PartialObject("a", strconv.Itoa(i), "7", string(podUID(i)))))
 	}
 	require.NoError(t, store.Save(t.Context(), func(w io.Writer) error {
 		_, err := s.WriteTo(w)
@@ -476,19 +477,19 @@ func TestFileCheckpointWhenAProcessIsKilled(t *testing.T) {
 	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
 	saved, amid := 0, 0
 	for kills := 0; kills < 25 || amid == 0 && kills < 500; kills++ {
-		p := startProcess(t, "saves", path)
-		v, err := strconv.Atoi(p.line()) // it has begun
+		p := harness.StartProcess(t, "saves", path)
+		v, err := strconv.Atoi(p.Line()) // it has begun
 		require.NoError(t, err)
 		require.Equal(t, saved+1, v)
 		saved = v
-		killer := time.AfterFunc(time.Duration(random.Int64N(int64(20*time.Millisecond))), p.kill)
-		for line := p.line(); line != ""; line = p.line() {
+		killer := time.AfterFunc(time.Duration(random.Int64N(int64(20*time.Millisecond))), p.Kill)
+		for line := p.Line(); line != ""; line = p.Line() {
 			v, err := strconv.Atoi(line)
 			require.NoError(t, err)
 			require.Equal(t, saved+1, v)
 			saved = v
 		}
-		p.wait()
+		p.Wait()
 		killer.Stop()
 		leftovers, err := filepath.Glob(path + ".tmp-*")
 		require.NoError(t, err)
@@ -511,15 +512,15 @@ func TestFileCheckpointIsLockedByAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pods")
 	store := informer.FileCheckpoint(path)
 	require.NoError(t, save(store, "text"))
-	p := startProcess(t, "locks", path)
-	require.Equal(t, "locked", p.line())
+	p := harness.StartProcess(t, "locks", path)
+	require.Equal(t, "locked", p.Line())
 	_, err := lock(path)
 	require.ErrorIs(t, err, informer.ErrCheckpointInUse)
 	require.ErrorContains(t, err, path)
 	require.ErrorIs(t, save(store, "more"), informer.ErrCheckpointInUse)
 	require.Equal(t, "text", kept(t, store))
-	p.kill()
-	p.wait()
+	p.Kill()
+	p.Wait()
 	requireFree(t, path)
 	require.NoError(t, save(store, "more"))
 }
@@ -528,9 +529,9 @@ func TestFileCheckpointIsLockedByAnotherProcess(t *testing.T) {
 func TestFileCheckpointOfManyProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pods")
 	store := informer.FileCheckpoint(path)
-	others := []*process{startProcess(t, "competes", path), startProcess(t, "competes", path)}
+	others := []*harness.Process{harness.StartProcess(t, "competes", path), harness.StartProcess(t, "competes", path)}
 	for _, p := range others {
-		require.Equal(t, "begins", p.line())
+		require.Equal(t, "begins", p.Line())
 	}
 	for range 100 {
 		if err := save(store, version(0)); !errors.Is(err, informer.ErrCheckpointInUse) {
@@ -541,8 +542,8 @@ func TestFileCheckpointOfManyProcesses(t *testing.T) {
 		}
 	}
 	for _, p := range others {
-		p.kill()
-		p.wait()
+		p.Kill()
+		p.Wait()
 	}
 	requireFree(t, path)
 }
@@ -567,7 +568,7 @@ func versionOf(t require.TestingT, text string) int {
 	return v
 }
 
-var _ = role("saves", func(t require.TestingT, path string) {
+var _ = harness.Role("saves", func(t require.TestingT, path string) {
 	store, v := informer.FileCheckpoint(path), 0
 	if text := kept(t, store); text != absent {
 		v = versionOf(t, text)
@@ -583,14 +584,14 @@ var _ = role("saves", func(t require.TestingT, path string) {
 	}
 })
 
-var _ = role("locks", func(t require.TestingT, path string) {
+var _ = harness.Role("locks", func(t require.TestingT, path string) {
 	_, err := lock(path)
 	require.NoError(t, err)
 	fmt.Println("locked")
 	time.Sleep(time.Hour)
 })
 
-var _ = role("competes", func(t require.TestingT, path string) {
+var _ = harness.Role("competes", func(t require.TestingT, path string) {
 	fmt.Println("begins")
 	store := informer.FileCheckpoint(path)
 	for {

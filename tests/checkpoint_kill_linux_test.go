@@ -16,6 +16,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 const intervalVariable = "INFORMER_TEST_INTERVAL"
@@ -31,70 +32,70 @@ func TestAProcessWithACheckpointIsKilled(t *testing.T) {
 }
 
 func testKilledProcess(t *testing.T, forgets bool) {
-	w := &world{t: t, Server: informertest.NewServer(informertest.Options{})}
+	w := &harness.World{T: t, Server: informertest.NewServer(informertest.Options{})}
 	defer w.Close()
 	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
-	f := &faults{world: w, gone: map[string]string{}, dice: dice{rand: random}}
+	f := &harness.Faults{World: w, Dice: harness.Dice{Rand: random}}
 	for range 30 {
-		f.touch()
+		f.Touch()
 	}
-	passServer(t, w.Config())
+	harness.PassServer(t, w.Config())
 	if forgets { // the journal has what no save has
 		t.Setenv(intervalVariable, "1h")
 	}
 	path := filepath.Join(t.TempDir(), "pods")
 	saved := func() bool { // and not only a part of the list
 		content, err := os.ReadFile(path)
-		return err == nil && readSaved(t, content).resume != ""
+		return err == nil && harness.ReadSaved(t, content).Resume != ""
 	}
 	same := func() bool {
-		versions, err := w.ResourceVersions(pods, "")
+		versions, err := w.ResourceVersions(harness.Pods, "")
 		require.NoError(t, err)
 		return maps.Equal(versions, foldJournal(t, path))
 	}
 
-	p := startProcess(t, "follows", path)
+	p := harness.StartProcess(t, "follows", path)
 	require.Eventually(t, saved, 2*time.Minute, time.Millisecond)
 	for n := range 10 {
-		killer := time.AfterFunc(time.Duration(f.n(int(200*time.Millisecond))), p.kill)
+		killer := time.AfterFunc(time.Duration(f.N(int(200*time.Millisecond))), p.Kill)
 		for range 10 {
-			f.touch()
-			time.Sleep(time.Duration(f.n(20)) * time.Millisecond)
+			f.Touch()
+			time.Sleep(time.Duration(f.N(20)) * time.Millisecond)
 		}
-		p.wait()
+		p.Wait()
 		killer.Stop()
 		if forgets {
 			showGhost(t, w, path, fmt.Sprintf("ghost/%d", n))
 		}
-		for range f.n(10) {
-			f.touch()
+		for range f.N(10) {
+			f.Touch()
 		}
 		if forgets {
-			f.touch() // so that no checkpoint is of after that
+			f.Touch() // so that no checkpoint is of after that
 			w.Compact()
 		}
-		p = startProcess(t, "follows", path)
-		if f.one(2) { // else it is killed while it begins
-			require.Equal(t, "follows", p.line())
+		p = harness.StartProcess(t, "follows", path)
+		if f.One(2) { // else it is killed while it begins
+			require.Equal(t, "follows", p.Line())
 		}
 	}
 	require.Eventually(t, same, 2*time.Minute, 10*time.Millisecond, "%v", foldJournal(t, path))
 	if !forgets {
-		require.Len(t, w.lists(), 1, "asked %v", w.verbs())
+		require.Len(t, w.Lists(), 1, "asked %v", w.Verbs())
 	}
-	p.kill()
-	p.wait()
+	p.Kill()
+	p.Wait()
 }
 
 // showGhost has a process be told of an object, kills it at once, and deletes the object.
-func showGhost(t *testing.T, w *world, path, key string) {
-	p := startProcess(t, "follows", path)
-	w.create(key)
+func showGhost(t *testing.T, w *harness.World, path, key string) {
+	p := harness.StartProcess(t, "follows", path)
+	w.CreatePods(key)
 	told := func() bool { return foldJournal(t, path)[key] != "" }
 	require.Eventually(t, told, 2*time.Minute, time.Millisecond)
-	p.kill()
-	p.wait()
-	w.remove(key)
+	p.Kill()
+	p.Wait()
+	w.DeletePods(key)
 }
 
 // foldJournal is the state that the handler has made of its calls.
@@ -113,8 +114,8 @@ func foldJournal(t *testing.T, path string) map[string]string {
 	return state
 }
 
-var _ = role("follows", func(t require.TestingT, path string) {
-	config := passedServer()
+var _ = harness.Role("follows", func(t require.TestingT, path string) {
+	config := harness.PassedServer()
 	config.ContentType = runtime.ContentTypeJSON
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
 	require.NoError(t, err)
@@ -127,7 +128,7 @@ var _ = role("follows", func(t require.TestingT, path string) {
 	present := func(obj interface{}) {
 		accessor, err := meta.Accessor(obj)
 		require.NoError(t, err)
-		write(key(obj) + " " + accessor.GetResourceVersion())
+		write(harness.Key(obj) + " " + accessor.GetResourceVersion())
 	}
 	interval, changes := 20*time.Millisecond, 3
 	if text := os.Getenv(intervalVariable); text != "" {
@@ -137,9 +138,9 @@ var _ = role("follows", func(t require.TestingT, path string) {
 	}
 	fmt.Println("follows")
 	informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-		ListerWatcher: factory.ForResource("", pods),
+		ListerWatcher: factory.ForResource("", harness.Pods),
 		Handler: informer.ResourceEventHandlerFuncs{
-			AddFunc: present, UpdateFunc: func(_, obj interface{}) { present(obj) }, DeleteFunc: func(obj interface{}) { write(key(obj)) },
+			AddFunc: present, UpdateFunc: func(_, obj interface{}) { present(obj) }, DeleteFunc: func(obj interface{}) { write(harness.Key(obj)) },
 		},
 		Workers:            3,
 		ListMode:           informer.ListModePaged,

@@ -18,109 +18,79 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/internal/checkpoint"
+	"github.com/rvinformer/informer/tests/harness"
 )
-
-var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-
-// only are the errors of a kind among those that were reported.
-func only[E error](f *failures) (of []E) {
-	errs, _ := f.all()
-	for _, err := range errs {
-		var e E
-		if errors.As(err, &e) {
-			of = append(of, e)
-		}
-	}
-	return of
-}
 
 // A checkpoint of another source stays, and nothing is delivered: the data that it belongs to would
 // be overwritten. The reason says in what they differ.
 func TestCheckpointOfAnotherSourceIsAwaited(t *testing.T) {
-	factory := func(w *world) informer.DynamicListerWatcherFactory {
-		return w.factory()
+	factory := func(w *harness.World) informer.DynamicListerWatcherFactory {
+		return w.Factory()
 	}
 	selecting := func(label, field string) informer.TweakListOptionsFunc {
 		return func(opts *metav1.ListOptions) { opts.LabelSelector, opts.FieldSelector = label, field }
 	}
-	for field, other := range map[string]func(w *world) cache.ListerWatcher{
-		"namespace": func(w *world) cache.ListerWatcher { return factory(w).ForResource("a", pods) },
-		"labelSelector": func(w *world) cache.ListerWatcher {
-			return informer.NewFilteredListerWatcher(w.lister(), selecting("a!=b", ""))
+	for field, other := range map[string]func(w *harness.World) cache.ListerWatcher{
+		"namespace": func(w *harness.World) cache.ListerWatcher { return factory(w).ForResource("a", harness.Pods) },
+		"labelSelector": func(w *harness.World) cache.ListerWatcher {
+			return informer.NewFilteredListerWatcher(w.Lister(), selecting("a!=b", ""))
 		},
-		"fieldSelector": func(w *world) cache.ListerWatcher {
-			return informer.NewFilteredListerWatcher(w.lister(), selecting("", "metadata.name!=none"))
+		"fieldSelector": func(w *harness.World) cache.ListerWatcher {
+			return informer.NewFilteredListerWatcher(w.Lister(), selecting("", "metadata.name!=none"))
 		},
-		"server": func(w *world) cache.ListerWatcher { return tapOn(w.lister()) }, // nothing is known of it
-		"cluster": func(w *world) cache.ListerWatcher {
-			require.NoError(w.t, w.Delete(namespaces, "", "kube-system"))
-			w.createKubeSystem()
-			return w.lister()
+		"server": func(w *harness.World) cache.ListerWatcher { return harness.TapOn(w.Lister()) }, // nothing is known of it
+		"cluster": func(w *harness.World) cache.ListerWatcher {
+			require.NoError(w.T, w.Delete(harness.Namespaces, "", "kube-system"))
+			w.CreateKubeSystem()
+			return w.Lister()
 		},
 	} {
 		t.Run(field, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.createKubeSystem()
-				w.create(keys(3)...)
-				s := w.lived(&recorder{})
-				before := s.bytes()
-				var f failures
-				r := &recorder{}
-				i := follow(w, informer.InformerConfig{
-					ListerWatcher: other(w), Handler: r, Checkpoint: s, ErrorHandler: f.handle, CheckpointInterval: time.Minute, CheckpointChanges: 1,
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreateKubeSystem()
+				w.CreatePods(harness.Keys(3)...)
+				s := w.Lived(&harness.Recorder{})
+				before := s.Bytes()
+				var f harness.Failures
+				r := &harness.Recorder{}
+				i := harness.Follow(w, informer.InformerConfig{
+					ListerWatcher: other(w), Handler: r, Checkpoint: s, ErrorHandler: f.Handle, CheckpointInterval: time.Minute, CheckpointChanges: 1,
 				})
 				w.ResetRequests()
 				for n := range 2 { // a second Run of it neither
-					stop := w.run(i)
+					stop := w.Run(i)
 					synctest.Wait()
-					requireAwaited(t, i, informer.ErrCheckpointSource)
+					harness.RequireAwaited(t, i, informer.ErrCheckpointSource)
 					time.Sleep(10 * time.Minute)
-					w.update("a/0001", fmt.Sprint(n))
-					w.create(fmt.Sprint("a/new", n))
+					w.UpdatePod("a/0001", fmt.Sprint(n))
+					w.CreatePods(fmt.Sprint("a/new", n))
 					time.Sleep(10 * time.Minute)
-					requireAwaited(t, i, informer.ErrCheckpointSource)
+					harness.RequireAwaited(t, i, informer.ErrCheckpointSource)
 					stop()
-					require.Equal(t, before, s.bytes(), "it belongs to others")
+					require.Equal(t, before, s.Bytes(), "it belongs to others")
 				}
-				require.Empty(t, r.events())
-				for _, verb := range w.verbs() {
+				require.Empty(t, r.Events())
+				for _, verb := range w.Verbs() {
 					require.NotContains(t, verb, "watch")
 				}
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Greater(t, len(errs), 10)
 				require.Less(t, len(errs), 100)
 				for _, err := range errs {
 					require.ErrorIs(t, err, informer.ErrCheckpointSource)
 					require.ErrorContains(t, err, field)
 				}
-				require.Equal(t, field, only[*informer.CheckpointSourceError](&f)[0].Differences[0].Field)
+				require.Equal(t, field, harness.Only[*informer.CheckpointSourceError](&f)[0].Differences[0].Field)
 			})
 		})
 	}
-}
-
-// requireAwaited requires that an informer waits for another checkpoint, and says why.
-func requireAwaited(t *testing.T, i informer.ResourceVersionInformer, reason error) {
-	t.Helper()
-	status := i.Status()
-	require.False(t, status.Synced)
-	require.Equal(t, informer.PhaseBackoff, status.Phase)
-	require.ErrorIs(t, status.LastError, reason)
-	require.ErrorIs(t, status.CheckpointError, reason)
-	require.Equal(t, informer.ReasonCheckpointFailing, status.Condition.Reason)
-	require.Contains(t, status.Condition.Message, "nothing is delivered unless BeginAnew is set")
-	var unused *informer.UnusedCheckpointError
-	require.ErrorAs(t, status.CheckpointError, &unused)
-	require.True(t, unused.NeverSaved)
 }
 
 // Once another checkpoint is in the place of the awaited one, or the address leads to the right
@@ -129,31 +99,31 @@ func TestAwaitedCheckpointIsResumed(t *testing.T) {
 	for _, mended := range []string{"file", "server"} {
 		t.Run(mended, func(t *testing.T) {
 			inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
-				r := &recorder{}
-				s := &lockable{memoryCheckpoint: c.lived(r)}
-				right := s.bytes()
+				r := &harness.Recorder{}
+				s := &harness.Lockable{MemoryCheckpoint: c.Lived(r)}
+				right := s.Bytes()
 				switch mended {
 				case "file":
-					s.content = []byte("milk, bread, a new disk")
+					s.Content = []byte("milk, bread, a new disk")
 				case "server":
 					c.replace()
 				}
-				i := follow(c.world, informer.InformerConfig{Handler: r, Checkpoint: s})
-				c.run(i)
+				i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s})
+				c.Run(i)
 				time.Sleep(10 * time.Minute)
 				require.Error(t, i.Status().CheckpointError)
-				require.False(t, s.isLocked(), "its owner may use it")
-				require.Empty(t, r.events())
-				c.update("a/0001", "changed")
-				s.put(right)
+				require.False(t, s.IsLocked(), "its owner may use it")
+				require.Empty(t, r.Events())
+				c.UpdatePod("a/0001", "changed")
+				s.Put(right)
 				c.replaced.Store(false)
 				c.CloseClientConnections()
 				time.Sleep(time.Minute)
-				require.Equal(t, []string{"update a/0001"}, r.events())
-				require.Empty(t, c.lists())
+				require.Equal(t, []string{"update a/0001"}, r.Events())
+				require.Empty(t, c.Lists())
 				require.NoError(t, i.Status().LastError)
 				require.NoError(t, i.Status().CheckpointError)
-				require.True(t, s.isLocked())
+				require.True(t, s.IsLocked())
 			})
 		})
 	}
@@ -162,81 +132,75 @@ func TestAwaitedCheckpointIsResumed(t *testing.T) {
 // With BeginAnew, a checkpoint that is not the informer's is reported and replaced, and everything
 // is listed.
 func TestBeginAnewReplacesACheckpoint(t *testing.T) {
-	for name, spoil := range map[string]func(w *world, s *memoryCheckpoint){
-		"another cluster": func(w *world, _ *memoryCheckpoint) {
-			require.NoError(w.t, w.Delete(namespaces, "", "kube-system"))
-			w.createKubeSystem()
+	for name, spoil := range map[string]func(w *harness.World, s *harness.MemoryCheckpoint){
+		"another cluster": func(w *harness.World, _ *harness.MemoryCheckpoint) {
+			require.NoError(w.T, w.Delete(harness.Namespaces, "", "kube-system"))
+			w.CreateKubeSystem()
 		},
-		"no checkpoint": func(_ *world, s *memoryCheckpoint) { s.content = []byte("milk, bread, a new disk") },
-		"newer version": func(_ *world, s *memoryCheckpoint) { s.content[9] = checkpoint.VersionJournaled + 1 },
+		"no checkpoint": func(_ *harness.World, s *harness.MemoryCheckpoint) { s.Content = []byte("milk, bread, a new disk") },
+		"newer version": func(_ *harness.World, s *harness.MemoryCheckpoint) { s.Content[9] = checkpoint.VersionJournaled + 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.createKubeSystem()
-				w.create(keys(3)...)
-				s := w.lived(&recorder{})
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreateKubeSystem()
+				w.CreatePods(harness.Keys(3)...)
+				s := w.Lived(&harness.Recorder{})
 				spoil(w, s)
-				var f failures
-				r := &recorder{}
-				i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, BeginAnew: true, ErrorHandler: f.handle})
-				stop := w.run(i)
+				var f harness.Failures
+				r := &harness.Recorder{}
+				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, BeginAnew: true, ErrorHandler: f.Handle})
+				stop := w.Run(i)
 				time.Sleep(time.Minute)
 				require.True(t, i.HasSynced())
 				require.NoError(t, i.Status().CheckpointError)
-				w.requireState(r)
-				require.Len(t, w.lists(), 1)
-				unused := only[*informer.UnusedCheckpointError](&f)
+				w.RequireState(r)
+				require.Len(t, w.Lists(), 1)
+				unused := harness.Only[*informer.UnusedCheckpointError](&f)
 				require.Len(t, unused, 1)
 				require.False(t, unused[0].NeverSaved)
 				stop()
-				w.requireSaved(s)
+				w.RequireSaved(s)
 
-				r.forget()
+				r.Forget()
 				w.ResetRequests()
-				w.update("a/0001", "changed")
-				defer w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))()
+				w.UpdatePod("a/0001", "changed")
+				defer w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))()
 				time.Sleep(time.Minute)
-				require.Equal(t, []string{"update a/0001"}, r.events())
-				require.Empty(t, w.lists())
+				require.Equal(t, []string{"update a/0001"}, r.Events())
+				require.Empty(t, w.Lists())
 			})
 		})
 	}
 }
 
-func (w *world) createKubeSystem() {
-	w.t.Helper()
-	_, err := w.Create(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
-	require.NoError(w.t, err)
-}
-
 // An informer that may read kube-system only at times resumes all the same.
 func TestACheckpointOfAClusterThatIsUnknownForAWhile(t *testing.T) {
 	var forbidden atomic.Bool
-	wrap := before(func(w http.ResponseWriter, r *http.Request) bool {
+	wrap := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "kube-system") && forbidden.Load() {
 			http.Error(w, "no", http.StatusForbidden)
 			return false
 		}
 		return true
 	})
-	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
-		w.createKubeSystem()
-		w.create(keys(3)...)
-		r := &recorder{}
-		s := w.lived(r)
-		cluster := readSaved(t, s.bytes()).metadata["cluster"]
+	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+		w.CreateKubeSystem()
+		w.CreatePods(harness.Keys(3)...)
+		r := &harness.Recorder{}
+		s := w.Lived(r)
+		cluster := harness.ReadSaved(t, s.Bytes()).Metadata["cluster"]
 		require.NotEmpty(t, cluster)
 		forbidden.Store(true)
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
 		for range 2 {
-			r.forget()
-			w.update("a/0001", w.ResourceVersion())
-			stop := w.run(i)
+			r.Forget()
+			w.UpdatePod("a/0001", w.ResourceVersion())
+			stop := w.Run(i)
 			time.Sleep(time.Minute)
 			stop()
-			require.Equal(t, []string{"update a/0001"}, r.events())
-			require.Empty(t, w.lists())
-			require.Equal(t, cluster, readSaved(t, s.bytes()).metadata["cluster"], "what was known stays")
+			require.Equal(t, []string{"update a/0001"}, r.Events())
+			require.Empty(t, w.Lists())
+			require.Equal(t, cluster, harness.ReadSaved(t, s.Bytes()).Metadata["cluster"], "what was known stays")
 		}
 	})
 }
@@ -245,7 +209,7 @@ func TestACheckpointOfAClusterThatIsUnknownForAWhile(t *testing.T) {
 // then followed without.
 func TestAServerThatNeverSaysWhichClusterItIs(t *testing.T) {
 	var asked atomic.Int32
-	wrap := before(func(w http.ResponseWriter, r *http.Request) bool {
+	wrap := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "kube-system") {
 			asked.Add(1)
 			http.Error(w, "not now", http.StatusServiceUnavailable)
@@ -253,17 +217,17 @@ func TestAServerThatNeverSaysWhichClusterItIs(t *testing.T) {
 		}
 		return true
 	})
-	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: &memoryCheckpoint{}})
-		w.run(i)
+	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		r := &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: &harness.MemoryCheckpoint{}})
+		w.Run(i)
 		time.Sleep(time.Minute)
 		require.False(t, i.HasSynced())
 		time.Sleep(20 * time.Minute)
 		require.True(t, i.HasSynced())
 		require.Less(t, asked.Load(), int32(30))
-		w.requireState(r)
+		w.RequireState(r)
 	})
 }
 
@@ -271,67 +235,67 @@ func TestAServerThatNeverSaysWhichClusterItIs(t *testing.T) {
 // version of the one before: it says so, and lists.
 func TestASecondRunOnAnotherCluster(t *testing.T) {
 	var noLists atomic.Bool
-	wrap := before(func(w http.ResponseWriter, r *http.Request) bool {
+	wrap := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if noLists.Load() && strings.HasSuffix(r.URL.Path, "/pods") {
 			http.Error(w, "no", http.StatusServiceUnavailable)
 			return false
 		}
 		return true
 	})
-	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
-		w.createKubeSystem()
-		w.create(keys(3)...)
-		var f failures
-		r, s := &recorder{}, &memoryCheckpoint{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
-		stop := w.run(i)
+	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+		w.CreateKubeSystem()
+		w.CreatePods(harness.Keys(3)...)
+		var f harness.Failures
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
+		stop := w.Run(i)
 		time.Sleep(time.Minute)
 		stop()
-		require.NoError(t, w.Delete(namespaces, "", "kube-system"))
-		w.createKubeSystem()
-		w.update("a/0001", "changed")
+		require.NoError(t, w.Delete(harness.Namespaces, "", "kube-system"))
+		w.CreateKubeSystem()
+		w.UpdatePod("a/0001", "changed")
 		for n := range 2 { // also where it could not list the first time
 			w.ResetRequests()
 			if n == 0 {
 				noLists.Store(true)
 			}
-			stop = w.run(i)
+			stop = w.Run(i)
 			time.Sleep(time.Minute)
 			noLists.Store(false)
 			stop()
-			require.NotEmpty(t, w.lists(), "asked %v", w.verbs())
+			require.NotEmpty(t, w.Lists(), "asked %v", w.Verbs())
 		}
-		w.requireState(r)
-		w.requireSaved(s)
-		require.Equal(t, "cluster", only[*informer.CheckpointSourceError](&f)[0].Differences[0].Field)
+		w.RequireState(r)
+		w.RequireSaved(s)
+		require.Equal(t, "cluster", harness.Only[*informer.CheckpointSourceError](&f)[0].Differences[0].Field)
 
 		w.ResetRequests()
-		w.run(i)
+		w.Run(i)
 		time.Sleep(time.Minute)
-		require.Empty(t, w.lists())
-		require.Len(t, only[*informer.CheckpointSourceError](&f), 1)
+		require.Empty(t, w.Lists())
+		require.Len(t, harness.Only[*informer.CheckpointSourceError](&f), 1)
 	})
 }
 
 // What is no checkpoint is not replaced: it is something else that the path was not
 // meant to name.
 func TestAForeignFileIsLeftAsItIs(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		path := filepath.Join(t.TempDir(), "shopping-list")
 		require.NoError(t, os.WriteFile(path, []byte("milk, bread, a new disk"), 0o600))
-		var f failures
-		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.handle})
-		stop := w.run(i)
+		var f harness.Failures
+		r := &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
+		stop := w.Run(i)
 		time.Sleep(time.Hour)
-		requireAwaited(t, i, informer.ErrCheckpointFormat)
-		require.Empty(t, r.events())
+		harness.RequireAwaited(t, i, informer.ErrCheckpointFormat)
+		require.Empty(t, r.Events())
 		stop()
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, "milk, bread, a new disk", string(content))
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.ErrorIs(t, errs[0], informer.ErrCheckpointFormat)
 	})
 }
@@ -353,32 +317,32 @@ func TestADamagedCheckpointIsReplaced(t *testing.T) {
 	}
 	for name, damage := range damages {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(5)...)
-				s := w.lived(&recorder{})
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(5)...)
+				s := w.Lived(&harness.Recorder{})
 				path := filepath.Join(t.TempDir(), "pods")
-				require.NoError(t, os.WriteFile(path, damage(s.bytes()), 0o600))
-				var f failures
-				r := &recorder{}
-				i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.handle})
-				stop := w.run(i)
+				require.NoError(t, os.WriteFile(path, damage(s.Bytes()), 0o600))
+				var f harness.Failures
+				r := &harness.Recorder{}
+				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
+				stop := w.Run(i)
 				time.Sleep(time.Minute)
 				require.True(t, i.HasSynced())
-				w.requireState(r)
-				require.Contains(t, r.events(), "add a/0001 initial", "a cold start")
+				w.RequireState(r)
+				require.Contains(t, r.Events(), "add a/0001 initial", "a cold start")
 				stop()
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Len(t, errs, 1)
 				var damaged *informer.CheckpointError
 				require.ErrorAs(t, errs[0], &damaged)
 
-				w.update("a/0001", "changed")
+				w.UpdatePod("a/0001", "changed")
 				w.ResetRequests()
-				r.forget()
-				w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path)}))
+				r.Forget()
+				w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path)}))
 				time.Sleep(time.Minute)
-				require.Equal(t, []string{"update a/0001"}, r.events())
-				require.Empty(t, w.lists())
+				require.Equal(t, []string{"update a/0001"}, r.Events())
+				require.Empty(t, w.Lists())
 			})
 		})
 	}
@@ -386,24 +350,24 @@ func TestADamagedCheckpointIsReplaced(t *testing.T) {
 
 // A checkpoint of a newer version of the library is not replaced by an older one.
 func TestANewerCheckpointStays(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		newer := w.lived(&recorder{}).bytes()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		newer := w.Lived(&harness.Recorder{}).Bytes()
 		newer[9] = checkpoint.VersionJournaled + 1
 		path := filepath.Join(t.TempDir(), "pods")
 		require.NoError(t, os.WriteFile(path, newer, 0o600))
-		var f failures
-		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.handle})
-		stop := w.run(i)
+		var f harness.Failures
+		r := &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
+		stop := w.Run(i)
 		time.Sleep(time.Hour)
-		requireAwaited(t, i, informer.ErrCheckpointVersion)
-		require.Empty(t, r.events())
+		harness.RequireAwaited(t, i, informer.ErrCheckpointVersion)
+		require.Empty(t, r.Events())
 		stop()
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, newer, content)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.ErrorIs(t, errs[0], informer.ErrCheckpointVersion)
 	})
 }
@@ -419,45 +383,45 @@ func TestAStoreThatFailsToLoad(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(5)...)
-				r := &recorder{}
-				s := w.lived(r)
-				content := s.bytes()
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(5)...)
+				r := &harness.Recorder{}
+				s := w.Lived(r)
+				content := s.Bytes()
 				var mended atomic.Bool
-				s.onLoad = func(context.Context) (io.ReadCloser, error) {
+				s.OnLoad = func(context.Context) (io.ReadCloser, error) {
 					if mended.Load() {
-						return nil, errPass
+						return nil, harness.ErrPass
 					}
 					return load(content)
 				}
-				w.remove("a/0001")
+				w.DeletePods("a/0001")
 				w.Compact()
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
-				stop := w.run(i)
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
+				stop := w.Run(i)
 				time.Sleep(time.Hour)
-				require.Empty(t, r.events())
-				require.Equal(t, content, s.bytes())
+				require.Empty(t, r.Events())
+				require.Equal(t, content, s.Bytes())
 				require.ErrorIs(t, i.Status().LastError, broken)
 				require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Less(t, len(errs), 130, "twice a minute at most")
 				if name == "Load" {
-					require.Equal(t, "CheckpointStore.Load", only[*informer.StoreError](&f)[0].Op)
+					require.Equal(t, "CheckpointStore.Load", harness.Only[*informer.StoreError](&f)[0].Op)
 				}
 				stop()
-				require.Equal(t, content, s.bytes(), "nothing that could not be read is replaced")
+				require.Equal(t, content, s.Bytes(), "nothing that could not be read is replaced")
 
-				w.run(i)
+				w.Run(i)
 				time.Sleep(time.Minute)
 				mended.Store(true)
 				time.Sleep(time.Minute)
 				require.True(t, i.HasSynced())
-				require.Contains(t, r.events(), "delete a/0001 unknown")
-				w.requireState(r)
+				require.Contains(t, r.Events(), "delete a/0001 unknown")
+				w.RequireState(r)
 				require.NoError(t, i.Status().LastError)
-				w.requireSaved(s)
+				w.RequireSaved(s)
 			})
 		})
 	}
@@ -465,24 +429,24 @@ func TestAStoreThatFailsToLoad(t *testing.T) {
 
 // What a store fails with when all of a checkpoint was read is reported, and no more.
 func TestAStoreThatFailsToClose(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(5)...)
-		r := &recorder{}
-		s := w.lived(r)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(5)...)
+		r := &harness.Recorder{}
+		s := w.Lived(r)
 		broken := errors.New("the disk is on fire")
-		content := s.bytes()
-		s.onLoad = func(context.Context) (io.ReadCloser, error) {
+		content := s.Bytes()
+		s.OnLoad = func(context.Context) (io.ReadCloser, error) {
 			return closeFails{bytes.NewReader(content), broken}, nil
 		}
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
-		w.run(i)
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
+		w.Run(i)
 		time.Sleep(time.Minute)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], broken)
 		require.True(t, i.HasSynced())
-		require.Empty(t, r.events())
+		require.Empty(t, r.Events())
 	})
 }
 
@@ -496,44 +460,44 @@ func (c closeFails) Close() error { return c.err }
 // A Save that fails is reported and tried again, in the end after an interval; what was saved
 // before stays, and the informer runs on.
 func TestAStoreThatFailsToSave(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		var full atomic.Bool
 		full.Store(true)
-		s := &memoryCheckpoint{onSave: func(context.Context, int) error {
+		s := &harness.MemoryCheckpoint{OnSave: func(context.Context, int) error {
 			if full.Load() {
 				return &os.PathError{Op: "write", Path: "pods", Err: syscall.ENOSPC}
 			}
 			return nil
 		}}
-		var f failures
-		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle, CheckpointInterval: time.Minute})
-		stop := w.run(i)
+		var f harness.Failures
+		r := &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle, CheckpointInterval: time.Minute})
+		stop := w.Run(i)
 		time.Sleep(10*time.Minute + time.Second)
 		require.True(t, i.HasSynced())
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.InDelta(t, 16, len(errs), 1, "after 0, 1, 3, 7, 15, 31 and 63 s, and then once a minute")
 		for _, err := range errs {
 			require.ErrorIs(t, err, syscall.ENOSPC)
 		}
-		require.Equal(t, "CheckpointStore.Save", only[*informer.StoreError](&f)[0].Op)
-		w.update("a/0001", "changed")
+		require.Equal(t, "CheckpointStore.Save", harness.Only[*informer.StoreError](&f)[0].Op)
+		w.UpdatePod("a/0001", "changed")
 		time.Sleep(time.Minute)
-		w.requireState(r)
+		w.RequireState(r)
 		require.ErrorIs(t, i.Status().LastError, syscall.ENOSPC)
 		full.Store(false)
 		time.Sleep(2 * time.Minute)
-		w.requireSaved(s)
+		w.RequireSaved(s)
 		require.NoError(t, i.Status().LastError)
 		require.Zero(t, i.Status().LastErrorTime)
 
 		full.Store(true)
-		w.update("a/0001", "again")
-		before := s.bytes()
+		w.UpdatePod("a/0001", "again")
+		before := s.Bytes()
 		stop()
-		require.Equal(t, before, s.bytes())
-		errs, _ = f.all()
+		require.Equal(t, before, s.Bytes())
+		errs, _ = f.All()
 		require.ErrorIs(t, errs[len(errs)-1], syscall.ENOSPC, "the last one too")
 	})
 }
@@ -541,19 +505,19 @@ func TestAStoreThatFailsToSave(t *testing.T) {
 // The directory of a file may not be there yet, as where a volume is mounted late: the informer
 // waits for it.
 func TestADirectoryThatComesLate(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		directory := filepath.Join(t.TempDir(), "later")
-		var f failures
-		r := &recorder{}
-		i := follow(w, informer.InformerConfig{
-			Handler: r, Checkpoint: informer.FileCheckpoint(filepath.Join(directory, "pods")), ErrorHandler: f.handle,
+		var f harness.Failures
+		r := &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{
+			Handler: r, Checkpoint: informer.FileCheckpoint(filepath.Join(directory, "pods")), ErrorHandler: f.Handle,
 		})
-		stop := w.run(i)
+		stop := w.Run(i)
 		time.Sleep(5 * time.Minute)
-		require.Empty(t, r.events())
+		require.Empty(t, r.Events())
 		require.ErrorIs(t, i.Status().LastError, os.ErrNotExist)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Greater(t, len(errs), 2)
 		require.Less(t, len(errs), 18)
 		for _, err := range errs {
@@ -562,46 +526,46 @@ func TestADirectoryThatComesLate(t *testing.T) {
 		}
 		require.NoError(t, os.Mkdir(directory, 0o700))
 		time.Sleep(2 * time.Minute)
-		w.requireState(r)
+		w.RequireState(r)
 		require.NoError(t, i.Status().LastError)
 		stop()
 		content, err := os.ReadFile(filepath.Join(directory, "pods"))
 		require.NoError(t, err)
-		require.Equal(t, w.ResourceVersion(), readSaved(t, content).resume)
+		require.Equal(t, w.ResourceVersion(), harness.ReadSaved(t, content).Resume)
 	})
 }
 
 // A store that another informer has locked is neither read nor written, however long that
 // takes. Once it is free, the informer goes on from what the other one has left.
 func TestAStoreThatIsInUse(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		r := &recorder{}
-		s := &lockable{memoryCheckpoint: w.lived(r)}
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		r := &harness.Recorder{}
+		s := &harness.Lockable{MemoryCheckpoint: w.Lived(r)}
 		unlock, err := s.Lock()
 		require.NoError(t, err)
-		before := s.bytes()
-		w.remove("a/0001")
+		before := s.Bytes()
+		w.DeletePods("a/0001")
 		w.Compact()
 		var free atomic.Bool
-		s.onLoad = func(context.Context) (io.ReadCloser, error) {
+		s.OnLoad = func(context.Context) (io.ReadCloser, error) {
 			require.True(t, free.Load(), "read although it is in use")
-			return nil, errPass
+			return nil, harness.ErrPass
 		}
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
-		stop := w.run(i)
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
+		stop := w.Run(i)
 		time.Sleep(5 * time.Minute)
-		require.Empty(t, r.events())
+		require.Empty(t, r.Events())
 		require.ErrorIs(t, i.Status().LastError, informer.ErrCheckpointInUse)
-		require.Equal(t, before, s.bytes())
-		errs, _ := f.all()
+		require.Equal(t, before, s.Bytes())
+		errs, _ := f.All()
 		require.Greater(t, len(errs), 5)
 		require.Less(t, len(errs), 18)
 		for _, err := range errs {
 			require.ErrorIs(t, err, informer.ErrCheckpointInUse)
 		}
-		require.Equal(t, "CheckpointStore.Lock", only[*informer.StoreError](&f)[0].Op)
+		require.Equal(t, "CheckpointStore.Lock", harness.Only[*informer.StoreError](&f)[0].Op)
 
 		free.Store(true)
 		require.NoError(t, unlock())
@@ -609,16 +573,16 @@ func TestAStoreThatIsInUse(t *testing.T) {
 		require.Equal(t, []string{"delete a/0001 unknown"}, deletionsTold(r))
 		require.True(t, i.HasSynced())
 		require.NoError(t, i.Status().LastError)
-		w.requireSaved(s.memoryCheckpoint)
-		require.True(t, s.isLocked())
+		w.RequireSaved(s.MemoryCheckpoint)
+		require.True(t, s.IsLocked())
 		stop()
-		require.False(t, s.isLocked())
+		require.False(t, s.IsLocked())
 	})
 }
 
 // deletionsTold are the deletions that a handler was told.
-func deletionsTold(r *recorder) (deleted []string) {
-	for _, call := range r.events() {
+func deletionsTold(r *harness.Recorder) (deleted []string) {
+	for _, call := range r.Events() {
 		if strings.HasPrefix(call, "delete") {
 			deleted = append(deleted, call)
 		}
@@ -628,21 +592,21 @@ func deletionsTold(r *recorder) (deleted []string) {
 
 // An informer that stops while it waits for a store leaves what is in it alone.
 func TestAStoppedWaitForAStoreSavesNothing(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := &lockable{memoryCheckpoint: w.lived(&recorder{})}
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := &harness.Lockable{MemoryCheckpoint: w.Lived(&harness.Recorder{})}
 		_, err := s.Lock()
 		require.NoError(t, err)
-		before := s.bytes()
+		before := s.Bytes()
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/elsewhere": "1"}))
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Storage: storage, Checkpoint: s})
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage, Checkpoint: s})
 		for range 2 {
-			stop := w.run(i)
+			stop := w.Run(i)
 			time.Sleep(time.Minute)
 			stop()
-			require.Equal(t, before, s.bytes())
-			require.True(t, s.isLocked())
+			require.Equal(t, before, s.Bytes())
+			require.True(t, s.IsLocked())
 		}
 	})
 }
@@ -650,30 +614,30 @@ func TestAStoppedWaitForAStoreSavesNothing(t *testing.T) {
 // Two informers of one file, in one process: the second waits for the first, and goes on from
 // where that has stopped.
 func TestTwoInformersOfOneFile(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		path := filepath.Join(t.TempDir(), "pods")
-		var fs [2]failures
-		r := &recorder{}
+		var fs [2]harness.Failures
+		r := &harness.Recorder{}
 		var stops [2]func()
 		for n := range 2 {
-			stops[n] = w.run(follow(w, informer.InformerConfig{
-				Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: fs[n].handle,
+			stops[n] = w.Run(harness.Follow(w, informer.InformerConfig{
+				Handler: r, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: fs[n].Handle,
 			}))
 			time.Sleep(10 * time.Second)
 		}
-		w.update("a/0001", "changed")
+		w.UpdatePod("a/0001", "changed")
 		time.Sleep(5 * time.Minute)
-		errs, _ := fs[0].all()
+		errs, _ := fs[0].All()
 		require.Empty(t, errs)
-		require.NotEmpty(t, only[*informer.StoreError](&fs[1]))
+		require.NotEmpty(t, harness.Only[*informer.StoreError](&fs[1]))
 		stops[0]()
-		r.forget()
-		w.remove("a/0002")
+		r.Forget()
+		w.DeletePods("a/0002")
 		w.Compact()
 		time.Sleep(5 * time.Minute)
 		require.Equal(t, []string{"delete a/0002 unknown"}, deletionsTold(r))
-		w.requireState(r)
+		w.RequireState(r)
 		stops[1]()
 	})
 }
@@ -681,37 +645,37 @@ func TestTwoInformersOfOneFile(t *testing.T) {
 // A server that is down when an informer starts cannot say which cluster it is of: that
 // is reported, and the checkpoint is used when it is up.
 func TestAServerThatIsDownAtTheStart(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.createKubeSystem()
-		w.create(keys(3)...)
-		r := &recorder{}
-		s := w.lived(r)
-		w.update("a/0001", "changed")
-		w.remove("a/0002")
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
-		w.blocked.Lock()
-		stop := w.run(i)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreateKubeSystem()
+		w.CreatePods(harness.Keys(3)...)
+		r := &harness.Recorder{}
+		s := w.Lived(r)
+		w.UpdatePod("a/0001", "changed")
+		w.DeletePods("a/0002")
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
+		w.Blocked.Lock()
+		stop := w.Run(i)
 		time.Sleep(10 * time.Minute)
 		require.False(t, i.HasSynced())
 		require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.ErrorContains(t, errs[0], "kube-system")
 		require.Greater(t, len(errs), 10)
 		require.Less(t, len(errs), 40)
 		stop() // while it waits
 		require.Equal(t, informer.PhaseStopped, i.Status().Phase)
 
-		stop = w.run(i)
+		stop = w.Run(i)
 		time.Sleep(time.Minute)
-		w.blocked.Unlock()
+		w.Blocked.Unlock()
 		time.Sleep(2 * time.Minute)
 		require.True(t, i.HasSynced())
-		require.Equal(t, []string{"update a/0001", "delete a/0002"}, r.events())
-		require.Empty(t, w.lists())
+		require.Equal(t, []string{"update a/0001", "delete a/0002"}, r.Events())
+		require.Empty(t, w.Lists())
 		require.NoError(t, i.Status().LastError)
 		stop()
-		w.requireSaved(s)
+		w.RequireSaved(s)
 	})
 }
 
@@ -719,37 +683,37 @@ func TestAServerThatIsDownAtTheStart(t *testing.T) {
 func TestRunEndsWhileItLoads(t *testing.T) {
 	for _, where := range []string{"Load", "Read"} {
 		t.Run(where, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				r := &recorder{}
-				s := w.lived(r)
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				r := &harness.Recorder{}
+				s := w.Lived(r)
 				var slow atomic.Bool
 				slow.Store(true)
-				s.onLoad = func(ctx context.Context) (io.ReadCloser, error) {
+				s.OnLoad = func(ctx context.Context) (io.ReadCloser, error) {
 					switch {
 					case !slow.Load():
-						return nil, errPass
+						return nil, harness.ErrPass
 					case where == "Load":
 						<-ctx.Done()
 						return nil, context.Cause(ctx)
 					default:
-						return io.NopCloser(io.MultiReader(bytes.NewReader(s.bytes()[:12]), endsWith{ctx})), nil
+						return io.NopCloser(io.MultiReader(bytes.NewReader(s.Bytes()[:12]), endsWith{ctx})), nil
 					}
 				}
-				i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
-				stop := w.run(i)
+				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+				stop := w.Run(i)
 				time.Sleep(time.Minute)
 				require.False(t, i.HasSynced())
 				stop()
 				require.Equal(t, informer.PhaseStopped, i.Status().Phase)
-				require.Empty(t, w.lists())
+				require.Empty(t, w.Lists())
 
 				slow.Store(false)
-				w.remove("a/0001")
-				w.run(i)
+				w.DeletePods("a/0001")
+				w.Run(i)
 				time.Sleep(time.Minute)
-				require.Equal(t, []string{"delete a/0001"}, r.events())
-				require.Empty(t, w.lists())
+				require.Equal(t, []string{"delete a/0001"}, r.Events())
+				require.Empty(t, w.Lists())
 			})
 		})
 	}
@@ -765,50 +729,50 @@ func (r endsWith) Read([]byte) (int, error) {
 
 // The Save that is under way when ctx ends is given up, and done again at the end.
 func TestRunEndsWhileItSaves(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := &memoryCheckpoint{onSave: func(ctx context.Context, n int) error {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := &harness.MemoryCheckpoint{OnSave: func(ctx context.Context, n int) error {
 			if n > 1 { // the first one waits
 				return nil
 			}
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}}
-		var f failures
-		r := &recorder{}
-		stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle}))
+		var f harness.Failures
+		r := &harness.Recorder{}
+		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle}))
 		time.Sleep(time.Minute)
-		require.Nil(t, s.bytes())
+		require.Nil(t, s.Bytes())
 		stop()
-		w.requireSaved(s)
-		errs, _ := f.all()
+		w.RequireSaved(s)
+		errs, _ := f.All()
 		require.Empty(t, errs)
 	})
 }
 
 // The Save at the end has 30 seconds.
 func TestTheLastSaveIsGivenUp(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := &memoryCheckpoint{onSave: func(ctx context.Context, n int) error {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := &harness.MemoryCheckpoint{OnSave: func(ctx context.Context, n int) error {
 			if n > 1 {
 				<-ctx.Done()
 			}
 			return nil
 		}}
-		var f failures
-		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: &lockable{memoryCheckpoint: s}, ErrorHandler: f.handle})
-		stop := w.run(i)
+		var f harness.Failures
+		r := &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: &harness.Lockable{MemoryCheckpoint: s}, ErrorHandler: f.Handle})
+		stop := w.Run(i)
 		synctest.Wait()
-		before := s.bytes()
-		w.update("a/0001", "changed")
+		before := s.Bytes()
+		w.UpdatePod("a/0001", "changed")
 		synctest.Wait()
 		began := time.Now()
 		stop()
 		require.Equal(t, 30*time.Second, time.Since(began))
-		require.Equal(t, before, s.bytes())
-		errs, _ := f.all()
+		require.Equal(t, before, s.Bytes())
+		errs, _ := f.All()
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], context.DeadlineExceeded)
 	})
@@ -816,37 +780,37 @@ func TestTheLastSaveIsGivenUp(t *testing.T) {
 
 // Run returns after the handler, the Save and the unlocking have.
 func TestRunReturnsAfterTheCheckpoint(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		var order []string
-		s := &memoryCheckpoint{}
-		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: noting{&lockable{memoryCheckpoint: s}, &order}})
-		stop := w.run(i)
+		s := &harness.MemoryCheckpoint{}
+		r := &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: noting{&harness.Lockable{MemoryCheckpoint: s}, &order}})
+		stop := w.Run(i)
 		synctest.Wait()
 		order = nil
 		slow := time.Minute
-		r.before = func(string) { time.Sleep(slow); order = append(order, "handled") }
-		w.update("a/0001", "changed")
+		r.Before = func(string) { time.Sleep(slow); order = append(order, "handled") }
+		w.UpdatePod("a/0001", "changed")
 		synctest.Wait()
-		s.onSave = func(context.Context, int) error {
+		s.OnSave = func(context.Context, int) error {
 			time.Sleep(10 * time.Second)
 			order = append(order, "saved")
 			return nil
 		}
 		stop()
 		require.Equal(t, []string{"handled", "saved", "unlocked"}, order)
-		w.requireSaved(s)
+		w.RequireSaved(s)
 	})
 }
 
 type noting struct {
-	*lockable
+	*harness.Lockable
 	order *[]string
 }
 
 func (n noting) Lock() (func() error, error) {
-	unlock, err := n.lockable.Lock()
+	unlock, err := n.Lockable.Lock()
 	return func() error {
 		*n.order = append(*n.order, "unlocked")
 		return unlock()
@@ -856,29 +820,29 @@ func (n noting) Lock() (func() error, error) {
 // An object whose key no checkpoint can hold is skipped and reported, and everything else is
 // delivered and saved.
 func TestAKeyThatIsTooLongForACheckpoint(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		long := "a/" + strings.Repeat("x", 2<<20)
-		var f failures
-		r, s := &recorder{}, &memoryCheckpoint{}
-		plain := script{
-			list: listing("9", pod("a/1", "5"), pod(long, "6"), pod("a/2", "7")),
-			watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+		var f harness.Failures
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
+		plain := harness.Script{
+			List: harness.Listing("9", harness.Pod("a/1", "5"), harness.Pod(long, "6"), harness.Pod("a/2", "7")),
+			Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 				fake := watch.NewFake()
 				go func() {
-					fake.Modify(pod(long, "10"))
-					fake.Delete(pod(long, "11"))
-					fake.Modify(pod("a/1", "12"))
+					fake.Modify(harness.Pod(long, "10"))
+					fake.Delete(harness.Pod(long, "11"))
+					fake.Modify(harness.Pod("a/1", "12"))
 				}()
 				return fake, nil
 			},
 		}
-		stop := w.run(follow(w, informer.InformerConfig{ListerWatcher: plain.lw(), Handler: r, Checkpoint: s, ErrorHandler: f.handle}))
+		stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: plain.LW(), Handler: r, Checkpoint: s, ErrorHandler: f.Handle}))
 		time.Sleep(time.Minute)
 		stop()
-		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "update a/1"}, r.events())
-		require.Equal(t, r.state(), readSaved(t, s.bytes()).state())
-		require.Empty(t, only[*informer.CheckpointError](&f))
-		skipped := only[*informer.ItemError](&f)
+		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "update a/1"}, r.Events())
+		require.Equal(t, r.State(), harness.ReadSaved(t, s.Bytes()).State())
+		require.Empty(t, harness.Only[*informer.CheckpointError](&f))
+		skipped := harness.Only[*informer.ItemError](&f)
 		require.Len(t, skipped, 3)
 		require.Less(t, len(skipped[0].Error()), 1000)
 	})
@@ -890,56 +854,56 @@ func TestAStorageRefusesWhatACheckpointCannotHold(t *testing.T) {
 	long := strings.Repeat("x", 1<<20+1)
 	require.Error(t, s.Replace(map[string]interface{}{long: "1"}))
 	require.Error(t, s.Replace(map[string]interface{}{"a/1": long}))
-	require.Error(t, s.Add(partial("a", long, "1", "")))
-	require.Error(t, s.Update(partial("a", "1", "1", long)))
+	require.Error(t, s.Add(harness.PartialObject("a", long, "1", "")))
+	require.Error(t, s.Update(harness.PartialObject("a", "1", "1", long)))
 	require.Zero(t, s.Len())
 }
 
 // Selectors that are too long for the metadata of a checkpoint are reported as well.
 func TestASelectorThatIsTooLongForACheckpoint(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		long := "app!=a"
 		for n := range 8000 {
 			long += fmt.Sprintf(",l%06d!=x", n)
 		}
-		var f failures
-		r := &recorder{}
-		s := &memoryCheckpoint{}
-		plain := script{list: listing("9", pod("a/1", "5")), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return open()() }}
-		lw := informer.NewFilteredListerWatcher(plain.lw(), func(opts *metav1.ListOptions) { opts.LabelSelector = long })
-		i := follow(w, informer.InformerConfig{ListerWatcher: lw, Handler: r, Checkpoint: s, ErrorHandler: f.handle})
-		stop := w.run(i)
+		var f harness.Failures
+		r := &harness.Recorder{}
+		s := &harness.MemoryCheckpoint{}
+		plain := harness.Script{List: harness.Listing("9", harness.Pod("a/1", "5")), Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return harness.Open()() }}
+		lw := informer.NewFilteredListerWatcher(plain.LW(), func(opts *metav1.ListOptions) { opts.LabelSelector = long })
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: lw, Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
+		stop := w.Run(i)
 		time.Sleep(5 * time.Minute)
 		require.True(t, i.HasSynced())
-		require.Equal(t, []string{"add a/1 initial"}, r.events())
+		require.Equal(t, []string{"add a/1 initial"}, r.Events())
 		stop()
-		require.Nil(t, s.bytes())
-		require.NotEmpty(t, only[*informer.CheckpointError](&f))
+		require.Nil(t, s.Bytes())
+		require.NotEmpty(t, harness.Only[*informer.CheckpointError](&f))
 	})
 }
 
 // A tweak may depend on what is set between the making of an informer and its Run.
 func TestSelectorsOfACheckpointAreThoseOfTheRun(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		selector := ""
-		var f failures
-		s := &memoryCheckpoint{}
-		own := cache.ToListerWatcherWithContext(w.lister())
+		var f harness.Failures
+		s := &harness.MemoryCheckpoint{}
+		own := cache.ToListerWatcherWithContext(w.Lister())
 		others := &cache.ListWatch{ListWithContextFunc: own.ListWithContext, WatchFuncWithContext: own.WatchWithContext}
 		for range 2 {
-			r := &recorder{}
-			i := follow(w, informer.InformerConfig{
+			r := &harness.Recorder{}
+			i := harness.Follow(w, informer.InformerConfig{
 				ListerWatcher: informer.NewFilteredListerWatcher(others, func(opts *metav1.ListOptions) { opts.LabelSelector = selector }),
-				Handler:       r, Checkpoint: s, ErrorHandler: f.handle,
+				Handler:       r, Checkpoint: s, ErrorHandler: f.Handle,
 			})
 			selector = "a!=b"
-			stop := w.run(i)
+			stop := w.Run(i)
 			time.Sleep(10 * time.Second)
 			require.True(t, i.HasSynced())
 			stop()
 		}
-		require.Empty(t, only[*informer.CheckpointSourceError](&f))
+		require.Empty(t, harness.Only[*informer.CheckpointSourceError](&f))
 	})
 }

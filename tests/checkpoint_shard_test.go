@@ -14,18 +14,19 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // quarter is the first half of half.
 var quarter = informer.Shard{Key: informer.ShardByUID, End: 1 << 62}
 
 // uids are those of the pods.
-func (w *world) uids() map[string]string {
-	objects, err := w.List(pods, "")
-	require.NoError(w.t, err)
+func uids(w *harness.World) map[string]string {
+	objects, err := w.List(harness.Pods, "")
+	require.NoError(w.T, err)
 	uids := map[string]string{}
 	for _, o := range objects {
-		uids[key(o)] = string(o.GetUID())
+		uids[harness.Key(o)] = string(o.GetUID())
 	}
 	return uids
 }
@@ -44,41 +45,41 @@ func TestCheckpointOfAnotherShard(t *testing.T) {
 		"another key": {informer.Shard{Key: informer.ShardByNamespace, Start: 1 << 63}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 				for n := range 30 {
-					w.create(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
+					w.CreatePods(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
 				}
 				path := filepath.Join(t.TempDir(), "pods")
-				run := func(of informer.Shard) (*recorder, informer.ResourceVersionInformer) {
-					var r recorder
-					i := follow(w, informer.InformerConfig{Handler: &r, Shard: of, Checkpoint: informer.FileCheckpoint(path)})
-					stop := start(i.RunWithContext)
+				run := func(of informer.Shard) (*harness.Recorder, informer.ResourceVersionInformer) {
+					var r harness.Recorder
+					i := harness.Follow(w, informer.InformerConfig{Handler: &r, Shard: of, Checkpoint: informer.FileCheckpoint(path)})
+					stop := harness.Start(i.RunWithContext)
 					<-i.HasSyncedChecker().Done()
 					synctest.Wait()
 					stop()
 					require.NoError(t, i.Status().CheckpointError)
-					require.Equal(t, len(w.shardOf(pods, of)), i.Status().Objects)
+					require.Equal(t, len(shardOf(w, harness.Pods, of)), i.Status().Objects)
 					require.Equal(t, of, i.Status().Shard)
 					return &r, i
 				}
 				first, _ := run(half)
-				uids := w.uids()
+				uids := uids(w)
 				for n := range 10 {
-					w.remove(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
+					w.DeletePods(fmt.Sprintf("a/%d", n), fmt.Sprintf("other/%d", n))
 				}
 				w.ResetRequests()
 				second, i := run(test.to)
-				require.Equal(t, test.lists, len(w.lists()) > 0)
+				require.Equal(t, test.lists, len(w.Lists()) > 0)
 				require.Equal(t, test.lists, i.Status().ResumedFrom == "")
-				told := strings.NewReplacer(" initial", "", " unknown", "").Replace(strings.Join(second.events(), "\n") + "\n")
+				told := strings.NewReplacer(" initial", "", " unknown", "").Replace(strings.Join(second.Events(), "\n") + "\n")
 				common := 0
 				for k, uid := range uids {
 					namespace, _, _ := strings.Cut(k, "/")
-					_, exists := w.shardOf(pods, informer.Shard{})[k]
+					_, exists := shardOf(w, harness.Pods, informer.Shard{})[k]
 					wasIn, isIn := half.Includes(namespace, uid), test.to.Includes(namespace, uid)
 					if wasIn && isIn {
 						common++
-						require.Contains(t, first.events(), "add "+k+" initial")
+						require.Contains(t, first.Events(), "add "+k+" initial")
 					}
 					require.Equal(t, wasIn && isIn && !exists, strings.Contains(told, "delete "+k+"\n"), k)
 					require.Equal(t, !wasIn && isIn && exists, strings.Contains(told, "add "+k+"\n"), k)
@@ -94,37 +95,37 @@ func TestCheckpointOfAnotherShard(t *testing.T) {
 // TestShardIsDividedByCopiesOfItsCheckpoint has two informers go on with the parts of a shard, from
 // copies of its checkpoint, without a list.
 func TestShardIsDividedByCopiesOfItsCheckpoint(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(60)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(60)...)
 		path := filepath.Join(t.TempDir(), "pods")
-		var whole recorder
-		i := follow(w, informer.InformerConfig{Handler: &whole, Shard: half, Checkpoint: informer.FileCheckpoint(path)})
-		stop := start(i.RunWithContext)
+		var whole harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &whole, Shard: half, Checkpoint: informer.FileCheckpoint(path)})
+		stop := harness.Start(i.RunWithContext)
 		<-i.HasSyncedChecker().Done()
 		stop()
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
-		gone := w.shardOf(pods, half)
-		w.remove(keys(30)...)
+		gone := shardOf(w, harness.Pods, half)
+		w.DeletePods(harness.Keys(30)...)
 		w.ResetRequests()
 
 		parts := half.Split(2)
-		handlers := make([]recorder, len(parts))
+		handlers := make([]harness.Recorder, len(parts))
 		for n, part := range parts {
 			copied := fmt.Sprint(path, n)
 			require.NoError(t, os.WriteFile(copied, content, 0o600))
-			i := follow(w, informer.InformerConfig{Handler: &handlers[n], Shard: part, Checkpoint: informer.FileCheckpoint(copied)})
-			defer start(i.RunWithContext)()
+			i := harness.Follow(w, informer.InformerConfig{Handler: &handlers[n], Shard: part, Checkpoint: informer.FileCheckpoint(copied)})
+			defer harness.Start(i.RunWithContext)()
 			<-i.HasSyncedChecker().Done()
 			synctest.Wait()
-			require.Equal(t, len(w.shardOf(pods, part)), i.Status().Objects)
+			require.Equal(t, len(shardOf(w, harness.Pods, part)), i.Status().Objects)
 		}
-		require.Empty(t, w.lists())
+		require.Empty(t, w.Lists())
 		deleted := 0
-		for _, k := range keys(30) {
+		for _, k := range harness.Keys(30) {
 			if _, had := gone[k]; had {
 				deleted++
-				require.NotEqual(t, slices.Contains(handlers[0].events(), "delete "+k), slices.Contains(handlers[1].events(), "delete "+k), "%s is deleted once", k)
+				require.NotEqual(t, slices.Contains(handlers[0].Events(), "delete "+k), slices.Contains(handlers[1].Events(), "delete "+k), "%s is deleted once", k)
 			}
 		}
 		require.Positive(t, deleted)
@@ -134,24 +135,24 @@ func TestShardIsDividedByCopiesOfItsCheckpoint(t *testing.T) {
 // TestListAfterACheckpointOfAPartIsNotOlder asks for no list that is older than the checkpoint of
 // another shard, also where no object has its version.
 func TestListAfterACheckpointOfAPartIsNotOlder(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(20)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(20)...)
 		path := filepath.Join(t.TempDir(), "pods")
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Shard: half, Checkpoint: informer.FileCheckpoint(path)})
-		stop := start(i.RunWithContext)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Shard: half, Checkpoint: informer.FileCheckpoint(path)})
+		stop := harness.Start(i.RunWithContext)
 		<-i.HasSyncedChecker().Done()
-		w.remove(keys(20)...)
+		w.DeletePods(harness.Keys(20)...)
 		time.Sleep(time.Minute)
 		stop()
 		saved := i.Status().ResourceVersion
 		require.NotEmpty(t, saved)
 		w.ResetRequests()
-		j := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: informer.FileCheckpoint(path), ListMode: informer.ListModeFull})
-		stop = start(j.RunWithContext)
+		j := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: informer.FileCheckpoint(path), ListMode: informer.ListModeFull})
+		stop = harness.Start(j.RunWithContext)
 		<-j.HasSyncedChecker().Done()
 		stop()
-		require.NotEmpty(t, w.lists())
-		require.Contains(t, w.lists()[0], "rv="+saved)
+		require.NotEmpty(t, w.Lists())
+		require.Contains(t, w.Lists()[0], "rv="+saved)
 	})
 }
 
@@ -159,30 +160,30 @@ func TestListAfterACheckpointOfAPartIsNotOlder(t *testing.T) {
 // informer of a part has used meanwhile, which has forgotten the rest: the informer lists, and its
 // checkpoint has everything.
 func TestInformerListsAfterAnotherShardHasUsedItsStorage(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(20)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(20)...)
 		path := filepath.Join(t.TempDir(), "pods")
 		storage := informer.NewResourceVersionStorage()
-		i := follow(w, informer.InformerConfig{
-			Handler: &recorder{}, Storage: storage, Checkpoint: informer.FileCheckpoint(path),
+		i := harness.Follow(w, informer.InformerConfig{
+			Handler: &harness.Recorder{}, Storage: storage, Checkpoint: informer.FileCheckpoint(path),
 		})
-		part := follow(w, informer.InformerConfig{Handler: &recorder{}, Storage: storage, Shard: half})
+		part := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Storage: storage, Shard: half})
 		for _, of := range []informer.ResourceVersionInformer{i, part} {
-			stop := start(of.RunWithContext)
+			stop := harness.Start(of.RunWithContext)
 			<-of.HasSyncedChecker().Done()
 			synctest.Wait()
 			stop()
 		}
 		require.Less(t, storage.Len(), 20)
 		w.ResetRequests()
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		time.Sleep(time.Minute)
 		stop()
-		require.NotEmpty(t, w.lists())
+		require.NotEmpty(t, w.Lists())
 		require.Equal(t, 20, storage.Len())
 
-		next := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: informer.FileCheckpoint(path)})
-		defer start(next.RunWithContext)()
+		next := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: informer.FileCheckpoint(path)})
+		defer harness.Start(next.RunWithContext)()
 		<-next.HasSyncedChecker().Done()
 		require.NotEmpty(t, next.Status().ResumedFrom)
 		require.Equal(t, 20, next.Status().Objects)
@@ -192,21 +193,21 @@ func TestInformerListsAfterAnotherShardHasUsedItsStorage(t *testing.T) {
 // TestListDeletesNothingBeyondTheShard has a program add an object of another shard to the Storage
 // of an informer that runs. A list does not show it, and it is not told deleted.
 func TestListDeletesNothingBeyondTheShard(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(20)...)
-		storage, r := informer.NewResourceVersionStorage(), &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Storage: storage, Shard: half})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(20)...)
+		storage, r := informer.NewResourceVersionStorage(), &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Storage: storage, Shard: half})
+		defer harness.Start(i.RunWithContext)()
 		<-i.HasSyncedChecker().Done()
-		objects, err := w.List(pods, "")
+		objects, err := w.List(harness.Pods, "")
 		require.NoError(t, err)
 		for _, o := range objects {
 			require.NoError(t, storage.Add(o))
 		}
 		w.ResetRequests()
-		w.down(func() {})
-		require.NotEmpty(t, w.lists())
-		require.NotContains(t, strings.Join(r.events(), "\n"), "delete")
+		w.Down(func() {})
+		require.NotEmpty(t, w.Lists())
+		require.NotContains(t, strings.Join(r.Events(), "\n"), "delete")
 		require.GreaterOrEqual(t, storage.Len(), 20)
 	})
 }

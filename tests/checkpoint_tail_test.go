@@ -18,6 +18,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // appends appends text.
@@ -114,30 +115,30 @@ func TestAppendsBesideSaves(t *testing.T) {
 // A journal that was cut at any byte, as by a full disk, is read up to its last whole frame, and
 // the process goes on with that.
 func TestATornJournalIsReadToItsLastWholeFrame(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		path := filepath.Join(t.TempDir(), "pods")
-		r := &recorder{}
+		r := &harness.Recorder{}
 		config := func() informer.InformerConfig {
 			return informer.InformerConfig{Handler: r, Checkpoint: informer.FileCheckpoint(path)}
 		}
-		w.create(keys(3)...)
-		stop := w.run(follow(w, config()))
+		w.CreatePods(harness.Keys(3)...)
+		stop := w.Run(harness.Follow(w, config()))
 		time.Sleep(10 * time.Second)
-		w.create("a/new")
+		w.CreatePods("a/new")
 		time.Sleep(10 * time.Second)
 		content, err := os.ReadFile(path)
 		require.NoError(t, err)
 		stop()
-		whole := len(readSaved(t, content).begun) // of a/new, before its call
+		whole := len(harness.ReadSaved(t, content).Begun) // of a/new, before its call
 		require.Equal(t, 1, whole)
-		w.remove("a/new", "a/0001")
+		w.DeletePods("a/new", "a/0001")
 		w.Compact()
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 20 {
 			cut := len(content) - random.IntN(24)
 			require.NoError(t, os.WriteFile(path, content[:cut], 0o600))
-			r.forget()
-			stop := w.run(follow(w, config()))
+			r.Forget()
+			stop := w.Run(harness.Follow(w, config()))
 			time.Sleep(10 * time.Second)
 			require.Contains(t, deletionsTold(r), "delete a/0001 unknown")
 			if cut == len(content) {
@@ -146,36 +147,39 @@ func TestATornJournalIsReadToItsLastWholeFrame(t *testing.T) {
 			stop()
 			again, err := os.ReadFile(path)
 			require.NoError(t, err)
-			left := readSaved(t, again)
-			require.Equal(t, w.ResourceVersion(), left.resume)
-			require.Len(t, left.versions, 2)
-			require.Empty(t, left.begun)
+			left := harness.ReadSaved(t, again)
+			require.Equal(t, w.ResourceVersion(), left.Resume)
+			require.Len(t, left.Versions, 2)
+			require.Empty(t, left.Begun)
 		}
 	})
 }
 
-// memoryJournal is a memoryCheckpoint that takes a journal, and keeps what it had after each change.
+// memoryJournal is a MemoryCheckpoint that takes a journal, and keeps what it had after each change.
 type memoryJournal struct {
-	*memoryCheckpoint
+	*harness.MemoryCheckpoint
+	mu      sync.Mutex
 	moments [][]byte
 }
 
 var _ informer.CheckpointAppender = &memoryJournal{}
 
 func (s *memoryJournal) Save(ctx context.Context, write func(io.Writer) error) error {
-	err := s.memoryCheckpoint.Save(ctx, write)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.moments = append(s.moments, s.content)
+	err := s.MemoryCheckpoint.Save(ctx, write)
+	s.keep()
 	return err
 }
 
 func (s *memoryJournal) Append(_ context.Context, b []byte) error {
+	s.Put(slices.Concat(s.Bytes(), b))
+	s.keep()
+	return nil
+}
+
+func (s *memoryJournal) keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.content = slices.Concat(s.content, b)
-	s.moments = append(s.moments, s.content)
-	return nil
+	s.moments = append(s.moments, s.Bytes())
 }
 
 func (s *memoryJournal) Sync(context.Context) error { return nil }
@@ -184,12 +188,12 @@ func (s *memoryJournal) Sync(context.Context) error { return nil }
 // of the whole checkpoint, such as that at the beginning of a second Run, and what is appended
 // next.
 func TestKeysThatAreBegunAreInTheStoreAtEveryMoment(t *testing.T) {
-	survivePanics(t)
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s, r := &memoryJournal{memoryCheckpoint: &memoryCheckpoint{}}, &recorder{}
+	harness.SurvivePanics(t)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s, r := &memoryJournal{MemoryCheckpoint: &harness.MemoryCheckpoint{}}, &harness.Recorder{}
 		told := 0 // how many moments there were when it was told of a/0001
-		r.before = func(call string) {
+		r.Before = func(call string) {
 			if call == "add a/0001 initial" {
 				if told == 0 {
 					told = len(s.moments)
@@ -197,18 +201,18 @@ func TestKeysThatAreBegunAreInTheStoreAtEveryMoment(t *testing.T) {
 				panic("half taken in")
 			}
 		}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: quiet})
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: harness.IgnoreErrors})
 		for range 3 {
-			stop := w.run(i)
+			stop := w.Run(i)
 			time.Sleep(10 * time.Second)
 			stop()
 		}
 		require.Positive(t, told)
-		w.remove("a/0001")
+		w.DeletePods("a/0001")
 		w.Compact()
 		for n, content := range s.moments[told-1:] {
-			r := &recorder{}
-			stop := w.run(follow(w, informer.InformerConfig{Handler: r, Checkpoint: &memoryCheckpoint{content: content}}))
+			r := &harness.Recorder{}
+			stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: &harness.MemoryCheckpoint{Content: content}}))
 			time.Sleep(10 * time.Second)
 			require.Equal(t, []string{"delete a/0001 unknown"}, deletionsTold(r), "moment %d of %d", told+n, len(s.moments))
 			stop()

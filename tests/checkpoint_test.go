@@ -2,7 +2,6 @@ package tests_test
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,80 +10,67 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
-
-// lists are the requests that were lists, watch-lists included, and not those that ask
-// for one object only to know whether the server has a version.
-func (w *world) lists() (lists []string) {
-	for _, verb := range w.verbs() {
-		if strings.HasPrefix(verb, "list limit=1 rv=") {
-			continue
-		}
-		if strings.HasPrefix(verb, "list") || strings.HasPrefix(verb, "watch-list") {
-			lists = append(lists, verb)
-		}
-	}
-	return lists
-}
 
 // An informer that has a checkpoint goes on with a watch: what happened meanwhile is
 // told, and nothing is listed.
 func TestResumeWithoutAList(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		file := filepath.Join(t.TempDir(), "pods")
-		w.create("a/1", "a/2", "a/3")
-		var r recorder
+		w.CreatePods("a/1", "a/2", "a/3")
+		var r harness.Recorder
 		run := func() (i informer.ResourceVersionInformer, stop func()) {
-			i = follow(w, informer.InformerConfig{Handler: &r, Checkpoint: informer.FileCheckpoint(file)})
-			return i, start(i.RunWithContext)
+			i = harness.Follow(w, informer.InformerConfig{Handler: &r, Checkpoint: informer.FileCheckpoint(file)})
+			return i, harness.Start(i.RunWithContext)
 		}
 		i, stop := run()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
 		stop()
-		require.Len(t, w.lists(), 1)
+		require.Len(t, w.Lists(), 1)
 
-		w.update("a/1", "changed")
-		w.remove("a/2")
-		w.create("a/4")
-		r.forget()
+		w.UpdatePod("a/1", "changed")
+		w.DeletePods("a/2")
+		w.CreatePods("a/4")
+		r.Forget()
 		i, stop = run()
 		defer stop()
 		synctest.Wait()
 		time.Sleep(3 * time.Second)
 		require.True(t, i.HasSynced())
-		require.Equal(t, []string{"update a/1", "delete a/2", "add a/4"}, r.events())
-		require.Len(t, w.lists(), 1, "asked: %v", w.verbs())
+		require.Equal(t, []string{"update a/1", "delete a/2", "add a/4"}, r.Events())
+		require.Len(t, w.Lists(), 1, "asked: %v", w.Verbs())
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
-		w.requireState(&r)
+		w.RequireState(&r)
 	})
 }
 
 // Where the server has forgotten the version of the checkpoint, a list tells only
 // what differs.
 func TestResumeAfterTheVersionExpired(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		file := filepath.Join(t.TempDir(), "pods")
-		w.create("a/1", "a/2", "a/3")
-		var r recorder
+		w.CreatePods("a/1", "a/2", "a/3")
+		var r harness.Recorder
 		run := func() (i informer.ResourceVersionInformer, stop func()) {
-			i = follow(w, informer.InformerConfig{Handler: &r, Checkpoint: informer.FileCheckpoint(file)})
-			return i, start(i.RunWithContext)
+			i = harness.Follow(w, informer.InformerConfig{Handler: &r, Checkpoint: informer.FileCheckpoint(file)})
+			return i, harness.Start(i.RunWithContext)
 		}
 		_, stop := run()
 		synctest.Wait()
 		stop()
 
-		w.update("a/1", "changed")
-		w.remove("a/2")
-		w.create("a/4")
+		w.UpdatePod("a/1", "changed")
+		w.DeletePods("a/2")
+		w.CreatePods("a/4")
 		w.Compact()
-		r.forget()
+		r.Forget()
 		i, stop := run()
 		defer stop()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		require.Equal(t, []string{"update a/1", "sync a/3", "add a/4 initial", "delete a/2 unknown"}, r.events())
-		w.requireState(&r)
+		require.Equal(t, []string{"update a/1", "sync a/3", "add a/4 initial", "delete a/2 unknown"}, r.Events())
+		w.RequireState(&r)
 	})
 }

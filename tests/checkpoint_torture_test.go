@@ -31,6 +31,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // TestTortureRestarts kills and stops an informer with a checkpoint again and again, at
@@ -38,8 +39,8 @@ import (
 // each checkpoint that is left, and what the handler knows in the end. INFORMER_TORTURE=n
 // runs n seeds, INFORMER_TORTURE_FROM says from which one on.
 func TestTortureRestarts(t *testing.T) {
-	survivePanics(t)
-	from, seeds := number("INFORMER_TORTURE_FROM", 1), number("INFORMER_TORTURE", 10)
+	harness.SurvivePanics(t)
+	from, seeds := harness.EnvInt("INFORMER_TORTURE_FROM", 1), harness.EnvInt("INFORMER_TORTURE", 10)
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			defer func() {
@@ -53,16 +54,16 @@ func TestTortureRestarts(t *testing.T) {
 }
 
 func tortureRestarts(t *testing.T, seed uint64) {
-	f := &faults{gone: map[string]string{}, dice: dice{rand: rand.New(rand.NewPCG(seed, 11))}}
+	f := &harness.Faults{Dice: harness.Dice{Rand: rand.New(rand.NewPCG(seed, 11))}}
 	o := &ordeal{
-		dice: dice{rand: rand.New(rand.NewPCG(seed, 12))}, chance: dice{rand: rand.New(rand.NewPCG(seed, 13))}, faults: f,
+		Dice: harness.Dice{Rand: rand.New(rand.NewPCG(seed, 12))}, chance: harness.Dice{Rand: rand.New(rand.NewPCG(seed, 13))}, faults: f,
 		hand: map[string]keytable.Version{}, unsure: map[string]bool{}, dirty: map[string]bool{}, excused: map[string]bool{},
 	}
-	bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return o.watched(f.wrap(server)) }}, func(t *testing.T, w *world) {
-		f.world, o.world = w, w
+	harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return o.watched(f.Wrap(server)) }}, func(t *testing.T, w *harness.World) {
+		f.World, o.World = w, w
 		o.prepare()
 		defer func() { o.life.stop() }()
-		for range 15 + o.n(25) {
+		for range 15 + o.N(25) {
 			o.act()
 		}
 		o.settle()
@@ -72,10 +73,10 @@ func tortureRestarts(t *testing.T, seed uint64) {
 // ordeal is one seed's run. What a crash leaves is here: what the handler has taken in
 // (its database), and the checkpoint.
 type ordeal struct {
-	*world
-	dice
-	faults *faults
-	chance dice // for events inside of handlers and stores
+	*harness.World
+	harness.Dice
+	faults *harness.Faults
+	chance harness.Dice // for events inside of handlers and stores
 
 	config  informer.InformerConfig
 	batches bool
@@ -130,34 +131,34 @@ type life struct {
 }
 
 func (o *ordeal) prepare() {
-	if o.one(2) {
-		o.createKubeSystem()
+	if o.One(2) {
+		o.CreateKubeSystem()
 	}
-	for range o.n(40) {
-		o.faults.touch()
+	for range o.N(40) {
+		o.faults.Touch()
 	}
 	modes := []informer.ListMode{informer.ListModeAuto, informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList}
 	examples := []runtime.Object{nil, &unstructured.Unstructured{}, &informer.RawObject{}, &metav1.PartialObjectMetadata{}, &corev1.Pod{}}
 	o.config = informer.InformerConfig{
-		WatchListPageSize:  int64(1 + o.n(30)),
-		ListMode:           modes[o.n(4)],
-		Workers:            1 + o.n(4),
-		ExampleObject:      examples[o.n(len(examples))],
-		ErrorHandler:       quiet,
-		CheckpointInterval: []time.Duration{0, time.Second, 30 * time.Second}[o.n(3)],
-		CheckpointChanges:  []int{0, 1, 7}[o.n(3)],
-		MaxBatch:           1 + o.n(20),
+		WatchListPageSize:  int64(1 + o.N(30)),
+		ListMode:           modes[o.N(4)],
+		Workers:            1 + o.N(4),
+		ExampleObject:      examples[o.N(len(examples))],
+		ErrorHandler:       harness.IgnoreErrors,
+		CheckpointInterval: []time.Duration{0, time.Second, 30 * time.Second}[o.N(3)],
+		CheckpointChanges:  []int{0, 1, 7}[o.N(3)],
+		MaxBatch:           1 + o.N(20),
 	}
-	if o.one(2) {
+	if o.One(2) {
 		o.config.StallTimeout = 2 * time.Minute
 	}
-	o.batches = o.one(2)
-	o.slow = []int{0, 20, 3000}[o.n(3)]
-	o.fails = []int{0, 0, 4}[o.n(3)]
-	o.panics = []int{0, 0, 12, 3}[o.n(4)]
-	o.full = []int{0, 0, 3}[o.n(3)]
-	o.rewinds = o.one(4)
-	o.journaled = o.one(2)
+	o.batches = o.One(2)
+	o.slow = []int{0, 20, 3000}[o.N(3)]
+	o.fails = []int{0, 0, 4}[o.N(3)]
+	o.panics = []int{0, 0, 12, 3}[o.N(4)]
+	o.full = []int{0, 0, 3}[o.N(3)]
+	o.rewinds = o.One(4)
+	o.journaled = o.One(2)
 	o.written = o.journaled && o.full == 0
 	o.begin()
 }
@@ -169,21 +170,21 @@ func (o *ordeal) begin() {
 		ordeal: o, number: o.lives, storage: informer.NewResourceVersionStorage(), died: make(chan struct{}),
 		known: map[string]keytable.Version{}, begun: map[string]bool{}, told: map[string]uint64{}, busy: map[string]bool{}, failed: map[string]int{},
 	}
-	if o.one(25) {
-		l.blind = 1 + o.n(4)
+	if o.One(25) {
+		l.blind = 1 + o.N(4)
 	}
 	o.mu.Lock()
 	if o.content != nil {
-		left := readSaved(o.t, o.content)
-		l.known, l.resumed = left.versions, left.resume != ""
-		for key := range left.begun {
+		left := harness.ReadSaved(o.T, o.content)
+		l.known, l.resumed = left.Versions, left.Resume != ""
+		for key := range left.Begun {
 			l.begun[key] = true
 		}
 		for key, v := range l.known {
 			l.told[key] = versionNumber(v.ResourceVersion)
 		}
 		for key := range o.excused { // of those that are gone since, a watch tells again
-			if l.resumed && !o.rewound && versionNumber(o.faults.goneIn(key)) > versionNumber(left.resume) {
+			if l.resumed && !o.rewound && versionNumber(goneIn(o.faults, key)) > versionNumber(left.Resume) {
 				delete(o.excused, key)
 			}
 		}
@@ -207,7 +208,7 @@ func (o *ordeal) begin() {
 	o.life = l
 	o.mu.Unlock()
 	l.make()
-	l.stop = start(l.informer.RunWithContext)
+	l.stop = harness.Start(l.informer.RunWithContext)
 }
 
 func now() string { return time.Now().Format("15:04:05.000") }
@@ -221,10 +222,9 @@ func versionNumber(rv string) uint64 {
 }
 
 // goneIn is the version of the last deletion of a key.
-func (f *faults) goneIn(key string) string {
-	f.touching.Lock()
-	defer f.touching.Unlock()
-	return f.gone[key]
+func goneIn(f *harness.Faults, key string) (version string) {
+	f.Untouched(func(gone map[string]string) { version = gone[key] })
+	return version
 }
 
 // make makes the informer of a process.
@@ -232,16 +232,16 @@ func (l *life) make() {
 	client := l.Config()
 	client.UserAgent = fmt.Sprint("life ", l.number)
 	factory, err := informer.NewDynamicListerWatcherFactory(client)
-	require.NoError(l.t, err)
+	require.NoError(l.T, err)
 	config := l.config
-	config.ListerWatcher = factory.ForResource("", pods)
+	config.ListerWatcher = factory.ForResource("", harness.Pods)
 	config.Storage = l.storage
 	config.Checkpoint = lifeStore{l}
 	if l.journaled {
 		config.Checkpoint = lifeJournal{lifeStore{l}}
 	}
-	config.Budget = informer.NewBudget(int64(1 + l.n(5000)))
-	hearsSync := l.rewinds || l.one(2)
+	config.Budget = informer.NewBudget(int64(1 + l.N(5000)))
+	hearsSync := l.rewinds || l.One(2)
 	switch {
 	case l.batches && hearsSync:
 		config.BatchHandler = informer.BatchHandlerFunc(l.onBatch)
@@ -263,7 +263,7 @@ func asksForOne(r *http.Request) bool {
 // watched notes the lists that a process asks for.
 func (o *ordeal) watched(server http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/pods") && (!isWatch(r) || isWatchList(r)) && !asksForOne(r) {
+		if strings.HasSuffix(r.URL.Path, "/pods") && (!harness.IsWatch(r) || harness.IsWatchList(r)) && !asksForOne(r) {
 			o.listing(r.UserAgent())
 		}
 		server.ServeHTTP(w, r)
@@ -333,13 +333,13 @@ func (s lifeStore) Save(ctx context.Context, write func(io.Writer) error) error 
 	if err := write(burning{s.life, &b}); err != nil {
 		return err
 	}
-	time.Sleep(time.Duration(s.chance.n(200)) * time.Millisecond)
+	time.Sleep(time.Duration(s.chance.N(200)) * time.Millisecond)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case !s.burnLocked():
 		return nil
-	case s.chance.one(s.full):
+	case s.chance.One(s.full):
 		return errors.New("full")
 	}
 	s.content, s.saved = append(b.Bytes(), s.content[begun:]...), true
@@ -391,7 +391,7 @@ type tale struct {
 }
 
 func (l *life) call(change informer.EventType, obj interface{}) {
-	told := tale{change: change, key: key(obj)}
+	told := tale{change: change, key: harness.Key(obj)}
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		told.unknown, obj = true, tombstone.Obj
 	}
@@ -415,7 +415,7 @@ func (l *life) onBatch(_ context.Context, events []informer.Event) error {
 		told = append(told, tale{e.Type, e.Key, versionIn(e.Object), e.FinalStateUnknown})
 	}
 	err := l.takeIn(told)
-	if l.chance.one(2) && err != nil {
+	if l.chance.One(2) && err != nil {
 		panic(err)
 	}
 	return err
@@ -429,8 +429,8 @@ func (l *life) takeIn(told []tale) error {
 	for _, e := range told {
 		l.checkLocked(e)
 	}
-	if l.chance.one(2) { // some of it at once
-		for taken < len(told) && l.chance.one(2) && l.burnLocked() {
+	if l.chance.One(2) { // some of it at once
+		for taken < len(told) && l.chance.One(2) && l.burnLocked() {
 			l.foldLocked(told[taken])
 			taken++
 		}
@@ -439,7 +439,7 @@ func (l *life) takeIn(told []tale) error {
 	l.mu.Unlock()
 
 	if l.slow > 0 {
-		time.Sleep(time.Duration(l.chance.n(l.slow)) * time.Millisecond)
+		time.Sleep(time.Duration(l.chance.N(l.slow)) * time.Millisecond)
 	}
 
 	l.mu.Lock()
@@ -447,8 +447,8 @@ func (l *life) takeIn(told []tale) error {
 	for _, e := range told {
 		l.busy[e.key] = false
 	}
-	if l.chance.one(l.panics) || l.batches && l.chance.one(l.fails) {
-		for taken < len(told) && l.chance.one(2) && l.burnLocked() {
+	if l.chance.One(l.panics) || l.batches && l.chance.One(l.fails) {
+		for taken < len(told) && l.chance.One(2) && l.burnLocked() {
 			l.foldLocked(told[taken])
 			taken++
 		}
@@ -532,32 +532,32 @@ func (l *life) checkLocked(e tale) {
 
 func (o *ordeal) alive(key string, uid types.UID) bool {
 	namespace, name, _ := strings.Cut(key, "/")
-	obj, err := o.Get(pods, namespace, name)
+	obj, err := o.Get(harness.Pods, namespace, name)
 	return err == nil && obj.GetUID() == uid
 }
 
 func (o *ordeal) act() {
-	switch o.n(20) {
+	switch o.N(20) {
 	case 0:
 		o.CloseClientConnections()
 	case 1:
 		o.Compact()
 	case 2:
-		o.faults.become([]string{"refuse", "cut", "close", "silent", "compact", "refuse watch-lists", "ignore watch-lists"}[o.n(7)])
+		o.faults.Become([]string{"refuse", "cut", "close", "silent", "compact", "refuse watch-lists", "ignore watch-lists"}[o.N(7)])
 	case 3, 4, 5:
-		o.faults.become("")
+		o.faults.Become("")
 	case 6, 7, 8, 9:
 		o.kill()
 	case 10, 11:
 		o.stopAndGoOn()
 	case 12:
-		o.blocked.Lock()
+		o.Blocked.Lock()
 		o.CloseClientConnections()
 		o.touchAround(20)
-		time.Sleep(time.Duration(o.n(300)) * time.Second)
-		o.blocked.Unlock()
+		time.Sleep(time.Duration(o.N(300)) * time.Second)
+		o.Blocked.Unlock()
 	case 13:
-		time.Sleep(time.Duration(o.n(1200)) * time.Second)
+		time.Sleep(time.Duration(o.N(1200)) * time.Second)
 	default:
 		o.touchAround(10)
 	}
@@ -565,30 +565,30 @@ func (o *ordeal) act() {
 
 // touchAround changes some objects, and lets some time pass.
 func (o *ordeal) touchAround(most int) {
-	for range 1 + o.n(most) {
-		o.faults.touch()
-		if o.one(3) {
-			time.Sleep(time.Duration(o.n(800)) * time.Millisecond)
+	for range 1 + o.N(most) {
+		o.faults.Touch()
+		if o.One(3) {
+			time.Sleep(time.Duration(o.N(800)) * time.Millisecond)
 		}
 	}
 }
 
 // whileDown is what happens while no process runs.
 func (o *ordeal) whileDown() {
-	for range o.n(12) {
-		o.faults.touch()
+	for range o.N(12) {
+		o.faults.Touch()
 	}
-	if o.one(4) {
-		o.faults.touch()
+	if o.One(4) {
+		o.faults.Touch()
 		o.Compact()
 	}
-	if o.rewinds && o.one(4) {
+	if o.rewinds && o.One(4) {
 		o.mu.Lock()
 		o.rewound = true
 		o.mu.Unlock()
-		o.SetResourceVersion(max(2, versionNumber(o.ResourceVersion())-min(uint64(o.n(30)), versionNumber(o.ResourceVersion())-2)))
-		for range o.n(5) {
-			o.faults.touch()
+		o.SetResourceVersion(max(2, versionNumber(o.ResourceVersion())-min(uint64(o.N(30)), versionNumber(o.ResourceVersion())-2)))
+		for range o.N(5) {
+			o.faults.Touch()
 		}
 	}
 }
@@ -597,12 +597,12 @@ func (o *ordeal) whileDown() {
 func (o *ordeal) kill() {
 	l := o.life
 	o.mu.Lock()
-	l.fuse = 1 + o.n(25)
+	l.fuse = 1 + o.N(25)
 	o.mu.Unlock()
 	o.touchAround(6)
 	select {
 	case <-l.died:
-	case <-time.After(time.Duration(o.n(3000)) * time.Millisecond):
+	case <-time.After(time.Duration(o.N(3000)) * time.Millisecond):
 	}
 	o.mu.Lock()
 	l.dieLocked()
@@ -625,12 +625,12 @@ func (o *ordeal) stopAndGoOn() {
 	content := o.content
 	o.calls = append(o.calls, now()+" stopped")
 	if o.full == 0 && content != nil {
-		o.checkLeftLocked(readSaved(o.t, content))
+		o.checkLeftLocked(harness.ReadSaved(o.T, content))
 	}
 	o.mu.Unlock()
 	o.checkContent(content)
 	o.whileDown()
-	switch o.n(3) {
+	switch o.N(3) {
 	case 0:
 		l.goOn()
 	case 1:
@@ -651,25 +651,25 @@ func (l *life) goOn() {
 		l.told[key] = versionNumber(version)
 	}
 	l.mu.Unlock()
-	l.stop = start(l.informer.RunWithContext)
+	l.stop = harness.Start(l.informer.RunWithContext)
 }
 
 // checkLeftLocked checks that a checkpoint that was saved at the end of a Run has all that
 // the handler knows.
-func (o *ordeal) checkLeftLocked(left saved) {
+func (o *ordeal) checkLeftLocked(left harness.Saved) {
 	for key, v := range o.hand {
-		switch has, ok := left.versions[key]; {
+		switch has, ok := left.Versions[key]; {
 		case o.dirty[key] || o.excused[key]:
-		case !ok && left.begun[key]:
+		case !ok && left.Begun[key]:
 		case !ok:
-			require.Fail(o.t, "not in the checkpoint", "%s, unsure %v, calls %s", key, o.unsure[key], o.story())
+			require.Fail(o.T, "not in the checkpoint", "%s, unsure %v, calls %s", key, o.unsure[key], o.story())
 		case !o.unsure[key]:
-			require.Equal(o.t, v, has, "%s, calls %s", key, o.story())
+			require.Equal(o.T, v, has, "%s, calls %s", key, o.story())
 		}
 	}
-	for key := range left.versions {
+	for key := range left.Versions {
 		if _, ok := o.hand[key]; !ok && !o.dirty[key] && !o.unsure[key] {
-			require.Fail(o.t, "in the checkpoint, but not known to the handler", "%s, calls %s", key, o.story())
+			require.Fail(o.T, "in the checkpoint, but not known to the handler", "%s, calls %s", key, o.story())
 		}
 	}
 }
@@ -679,24 +679,24 @@ func (o *ordeal) checkContent(content []byte) {
 	if content == nil {
 		return
 	}
-	left := readSaved(o.t, content)
-	if o.rewound || left.resume == "" {
+	left := harness.ReadSaved(o.T, content)
+	if o.rewound || left.Resume == "" {
 		return
 	}
-	o.faults.touching.Lock()
-	defer o.faults.touching.Unlock()
-	server, err := o.ResourceVersions(pods, "")
-	require.NoError(o.t, err)
-	for key, version := range server {
-		if notAfter(version, left.resume) {
-			require.True(o.t, notAfter(version, left.versions[key].ResourceVersion), "%s: server %s, checkpoint %s to %s; %s", key, version, left.versions[key], left.resume, o.story())
+	o.faults.Untouched(func(gone map[string]string) {
+		server, err := o.ResourceVersions(harness.Pods, "")
+		require.NoError(o.T, err)
+		for key, version := range server {
+			if notAfter(version, left.Resume) {
+				require.True(o.T, notAfter(version, left.Versions[key].ResourceVersion), "%s: server %s, checkpoint %s to %s; %s", key, version, left.Versions[key], left.Resume, o.story())
+			}
 		}
-	}
-	for key, version := range o.faults.gone {
-		if server[key] == "" && notAfter(version, left.resume) {
-			require.NotContains(o.t, left.versions, key, "deleted in %s, checkpoint to %s; %s", version, left.resume, o.story())
+		for key, version := range gone {
+			if server[key] == "" && notAfter(version, left.Resume) {
+				require.NotContains(o.T, left.Versions, key, "deleted in %s, checkpoint to %s; %s", version, left.Resume, o.story())
+			}
 		}
-	}
+	})
 }
 
 // notAfter is false where one of the versions is empty.
@@ -714,15 +714,15 @@ func (o *ordeal) settle() {
 	o.life.fuse = 0
 	dead, lost := o.life.dead, o.lost
 	o.mu.Unlock()
-	require.False(o.t, dead)
-	o.faults.become("")
+	require.False(o.T, dead)
+	o.faults.Become("")
 	time.Sleep(40 * time.Minute) // a silent watch may last for half an hour
 	if !lost && !o.rewound {
 		o.check("without a list")
 	}
 	for lists := o.listed(); o.listed() == lists; {
-		o.faults.touch()
-		o.relist()
+		o.faults.Touch()
+		o.Relist()
 	}
 	o.check("after a list")
 
@@ -734,9 +734,9 @@ func (o *ordeal) settle() {
 	o.mu.Unlock()
 	time.Sleep(5 * time.Minute) // a store that fails is tried for a while
 	o.check("after a restart")
-	require.Zero(o.t, o.listed())
-	require.Empty(o.t, o.calls[calls:], o.story())
-	o.faults.touch()
+	require.Zero(o.T, o.listed())
+	require.Empty(o.T, o.calls[calls:], o.story())
+	o.faults.Touch()
 	time.Sleep(time.Minute)
 	o.check("after one more change")
 }
@@ -744,12 +744,12 @@ func (o *ordeal) settle() {
 func (o *ordeal) check(when string) {
 	status := o.life.informer.Status()
 	stored := maps.Collect(o.life.storage.All())
-	server, err := o.ResourceVersions(pods, "")
-	require.NoError(o.t, err)
+	server, err := o.ResourceVersions(harness.Pods, "")
+	require.NoError(o.T, err)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	told := fmt.Sprintf("%s; config %+v; status %+v; excused %v; calls %s", when, o.config, status, o.excused, o.story())
-	require.Empty(o.t, o.wrong, told)
+	require.Empty(o.T, o.wrong, told)
 	known := map[string]string{}
 	for key, v := range o.hand {
 		if _, lives := server[key]; !lives && o.excused[key] {
@@ -757,11 +757,11 @@ func (o *ordeal) check(when string) {
 		}
 		known[key] = v.ResourceVersion
 	}
-	require.Equal(o.t, server, known, "handler %s", told)
-	require.Equal(o.t, server, stored, "Storage %s", told)
-	require.True(o.t, status.Synced, told)
-	require.Equal(o.t, informer.PhaseWatching, status.Phase, told)
-	require.Zero(o.t, status.Queued, told)
-	require.NoError(o.t, status.LastError, told)
-	require.NotEmpty(o.t, status.ResourceVersion, told)
+	require.Equal(o.T, server, known, "handler %s", told)
+	require.Equal(o.T, server, stored, "Storage %s", told)
+	require.True(o.T, status.Synced, told)
+	require.Equal(o.T, informer.PhaseWatching, status.Phase, told)
+	require.Zero(o.T, status.Queued, told)
+	require.NoError(o.T, status.LastError, told)
+	require.NotEmpty(o.T, status.ResourceVersion, told)
 }

@@ -14,17 +14,18 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // twoClusters are two clusters that one address leads to, one after the other.
 type twoClusters struct {
-	*world                  // the first
-	second    *world        // the other
-	handler   http.Handler  // of the second
-	replaced  atomic.Bool   // the address leads to the second
-	forbidden bool          // kube-system is
-	hanging   atomic.Bool   // kube-system does not answer
-	stopped   chan struct{} // closed when the first stops, which ends its answers
+	*harness.World                // the first
+	second         *harness.World // the other
+	handler        http.Handler   // of the second
+	replaced       atomic.Bool    // the address leads to the second
+	forbidden      bool           // kube-system is
+	hanging        atomic.Bool    // kube-system does not answer
+	stopped        chan struct{}  // closed when the first stops, which ends its answers
 }
 
 // inTwoClusters runs test in a bubble. Both clusters have as many objects of the same names,
@@ -37,7 +38,7 @@ func inTwoClusters(t *testing.T, forbidden bool, test func(t *testing.T, c *twoC
 			asksCluster := strings.HasSuffix(r.URL.Path, "/namespaces/kube-system")
 			switch {
 			case asksCluster && c.forbidden:
-				failWith(rw, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+				harness.FailWith(rw, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 			case asksCluster && c.hanging.Load():
 				<-r.Context().Done()
 			case c.replaced.Load():
@@ -56,19 +57,19 @@ func inTwoClusters(t *testing.T, forbidden bool, test func(t *testing.T, c *twoC
 			}
 		})
 	}
-	bubble(t, informertest.Options{Wrap: route}, func(t *testing.T, w *world) {
-		c.world, c.stopped = w, make(chan struct{})
+	harness.Bubble(t, informertest.Options{Wrap: route}, func(t *testing.T, w *harness.World) {
+		c.World, c.stopped = w, make(chan struct{})
 		second := informertest.NewServer(informertest.Options{InMemory: true, Wrap: func(h http.Handler) http.Handler {
 			c.handler = h
 			return h
 		}})
 		defer second.Close()
-		c.second = &world{t: t, Server: second}
-		for _, w := range []*world{c.world, c.second} {
-			w.createKubeSystem()
-			w.create(keys(3)...)
+		c.second = &harness.World{T: t, Server: second}
+		for _, w := range []*harness.World{c.World, c.second} {
+			w.CreateKubeSystem()
+			w.CreatePods(harness.Keys(3)...)
 		}
-		c.second.create(keys(20)[3:]...)
+		c.second.CreatePods(harness.Keys(20)[3:]...)
 		test(t, c)
 	})
 }
@@ -81,7 +82,7 @@ func (c *twoClusters) replace() {
 
 // replacedEvents are what a handler of the first is to be told of the second.
 func replacedEvents() (events []string) {
-	for _, key := range keys(3) {
+	for _, key := range harness.Keys(3) {
 		events = append(events, "delete "+key+" unknown", "add "+key)
 	}
 	return events
@@ -92,21 +93,21 @@ func TestCheckpointOfAnotherClusterIsRecognizedByItsObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inTwoClusters(t, true, func(t *testing.T, c *twoClusters) {
 				if objects == 0 {
-					c.remove(keys(3)...)
+					c.DeletePods(harness.Keys(3)...)
 				}
-				s := c.lived(&recorder{})
-				before := s.bytes()
+				s := c.Lived(&harness.Recorder{})
+				before := s.Bytes()
 				c.replace()
-				var f failures
-				r := &recorder{}
-				i := follow(c.world, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
-				stop := c.run(i)
+				var f harness.Failures
+				r := &harness.Recorder{}
+				i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
+				stop := c.Run(i)
 				time.Sleep(time.Minute)
-				requireAwaited(t, i, informer.ErrCheckpointSource)
-				require.Empty(t, r.events())
+				harness.RequireAwaited(t, i, informer.ErrCheckpointSource)
+				require.Empty(t, r.Events())
 				stop()
-				require.Equal(t, before, s.bytes(), "it is another's")
-				refusals := only[*informer.CheckpointSourceError](&f)
+				require.Equal(t, before, s.Bytes(), "it is another's")
+				refusals := harness.Only[*informer.CheckpointSourceError](&f)
 				require.NotEmpty(t, refusals)
 				require.ErrorIs(t, refusals[0], informer.ErrCheckpointSource)
 				require.Equal(t, "cluster", refusals[0].Differences[0].Field)
@@ -119,34 +120,34 @@ func TestCheckpointOfAnotherClusterIsRecognizedByItsObjects(t *testing.T) {
 // list tells.
 func TestCheckpointWhoseObjectsAreAllReplacedIsListed(t *testing.T) {
 	inTwoClusters(t, true, func(t *testing.T, c *twoClusters) {
-		r := &recorder{}
-		s := c.lived(r)
-		c.remove(keys(3)...)
-		c.create(keys(3)...)
-		i := follow(c.world, informer.InformerConfig{Handler: r, Checkpoint: s})
-		c.run(i)
+		r := &harness.Recorder{}
+		s := c.Lived(r)
+		c.DeletePods(harness.Keys(3)...)
+		c.CreatePods(harness.Keys(3)...)
+		i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s})
+		c.Run(i)
 		time.Sleep(time.Minute)
 		require.True(t, i.HasSynced())
-		require.Len(t, c.lists(), 1)
+		require.Len(t, c.Lists(), 1)
 		for i, event := range replacedEvents() {
-			require.Equal(t, event, strings.TrimSuffix(r.events()[i], " initial"))
+			require.Equal(t, event, strings.TrimSuffix(r.Events()[i], " initial"))
 		}
-		c.requireState(r)
-		c.requireSaved(s)
+		c.RequireState(r)
+		c.RequireSaved(s)
 	})
 }
 
 func TestCheckpointWhoseOldestObjectIsGoneIsResumed(t *testing.T) {
 	inTwoClusters(t, true, func(t *testing.T, c *twoClusters) {
-		r := &recorder{}
-		s := c.lived(r)
-		c.remove("a/0000")
-		i := follow(c.world, informer.InformerConfig{Handler: r, Checkpoint: s})
-		c.run(i)
+		r := &harness.Recorder{}
+		s := c.Lived(r)
+		c.DeletePods("a/0000")
+		i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s})
+		c.Run(i)
 		time.Sleep(time.Minute)
 		require.True(t, i.HasSynced())
-		require.Empty(t, c.lists())
-		require.Equal(t, []string{"delete a/0000"}, r.events())
+		require.Empty(t, c.Lists())
+		require.Equal(t, []string{"delete a/0000"}, r.Events())
 	})
 }
 
@@ -155,18 +156,18 @@ func TestClusterReplacedUnderARunningInformer(t *testing.T) {
 		for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 			t.Run(fmt.Sprintf("%v, forbidden %v", mode, forbidden), func(t *testing.T) {
 				inTwoClusters(t, forbidden, func(t *testing.T, c *twoClusters) {
-					var f failures
-					r, s := &recorder{}, &memoryCheckpoint{}
-					i := follow(c.world, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle, ListMode: mode})
-					stop := c.run(i)
+					var f harness.Failures
+					r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
+					i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle, ListMode: mode})
+					stop := c.Run(i)
 					time.Sleep(time.Minute)
 					require.True(t, i.HasSynced())
-					r.forget()
+					r.Forget()
 					c.replace()
 					time.Sleep(5 * time.Minute)
-					c.second.requireState(r)
-					require.Subset(t, r.events(), []string{"delete a/0000 unknown", "add a/0000"})
-					errs, _ := f.all()
+					c.second.RequireState(r)
+					require.Subset(t, r.Events(), []string{"delete a/0000 unknown", "add a/0000"})
+					errs, _ := f.All()
 					named := false
 					for _, err := range errs {
 						if is := strings.Contains(err.Error(), "another cluster than before"); is {
@@ -178,18 +179,18 @@ func TestClusterReplacedUnderARunningInformer(t *testing.T) {
 					require.NoError(t, i.Status().LastError)
 
 					// The checkpoint is of the second cluster from now on.
-					c.second.update("a/0001", "changed")
+					c.second.UpdatePod("a/0001", "changed")
 					synctest.Wait()
 					stop()
-					r.forget()
-					c.second.remove("a/0002")
+					r.Forget()
+					c.second.DeletePods("a/0002")
 					c.second.ResetRequests()
-					i = follow(c.world, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle, ListMode: mode})
-					c.run(i)
+					i = harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle, ListMode: mode})
+					c.Run(i)
 					time.Sleep(time.Minute)
-					require.Equal(t, []string{"delete a/0002"}, r.events())
-					require.Empty(t, only[*informer.CheckpointSourceError](&f))
-					require.Empty(t, c.second.lists())
+					require.Equal(t, []string{"delete a/0002"}, r.Events())
+					require.Empty(t, harness.Only[*informer.CheckpointSourceError](&f))
+					require.Empty(t, c.second.Lists())
 				})
 			})
 		}
@@ -200,55 +201,55 @@ func TestClusterReplacedUnderARunningInformer(t *testing.T) {
 // answer after it.
 func TestClusterReplacedAfterAWatchThatEndedEarly(t *testing.T) {
 	inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
-		r := &recorder{}
-		c.run(follow(c.world, informer.InformerConfig{Handler: r}))
+		r := &harness.Recorder{}
+		c.Run(harness.Follow(c.World, informer.InformerConfig{Handler: r}))
 		time.Sleep(time.Minute)
-		c.update("a/0001", "changed") // the watch has got further
+		c.UpdatePod("a/0001", "changed") // the watch has got further
 		time.Sleep(time.Minute)
 		c.replaced.Store(true)
 		close(c.stopped)
 		time.Sleep(5 * time.Minute)
-		c.second.requireState(r)
+		c.second.RequireState(r)
 	})
 }
 
 // A checkpoint that is saved between the two has no version of the one with the UID of the other.
 func TestClusterReplacedAndNotYetListed(t *testing.T) {
 	inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
-		r, s := &recorder{}, &memoryCheckpoint{}
-		noLists := before(func(rw http.ResponseWriter, r *http.Request) bool {
-			if strings.HasSuffix(r.URL.Path, "/pods") && !isWatch(r) {
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
+		noLists := harness.Before(func(rw http.ResponseWriter, r *http.Request) bool {
+			if strings.HasSuffix(r.URL.Path, "/pods") && !harness.IsWatch(r) {
 				http.Error(rw, "no", http.StatusServiceUnavailable)
 				return false
 			}
 			return true
 		})
-		i := follow(c.world, informer.InformerConfig{Handler: r, Checkpoint: s, CheckpointInterval: time.Second})
-		stop := c.run(i)
+		i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s, CheckpointInterval: time.Second})
+		stop := c.Run(i)
 		time.Sleep(time.Minute)
 		c.handler = noLists(c.handler)
 		c.replace()
 		time.Sleep(time.Minute)
 		stop()
-		require.Empty(t, readSaved(t, s.bytes()).resume)
+		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Resume)
 	})
 }
 
 func TestRunStartsThoughKubeSystemHangs(t *testing.T) {
 	inTwoClusters(t, false, func(t *testing.T, c *twoClusters) {
 		c.hanging.Store(true)
-		var f failures
-		r, s := &recorder{}, &memoryCheckpoint{}
+		var f harness.Failures
+		r, s := &harness.Recorder{}, &harness.MemoryCheckpoint{}
 		for range 2 {
-			i := follow(c.world, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.handle})
-			stop := c.run(i)
+			i := harness.Follow(c.World, informer.InformerConfig{Handler: r, Checkpoint: s, ErrorHandler: f.Handle})
+			stop := c.Run(i)
 			time.Sleep(30 * time.Second)
 			require.True(t, i.HasSynced())
-			c.update("a/0001", c.ResourceVersion())
+			c.UpdatePod("a/0001", c.ResourceVersion())
 			synctest.Wait()
-			c.requireState(r)
+			c.RequireState(r)
 			stop()
 		}
-		require.Len(t, c.lists(), 1, "the second run resumes")
+		require.Len(t, c.Lists(), 1, "the second run resumes")
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // What follows is written as users of clusterpedia's informer v0.8.1 write: it compiles after a
@@ -80,7 +81,7 @@ func Example_clusterpedia() {
 	defer server.Close()
 	var mirrored string
 	for _, name := range []string{"same", "changed", "new"} {
-		created, err := server.Create(pods, object(pods, "default/"+name, ""))
+		created, err := server.Create(harness.Pods, harness.Object(harness.Pods, "default/"+name, ""))
 		if err != nil {
 			panic(err)
 		}
@@ -153,12 +154,12 @@ var (
 )
 
 func TestS1CodeCompiles(t *testing.T) {
-	lw := script{
-		list:  listing("10", pod("a/1", "7")),
-		watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-	}.lw()
+	lw := harness.Script{
+		List:  harness.Listing("10", harness.Pod("a/1", "7")),
+		Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+	}.LW()
 	// A controller over a queue of one's own.
-	store := newStore()
+	store := harness.NewStore()
 	fifo := cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: store, EmitDeltaTypeReplaced: true})
 	stop := make(chan struct{})
 	c := informer.NewNamedController("pods", &informer.Config{
@@ -170,7 +171,7 @@ func TestS1CodeCompiles(t *testing.T) {
 		RetryOnError:     false,
 		Process: func(obj interface{}, isInInitialList bool) error {
 			close(stop)
-			return apply(store, obj)
+			return harness.Apply(store, obj)
 		},
 		WatchErrorHandler:            func(*informer.Reflector, error) {},
 		WatchListPageSize:            500,
@@ -178,10 +179,10 @@ func TestS1CodeCompiles(t *testing.T) {
 		ForcePaginatedList:           true,
 	})
 	c.Run(stop)
-	require.Equal(t, map[string]string{"a/1": "7"}, contents(store))
+	require.Equal(t, map[string]string{"a/1": "7"}, harness.Contents(store))
 
 	// Reflectors over stores.
-	var s cache.Store = newStore()
+	var s cache.Store = harness.NewStore()
 	for _, r := range []*informer.Reflector{
 		informer.NewReflector(lw, &unstructured.Unstructured{}, s, time.Hour),
 		informer.NewNamedReflector("pods", lw, &unstructured.Unstructured{}, s, time.Hour),

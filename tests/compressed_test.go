@@ -18,6 +18,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // listInParts is the body of a list of pods, compressed in so many members.
@@ -50,7 +51,7 @@ func sendZipped(body []byte, encoding string) func(http.ResponseWriter, *http.Re
 
 // A damaged list is reported with what is wrong, proves nothing, and is asked for again.
 func TestDamagedCompression(t *testing.T) {
-	whole := listInParts(t, 1, keys(2000)...)
+	whole := listInParts(t, 1, harness.Keys(2000)...)
 	changed := func(at int, by byte) []byte {
 		damaged := bytes.Clone(whole)
 		damaged[at] ^= by
@@ -74,16 +75,16 @@ func TestDamagedCompression(t *testing.T) {
 		"a list behind one": {append(bytes.Clone(whole), whole...), "gzip", "more data behind the list"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{Wrap: answerOnce(isList, sendZipped(test.body, test.encoding))}, func(t *testing.T, w *world) {
-				w.create("a/0000", "a/1")
-				var f failures
-				var r recorder
-				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: harness.AnswerOnce(isList, sendZipped(test.body, test.encoding))}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/0000", "a/1")
+				var f harness.Failures
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Minute)
 				require.True(t, i.HasSynced())
-				w.requireState(&r)
-				errs, _ := f.all()
+				w.RequireState(&r)
+				errs, _ := f.All()
 				require.NotEmpty(t, errs)
 				var body *informer.BodyError
 				require.ErrorAs(t, errs[0], &body)
@@ -95,13 +96,13 @@ func TestDamagedCompression(t *testing.T) {
 
 func TestCompressedInSeveralMembers(t *testing.T) {
 	for _, parts := range []int{1, 2, 7} {
-		body := listInParts(t, parts, keys(100)...)
-		bubble(t, informertest.Options{Wrap: answerOnce(isList, sendZipped(body, "GZIP"))}, func(t *testing.T, w *world) {
-			var r recorder
-			i := follow(w, informer.InformerConfig{Handler: &r})
-			defer start(i.RunWithContext)()
+		body := listInParts(t, parts, harness.Keys(100)...)
+		harness.Bubble(t, informertest.Options{Wrap: harness.AnswerOnce(isList, sendZipped(body, "GZIP"))}, func(t *testing.T, w *harness.World) {
+			var r harness.Recorder
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+			defer harness.Start(i.RunWithContext)()
 			synctest.Wait()
-			require.Len(t, r.state(), 100)
+			require.Len(t, r.State(), 100)
 			require.Equal(t, int64(len(body)), i.Status().Counts.ReceivedBytes, "as the server sent them")
 		})
 	}
@@ -114,17 +115,17 @@ func TestCompressedRefusal(t *testing.T) {
 	_, err := io.WriteString(zip, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"not today","reason":"Forbidden","code":403}`)
 	require.NoError(t, err)
 	require.NoError(t, zip.Close())
-	bubble(t, informertest.Options{Wrap: answerOnce(isList, func(w http.ResponseWriter, r *http.Request) {
+	harness.Bubble(t, informertest.Options{Wrap: harness.AnswerOnce(isList, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Encoding", "gzip")
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = w.Write(refusal.Bytes())
-	})}, func(t *testing.T, w *world) {
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, ErrorHandler: f.handle})
-		defer start(i.RunWithContext)()
+	})}, func(t *testing.T, w *harness.World) {
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Len(t, errs, 1)
 		require.ErrorContains(t, errs[0], "not today")
 		require.EqualValues(t, http.StatusForbidden, codeOf(errs[0]))
@@ -133,10 +134,10 @@ func TestCompressedRefusal(t *testing.T) {
 
 // An informer that ends in the midst of a compressed list that has stalled does not wait for it.
 func TestEndAmidCompressedList(t *testing.T) {
-	body := listInParts(t, 1, keys(5000)...)
+	body := listInParts(t, 1, harness.Keys(5000)...)
 	for _, over := range []informertest.Options{{}, {TLS: true}} {
 		var began atomic.Bool
-		over.Wrap = before(func(w http.ResponseWriter, r *http.Request) bool {
+		over.Wrap = harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 			if !isList(r) {
 				return true
 			}
@@ -147,11 +148,11 @@ func TestEndAmidCompressedList(t *testing.T) {
 			return false
 		})
 		server := informertest.NewServer(over)
-		w := &world{t: t, Server: server}
-		var r recorder
-		i := follow(w, informer.InformerConfig{Handler: &r})
-		stop := start(i.RunWithContext)
-		require.Eventually(t, func() bool { return began.Load() && len(r.state()) > 100 }, time.Minute, time.Millisecond)
+		w := &harness.World{T: t, Server: server}
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		stop := harness.Start(i.RunWithContext)
+		require.Eventually(t, func() bool { return began.Load() && len(r.State()) > 100 }, time.Minute, time.Millisecond)
 		stop()
 		require.False(t, i.HasSynced())
 		server.Close()
@@ -173,29 +174,29 @@ func TestReceivedBytesOfListModes(t *testing.T) {
 		"one response":              {mode: informer.ListModeFull, want: informer.ListModeFull},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				for _, key := range keys(60) {
-					_, err := w.Create(pods, object(pods, key, strings.Repeat("x", 5000))) // more than 128 KiB
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				for _, key := range harness.Keys(60) {
+					_, err := w.Create(harness.Pods, harness.Object(harness.Pods, key, strings.Repeat("x", 5000))) // more than 128 KiB
 					require.NoError(t, err)
 				}
 				config := w.Config()
 				config.DisableCompression = test.disabled
 				factory, err := informer.NewDynamicListerWatcherFactory(config)
 				require.NoError(t, err)
-				var r recorder
+				var r harness.Recorder
 				i := informer.NewResourceVersionInformer("received", informer.InformerConfig{
-					ListerWatcher: factory.ForResource("", pods), Handler: &r, WatchListPageSize: 40, ListMode: test.mode,
+					ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r, WatchListPageSize: 40, ListMode: test.mode,
 				})
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
-				w.requireState(&r)
+				w.RequireState(&r)
 				status := i.Status()
 				require.Equal(t, test.want, status.ListMode)
 				require.NoError(t, status.Fallback)
 				received := status.Counts.ReceivedBytes
 				switch {
 				case test.want == informer.ListModePaged && !test.disabled:
-					require.Equal(t, []string{"list limit=40", "list limit=40 continue"}, w.verbs()[:2])
+					require.Equal(t, []string{"list limit=40", "list limit=40 continue"}, w.Verbs()[:2])
 					require.Less(t, received, int64(150_000), "one page of two is compressed")
 				case test.want == informer.ListModeFull:
 					require.Less(t, received, int64(150_000))
@@ -209,13 +210,13 @@ func TestReceivedBytesOfListModes(t *testing.T) {
 
 // A foreign ListerWatcher has decoded its objects itself.
 func TestReceivedBytesOfOthers(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		lister := w.lister().(cache.ListerWatcherWithContext)
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, ListerWatcher: &cache.ListWatch{
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		lister := w.Lister().(cache.ListerWatcherWithContext)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: &cache.ListWatch{
 			ListWithContextFunc: lister.ListWithContext, WatchFuncWithContext: lister.WatchWithContext,
 		}})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
 		require.Zero(t, i.Status().Counts.ReceivedBytes)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // logbook is a logger that keeps what is logged.
@@ -114,15 +115,15 @@ func (l logbook) outages(t *testing.T) (outages []string) {
 func TestHealthyStartIsOneLine(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(40)...)
-				checkpoint, log := &memoryCheckpoint{}, newLogbook()
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(40)...)
+				checkpoint, log := &harness.MemoryCheckpoint{}, newLogbook()
 				for range 2 {
 					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-						ListerWatcher: w.lister(), ListMode: mode, Checkpoint: checkpoint,
+						ListerWatcher: w.Lister(), ListMode: mode, Checkpoint: checkpoint,
 						Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { time.Sleep(100 * time.Millisecond) }},
 					})
-					stop := start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
+					stop := harness.Start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
 					time.Sleep(time.Hour)
 					stop()
 				}
@@ -139,11 +140,11 @@ func TestHealthyStartIsOneLine(t *testing.T) {
 
 // A run that ends as soon as it has synced has its line, too.
 func TestShortRunIsOneLine(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
 		log := newLogbook()
 		ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), log.Logger))
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), Handler: &recorder{}})
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister(), Handler: &harness.Recorder{}})
 		go func() {
 			<-i.HasSyncedChecker().Done()
 			cancel()
@@ -156,16 +157,16 @@ func TestShortRunIsOneLine(t *testing.T) {
 
 // A handler that blocks is logged 15 seconds after its call at the latest.
 func TestBlockedHandlerIsLoggedAfterFifteenSeconds(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		log, release := newLogbook(), make(chan struct{})
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: w.lister(), ListMode: informer.ListModePaged,
+			ListerWatcher: w.Lister(), ListMode: informer.ListModePaged,
 			Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { <-release }},
 		})
-		defer start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
+		defer harness.Start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
 		defer close(release)
 		time.Sleep(time.Hour)
-		w.create("a/1")
+		w.CreatePods("a/1")
 		time.Sleep(15 * time.Second)
 		require.Len(t, log.entries(), 1)
 		require.Equal(t, "HandlerSlow", log.entries()[0].values["reason"])
@@ -175,15 +176,15 @@ func TestBlockedHandlerIsLoggedAfterFifteenSeconds(t *testing.T) {
 // A day of outages is a line for the begin and one for the end of each, and none for what is tried
 // again.
 func TestDayOfOutagesIsAFewLines(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(50)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(50)...)
 		var handlerFails atomic.Bool
 		var handlerTakes atomic.Int64
 		log := newLogbook()
 		defer klog.CaptureState().Restore()
 		klog.SetLogger(log.Logger) // what goes past the logger of the context counts too
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: w.lister(), ListMode: informer.ListModePaged,
+			ListerWatcher: w.Lister(), ListMode: informer.ListModePaged,
 			BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
 				time.Sleep(time.Duration(handlerTakes.Load()))
 				if handlerFails.Load() {
@@ -192,7 +193,7 @@ func TestDayOfOutagesIsAFewLines(t *testing.T) {
 				return nil
 			}),
 		})
-		defer start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
+		defer harness.Start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
 
 		outage := func(d time.Duration, f informertest.Fault) {
 			heal := w.Inject(f)
@@ -211,7 +212,7 @@ func TestDayOfOutagesIsAFewLines(t *testing.T) {
 		outage(time.Second, informertest.Fault{Effect: informertest.Status(503)}) // too short to be told
 
 		handlerFails.Store(true)
-		w.update(keys(1)[0], "again")
+		w.UpdatePod(harness.Keys(1)[0], "again")
 		time.Sleep(3 * time.Hour)
 		handlerFails.Store(false)
 		time.Sleep(time.Hour)
@@ -251,9 +252,9 @@ func TestDayOfOutagesIsAFewLines(t *testing.T) {
 
 // A condition ends when its informer is stopped.
 func TestOutageThatAnInformerIsStoppedInHasAnEnd(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		log := newLogbook()
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), Handler: &recorder{}})
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister(), Handler: &harness.Recorder{}})
 		w.Inject(informertest.Fault{Effect: informertest.Status(401)})
 		ctx, cancel := context.WithTimeout(klog.NewContext(context.Background(), log.Logger), 2*time.Hour)
 		defer cancel()
@@ -267,24 +268,24 @@ func TestOutageThatAnInformerIsStoppedInHasAnEnd(t *testing.T) {
 // has. An informer that something else holds up has lines of its own.
 func TestOutageOfServerIsTwoLines(t *testing.T) {
 	var forbidden atomic.Bool
-	refuses := before(func(rw http.ResponseWriter, r *http.Request) bool {
+	refuses := harness.Before(func(rw http.ResponseWriter, r *http.Request) bool {
 		if forbidden.Load() && strings.HasSuffix(r.URL.Path, "/widgets") {
-			failWith(rw, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+			harness.FailWith(rw, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 			return false
 		}
 		return true
 	})
-	bubble(t, informertest.Options{TLS: true, Wrap: refuses}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{TLS: true, Wrap: refuses}, func(t *testing.T, w *harness.World) {
 		log := newLogbook()
-		factory := w.factory()
+		factory := w.Factory()
 		ctx, stop := context.WithCancel(klog.NewContext(t.Context(), log.Logger))
 		var running sync.WaitGroup
 		for n := range 30 {
-			resource := pods
+			resource := harness.Pods
 			if n == 0 {
-				resource = widgets
+				resource = harness.Widgets
 			}
-			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: factory.ForResource("", resource), Handler: &recorder{}})
+			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: factory.ForResource("", resource), Handler: &harness.Recorder{}})
 			running.Go(func() { i.RunWithContext(ctx) })
 		}
 		time.Sleep(time.Minute)
@@ -338,12 +339,12 @@ func (l *slowLog) Log(...any) {
 // Run returns after the last line is logged, also where nothing is left to look at: a program may
 // change its logger then.
 func TestRunReturnsAfterItsLastLine(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
 		log := &slowLog{}
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), ktesting.NewLogger(log, ktesting.NewConfig())))
 		defer cancel()
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)

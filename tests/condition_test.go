@@ -20,6 +20,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // requireCondition checks a condition, and that it began within slack of a time.
@@ -33,10 +34,10 @@ func requests(verbs ...string) informertest.Match { return informertest.Match{Ve
 
 // A condition has words also where an error has none, and where nothing is wrong.
 func TestConditionsAlwaysHaveWords(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
 		var failing atomic.Bool
-		i := follow(w, informer.InformerConfig{BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
 			if failing.Load() {
 				return errors.New("")
 			}
@@ -49,11 +50,11 @@ func TestConditionsAlwaysHaveWords(t *testing.T) {
 			require.NotEmpty(t, strings.TrimSpace(c.Message), reason)
 		}
 		requireWords(informer.ReasonNotStarted)
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		time.Sleep(time.Minute)
 		requireWords(informer.ReasonCurrent)
 		failing.Store(true)
-		w.create("a/2")
+		w.CreatePods("a/2")
 		time.Sleep(time.Minute)
 		requireWords(informer.ReasonHandlerFailing)
 		stop()
@@ -81,14 +82,14 @@ func TestConditionTellsWhatFailsAtTheServer(t *testing.T) {
 		"bad request":          {informertest.Fault{Effect: informertest.Status(400)}, informer.ReasonFailing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				i := follow(w, informer.InformerConfig{Handler: &recorder{}})
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 				require.Equal(t, informer.Condition{Reason: informer.ReasonNotStarted, Message: "Run was not called"}, i.Status().Condition)
 				for round := range 2 {
 					heal := w.Inject(test.fault)
 					began := time.Now()
 					if round == 0 {
-						defer start(i.RunWithContext)()
+						defer harness.Start(i.RunWithContext)()
 					} else {
 						w.CloseClientConnections()
 					}
@@ -114,9 +115,9 @@ func TestConditionTellsWhatFailsAtTheServer(t *testing.T) {
 
 // A server that answers nothing is silent since its last byte.
 func TestConditionStalledBeginsWithTheSilence(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(10*time.Minute + 10*time.Second)
 		requireCondition(t, informer.ReasonCurrent, time.Now(), 11*time.Minute, i.Status().Condition)
 		last := i.Status().LastContact
@@ -136,10 +137,10 @@ func TestConditionStalledBeginsWithTheSilence(t *testing.T) {
 
 // One expired version is everyday; a row of them is a loop, until a watch has lasted.
 func TestConditionExpiredLoopIsARow(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(10 * time.Minute)
 		for range 5 {
 			w.Inject(informertest.Fault{Match: requests("watch"), Effect: informertest.ErrorEvent(410), Times: 1})
@@ -163,25 +164,25 @@ func TestConditionExpiredLoopIsARow(t *testing.T) {
 // A handler that fails for one object goes on failing while it takes others, until it has taken
 // that one.
 func TestConditionHandlerFailingLastsUntilAllIsTaken(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var full atomic.Bool
 		full.Store(true)
-		i := follow(w, informer.InformerConfig{MaxBatch: 1, BatchHandler: informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
+		i := harness.Follow(w, informer.InformerConfig{MaxBatch: 1, BatchHandler: informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
 			if full.Load() && events[0].Key == "a/bad" {
 				return errors.New("full")
 			}
 			return nil
 		})})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute)
 		began := time.Now()
-		w.create("a/bad")
+		w.CreatePods("a/bad")
 		for range 20 {
-			w.create(keys(1)...)
+			w.CreatePods(harness.Keys(1)...)
 			time.Sleep(17 * time.Second)
 			requireCondition(t, informer.ReasonHandlerFailing, began, time.Second, i.Status().Condition)
 			require.Contains(t, i.Status().Condition.Message, "full")
-			w.remove(keys(1)...)
+			w.DeletePods(harness.Keys(1)...)
 		}
 		full.Store(false)
 		healed := time.Now()
@@ -195,26 +196,26 @@ func TestConditionHandlerFailingLastsUntilAllIsTaken(t *testing.T) {
 // A handler that takes its time is slow since the change came that it takes too long for, and one
 // that is busy is not.
 func TestConditionHandlerSlowBeginsWithTheChangeThatWaits(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var takes atomic.Int64
 		before := func(string) { time.Sleep(time.Duration(takes.Load())) }
 		log := newLogbook()
-		shared := share(w, informer.InformerConfig{})
-		i, err := shared.AddHandler(informer.HandlerConfig{Handler: &recorder{before: before}})
+		shared := harness.Share(w, informer.InformerConfig{})
+		i, err := shared.AddHandler(informer.HandlerConfig{Handler: &harness.Recorder{Before: before}})
 		require.NoError(t, err)
-		fast, err := shared.AddEventHandler(&recorder{})
+		fast, err := shared.AddEventHandler(&harness.Recorder{})
 		require.NoError(t, err)
-		defer start(func(ctx context.Context) { shared.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
+		defer harness.Start(func(ctx context.Context) { shared.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
 		time.Sleep(time.Minute)
 		takes.Store(int64(5 * time.Second))
 		for range 10 {
-			w.create(fmt.Sprint("a/", time.Now().Unix()))
+			w.CreatePods(fmt.Sprint("a/", time.Now().Unix()))
 			time.Sleep(6 * time.Second)
 			require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason, "it is behind by less than ten seconds")
 		}
 		takes.Store(int64(time.Hour))
 		began := time.Now()
-		w.create("a/slow")
+		w.CreatePods("a/slow")
 		for range 9 {
 			time.Sleep(time.Second)
 			require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason)
@@ -238,12 +239,12 @@ func TestConditionHandlerSlowBeginsWithTheChangeThatWaits(t *testing.T) {
 
 // A list says how far it has come, and how fast.
 func TestConditionListingTellsThePace(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(1000)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(1000)...)
 		w.Inject(informertest.Fault{Match: requests("list"), Effect: informertest.Slow(20_000)})
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, WatchListPageSize: 100})
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, WatchListPageSize: 100})
 		began := time.Now()
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(5 * time.Second)
 		c := i.Status().Condition
 		requireCondition(t, informer.ReasonListing, began, 0, c)
@@ -259,24 +260,24 @@ func TestConditionListingTellsThePace(t *testing.T) {
 // A checkpoint that cannot be saved, and an object that cannot be read, are told as long as nothing
 // else holds the informer up.
 func TestConditionTellsWhatLasts(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		w.Inject(informertest.Fault{Match: requests("list"), Effect: informertest.Garbage(2), Times: 1})
 		var full atomic.Bool
-		s := &memoryCheckpoint{onSave: func(context.Context, int) error {
+		s := &harness.MemoryCheckpoint{OnSave: func(context.Context, int) error {
 			if full.Load() {
 				return errors.New("the disk is full")
 			}
 			return nil
 		}}
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s})
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s})
 		began := time.Now()
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		time.Sleep(time.Hour)
 		requireCondition(t, informer.ReasonUndecodableObjects, began, time.Second, i.Status().Condition)
 
 		full.Store(true)
-		w.create("a/new")
+		w.CreatePods("a/new")
 		saved := time.Now()
 		time.Sleep(30 * time.Minute)
 		requireCondition(t, informer.ReasonCheckpointFailing, saved, 2*time.Minute, i.Status().Condition)
@@ -301,7 +302,7 @@ func TestConditionTellsWhatLasts(t *testing.T) {
 		stop()
 		requireCondition(t, informer.ReasonStopped, stopped, 0, i.Status().Condition)
 
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute)
 		requireCondition(t, informer.ReasonCurrent, stopped, 3*time.Second, i.Status().Condition)
 	})
@@ -309,14 +310,14 @@ func TestConditionTellsWhatLasts(t *testing.T) {
 
 // A checkpoint that another informer uses keeps one from starting.
 func TestConditionOfACheckpointInUse(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		path := informer.FileCheckpoint(filepath.Join(t.TempDir(), "pods"))
-		other := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: path})
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: path})
-		stop := start(other.RunWithContext)
+		other := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: path})
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: path})
+		stop := harness.Start(other.RunWithContext)
 		time.Sleep(time.Minute)
 		began := time.Now()
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(10 * time.Minute)
 		requireCondition(t, informer.ReasonCheckpointFailing, began, time.Second, i.Status().Condition)
 		stop()
@@ -328,19 +329,19 @@ func TestConditionOfACheckpointInUse(t *testing.T) {
 // Reading that waits for a Budget which others have used up says so, and one that waits for its own
 // handler does not.
 func TestConditionBudgetFullIsForWhoStarves(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		budget := informer.NewBudget(4 << 10)
-		w.create(keys(100)...)
+		w.CreatePods(harness.Keys(100)...)
 		gate := make(chan struct{})
-		hog := follow(w, informer.InformerConfig{Budget: budget, Handler: &recorder{before: func(string) { <-gate }}})
-		stop := start(hog.RunWithContext)
+		hog := harness.Follow(w, informer.InformerConfig{Budget: budget, Handler: &harness.Recorder{Before: func(string) { <-gate }}})
+		stop := harness.Start(hog.RunWithContext)
 		time.Sleep(time.Minute)
-		poor := follow(w, informer.InformerConfig{Budget: budget, MaxBatch: 1, BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+		poor := harness.Follow(w, informer.InformerConfig{Budget: budget, MaxBatch: 1, BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
 			time.Sleep(5 * time.Second)
 			return nil
 		})})
 		began := time.Now()
-		defer start(poor.RunWithContext)()
+		defer harness.Start(poor.RunWithContext)()
 		time.Sleep(3 * time.Second)
 		requireCondition(t, informer.ReasonBudgetFull, began, time.Second, poor.Status().Condition)
 		close(gate)
@@ -381,14 +382,14 @@ func TestConditionsAreDocumentedInTheirOrder(t *testing.T) {
 func TestConditionOfAServerThatIsBackWhileItsListIsDelivered(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 		t.Run(mode.String(), func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(100)...)
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(100)...)
 				heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
-				i := follow(w, informer.InformerConfig{
+				i := harness.Follow(w, informer.InformerConfig{
 					ListMode: mode, WatchListPageSize: 10, Workers: 1, Budget: informer.NewBudget(1), // so that reading waits for the handler
-					Handler: &recorder{before: func(string) { time.Sleep(time.Minute) }},
+					Handler: &harness.Recorder{Before: func(string) { time.Sleep(time.Minute) }},
 				})
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(10 * time.Minute)
 				require.Equal(t, informer.ReasonServerUnreachable, i.Status().Condition.Reason)
 				heal()

@@ -20,10 +20,11 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 func TestInformerNeedsItsParts(t *testing.T) {
-	good := informer.InformerConfig{ListerWatcher: &cache.ListWatch{}, Handler: &recorder{}}
+	good := informer.InformerConfig{ListerWatcher: &cache.ListWatch{}, Handler: &harness.Recorder{}}
 	require.NotPanics(t, func() { informer.NewResourceVersionInformer("pods", good) })
 	require.PanicsWithValue(t, "name is required", func() { informer.NewResourceVersionInformer("", good) })
 	for says, change := range map[string]func(c *informer.InformerConfig){
@@ -52,15 +53,15 @@ func TestInformerNeedsItsParts(t *testing.T) {
 }
 
 func TestPruneDropsFieldsBeforeAnyoneSeesThem(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		obj := object(pods, "a/1", "kept")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		obj := harness.Object(harness.Pods, "a/1", "kept")
 		obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
 		obj.SetAnnotations(map[string]string{"example.com/long": "x", "short": "y"})
-		_, err := w.Create(pods, obj)
+		_, err := w.Create(harness.Pods, obj)
 		require.NoError(t, err)
 		var seen []*unstructured.Unstructured
 		see := func(obj interface{}) { seen = append(seen, obj.(*unstructured.Unstructured)) }
-		i := follow(w, informer.InformerConfig{
+		i := harness.Follow(w, informer.InformerConfig{
 			Prune:     []string{"metadata.managedFields", `metadata.annotations.example\.com/long`, "status"},
 			Transform: func(obj interface{}) (interface{}, error) { see(obj); return obj, nil },
 			Handler: informer.ResourceEventHandlerFuncs{
@@ -68,9 +69,9 @@ func TestPruneDropsFieldsBeforeAnyoneSeesThem(t *testing.T) {
 				UpdateFunc: func(_, obj interface{}) { see(obj) },
 			},
 		})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.update("a/1", "changed")
+		w.UpdatePod("a/1", "changed")
 		synctest.Wait()
 		require.Len(t, seen, 4)
 		for _, obj := range seen {
@@ -85,14 +86,14 @@ func TestBackoffOfTheConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Time
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{list: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			ListerWatcher: harness.Script{List: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				asked = append(asked, time.Now())
 				return nil, errors.New("down")
-			}}.lw(),
-			Handler: &recorder{}, ErrorHandler: quiet,
+			}}.LW(),
+			Handler: &harness.Recorder{}, ErrorHandler: harness.IgnoreErrors,
 			Backoff: &wait.Backoff{Duration: 7 * time.Second},
 		})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		time.Sleep(time.Minute)
 		stop()
 		require.Len(t, asked, 9)
@@ -104,13 +105,13 @@ func TestMinWatchTimeoutOfTheConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked time.Duration
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{list: listing("10"), watch: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+			ListerWatcher: harness.Script{List: harness.Listing("10"), Watch: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 				asked = time.Duration(*opts.TimeoutSeconds) * time.Second
 				return watch.NewFake(), nil
-			}}.lw(),
-			Handler: &recorder{}, MinWatchTimeout: time.Hour,
+			}}.LW(),
+			Handler: &harness.Recorder{}, MinWatchTimeout: time.Hour,
 		})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		synctest.Wait()
 		stop()
 		require.GreaterOrEqual(t, asked, time.Hour)
@@ -122,20 +123,20 @@ func TestMaxInternalErrorRetryDurationOfTheConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lists atomic.Int32
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{
-				list: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			ListerWatcher: harness.Script{
+				List: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 					lists.Add(1)
-					return list("10", ""), nil
+					return harness.List("10", ""), nil
 				},
-				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 					events := watch.NewFakeWithChanSize(1, false)
 					events.Error(&apierrors.NewInternalError(errors.New("broken")).ErrStatus)
 					return events, nil
 				},
-			}.lw(),
-			Handler: &recorder{}, ErrorHandler: quiet, MaxInternalErrorRetryDuration: time.Minute,
+			}.LW(),
+			Handler: &harness.Recorder{}, ErrorHandler: harness.IgnoreErrors, MaxInternalErrorRetryDuration: time.Minute,
 		})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		time.Sleep(50 * time.Second)
 		synctest.Wait()
 		require.EqualValues(t, 1, lists.Load(), "retried without a list")
@@ -148,27 +149,27 @@ func TestMaxInternalErrorRetryDurationOfTheConfig(t *testing.T) {
 // Versions that were loaded without UIDs adopt them when the objects are first
 // seen, also where no handler is told of unchanged objects.
 func TestRule7UIDsAreAdopted(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/1": w.ResourceVersion()}))
-		var r recorder
+		var r harness.Recorder
 		handler := informer.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj interface{}) { r.OnAdd(obj, false) },
 			UpdateFunc: r.OnUpdate,
 			DeleteFunc: r.OnDelete,
 		}
-		i := follow(w, informer.InformerConfig{Handler: handler, Storage: storage})
-		stop := start(i.RunWithContext)
+		i := harness.Follow(w, informer.InformerConfig{Handler: handler, Storage: storage})
+		stop := harness.Start(i.RunWithContext)
 		synctest.Wait()
 		stop()
-		require.Empty(t, r.events())
-		w.remove("a/1")
-		w.create("a/1")
-		stop = start(i.RunWithContext)
+		require.Empty(t, r.Events())
+		w.DeletePods("a/1")
+		w.CreatePods("a/1")
+		stop = harness.Start(i.RunWithContext)
 		synctest.Wait()
 		stop()
-		require.Equal(t, []string{"delete a/1 unknown", "add a/1"}, r.events())
+		require.Equal(t, []string{"delete a/1 unknown", "add a/1"}, r.Events())
 	})
 }
 
@@ -189,18 +190,18 @@ func TestRule6EveryAdapterKnowsItsListeners(t *testing.T) {
 		"TypedDetailed, listening": {informer.TypedResourceEventHandlerDetailedFuncs[*unstructured.Unstructured]{SyncFunc: func(*unstructured.Unstructured) {}}, true},
 		"Filtering":                {filtering(informer.ResourceEventHandlerFuncs{}), false},
 		"Filtering, listening":     {filtering(informer.ResourceEventHandlerFuncs{SyncFunc: listen}), true},
-		"a handler of one's own":   {&recorder{}, true},
+		"a handler of one's own":   {&harness.Recorder{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1")
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
 				transformed := 0
-				i := follow(w, informer.InformerConfig{Handler: test.handler, Transform: func(obj interface{}) (interface{}, error) {
+				i := harness.Follow(w, informer.InformerConfig{Handler: test.handler, Transform: func(obj interface{}) (interface{}, error) {
 					transformed++
 					return obj, nil
 				}})
 				for range 2 {
-					stop := start(i.RunWithContext)
+					stop := harness.Start(i.RunWithContext)
 					synctest.Wait()
 					stop()
 				}
@@ -219,16 +220,16 @@ func TestRule11TheBackoffStartsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failed, well []time.Time
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{
-				list: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			ListerWatcher: harness.Script{
+				List: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 					if n := len(failed); n != 6 && n != 8 {
 						failed = append(failed, time.Now())
 						return nil, errors.New("down")
 					}
 					well = append(well, time.Now())
-					return list("10", ""), nil
+					return harness.List("10", ""), nil
 				},
-				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 					if len(failed) > 6 {
 						return watch.NewFake(), nil
 					}
@@ -239,10 +240,10 @@ func TestRule11TheBackoffStartsAgain(t *testing.T) {
 					})
 					return events, nil
 				},
-			}.lw(),
-			Handler: &recorder{}, ErrorHandler: quiet,
+			}.LW(),
+			Handler: &harness.Recorder{}, ErrorHandler: harness.IgnoreErrors,
 		})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		time.Sleep(time.Hour)
 		stop()
 		require.GreaterOrEqual(t, failed[5].Sub(failed[4]), 12*time.Second, "it had grown")
@@ -251,22 +252,22 @@ func TestRule11TheBackoffStartsAgain(t *testing.T) {
 }
 
 func TestStatusKnowsWhen(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		require.Zero(t, i.Status().LastContact)
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(59 * time.Second)
 		began := time.Now().Add(-59 * time.Second)
 		require.Equal(t, began, i.Status().LastContact)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		require.Equal(t, began.Add(time.Minute), i.Status().LastContact, "a bookmark")
-		w.blocked.Lock()
+		w.Blocked.Lock()
 		w.CloseClientConnections()
 		synctest.Wait()
 		require.Error(t, i.Status().LastError)
 		require.WithinDuration(t, time.Now(), i.Status().LastErrorTime, time.Second)
-		w.blocked.Unlock()
+		w.Blocked.Unlock()
 		time.Sleep(time.Minute)
 		require.NoError(t, i.Status().LastError)
 		require.Zero(t, i.Status().LastErrorTime)
@@ -275,11 +276,11 @@ func TestStatusKnowsWhen(t *testing.T) {
 
 // What fails again and again has failed since the first time.
 func TestStatusKnowsSinceWhenItFails(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		refusing := errors.New("refusing")
 		var refused atomic.Bool
-		i := follow(w, informer.InformerConfig{
-			ErrorHandler: quiet,
+		i := harness.Follow(w, informer.InformerConfig{
+			ErrorHandler: harness.IgnoreErrors,
 			BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
 				if refused.Load() {
 					return refusing
@@ -289,7 +290,7 @@ func TestStatusKnowsSinceWhenItFails(t *testing.T) {
 		})
 		heal := w.Inject(informertest.Fault{Effect: informertest.Status(503)})
 		began := time.Now()
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(10 * time.Minute)
 		failing := i.Status()
 		require.False(t, failing.Synced)
@@ -303,7 +304,7 @@ func TestStatusKnowsSinceWhenItFails(t *testing.T) {
 
 		refused.Store(true)
 		began = time.Now()
-		w.create("a/1")
+		w.CreatePods("a/1")
 		time.Sleep(10 * time.Minute)
 		failing = i.Status()
 		require.ErrorIs(t, failing.LastError, refusing)
@@ -316,8 +317,8 @@ func TestStatusKnowsSinceWhenItFails(t *testing.T) {
 }
 
 func TestStatusOfManyHandlersKnowsSinceWhenOneFails(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		i := share(w, informer.InformerConfig{})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		i := harness.Share(w, informer.InformerConfig{})
 		var fails atomic.Bool
 		for _, handler := range []informer.BatchHandlerFunc{
 			func(context.Context, []informer.Event) error { return nil },
@@ -331,12 +332,12 @@ func TestStatusOfManyHandlersKnowsSinceWhenOneFails(t *testing.T) {
 			_, err := i.AddHandler(informer.HandlerConfig{BatchHandler: handler})
 			require.NoError(t, err)
 		}
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Hour)
 		require.Zero(t, i.Status().FailingSince)
 		fails.Store(true)
 		began := time.Now()
-		w.create("a/1")
+		w.CreatePods("a/1")
 		time.Sleep(time.Hour)
 		require.ErrorContains(t, i.Status().LastError, "full")
 		require.Equal(t, began, i.Status().FailingSince)
@@ -347,22 +348,22 @@ func TestStatusOfManyHandlersKnowsSinceWhenOneFails(t *testing.T) {
 func TestRule10AResyncIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		watches := 0
-		r := informer.NewReflector(script{
-			list: listing("10"),
-			watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+		r := informer.NewReflector(harness.Script{
+			List: harness.Listing("10"),
+			Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 				watches++
 				return watch.NewFake(), nil
 			},
-		}.lw(), nil, slowResync{&journal{}}, 45*time.Second)
+		}.LW(), nil, slowResync{&harness.Journal{}}, 45*time.Second)
 		r.StallTimeout = time.Minute
-		stop := start(r.RunWithContext)
+		stop := harness.Start(r.RunWithContext)
 		time.Sleep(100 * time.Second) // 45 s of silence, 50 s of a resync, 5 s of silence
 		stop()
 		require.Equal(t, 1, watches)
 	})
 }
 
-type slowResync struct{ *journal }
+type slowResync struct{ *harness.Journal }
 
 func (s slowResync) Resync() error {
 	time.Sleep(50 * time.Second)
@@ -372,9 +373,9 @@ func (s slowResync) Resync() error {
 // A queue cannot be asked for what it has: when a list has an object that can
 // not be read, it is told of nothing that may be deleted.
 func TestRule12AQueueIsNotToldThatALiveObjectIsGone(t *testing.T) {
-	nameless := pod("a/2", "8")
+	nameless := harness.Pod("a/2", "8")
 	nameless.SetName("")
-	for what, unreadable := range map[string]*unstructured.Unstructured{"of another kind": object(widgets, "a/2", ""), "without a name": nameless} {
+	for what, unreadable := range map[string]*unstructured.Unstructured{"of another kind": harness.Object(harness.Widgets, "a/2", ""), "without a name": nameless} {
 		for name, queue := range map[string]func(known cache.Store) cache.Queue{
 			"DeltaFIFO": func(known cache.Store) cache.Queue {
 				return cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: true})
@@ -388,20 +389,20 @@ func TestRule12AQueueIsNotToldThatALiveObjectIsGone(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(name, ", ", what), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					store := newStore()
-					require.NoError(t, store.Add(pod("a/2", "5")))
+					store := harness.NewStore()
+					require.NoError(t, store.Add(harness.Pod("a/2", "5")))
 					c := informer.NewNamedController("pods", &informer.Config{
-						Queue: queue(store), WatchErrorHandler: quiet, ObjectType: example("v1", "Pod"),
-						ListerWatcher: script{
-							list:  listing("10", pod("a/1", "7"), unreadable),
-							watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-						}.lw(),
-						Process: func(obj interface{}, _ bool) error { return apply(store, obj) },
+						Queue: queue(store), WatchErrorHandler: harness.IgnoreErrors, ObjectType: harness.ExampleObject("v1", "Pod"),
+						ListerWatcher: harness.Script{
+							List:  harness.Listing("10", harness.Pod("a/1", "7"), unreadable),
+							Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+						}.LW(),
+						Process: func(obj interface{}, _ bool) error { return harness.Apply(store, obj) },
 					})
-					stop := start(c.RunWithContext)
+					stop := harness.Start(c.RunWithContext)
 					<-c.HasSyncedChecker().Done()
 					stop()
-					require.Equal(t, map[string]string{"a/1": "7", "a/2": "5"}, contents(store))
+					require.Equal(t, map[string]string{"a/1": "7", "a/2": "5"}, harness.Contents(store))
 				})
 			})
 		}

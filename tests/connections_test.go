@@ -12,23 +12,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // Informers of one server that start together open one connection over HTTP/2 for lists, and one
 // for watches, and not one each, to close all but one.
 func TestInformersThatStartTogetherShareTheirFirstConnection(t *testing.T) {
-	bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
-		config, dials := countingDials(w.Config())
+	harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
+		config, dials := harness.CountDials(w.Config())
 		factory, err := informer.NewDynamicListerWatcherFactory(config)
 		require.NoError(t, err)
 		for range 5 {
-			i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorder{}})
-			defer start(i.RunWithContext)()
+			i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}})
+			defer harness.Start(i.RunWithContext)()
 			defer func() { require.True(t, i.HasSynced()) }()
 		}
 		time.Sleep(time.Minute)
@@ -41,7 +41,7 @@ func TestInformersThatStartTogetherShareTheirFirstConnection(t *testing.T) {
 func TestFirstConnectionThatIsNotMadeBlocksNoOtherForLong(t *testing.T) {
 	for name, most := range map[string]time.Duration{"fails": 0, "hangs": time.Second} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 				config, over := w.Config(), make(chan struct{})
 				dial, dials := config.Dial, atomic.Int32{}
 				config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -55,7 +55,7 @@ func TestFirstConnectionThatIsNotMadeBlocksNoOtherForLong(t *testing.T) {
 				}
 				factory, err := informer.NewDynamicListerWatcherFactory(config)
 				require.NoError(t, err)
-				lw := cache.ToListerWatcherWithContext(factory.ForResource("", pods))
+				lw := cache.ToListerWatcherWithContext(factory.ForResource("", harness.Pods))
 				var first sync.WaitGroup
 				first.Go(func() { _, _ = lw.ListWithContext(t.Context(), metav1.ListOptions{}) })
 				synctest.Wait()
@@ -73,7 +73,7 @@ func TestFirstConnectionThatIsNotMadeBlocksNoOtherForLong(t *testing.T) {
 // A transport that tells nothing of its connections holds the others up for a second at
 // most, however long it takes to answer.
 func TestTransportWithoutConnectionsBlocksNoOtherForLong(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		config, asked := w.Config(), atomic.Int32{}
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -87,7 +87,7 @@ func TestTransportWithoutConnectionsBlocksNoOtherForLong(t *testing.T) {
 		factory, err := informer.NewDynamicListerWatcherFactory(config)
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
-		lw := cache.ToListerWatcherWithContext(factory.ForResource("", pods))
+		lw := cache.ToListerWatcherWithContext(factory.ForResource("", harness.Pods))
 		failed := make(chan error, 1)
 		go func() {
 			_, err := lw.ListWithContext(ctx, metav1.ListOptions{})
@@ -105,20 +105,10 @@ func TestTransportWithoutConnectionsBlocksNoOtherForLong(t *testing.T) {
 	})
 }
 
-// countingDials returns config with a Dial that counts.
-func countingDials(config *rest.Config) (*rest.Config, *atomic.Int32) {
-	dial, dials := config.Dial, &atomic.Int32{}
-	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		dials.Add(1)
-		return dial(ctx, network, address)
-	}
-	return config, dials
-}
-
 // A transport of the caller's keeps the answer of a watch, which the informer does not keep whole.
 // The transport still finds the server's address there, and may set a header.
 func TestTransportMayUseTheAnswerOfAWatch(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		config := w.Config()
 		var mu sync.Mutex
 		var kept []*http.Response
@@ -135,8 +125,8 @@ func TestTransportMayUseTheAnswerOfAWatch(t *testing.T) {
 		})
 		factory, err := informer.NewDynamicListerWatcherFactory(config)
 		require.NoError(t, err)
-		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorder{}})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		require.True(t, i.HasSynced())

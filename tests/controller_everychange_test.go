@@ -20,6 +20,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // diary is a handler of an ordinary informer that writes down each call with the
@@ -39,7 +40,7 @@ func (d *diary) write(verb string, objs ...interface{}) {
 	if d.before != nil {
 		d.before()
 	}
-	line := verb + " " + key(objs[0])
+	line := verb + " " + harness.Key(objs[0])
 	for _, obj := range objs {
 		line += " " + obj.(*unstructured.Unstructured).GetResourceVersion()
 	}
@@ -57,25 +58,25 @@ func (d *diary) all() []string {
 // history makes random changes of some pods, and knows what an ordinary informer
 // delivers of them.
 type history struct {
-	w        *world
+	w        *harness.World
 	versions map[string]string
 	lines    []string
 }
 
 func (h *history) change(key string, remove bool) {
-	h.w.t.Helper()
+	h.w.T.Helper()
 	old, exists := h.versions[key]
 	switch {
 	case exists && remove:
-		h.w.remove(key)
+		h.w.DeletePods(key)
 		h.lines = append(h.lines, fmt.Sprintf("delete %s %s", key, h.w.ResourceVersion()))
 		delete(h.versions, key)
 		return
 	case exists:
-		h.w.update(key, "after "+old)
+		h.w.UpdatePod(key, "after "+old)
 		h.lines = append(h.lines, fmt.Sprintf("update %s %s %s", key, old, h.w.ResourceVersion()))
 	default:
-		h.w.create(key)
+		h.w.CreatePods(key)
 		h.lines = append(h.lines, fmt.Sprintf("add %s %s", key, h.w.ResourceVersion()))
 	}
 	h.versions[key] = h.w.ResourceVersion()
@@ -83,13 +84,13 @@ func (h *history) change(key string, remove bool) {
 
 // More changes than the queue takes arrive while the handler is busy with the first.
 func TestOrdinaryInformerDeliversEveryChangeInOrderToABusyHandler(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		h := history{w: w, versions: map[string]string{}}
 		free := make(chan struct{})
 		d := diary{before: func() { <-free }}
-		store := newStore()
-		c := informer.NewInformer(w.lister(), &unstructured.Unstructured{}, store, 0, &d, nil)
-		defer start(c.RunWithContext)()
+		store := harness.NewStore()
+		c := informer.NewInformer(w.Lister(), &unstructured.Unstructured{}, store, 0, &d, nil)
+		defer harness.Start(c.RunWithContext)()
 		synctest.Wait()
 		for n := range 3000 {
 			h.change(fmt.Sprintf("a/%d", n%3), n%100 > 97)
@@ -97,7 +98,7 @@ func TestOrdinaryInformerDeliversEveryChangeInOrderToABusyHandler(t *testing.T) 
 		close(free)
 		synctest.Wait()
 		require.Equal(t, h.lines, d.all())
-		require.Equal(t, h.versions, contents(store))
+		require.Equal(t, h.versions, harness.Contents(store))
 	})
 }
 
@@ -105,7 +106,7 @@ func TestOrdinaryInformerDeliversTheHistoryOfTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// rapid would ask for a deadline, which a bubble does not have.
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
-			w := &world{t: t, Server: informertest.NewServer(informertest.Options{InMemory: true})}
+			w := &harness.World{T: t, Server: informertest.NewServer(informertest.Options{InMemory: true})}
 			defer w.Close()
 			h := history{w: w, versions: map[string]string{}}
 			for n := range rapid.IntRange(0, 4).Draw(rt, "objects before the start") {
@@ -113,12 +114,12 @@ func TestOrdinaryInformerDeliversTheHistoryOfTheServer(t *testing.T) {
 			}
 			pace := rapid.SampledFrom([]time.Duration{0, time.Millisecond, time.Second}).Draw(rt, "pace of the handler")
 			d := diary{before: func() { time.Sleep(pace) }}
-			store := newStore()
-			c := informer.NewInformer(w.lister(), &unstructured.Unstructured{}, store, 0, &d, nil)
+			store := harness.NewStore()
+			c := informer.NewInformer(w.Lister(), &unstructured.Unstructured{}, store, 0, &d, nil)
 			if rapid.Bool().Draw(rt, "as a controller") {
-				c = controllerOver(w.lister(), store, &d)
+				c = controllerOver(w.Lister(), store, &d)
 			}
-			defer start(c.RunWithContext)()
+			defer harness.Start(c.RunWithContext)()
 			time.Sleep(10 * time.Second)
 			listed := len(h.lines)
 			for range rapid.IntRange(1, 60).Draw(rt, "changes") {
@@ -129,7 +130,7 @@ func TestOrdinaryInformerDeliversTheHistoryOfTheServer(t *testing.T) {
 			if told := d.all(); !slices.Equal(told[listed:], h.lines[listed:]) {
 				rt.Fatalf("delivered:\n%s\nwritten:\n%s", strings.Join(told[listed:], "\n"), strings.Join(h.lines[listed:], "\n"))
 			}
-			if stored := contents(store); !maps.Equal(stored, h.versions) {
+			if stored := harness.Contents(store); !maps.Equal(stored, h.versions) {
 				rt.Fatalf("the store has %v, the server %v", stored, h.versions)
 			}
 		})
@@ -153,7 +154,7 @@ func controllerOver(lw cache.ListerWatcher, store cache.Store, d *diary) cache.C
 				default:
 					d.OnAdd(delta.Object, initial)
 				}
-				if err := apply(store, cache.Deltas{delta}); err != nil {
+				if err := harness.Apply(store, cache.Deltas{delta}); err != nil {
 					return err
 				}
 			}
@@ -165,28 +166,28 @@ func controllerOver(lw cache.ListerWatcher, store cache.Store, d *diary) cache.C
 // A handler deletes what it has seen change: each object is seen to be created, changed
 // and deleted, however soon its change follows its creation.
 func TestOrdinaryInformerDeliversTheUpdateThatFollowsACreationAtOnce(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var created, updated, deleted []string
 		h := cache.ResourceEventHandlerFuncs{
-			AddFunc: func(obj interface{}) { created = append(created, key(obj)) },
+			AddFunc: func(obj interface{}) { created = append(created, harness.Key(obj)) },
 			UpdateFunc: func(oldObj, newObj interface{}) {
 				require.Equal(t, "created", oldObj.(*unstructured.Unstructured).Object["data"])
 				require.Equal(t, "changed", newObj.(*unstructured.Unstructured).Object["data"])
-				updated = append(updated, key(newObj))
-				w.remove(key(newObj))
+				updated = append(updated, harness.Key(newObj))
+				w.DeletePods(harness.Key(newObj))
 			},
-			DeleteFunc: func(obj interface{}) { deleted = append(deleted, key(obj)) },
+			DeleteFunc: func(obj interface{}) { deleted = append(deleted, harness.Key(obj)) },
 		}
-		c := informer.NewInformer(w.lister(), &unstructured.Unstructured{}, newStore(), 0, h, nil)
-		stop := start(c.RunWithContext)
+		c := informer.NewInformer(w.Lister(), &unstructured.Unstructured{}, harness.NewStore(), 0, h, nil)
+		stop := harness.Start(c.RunWithContext)
 		synctest.Wait()
 		var writers sync.WaitGroup
 		for i := range 3 {
 			writers.Go(func() {
 				for n := range 20 {
 					name := fmt.Sprintf("a/%d-%d", i, n)
-					w.create(name)
-					w.update(name, "changed")
+					w.CreatePods(name)
+					w.UpdatePod(name, "changed")
 				}
 			})
 		}
@@ -206,14 +207,14 @@ func TestOrdinaryInformerReadsNoFurtherThanTheBudget(t *testing.T) {
 		big := strings.Repeat("x", 1<<20)
 		var events []watch.Event
 		for n := range changes {
-			obj := pod("a/1", strconv.Itoa(10+n))
+			obj := harness.Pod("a/1", strconv.Itoa(10+n))
 			obj.SetAnnotations(map[string]string{"big": big})
 			events = append(events, watch.Event{Type: watch.Modified, Object: obj})
 		}
 		begin := func(h cache.ResourceEventHandler) (c cache.Controller, stop func()) {
-			lw := &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(open(events...))}
-			c = informer.NewInformer(lw, &unstructured.Unstructured{}, newStore(), 0, h, nil)
-			return c, start(c.RunWithContext)
+			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: harness.Watches(harness.Open(events...))}
+			c = informer.NewInformer(lw, &unstructured.Unstructured{}, harness.NewStore(), 0, h, nil)
+			return c, harness.Start(c.RunWithContext)
 		}
 		var quick diary
 		slow := diary{before: func() {
@@ -238,33 +239,33 @@ func TestOrdinaryInformerReadsNoFurtherThanTheBudget(t *testing.T) {
 
 // What fails is replaced by what has arrived for its key, and the rest stays in order.
 func TestOrdinaryControllerRetriesWithTheNextChange(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var calls []string
 		failures := 3
 		free := make(chan struct{})
 		c := informer.NewNamedController("test", &informer.Config{
-			ListerWatcher:     w.lister(),
+			ListerWatcher:     w.Lister(),
 			RetryOnError:      true,
 			WatchErrorHandler: func(*informer.Reflector, error) {},
 			Process: func(obj interface{}, _ bool) error {
 				<-free
 				d := obj.(cache.Deltas)[0]
-				calls = append(calls, fmt.Sprintf("%s %s %s", d.Type, key(d.Object), d.Object.(*unstructured.Unstructured).Object["data"]))
-				if key(d.Object) == "a/1" && failures > 0 {
+				calls = append(calls, fmt.Sprintf("%s %s %s", d.Type, harness.Key(d.Object), d.Object.(*unstructured.Unstructured).Object["data"]))
+				if harness.Key(d.Object) == "a/1" && failures > 0 {
 					failures--
 					return errors.New("failed")
 				}
 				return nil
 			},
 		})
-		defer start(c.RunWithContext)()
+		defer harness.Start(c.RunWithContext)()
 		synctest.Wait()
-		w.create("a/1")
-		w.update("a/1", "1")
-		w.create("b/1")
-		w.update("a/1", "2")
-		w.update("a/1", "3")
-		w.update("a/1", "4")
+		w.CreatePods("a/1")
+		w.UpdatePod("a/1", "1")
+		w.CreatePods("b/1")
+		w.UpdatePod("a/1", "2")
+		w.UpdatePod("a/1", "3")
+		w.UpdatePod("a/1", "4")
 		close(free)
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // storeKeys are the key functions that NewInformer's store may have.
@@ -30,33 +31,33 @@ var storeKeys = map[string]cache.KeyFunc{
 func TestNewInformerKeepsItsStoreAndTellsItsHandler(t *testing.T) {
 	for name, keyFunc := range storeKeys {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				errs := reported(t)
-				w.create("a/1", "a/2")
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				errs := harness.Reported(t)
+				w.CreatePods("a/1", "a/2")
 				store := cache.NewStore(keyFunc)
-				var r recorder
-				c := informer.NewInformer(w.lister(), &unstructured.Unstructured{}, store, 0, &r, nil)
+				var r harness.Recorder
+				c := informer.NewInformer(w.Lister(), &unstructured.Unstructured{}, store, 0, &r, nil)
 				require.False(t, c.HasSynced())
 				require.Empty(t, c.LastSyncResourceVersion())
-				stop := start(c.RunWithContext)
+				stop := harness.Start(c.RunWithContext)
 				defer stop()
 				agrees := func() {
 					t.Helper()
 					synctest.Wait()
-					w.requireState(&r)
-					require.Equal(t, r.state(), contents(store))
+					w.RequireState(&r)
+					require.Equal(t, r.State(), harness.Contents(store))
 					require.Empty(t, errs())
 				}
 				agrees()
 				require.True(t, c.HasSynced())
 				require.True(t, cache.IsDone(c.HasSyncedChecker()))
-				require.ElementsMatch(t, []string{"add a/1 initial", "add a/2 initial"}, r.events())
-				r.forget()
-				w.update("a/1", "changed")
-				w.remove("a/2")
-				w.create("a/3")
+				require.ElementsMatch(t, []string{"add a/1 initial", "add a/2 initial"}, r.Events())
+				r.Forget()
+				w.UpdatePod("a/1", "changed")
+				w.DeletePods("a/2")
+				w.CreatePods("a/3")
 				agrees()
-				require.Equal(t, []string{"update a/1", "delete a/2", "add a/3"}, r.events())
+				require.Equal(t, []string{"update a/1", "delete a/2", "add a/3"}, r.Events())
 				require.Equal(t, w.ResourceVersion(), c.LastSyncResourceVersion())
 			})
 		})
@@ -65,19 +66,19 @@ func TestNewInformerKeepsItsStoreAndTellsItsHandler(t *testing.T) {
 
 func TestNewInformerTellsOldAndNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newSent()
-		store := newStore()
+		w := harness.NewSent()
+		store := harness.NewStore()
 		type call struct{ old, new string }
 		calls := make(chan call, 10)
 		h := cache.ResourceEventHandlerFuncs{UpdateFunc: func(oldObj, newObj interface{}) {
 			calls <- call{oldObj.(*unstructured.Unstructured).GetResourceVersion(), newObj.(*unstructured.Unstructured).GetResourceVersion()}
 		}}
-		c := informer.NewInformer(&tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: w.answer}, nil, store, 0, h, nil)
-		defer start(c.RunWithContext)()
+		c := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: w.Answer}, nil, store, 0, h, nil)
+		defer harness.Start(c.RunWithContext)()
 		synctest.Wait()
-		w.Modify(pod("a/1", "6"))
+		w.Modify(harness.Pod("a/1", "6"))
 		require.Equal(t, call{"2", "6"}, <-calls)
-		w.Modify(pod("a/1", "7"))
+		w.Modify(harness.Pod("a/1", "7"))
 		require.Equal(t, call{"6", "7"}, <-calls)
 	})
 }
@@ -86,22 +87,22 @@ func TestNewInformerTellsOldAndNew(t *testing.T) {
 func TestNewInformerAfterARelist(t *testing.T) {
 	for name, keyFunc := range storeKeys {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				errs := reported(t)
-				w.create("a/gone", "a/new", "a/same")
-				lw := tapOn(w.lister())
-				lw.onWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				errs := harness.Reported(t)
+				w.CreatePods("a/gone", "a/new", "a/same")
+				lw := harness.TapOn(w.Lister())
+				lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
 					if n == 2 { // what happens now, no watch tells
-						w.remove("a/gone", "a/new")
-						w.create("a/new")
+						w.DeletePods("a/gone", "a/new")
+						w.CreatePods("a/new")
 						w.Compact()
 					}
-					return nil, errPass
+					return nil, harness.ErrPass
 				}
 				store := cache.NewStore(keyFunc)
 				var mu sync.Mutex
 				var deleted []interface{}
-				var r recorder
+				var r harness.Recorder
 				h := cache.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { r.OnAdd(obj, false) }, UpdateFunc: r.OnUpdate, DeleteFunc: func(obj interface{}) {
 					mu.Lock()
 					deleted = append(deleted, obj)
@@ -109,19 +110,19 @@ func TestNewInformerAfterARelist(t *testing.T) {
 					r.OnDelete(obj)
 				}}
 				c := informer.NewInformer(lw, &unstructured.Unstructured{}, store, 0, h, nil)
-				defer start(c.RunWithContext)()
+				defer harness.Start(c.RunWithContext)()
 				synctest.Wait()
 				gone, _, err := store.GetByKey("a/gone")
 				require.NoError(t, err)
 				old, _, err := store.GetByKey("a/new")
 				require.NoError(t, err)
-				r.forget()
+				r.Forget()
 				w.CloseClientConnections()
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				w.requireState(&r)
-				require.Equal(t, r.state(), contents(store))
-				require.ElementsMatch(t, []string{"delete a/gone unknown", "delete a/new unknown", "add a/new", "update a/same"}, r.events())
+				w.RequireState(&r)
+				require.Equal(t, r.State(), harness.Contents(store))
+				require.ElementsMatch(t, []string{"delete a/gone unknown", "delete a/new unknown", "add a/new", "update a/same"}, r.Events())
 				mu.Lock()
 				defer mu.Unlock()
 				require.ElementsMatch(t, []interface{}{
@@ -139,21 +140,21 @@ func TestNewInformerAfterARelist(t *testing.T) {
 func TestNewInformerWithAFilledStore(t *testing.T) {
 	for name, keyFunc := range storeKeys {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				errs := reported(t)
-				w.create("a/1", "a/2")
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				errs := harness.Reported(t)
+				w.CreatePods("a/1", "a/2")
 				store := cache.NewStore(keyFunc)
-				there, err := w.Get(pods, "a", "1")
+				there, err := w.Get(harness.Pods, "a", "1")
 				require.NoError(t, err)
 				require.NoError(t, store.Add(there))
-				require.NoError(t, store.Add(pod("a/old", "1")))
-				var r recorder
-				c := informer.NewInformer(w.lister(), nil, store, 0, &r, nil)
-				defer start(c.RunWithContext)()
+				require.NoError(t, store.Add(harness.Pod("a/old", "1")))
+				var r harness.Recorder
+				c := informer.NewInformer(w.Lister(), nil, store, 0, &r, nil)
+				defer harness.Start(c.RunWithContext)()
 				synctest.Wait()
-				require.ElementsMatch(t, []string{"update a/1", "add a/2 initial", "delete a/old unknown"}, r.events())
-				w.requireState(&r)
-				require.Equal(t, r.state(), contents(store))
+				require.ElementsMatch(t, []string{"update a/1", "add a/2 initial", "delete a/old unknown"}, r.Events())
+				w.RequireState(&r)
+				require.Equal(t, r.State(), harness.Contents(store))
 				require.Empty(t, errs())
 				require.True(t, c.HasSynced())
 			})
@@ -163,20 +164,20 @@ func TestNewInformerWithAFilledStore(t *testing.T) {
 
 func TestNewInformerTransforms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		errs := reported(t)
-		w := newSent()
-		store := newStore()
+		errs := harness.Reported(t)
+		w := harness.NewSent()
+		store := harness.NewStore()
 		failed := errors.New("failed")
 		var told []string
 		tell := func(verb string, obj interface{}) {
-			told = append(told, verb+" "+key(obj)+" "+obj.(*unstructured.Unstructured).GetAnnotations()["t"])
+			told = append(told, verb+" "+harness.Key(obj)+" "+obj.(*unstructured.Unstructured).GetAnnotations()["t"])
 		}
 		h := cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(obj interface{}) { tell("add", obj) },
 			UpdateFunc: func(_, obj interface{}) { tell("update", obj) },
 			DeleteFunc: func(obj interface{}) { tell("delete", obj) },
 		}
-		c := informer.NewInformer(&tap{onList: lists(list("5", "", pod("a/1", "2"), pod("a/bad", "3"))), onWatch: w.answer}, nil, store, 0, h, func(obj interface{}) (interface{}, error) {
+		c := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/bad", "3"))), OnWatch: w.Answer}, nil, store, 0, h, func(obj interface{}) (interface{}, error) {
 			u := obj.(*unstructured.Unstructured)
 			if u.GetName() == "bad" {
 				return nil, failed
@@ -184,16 +185,16 @@ func TestNewInformerTransforms(t *testing.T) {
 			u.SetAnnotations(map[string]string{"t": "done"})
 			return u, nil
 		})
-		defer start(c.RunWithContext)()
+		defer harness.Start(c.RunWithContext)()
 		synctest.Wait()
-		w.Modify(pod("a/1", "6"))
+		w.Modify(harness.Pod("a/1", "6"))
 		synctest.Wait()
-		w.Delete(pod("a/1", "7"))
+		w.Delete(harness.Pod("a/1", "7"))
 		synctest.Wait()
-		w.Add(pod("a/2", "8"))
+		w.Add(harness.Pod("a/2", "8"))
 		synctest.Wait()
 		require.Equal(t, []string{"add a/1 done", "update a/1 done", "delete a/1 done", "add a/2 done"}, told)
-		require.Equal(t, map[string]string{"a/2": "8"}, contents(store))
+		require.Equal(t, map[string]string{"a/2": "8"}, harness.Contents(store))
 		require.Len(t, errs(), 1)
 		var item *informer.ItemError
 		require.ErrorAs(t, errs()[0], &item)
@@ -205,35 +206,35 @@ func TestNewInformerTransforms(t *testing.T) {
 // A deletion is not lost because its last state cannot be transformed.
 func TestNewInformerLosesNoDeletionThatCanNotBeTransformed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		errs := reported(t)
-		store := newStore()
-		var r recorder
-		c := informer.NewInformer(&tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(open(watch.Event{Type: watch.Deleted, Object: pod("a/1", "6")}))},
+		errs := harness.Reported(t)
+		store := harness.NewStore()
+		var r harness.Recorder
+		c := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Deleted, Object: harness.Pod("a/1", "6")}))},
 			nil, store, 0, &r, func(obj interface{}) (interface{}, error) {
 				if obj.(*unstructured.Unstructured).GetResourceVersion() == "6" {
 					return nil, errors.New("failed")
 				}
 				return obj, nil
 			})
-		defer start(c.RunWithContext)()
+		defer harness.Start(c.RunWithContext)()
 		synctest.Wait()
 		require.Len(t, errs(), 1)
 		require.Empty(t, store.ListKeys())
-		require.Empty(t, r.state())
+		require.Empty(t, r.State())
 	})
 }
 
 func TestNewInformerResyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newStore()
-		var r recorder
-		c := informer.NewInformer(&tap{onList: lists(list("5", "", pod("a/1", "2"), pod("a/2", "3"))), onWatch: watches(open())}, nil, store, time.Minute, &r, nil)
-		defer start(c.RunWithContext)()
+		store := harness.NewStore()
+		var r harness.Recorder
+		c := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"))), OnWatch: harness.Watches(harness.Open())}, nil, store, time.Minute, &r, nil)
+		defer harness.Start(c.RunWithContext)()
 		synctest.Wait()
-		r.forget()
+		r.Forget()
 		time.Sleep(150 * time.Second)
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"update a/1", "update a/2", "update a/1", "update a/2"}, r.events())
+		require.ElementsMatch(t, []string{"update a/1", "update a/2", "update a/1", "update a/2"}, r.Events())
 	})
 }
 
@@ -255,15 +256,15 @@ func TestNewInformerResyncBringsNothingBack(t *testing.T) {
 		event watch.Event
 		want  map[string]string
 	}{
-		"that is deleted": {watch.Event{Type: watch.Deleted, Object: pod("b/1", "7")}, map[string]string{"a/1": "6"}},
-		"that is older":   {watch.Event{Type: watch.Modified, Object: pod("b/1", "7")}, map[string]string{"a/1": "6", "b/1": "7"}},
+		"that is deleted": {watch.Event{Type: watch.Deleted, Object: harness.Pod("b/1", "7")}, map[string]string{"a/1": "6"}},
+		"that is older":   {watch.Event{Type: watch.Modified, Object: harness.Pod("b/1", "7")}, map[string]string{"a/1": "6", "b/1": "7"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newSent()
+				w := harness.NewSent()
 				release := make(chan struct{})
 				resyncing := false
-				store := hooked{Store: newStore()}
+				store := hooked{Store: harness.NewStore()}
 				store.after = func() {
 					if resyncing {
 						resyncing = false
@@ -271,22 +272,22 @@ func TestNewInformerResyncBringsNothingBack(t *testing.T) {
 						time.Sleep(time.Millisecond) // the queue is emptied now
 					}
 				}
-				r := recorder{before: func(call string) {
+				r := harness.Recorder{Before: func(call string) {
 					if call == "update a/1" {
 						<-release
 					}
 				}}
-				con := informer.NewInformer(&tap{onList: lists(list("5", "", pod("a/1", "2"), pod("b/1", "3"))), onWatch: w.answer}, nil, &store, time.Minute, &r, nil)
-				stop := start(con.RunWithContext)
+				con := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("b/1", "3"))), OnWatch: w.Answer}, nil, &store, time.Minute, &r, nil)
+				stop := harness.Start(con.RunWithContext)
 				defer stop()
 				synctest.Wait()
 				resyncing = true
-				w.Modify(pod("a/1", "6"))
+				w.Modify(harness.Pod("a/1", "6"))
 				w.Action(c.event.Type, c.event.Object)
 				time.Sleep(61 * time.Second)
 				synctest.Wait()
-				require.Equal(t, c.want, contents(store.Store))
-				require.Equal(t, c.want, r.state())
+				require.Equal(t, c.want, harness.Contents(store.Store))
+				require.Equal(t, c.want, r.State())
 			})
 		})
 	}
@@ -294,18 +295,18 @@ func TestNewInformerResyncBringsNothingBack(t *testing.T) {
 
 func TestNewInformerReportsWhatItsStoreRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		errs := reported(t)
-		var r recorder
+		errs := harness.Reported(t)
+		var r harness.Recorder
 		store := cache.NewStore(func(obj interface{}) (string, error) {
-			if key(obj) == "a/bad" {
+			if harness.Key(obj) == "a/bad" {
 				return "", errors.New("failed")
 			}
-			return key(obj), nil
+			return harness.Key(obj), nil
 		})
-		c := informer.NewInformer(&tap{onList: lists(list("5", "", pod("a/bad", "2"), pod("a/good", "3"))), onWatch: watches(open())}, nil, store, 0, &r, nil)
-		defer start(c.RunWithContext)()
+		c := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/bad", "2"), harness.Pod("a/good", "3"))), OnWatch: harness.Watches(harness.Open())}, nil, store, 0, &r, nil)
+		defer harness.Start(c.RunWithContext)()
 		synctest.Wait()
-		require.Equal(t, []string{"add a/good initial"}, r.events())
+		require.Equal(t, []string{"add a/good initial"}, r.Events())
 		require.Len(t, errs(), 1)
 		var process *informer.ProcessError
 		require.ErrorAs(t, errs()[0], &process)
@@ -317,19 +318,19 @@ func TestNewInformerReportsWhatItsStoreRefuses(t *testing.T) {
 }
 
 func TestPanicOfAHandlerOfNewInformerIsReported(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	synctest.Test(t, func(t *testing.T) {
-		errs := reported(t)
-		store := newStore()
-		r := recorder{before: func(call string) {
+		errs := harness.Reported(t)
+		store := harness.NewStore()
+		r := harness.Recorder{Before: func(call string) {
 			if strings.HasPrefix(call, "add a/bad") {
 				panic("oops")
 			}
 		}}
-		c := informer.NewInformer(&tap{onList: lists(list("5", "", pod("a/bad", "2"), pod("a/good", "3"))), onWatch: watches(open())}, nil, store, 0, &r, nil)
-		defer start(c.RunWithContext)()
+		c := informer.NewInformer(&harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/bad", "2"), harness.Pod("a/good", "3"))), OnWatch: harness.Watches(harness.Open())}, nil, store, 0, &r, nil)
+		defer harness.Start(c.RunWithContext)()
 		synctest.Wait()
-		require.Equal(t, []string{"add a/good initial"}, r.events())
+		require.Equal(t, []string{"add a/good initial"}, r.Events())
 		require.Len(t, errs(), 1)
 		var process *informer.ProcessError
 		require.ErrorAs(t, errs()[0], &process)
@@ -340,40 +341,40 @@ func TestPanicOfAHandlerOfNewInformerIsReported(t *testing.T) {
 
 // ReallyCrash is true, as it is by default.
 func TestPanicOfAnOrdinaryHandlerReachesTheCallerOfRun(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	utilruntime.ReallyCrash = true
-	for name, make := range map[string]func(lw cache.ListerWatcher, store cache.Store, r *recorder) cache.Controller{
-		"NewInformer": func(lw cache.ListerWatcher, store cache.Store, r *recorder) cache.Controller {
+	for name, make := range map[string]func(lw cache.ListerWatcher, store cache.Store, r *harness.Recorder) cache.Controller{
+		"NewInformer": func(lw cache.ListerWatcher, store cache.Store, r *harness.Recorder) cache.Controller {
 			return informer.NewInformer(lw, &unstructured.Unstructured{}, store, 0, r, nil)
 		},
-		"NewNamedController": func(lw cache.ListerWatcher, store cache.Store, r *recorder) cache.Controller {
+		"NewNamedController": func(lw cache.ListerWatcher, store cache.Store, r *harness.Recorder) cache.Controller {
 			return informer.NewNamedController("test", &informer.Config{ListerWatcher: lw, Process: func(obj interface{}, initial bool) error {
 				r.OnAdd(obj.(cache.Deltas).Newest().Object, initial)
-				return apply(store, obj)
+				return harness.Apply(store, obj)
 			}})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				errs := reported(t)
-				w.create("a/1", "a/2", "a/3")
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				errs := harness.Reported(t)
+				w.CreatePods("a/1", "a/2", "a/3")
 				oops := errors.New("oops")
 				panics := true
-				r := recorder{before: func(string) {
+				r := harness.Recorder{Before: func(string) {
 					if panics {
 						panic(oops)
 					}
 				}}
-				store := newStore()
-				c := make(w.lister(), store, &r)
+				store := harness.NewStore()
+				c := make(w.Lister(), store, &r)
 				require.PanicsWithValue(t, oops, func() { c.RunWithContext(t.Context()) })
 				synctest.Wait()
-				require.Zero(t, w.watching.Load(), "the watch has ended")
+				require.Zero(t, w.Watching.Load(), "the watch has ended")
 				require.Len(t, errs(), 1)
 				panics = false
-				defer start(c.RunWithContext)()
+				defer harness.Start(c.RunWithContext)()
 				synctest.Wait()
-				w.requireState(&r)
+				w.RequireState(&r)
 				require.True(t, c.HasSynced())
 			})
 		})
@@ -382,31 +383,31 @@ func TestPanicOfAnOrdinaryHandlerReachesTheCallerOfRun(t *testing.T) {
 
 func TestNewInformerNeedsItsParts(t *testing.T) {
 	for i, f := range []func(){
-		func() { informer.NewInformer(nil, nil, newStore(), 0, &recorder{}, nil) },
-		func() { informer.NewInformer(&tap{}, nil, nil, 0, &recorder{}, nil) },
-		func() { informer.NewInformer(&tap{}, nil, newStore(), 0, nil, nil) },
+		func() { informer.NewInformer(nil, nil, harness.NewStore(), 0, &harness.Recorder{}, nil) },
+		func() { informer.NewInformer(&harness.Tap{}, nil, nil, 0, &harness.Recorder{}, nil) },
+		func() { informer.NewInformer(&harness.Tap{}, nil, harness.NewStore(), 0, nil, nil) },
 	} {
 		require.Panics(t, f, fmt.Sprint(i))
 	}
 }
 
 func TestNewInformerRunsAgain(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2")
-		store := newStore()
-		var r recorder
-		c := informer.NewInformer(w.lister(), nil, store, 0, &r, nil)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
+		store := harness.NewStore()
+		var r harness.Recorder
+		c := informer.NewInformer(w.Lister(), nil, store, 0, &r, nil)
 		for range 3 {
 			stopCh, done := make(chan struct{}), make(chan struct{})
 			go func() { defer close(done); c.Run(stopCh) }()
 			synctest.Wait()
-			w.requireState(&r)
-			require.Equal(t, r.state(), contents(store))
+			w.RequireState(&r)
+			require.Equal(t, r.State(), harness.Contents(store))
 			close(stopCh)
 			<-done
-			w.remove("a/1")
-			w.create("a/1")
-			w.update("a/2", w.ResourceVersion())
+			w.DeletePods("a/1")
+			w.CreatePods("a/1")
+			w.UpdatePod("a/2", w.ResourceVersion())
 		}
 	})
 }

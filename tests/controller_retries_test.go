@@ -17,24 +17,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/tests/harness"
 )
-
-// sent is a watch to which a test sends events.
-type sent struct{ *watch.FakeWatcher }
-
-func newSent() sent { return sent{watch.NewFakeWithChanSize(100, false)} }
-
-func (s sent) answer(context.Context, int, metav1.ListOptions) (watch.Interface, error) {
-	return s.FakeWatcher, nil
-}
 
 func TestRetryOnErrorTriesUntilSuccess(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-		var f failures
+		var f harness.Failures
 		var times []time.Time
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle,
-			ListerWatcher: &tap{onList: lists(list("5", "")), onWatch: watches(open(watch.Event{Type: watch.Added, Object: pod("a/bad", "6")}, watch.Event{Type: watch.Added, Object: pod("a/good", "7")}))},
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.Handle,
+			ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Added, Object: harness.Pod("a/bad", "6")}, watch.Event{Type: watch.Added, Object: harness.Pod("a/good", "7")}))},
 			Process: func(obj interface{}, _ bool) error {
 				if slices.Contains(keysOf(obj), "a/bad") {
 					times = append(times, time.Now())
@@ -42,19 +34,19 @@ func TestRetryOnErrorTriesUntilSuccess(t *testing.T) {
 						return errors.New("failed")
 					}
 				}
-				return apply(known, obj)
+				return harness.Apply(known, obj)
 			},
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		synctest.Wait()
-		require.Equal(t, map[string]string{"a/good": "7"}, contents(known), "the others do not wait")
+		require.Equal(t, map[string]string{"a/good": "7"}, harness.Contents(known), "the others do not wait")
 		time.Sleep(4 * time.Minute)
 		synctest.Wait()
-		require.Equal(t, map[string]string{"a/bad": "6", "a/good": "7"}, contents(known))
+		require.Equal(t, map[string]string{"a/bad": "6", "a/good": "7"}, harness.Contents(known))
 		stop()
 		require.Len(t, times, 12)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Len(t, errs, 11)
 		least := 100 * time.Millisecond
 		for i := 1; i < len(times); i++ {
@@ -68,35 +60,35 @@ func TestRetryOnErrorTriesUntilSuccess(t *testing.T) {
 
 func TestRetryOnErrorInTheInitialList(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-		var f failures
+		var f harness.Failures
 		fails := 3
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle,
-			ListerWatcher: &tap{onList: lists(list("5", "", pod("a/1", "2"), pod("a/2", "3"))), onWatch: watches(open())},
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.Handle,
+			ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"))), OnWatch: harness.Watches(harness.Open())},
 			Process: func(obj interface{}, _ bool) error {
 				if fails--; fails >= 0 {
 					return errors.New("failed")
 				}
-				return apply(known, obj)
+				return harness.Apply(known, obj)
 			},
 		})
-		defer start(c.RunWithContext)()
+		defer harness.Start(c.RunWithContext)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Equal(t, map[string]string{"a/1": "2", "a/2": "3"}, contents(known))
+		require.Equal(t, map[string]string{"a/1": "2", "a/2": "3"}, harness.Contents(known))
 		require.True(t, c.HasSynced())
 	})
 }
 
 func TestRetryOnErrorTriesTheNewestDelta(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-		var f failures
+		var f harness.Failures
 		var fails atomic.Bool
-		w := newSent()
+		w := harness.NewSent()
 		var seen []string
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle,
-			ListerWatcher: &tap{onList: lists(list("5", "")), onWatch: w.answer},
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.Handle,
+			ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: w.Answer},
 			Process: func(obj interface{}, _ bool) error {
 				if fails.Load() {
 					return errors.New("failed")
@@ -106,26 +98,26 @@ func TestRetryOnErrorTriesTheNewestDelta(t *testing.T) {
 						seen = append(seen, u.GetResourceVersion())
 					}
 				}
-				return apply(known, obj)
+				return harness.Apply(known, obj)
 			},
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		synctest.Wait()
 		fails.Store(true)
-		w.Add(pod("a/1", "6"))
+		w.Add(harness.Pod("a/1", "6"))
 		time.Sleep(20 * time.Second) // the backoff is long now
-		w.Modify(pod("a/1", "7"))
+		w.Modify(harness.Pod("a/1", "7"))
 		synctest.Wait()
 		fails.Store(false)
 		before := time.Now()
-		w.Modify(pod("a/1", "8"))
+		w.Modify(harness.Pod("a/1", "8"))
 		synctest.Wait()
-		require.Equal(t, map[string]string{"a/1": "8"}, contents(known), "what is new is tried at once")
+		require.Equal(t, map[string]string{"a/1": "8"}, harness.Contents(known), "what is new is tried at once")
 		require.Equal(t, before, time.Now())
 		time.Sleep(5 * time.Minute)
 		stop()
-		require.Equal(t, map[string]string{"a/1": "8"}, contents(known))
+		require.Equal(t, map[string]string{"a/1": "8"}, harness.Contents(known))
 		require.Equal(t, []string{"8"}, slices.Compact(seen), "nothing older is tried")
 	})
 }
@@ -136,17 +128,17 @@ func TestRetryOnErrorLosesNoDeletion(t *testing.T) {
 		want map[string]string
 	}{
 		"after no success": {
-			then: []watch.Event{{Type: watch.Deleted, Object: withUID(pod("a/1", "7"), "x")}},
+			then: []watch.Event{{Type: watch.Deleted, Object: harness.WithUID(harness.Pod("a/1", "7"), "x")}},
 			want: map[string]string{},
 		},
 		"and what came after it": {
-			then: []watch.Event{{Type: watch.Deleted, Object: withUID(pod("a/1", "7"), "x")}, {Type: watch.Added, Object: withUID(pod("a/1", "8"), "y")}},
+			then: []watch.Event{{Type: watch.Deleted, Object: harness.WithUID(harness.Pod("a/1", "7"), "x")}, {Type: watch.Added, Object: harness.WithUID(harness.Pod("a/1", "8"), "y")}},
 			want: map[string]string{"a/1": "8"},
 		},
 		"nor a second one": {
 			then: []watch.Event{
-				{Type: watch.Deleted, Object: withUID(pod("a/1", "7"), "x")}, {Type: watch.Added, Object: withUID(pod("a/1", "8"), "y")},
-				{Type: watch.Deleted, Object: withUID(pod("a/1", "9"), "y")},
+				{Type: watch.Deleted, Object: harness.WithUID(harness.Pod("a/1", "7"), "x")}, {Type: watch.Added, Object: harness.WithUID(harness.Pod("a/1", "8"), "y")},
+				{Type: watch.Deleted, Object: harness.WithUID(harness.Pod("a/1", "9"), "y")},
 			},
 			want: map[string]string{},
 		},
@@ -155,17 +147,17 @@ func TestRetryOnErrorLosesNoDeletion(t *testing.T) {
 			for _, pause := range []time.Duration{0, time.Second} {
 				t.Run(name, func(t *testing.T) {
 					forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-						var f failures
+						var f harness.Failures
 						var fails atomic.Bool
-						w := newSent()
-						initial := list("5", "")
+						w := harness.NewSent()
+						initial := harness.List("5", "")
 						if stored {
-							initial = list("5", "", withUID(pod("a/1", "4"), "x"))
+							initial = harness.List("5", "", harness.WithUID(harness.Pod("a/1", "4"), "x"))
 						}
 						deletions := 0
 						con := informer.NewNamedController("test", &informer.Config{
-							Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle,
-							ListerWatcher: &tap{onList: lists(initial), onWatch: w.answer},
+							Queue: queue, RetryOnError: true, WatchErrorHandler: f.Handle,
+							ListerWatcher: &harness.Tap{OnList: harness.Lists(initial), OnWatch: w.Answer},
 							Process: func(obj interface{}, _ bool) error {
 								if fails.Load() {
 									return errors.New("failed")
@@ -175,14 +167,14 @@ func TestRetryOnErrorLosesNoDeletion(t *testing.T) {
 										deletions++
 									}
 								}
-								return apply(known, obj)
+								return harness.Apply(known, obj)
 							},
 						})
-						stop := start(con.RunWithContext)
+						stop := harness.Start(con.RunWithContext)
 						defer stop()
 						synctest.Wait()
 						fails.Store(true)
-						w.Modify(withUID(pod("a/1", "6"), "x"))
+						w.Modify(harness.WithUID(harness.Pod("a/1", "6"), "x"))
 						time.Sleep(pause)
 						for _, e := range c.then {
 							w.Action(e.Type, e.Object)
@@ -192,7 +184,7 @@ func TestRetryOnErrorLosesNoDeletion(t *testing.T) {
 						fails.Store(false)
 						time.Sleep(5 * time.Minute)
 						stop()
-						require.Equal(t, c.want, contents(known))
+						require.Equal(t, c.want, harness.Contents(known))
 						require.Positive(t, deletions)
 					})
 				})
@@ -204,39 +196,39 @@ func TestRetryOnErrorLosesNoDeletion(t *testing.T) {
 // A deletion that only a list finds reaches what failed before the list.
 func TestRetryOnErrorLosesNoDeletionThatAListFinds(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-		var f failures
+		var f harness.Failures
 		var fails atomic.Bool
 		fails.Store(true)
-		lw := &tap{onList: lists(list("5", ""), list("9", "", pod("a/2", "8")))}
-		lw.onWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", ""), harness.List("9", "", harness.Pod("a/2", "8")))}
+		lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
 			if n > 1 {
-				return stream(false), nil
+				return harness.Stream(false), nil
 			}
-			w := newSent()
+			w := harness.NewSent()
 			go func() {
 				defer w.Stop()
-				w.Add(pod("a/1", "6"))
+				w.Add(harness.Pod("a/1", "6"))
 				time.Sleep(time.Second)
-				w.Error(failing(expired()).Object)
+				w.Error(harness.Failing(harness.Expired()).Object)
 			}()
 			return w.FakeWatcher, nil
 		}
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle, ListerWatcher: lw,
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.Handle, ListerWatcher: lw,
 			Process: func(obj interface{}, _ bool) error {
 				if fails.Load() && slices.Contains(keysOf(obj), "a/1") {
 					return errors.New("failed")
 				}
-				return apply(known, obj)
+				return harness.Apply(known, obj)
 			},
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		time.Sleep(10 * time.Second)
 		fails.Store(false)
 		time.Sleep(5 * time.Minute)
 		stop()
-		require.Equal(t, map[string]string{"a/2": "8"}, contents(known))
+		require.Equal(t, map[string]string{"a/2": "8"}, harness.Contents(known))
 	})
 }
 
@@ -244,28 +236,28 @@ func TestRetryOnErrorLosesNoDeletionThatAListFinds(t *testing.T) {
 // object any more.
 func TestRetryOnErrorKeepsNoPhantomOfACallThatFailsDuringAList(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-		var f failures
+		var f harness.Failures
 		entered, release := make(chan struct{}), make(chan struct{})
 		first := true
-		lw := &tap{}
-		lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+		lw := &harness.Tap{}
+		lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
 			if n == 1 {
-				return list("5", ""), nil
+				return harness.List("5", ""), nil
 			}
 			close(release)
 			time.Sleep(time.Millisecond) // the call fails now
-			return list("9", "", pod("a/2", "8")), nil
+			return harness.List("9", "", harness.Pod("a/2", "8")), nil
 		}
-		lw.onWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+		lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
 			if n > 1 {
-				return stream(false), nil
+				return harness.Stream(false), nil
 			}
-			w := newSent()
+			w := harness.NewSent()
 			go func() {
 				defer w.Stop()
-				w.Add(pod("a/1", "6"))
+				w.Add(harness.Pod("a/1", "6"))
 				<-entered
-				w.Error(failing(expired()).Object)
+				w.Error(harness.Failing(harness.Expired()).Object)
 			}()
 			return w.FakeWatcher, nil
 		}
@@ -273,7 +265,7 @@ func TestRetryOnErrorKeepsNoPhantomOfACallThatFailsDuringAList(t *testing.T) {
 			queue = unblocking{queue}
 		}
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle, ListerWatcher: lw,
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.Handle, ListerWatcher: lw,
 			Process: func(obj interface{}, _ bool) error {
 				if first && slices.Contains(keysOf(obj), "a/1") {
 					first = false
@@ -281,14 +273,14 @@ func TestRetryOnErrorKeepsNoPhantomOfACallThatFailsDuringAList(t *testing.T) {
 					<-release
 					return errors.New("failed")
 				}
-				return apply(known, obj)
+				return harness.Apply(known, obj)
 			},
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		time.Sleep(5 * time.Minute)
 		stop()
-		require.Equal(t, map[string]string{"a/2": "8"}, contents(known))
+		require.Equal(t, map[string]string{"a/2": "8"}, harness.Contents(known))
 	})
 }
 
@@ -301,11 +293,11 @@ func (q unblocking) HasSynced() bool { return cache.IsDone(q.HasSyncedChecker())
 // A list that was processed is newer than what failed before it.
 func TestRetryOnErrorTriesNothingOlderThanAList(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-		var f failures
-		lw := &tap{onList: lists(list("5", "", pod("a/1", "4")), list("9", "", pod("a/1", "8")))}
-		lw.onWatch = watches(broken(expired(), watch.Event{Type: watch.Modified, Object: pod("a/1", "6")}), open())
+		var f harness.Failures
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "4")), harness.List("9", "", harness.Pod("a/1", "8")))}
+		lw.OnWatch = harness.Watches(harness.Broken(harness.Expired(), watch.Event{Type: watch.Modified, Object: harness.Pod("a/1", "6")}), harness.Open())
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle, ListerWatcher: lw,
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.Handle, ListerWatcher: lw,
 			Process: func() func(obj interface{}, _ bool) error {
 				first := true
 				return func(obj interface{}, _ bool) error {
@@ -314,63 +306,63 @@ func TestRetryOnErrorTriesNothingOlderThanAList(t *testing.T) {
 						first = false
 						return errors.New("failed")
 					}
-					return apply(known, obj)
+					return harness.Apply(known, obj)
 				}
 			}(),
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		time.Sleep(5 * time.Minute)
 		stop()
-		require.Equal(t, map[string]string{"a/1": "8"}, contents(known))
+		require.Equal(t, map[string]string{"a/1": "8"}, harness.Contents(known))
 	})
 }
 
 // A list that shows an object, but not readably, deletes nothing that failed before.
 func TestRetryOnErrorKeepsWhatAListShowsUnreadably(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-		var f failures
+		var f harness.Failures
 		var fails atomic.Bool
 		fails.Store(true)
-		stranger := object(widgets, "a/1", "")
+		stranger := harness.Object(harness.Widgets, "a/1", "")
 		stranger.SetResourceVersion("8")
-		w := newSent()
-		lw := &tap{onList: lists(list("5", ""), list("9", "", stranger))}
-		lw.onWatch = watches(func() (watch.Interface, error) { return w.FakeWatcher, nil }, open())
+		w := harness.NewSent()
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", ""), harness.List("9", "", stranger))}
+		lw.OnWatch = harness.Watches(func() (watch.Interface, error) { return w.FakeWatcher, nil }, harness.Open())
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle, ListerWatcher: lw, ObjectType: object(pods, "a/0", ""),
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.Handle, ListerWatcher: lw, ObjectType: harness.Object(harness.Pods, "a/0", ""),
 			Process: func(obj interface{}, _ bool) error {
 				if fails.Load() && slices.Contains(keysOf(obj), "a/1") {
 					return errors.New("failed")
 				}
-				return apply(known, obj)
+				return harness.Apply(known, obj)
 			},
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		synctest.Wait()
-		w.Add(pod("a/1", "6"))
+		w.Add(harness.Pod("a/1", "6"))
 		time.Sleep(10 * time.Second) // it has failed
-		w.Error(failing(expired()).Object)
+		w.Error(harness.Failing(harness.Expired()).Object)
 		w.Stop()
 		time.Sleep(10 * time.Second)
 		fails.Store(false)
 		time.Sleep(5 * time.Minute)
 		stop()
-		require.Len(t, lw.requests(), 4, "the second list has shown it")
-		require.Equal(t, map[string]string{"a/1": "6"}, contents(known))
+		require.Len(t, lw.Requests(), 4, "the second list has shown it")
+		require.Equal(t, map[string]string{"a/1": "6"}, harness.Contents(known))
 	})
 }
 
 // Each try of a call says what the first one said of the initial list.
 func TestRetryOnErrorSaysWhatIsInTheInitialList(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-		var f failures
-		w := newSent()
+		var f harness.Failures
+		w := harness.NewSent()
 		var calls []string
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle,
-			ListerWatcher: &tap{onList: lists(list("5", "", pod("a/listed", "2"))), onWatch: w.answer},
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.Handle,
+			ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/listed", "2"))), OnWatch: w.Answer},
 			Process: func(obj interface{}, isInInitialList bool) error {
 				for _, key := range keysOf(obj) {
 					calls = append(calls, fmt.Sprint(key, " ", isInInitialList))
@@ -378,13 +370,13 @@ func TestRetryOnErrorSaysWhatIsInTheInitialList(t *testing.T) {
 						return errors.New("failed")
 					}
 				}
-				return apply(known, obj)
+				return harness.Apply(known, obj)
 			},
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		time.Sleep(time.Minute)
-		w.Add(pod("a/watched", "6"))
+		w.Add(harness.Pod("a/watched", "6"))
 		time.Sleep(time.Minute)
 		stop()
 		require.Equal(t, []string{"a/listed true", "a/listed true", "a/watched false", "a/watched false"}, calls)
@@ -393,13 +385,13 @@ func TestRetryOnErrorSaysWhatIsInTheInitialList(t *testing.T) {
 
 func TestStopEndsTheRetries(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-		var f failures
+		var f harness.Failures
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, RetryOnError: true, WatchErrorHandler: f.handle,
-			ListerWatcher: &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(open(watch.Event{Type: watch.Added, Object: pod("a/2", "6")}))},
+			Queue: queue, RetryOnError: true, WatchErrorHandler: f.Handle,
+			ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Added, Object: harness.Pod("a/2", "6")}))},
 			Process:       func(interface{}, bool) error { return errors.New("failed") },
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		time.Sleep(time.Minute)
 		before := time.Now()

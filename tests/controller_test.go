@@ -19,6 +19,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // queues are the kinds of queues that a controller can empty; known is where
@@ -43,7 +44,7 @@ func forQueues(t *testing.T, test func(t *testing.T, known cache.Store, queue ca
 	for name, makeQueue := range queues {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				known := newStore()
+				known := harness.NewStore()
 				test(t, known, makeQueue(known))
 			})
 		})
@@ -56,11 +57,11 @@ func keysOf(popped interface{}) (keys []string) {
 		switch obj := d.Object.(type) {
 		case cache.ReplacedAllInfo:
 			for _, obj := range obj.Objects {
-				keys = append(keys, key(obj))
+				keys = append(keys, harness.Key(obj))
 			}
 		case cache.SyncAllInfo, cache.BookmarkInfo:
 		default:
-			keys = append(keys, key(obj))
+			keys = append(keys, harness.Key(obj))
 		}
 	}
 	return keys
@@ -70,51 +71,51 @@ func TestControllerKeepsInStepWhateverTheQueue(t *testing.T) {
 	for name, makeQueue := range queues {
 		for _, retry := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/retry=%t", name, retry), func(t *testing.T) {
-				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-					w.create("a/1", "a/2", "a/3", "b/1")
-					lw := tapOn(w.lister())
-					lw.onWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+					w.CreatePods("a/1", "a/2", "a/3", "b/1")
+					lw := harness.TapOn(w.Lister())
+					lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
 						if n == 2 { // what happens now, no watch tells
-							w.remove("a/1", "b/1")
-							w.create("b/1", "c/1")
-							w.update("a/2", "unseen")
+							w.DeletePods("a/1", "b/1")
+							w.CreatePods("b/1", "c/1")
+							w.UpdatePod("a/2", "unseen")
 							w.Compact()
 						}
-						return nil, errPass
+						return nil, harness.ErrPass
 					}
-					known := newStore()
-					var f failures
+					known := harness.NewStore()
+					var f harness.Failures
 					c := informer.NewNamedController("test", &informer.Config{
 						Queue:             makeQueue(known),
 						ListerWatcher:     lw,
 						ObjectType:        &unstructured.Unstructured{},
-						Process:           func(obj interface{}, _ bool) error { return apply(known, obj) },
+						Process:           func(obj interface{}, _ bool) error { return harness.Apply(known, obj) },
 						RetryOnError:      retry,
-						WatchErrorHandler: f.handle,
+						WatchErrorHandler: f.Handle,
 						WatchListPageSize: 2,
 						FullResyncPeriod:  10 * time.Minute,
 					})
-					stop := start(c.RunWithContext)
+					stop := harness.Start(c.RunWithContext)
 					defer stop()
 					agrees := func() {
 						t.Helper()
 						synctest.Wait()
-						want, err := w.ResourceVersions(pods, "")
+						want, err := w.ResourceVersions(harness.Pods, "")
 						require.NoError(t, err)
-						require.Equal(t, want, contents(known))
+						require.Equal(t, want, harness.Contents(known))
 						require.True(t, c.HasSynced())
 						require.Equal(t, w.ResourceVersion(), c.LastSyncResourceVersion())
 					}
 					agrees()
-					w.update("a/3", "changed")
-					w.remove("a/2")
-					w.create("a/2", "d/1")
+					w.UpdatePod("a/3", "changed")
+					w.DeletePods("a/2")
+					w.CreatePods("a/2", "d/1")
 					agrees()
 					w.CloseClientConnections()
 					time.Sleep(15 * time.Minute)
 					agrees()
-					require.GreaterOrEqual(t, count(lw.requests(), func(s string) bool { return strings.HasPrefix(s, "list") && !strings.Contains(s, "continue") }), 2)
-					_, started := f.all()
+					require.GreaterOrEqual(t, count(lw.Requests(), func(s string) bool { return strings.HasPrefix(s, "list") && !strings.Contains(s, "continue") }), 2)
+					_, started := f.All()
 					require.GreaterOrEqual(t, started, 2, "nil is reported for each watch that starts")
 				})
 			})
@@ -125,16 +126,16 @@ func TestControllerKeepsInStepWhateverTheQueue(t *testing.T) {
 func TestB8HasSyncedBeforeRun(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
 		if queue != nil {
-			require.NoError(t, queue.Add(pod("a/1", "1")))
+			require.NoError(t, queue.Add(harness.Pod("a/1", "1")))
 			require.True(t, queue.HasSynced())
 		}
-		lw := &tap{onList: lists(list("5", "")), onWatch: watches(open())}
-		c := informer.NewNamedController("test", &informer.Config{Queue: queue, ListerWatcher: lw, Process: func(obj interface{}, _ bool) error { return apply(known, obj) }})
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open())}
+		c := informer.NewNamedController("test", &informer.Config{Queue: queue, ListerWatcher: lw, Process: func(obj interface{}, _ bool) error { return harness.Apply(known, obj) }})
 		require.False(t, c.HasSynced())
 		require.Equal(t, "test", c.HasSyncedChecker().Name())
 		require.False(t, cache.IsDone(c.HasSyncedChecker()))
 		require.Empty(t, c.LastSyncResourceVersion())
-		defer start(c.RunWithContext)()
+		defer harness.Start(c.RunWithContext)()
 		synctest.Wait()
 		require.True(t, c.HasSynced())
 		require.True(t, cache.IsDone(c.HasSyncedChecker()))
@@ -148,8 +149,8 @@ func TestControllerHasSyncedAfterTheLastInitialObjectWasProcessed(t *testing.T) 
 		var mu sync.Mutex
 		var processed []string
 		initial := map[string]bool{}
-		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"), pod("a/2", "3"), pod("a/3", "4")))}
-		lw.onWatch = watches(open(watch.Event{Type: watch.Added, Object: pod("b/1", "6")}))
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"), harness.Pod("a/3", "4")))}
+		lw.OnWatch = harness.Watches(harness.Open(watch.Event{Type: watch.Added, Object: harness.Pod("b/1", "6")}))
 		c := informer.NewNamedController("test", &informer.Config{
 			Queue: queue, ListerWatcher: lw,
 			Process: func(obj interface{}, isInInitialList bool) error {
@@ -164,10 +165,10 @@ func TestControllerHasSyncedAfterTheLastInitialObjectWasProcessed(t *testing.T) 
 				for _, key := range keys {
 					initial[key] = isInInitialList
 				}
-				return apply(known, obj)
+				return harness.Apply(known, obj)
 			},
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		// The queues hold their lock in Process: a bubble does not take a goroutine
 		// that waits for that for blocked.
@@ -190,15 +191,15 @@ func TestControllerHasSyncedAfterTheLastInitialObjectWasProcessed(t *testing.T) 
 func TestControllerNeedsItsParts(t *testing.T) {
 	process := func(interface{}, bool) error { return nil }
 	require.Panics(t, func() { informer.NewNamedController("x", &informer.Config{Process: process}) })
-	require.Panics(t, func() { informer.NewNamedController("x", &informer.Config{ListerWatcher: &tap{}}) })
+	require.Panics(t, func() { informer.NewNamedController("x", &informer.Config{ListerWatcher: &harness.Tap{}}) })
 }
 
 func TestControllerCopiesItsConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		known := newStore()
+		known := harness.NewStore()
 		config := &informer.Config{
-			ListerWatcher: &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(open())},
-			Process:       func(obj interface{}, _ bool) error { return apply(known, obj) },
+			ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: harness.Watches(harness.Open())},
+			Process:       func(obj interface{}, _ bool) error { return harness.Apply(known, obj) },
 		}
 		c := informer.NewNamedController("test", config)
 		*config = informer.Config{}
@@ -206,7 +207,7 @@ func TestControllerCopiesItsConfig(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); c.Run(stop) }()
 		synctest.Wait()
-		require.Equal(t, map[string]string{"a/1": "2"}, contents(known))
+		require.Equal(t, map[string]string{"a/1": "2"}, harness.Contents(known))
 		close(stop)
 		<-done
 	})
@@ -216,15 +217,15 @@ func TestControllerDrainsItsQueueAfterStop(t *testing.T) {
 	for _, name := range []string{"DeltaFIFO", "RealFIFO"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				known := newStore()
+				known := harness.NewStore()
 				entered, release := make(chan struct{}, 3), make(chan struct{})
 				c := informer.NewNamedController("test", &informer.Config{
 					Queue:         queues[name](known),
-					ListerWatcher: &tap{onList: lists(list("5", "", pod("a/1", "2"), pod("a/2", "3"), pod("a/3", "4"))), onWatch: watches(open())},
+					ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"), harness.Pod("a/3", "4"))), OnWatch: harness.Watches(harness.Open())},
 					Process: func(obj interface{}, _ bool) error {
 						entered <- struct{}{}
 						<-release
-						return apply(known, obj)
+						return harness.Apply(known, obj)
 					},
 				})
 				ctx, cancel := context.WithCancel(t.Context())
@@ -241,119 +242,119 @@ func TestControllerDrainsItsQueueAfterStop(t *testing.T) {
 }
 
 func TestOwnQueueOfAControllerGoesOnInTheNextRun(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2")
-		known := newStore()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
+		known := harness.NewStore()
 		var tombstone cache.DeletedFinalStateUnknown
-		c := informer.NewNamedController("test", &informer.Config{ListerWatcher: w.lister(), Process: func(obj interface{}, _ bool) error {
+		c := informer.NewNamedController("test", &informer.Config{ListerWatcher: w.Lister(), Process: func(obj interface{}, _ bool) error {
 			if deletion, ok := obj.(cache.Deltas)[0].Object.(cache.DeletedFinalStateUnknown); ok {
 				tombstone = deletion
 			}
-			return apply(known, obj)
+			return harness.Apply(known, obj)
 		}})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		synctest.Wait()
 		stop()
-		gone, err := w.Get(pods, "a", "1")
+		gone, err := w.Get(harness.Pods, "a", "1")
 		require.NoError(t, err)
-		w.remove("a/1")
-		w.create("a/3")
-		stop = start(c.RunWithContext)
+		w.DeletePods("a/1")
+		w.CreatePods("a/3")
+		stop = harness.Start(c.RunWithContext)
 		synctest.Wait()
 		stop()
-		want, err := w.ResourceVersions(pods, "")
+		want, err := w.ResourceVersions(harness.Pods, "")
 		require.NoError(t, err)
-		require.Equal(t, want, contents(known))
+		require.Equal(t, want, harness.Contents(known))
 		require.Equal(t, "a/1", tombstone.Key)
-		require.Equal(t, gone.GetUID(), lastKnown(t, tombstone).UID)
-		require.Equal(t, gone.GetResourceVersion(), lastKnown(t, tombstone).ResourceVersion)
+		require.Equal(t, gone.GetUID(), harness.LastKnown(t, tombstone).UID)
+		require.Equal(t, gone.GetResourceVersion(), harness.LastKnown(t, tombstone).ResourceVersion)
 	})
 }
 
 func TestB13ErrorsOfProcessAreReported(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
 		failed := errors.New("failed")
-		var f failures
+		var f harness.Failures
 		calls := 0
 		c := informer.NewNamedController("test", &informer.Config{
 			Queue:         queue,
-			ListerWatcher: &tap{onList: lists(list("5", "")), onWatch: watches(open(watch.Event{Type: watch.Added, Object: pod("a/bad", "6")}, watch.Event{Type: watch.Added, Object: pod("a/good", "7")}))},
+			ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Added, Object: harness.Pod("a/bad", "6")}, watch.Event{Type: watch.Added, Object: harness.Pod("a/good", "7")}))},
 			Process: func(obj interface{}, _ bool) error {
 				if slices.Contains(keysOf(obj), "a/bad") {
 					calls++
 					return failed
 				}
-				return apply(known, obj)
+				return harness.Apply(known, obj)
 			},
-			WatchErrorHandler: f.handle,
+			WatchErrorHandler: f.Handle,
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		time.Sleep(4 * time.Minute)
 		stop()
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Len(t, errs, 1)
 		var process *informer.ProcessError
 		require.ErrorAs(t, errs[0], &process)
 		require.Equal(t, "a/bad", process.Key)
 		require.ErrorIs(t, process, failed)
 		require.Equal(t, 1, calls, "it is not tried again")
-		require.Equal(t, map[string]string{"a/good": "7"}, contents(known))
+		require.Equal(t, map[string]string{"a/good": "7"}, harness.Contents(known))
 		require.True(t, c.HasSynced())
 	})
 }
 
 func TestWhatProcessFailedForIsListedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		known := newStore()
+		known := harness.NewStore()
 		fails := true
-		var f failures
+		var f harness.Failures
 		c := informer.NewNamedController("test", &informer.Config{
-			ListerWatcher: &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(func() (watch.Interface, error) {
-				w := newSent()
-				time.AfterFunc(time.Second, func() { w.Error(failing(expired()).Object) })
+			ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: harness.Watches(func() (watch.Interface, error) {
+				w := harness.NewSent()
+				time.AfterFunc(time.Second, func() { w.Error(harness.Failing(harness.Expired()).Object) })
 				return w.FakeWatcher, nil
-			}, open())},
+			}, harness.Open())},
 			Process: func(obj interface{}, _ bool) error {
 				if fails {
 					fails = false
 					return errors.New("failed")
 				}
-				return apply(known, obj)
+				return harness.Apply(known, obj)
 			},
-			WatchErrorHandler: f.handle,
+			WatchErrorHandler: f.Handle,
 		})
-		defer start(c.RunWithContext)()
+		defer harness.Start(c.RunWithContext)()
 		time.Sleep(time.Minute)
-		require.Equal(t, map[string]string{"a/1": "2"}, contents(known))
+		require.Equal(t, map[string]string{"a/1": "2"}, harness.Contents(known))
 	})
 }
 
 func TestPanicOfProcessIsReportedWithItsKey(t *testing.T) {
 	for _, retry := range []bool{false, true} {
 		t.Run(fmt.Sprintf("retry=%t", retry), func(t *testing.T) {
-			survivePanics(t)
+			harness.SurvivePanics(t)
 			forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-				var f failures
+				var f harness.Failures
 				panics := true
 				c := informer.NewNamedController("test", &informer.Config{
 					Queue: queue, RetryOnError: retry,
-					ListerWatcher: &tap{onList: lists(list("5", "")), onWatch: watches(open(watch.Event{Type: watch.Added, Object: pod("a/bad", "6")}, watch.Event{Type: watch.Added, Object: pod("a/good", "7")}))},
+					ListerWatcher: &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Added, Object: harness.Pod("a/bad", "6")}, watch.Event{Type: watch.Added, Object: harness.Pod("a/good", "7")}))},
 					Process: func(obj interface{}, _ bool) error {
 						if panics && slices.Contains(keysOf(obj), "a/bad") {
 							panics = false
 							panic("oops")
 						}
-						return apply(known, obj)
+						return harness.Apply(known, obj)
 					},
-					WatchErrorHandler: f.handle,
+					WatchErrorHandler: f.Handle,
 				})
-				stop := start(c.RunWithContext)
+				stop := harness.Start(c.RunWithContext)
 				defer stop()
 				time.Sleep(time.Minute)
 				stop()
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Len(t, errs, 1)
 				var process *informer.ProcessError
 				require.ErrorAs(t, errs[0], &process)
@@ -365,7 +366,7 @@ func TestPanicOfProcessIsReportedWithItsKey(t *testing.T) {
 				if retry {
 					want["a/bad"] = "6"
 				}
-				require.Equal(t, want, contents(known))
+				require.Equal(t, want, harness.Contents(known))
 			})
 		})
 	}
@@ -374,43 +375,43 @@ func TestPanicOfProcessIsReportedWithItsKey(t *testing.T) {
 func TestControllerPassesItsConfigToTheReflector(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
 		resyncs := 0
-		lw := &tap{}
-		lw.onList = lists(list("5", "", pod("a/1", "2")))
-		lw.onWatch = func(_ context.Context, _ int, opts metav1.ListOptions) (watch.Interface, error) {
+		lw := &harness.Tap{}
+		lw.OnList = harness.Lists(harness.List("5", "", harness.Pod("a/1", "2")))
+		lw.OnWatch = func(_ context.Context, _ int, opts metav1.ListOptions) (watch.Interface, error) {
 			require.GreaterOrEqual(t, *opts.TimeoutSeconds, int64(20*60))
-			return stream(false), nil
+			return harness.Stream(false), nil
 		}
 		c := informer.NewNamedController("test", &informer.Config{
 			Queue: queue, ListerWatcher: lw,
-			Process:           func(obj interface{}, _ bool) error { return apply(known, obj) },
+			Process:           func(obj interface{}, _ bool) error { return harness.Apply(known, obj) },
 			WatchListPageSize: 7, ForcePaginatedList: true, MinWatchTimeout: 20 * time.Minute,
 			FullResyncPeriod: time.Minute, ShouldResync: func() bool { resyncs++; return true },
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		time.Sleep(150 * time.Second)
 		stop()
-		require.Equal(t, []string{"list rv= limit=7", "watch rv=5"}, lw.requests())
+		require.Equal(t, []string{"list rv= limit=7", "watch rv=5"}, lw.Requests())
 		require.Equal(t, 2, resyncs)
-		require.Equal(t, map[string]string{"a/1": "2"}, contents(known))
+		require.Equal(t, map[string]string{"a/1": "2"}, harness.Contents(known))
 	})
 }
 
 func TestB17ControllerHonoursMaxInternalErrorRetryDuration(t *testing.T) {
 	forQueues(t, func(t *testing.T, known cache.Store, queue cache.Queue) {
-		var f failures
-		lw := &tap{onList: lists(list("5", "")), onWatch: watches(broken(errors.New("oops")), broken(errors.New("oops")), broken(errors.New("oops")), open())}
+		var f harness.Failures
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Broken(errors.New("oops")), harness.Broken(errors.New("oops")), harness.Broken(errors.New("oops")), harness.Open())}
 		c := informer.NewNamedController("test", &informer.Config{
-			Queue: queue, ListerWatcher: lw, WatchErrorHandler: f.handle,
-			Process:                       func(obj interface{}, _ bool) error { return apply(known, obj) },
+			Queue: queue, ListerWatcher: lw, WatchErrorHandler: f.Handle,
+			Process:                       func(obj interface{}, _ bool) error { return harness.Apply(known, obj) },
 			MaxInternalErrorRetryDuration: 50 * time.Second,
 		})
-		stop := start(c.RunWithContext)
+		stop := harness.Start(c.RunWithContext)
 		defer stop()
 		time.Sleep(4 * time.Minute)
 		stop()
-		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.requests())
-		errs, started := f.all()
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.Requests())
+		errs, started := f.All()
 		require.Len(t, errs, 3)
 		require.Equal(t, 4, started)
 	})
@@ -418,16 +419,16 @@ func TestB17ControllerHonoursMaxInternalErrorRetryDuration(t *testing.T) {
 
 func TestControllerRunBesideARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f failures
+		var f harness.Failures
 		c := informer.NewNamedController("test", &informer.Config{
-			ListerWatcher:     &tap{onList: lists(list("5", "")), onWatch: watches(open())},
+			ListerWatcher:     &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open())},
 			Process:           func(interface{}, bool) error { return nil },
-			WatchErrorHandler: f.handle,
+			WatchErrorHandler: f.Handle,
 		})
-		defer start(c.RunWithContext)()
+		defer harness.Start(c.RunWithContext)()
 		synctest.Wait()
 		c.RunWithContext(t.Context())
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Len(t, errs, 1)
 		require.ErrorIs(t, errs[0], informer.ErrAlreadyRunning)
 	})

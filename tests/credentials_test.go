@@ -20,6 +20,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/factory"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // crowd is many informers of one configuration.
@@ -35,32 +36,32 @@ const crowdSize = 110
 
 // startCrowd starts n informers, which end with the test, and returns when they watch.
 func startCrowd(g *guarded, config *rest.Config, n int) *crowd {
-	g.t.Helper()
+	g.T.Helper()
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
-	require.NoError(g.t, err)
+	require.NoError(g.T, err)
 	c := &crowd{g: g, told: make([]atomic.Int64, n)}
 	for i := range n {
 		count := func(any) { c.told[i].Add(1) }
-		c.informers = append(c.informers, follow(g.world, informer.InformerConfig{
-			ListerWatcher: factory.ForResource("", pods),
+		c.informers = append(c.informers, harness.Follow(g.World, informer.InformerConfig{
+			ListerWatcher: factory.ForResource("", harness.Pods),
 			Handler:       informer.ResourceEventHandlerFuncs{AddFunc: count, UpdateFunc: func(_, obj any) { count(obj) }},
 		}))
-		g.t.Cleanup(start(c.informers[i].RunWithContext))
+		g.T.Cleanup(harness.Start(c.informers[i].RunWithContext))
 	}
 	return c
 }
 
 // requireTold changes a pod, and requires that all informers are told once, now.
 func (c *crowd) requireTold(value string) {
-	c.g.t.Helper()
+	c.g.T.Helper()
 	before := make([]int64, len(c.told))
 	for i := range c.told {
 		before[i] = c.told[i].Load()
 	}
-	c.g.update("a/1", value)
+	c.g.UpdatePod("a/1", value)
 	synctest.Wait()
 	for i := range c.told {
-		require.Equal(c.g.t, before[i]+1, c.told[i].Load(), "informer %d", i)
+		require.Equal(c.g.T, before[i]+1, c.told[i].Load(), "informer %d", i)
 	}
 }
 
@@ -69,7 +70,7 @@ func (c *crowd) requireTold(value string) {
 // waits for minutes.
 func TestReplacedAuthorityIsTrustedWithinAMinute(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
-		g.create("a/1")
+		g.CreatePods("a/1")
 		c := startCrowd(g, g.config(), crowdSize)
 		time.Sleep(time.Minute)
 		c.requireTold("1")
@@ -103,7 +104,7 @@ func TestReplacedAuthorityIsTrustedWithinAMinute(t *testing.T) {
 // there, the next attempts succeed.
 func TestAuthorityThatIsReplacedLateIsTrustedAtTheNextAttempt(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
-		g.create("a/1")
+		g.CreatePods("a/1")
 		c := startCrowd(g, g.config(), 10)
 		time.Sleep(time.Minute)
 
@@ -131,7 +132,7 @@ func TestAuthorityThatIsReplacedLateIsTrustedAtTheNextAttempt(t *testing.T) {
 // the new one, and nothing is listed.
 func TestReplacedClientCertificateIsUsedWithinAMinute(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
-		g.create("a/1")
+		g.CreatePods("a/1")
 		renew := func(name string) {
 			cert, key := g.issue(name)
 			g.write(g.path("cert"), cert)
@@ -165,7 +166,7 @@ func TestReplacedClientCertificateIsUsedWithinAMinute(t *testing.T) {
 // A certificate that the server does not take any more is looked for at once.
 func TestRefusedClientCertificateIsLookedForAtOnce(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
-		g.create("a/1")
+		g.CreatePods("a/1")
 		renew := func(name string) {
 			cert, key := g.issue(name)
 			g.write(g.path("cert"), cert)
@@ -193,9 +194,9 @@ func TestRefusedClientCertificateIsLookedForAtOnce(t *testing.T) {
 type fakePlugin struct{ g *guarded }
 
 func newFakePlugin(g *guarded) fakePlugin {
-	g.t.Helper()
+	g.T.Helper()
 	script := "#!/bin/sh\necho run >> " + g.path("runs") + "\nexec cat " + g.path("credential") + " 2>/dev/null\n"
-	require.NoError(g.t, os.WriteFile(g.path("plugin"), []byte(script), 0o700))
+	require.NoError(g.T, os.WriteFile(g.path("plugin"), []byte(script), 0o700))
 	return fakePlugin{g}
 }
 
@@ -210,7 +211,7 @@ func (p fakePlugin) config() *rest.Config {
 
 // gives makes the plugin give a credential that expires, unless lifetime is zero.
 func (p fakePlugin) gives(status clientauthenticationv1.ExecCredentialStatus, lifetime time.Duration) {
-	p.g.t.Helper()
+	p.g.T.Helper()
 	if lifetime > 0 {
 		status.ExpirationTimestamp = &metav1.Time{Time: time.Now().Add(lifetime)}
 	}
@@ -218,30 +219,30 @@ func (p fakePlugin) gives(status clientauthenticationv1.ExecCredentialStatus, li
 		TypeMeta: metav1.TypeMeta{APIVersion: clientauthenticationv1.SchemeGroupVersion.String(), Kind: "ExecCredential"},
 		Status:   &status,
 	})
-	require.NoError(p.g.t, err)
+	require.NoError(p.g.T, err)
 	p.g.write(p.g.path("credential"), text)
 }
 
 func (p fakePlugin) givesToken(token string, lifetime time.Duration) {
-	p.g.t.Helper()
+	p.g.T.Helper()
 	p.gives(clientauthenticationv1.ExecCredentialStatus{Token: token}, lifetime)
 }
 
 // fails makes the plugin fail.
 func (p fakePlugin) fails() {
-	p.g.t.Helper()
-	require.NoError(p.g.t, os.Remove(p.g.path("credential")))
+	p.g.T.Helper()
+	require.NoError(p.g.T, os.Remove(p.g.path("credential")))
 }
 
 // runs returns how often the plugin was run since runs was called last.
 func (p fakePlugin) runs() int {
-	p.g.t.Helper()
+	p.g.T.Helper()
 	text, err := os.ReadFile(p.g.path("runs"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0
 	}
-	require.NoError(p.g.t, err)
-	require.NoError(p.g.t, os.Remove(p.g.path("runs")))
+	require.NoError(p.g.T, err)
+	require.NoError(p.g.T, os.Remove(p.g.path("runs")))
 	return strings.Count(string(text), "run")
 }
 
@@ -249,7 +250,7 @@ func (p fakePlugin) runs() int {
 // refuses it: once for all informers.
 func TestPluginIsRunOnceForAllInformers(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
-		g.create("a/1")
+		g.CreatePods("a/1")
 		plugin := newFakePlugin(g)
 		plugin.givesToken("first", 10*time.Minute)
 		c := startCrowd(g, plugin.config(), crowdSize)
@@ -284,7 +285,7 @@ func TestPluginIsRunOnceForAllInformers(t *testing.T) {
 // for each attempt of each informer.
 func TestPluginIsRunSeldomWhileItsTokenIsRefused(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
-		g.create("a/1")
+		g.CreatePods("a/1")
 		plugin := newFakePlugin(g)
 		plugin.givesToken("first", 0)
 		c := startCrowd(g, plugin.config(), crowdSize)
@@ -316,7 +317,7 @@ func TestPluginIsRunSeldomWhileItsTokenIsRefused(t *testing.T) {
 // sent, nothing is listed, and Status says why.
 func TestPluginThatFailsIsRunSeldom(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
-		g.create("a/1")
+		g.CreatePods("a/1")
 		plugin := newFakePlugin(g)
 		plugin.givesToken("first", 10*time.Minute)
 		c := startCrowd(g, plugin.config(), crowdSize)
@@ -355,7 +356,7 @@ func TestPluginThatFailsIsRunSeldom(t *testing.T) {
 // on with the next.
 func TestCertificateOfAPluginIsReplaced(t *testing.T) {
 	inGuarded(t, func(t *testing.T, g *guarded) {
-		g.create("a/1")
+		g.CreatePods("a/1")
 		plugin := newFakePlugin(g)
 		gives := func(name string) {
 			cert, key := g.issue(name)

@@ -18,6 +18,7 @@ import (
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/internal/rv"
 	"github.com/rvinformer/informer/objectcache"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // age is how old the view of an informer may be.
@@ -29,12 +30,12 @@ func age(i interface{ Status() informer.Status }) time.Duration {
 func TestCurrentAsOfAQuietWatch(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList, informer.ListModeFull} {
 		t.Run(mode.String(), func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				i := follow(w, informer.InformerConfig{Handler: &recorder{}, ListMode: mode})
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: mode})
 				require.Zero(t, i.Status().CurrentAsOf)
 				began := time.Now()
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
 				if mode == informer.ListModeFull {
 					require.Zero(t, i.Status().CurrentAsOf, "the server's cache may be old")
@@ -58,18 +59,18 @@ func TestCurrentAsOfAQuietWatch(t *testing.T) {
 // A change that the handler has not acknowledged holds CurrentAsOf back, and so for all that came
 // after it.
 func TestCurrentAsOfASlowHandler(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		g := closedGate()
-		i := follow(w, informer.InformerConfig{Handler: g})
+		i := harness.Follow(w, informer.InformerConfig{Handler: g})
 		began := time.Now()
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(150 * time.Second)
 		before := i.Status().CurrentAsOf
 		require.Equal(t, began.Add(2*time.Minute), before, "that of the bookmark")
 		arrived := time.Now()
-		w.create("a/b")
+		w.CreatePods("a/b")
 		time.Sleep(10 * time.Minute)
-		w.create("a/c")
+		w.CreatePods("a/c")
 		time.Sleep(10 * time.Minute)
 		status := i.Status()
 		require.Equal(t, before, status.CurrentAsOf)
@@ -89,15 +90,15 @@ func TestCurrentAsOfASlowHandler(t *testing.T) {
 
 // checkpointBefore returns the checkpoint of an informer that ended before an object changed so
 // many times, with pauses.
-func checkpointBefore(w *world, changes int, pause time.Duration) *memoryCheckpoint {
-	w.createKubeSystem()
-	w.create(keys(3)...)
-	s := &memoryCheckpoint{}
-	stop := start(follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s}).RunWithContext)
+func checkpointBefore(w *harness.World, changes int, pause time.Duration) *harness.MemoryCheckpoint {
+	w.CreateKubeSystem()
+	w.CreatePods(harness.Keys(3)...)
+	s := &harness.MemoryCheckpoint{}
+	stop := harness.Start(harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s}).RunWithContext)
 	time.Sleep(5 * time.Minute)
 	stop()
 	for n := range changes {
-		w.put("a/0001", fmt.Sprint(n))
+		put(w, "a/0001", fmt.Sprint(n))
 		time.Sleep(pause)
 	}
 	return s
@@ -106,12 +107,12 @@ func checkpointBefore(w *world, changes int, pause time.Duration) *memoryCheckpo
 // A watch that goes on after an hour brings what has happened in that hour: its first events are
 // old.
 func TestCurrentAsOfAWatchThatCatchesUp(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		s := checkpointBefore(w, 20, 3*time.Minute)
 		began := time.Now()
 		g := closedGate()
-		i := follow(w, informer.InformerConfig{Handler: g, Checkpoint: s})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{Handler: g, Checkpoint: s})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.Zero(t, i.Status().CurrentAsOf)
 		close(g.open)
@@ -126,12 +127,12 @@ func TestCurrentAsOfAWatchThatCatchesUp(t *testing.T) {
 // The first events of such a watch are old, also if they come so slowly that the reader waits for
 // them.
 func TestCurrentAsOfAWatchThatCatchesUpSlowly(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		s := checkpointBefore(w, 200, time.Second)
 		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.Slow(3000)})
-		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
-		defer start(i.RunWithContext)()
+		r := &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		defer harness.Start(i.RunWithContext)()
 		slowly := 0
 		for range 10000 {
 			time.Sleep(10 * time.Millisecond)
@@ -143,7 +144,7 @@ func TestCurrentAsOfAWatchThatCatchesUpSlowly(t *testing.T) {
 			slowly++
 		}
 		require.Greater(t, slowly, 100)
-		require.Greater(t, len(r.events()), 10)
+		require.Greater(t, len(r.Events()), 10)
 		require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
 		time.Sleep(62 * time.Second)
 		require.LessOrEqual(t, age(i), 62*time.Second)
@@ -152,16 +153,16 @@ func TestCurrentAsOfAWatchThatCatchesUpSlowly(t *testing.T) {
 
 // While the server is away, the view grows old; what follows brings it up to date.
 func TestCurrentAsOfAnOutage(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(10 * time.Minute)
-		w.blocked.Lock()
+		w.Blocked.Lock()
 		w.CloseClientConnections()
 		time.Sleep(30 * time.Minute)
 		require.Greater(t, age(i), 30*time.Minute-time.Second)
-		w.blocked.Unlock()
+		w.Blocked.Unlock()
 		time.Sleep(3 * time.Minute)
 		require.LessOrEqual(t, age(i), 62*time.Second)
 	})
@@ -179,7 +180,7 @@ type view struct {
 
 // day is a random day, with what was written in it.
 type day struct {
-	*world
+	*harness.World
 	dice    *rand.Rand
 	written []informertest.Write
 	views   []*view
@@ -188,9 +189,9 @@ type day struct {
 	broken time.Time
 }
 
-func (d *day) handler() *recorder {
+func (d *day) handler() *harness.Recorder {
 	dice := rand.New(rand.NewPCG(d.dice.Uint64(), 1))
-	return &recorder{before: func(string) {
+	return &harness.Recorder{Before: func(string) {
 		if slow := d.slow.Load(); slow > 0 {
 			time.Sleep(time.Duration(dice.Int64N(slow)))
 		}
@@ -202,12 +203,12 @@ func (d *day) act() {
 	key := fmt.Sprintf("a/%d", d.dice.IntN(8))
 	switch d.dice.IntN(24) {
 	default:
-		if _, err := d.Update(pods, object(pods, key, fmt.Sprint(d.dice.Int()))); err != nil {
-			d.create(key)
+		if _, err := d.Update(harness.Pods, harness.Object(harness.Pods, key, fmt.Sprint(d.dice.Int()))); err != nil {
+			d.CreatePods(key)
 		}
 	case 0, 1, 2:
-		if versions, err := d.ResourceVersions(pods, ""); err == nil && versions[key] != "" {
-			d.remove(key)
+		if versions, err := d.ResourceVersions(harness.Pods, ""); err == nil && versions[key] != "" {
+			d.DeletePods(key)
 		}
 	case 3:
 		d.CloseClientConnections()
@@ -264,12 +265,12 @@ func (d *day) check() {
 	synctest.Wait()
 	for _, v := range d.views {
 		s, known := v.status(), v.known()
-		require.False(d.t, s.CurrentAsOf.Before(v.last), "%s: went back", v.name)
+		require.False(d.T, s.CurrentAsOf.Before(v.last), "%s: went back", v.name)
 		v.last = s.CurrentAsOf
 		missing := d.missing(known, func(w informertest.Write) bool { return w.Time.Before(s.CurrentAsOf) })
-		require.Empty(d.t, missing, "%s is not current as of %v", v.name, s.CurrentAsOf)
+		require.Empty(d.T, missing, "%s is not current as of %v", v.name, s.CurrentAsOf)
 		if d.slow.Load() == 0 && time.Since(d.broken) > 20*time.Minute {
-			require.LessOrEqual(d.t, time.Since(s.CurrentAsOf), 80*time.Second, "%s: %+v", v.name, s)
+			require.LessOrEqual(d.T, time.Since(s.CurrentAsOf), 80*time.Second, "%s: %+v", v.name, s)
 		}
 	}
 }
@@ -279,16 +280,16 @@ func (d *day) check() {
 func (d *day) wait() {
 	version := d.ResourceVersion()
 	for _, v := range d.views {
-		ctx, cancel := context.WithTimeout(d.t.Context(), time.Duration(d.dice.Int64N(int64(5*time.Minute))))
+		ctx, cancel := context.WithTimeout(d.T.Context(), time.Duration(d.dice.Int64N(int64(5*time.Minute))))
 		err := v.WaitUntil(ctx, version)
 		known := v.known()
 		cancel()
 		if err != nil {
-			require.ErrorIs(d.t, err, context.DeadlineExceeded)
+			require.ErrorIs(d.T, err, context.DeadlineExceeded)
 			continue
 		}
 		missing := d.missing(known, func(w informertest.Write) bool { return rv.NotNewer(w.ResourceVersion, version) })
-		require.Empty(d.t, missing, "%s has not waited until %s", v.name, version)
+		require.Empty(d.T, missing, "%s has not waited until %s", v.name, version)
 	}
 }
 
@@ -301,61 +302,61 @@ func TestCurrentAsOfRandomDays(t *testing.T) {
 	}
 	for seed := range days {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			bubble(t, informertest.Options{Seed: seed}, func(t *testing.T, w *world) { randomDay(t, w, seed) })
+			harness.Bubble(t, informertest.Options{Seed: seed}, func(t *testing.T, w *harness.World) { randomDay(t, w, seed) })
 		})
 	}
 }
 
-func randomDay(t *testing.T, w *world, seed uint64) {
-	d := &day{world: w, dice: rand.New(rand.NewPCG(seed, 0)), broken: time.Now()}
-	w.createKubeSystem()
-	w.create(keys(5)...)
-	versions, err := w.ResourceVersions(pods, "")
+func randomDay(t *testing.T, w *harness.World, seed uint64) {
+	d := &day{World: w, dice: rand.New(rand.NewPCG(seed, 0)), broken: time.Now()}
+	w.CreateKubeSystem()
+	w.CreatePods(harness.Keys(5)...)
+	versions, err := w.ResourceVersions(harness.Pods, "")
 	require.NoError(t, err)
 	for key, version := range versions {
 		d.written = append(d.written, informertest.Write{Type: informertest.Created, Key: key, ResourceVersion: version, Time: time.Now()})
 	}
 	defer w.Observe(func(write informertest.Write) {
-		if write.Resource == pods {
+		if write.Resource == harness.Pods {
 			d.written = append(d.written, write)
 		}
 	})()
 	modes := []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList, informer.ListModeFull}
 	mode := modes[seed%3]
 	budget := informer.NewBudget([]int64{1 << 20, 1000}[seed%2])
-	ignore := quiet
+	ignore := harness.IgnoreErrors
 
 	storage := informer.NewResourceVersionStorage()
-	own := follow(w, informer.InformerConfig{Handler: d.handler(), Storage: storage, ListMode: mode, WatchListPageSize: 3, Budget: budget})
+	own := harness.Follow(w, informer.InformerConfig{Handler: d.handler(), Storage: storage, ListMode: mode, WatchListPageSize: 3, Budget: budget})
 	d.views = append(d.views, &view{name: "own", status: own.Status, waiter: own, known: func() map[string]string { return maps.Collect(storage.All()) }})
-	defer start(own.RunWithContext)()
+	defer harness.Start(own.RunWithContext)()
 
 	shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{
-		ListerWatcher: w.lister(), ListMode: mode, WatchListPageSize: 2, Budget: budget, ErrorHandler: ignore,
+		ListerWatcher: w.Lister(), ListMode: mode, WatchListPageSize: 2, Budget: budget, ErrorHandler: ignore,
 	})
 	for _, name := range []string{"first", "second"} {
 		storage := informer.NewResourceVersionStorage()
 		handler := d.handler()
 		if name == "second" {
-			handler = &recorder{}
+			handler = &harness.Recorder{}
 		}
 		h, err := shared.AddHandler(informer.HandlerConfig{Name: name, Handler: handler, Storage: storage})
 		require.NoError(t, err)
 		d.views = append(d.views, &view{name: name, status: h.Status, waiter: h, known: func() map[string]string { return maps.Collect(storage.All()) }})
 	}
-	defer start(shared.RunWithContext)()
+	defer harness.Start(shared.RunWithContext)()
 
-	cached := objectcache.NewSharedIndexInformerWithOptions(w.lister(), &corev1.Pod{}, objectcache.Options{Name: "cached", ListMode: mode, ErrorHandler: ignore})
+	cached := objectcache.NewSharedIndexInformerWithOptions(w.Lister(), &corev1.Pod{}, objectcache.Options{Name: "cached", ListMode: mode, ErrorHandler: ignore})
 	d.views = append(d.views, &view{name: "cached", status: cached.Status, waiter: cached, known: func() map[string]string {
 		known := map[string]string{}
 		for _, obj := range cached.GetStore().List() {
 			accessor, err := meta.Accessor(obj)
 			require.NoError(t, err)
-			known[key(obj)] = accessor.GetResourceVersion()
+			known[harness.Key(obj)] = accessor.GetResourceVersion()
 		}
 		return known
 	}})
-	defer start(cached.RunWithContext)()
+	defer harness.Start(cached.RunWithContext)()
 
 	for range 150 {
 		d.act()

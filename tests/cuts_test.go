@@ -11,6 +11,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // impatient ends a watch after a time in which nothing was sent, as a proxy does with an idle
@@ -18,7 +19,7 @@ import (
 func impatient(timeout time.Duration) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !isWatch(r) {
+			if !harness.IsWatch(r) {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -53,10 +54,10 @@ func (p *proxied) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 func TestCurrentAsOfBehindIdleTimeout(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeAuto} {
 		t.Run(mode.String(), func(t *testing.T) {
-			bubble(t, informertest.Options{Wrap: impatient(50 * time.Second)}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				i := follow(w, informer.InformerConfig{Handler: &recorder{}, ListMode: mode})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: impatient(50 * time.Second)}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: mode})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(10 * time.Minute)
 				requests := len(w.Requests())
 				said := 0
@@ -71,7 +72,7 @@ func TestCurrentAsOfBehindIdleTimeout(t *testing.T) {
 				}
 				require.Greater(t, said, 115, "but for when a longer watch is tried")
 				require.LessOrEqual(t, len(w.Requests())-requests, 2*90, "a watch and a look at the server each 45 s")
-				w.create("late/1")
+				w.CreatePods("late/1")
 				time.Sleep(time.Second)
 				require.Equal(t, 4, i.Status().Objects)
 			})
@@ -81,10 +82,10 @@ func TestCurrentAsOfBehindIdleTimeout(t *testing.T) {
 
 // A proxy that is gone is noticed after an hour.
 func TestWatchesAreLongAgainWhenNothingCutsThem(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
 		for range 4 {
 			time.Sleep(40 * time.Second)
 			w.CloseClientConnections()

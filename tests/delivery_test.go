@@ -18,27 +18,28 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // A handler that panics is called six times, with the pauses of a batch that fails,
 // whatever happens to the object meanwhile, and what then happens to it is told anew.
 func TestTheBackoffOfAHandlerThatPanics(t *testing.T) {
-	survivePanics(t)
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
+	harness.SurvivePanics(t)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
 		var times []time.Time
 		panics := true
-		r := recorder{before: func(call string) {
+		r := harness.Recorder{Before: func(call string) {
 			if panics {
 				times = append(times, time.Now())
 				panic("no")
 			}
 		}}
-		i := follow(w, informer.InformerConfig{Handler: &r})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		defer harness.Start(i.RunWithContext)()
 		for n := range 24 {
 			time.Sleep(100 * time.Millisecond)
-			w.update("a/1", fmt.Sprint(n))
+			w.UpdatePod("a/1", fmt.Sprint(n))
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -52,20 +53,20 @@ func TestTheBackoffOfAHandlerThatPanics(t *testing.T) {
 		}
 		require.True(t, i.HasSynced())
 		panics = false
-		w.update("a/1", "again")
+		w.UpdatePod("a/1", "again")
 		synctest.Wait()
-		require.Equal(t, []string{"add a/1"}, r.events())
+		require.Equal(t, []string{"add a/1"}, r.Events())
 	})
 }
 
 // A handler that ends its goroutine may have taken the object in, and does not keep
 // waiting what is to be tried again.
 func TestAnEndedGoroutineOfAHandler(t *testing.T) {
-	survivePanics(t)
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.SurvivePanics(t)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var panics atomic.Int32
 		panics.Store(1)
-		r := recorder{before: func(call string) {
+		r := harness.Recorder{Before: func(call string) {
 			switch {
 			case call == "add a/exits":
 				runtime.Goexit()
@@ -73,18 +74,18 @@ func TestAnEndedGoroutineOfAHandler(t *testing.T) {
 				panic("later")
 			}
 		}}
-		i := follow(w, informer.InformerConfig{Handler: &r})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.create("a/panics")
+		w.CreatePods("a/panics")
 		synctest.Wait()
-		w.create("a/exits")
+		w.CreatePods("a/exits")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Equal(t, []string{"add a/panics"}, r.events())
-		w.remove("a/exits")
+		require.Equal(t, []string{"add a/panics"}, r.Events())
+		w.DeletePods("a/exits")
 		synctest.Wait()
-		require.Equal(t, []string{"add a/panics", "delete a/exits"}, r.events())
+		require.Equal(t, []string{"add a/panics", "delete a/exits"}, r.Events())
 	})
 }
 
@@ -93,10 +94,10 @@ func TestAPanicInABatchCrashesTheProcess(t *testing.T) {
 	const inside = "INFORMER_TEST_CRASH"
 	if os.Getenv(inside) != "" {
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{
-				list:  listing("10", pod("a/1", "7")),
-				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
-			}.lw(),
+			ListerWatcher: harness.Script{
+				List:  harness.Listing("10", harness.Pod("a/1", "7")),
+				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+			}.LW(),
 			BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { panic("boom") }),
 			ErrorHandler: func(_ *informer.Reflector, err error) { fmt.Println("told:", err) },
 		})

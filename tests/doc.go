@@ -2,6 +2,6 @@
 // simulated server, in virtual time where that is possible.
 //
 // A file is a topic, by its name: lists, watches, delivery, checkpoints, shared informers, shards,
-// status, servers. The harness is in harness_test.go: a world is a server and what a test does to
-// it, a bubble has virtual time, and a recorder is a handler that writes down its calls.
+// status, servers. What they share is in harness: a World is a server and what a test does to
+// it, a Bubble has virtual time, and a Recorder is a handler that writes down its calls.
 package tests

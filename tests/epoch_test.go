@@ -9,19 +9,20 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // The epoch of Run's context is in each batch: in its context and in its events.
 func TestEpochGoesWithEveryBatch(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("ns/a")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("ns/a")
 		type batch struct {
 			ofContext int64
 			known     bool
 			ofEvent   int64
 		}
 		var got []batch
-		i := follow(w, informer.InformerConfig{
+		i := harness.Follow(w, informer.InformerConfig{
 			Storage: informer.NewResourceVersionStorage(),
 			BatchHandler: informer.BatchHandlerFunc(func(ctx context.Context, events []informer.Event) error {
 				b := batch{ofEvent: events[0].Epoch}
@@ -30,16 +31,16 @@ func TestEpochGoesWithEveryBatch(t *testing.T) {
 				return nil
 			}),
 		})
-		stop := start(func(ctx context.Context) { i.RunWithContext(informer.WithEpoch(ctx, 7)) })
+		stop := harness.Start(func(ctx context.Context) { i.RunWithContext(informer.WithEpoch(ctx, 7)) })
 		time.Sleep(time.Second)
-		w.update("ns/a", "2")
+		w.UpdatePod("ns/a", "2")
 		time.Sleep(time.Second)
 		stop()
 		require.Equal(t, []batch{{7, true, 7}, {7, true, 7}}, got)
 
-		w.update("ns/a", "3")
+		w.UpdatePod("ns/a", "3")
 		got = nil
-		stop = start(i.RunWithContext)
+		stop = harness.Start(i.RunWithContext)
 		time.Sleep(time.Second)
 		stop()
 		require.Equal(t, []batch{{}}, got[:1], "no epoch")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // Over a pipe in memory the client cannot say that it refuses a certificate.
@@ -22,8 +23,8 @@ func TestWrongCAHasWordsOfItsOwn(t *testing.T) {
 	config.CAData = nil
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
 	require.NoError(t, err)
-	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorder{}})
-	defer start(i.RunWithContext)()
+	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}})
+	defer harness.Start(i.RunWithContext)()
 	require.Eventually(t, func() bool {
 		c := i.Status().Condition
 		return c.Reason == "ServerUnreachable" && strings.Contains(c.Message, server.URL()) &&
@@ -33,7 +34,7 @@ func TestWrongCAHasWordsOfItsOwn(t *testing.T) {
 
 // The condition of an informer names what a newcomer has got wrong.
 func TestMistakesOfNewcomersHaveWordsOfTheirOwn(t *testing.T) {
-	noRoute := before(func(rw http.ResponseWriter, r *http.Request) bool { // as a kube-apiserver answers
+	noRoute := harness.Before(func(rw http.ResponseWriter, r *http.Request) bool { // as a kube-apiserver answers
 		if r.URL.Path == "/apis/example.com/v1/namespaces/a/podz" {
 			rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			rw.WriteHeader(http.StatusNotFound)
@@ -42,7 +43,7 @@ func TestMistakesOfNewcomersHaveWordsOfTheirOwn(t *testing.T) {
 		}
 		return true
 	})
-	tlsOnly := before(func(rw http.ResponseWriter, r *http.Request) bool { // as net/http answers
+	tlsOnly := harness.Before(func(rw http.ResponseWriter, r *http.Request) bool { // as net/http answers
 		rw.WriteHeader(http.StatusBadRequest)
 		_, _ = rw.Write([]byte("Client sent an HTTP request to an HTTPS server.\n"))
 		return false
@@ -59,15 +60,15 @@ func TestMistakesOfNewcomersHaveWordsOfTheirOwn(t *testing.T) {
 			words: []string{`podz.example.com in version "v1" at http://localhost`, "could not find the requested resource", `namespace "a"`, "plural"}},
 		"no resource": {resource: schema.GroupVersionResource{Group: "example.com"}, reason: "Failing",
 			words: []string{`resource "", version "", group "example.com": the resource and its version must not be empty`}},
-		"http to an https port": {options: informertest.Options{Wrap: tlsOnly}, resource: pods, reason: "Failing",
+		"http to an https port": {options: informertest.Options{Wrap: tlsOnly}, resource: harness.Pods, reason: "Failing",
 			words: []string{"takes no plain HTTP", "Host of the rest.Config has to begin with https://"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, test.options, func(t *testing.T, w *world) {
+			harness.Bubble(t, test.options, func(t *testing.T, w *harness.World) {
 				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-					ListerWatcher: w.factory().ForResource(test.namespace, test.resource), Handler: &recorder{},
+					ListerWatcher: w.Factory().ForResource(test.namespace, test.resource), Handler: &harness.Recorder{},
 				})
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				for range 2 { // also when the server has counted as away for long
 					time.Sleep(10 * time.Second)
 					synctest.Wait()

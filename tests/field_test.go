@@ -10,9 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // Fields are found in each form, and in copies.
@@ -31,15 +33,15 @@ func TestFieldsOfRawObjects(t *testing.T) {
 		"in protobuf, type of metadata": {informer.RawObjectOf(&metav1.PartialObjectMetadata{}), true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				stored, err := w.Create(pods, fullPod())
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				stored, err := w.Create(harness.Pods, fullPod())
 				require.NoError(t, err)
 				config := w.Config()
 				if test.protobuf {
-					config = protobuf(config)
+					config = harness.Protobuf(config)
 				}
 				calls := 0
-				told(t, w, config, pods, test.example, informer.InformerConfig{}, func(obj *informer.RawObject) {
+				told(t, w, config, harness.Pods, test.example, informer.InformerConfig{}, func(obj *informer.RawObject) {
 					if calls++; calls == 1 {
 						checkFields(t, obj, stored, test.all)
 						checkFields(t, obj.DeepCopyObject().(*informer.RawObject), stored, test.all)
@@ -95,10 +97,10 @@ func checkFields(t *testing.T, obj *informer.RawObject, stored *unstructured.Uns
 
 // Keep may name fields of a RawObject in protobuf, if its type is known.
 func TestKeepOfTypedRawObjects(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		_, err := w.Create(pods, fullPod())
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		_, err := w.Create(harness.Pods, fullPod())
 		require.NoError(t, err)
-		told(t, w, protobuf(w.Config()), pods, informer.RawObjectOf(&corev1.Pod{}), informer.InformerConfig{Keep: []string{"spec.nodeName"}}, func(obj *informer.RawObject) {
+		told(t, w, harness.Protobuf(w.Config()), harness.Pods, informer.RawObjectOf(&corev1.Pod{}), informer.InformerConfig{Keep: []string{"spec.nodeName"}}, func(obj *informer.RawObject) {
 			require.Equal(t, "application/vnd.kubernetes.protobuf", obj.ContentType())
 			node, ok := obj.Field("spec.nodeName")
 			require.True(t, ok)
@@ -119,22 +121,22 @@ func TestKeepOfTypedRawObjects(t *testing.T) {
 
 // Objects of another kind than that of the type are not read with its numbers.
 func TestTypedRawObjectsOfOtherKinds(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		_, err := w.Create(pods, fullPod())
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		_, err := w.Create(harness.Pods, fullPod())
 		require.NoError(t, err)
-		factory := w.factory()
-		var f failures
+		factory := w.Factory()
+		var f harness.Failures
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: factory.ForResource("", pods), ExampleObject: informer.RawObjectOf(&corev1.Node{}), ErrorHandler: f.handle,
+			ListerWatcher: factory.ForResource("", harness.Pods), ExampleObject: informer.RawObjectOf(&corev1.Node{}), ErrorHandler: f.Handle,
 			BatchHandler: informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
 				t.Errorf("told of %d objects", len(events))
 				return nil
 			}),
 		})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		defer stop()
 		synctest.Wait()
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.NotEmpty(t, errs)
 		require.ErrorContains(t, errs[0], "expected a *v1.Node")
 	})
@@ -159,7 +161,7 @@ func ExampleRawObject_Field() {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: map[string]string{"app.kubernetes.io/name": "shop"}},
 		Spec:       corev1.PodSpec{NodeName: "node-7", Priority: new(int32)},
 	}
-	if _, err := server.Create(pods, pod); err != nil {
+	if _, err := server.Create(harness.Pods, pod); err != nil {
 		panic(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -189,4 +191,14 @@ func ExampleRawObject_Field() {
 	// int 0
 	// absent
 	// false
+}
+
+// simulated is a server without objects, and what lists and watches its pods.
+func simulated() (*informertest.Server, cache.ListerWatcher) {
+	server := informertest.NewServer(informertest.Options{})
+	factory, err := informer.NewDynamicListerWatcherFactory(server.Config())
+	if err != nil {
+		panic(err)
+	}
+	return server, factory.ForResource("default", harness.Pods)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // A call of another ListerWatcher that hangs is given up after five minutes, whether it obeys its
@@ -41,29 +42,29 @@ func TestForeignCallThatHangsIsGivenUp(t *testing.T) {
 					<-release
 					return nil
 				}
-				lw := script{
-					list: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+				lw := harness.Script{
+					List: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 						if lists.Add(1) == 1 && !test.watches {
-							return list("9", "", pod("a/late", "9")), hang(ctx)
+							return harness.List("9", "", harness.Pod("a/late", "9")), hang(ctx)
 						}
-						return list("1", "", pod("a/1", "1")), nil
+						return harness.List("1", "", harness.Pod("a/1", "1")), nil
 					},
-					watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+					Watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 						if watches.Add(1) == 1 && test.watches {
 							return late, hang(ctx)
 						}
 						return watch.NewFake(), nil
 					},
 				}
-				var r recorder
-				var f failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.lw(), Handler: &r, ErrorHandler: f.handle})
-				stop := start(i.RunWithContext)
+				var r harness.Recorder
+				var f harness.Failures
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &r, ErrorHandler: f.Handle})
+				stop := harness.Start(i.RunWithContext)
 				time.Sleep(test.after - time.Second)
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Empty(t, errs)
 				time.Sleep(time.Minute)
-				errs, started := f.all()
+				errs, started := f.All()
 				require.Len(t, errs, 1)
 				var stalled *informer.StallError
 				require.ErrorAs(t, errs[0], &stalled)
@@ -72,12 +73,12 @@ func TestForeignCallThatHangsIsGivenUp(t *testing.T) {
 					require.ErrorContains(t, errs[0], "left behind")
 				}
 				require.Equal(t, 1, started, "it has gone on")
-				require.Equal(t, []string{"add a/1 initial"}, r.events())
+				require.Equal(t, []string{"add a/1 initial"}, r.Events())
 				close(release)
 				synctest.Wait()
 				require.Equal(t, test.watches && !test.obeys, late.IsStopped())
 				stop()
-				require.Equal(t, []string{"add a/1 initial"}, r.events(), "what comes too late does not count")
+				require.Equal(t, []string{"add a/1 initial"}, r.Events(), "what comes too late does not count")
 			})
 		})
 	}
@@ -96,16 +97,16 @@ func TestForeignCallIsGivenUpAfterStallTimeout(t *testing.T) {
 					<-ctx.Done()
 					return ctx.Err()
 				}
-				lw := script{
-					list: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+				lw := harness.Script{
+					List: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 						if !watches {
 							if err := hang(ctx); err != nil {
 								return nil, err
 							}
 						}
-						return list("1", "", pod("a/1", "1")), nil
+						return harness.List("1", "", harness.Pod("a/1", "1")), nil
 					},
-					watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+					Watch: func(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
 						if watches {
 							if err := hang(ctx); err != nil {
 								return nil, err
@@ -114,21 +115,21 @@ func TestForeignCallIsGivenUpAfterStallTimeout(t *testing.T) {
 						return watch.NewFake(), nil
 					},
 				}
-				var r recorder
-				var f failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.lw(), Handler: &r, ErrorHandler: f.handle, StallTimeout: 20 * time.Second})
-				defer start(i.RunWithContext)()
+				var r harness.Recorder
+				var f harness.Failures
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &r, ErrorHandler: f.Handle, StallTimeout: 20 * time.Second})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(19 * time.Second)
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Empty(t, errs)
 				time.Sleep(2 * time.Second)
-				errs, _ = f.all()
+				errs, _ = f.All()
 				require.Len(t, errs, 1)
 				var stalled *informer.StallError
 				require.ErrorAs(t, errs[0], &stalled)
 				require.Equal(t, 20*time.Second, stalled.Silence)
 				time.Sleep(2 * time.Second) // for the backoff
-				require.Equal(t, []string{"add a/1 initial"}, r.events())
+				require.Equal(t, []string{"add a/1 initial"}, r.Events())
 			})
 		})
 	}
@@ -139,7 +140,7 @@ type withoutContext struct{ takes time.Duration }
 
 func (w withoutContext) List(metav1.ListOptions) (runtime.Object, error) {
 	time.Sleep(w.takes)
-	return list("1", "", pod("a/1", "1")), nil
+	return harness.List("1", "", harness.Pod("a/1", "1")), nil
 }
 
 func (w withoutContext) Watch(metav1.ListOptions) (watch.Interface, error) {
@@ -150,13 +151,13 @@ func (w withoutContext) Watch(metav1.ListOptions) (watch.Interface, error) {
 // another one beside it.
 func TestForeignCallWithoutContextMayTakeLongerThanStallTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var r recorder
-		var f failures
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: withoutContext{4 * time.Minute}, Handler: &r, ErrorHandler: f.handle, StallTimeout: 20 * time.Second})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		var f harness.Failures
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: withoutContext{4 * time.Minute}, Handler: &r, ErrorHandler: f.Handle, StallTimeout: 20 * time.Second})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(4*time.Minute + 10*time.Second)
 		require.True(t, i.HasSynced())
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Empty(t, errs)
 	})
 }
@@ -165,18 +166,18 @@ func TestForeignCallWithoutContextMayTakeLongerThanStallTimeout(t *testing.T) {
 func TestRunLeavesForeignCallBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		lw := script{list: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+		lw := harness.Script{List: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 			<-release
 			return nil, nil
 		}}
-		var f failures
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.lw(), Handler: &recorder{}, ErrorHandler: f.handle})
-		stop := start(i.RunWithContext)
+		var f harness.Failures
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+		stop := harness.Start(i.RunWithContext)
 		time.Sleep(time.Second)
 		began := time.Now()
 		stop()
 		require.Equal(t, 10*time.Second, time.Since(began))
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.Len(t, errs, 1)
 		require.ErrorContains(t, errs[0], "left behind")
 		close(release)
@@ -188,19 +189,19 @@ func TestForeignCallsThatHangAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lists, hanging atomic.Int32
 		release := make(chan struct{})
-		lw := script{
-			list: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+		lw := harness.Script{
+			List: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				lists.Add(1)
 				hanging.Add(1)
 				defer hanging.Add(-1)
 				<-release
-				return list("1", "", pod("a/1", "1")), nil
+				return harness.List("1", "", harness.Pod("a/1", "1")), nil
 			},
-			watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+			Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 		}
-		var f failures
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.lw(), Handler: &recorder{}, ErrorHandler: f.handle})
-		defer start(i.RunWithContext)()
+		var f harness.Failures
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw.LW(), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(24 * time.Hour)
 		require.EqualValues(t, 4, hanging.Load())
 		require.ErrorContains(t, i.Status().LastError, "have not returned")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // goAway makes a server send GOAWAY with each answer. A kube-apiserver sends it with some answers
@@ -28,32 +29,32 @@ func goAway(server http.Handler) http.Handler {
 func TestGoAwayCausesNoListAndNoError(t *testing.T) {
 	for name, mode := range map[string]informer.ListMode{"pages": informer.ListModePaged, "watch-list": informer.ListModeWatchList} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{TLS: true, Wrap: goAway}, func(t *testing.T, w *world) {
-				w.create(keys(quietObjects)...)
-				config, dials := countingDials(w.Config())
+			harness.Bubble(t, informertest.Options{TLS: true, Wrap: goAway}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(quietObjects)...)
+				config, dials := harness.CountDials(w.Config())
 				factory, err := informer.NewDynamicListerWatcherFactory(config)
 				require.NoError(t, err)
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), ListMode: mode, WatchListPageSize: 10, Handler: &r, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), ListMode: mode, WatchListPageSize: 10, Handler: &r, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Second)
 				synctest.Wait()
 				require.True(t, i.HasSynced())
 				for range 60 { // several watches, one after the other
 					time.Sleep(time.Minute)
-					w.requireOneWatch()
-					r.forget()
-					w.update("a/0001", time.Now().String())
+					w.RequireOneWatch()
+					r.Forget()
+					w.UpdatePod("a/0001", time.Now().String())
 					synctest.Wait()
-					require.Equal(t, []string{"update a/0001"}, r.events())
+					require.Equal(t, []string{"update a/0001"}, r.Events())
 				}
-				w.requireState(&r)
-				watches := slices.DeleteFunc(w.verbs(), func(verb string) bool { return !strings.HasPrefix(verb, "watch") })
+				w.RequireState(&r)
+				watches := slices.DeleteFunc(w.Verbs(), func(verb string) bool { return !strings.HasPrefix(verb, "watch") })
 				require.Greater(t, len(watches), 1)
 				require.GreaterOrEqual(t, int(dials.Load()), len(watches), "each watch has a connection of its own")
 				require.Equal(t, informer.ListCounts{Initial: 1}, i.Status().Counts.Lists)
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Empty(t, errs)
 			})
 		})
@@ -65,22 +66,22 @@ func TestGoAwayCausesNoListAndNoError(t *testing.T) {
 func TestIdleWatchExpires(t *testing.T) {
 	for name, options := range map[string]informertest.Options{"HTTP/1.1": {}, "HTTP/2": overHTTP2} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, options, func(t *testing.T, w *world) {
-				w.create(keys(quietObjects)...)
-				var r recorder
-				i := follow(w, informer.InformerConfig{Handler: &r})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, options, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(quietObjects)...)
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(4 * time.Minute)
-				w.requireOneWatch()
-				r.forget()
+				w.RequireOneWatch()
+				r.Forget()
 				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(410), Times: 1})
-				w.update("a/0001", "changed")
-				w.remove("a/0002")
+				w.UpdatePod("a/0001", "changed")
+				w.DeletePods("a/0002")
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				told := slices.DeleteFunc(r.events(), func(call string) bool { return strings.HasPrefix(call, "sync ") })
+				told := slices.DeleteFunc(r.Events(), func(call string) bool { return strings.HasPrefix(call, "sync ") })
 				require.ElementsMatch(t, []string{"update a/0001", "delete a/0002 unknown"}, told)
-				w.requireState(&r)
+				w.RequireState(&r)
 				require.Equal(t, informer.ListCounts{Initial: 1, Expired: 1}, i.Status().Counts.Lists)
 			})
 		})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // A bubble does not end while a goroutine is left in it.
@@ -29,14 +30,14 @@ func TestGoexitInARetriedProcess(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1")
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
 				var calls atomic.Int32
 				var handled sync.Map
 				i := informer.NewNamedController("pods", &informer.Config{
-					Queue: queue(), ListerWatcher: w.lister(), RetryOnError: true, ForcePaginatedList: true, WatchErrorHandler: quiet,
+					Queue: queue(), ListerWatcher: w.Lister(), RetryOnError: true, ForcePaginatedList: true, WatchErrorHandler: harness.IgnoreErrors,
 					Process: func(obj interface{}, _ bool) error {
-						key := key(obj.(cache.Deltas).Newest().Object)
+						key := harness.Key(obj.(cache.Deltas).Newest().Object)
 						if key == "a/1" {
 							if calls.Add(1) == 1 {
 								return errors.New("not yet")
@@ -47,11 +48,11 @@ func TestGoexitInARetriedProcess(t *testing.T) {
 						return nil
 					},
 				})
-				stop := start(i.RunWithContext)
+				stop := harness.Start(i.RunWithContext)
 				time.Sleep(time.Minute)
 				require.EqualValues(t, 2, calls.Load())
 				if queue() != nil { // the retry has a goroutine of its own
-					w.create("a/2")
+					w.CreatePods("a/2")
 					time.Sleep(time.Minute)
 					_, ok := handled.Load("a/2")
 					require.True(t, ok, "others go on")
@@ -63,11 +64,11 @@ func TestGoexitInARetriedProcess(t *testing.T) {
 }
 
 func TestGoexitInTheFirstProcessEndsRun(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
 		i := informer.NewNamedController("pods", &informer.Config{
 			Queue:         cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KeyFunction: cache.MetaNamespaceKeyFunc, EmitDeltaTypeReplaced: true}),
-			ListerWatcher: w.lister(), RetryOnError: true, ForcePaginatedList: true,
+			ListerWatcher: w.Lister(), RetryOnError: true, ForcePaginatedList: true,
 			Process: func(interface{}, bool) error { runtime.Goexit(); return nil },
 		})
 		ended := make(chan struct{})
@@ -90,20 +91,20 @@ func TestGoexitInTheGoroutineOfRunEndsRun(t *testing.T) {
 		"CheckpointStore": func(c *informer.InformerConfig, exit func()) { c.Checkpoint.(*exitingCheckpoint).exit = exit },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
 				var exiting atomic.Bool
 				exiting.Store(true)
 				storage := informer.NewResourceVersionStorage()
-				s := &exitingCheckpoint{lockable: &lockable{memoryCheckpoint: &memoryCheckpoint{}}}
-				r := &recorder{}
-				c := informer.InformerConfig{Handler: r, Storage: storage, Checkpoint: s, Workers: 2, ErrorHandler: quiet}
+				s := &exitingCheckpoint{Lockable: &harness.Lockable{MemoryCheckpoint: &harness.MemoryCheckpoint{}}}
+				r := &harness.Recorder{}
+				c := informer.InformerConfig{Handler: r, Storage: storage, Checkpoint: s, Workers: 2, ErrorHandler: harness.IgnoreErrors}
 				exits(&c, func() {
 					if exiting.Load() {
 						runtime.Goexit()
 					}
 				})
-				i := follow(w, c)
+				i := harness.Follow(w, c)
 				ended := make(chan struct{})
 				go func() {
 					defer close(ended)
@@ -116,10 +117,10 @@ func TestGoexitInTheGoroutineOfRunEndsRun(t *testing.T) {
 				require.NoError(t, unlock())
 
 				exiting.Store(false)
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Minute)
 				require.True(t, i.HasSynced())
-				w.requireState(r)
+				w.RequireState(r)
 			})
 		})
 	}
@@ -135,56 +136,56 @@ func (s exitingStore) Replace([]interface{}, string) error { return nil }
 
 // exitingCheckpoint is a store that may end the goroutine in Load.
 type exitingCheckpoint struct {
-	*lockable
+	*harness.Lockable
 	exit func()
 }
 
 // An ErrorHandler that ends the goroutine that saves does not end the saving.
 func TestGoexitWhileACheckpointIsSaved(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		var failing atomic.Bool
 		failing.Store(true)
 		full := errors.New("the disk is full")
-		s := &memoryCheckpoint{onSave: func(context.Context, int) error {
+		s := &harness.MemoryCheckpoint{OnSave: func(context.Context, int) error {
 			if failing.Load() {
 				return full
 			}
 			return nil
 		}}
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s, ErrorHandler: func(_ *informer.Reflector, err error) {
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s, ErrorHandler: func(_ *informer.Reflector, err error) {
 			if errors.Is(err, full) {
 				runtime.Goexit()
 			}
 		}})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		time.Sleep(10 * time.Minute)
 		failing.Store(false)
-		w.create("a/new")
+		w.CreatePods("a/new")
 		time.Sleep(10 * time.Minute)
-		require.NotZero(t, s.saves())
+		require.NotZero(t, s.Saves())
 		stop()
 	})
 }
 
 // The informer of a handler of a shared informer ends alone.
 func TestGoexitInTheErrorHandlerOfASharedHandler(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
 		shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: w.lister(), ListMode: informer.ListModePaged, ErrorHandler: quiet,
+			ListerWatcher: w.Lister(), ListMode: informer.ListModePaged, ErrorHandler: harness.IgnoreErrors,
 		})
-		exits, err := shared.AddHandler(informer.HandlerConfig{Handler: &recorder{}, ErrorHandler: func(*informer.Reflector, error) { runtime.Goexit() }})
+		exits, err := shared.AddHandler(informer.HandlerConfig{Handler: &harness.Recorder{}, ErrorHandler: func(*informer.Reflector, error) { runtime.Goexit() }})
 		require.NoError(t, err)
-		r := &recorder{}
+		r := &harness.Recorder{}
 		_, err = shared.AddEventHandler(r)
 		require.NoError(t, err)
-		stop := start(shared.RunWithContext)
+		stop := harness.Start(shared.RunWithContext)
 		time.Sleep(time.Minute)
 		require.Equal(t, informer.PhaseStopped, exits.Status().Phase)
-		w.create("a/2")
+		w.CreatePods("a/2")
 		synctest.Wait()
-		w.requireState(r)
+		w.RequireState(r)
 		<-shared.RemoveHandler(exits)
 		stop()
 	})
@@ -194,5 +195,5 @@ func (s *exitingCheckpoint) Load(ctx context.Context) (io.ReadCloser, error) {
 	if s.exit != nil {
 		s.exit()
 	}
-	return s.lockable.Load(ctx)
+	return s.Lockable.Load(ctx)
 }

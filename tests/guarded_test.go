@@ -23,13 +23,14 @@ import (
 
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/internal/selfsigned"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // guarded is a simulated server behind TLS. It knows the proof of each request: the token, or the
 // name of the client's certificate. Its own certificate, and the proofs that it takes, can be
 // replaced.
 type guarded struct {
-	*world
+	*harness.World
 	dir      string
 	listener *pipeListener
 	http     *http.Server
@@ -58,9 +59,9 @@ func inGuarded(t *testing.T, test func(t *testing.T, g *guarded)) {
 		return server
 	}
 	dir := t.TempDir()
-	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 		g := &guarded{
-			world: w, dir: dir, names: map[[sha256.Size]byte]string{}, accepts: func(string) bool { return true },
+			World: w, dir: dir, names: map[[sha256.Size]byte]string{}, accepts: func(string) bool { return true },
 			listener: &pipeListener{accept: make(chan net.Conn), closed: make(chan struct{}), open: map[net.Conn]bool{}},
 		}
 		g.renewAuthority(g.path("ca"))
@@ -121,9 +122,9 @@ func (g *guarded) path(name string) string { return filepath.Join(g.dir, name) }
 
 // renewAuthority gives the server a certificate of another authority, which it writes to the file.
 func (g *guarded) renewAuthority(file string) {
-	g.t.Helper()
+	g.T.Helper()
 	certificate, authority, err := selfsigned.Certificate()
-	require.NoError(g.t, err)
+	require.NoError(g.T, err)
 	g.mu.Lock()
 	g.certificate = certificate
 	g.mu.Unlock()
@@ -132,11 +133,11 @@ func (g *guarded) renewAuthority(file string) {
 
 // issue returns a new certificate for a client, and its key.
 func (g *guarded) issue(name string) (cert, key []byte) {
-	g.t.Helper()
+	g.T.Helper()
 	certificate, cert, err := selfsigned.Certificate()
-	require.NoError(g.t, err)
+	require.NoError(g.T, err)
 	der, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
-	require.NoError(g.t, err)
+	require.NoError(g.T, err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.names[sha256.Sum256(certificate.Certificate[0])] = name
@@ -145,9 +146,9 @@ func (g *guarded) issue(name string) (cert, key []byte) {
 
 // write replaces a file as a whole.
 func (g *guarded) write(file string, content []byte) {
-	g.t.Helper()
-	require.NoError(g.t, os.WriteFile(file+".new", content, 0o600))
-	require.NoError(g.t, os.Rename(file+".new", file))
+	g.T.Helper()
+	require.NoError(g.T, os.WriteFile(file+".new", content, 0o600))
+	require.NoError(g.T, os.Rename(file+".new", file))
 }
 
 // accept makes the server accept these proofs only.
@@ -172,16 +173,16 @@ func (g *guarded) since(from time.Time) (asked []proven) {
 // requireOnly requires that all requests from a moment on have a proof, and that n of them are
 // watches and none is a list.
 func (g *guarded) requireOnly(from time.Time, n int, proof string) {
-	g.t.Helper()
+	g.T.Helper()
 	watches := 0
 	for _, p := range g.since(from) {
-		require.Equal(g.t, proof, p.proof, "%v after", p.at.Sub(from))
-		require.False(g.t, p.list, "a list, %v after", p.at.Sub(from))
+		require.Equal(g.T, proof, p.proof, "%v after", p.at.Sub(from))
+		require.False(g.T, p.list, "a list, %v after", p.at.Sub(from))
 		if p.watch {
 			watches++
 		}
 	}
-	require.Equal(g.t, n, watches)
+	require.Equal(g.T, n, watches)
 }
 
 // pipeListener hands over connections inside the process.

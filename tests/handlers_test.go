@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 var (
@@ -34,15 +35,17 @@ func tell(h informer.ResourceEventHandler, obj interface{}) {
 func TestB9EveryAdapterIsAHandler(t *testing.T) {
 	var got []string
 	note := func(call string) func(obj interface{}) {
-		return func(obj interface{}) { got = append(got, call+" "+key(obj)) }
+		return func(obj interface{}) { got = append(got, call+" "+harness.Key(obj)) }
 	}
 	typed := func(call string) func(obj *corev1.Pod) {
-		return func(obj *corev1.Pod) { got = append(got, call+" "+key(obj)) }
+		return func(obj *corev1.Pod) { got = append(got, call+" "+harness.Key(obj)) }
 	}
-	update := func(oldObj, newObj interface{}) { got = append(got, fmt.Sprintf("update %v %s", oldObj, key(newObj))) }
+	update := func(oldObj, newObj interface{}) {
+		got = append(got, fmt.Sprintf("update %v %s", oldObj, harness.Key(newObj)))
+	}
 	typedUpdate := func(oldObj, newObj *corev1.Pod) {
 		require.Nil(t, oldObj)
-		got = append(got, "update <nil> "+key(newObj))
+		got = append(got, "update <nil> "+harness.Key(newObj))
 	}
 	typedDelete := func(d informer.DeletedObject[*corev1.Pod]) {
 		require.False(t, d.FinalStateUnknown())
@@ -74,7 +77,7 @@ func TestB9EveryAdapterIsAHandler(t *testing.T) {
 }
 
 func TestNilFuncsAreNotCalled(t *testing.T) {
-	errs := reported(t)
+	errs := harness.Reported(t)
 	for _, h := range []informer.ResourceEventHandler{
 		informer.ResourceEventHandlerFuncs{},
 		informer.ResourceEventHandlerDetailedFuncs{},
@@ -82,13 +85,13 @@ func TestNilFuncsAreNotCalled(t *testing.T) {
 		informer.TypedResourceEventHandlerDetailedFuncs[*corev1.Pod]{},
 		informer.FilteringResourceEventHandler{FilterFunc: func(interface{}) bool { return true }, Handler: informer.ResourceEventHandlerFuncs{}},
 	} {
-		tell(h, pod("a/1", "2"))
+		tell(h, harness.Pod("a/1", "2"))
 	}
 	require.Empty(t, errs())
 }
 
 func TestTypedHandlerIsToldDeletions(t *testing.T) {
-	errs := reported(t)
+	errs := harness.Reported(t)
 	var got []informer.DeletedObject[*corev1.Pod]
 	h := informer.TypedResourceEventHandlerFuncs[*corev1.Pod]{DeleteFunc: func(d informer.DeletedObject[*corev1.Pod]) { got = append(got, d) }}
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}}
@@ -108,7 +111,7 @@ func TestTypedHandlerIsToldDeletions(t *testing.T) {
 }
 
 func TestTypedHandlerIsNotGivenOtherTypes(t *testing.T) {
-	errs := reported(t)
+	errs := harness.Reported(t)
 	never := func(*corev1.Pod) { t.Error("called") }
 	h := informer.TypedResourceEventHandlerFuncs[*corev1.Pod]{
 		AddFunc: never, SyncFunc: never, UpdateFunc: func(_, obj *corev1.Pod) { never(obj) },
@@ -136,7 +139,7 @@ func TestTypedHandlerIsGivenTheOldObject(t *testing.T) {
 }
 
 func TestB10FilteringHandsOnWhatPasses(t *testing.T) {
-	in, in2, out, out2 := pod("in/1", "1"), pod("in/1", "2"), pod("out/1", "1"), pod("out/1", "2")
+	in, in2, out, out2 := harness.Pod("in/1", "1"), harness.Pod("in/1", "2"), harness.Pod("out/1", "1"), harness.Pod("out/1", "2")
 	known := cache.DeletedFinalStateUnknown{Key: "in/1", Obj: in}
 	knownOut := cache.DeletedFinalStateUnknown{Key: "out/1", Obj: out}
 	unknown := cache.DeletedFinalStateUnknown{Key: "out/1", Obj: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "out", Name: "1"}}}
@@ -164,7 +167,7 @@ func TestB10FilteringHandsOnWhatPasses(t *testing.T) {
 		"update unknown and out": {func(h informer.ResourceEventHandler) { h.OnUpdate(nil, out) }, []string{"delete out/1"}, []interface{}{out}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r recorder
+			var r harness.Recorder
 			var asked []interface{}
 			c.tell(informer.FilteringResourceEventHandler{
 				FilterFunc: func(obj interface{}) bool {
@@ -177,7 +180,7 @@ func TestB10FilteringHandsOnWhatPasses(t *testing.T) {
 				},
 				Handler: &r,
 			})
-			require.Equal(t, c.want, r.events())
+			require.Equal(t, c.want, r.Events())
 			require.Equal(t, c.asked, asked)
 		})
 	}
@@ -198,9 +201,9 @@ func TestAdaptersWithoutASyncFuncAreStillTold(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				storage := informer.NewResourceVersionStorage()
 				require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "2", "a/old": "1"}))
-				lw := &tap{onList: lists(list("5", "", pod("a/1", "2"), pod("a/2", "3"))), onWatch: watches(open())}
+				lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3"))), OnWatch: harness.Watches(harness.Open())}
 				i := informer.NewResourceVersionInformer("test", informer.InformerConfig{ListerWatcher: lw, Handler: h, Storage: storage})
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
 				require.True(t, i.HasSynced())
 				require.ElementsMatch(t, []string{"a/1", "a/2"}, storage.ListKeys())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // Most that an idle informer may take. The race detector enlarges stacks, so the test is not built
@@ -73,17 +74,17 @@ func takesLittle(t *testing.T, callers string) {
 func measureIdle(t *testing.T, what string) (cost idleCost) {
 	server := informertest.NewServer(informertest.Options{TLS: true})
 	defer server.Close()
-	passServer(t, server.Config())
-	p := startProcess(t, "idles", what)
-	require.NoError(t, json.Unmarshal([]byte(p.line()), &cost))
+	harness.PassServer(t, server.Config())
+	p := harness.StartProcess(t, "idles", what)
+	require.NoError(t, json.Unmarshal([]byte(p.Line()), &cost))
 	t.Logf("%s: each of %d takes %+v", what, idleInformers, cost)
 	return cost
 }
 
 // The process prints its idleCost. It is one of its own because the server's goroutines must not
 // count.
-var _ = role("idles", func(t require.TestingT, callers string) {
-	config := passedServer()
+var _ = harness.Role("idles", func(t require.TestingT, callers string) {
+	config := harness.PassedServer()
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
 	require.NoError(t, err)
 	var informers sync.WaitGroup
@@ -95,7 +96,7 @@ var _ = role("idles", func(t require.TestingT, callers string) {
 		}
 		for range n {
 			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-				ListerWatcher: factory.ForResource("", pods),
+				ListerWatcher: factory.ForResource("", harness.Pods),
 				ExampleObject: &informer.RawObject{},
 				Handler:       informer.ResourceEventHandlerFuncs{},
 			})

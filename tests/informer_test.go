@@ -8,14 +8,15 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 func TestInformerTellsTheInitialListAndEveryChange(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2", "b/1")
-		var r recorder
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2", "b/1")
+		var r harness.Recorder
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher:     w.lister(),
+			ListerWatcher:     w.Lister(),
 			Handler:           &r,
 			WatchListPageSize: 2,
 			ListMode:          informer.ListModePaged,
@@ -23,20 +24,20 @@ func TestInformerTellsTheInitialListAndEveryChange(t *testing.T) {
 		require.False(t, i.HasSynced())
 		require.Equal(t, informer.PhaseIdle, i.Status().Phase)
 
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		defer stop()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "add b/1 initial"}, r.events())
-		require.Equal(t, []string{"list limit=2", "list limit=2 continue", "watch rv=4"}, w.verbs())
+		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "add b/1 initial"}, r.Events())
+		require.Equal(t, []string{"list limit=2", "list limit=2 continue", "watch rv=4"}, w.Verbs())
 
-		r.forget()
-		w.update("a/1", "changed")
-		w.remove("a/2")
-		w.create("c/1")
+		r.Forget()
+		w.UpdatePod("a/1", "changed")
+		w.DeletePods("a/2")
+		w.CreatePods("c/1")
 		synctest.Wait()
-		require.Equal(t, []string{"update a/1", "delete a/2", "add c/1"}, r.events())
-		w.requireState(&r)
+		require.Equal(t, []string{"update a/1", "delete a/2", "add c/1"}, r.Events())
+		w.RequireState(&r)
 
 		status := i.Status()
 		require.Equal(t, informer.PhaseWatching, status.Phase)

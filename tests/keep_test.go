@@ -19,6 +19,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // richPod has fields of every kind: in arrays, maps, inlined structs and behind pointers.
@@ -79,8 +80,8 @@ func asPod(t *testing.T, obj runtime.Object) *corev1.Pod {
 }
 
 // typedPods lists and watches pods as a generated client does: decoded.
-func typedPods(t *testing.T, w *world) cache.ListerWatcher {
-	of := cache.ToListerWatcherWithContext(w.lister())
+func typedPods(t *testing.T, w *harness.World) cache.ListerWatcher {
+	of := cache.ToListerWatcherWithContext(w.Lister())
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			got, err := of.ListWithContext(ctx, opts)
@@ -111,34 +112,34 @@ func typedPods(t *testing.T, w *world) cache.ListerWatcher {
 
 // keepForms are the forms of objects, with what is kept of each.
 func keepForms(t *testing.T) map[string]struct {
-	lister  func(w *world) cache.ListerWatcher
+	lister  func(w *harness.World) cache.ListerWatcher
 	example runtime.Object
 	keep    []string
 	left    func(*corev1.Pod) *corev1.Pod
 } {
-	wire := func(configure func(*rest.Config) *rest.Config) func(w *world) cache.ListerWatcher {
-		return func(w *world) cache.ListerWatcher {
+	wire := func(configure func(*rest.Config) *rest.Config) func(w *harness.World) cache.ListerWatcher {
+		return func(w *harness.World) cache.ListerWatcher {
 			factory, err := informer.NewDynamicListerWatcherFactory(configure(w.Config()))
 			require.NoError(t, err)
-			return factory.ForResource("", pods)
+			return factory.ForResource("", harness.Pods)
 		}
 	}
 	inJSON := wire(func(config *rest.Config) *rest.Config { return config })
 	labels := []string{"metadata.labels"}
 	return map[string]struct {
-		lister  func(w *world) cache.ListerWatcher
+		lister  func(w *harness.World) cache.ListerWatcher
 		example runtime.Object
 		keep    []string
 		left    func(*corev1.Pod) *corev1.Pod
 	}{
 		"raw":                  {inJSON, &informer.RawObject{}, manyFields, manyFieldsOf},
-		"raw protobuf":         {wire(protobuf), &informer.RawObject{}, labels, onlyLabelsOf},
-		"raw, not in protobuf": {wire(protobuf), &informer.RawObject{}, manyFields, manyFieldsOf},
+		"raw protobuf":         {wire(harness.Protobuf), &informer.RawObject{}, labels, onlyLabelsOf},
+		"raw, not in protobuf": {wire(harness.Protobuf), &informer.RawObject{}, manyFields, manyFieldsOf},
 		"metadata":             {inJSON, &metav1.PartialObjectMetadata{}, labels, onlyLabelsOf},
 		"unstructured":         {inJSON, &unstructured.Unstructured{}, manyFields, manyFieldsOf},
 		"typed":                {inJSON, &corev1.Pod{}, manyFields, manyFieldsOf},
-		"of others":            {func(w *world) cache.ListerWatcher { return struct{ cache.ListerWatcher }{w.lister()} }, nil, manyFields, manyFieldsOf},
-		"of others, typed":     {func(w *world) cache.ListerWatcher { return typedPods(t, w) }, &corev1.Pod{}, manyFields, manyFieldsOf},
+		"of others":            {func(w *harness.World) cache.ListerWatcher { return struct{ cache.ListerWatcher }{w.Lister()} }, nil, manyFields, manyFieldsOf},
+		"of others, typed":     {func(w *harness.World) cache.ListerWatcher { return typedPods(t, w) }, &corev1.Pod{}, manyFields, manyFieldsOf},
 	}
 }
 
@@ -147,18 +148,18 @@ func TestKeepInEveryForm(t *testing.T) {
 	for name, test := range keepForms(t) {
 		for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 			t.Run(name+"/"+mode.String(), func(t *testing.T) {
-				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 					whole := map[string]*corev1.Pod{} // by resource version
 					stored := func(u *unstructured.Unstructured, err error) *unstructured.Unstructured {
 						require.NoError(t, err)
 						whole[u.GetResourceVersion()] = asPod(t, u)
 						return u
 					}
-					u := stored(w.Create(pods, richPod()))
+					u := stored(w.Create(harness.Pods, richPod()))
 					for n := range 3 {
 						pod := richPod()
 						pod.Name = "other-" + string(rune('0'+n))
-						stored(w.Create(pods, pod))
+						stored(w.Create(harness.Pods, pod))
 					}
 					var seen, transformed []*corev1.Pod
 					see := func(obj interface{}) {
@@ -172,22 +173,22 @@ func TestKeepInEveryForm(t *testing.T) {
 							require.NotContains(t, string(raw.Bytes()), "managedFields")
 						}
 					}
-					var f failures
+					var f harness.Failures
 					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-						ListerWatcher: test.lister(w), ExampleObject: test.example, ErrorHandler: f.handle, ListMode: mode, WatchListPageSize: 2, Keep: test.keep,
+						ListerWatcher: test.lister(w), ExampleObject: test.example, ErrorHandler: f.Handle, ListMode: mode, WatchListPageSize: 2, Keep: test.keep,
 						Transform: func(obj interface{}) (interface{}, error) {
 							transformed = append(transformed, asPod(t, obj.(runtime.Object)))
 							return obj, nil
 						},
 						Handler: informer.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, obj interface{}) { see(obj) }, DeleteFunc: see},
 					})
-					defer start(i.RunWithContext)()
+					defer harness.Start(i.RunWithContext)()
 					synctest.Wait()
 					require.Len(t, seen, 4)
 					u.SetLabels(map[string]string{"app": "changed"})
-					u = stored(w.Update(pods, u))
+					u = stored(w.Update(harness.Pods, u))
 					synctest.Wait()
-					require.NoError(t, w.Delete(pods, "a", "pod"))
+					require.NoError(t, w.Delete(harness.Pods, "a", "pod"))
 					synctest.Wait()
 					require.Equal(t, seen, transformed)
 					require.Len(t, seen, 6)
@@ -199,7 +200,7 @@ func TestKeepInEveryForm(t *testing.T) {
 						delete(whole, pod.ResourceVersion)
 					}
 					require.Empty(t, whole, "not delivered")
-					errs, _ := f.all()
+					errs, _ := f.All()
 					require.Empty(t, errs)
 				})
 			})
@@ -209,19 +210,19 @@ func TestKeepInEveryForm(t *testing.T) {
 
 // What is kept says its kind, and can be pruned further.
 func TestKeepThenPrune(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		_, err := w.Create(pods, richPod())
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		_, err := w.Create(harness.Pods, richPod())
 		require.NoError(t, err)
 		for name, example := range map[string]runtime.Object{"raw": &informer.RawObject{}, "unstructured": &unstructured.Unstructured{}, "typed": &corev1.Pod{}} {
 			var got *corev1.Pod
-			i := follow(w, informer.InformerConfig{ExampleObject: example, Keep: []string{"spec", "metadata.annotations"}, Prune: []string{"spec.containers", "metadata.annotations.other", "status"},
+			i := harness.Follow(w, informer.InformerConfig{ExampleObject: example, Keep: []string{"spec", "metadata.annotations"}, Prune: []string{"spec.containers", "metadata.annotations.other", "status"},
 				Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) {
 					got = asPod(t, obj.(runtime.Object))
 					if name != "typed" {
 						require.Equal(t, schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, obj.(runtime.Object).GetObjectKind().GroupVersionKind())
 					}
 				}}})
-			stop := start(i.RunWithContext)
+			stop := harness.Start(i.RunWithContext)
 			synctest.Wait()
 			stop()
 			want := onlyLabelsOf(got)
@@ -233,7 +234,7 @@ func TestKeepThenPrune(t *testing.T) {
 }
 
 func TestKeepIsChecked(t *testing.T) {
-	lw := script{list: listing("10")}.lw()
+	lw := harness.Script{List: harness.Listing("10")}.LW()
 	config := func(keep ...string) informer.InformerConfig {
 		return informer.InformerConfig{ListerWatcher: lw, Handler: informer.ResourceEventHandlerFuncs{}, ExampleObject: &corev1.Pod{}, Keep: keep}
 	}
@@ -280,6 +281,7 @@ func TestKeepIsChecked(t *testing.T) {
 func ExampleInformerConfig_keep() {
 	server := informertest.NewServer(informertest.Options{})
 	defer server.Close()
+	pods := harness.Pods
 	if _, err := server.Create(pods, richPod()); err != nil {
 		panic(err)
 	}
@@ -299,7 +301,7 @@ func ExampleInformerConfig_keep() {
 		Handler:       handler,
 		Keep:          []string{"metadata.labels", "spec.nodeName", "spec.containers.resources", "status.phase"},
 	})
-	stop := start(i.RunWithContext)
+	stop := harness.Start(i.RunWithContext)
 	<-i.HasSyncedChecker().Done()
 	stop()
 	// Output:

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // fleet are clusters that one process follows with one budget.
@@ -42,9 +43,9 @@ func (f *fleet) add(t *testing.T, name string, objects int, faults ...string) {
 		require.NoError(t, err)
 		s.Inject(fault)
 	}
-	for _, key := range keys(objects) {
-		obj := object(pods, key, strings.Repeat("x", 800))
-		_, err := s.Create(pods, obj)
+	for _, key := range harness.Keys(objects) {
+		obj := harness.Object(harness.Pods, key, strings.Repeat("x", 800))
+		_, err := s.Create(harness.Pods, obj)
 		require.NoError(t, err)
 	}
 	f.clusters[name] = s
@@ -78,7 +79,7 @@ func (f *fleet) sync(t *testing.T, without ...string) map[string]time.Duration {
 		require.NoError(t, err)
 		for range perCluster {
 			i := informer.NewResourceVersionInformer(name, informer.InformerConfig{
-				ListerWatcher: factory.ForResource("", pods), Budget: f.budget, ListMode: f.mode, ExampleObject: &informer.RawObject{},
+				ListerWatcher: factory.ForResource("", harness.Pods), Budget: f.budget, ListMode: f.mode, ExampleObject: &informer.RawObject{},
 				Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) {
 					time.Sleep(f.handling)
 					if strings.HasPrefix(name, "blocked") {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // both lists and watches, and ends the watch.
@@ -37,20 +38,20 @@ func stopWatching(w watch.Interface) {
 }
 
 func TestDynamicListerWatcherIsNamespaced(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "b/1", "b/2")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "b/1", "b/2")
 		for namespace, want := range map[string]int{"": 3, "a": 1, "b": 2, "c": 0} {
 			w.ResetRequests()
-			require.Len(t, both(t, w.factory().ForResource(namespace, pods), metav1.ListOptions{}).Items, want)
+			require.Len(t, both(t, w.Factory().ForResource(namespace, harness.Pods), metav1.ListOptions{}).Items, want)
 			for _, r := range w.Requests() {
 				require.Equal(t, namespace, r.Namespace)
-				require.Equal(t, pods, r.GroupVersionResource)
+				require.Equal(t, harness.Pods, r.GroupVersionResource)
 			}
 			require.Len(t, w.Requests(), 2)
 		}
-		lw := w.factory().ForResource("", pods)
+		lw := w.Factory().ForResource("", harness.Pods)
 		require.Implements(t, (*cache.ListerWatcherWithContext)(nil), lw)
-		_, err := w.factory().ForResource("a", widgets).List(metav1.ListOptions{})
+		_, err := w.Factory().ForResource("a", harness.Widgets).List(metav1.ListOptions{})
 		require.NoError(t, err)
 	})
 }
@@ -61,17 +62,17 @@ func TestTweakChangesListsAndWatches(t *testing.T) {
 		opts.Limit = 99
 		opts.Continue = "mine"
 	}
-	for name, makeLister := range map[string]func(w *world) cache.ListerWatcher{
-		"ForResourceWithOptions": func(w *world) cache.ListerWatcher {
-			return w.factory().ForResourceWithOptions("a", pods, tweak)
+	for name, makeLister := range map[string]func(w *harness.World) cache.ListerWatcher{
+		"ForResourceWithOptions": func(w *harness.World) cache.ListerWatcher {
+			return w.Factory().ForResourceWithOptions("a", harness.Pods, tweak)
 		},
-		"NewFilteredListerWatcher": func(w *world) cache.ListerWatcher {
-			return informer.NewFilteredListerWatcher(w.factory().ForResource("a", pods), tweak)
+		"NewFilteredListerWatcher": func(w *harness.World) cache.ListerWatcher {
+			return informer.NewFilteredListerWatcher(w.Factory().ForResource("a", harness.Pods), tweak)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1", "a/2")
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2")
 				lw := makeLister(w)
 				both(t, lw, metav1.ListOptions{Limit: 2})
 				listed, err := lw.(cache.ListerWatcherWithContext).ListWithContext(t.Context(), metav1.ListOptions{})
@@ -92,11 +93,11 @@ func TestTweakChangesListsAndWatches(t *testing.T) {
 }
 
 func TestNoTweakIsNoChange(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2", "a/3")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2", "a/3")
 		for _, lw := range []cache.ListerWatcher{
-			w.factory().ForResourceWithOptions("", pods, nil),
-			informer.NewFilteredListerWatcher(w.factory().ForResource("", pods), nil),
+			w.Factory().ForResourceWithOptions("", harness.Pods, nil),
+			informer.NewFilteredListerWatcher(w.Factory().ForResource("", harness.Pods), nil),
 		} {
 			first := both(t, lw, metav1.ListOptions{Limit: 2})
 			require.Len(t, first.Items, 2)
@@ -106,17 +107,17 @@ func TestNoTweakIsNoChange(t *testing.T) {
 }
 
 func TestB17WatchesOfTheFactoryAreLong(t *testing.T) {
-	for name, makeLister := range map[string]func(w *world) cache.ListerWatcher{
-		"ForResource": func(w *world) cache.ListerWatcher { return w.factory().ForResource("", pods) },
-		"ForResourceWithOptions": func(w *world) cache.ListerWatcher {
-			return w.factory().ForResourceWithOptions("", pods, func(*metav1.ListOptions) {})
+	for name, makeLister := range map[string]func(w *harness.World) cache.ListerWatcher{
+		"ForResource": func(w *harness.World) cache.ListerWatcher { return w.Factory().ForResource("", harness.Pods) },
+		"ForResourceWithOptions": func(w *harness.World) cache.ListerWatcher {
+			return w.Factory().ForResourceWithOptions("", harness.Pods, func(*metav1.ListOptions) {})
 		},
-		"filtered": func(w *world) cache.ListerWatcher {
-			return informer.NewFilteredListerWatcher(w.factory().ForResource("", pods), nil)
+		"filtered": func(w *harness.World) cache.ListerWatcher {
+			return informer.NewFilteredListerWatcher(w.Factory().ForResource("", harness.Pods), nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 				lw := makeLister(w)
 				seen := map[int64]bool{}
 				for i := range 20 {
@@ -156,9 +157,9 @@ func TestContextEndsARequestThatHangs(t *testing.T) {
 			})
 		}})
 		defer s.Close()
-		w := &world{t: t, Server: s}
-		filteredToo := informer.NewFilteredListerWatcher(w.factory().ForResource("", pods), func(*metav1.ListOptions) {})
-		for _, lw := range []cache.ListerWatcher{w.factory().ForResource("", pods), filteredToo} {
+		w := &harness.World{T: t, Server: s}
+		filteredToo := informer.NewFilteredListerWatcher(w.Factory().ForResource("", harness.Pods), func(*metav1.ListOptions) {})
+		for _, lw := range []cache.ListerWatcher{w.Factory().ForResource("", harness.Pods), filteredToo} {
 			for _, ask := range []func(ctx context.Context) error{
 				func(ctx context.Context) error {
 					_, err := lw.(cache.ListerWatcherWithContext).ListWithContext(ctx, metav1.ListOptions{})
@@ -184,10 +185,10 @@ func TestContextEndsARequestThatHangs(t *testing.T) {
 }
 
 func TestListOfAMissingResourceIsAnErrorAndNil(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		missing := pods
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		missing := harness.Pods
 		missing.Resource = "missing"
-		listed, err := w.factory().ForResource("", missing).List(metav1.ListOptions{})
+		listed, err := w.Factory().ForResource("", missing).List(metav1.ListOptions{})
 		require.Error(t, err)
 		require.True(t, listed == nil, "not a nil in an interface")
 	})
@@ -211,13 +212,13 @@ func TestFactoryWithoutAConfigIsAnError(t *testing.T) {
 }
 
 func TestFactoryCopiesItsConfig(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
 		config := w.Config()
 		factory, err := informer.NewDynamicListerWatcherFactory(config)
 		require.NoError(t, err)
 		config.Host = "http://elsewhere.invalid"
-		require.Len(t, both(t, factory.ForResource("", pods), metav1.ListOptions{}).Items, 1)
+		require.Len(t, both(t, factory.ForResource("", harness.Pods), metav1.ListOptions{}).Items, 1)
 	})
 }
 
@@ -226,19 +227,19 @@ type plainLister struct{ asked []metav1.ListOptions }
 
 func (l *plainLister) List(opts metav1.ListOptions) (runtime.Object, error) {
 	l.asked = append(l.asked, opts)
-	return list("5", ""), nil
+	return harness.List("5", ""), nil
 }
 
 func (l *plainLister) Watch(opts metav1.ListOptions) (watch.Interface, error) {
 	l.asked = append(l.asked, opts)
-	return stream(false), nil
+	return harness.Stream(false), nil
 }
 
 func TestListerWithoutContextIsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lw := &plainLister{}
-		r := informer.NewReflector(informer.NewFilteredListerWatcher(lw, func(opts *metav1.ListOptions) { opts.FieldSelector = "x" }), nil, &journal{}, 0)
-		stop := start(r.RunWithContext)
+		r := informer.NewReflector(informer.NewFilteredListerWatcher(lw, func(opts *metav1.ListOptions) { opts.FieldSelector = "x" }), nil, &harness.Journal{}, 0)
+		stop := harness.Start(r.RunWithContext)
 		synctest.Wait()
 		stop()
 		require.Len(t, lw.asked, 2)
@@ -249,13 +250,13 @@ func TestListerWithoutContextIsEnough(t *testing.T) {
 }
 
 func TestFactoryRefusesANamespaceThatIsNone(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		factory := w.factory()
-		var f failures
-		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("a/../b", pods), Handler: &recorder{}, ErrorHandler: f.handle})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		factory := w.Factory()
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("a/../b", harness.Pods), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.ErrorContains(t, errs[0], `namespace "a/../b" of a list of pods`)
 		require.Empty(t, w.Requests())
 	})
@@ -264,13 +265,13 @@ func TestFactoryRefusesANamespaceThatIsNone(t *testing.T) {
 // The QPS of the configuration is that of each ListerWatcher, whether its lists are decoded or
 // read off the wire.
 func TestEachListerWatcherHasTheQPSForItself(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(1)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(1)...)
 		config := w.Config()
 		config.QPS, config.Burst = 0.1, 1
 		factory, err := informer.NewDynamicListerWatcherFactory(config)
 		require.NoError(t, err)
-		one, other := factory.ForResource("", pods), factory.ForResource("", pods)
+		one, other := factory.ForResource("", harness.Pods), factory.ForResource("", harness.Pods)
 		began := time.Now()
 		for _, lw := range []cache.ListerWatcher{one, other} {
 			_, err := lw.List(metav1.ListOptions{})
@@ -278,8 +279,8 @@ func TestEachListerWatcherHasTheQPSForItself(t *testing.T) {
 		}
 		require.Less(t, time.Since(began), time.Second)
 
-		i := follow(w, informer.InformerConfig{ListerWatcher: one, Handler: &recorder{}})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: one, Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(9 * time.Second)
 		require.False(t, i.HasSynced())
 		time.Sleep(2 * time.Second)

@@ -11,23 +11,24 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 func TestLookupTellsWhatIsBelievedOfAnObject(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/first")
-		first, err := w.Get(pods, "a", "first")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/first")
+		first, err := w.Get(harness.Pods, "a", "first")
 		require.NoError(t, err)
 		held := make(chan struct{})
-		handler := &recorder{before: func(call string) {
+		handler := &harness.Recorder{Before: func(call string) {
 			if call == "add a/second" {
 				<-held
 			}
 		}}
-		i := follow(w, informer.InformerConfig{Handler: handler})
+		i := harness.Follow(w, informer.InformerConfig{Handler: handler})
 		_, found := i.Lookup("a/first")
 		require.False(t, found, "it does not run")
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		listed := time.Now()
 
@@ -41,9 +42,9 @@ func TestLookupTellsWhatIsBelievedOfAnObject(t *testing.T) {
 		require.False(t, found)
 
 		time.Sleep(time.Hour)
-		w.create("a/second")
+		w.CreatePods("a/second")
 		synctest.Wait()
-		second, err := w.Get(pods, "a", "second")
+		second, err := w.Get(harness.Pods, "a", "second")
 		require.NoError(t, err)
 		b, found = i.Lookup("a/second")
 		require.True(t, found)
@@ -54,7 +55,7 @@ func TestLookupTellsWhatIsBelievedOfAnObject(t *testing.T) {
 		require.True(t, time.Now().Equal(b.Waiting.Since))
 		require.False(t, b.Waiting.Deleted)
 
-		w.remove("a/first") // which waits for the handler, too
+		w.DeletePods("a/first") // which waits for the handler, too
 		synctest.Wait()
 		b, _ = i.Lookup("a/first")
 		require.Equal(t, first.GetResourceVersion(), b.Acknowledged.ResourceVersion)
@@ -73,16 +74,16 @@ func TestLookupTellsWhatIsBelievedOfAnObject(t *testing.T) {
 }
 
 func TestLookupTellsWhatTheHandlerFailsFor(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/first")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/first")
 		fails := true
-		i := follow(w, informer.InformerConfig{BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
 			if fails {
 				return errors.New("not now")
 			}
 			return nil
 		})})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		b, found := i.Lookup("a/first")
@@ -93,7 +94,7 @@ func TestLookupTellsWhatTheHandlerFailsFor(t *testing.T) {
 		stop()
 		require.True(t, b.Unsettled, "what it has begun is not forgotten")
 		fails = false
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute)
 		b, _ = i.Lookup("a/first")
 		require.NotNil(t, b.Acknowledged)
@@ -103,25 +104,25 @@ func TestLookupTellsWhatTheHandlerFailsFor(t *testing.T) {
 }
 
 func TestLookupOfASharedInformerIsThatOfTheHandlerLeastFar(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/first")
-		s := share(w, informer.InformerConfig{})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/first")
+		s := harness.Share(w, informer.InformerConfig{})
 		held := make(chan struct{})
-		quick := adds(t, s, &recorder{})
-		slow := adds(t, s, &recorder{before: func(call string) {
+		quick := harness.AddHandler(t, s, &harness.Recorder{})
+		slow := harness.AddHandler(t, s, &harness.Recorder{Before: func(call string) {
 			if call != "add a/first initial" {
 				<-held
 			}
 		}})
 		_, found := s.Lookup("a/first")
 		require.False(t, found)
-		defer start(s.RunWithContext)()
+		defer harness.Start(s.RunWithContext)()
 		synctest.Wait()
 		was, found := s.Lookup("a/first")
 		require.True(t, found)
 		require.Nil(t, was.Waiting)
-		w.update("a/first", "changed")
-		w.create("a/second")
+		w.UpdatePod("a/first", "changed")
+		w.CreatePods("a/second")
 		synctest.Wait()
 		ofQuick, _ := quick.Lookup("a/first")
 		ofSlow, _ := slow.Lookup("a/first")

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // road is what lies between a client and a server. While it is broken, attempts to connect arrive
@@ -111,7 +112,7 @@ func TestAttemptsAtServerThatIsAwayAreFew(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
 				f := startTenants(w, 50, r.install)
 				for range 5 {
 					left := time.Now()

@@ -18,6 +18,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/informertest/oracle"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // dialLog has the times at which a client has tried to connect.
@@ -67,29 +68,29 @@ func mostInASecond(times []time.Time) (most int) {
 
 // tenants are many informers of one server.
 type tenants struct {
-	*world
+	*harness.World
 	dials     dialLog
 	informers []informer.ResourceVersionInformer
 }
 
 // startTenants starts n informers, which end with the test, and returns when they watch.
-func startTenants(w *world, n int, tune func(*rest.Config)) *tenants {
-	w.t.Helper()
-	f := &tenants{world: w}
+func startTenants(w *harness.World, n int, tune func(*rest.Config)) *tenants {
+	w.T.Helper()
+	f := &tenants{World: w}
 	config := w.Config()
 	if tune != nil {
 		tune(config)
 	}
 	f.dials.install(config)
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	for range n {
-		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorder{}})
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}})
 		f.informers = append(f.informers, i)
-		w.t.Cleanup(start(i.RunWithContext))
+		w.T.Cleanup(harness.Start(i.RunWithContext))
 	}
 	time.Sleep(time.Minute)
-	require.EqualValues(w.t, n, f.current())
+	require.EqualValues(w.T, n, f.current())
 	return f
 }
 
@@ -105,7 +106,7 @@ func (f *tenants) current() (n int) {
 
 // requireBack requires that 95 of 100 informers are current within 2 seconds, and all within 10.
 func (f *tenants) requireBack() {
-	f.t.Helper()
+	f.T.Helper()
 	began, all := time.Now(), len(f.informers)
 	most := time.Duration(0)
 	for f.current() < all {
@@ -114,10 +115,10 @@ func (f *tenants) requireBack() {
 		if f.current()*100 < 95*all {
 			most = since
 		}
-		require.LessOrEqual(f.t, since, 10*time.Second, "all are current")
+		require.LessOrEqual(f.T, since, 10*time.Second, "all are current")
 	}
-	f.t.Logf("95 of 100 current after %v, all after %v", most, time.Since(began))
-	require.LessOrEqual(f.t, most, 2*time.Second, "95 of 100 are current")
+	f.T.Logf("95 of 100 current after %v, all after %v", most, time.Since(began))
+	require.LessOrEqual(f.T, most, 2*time.Second, "95 of 100 are current")
 }
 
 func TestInformersOfServerThatIsAwayWaitTogether(t *testing.T) {
@@ -127,8 +128,8 @@ func TestInformersOfServerThatIsAwayWaitTogether(t *testing.T) {
 				if lasts > time.Minute && (tls || testing.Short()) {
 					t.Skip("thousands of questions take long with the race detector, with TLS above all")
 				}
-				bubble(t, informertest.Options{TLS: tls}, func(t *testing.T, w *world) {
-					w.create("a/1")
+				harness.Bubble(t, informertest.Options{TLS: tls}, func(t *testing.T, w *harness.World) {
+					w.CreatePods("a/1")
 					f := startTenants(w, 100, nil)
 					left := time.Now()
 					heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
@@ -178,7 +179,7 @@ func (b *blackHole) install(config *rest.Config) {
 func TestInformersOfServerBehindBlackHoleWaitTogether(t *testing.T) {
 	for _, lasts := range []time.Duration{20 * time.Second, 10 * time.Minute} {
 		t.Run(lasts.String(), func(t *testing.T) {
-			bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
 				var hole blackHole
 				f := startTenants(w, 50, hole.install)
 				hole.on.Store(true)
@@ -198,7 +199,7 @@ func TestInformersOfServerBehindBlackHoleWaitTogether(t *testing.T) {
 
 // The server accepts connections, and answers nothing.
 func TestInformersOfServerThatHangsWaitTogether(t *testing.T) {
-	bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
 		f := startTenants(w, 50, nil)
 		left := time.Now()
 		heal := w.Inject(informertest.Fault{Effect: informertest.Hang()})
@@ -216,7 +217,7 @@ func TestInformersBehindLoadBalancerWithoutServersWaitTogether(t *testing.T) {
 	for _, code := range []int{502, 503, 504} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			l, down := &lid{}, atomic.Bool{}
-			balancer := before(func(w http.ResponseWriter, _ *http.Request) bool {
+			balancer := harness.Before(func(w http.ResponseWriter, _ *http.Request) bool {
 				if !down.Load() {
 					return true
 				}
@@ -224,7 +225,7 @@ func TestInformersBehindLoadBalancerWithoutServersWaitTogether(t *testing.T) {
 				http.Error(w, "no server", code)
 				return false
 			})
-			bubble(t, informertest.Options{TLS: true, Wrap: balancer}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{TLS: true, Wrap: balancer}, func(t *testing.T, w *harness.World) {
 				f := startTenants(w, 50, nil)
 				down.Store(true)
 				w.CloseClientConnections()
@@ -246,7 +247,7 @@ func TestBrokenGroupLeavesTheOthersAlone(t *testing.T) {
 	for name, answersQuestions := range map[string]bool{"questions are answered": true, "questions are refused": false} {
 		t.Run(name, func(t *testing.T) {
 			l := &lid{}
-			broken := before(func(w http.ResponseWriter, r *http.Request) bool {
+			broken := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 				isGroup := strings.Contains(r.URL.Path, "example.com")
 				if isGroup {
 					l.count()
@@ -257,16 +258,16 @@ func TestBrokenGroupLeavesTheOthersAlone(t *testing.T) {
 				}
 				return true
 			})
-			bubble(t, informertest.Options{TLS: true, Wrap: broken}, func(t *testing.T, w *world) {
-				factory := w.factory()
+			harness.Bubble(t, informertest.Options{TLS: true, Wrap: broken}, func(t *testing.T, w *harness.World) {
+				factory := w.Factory()
 				for range 20 {
-					i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", widgets), Handler: &recorder{}})
-					defer start(i.RunWithContext)()
+					i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Widgets), Handler: &harness.Recorder{}})
+					defer harness.Start(i.RunWithContext)()
 				}
 				for range 10 {
 					time.Sleep(7 * time.Second)
-					i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorder{}})
-					defer start(i.RunWithContext)()
+					i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}})
+					defer harness.Start(i.RunWithContext)()
 					time.Sleep(time.Second)
 					require.Equal(t, informer.ReasonCurrent, i.Status().Condition.Reason)
 				}
@@ -282,7 +283,7 @@ func TestBrokenGroupLeavesTheOthersAlone(t *testing.T) {
 // The question is never answered, and all else is.
 func TestUnansweredQuestionsDoNotKeepInformersWaiting(t *testing.T) {
 	var down atomic.Bool
-	deaf := before(func(w http.ResponseWriter, r *http.Request) bool {
+	deaf := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case r.URL.Path == "/version":
 			<-r.Context().Done()
@@ -293,7 +294,7 @@ func TestUnansweredQuestionsDoNotKeepInformersWaiting(t *testing.T) {
 		}
 		return false
 	})
-	bubble(t, informertest.Options{TLS: true, Wrap: deaf}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{TLS: true, Wrap: deaf}, func(t *testing.T, w *harness.World) {
 		f := startTenants(w, 10, nil)
 		down.Store(true)
 		w.CloseClientConnections()
@@ -307,15 +308,15 @@ func TestUnansweredQuestionsDoNotKeepInformersWaiting(t *testing.T) {
 
 // The informer that asks for all is stopped: another one takes its place.
 func TestInformerThatAsksIsStopped(t *testing.T) {
-	bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
-		f := &tenants{world: w}
+	harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
+		f := &tenants{World: w}
 		factory, err := informer.NewDynamicListerWatcherFactory(f.dials.install(w.Config()))
 		require.NoError(t, err)
 		var stops []func()
 		for range 20 {
-			i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorder{}})
+			i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}})
 			f.informers = append(f.informers, i)
-			stops = append(stops, start(i.RunWithContext))
+			stops = append(stops, harness.Start(i.RunWithContext))
 		}
 		time.Sleep(time.Minute)
 		heal := w.Inject(informertest.Fault{Effect: informertest.Refuse()})
@@ -337,7 +338,7 @@ func TestInformerThatAsksIsStopped(t *testing.T) {
 func TestInformersOfServerThatFlaps(t *testing.T) {
 	for _, flap := range []time.Duration{500 * time.Millisecond, 5 * time.Second, 20 * time.Second} {
 		t.Run(flap.String(), func(t *testing.T) {
-			bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
 				f := startTenants(w, 50, nil)
 				w.ResetRequests()
 				began := time.Now()
@@ -367,14 +368,14 @@ func TestInformersOfServerThatFlaps(t *testing.T) {
 func TestInformersOfServerThatIsAwayWaitTogetherOverRealSockets(t *testing.T) {
 	server := informertest.NewServer(informertest.Options{TLS: true})
 	defer server.Close()
-	w := &world{t: t, Server: server}
-	f := &tenants{world: w}
+	w := &harness.World{T: t, Server: server}
+	f := &tenants{World: w}
 	factory, err := informer.NewDynamicListerWatcherFactory(f.dials.install(w.Config()))
 	require.NoError(t, err)
 	for range 20 {
-		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorder{}})
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}})
 		f.informers = append(f.informers, i)
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 	}
 	const patience, often = time.Minute, 20 * time.Millisecond
 	require.Eventually(t, func() bool { return f.current() == 20 }, patience, often)

@@ -10,22 +10,23 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // With the build tag, the bytes of a RawObject that a handler has kept are overwritten, and those
 // of a copy are not.
 func TestKeptRawObjectIsOverwritten(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
 		var kept, copied *informer.RawObject
-		i := follow(w, informer.InformerConfig{
+		i := harness.Follow(w, informer.InformerConfig{
 			ExampleObject: &informer.RawObject{},
 			Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) {
 				kept = obj.(*informer.RawObject)
 				copied = kept.DeepCopyObject().(*informer.RawObject)
 			}},
 		})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		<-i.HasSyncedChecker().Done()
 		stop()
 		require.NotEmpty(t, kept.Bytes())

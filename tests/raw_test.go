@@ -21,6 +21,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // fullPod is a pod with a bit of everything.
@@ -38,27 +39,20 @@ func fullPod() *corev1.Pod {
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// protobuf is what a client's configuration says that asks for it.
-func protobuf(config *rest.Config) *rest.Config {
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	return config
-}
-
 // told runs an informer over resources with each of some objects, changes them,
 // and returns what it was told of them: in a list, in a watch-list and as changes.
-func told[T runtime.Object](t *testing.T, w *world, config *rest.Config, gvr schema.GroupVersionResource, example T, c informer.InformerConfig, see func(obj T)) informer.ResourceVersionInformer {
+func told[T runtime.Object](t *testing.T, w *harness.World, config *rest.Config, gvr schema.GroupVersionResource, example T, c informer.InformerConfig, see func(obj T)) informer.ResourceVersionInformer {
 	t.Helper()
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
 	require.NoError(t, err)
 	c.ListerWatcher, c.ExampleObject = factory.ForResource("", gvr), example
-	var f failures
-	c.ErrorHandler = f.handle
+	var f harness.Failures
+	c.ErrorHandler = f.Handle
 	c.Handler = informer.TypedResourceEventHandlerFuncs[T]{
 		AddFunc: see, UpdateFunc: func(_, obj T) { see(obj) }, DeleteFunc: func(obj informer.DeletedObject[T]) { see(obj.Object) },
 	}
 	i := informer.NewResourceVersionInformer("objects", c)
-	defer start(i.RunWithContext)()
+	defer harness.Start(i.RunWithContext)()
 	synctest.Wait()
 	require.True(t, i.HasSynced())
 	obj, err := w.Get(gvr, "a", "pod")
@@ -69,7 +63,7 @@ func told[T runtime.Object](t *testing.T, w *world, config *rest.Config, gvr sch
 	synctest.Wait()
 	require.NoError(t, w.Delete(gvr, "a", "pod"))
 	synctest.Wait()
-	errs, _ := f.all()
+	errs, _ := f.All()
 	require.Empty(t, errs)
 	require.Zero(t, i.Status().Skipped)
 	return i
@@ -83,21 +77,21 @@ func TestRawObjects(t *testing.T) {
 		mode        informer.ListMode
 		contentType string
 	}{
-		"listed in JSON":                   {pods, nil, informer.ListModePaged, runtime.ContentTypeJSON},
-		"watched in JSON":                  {pods, nil, informer.ListModeWatchList, runtime.ContentTypeJSON},
-		"listed in protobuf":               {pods, protobuf, informer.ListModePaged, runtime.ContentTypeProtobuf},
-		"watched in protobuf":              {pods, protobuf, informer.ListModeWatchList, runtime.ContentTypeProtobuf},
-		"custom, though protobuf is asked": {widgets, protobuf, informer.ListModePaged, runtime.ContentTypeJSON},
+		"listed in JSON":                   {harness.Pods, nil, informer.ListModePaged, runtime.ContentTypeJSON},
+		"watched in JSON":                  {harness.Pods, nil, informer.ListModeWatchList, runtime.ContentTypeJSON},
+		"listed in protobuf":               {harness.Pods, harness.Protobuf, informer.ListModePaged, runtime.ContentTypeProtobuf},
+		"watched in protobuf":              {harness.Pods, harness.Protobuf, informer.ListModeWatchList, runtime.ContentTypeProtobuf},
+		"custom, though protobuf is asked": {harness.Widgets, harness.Protobuf, informer.ListModePaged, runtime.ContentTypeJSON},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 				pod := fullPod()
 				var stored *unstructured.Unstructured
 				var err error
-				if test.gvr == pods {
-					stored, err = w.Create(pods, pod)
+				if test.gvr == harness.Pods {
+					stored, err = w.Create(harness.Pods, pod)
 				} else {
-					stored, err = w.Create(widgets, object(widgets, "a/pod", "created"))
+					stored, err = w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/pod", "created"))
 				}
 				require.NoError(t, err)
 				config := w.Config()
@@ -143,7 +137,7 @@ func TestRawObjects(t *testing.T) {
 					require.NoError(t, err)
 					require.Equal(t, stored, u)
 				}
-				if test.gvr != pods {
+				if test.gvr != harness.Pods {
 					return
 				}
 				var decoded, want corev1.Pod
@@ -189,15 +183,15 @@ func TestTheEmptyRawObject(t *testing.T) {
 func TestRawObjectsNeedTheWire(t *testing.T) {
 	require.PanicsWithValue(t, `informer "pods": a RawObject needs a ListerWatcher of a DynamicListerWatcherFactory, not a *cache.ListWatch`, func() {
 		informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{}.lw(), ExampleObject: &informer.RawObject{}, Handler: informer.ResourceEventHandlerFuncs{},
+			ListerWatcher: harness.Script{}.LW(), ExampleObject: &informer.RawObject{}, Handler: informer.ResourceEventHandlerFuncs{},
 		})
 	})
-	shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: script{}.lw()})
-	_, err := shared.AddEventHandler(typedRecorder[*informer.RawObject](&recorder{}))
+	shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: harness.Script{}.LW()})
+	_, err := shared.AddEventHandler(typedRecorder[*informer.RawObject](&harness.Recorder{}))
 	require.EqualError(t, err, `handler "pods/1": a RawObject needs a ListerWatcher of a DynamicListerWatcherFactory, not a *cache.ListWatch`)
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: informer.NewFilteredListerWatcher(w.lister(), nil), ExampleObject: &informer.RawObject{}, Handler: informer.ResourceEventHandlerFuncs{},
+			ListerWatcher: informer.NewFilteredListerWatcher(w.Lister(), nil), ExampleObject: &informer.RawObject{}, Handler: informer.ResourceEventHandlerFuncs{},
 		})
 	})
 }
@@ -207,14 +201,14 @@ func TestFormsOfObjects(t *testing.T) {
 	const as = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
 		t.Run(mode.String(), func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				stored, err := w.Create(pods, fullPod())
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				stored, err := w.Create(harness.Pods, fullPod())
 				require.NoError(t, err)
-				_, err = w.Create(widgets, object(widgets, "a/pod", "created"))
+				_, err = w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/pod", "created"))
 				require.NoError(t, err)
 
 				var typed []*corev1.Pod
-				told(t, w, w.Config(), pods, &corev1.Pod{}, informer.InformerConfig{ListMode: mode}, func(obj *corev1.Pod) { typed = append(typed, obj) })
+				told(t, w, w.Config(), harness.Pods, &corev1.Pod{}, informer.InformerConfig{ListMode: mode}, func(obj *corev1.Pod) { typed = append(typed, obj) })
 				var want corev1.Pod
 				require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &want))
 				want.TypeMeta = metav1.TypeMeta{} // as typed clients have it
@@ -223,10 +217,10 @@ func TestFormsOfObjects(t *testing.T) {
 				requireAccept(t, w, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON)
 
 				w.ResetRequests()
-				_, err = w.Create(pods, fullPod())
+				_, err = w.Create(harness.Pods, fullPod())
 				require.NoError(t, err)
 				var metadata []*metav1.PartialObjectMetadata
-				told(t, w, w.Config(), pods, &metav1.PartialObjectMetadata{}, informer.InformerConfig{ListMode: mode}, func(obj *metav1.PartialObjectMetadata) { metadata = append(metadata, obj) })
+				told(t, w, w.Config(), harness.Pods, &metav1.PartialObjectMetadata{}, informer.InformerConfig{ListMode: mode}, func(obj *metav1.PartialObjectMetadata) { metadata = append(metadata, obj) })
 				require.Equal(t, "PartialObjectMetadata", metadata[0].Kind)
 				require.Equal(t, "meta.k8s.io/v1", metadata[0].APIVersion)
 				require.Equal(t, want.Labels, metadata[0].Labels)
@@ -235,7 +229,7 @@ func TestFormsOfObjects(t *testing.T) {
 
 				w.ResetRequests()
 				var widget []*unstructured.Unstructured
-				told(t, w, protobuf(w.Config()), widgets, example("example.com/v1", "Widget"), informer.InformerConfig{ListMode: mode}, func(obj *unstructured.Unstructured) { widget = append(widget, obj) })
+				told(t, w, harness.Protobuf(w.Config()), harness.Widgets, harness.ExampleObject("example.com/v1", "Widget"), informer.InformerConfig{ListMode: mode}, func(obj *unstructured.Unstructured) { widget = append(widget, obj) })
 				require.Len(t, widget, 3)
 				require.Equal(t, "Widget", widget[0].GetKind())
 				requireAccept(t, w, runtime.ContentTypeJSON)
@@ -245,7 +239,7 @@ func TestFormsOfObjects(t *testing.T) {
 }
 
 // requireAccept checks what was asked for, of a watch in the singular.
-func requireAccept(t *testing.T, w *world, accept string) {
+func requireAccept(t *testing.T, w *harness.World, accept string) {
 	t.Helper()
 	require.NotEmpty(t, w.Requests())
 	for _, r := range w.Requests() {
@@ -256,15 +250,15 @@ func requireAccept(t *testing.T, w *world, accept string) {
 
 // A Go type is not decoded from objects of another kind.
 func TestATypeOfAnotherKind(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var r recorder
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, ExampleObject: &corev1.Service{}})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: &corev1.Service{}})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		require.Empty(t, r.events())
-		errs, _ := f.all()
+		require.Empty(t, r.Events())
+		errs, _ := f.All()
 		require.EqualError(t, errs[0], `list item 0 "a/1" skipped: is of kind /v1, Kind=Pod, expected a *v1.Service`)
 	})
 }
@@ -272,22 +266,22 @@ func TestATypeOfAnotherKind(t *testing.T) {
 // Fields are dropped in every form, while reading.
 func TestPruneInEveryForm(t *testing.T) {
 	prune := []string{"metadata.managedFields", `metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration`, "metadata.finalizers"}
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		for name, test := range map[string]struct {
 			config  *rest.Config
 			example runtime.Object
 			prune   []string
 		}{
 			"raw":                  {w.Config(), &informer.RawObject{}, prune},
-			"raw protobuf":         {protobuf(w.Config()), &informer.RawObject{}, prune},
-			"raw, not in protobuf": {protobuf(w.Config()), &informer.RawObject{}, append([]string{"spec.nodeName"}, prune...)},
+			"raw protobuf":         {harness.Protobuf(w.Config()), &informer.RawObject{}, prune},
+			"raw, not in protobuf": {harness.Protobuf(w.Config()), &informer.RawObject{}, append([]string{"spec.nodeName"}, prune...)},
 			"metadata":             {w.Config(), &metav1.PartialObjectMetadata{}, prune},
 			"unstructured":         {w.Config(), &unstructured.Unstructured{}, append([]string{"spec.nodeName"}, prune...)},
 			"typed":                {w.Config(), &corev1.Pod{}, append([]string{"spec.nodeName"}, prune...)},
 		} {
-			_, err := w.Create(pods, fullPod())
+			_, err := w.Create(harness.Pods, fullPod())
 			require.NoError(t, err, name)
-			told(t, w, test.config, pods, test.example, informer.InformerConfig{Prune: test.prune}, func(obj runtime.Object) {
+			told(t, w, test.config, harness.Pods, test.example, informer.InformerConfig{Prune: test.prune}, func(obj runtime.Object) {
 				accessor, err := meta.Accessor(obj)
 				require.NoError(t, err)
 				require.Empty(t, accessor.GetManagedFields(), name)
@@ -319,22 +313,22 @@ func TestPruneInEveryForm(t *testing.T) {
 // deleted for it.
 func TestAnObjectThatCanNotBeDecoded(t *testing.T) {
 	wrong := `{"metadata":{"namespace":"a","name":"2","resourceVersion":"5","uid":"u"},"spec":{"containers":"none"}}`
-	bubble(t, informertest.Options{Wrap: answering("application/json", listJSON(podJSON("1", ""), wrong, podJSON("3", "")))}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{Wrap: harness.Answering("application/json", harness.ListJSON(harness.PodJSON("1", ""), wrong, harness.PodJSON("3", "")))}, func(t *testing.T, w *harness.World) {
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/2": "4"}))
-		var r recorder
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.handle, ExampleObject: &corev1.Pod{}})
-		stop := start(i.RunWithContext)
+		var r harness.Recorder
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle, ExampleObject: &corev1.Pod{}})
+		stop := harness.Start(i.RunWithContext)
 		<-i.HasSyncedChecker().Done()
 		stop()
-		require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.events())
+		require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		var item *informer.ItemError
 		require.ErrorAs(t, errors.Join(errs...), &item)
 		require.Equal(t, informer.ItemError{Index: 1, Key: "a/2", Err: item.Err}, *item)
-		version, known, err := storage.Get(pod("a/2", ""))
+		version, known, err := storage.Get(harness.Pod("a/2", ""))
 		require.NoError(t, err)
 		require.True(t, known)
 		require.Equal(t, "4", version)
@@ -347,15 +341,15 @@ func TestErrorsInEveryContentType(t *testing.T) {
 	for name, example := range map[string]runtime.Object{"JSON": nil, "protobuf": &corev1.Pod{}} {
 		for _, mode := range []informer.ListMode{informer.ListModeFull, informer.ListModeWatchList} {
 			t.Run(name+", "+mode.String(), func(t *testing.T) {
-				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-					w.create("a/1")
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+					w.CreatePods("a/1")
 					storage := informer.NewResourceVersionStorage()
 					require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "999"}))
-					var r recorder
-					i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ExampleObject: example, ListMode: mode})
-					defer start(i.RunWithContext)()
+					var r harness.Recorder
+					i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ExampleObject: example, ListMode: mode})
+					defer harness.Start(i.RunWithContext)()
 					<-i.HasSyncedChecker().Done()
-					require.Equal(t, []string{"update a/1"}, r.events())
+					require.Equal(t, []string{"update a/1"}, r.Events())
 					if mode == informer.ListModeWatchList { // which could take something back
 						mode = informer.ListModePaged
 					}
@@ -371,11 +365,11 @@ func TestErrorsInEveryContentType(t *testing.T) {
 func TestAnEventThatCanNotBeDecodedBehindACallThatLasts(t *testing.T) {
 	for _, batch := range []bool{false, true} {
 		t.Run(fmt.Sprintf("batch=%v", batch), func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1", "a/2")
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2")
 				first, second := make(chan struct{}), make(chan struct{})
-				var b batches
-				b.before = func(call string) {
+				var b harness.Batches
+				b.Before = func(call string) {
 					switch call {
 					case "update a/2":
 						<-first
@@ -383,31 +377,31 @@ func TestAnEventThatCanNotBeDecodedBehindACallThatLasts(t *testing.T) {
 						<-second
 					}
 				}
-				config := informer.InformerConfig{Handler: &b.recorder, ExampleObject: &corev1.Pod{}}
+				config := informer.InformerConfig{Handler: &b.Recorder, ExampleObject: &corev1.Pod{}}
 				if batch {
-					b.see = func(events []informer.Event) { b.before(eventText(events[0])) }
+					b.See = func(events []informer.Event) { b.Before(harness.EventText(events[0])) }
 					config.Handler, config.BatchHandler = nil, &b
 				}
-				i := follow(w, config)
-				defer start(i.RunWithContext)()
+				i := harness.Follow(w, config)
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
-				w.update("a/2", "2")
+				w.UpdatePod("a/2", "2")
 				synctest.Wait()
-				w.remove("a/1")
+				w.DeletePods("a/1")
 				synctest.Wait()
 				heal := w.Inject(informertest.Fault{Effect: informertest.Mistyped(1)})
-				w.create("a/1")
+				w.CreatePods("a/1")
 				synctest.Wait()
 				heal()
 				close(first) // both events of a/1 are one entry: it is taken, and the deletion is told first
 				synctest.Wait()
-				w.relist()
+				w.Relist()
 				time.Sleep(time.Minute)
 				close(second)
 				time.Sleep(time.Hour)
-				require.Contains(t, b.events(), "delete a/1")
+				require.Contains(t, b.Events(), "delete a/1")
 				require.EqualValues(t, 1, i.Status().Skipped)
-				w.requireState(&b.recorder)
+				w.RequireState(&b.Recorder)
 			})
 		})
 	}

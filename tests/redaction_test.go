@@ -18,6 +18,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // planted is a secret that must not come out of an informer.
@@ -45,7 +46,7 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 	text := "Get \"https://admin:" + planted + "@db/?access_token=" + planted + "\": Authorization: Bearer " + planted
 	secret := fmt.Errorf("%s: %w", text, reason)
 	type plant struct {
-		config func(w *world, c *informer.InformerConfig)
+		config func(w *harness.World, c *informer.InformerConfig)
 		// find finds what was planted in the status.
 		find func(s informer.Status) error
 		// as checks that the cause is found.
@@ -53,18 +54,18 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 	}
 	isReason := func(t *testing.T, err error) { require.ErrorIs(t, err, reason) }
 	lastError := func(s informer.Status) error { return s.LastError }
-	transport := func(err error) func(w *world, c *informer.InformerConfig) {
-		return func(w *world, c *informer.InformerConfig) {
+	transport := func(err error) func(w *harness.World, c *informer.InformerConfig) {
+		return func(w *harness.World, c *informer.InformerConfig) {
 			config := w.Config()
 			config.Wrap(func(http.RoundTripper) http.RoundTripper {
 				return roundTrip(func(*http.Request) (*http.Response, error) { return nil, err })
 			})
 			factory, made := informer.NewDynamicListerWatcherFactory(config)
-			require.NoError(w.t, made)
-			c.ListerWatcher = factory.ForResource("", pods)
+			require.NoError(w.T, made)
+			c.ListerWatcher = factory.ForResource("", harness.Pods)
 		}
 	}
-	answer := func(w *world, c *informer.InformerConfig, code int) {
+	answer := func(w *harness.World, c *informer.InformerConfig, code int) {
 		config := w.Config()
 		config.Wrap(func(http.RoundTripper) http.RoundTripper {
 			return roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -73,8 +74,8 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 			})
 		})
 		factory, err := informer.NewDynamicListerWatcherFactory(config)
-		require.NoError(w.t, err)
-		c.ListerWatcher = factory.ForResource("", pods)
+		require.NoError(w.T, err)
+		c.ListerWatcher = factory.ForResource("", harness.Pods)
 	}
 	isUnauthorized := func(t *testing.T, err error) {
 		require.ErrorContains(t, err, "xxxxx")
@@ -82,9 +83,9 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 	for name, p := range map[string]plant{
 		"transport":   {transport(secret), lastError, isReason},
 		"auth plugin": {transport(fmt.Errorf("getting credentials: decoding stdout: {\"token\":\"%s\"}: %w", planted, reason)), lastError, isReason},
-		"server":      {func(w *world, c *informer.InformerConfig) { answer(w, c, 401) }, lastError, isUnauthorized},
-		"server 500":  {func(w *world, c *informer.InformerConfig) { answer(w, c, 500) }, lastError, isUnauthorized},
-		"a watch-list's refusal": {func(w *world, c *informer.InformerConfig) {
+		"server":      {func(w *harness.World, c *informer.InformerConfig) { answer(w, c, 401) }, lastError, isUnauthorized},
+		"server 500":  {func(w *harness.World, c *informer.InformerConfig) { answer(w, c, 500) }, lastError, isUnauthorized},
+		"a watch-list's refusal": {func(w *harness.World, c *informer.InformerConfig) {
 			c.ListMode = informer.ListModeWatchList
 			config := w.Config()
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -97,13 +98,13 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 				})
 			})
 			factory, err := informer.NewDynamicListerWatcherFactory(config)
-			require.NoError(w.t, err)
-			c.ListerWatcher = factory.ForResource("", pods)
+			require.NoError(w.T, err)
+			c.ListerWatcher = factory.ForResource("", harness.Pods)
 		}, func(s informer.Status) error { return s.Fallback }, isUnauthorized},
-		"ListerWatcher": {func(_ *world, c *informer.InformerConfig) {
+		"ListerWatcher": {func(_ *harness.World, c *informer.InformerConfig) {
 			c.ListerWatcher = &cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, secret }}
 		}, lastError, isReason},
-		"handler": {func(_ *world, c *informer.InformerConfig) {
+		"handler": {func(_ *harness.World, c *informer.InformerConfig) {
 			c.Handler, c.BatchHandler = nil, informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { return secret })
 		}, lastError, func(t *testing.T, err error) {
 			isReason(t, err)
@@ -111,17 +112,17 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 			require.ErrorAs(t, err, &batch)
 			require.NotEmpty(t, batch.Keys)
 		}},
-		"panic": {func(_ *world, c *informer.InformerConfig) {
-			c.Handler = &recorder{before: func(string) { panic(text) }}
+		"panic": {func(_ *harness.World, c *informer.InformerConfig) {
+			c.Handler = &harness.Recorder{Before: func(string) { panic(text) }}
 		}, lastError, func(t *testing.T, err error) {
 			var panicked *informer.PanicError
 			require.ErrorAs(t, err, &panicked)
 		}},
-		"transform": {func(_ *world, c *informer.InformerConfig) {
+		"transform": {func(_ *harness.World, c *informer.InformerConfig) {
 			c.Transform = func(interface{}) (interface{}, error) { return nil, secret }
 		}, func(s informer.Status) error { return s.SkippedError }, isReason},
-		"checkpoint": {func(_ *world, c *informer.InformerConfig) {
-			c.Checkpoint = namedCheckpoint{&memoryCheckpoint{onSave: func(context.Context, int) error { return secret }}}
+		"checkpoint": {func(_ *harness.World, c *informer.InformerConfig) {
+			c.Checkpoint = namedCheckpoint{&harness.MemoryCheckpoint{OnSave: func(context.Context, int) error { return secret }}}
 		}, func(s informer.Status) error { return s.CheckpointError }, func(t *testing.T, err error) {
 			isReason(t, err)
 			var unused *informer.UnusedCheckpointError
@@ -129,15 +130,15 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			survivePanics(t)
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				var told failures
+			harness.SurvivePanics(t)
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				var told harness.Failures
 				log := newLogbook()
-				config := informer.InformerConfig{Handler: &recorder{}, ErrorHandler: told.handle, ListerWatcher: w.lister(), ListMode: informer.ListModePaged}
+				config := informer.InformerConfig{Handler: &harness.Recorder{}, ErrorHandler: told.Handle, ListerWatcher: w.Lister(), ListMode: informer.ListModePaged}
 				p.config(w, &config)
 				i := informer.NewResourceVersionInformer("pods", config)
-				defer start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
+				defer harness.Start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })()
 				var statuses []informer.Status
 				found := false
 				for range 200 {
@@ -150,7 +151,7 @@ func TestSecretsInErrorsAreMaskedEverywhere(t *testing.T) {
 					}
 				}
 				require.True(t, found)
-				errs, _ := told.all()
+				errs, _ := told.All()
 				all := leaks(statuses, errs, log)
 				require.Contains(t, all, "xxxxx")
 				require.NotContains(t, all, planted)
@@ -167,7 +168,7 @@ func TestOwnBearerTokenInARefusalIsMasked(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
 		for own, want := range map[string]string{token: "no session of xxxxxx is known", "another token": "no session of opaque is known"} {
 			t.Run(fmt.Sprint(mode, " ", own), func(t *testing.T) {
-				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 					config := w.Config()
 					config.BearerToken = own
 					config.Wrap(func(http.RoundTripper) http.RoundTripper {
@@ -178,8 +179,8 @@ func TestOwnBearerTokenInARefusalIsMasked(t *testing.T) {
 					})
 					factory, err := informer.NewDynamicListerWatcherFactory(config)
 					require.NoError(t, err)
-					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{Handler: &recorder{}, ListerWatcher: factory.ForResource("", pods), ListMode: mode})
-					defer start(i.RunWithContext)()
+					i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: factory.ForResource("", harness.Pods), ListMode: mode})
+					defer harness.Start(i.RunWithContext)()
 					time.Sleep(time.Second)
 					require.Equal(t, informer.ReasonUnauthorized, i.Status().Condition.Reason)
 					require.Contains(t, i.Status().Condition.Message, want)
@@ -190,7 +191,7 @@ func TestOwnBearerTokenInARefusalIsMasked(t *testing.T) {
 }
 
 // namedCheckpoint has a connection string for its name.
-type namedCheckpoint struct{ *memoryCheckpoint }
+type namedCheckpoint struct{ *harness.MemoryCheckpoint }
 
 func (namedCheckpoint) String() string { return "postgres://mirror:" + planted + "@db/checkpoints" }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // A redirect to another server, or to the same one without TLS, is an error, and no request with
@@ -40,23 +41,23 @@ func TestRedirectToAnotherServerIsRefused(t *testing.T) {
 						defer mu.Unlock()
 						moved = append(moved, r.Header.Get("Authorization"))
 						http.Error(w, "moved", http.StatusTeapot)
-					case isWatch(r):
+					case harness.IsWatch(r):
 						server.ServeHTTP(w, r)
 					default:
 						http.Redirect(w, r, test.to, http.StatusTemporaryRedirect)
 					}
 				})
 			}
-			bubble(t, informertest.Options{TLS: test.tls, Wrap: redirect}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{TLS: test.tls, Wrap: redirect}, func(t *testing.T, w *harness.World) {
 				config := w.Config()
 				config.BearerToken = "token"
 				factory, err := informer.NewDynamicListerWatcherFactory(config)
 				require.NoError(t, err)
-				var f failures
-				i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorder{}, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &harness.Recorder{}, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Second)
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.NotEmpty(t, errs)
 				mu.Lock()
 				defer mu.Unlock()

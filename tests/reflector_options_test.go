@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // What client-go's options of a reflector say is done. A clock that a test controls is refused.
@@ -26,23 +27,23 @@ func TestReflectorHonoursTheOptionsOfClientGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Time
 		var timeouts []int64
-		lw := &tap{
-			onList: func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+		lw := &harness.Tap{
+			OnList: func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
 				asked = append(asked, time.Now())
 				if n <= 3 {
 					return nil, errors.New("refused")
 				}
-				return list("5", "", pod("a/1", "2")), nil
+				return harness.List("5", "", harness.Pod("a/1", "2")), nil
 			},
-			onWatch: watches(open()),
+			OnWatch: harness.Watches(harness.Open()),
 		}
-		watched := lw.onWatch
-		lw.onWatch = func(ctx context.Context, n int, opts metav1.ListOptions) (watch.Interface, error) {
+		watched := lw.OnWatch
+		lw.OnWatch = func(ctx context.Context, n int, opts metav1.ListOptions) (watch.Interface, error) {
 			timeouts = append(timeouts, *opts.TimeoutSeconds)
 			return watched(ctx, n, opts)
 		}
 		logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
-		var j journal
+		var j harness.Journal
 		r := informer.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, &j, cache.ReflectorOptions{
 			Logger:          &logger,
 			Name:            "some-name",
@@ -54,11 +55,11 @@ func TestReflectorHonoursTheOptionsOfClientGo(t *testing.T) {
 		})
 		require.Equal(t, "some-name", r.Name())
 		begin := time.Now()
-		stop := start(r.RunWithContext)
+		stop := harness.Start(r.RunWithContext)
 		time.Sleep(150 * time.Second)
 		stop()
 		require.Equal(t, []time.Time{begin, begin.Add(7 * time.Second), begin.Add(14 * time.Second), begin.Add(21 * time.Second)}, asked)
-		require.Equal(t, []string{"replace 5 a/1", "resync", "resync"}, j.events())
+		require.Equal(t, []string{"replace 5 a/1", "resync", "resync"}, j.Events())
 		require.GreaterOrEqual(t, timeouts[0], int64(3600))
 		logs := logger.GetSink().(ktesting.Underlier).GetBuffer().String()
 		require.Contains(t, logs, "some-name")

@@ -3,6 +3,7 @@ package tests_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,20 +15,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // pages answers lists with two pages of pods.
 func pages(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
 	if opts.Continue == "" {
-		return list("5", "next", pod("a/1", "2"), pod("a/2", "3")), nil
+		return harness.List("5", "next", harness.Pod("a/1", "2"), harness.Pod("a/2", "3")), nil
 	}
-	return list("5", "", pod("a/3", "4")), nil
+	return harness.List("5", "", harness.Pod("a/3", "4")), nil
 }
 
 func TestGenerationStoreIsCalledInOrder(t *testing.T) {
 	failed := errors.New("failed")
-	stranger := object(widgets, "a/wrong", "")
-	nameless := pod("a/1", "8")
+	stranger := harness.Object(harness.Widgets, "a/wrong", "")
+	nameless := harness.Pod("a/1", "8")
 	nameless.SetName("")
 	for name, c := range map[string]struct {
 		onList func(ctx context.Context, n int, opts metav1.ListOptions) (runtime.Object, error)
@@ -45,7 +47,7 @@ func TestGenerationStoreIsCalledInOrder(t *testing.T) {
 		},
 		"unreadable objects": {
 			onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
-				return list("5", "", pod("a/1", "2"), stranger, pod("a/2", "3"), nameless, pod("a/3", "4")), nil
+				return harness.List("5", "", harness.Pod("a/1", "2"), stranger, harness.Pod("a/2", "3"), nameless, harness.Pod("a/3", "4")), nil
 			},
 			want: []string{"begin", "item a/1", "skipped a/wrong", "item a/2", "item a/3", "skipped ", "end 5", "add b/1", "update b/1", "delete b/1"},
 			errs: 2,
@@ -63,7 +65,7 @@ func TestGenerationStoreIsCalledInOrder(t *testing.T) {
 		"an expired token": {
 			onList: func(ctx context.Context, n int, opts metav1.ListOptions) (runtime.Object, error) {
 				if n == 2 {
-					return nil, expired()
+					return nil, harness.Expired()
 				}
 				return pages(ctx, n, opts)
 			},
@@ -92,35 +94,35 @@ func TestGenerationStoreIsCalledInOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				errs := reported(t)
+				errs := harness.Reported(t)
 				did := false
-				j := &journal{held: c.held, fail: func(call string) error {
+				j := &harness.Journal{Held: c.held, Fail: func(call string) error {
 					if call == c.fail && !did {
 						did = true
 						return failed
 					}
 					return nil
 				}}
-				lw := &tap{onList: pages}
+				lw := &harness.Tap{OnList: pages}
 				if c.onList != nil {
-					lw.onList = c.onList
+					lw.OnList = c.onList
 				}
-				lw.onWatch = watches(open(
-					watch.Event{Type: watch.Added, Object: pod("b/1", "6")},
-					watch.Event{Type: watch.Modified, Object: pod("b/1", "7")},
-					watch.Event{Type: watch.Deleted, Object: pod("b/1", "8")},
+				lw.OnWatch = harness.Watches(harness.Open(
+					watch.Event{Type: watch.Added, Object: harness.Pod("b/1", "6")},
+					watch.Event{Type: watch.Modified, Object: harness.Pod("b/1", "7")},
+					watch.Event{Type: watch.Deleted, Object: harness.Pod("b/1", "8")},
 				))
-				r := informer.NewReflector(lw, object(pods, "a/0", ""), generations{j}, 0)
-				defer start(r.RunWithContext)()
+				r := informer.NewReflector(lw, harness.Object(harness.Pods, "a/0", ""), generations{j}, 0)
+				defer harness.Start(r.RunWithContext)()
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				require.Equal(t, c.want, j.events())
+				require.Equal(t, c.want, j.Events())
 				require.Len(t, errs(), c.errs)
 				state := map[string]string{"a/1": "2", "a/2": "3", "a/3": "4"}
 				if c.fail == "item a/2" {
 					delete(state, "a/2")
 				}
-				require.Equal(t, state, j.state())
+				require.Equal(t, state, j.State())
 				require.Equal(t, "8", r.LastSyncResourceVersion())
 			})
 		})
@@ -130,9 +132,9 @@ func TestGenerationStoreIsCalledInOrder(t *testing.T) {
 func TestGenerationIsAbandonedByStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		j := &journal{held: map[string]string{"b/1": "1"}}
-		lw := &tap{}
-		lw.onList = func(ctx context.Context, n int, opts metav1.ListOptions) (runtime.Object, error) {
+		j := &harness.Journal{Held: map[string]string{"b/1": "1"}}
+		lw := &harness.Tap{}
+		lw.OnList = func(ctx context.Context, n int, opts metav1.ListOptions) (runtime.Object, error) {
 			if n == 2 {
 				cancel()
 			}
@@ -140,20 +142,20 @@ func TestGenerationIsAbandonedByStop(t *testing.T) {
 		}
 		r := informer.NewReflector(lw, nil, generations{j}, 0)
 		r.RunWithContext(ctx)
-		require.Equal(t, "abandon", j.events()[len(j.events())-1])
-		require.Contains(t, j.state(), "b/1")
+		require.Equal(t, "abandon", j.Events()[len(j.Events())-1])
+		require.Contains(t, j.State(), "b/1")
 		require.False(t, r.HasInitializedSynced())
 	})
 }
 
 // waiting is a generation store whose Item waits for its context.
 type waiting struct {
-	*journal
+	*harness.Journal
 	entered chan struct{}
 }
 
 func (w waiting) BeginGeneration(context.Context) (informer.Generation, error) {
-	return waitingPass{&pass{w.journal, map[string]bool{}, false}, w.entered}, nil
+	return waitingPass{&pass{w.Journal, map[string]bool{}, false}, w.entered}, nil
 }
 
 type waitingPass struct {
@@ -169,13 +171,13 @@ func (p waitingPass) Item(ctx context.Context, _ interface{}) error {
 
 func TestStopEndsAGenerationStoreThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		errs := reported(t)
-		store := waiting{&journal{}, make(chan struct{})}
-		lw := &tap{onList: pages}
-		stop := start(informer.NewReflector(lw, nil, store, 0).RunWithContext)
+		errs := harness.Reported(t)
+		store := waiting{&harness.Journal{}, make(chan struct{})}
+		lw := &harness.Tap{OnList: pages}
+		stop := harness.Start(informer.NewReflector(lw, nil, store, 0).RunWithContext)
 		<-store.entered
 		stop()
-		require.Equal(t, []string{"abandon"}, store.events())
+		require.Equal(t, []string{"abandon"}, store.Events())
 		require.Empty(t, errs(), "stopping is no failure")
 	})
 }
@@ -184,3 +186,46 @@ var _ interface {
 	cache.ReflectorBookmarkStore
 	informer.ResourceVersionUpdater
 } = bookmarked{}
+
+// bookmarked is a journal that wants to know resource versions.
+type bookmarked struct{ *harness.Journal }
+
+func (b bookmarked) Bookmark(rv string) error {
+	return b.Note("bookmark "+rv, func(map[string]string) {})
+}
+
+func (b bookmarked) UpdateResourceVersion(rv string) {
+	_ = b.Note("version "+rv, func(map[string]string) {})
+}
+
+// generations is a journal that takes lists as they arrive.
+type generations struct{ *harness.Journal }
+
+func (g generations) BeginGeneration(context.Context) (informer.Generation, error) {
+	return &pass{g.Journal, map[string]bool{}, false}, g.Note("begin", func(map[string]string) {})
+}
+
+type pass struct {
+	*harness.Journal
+	shown   map[string]bool
+	partial bool
+}
+
+func (p *pass) Item(_ context.Context, obj interface{}) error {
+	p.shown[harness.Key(obj)] = true
+	return p.Put("item", obj)
+}
+
+func (p *pass) Skipped(key string) {
+	p.shown[key] = true
+	p.partial = p.partial || key == ""
+	_ = p.Note("skipped "+key, func(map[string]string) {})
+}
+
+func (p *pass) End(_ context.Context, rv string) error {
+	return p.Note("end "+rv, func(held map[string]string) {
+		maps.DeleteFunc(held, func(key, _ string) bool { return !p.partial && !p.shown[key] })
+	})
+}
+
+func (p *pass) Abandon() { _ = p.Note("abandon", func(map[string]string) {}) }

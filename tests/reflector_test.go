@@ -26,6 +26,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // target is a store of some kind, and what it says that the server has.
@@ -37,7 +38,7 @@ type target struct {
 }
 
 func plain(store cache.Store) target {
-	return target{store, func() map[string]string { return contents(store) }, func() {}}
+	return target{store, func() map[string]string { return harness.Contents(store) }, func() {}}
 }
 
 // popped is a queue that is emptied into known.
@@ -46,20 +47,20 @@ func popped(queue cache.Queue, known cache.Store) target {
 	go func() {
 		defer close(done)
 		for {
-			_, err := queue.Pop(func(obj interface{}, _ bool) error { return apply(known, obj) })
+			_, err := queue.Pop(func(obj interface{}, _ bool) error { return harness.Apply(known, obj) })
 			if errors.Is(err, cache.ErrFIFOClosed) {
 				return
 			}
 		}
 	}()
-	return target{queue, func() map[string]string { return contents(known) }, func() { queue.Close(); <-done }}
+	return target{queue, func() map[string]string { return harness.Contents(known) }, func() { queue.Close(); <-done }}
 }
 
 // targets are the kinds of stores that a Reflector can feed.
 var targets = map[string]func() target{
 	"store": func() target { return plain(cache.NewStore(cache.MetaNamespaceKeyFunc)) },
 	"indexer": func() target {
-		indexer, _ := informer.NewNamespaceKeyedIndexerAndReflector(&tap{}, nil, 0)
+		indexer, _ := informer.NewNamespaceKeyedIndexerAndReflector(&harness.Tap{}, nil, 0)
 		return plain(indexer)
 	},
 	"store with unusual keys": func() target {
@@ -72,23 +73,23 @@ var targets = map[string]func() target{
 		}))
 	},
 	"bare store": func() target {
-		j := &journal{}
-		return target{j, j.state, func() {}}
+		j := &harness.Journal{}
+		return target{j, j.State, func() {}}
 	},
 	"generation store": func() target {
-		j := &journal{}
-		return target{generations{j}, j.state, func() {}}
+		j := &harness.Journal{}
+		return target{generations{j}, j.State, func() {}}
 	},
 	"DeltaFIFO": func() target {
-		known := newStore()
+		known := harness.NewStore()
 		return popped(cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: true}), known)
 	},
 	"RealFIFO": func() target {
-		known := newStore()
+		known := harness.NewStore()
 		return popped(cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{KeyFunction: cache.DeletionHandlingMetaNamespaceKeyFunc, KnownObjects: known}), known)
 	},
 	"atomic RealFIFO": func() target {
-		return popped(cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true}), newStore())
+		return popped(cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true}), harness.NewStore())
 	},
 }
 
@@ -97,41 +98,41 @@ func TestReflectorKeepsEveryStoreInStep(t *testing.T) {
 		for _, streamed := range []bool{false, true} {
 			for _, forced := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/streamed=%t/forced=%t", name, streamed, forced), func(t *testing.T) {
-					bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-						reported(t)
-						w.create("a/1", "a/2", "a/3", "b/1", "b/2")
-						lw := tapOn(w.lister())
-						lw.onWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+					harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+						harness.Reported(t)
+						w.CreatePods("a/1", "a/2", "a/3", "b/1", "b/2")
+						lw := harness.TapOn(w.Lister())
+						lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
 							if n == 2 { // what happens now, no watch tells
-								w.remove("a/1", "b/1")
-								w.create("b/1", "c/1")
-								w.update("a/2", "unseen")
+								w.DeletePods("a/1", "b/1")
+								w.CreatePods("b/1", "c/1")
+								w.UpdatePod("a/2", "unseen")
 								w.Compact()
 							}
-							return nil, errPass
+							return nil, harness.ErrPass
 						}
 						to := makeTarget()
 						defer to.stop()
 						r := informer.NewReflector(lw, &unstructured.Unstructured{}, to.store, 0)
 						r.StreamHandleForPaginatedList, r.ForcePaginatedList, r.WatchListPageSize = streamed, forced, 2
-						defer start(r.RunWithContext)()
+						defer harness.Start(r.RunWithContext)()
 						agrees := func() {
 							t.Helper()
 							synctest.Wait()
-							want, err := w.ResourceVersions(pods, "")
+							want, err := w.ResourceVersions(harness.Pods, "")
 							require.NoError(t, err)
 							require.Equal(t, want, to.state())
 							require.True(t, r.HasInitializedSynced())
 							require.Equal(t, w.ResourceVersion(), r.LastSyncResourceVersion())
 						}
 						agrees()
-						w.update("a/3", "changed")
-						w.remove("b/2")
-						w.create("d/1")
+						w.UpdatePod("a/3", "changed")
+						w.DeletePods("b/2")
+						w.CreatePods("d/1")
 						agrees()
 						w.CloseClientConnections()
 						time.Sleep(time.Minute)
-						require.Equal(t, 2, count(lw.requests(), func(s string) bool { return strings.HasPrefix(s, "list") && !strings.Contains(s, "continue") }), "the set was listed again")
+						require.Equal(t, 2, count(lw.Requests(), func(s string) bool { return strings.HasPrefix(s, "list") && !strings.Contains(s, "continue") }), "the set was listed again")
 						agrees()
 					})
 				})
@@ -150,10 +151,10 @@ func count(all []string, is func(string) bool) (n int) {
 }
 
 func TestIndexerOfTheReflectorHasANamespaceIndex(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2", "b/1")
-		indexer, r := informer.NewNamespaceKeyedIndexerAndReflector(w.lister(), &unstructured.Unstructured{}, 0)
-		defer start(r.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2", "b/1")
+		indexer, r := informer.NewNamespaceKeyedIndexerAndReflector(w.Lister(), &unstructured.Unstructured{}, 0)
+		defer harness.Start(r.RunWithContext)()
 		synctest.Wait()
 		keys, err := indexer.IndexKeys(cache.NamespaceIndex, "a")
 		require.NoError(t, err)
@@ -165,26 +166,26 @@ func TestIndexerOfTheReflectorHasANamespaceIndex(t *testing.T) {
 func TestStreamedListIsStoredPageByPageAndThenSwept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-		require.NoError(t, store.Add(pod("a/old", "1")))
+		require.NoError(t, store.Add(harness.Pod("a/old", "1")))
 		proceed := make(chan struct{})
-		lw := &tap{onWatch: watches(open())}
-		lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+		lw := &harness.Tap{OnWatch: harness.Watches(harness.Open())}
+		lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
 			if n == 1 {
-				return list("5", "next", pod("a/1", "2"), pod("a/2", "3")), nil
+				return harness.List("5", "next", harness.Pod("a/1", "2"), harness.Pod("a/2", "3")), nil
 			}
 			<-proceed
-			return list("5", "", pod("a/3", "4")), nil
+			return harness.List("5", "", harness.Pod("a/3", "4")), nil
 		}
 		r := informer.NewReflector(lw, nil, store, 0)
 		r.StreamHandleForPaginatedList = true
-		defer start(r.RunWithContext)()
+		defer harness.Start(r.RunWithContext)()
 		synctest.Wait()
-		require.Equal(t, map[string]string{"a/old": "1", "a/1": "2", "a/2": "3"}, contents(store), "the first page is there while the second is read")
+		require.Equal(t, map[string]string{"a/old": "1", "a/1": "2", "a/2": "3"}, harness.Contents(store), "the first page is there while the second is read")
 		require.False(t, r.HasInitializedSynced())
 		require.Empty(t, r.LastSyncResourceVersion())
 		close(proceed)
 		synctest.Wait()
-		require.Equal(t, map[string]string{"a/1": "2", "a/2": "3", "a/3": "4"}, contents(store))
+		require.Equal(t, map[string]string{"a/1": "2", "a/2": "3", "a/3": "4"}, harness.Contents(store))
 		require.True(t, r.HasInitializedSynced())
 		require.Equal(t, "5", r.LastSyncResourceVersion())
 		require.Equal(t, "5", store.LastStoreSyncResourceVersion())
@@ -198,11 +199,11 @@ func TestStreamedListDropsTheFormerObjectOfANameFromAStoreKeyedByUID(t *testing.
 				store := cache.NewStore(func(obj interface{}) (string, error) {
 					return string(obj.(*unstructured.Unstructured).GetUID()), nil
 				})
-				require.NoError(t, store.Add(withUID(pod("a/1", "1"), "former")))
-				lw := &tap{onList: lists(list("3", "", withUID(pod("a/1", "2"), "latter"))), onWatch: watches(open())}
+				require.NoError(t, store.Add(harness.WithUID(harness.Pod("a/1", "1"), "former")))
+				lw := &harness.Tap{OnList: harness.Lists(harness.List("3", "", harness.WithUID(harness.Pod("a/1", "2"), "latter"))), OnWatch: harness.Watches(harness.Open())}
 				r := informer.NewReflector(lw, nil, store, 0)
 				r.StreamHandleForPaginatedList = streamed
-				defer start(r.RunWithContext)()
+				defer harness.Start(r.RunWithContext)()
 				synctest.Wait()
 				require.Equal(t, []string{"latter"}, store.ListKeys())
 			})
@@ -214,30 +215,30 @@ func TestB2ExpiredContinueTokenDeletesNothingAlive(t *testing.T) {
 	for name, makeTarget := range targets {
 		for _, streamed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/streamed=%t", name, streamed), func(t *testing.T) {
-				bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-					reported(t)
-					w.create("a/1", "a/2", "a/3", "a/4", "a/5")
-					lw := tapOn(w.lister())
+				harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+					harness.Reported(t)
+					w.CreatePods("a/1", "a/2", "a/3", "a/4", "a/5")
+					lw := harness.TapOn(w.Lister())
 					expiries := 0
-					lw.onList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
+					lw.OnList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
 						if opts.Continue != "" && expiries < 3 {
 							expiries++
-							w.update("a/5", fmt.Sprint("change ", expiries))
+							w.UpdatePod("a/5", fmt.Sprint("change ", expiries))
 							w.Compact()
 						}
-						return nil, errPass
+						return nil, harness.ErrPass
 					}
 					to := makeTarget()
 					defer to.stop()
 					r := informer.NewReflector(lw, &unstructured.Unstructured{}, to.store, 0)
 					r.StreamHandleForPaginatedList, r.ForcePaginatedList, r.WatchListPageSize = streamed, true, 2
-					defer start(r.RunWithContext)()
+					defer harness.Start(r.RunWithContext)()
 					synctest.Wait()
-					want, err := w.ResourceVersions(pods, "")
+					want, err := w.ResourceVersions(harness.Pods, "")
 					require.NoError(t, err)
 					require.Equal(t, want, to.state())
 					require.Equal(t, 2, expiries, "the third time, the list is read whole")
-					asked := lw.requests()
+					asked := lw.Requests()
 					require.Equal(t, "list rv= limit=0", asked[len(asked)-2])
 				})
 			})
@@ -249,15 +250,15 @@ func TestB1ManyStreamedListsReadEveryObject(t *testing.T) {
 	const pages, size = 4, 5
 	for round := range 400 {
 		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-		lw := &tap{onWatch: watches(refused(expired()))}
-		lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+		lw := &harness.Tap{OnWatch: harness.Watches(refused(harness.Expired()))}
+		lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
 			next := fmt.Sprint(n)
 			if n == pages {
 				next = ""
 			}
-			page := list("9", next)
+			page := harness.List("9", next)
 			for i := range size {
-				page.Items = append(page.Items, *pod(fmt.Sprintf("%d/%d", n, i), "7"))
+				page.Items = append(page.Items, *harness.Pod(fmt.Sprintf("%d/%d", n, i), "7"))
 			}
 			return page, nil
 		}
@@ -276,7 +277,7 @@ func TestListRequestRules(t *testing.T) {
 	oldTooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "Too large resource version"}}
 	failed := errors.New("failed")
 	page := func(next string) func() (runtime.Object, error) {
-		return func() (runtime.Object, error) { return list("5", next, pod("a/1", "2")), nil }
+		return func() (runtime.Object, error) { return harness.List("5", next, harness.Pod("a/1", "2")), nil }
 	}
 	fails := func(err error) func() (runtime.Object, error) {
 		return func() (runtime.Object, error) { return nil, err }
@@ -321,7 +322,7 @@ func TestListRequestRules(t *testing.T) {
 			asked:   []string{"list rv= limit=3", "list rv= limit=3"},
 		},
 		"relist expired": {
-			answers: []func() (runtime.Object, error){page(""), fails(expired()), page("")},
+			answers: []func() (runtime.Object, error){page(""), fails(harness.Expired()), page("")},
 			asked:   []string{"list rv=0 limit=500", "list rv=5 limit=0", "list rv= limit=500"},
 		},
 		"relist gone": {
@@ -356,17 +357,17 @@ func TestListRequestRules(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				reported(t)
-				lw := &tap{onWatch: watches(refused(expired()), open())}
-				lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+				harness.Reported(t)
+				lw := &harness.Tap{OnWatch: harness.Watches(refused(harness.Expired()), harness.Open())}
+				lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
 					return c.answers[n-1]()
 				}
-				r := informer.NewReflector(lw, nil, &journal{}, 0)
+				r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
 				r.WatchListPageSize, r.ForcePaginatedList = c.pageSize, c.forced
-				defer start(r.RunWithContext)()
+				defer harness.Start(r.RunWithContext)()
 				time.Sleep(5 * time.Minute)
 				var asked []string
-				for _, s := range lw.requests() {
+				for _, s := range lw.Requests() {
 					if strings.HasPrefix(s, "list") {
 						asked = append(asked, s)
 					}
@@ -378,24 +379,24 @@ func TestListRequestRules(t *testing.T) {
 }
 
 func TestB16ForcePaginatedListPagesEveryRelist(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		reported(t)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		harness.Reported(t)
 		keys := make([]string, 501)
 		for i := range keys {
 			keys[i] = fmt.Sprintf("a/%03d", i)
 		}
-		w.create(keys...)
-		lw := tapOn(w.lister())
-		lw.onWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
+		w.CreatePods(keys...)
+		lw := harness.TapOn(w.Lister())
+		lw.OnWatch = func(_ context.Context, n int, _ metav1.ListOptions) (watch.Interface, error) {
 			if n <= 2 {
-				return nil, expired()
+				return nil, harness.Expired()
 			}
-			return nil, errPass
+			return nil, harness.ErrPass
 		}
 		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 		r := informer.NewReflector(lw, nil, store, 0)
 		r.ForcePaginatedList = true
-		defer start(r.RunWithContext)()
+		defer harness.Start(r.RunWithContext)()
 		time.Sleep(5 * time.Minute)
 		require.Len(t, store.ListKeys(), 501)
 		require.Equal(t, []string{
@@ -403,7 +404,7 @@ func TestB16ForcePaginatedListPagesEveryRelist(t *testing.T) {
 			"list limit=500", "list limit=500 continue",
 			"list limit=500", "list limit=500 continue",
 			"watch rv=" + w.ResourceVersion(),
-		}, w.verbs())
+		}, w.Verbs())
 	})
 }
 
@@ -411,22 +412,22 @@ func TestWatchAsksForItsTimeout(t *testing.T) {
 	for _, least := range []time.Duration{0, time.Minute, 20 * time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			want := max(least, 5*time.Minute)
-			lw := &tap{onList: lists(list("5", ""))}
+			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", ""))}
 			seen := map[int64]bool{}
-			lw.onWatch = func(_ context.Context, n int, opts metav1.ListOptions) (watch.Interface, error) {
+			lw.OnWatch = func(_ context.Context, n int, opts metav1.ListOptions) (watch.Interface, error) {
 				require.True(t, opts.AllowWatchBookmarks)
 				asked := time.Duration(*opts.TimeoutSeconds) * time.Second
 				require.GreaterOrEqual(t, asked, want)
 				require.Less(t, asked, 2*want)
 				seen[*opts.TimeoutSeconds] = true
 				if n >= 20 {
-					return stream(false), nil
+					return harness.Stream(false), nil
 				}
-				return stream(true, watch.Event{Type: watch.Bookmark, Object: pod("a/1", fmt.Sprint(5+n))}), nil
+				return harness.Stream(true, watch.Event{Type: watch.Bookmark, Object: harness.Pod("a/1", fmt.Sprint(5+n))}), nil
 			}
-			r := informer.NewReflector(lw, nil, &journal{}, 0)
+			r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
 			r.MinWatchTimeout = least
-			defer start(r.RunWithContext)()
+			defer harness.Start(r.RunWithContext)()
 			time.Sleep(time.Hour) // each of these watches ends at once, and waits for a backoff
 			synctest.Wait()
 			require.Greater(t, len(seen), 5, "it is random")
@@ -438,31 +439,31 @@ func TestWatchAsksForItsTimeout(t *testing.T) {
 func TestListAndWatchReturns(t *testing.T) {
 	failed := errors.New("failed")
 	t.Run("the error of the list", func(t *testing.T) {
-		lw := &tap{onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, failed }}
-		r := informer.NewReflector(lw, &corev1.Pod{}, &journal{}, 0)
+		lw := &harness.Tap{OnList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, failed }}
+		r := informer.NewReflector(lw, &corev1.Pod{}, &harness.Journal{}, 0)
 		err := r.ListAndWatchWithContext(t.Context())
 		require.ErrorIs(t, err, failed)
 		require.ErrorContains(t, err, "*v1.Pod")
 		require.False(t, r.HasInitializedSynced())
 	})
 	t.Run("the error of a list that is nil", func(t *testing.T) {
-		lw := &tap{onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, nil }}
-		require.ErrorContains(t, informer.NewReflector(lw, nil, &journal{}, 0).ListAndWatch(nil), "nil")
+		lw := &harness.Tap{OnList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, nil }}
+		require.ErrorContains(t, informer.NewReflector(lw, nil, &harness.Journal{}, 0).ListAndWatch(nil), "nil")
 	})
 	t.Run("the error of a list that is none", func(t *testing.T) {
-		lw := &tap{onList: lists(&corev1.Pod{})}
-		require.ErrorContains(t, informer.NewReflector(lw, nil, &journal{}, 0).ListAndWatch(nil), "*v1.Pod")
+		lw := &harness.Tap{OnList: harness.Lists(&corev1.Pod{})}
+		require.ErrorContains(t, informer.NewReflector(lw, nil, &harness.Journal{}, 0).ListAndWatch(nil), "*v1.Pod")
 	})
 	t.Run("the error of a Table", func(t *testing.T) {
 		table := &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "Table"}}
-		lw := &tap{onList: lists(table)}
-		store := &journal{}
+		lw := &harness.Tap{OnList: harness.Lists(table)}
+		store := &harness.Journal{}
 		require.ErrorContains(t, informer.NewReflector(lw, nil, store, 0).ListAndWatch(nil), "Table")
-		require.Empty(t, store.events(), "nothing is deleted")
+		require.Empty(t, store.Events(), "nothing is deleted")
 	})
 	t.Run("the error of the store for a list", func(t *testing.T) {
-		lw := &tap{onList: lists(list("5", ""))}
-		r := informer.NewReflector(lw, nil, &journal{fail: func(string) error { return failed }}, 0)
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", ""))}
+		r := informer.NewReflector(lw, nil, &harness.Journal{Fail: func(string) error { return failed }}, 0)
 		err := r.ListAndWatch(nil)
 		require.ErrorIs(t, err, failed)
 		var refusal *informer.StoreError
@@ -472,14 +473,14 @@ func TestListAndWatchReturns(t *testing.T) {
 		require.Empty(t, r.LastSyncResourceVersion())
 	})
 	t.Run("nil when the watch has to begin from a list", func(t *testing.T) {
-		lw := &tap{onList: lists(list("5", "")), onWatch: watches(broken(expired()))}
-		require.NoError(t, informer.NewReflector(lw, nil, &journal{}, 0).ListAndWatch(nil))
-		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, lw.requests())
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Broken(harness.Expired()))}
+		require.NoError(t, informer.NewReflector(lw, nil, &harness.Journal{}, 0).ListAndWatch(nil))
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5"}, lw.Requests())
 	})
 	t.Run("nil when it is stopped", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			lw := &tap{onList: lists(list("5", "")), onWatch: watches(open())}
-			r := informer.NewReflector(lw, nil, &journal{}, 0)
+			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open())}
+			r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
 			stop, result := make(chan struct{}), make(chan error)
 			go func() { result <- r.ListAndWatch(stop) }()
 			synctest.Wait()
@@ -488,15 +489,15 @@ func TestListAndWatchReturns(t *testing.T) {
 		})
 	})
 	t.Run("nothing before an expired list was read again", func(t *testing.T) {
-		lw := &tap{onWatch: watches(refused(expired()))}
-		lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+		lw := &harness.Tap{OnWatch: harness.Watches(refused(harness.Expired()))}
+		lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
 			if n == 1 {
-				return nil, expired()
+				return nil, harness.Expired()
 			}
-			return list("5", ""), nil
+			return harness.List("5", ""), nil
 		}
-		require.NoError(t, informer.NewReflector(lw, nil, &journal{}, 0).ListAndWatch(nil))
-		require.Equal(t, []string{"list rv=0 limit=500", "list rv= limit=500", "watch rv=5"}, lw.requests())
+		require.NoError(t, informer.NewReflector(lw, nil, &harness.Journal{}, 0).ListAndWatch(nil))
+		require.Equal(t, []string{"list rv=0 limit=500", "list rv= limit=500", "watch rv=5"}, lw.Requests())
 	})
 }
 
@@ -511,26 +512,26 @@ func TestB6StopDuringAListDoesNotCountAsSynced(t *testing.T) {
 		}},
 		"between two pages": {func(ctx context.Context, n int, stop func()) (runtime.Object, error) {
 			if n == 1 {
-				return list("5", "next", pod("a/1", "2")), nil
+				return harness.List("5", "next", harness.Pod("a/1", "2")), nil
 			}
 			stop()
 			return nil, ctx.Err()
 		}},
 		"while the objects of the last page are read": {func(_ context.Context, _ int, stop func()) (runtime.Object, error) {
 			stop()
-			return list("5", "", pod("a/1", "2")), nil
+			return harness.List("5", "", harness.Pod("a/1", "2")), nil
 		}},
 	} {
 		for _, streamed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/streamed=%t", name, streamed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
-					lw := &tap{}
-					lw.onList = func(ctx context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+					lw := &harness.Tap{}
+					lw.OnList = func(ctx context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
 						return c.onList(ctx, n, cancel)
 					}
 					store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-					require.NoError(t, store.Add(pod("b/1", "1")))
+					require.NoError(t, store.Add(harness.Pod("b/1", "1")))
 					r := informer.NewReflector(lw, nil, store, 0)
 					r.StreamHandleForPaginatedList = streamed
 					begin := time.Now()
@@ -556,9 +557,9 @@ func TestB6StopEndsAListThatHangsInTheServer(t *testing.T) {
 			})
 		}})
 		defer s.Close()
-		w := &world{t: t, Server: s}
-		r := informer.NewReflector(w.lister(), nil, &journal{}, 0)
-		stop := start(r.RunWithContext)
+		w := &harness.World{T: t, Server: s}
+		r := informer.NewReflector(w.Lister(), nil, &harness.Journal{}, 0)
+		stop := harness.Start(r.RunWithContext)
 		defer stop()
 		<-entered
 		begin := time.Now()
@@ -570,18 +571,18 @@ func TestB6StopEndsAListThatHangsInTheServer(t *testing.T) {
 
 func TestB7StopEndsABackoffAtOnce(t *testing.T) {
 	failed := errors.New("failed")
-	for name, lw := range map[string]*tap{
-		"of a list":                    {onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, failed }},
-		"of a watch that is refused":   {onList: lists(list("5", "")), onWatch: watches(refused(failed))},
-		"of a watch with no room":      {onList: lists(list("5", "")), onWatch: watches(broken(apierrors.NewTooManyRequests("later", 300)))},
-		"of a watch that breaks":       {onList: lists(list("5", "")), onWatch: watches(broken(failed))},
-		"of a watch that ends at once": {onList: lists(list("5", "")), onWatch: watches(func() (watch.Interface, error) { return stream(true), nil })},
+	for name, lw := range map[string]*harness.Tap{
+		"of a list":                    {OnList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, failed }},
+		"of a watch that is refused":   {OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(refused(failed))},
+		"of a watch with no room":      {OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Broken(apierrors.NewTooManyRequests("later", 300)))},
+		"of a watch that breaks":       {OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Broken(failed))},
+		"of a watch that ends at once": {OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(func() (watch.Interface, error) { return harness.Stream(true), nil })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				reported(t)
-				r := informer.NewReflector(lw, nil, &journal{}, 0)
-				stop := start(r.RunWithContext)
+				harness.Reported(t)
+				r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
+				stop := harness.Start(r.RunWithContext)
 				defer stop()
 				synctest.Wait() // in the backoff: nothing else waits for time to pass
 				begin := time.Now()
@@ -595,13 +596,13 @@ func TestB7StopEndsABackoffAtOnce(t *testing.T) {
 func TestBackoffGrowsAndObeysTheServer(t *testing.T) {
 	t.Run("grows", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			reported(t)
+			harness.Reported(t)
 			var times []time.Time
-			lw := &tap{onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
+			lw := &harness.Tap{OnList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
 				times = append(times, time.Now())
 				return nil, errors.New("failed")
 			}}
-			stop := start(informer.NewReflector(lw, nil, &journal{}, 0).RunWithContext)
+			stop := harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)
 			defer stop()
 			time.Sleep(10 * time.Minute)
 			stop()
@@ -618,17 +619,17 @@ func TestBackoffGrowsAndObeysTheServer(t *testing.T) {
 	})
 	t.Run("obeys Retry-After", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			reported(t)
+			harness.Reported(t)
 			var times []time.Time
-			lw := &tap{onWatch: watches(open())}
-			lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+			lw := &harness.Tap{OnWatch: harness.Watches(harness.Open())}
+			lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
 				times = append(times, time.Now())
 				if n == 1 {
 					return nil, apierrors.NewTooManyRequests("later", 77)
 				}
-				return list("5", ""), nil
+				return harness.List("5", ""), nil
 			}
-			defer start(informer.NewReflector(lw, nil, &journal{}, 0).RunWithContext)()
+			defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
 			require.Equal(t, 77*time.Second, times[1].Sub(times[0]))
@@ -641,15 +642,15 @@ func TestWatchThatIsRefusedIsTriedAgainWithoutAList(t *testing.T) {
 		"429":                apierrors.NewTooManyRequests("later", 1),
 		"connection refused": errors.New("connect: connection refused"),
 		"500":                apierrors.NewInternalError(errors.New("oops")),
-		"403":                apierrors.NewForbidden(pods.GroupResource(), "", nil),
+		"403":                apierrors.NewForbidden(harness.Pods.GroupResource(), "", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				reported(t)
-				lw := &tap{onList: lists(list("5", "")), onWatch: watches(refused(err), refused(err), refused(err), open())}
-				defer start(informer.NewReflector(lw, nil, &journal{}, 0).RunWithContext)()
+				harness.Reported(t)
+				lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(refused(err), refused(err), refused(err), harness.Open())}
+				defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
 				time.Sleep(5 * time.Minute)
-				require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.requests())
+				require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.Requests())
 			})
 		})
 	}
@@ -657,48 +658,48 @@ func TestWatchThatIsRefusedIsTriedAgainWithoutAList(t *testing.T) {
 
 func TestWatchGoesOnFromTheNewestVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reported(t)
-		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(
+		harness.Reported(t)
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: harness.Watches(
 			func() (watch.Interface, error) {
-				return stream(true, watch.Event{Type: watch.Modified, Object: pod("a/1", "6")}, watch.Event{Type: watch.Bookmark, Object: pod("a/0", "8")}), nil
+				return harness.Stream(true, watch.Event{Type: watch.Modified, Object: harness.Pod("a/1", "6")}, watch.Event{Type: watch.Bookmark, Object: harness.Pod("a/0", "8")}), nil
 			},
-			broken(apierrors.NewTooManyRequests("later", 1), watch.Event{Type: watch.Added, Object: pod("a/2", "9")}),
-			open(watch.Event{Type: watch.Deleted, Object: pod("a/1", "11")}),
+			harness.Broken(apierrors.NewTooManyRequests("later", 1), watch.Event{Type: watch.Added, Object: harness.Pod("a/2", "9")}),
+			harness.Open(watch.Event{Type: watch.Deleted, Object: harness.Pod("a/1", "11")}),
 		)}
-		store := bookmarked{&journal{}}
+		store := bookmarked{&harness.Journal{}}
 		r := informer.NewReflector(lw, nil, store, 0)
-		defer start(r.RunWithContext)()
+		defer harness.Start(r.RunWithContext)()
 		time.Sleep(time.Minute)
-		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8", "watch rv=9"}, lw.requests())
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8", "watch rv=9"}, lw.Requests())
 		require.Equal(t, []string{
 			"replace 5 a/1", "version 5",
 			"update a/1", "version 6", "version 8", "bookmark 8",
 			"add a/2", "version 9",
 			"delete a/1", "version 11",
-		}, store.events())
+		}, store.Events())
 		require.Equal(t, "11", r.LastSyncResourceVersion())
 	})
 }
 
 func TestBookmarksReachAStoreOfClientGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(open(watch.Event{Type: watch.Bookmark, Object: pod("a/0", "8")}))}
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Bookmark, Object: harness.Pod("a/0", "8")}))}
 		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-		defer start(informer.NewReflector(lw, nil, store, 0).RunWithContext)()
+		defer harness.Start(informer.NewReflector(lw, nil, store, 0).RunWithContext)()
 		synctest.Wait()
 		require.Equal(t, "8", store.LastStoreSyncResourceVersion())
-		require.Equal(t, map[string]string{"a/1": "2"}, contents(store))
+		require.Equal(t, map[string]string{"a/1": "2"}, harness.Contents(store))
 	})
 }
 
 func TestVeryShortWatch(t *testing.T) {
-	short := func() (watch.Interface, error) { return stream(true), nil }
+	short := func() (watch.Interface, error) { return harness.Stream(true), nil }
 	synctest.Test(t, func(t *testing.T) {
-		errs := reported(t)
-		lw := &tap{onList: lists(list("5", "")), onWatch: watches(short, short, open())}
-		defer start(informer.NewNamedReflector("short", lw, nil, &journal{}, 0).RunWithContext)()
+		errs := harness.Reported(t)
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(short, short, harness.Open())}
+		defer harness.Start(informer.NewNamedReflector("short", lw, nil, &harness.Journal{}, 0).RunWithContext)()
 		time.Sleep(time.Minute)
-		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "list rv=5 limit=0", "watch rv=5"}, lw.requests())
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "list rv=5 limit=0", "watch rv=5"}, lw.Requests())
 		require.Len(t, errs(), 2)
 		for _, err := range errs() {
 			require.Equal(t, &cache.VeryShortWatchError{Name: "short"}, err)
@@ -711,16 +712,16 @@ func TestB17MaxInternalErrorRetryDurationIsHonoured(t *testing.T) {
 	for _, retry := range []time.Duration{0, 10 * time.Second, 50 * time.Second, 3 * time.Minute} {
 		t.Run(retry.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				reported(t)
+				harness.Reported(t)
 				var lists []time.Time
-				lw := &tap{onWatch: watches(broken(broke))}
-				lw.onList = func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
+				lw := &harness.Tap{OnWatch: harness.Watches(harness.Broken(broke))}
+				lw.OnList = func(context.Context, int, metav1.ListOptions) (runtime.Object, error) {
 					lists = append(lists, time.Now())
-					return list("5", ""), nil
+					return harness.List("5", ""), nil
 				}
-				r := informer.NewReflector(lw, nil, &journal{}, 0)
+				r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
 				r.MaxInternalErrorRetryDuration = retry
-				stop := start(r.RunWithContext)
+				stop := harness.Start(r.RunWithContext)
 				defer stop()
 				time.Sleep(time.Hour)
 				stop()
@@ -737,33 +738,33 @@ func TestB17MaxInternalErrorRetryDurationIsHonoured(t *testing.T) {
 
 func TestResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(open())}
-		store := &journal{}
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: harness.Watches(harness.Open())}
+		store := &harness.Journal{}
 		r := informer.NewReflector(lw, nil, store, time.Minute)
 		asked := 0
 		r.ShouldResync = func() bool { asked++; return asked != 2 }
-		defer start(r.RunWithContext)()
+		defer harness.Start(r.RunWithContext)()
 		time.Sleep(4*time.Minute + time.Second)
 		synctest.Wait()
 		require.Equal(t, 4, asked)
-		require.Equal(t, []string{"replace 5 a/1", "resync", "resync", "resync"}, store.events())
+		require.Equal(t, []string{"replace 5 a/1", "resync", "resync", "resync"}, store.Events())
 	})
 }
 
 func TestResyncErrorEndsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		errs := reported(t)
+		errs := harness.Reported(t)
 		failed := errors.New("failed")
-		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"))), onWatch: watches(open())}
-		store := &journal{fail: func(call string) error {
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"))), OnWatch: harness.Watches(harness.Open())}
+		store := &harness.Journal{Fail: func(call string) error {
 			if call == "resync" {
 				return failed
 			}
 			return nil
 		}}
-		defer start(informer.NewReflector(lw, nil, store, time.Minute).RunWithContext)()
+		defer harness.Start(informer.NewReflector(lw, nil, store, time.Minute).RunWithContext)()
 		time.Sleep(90 * time.Second)
-		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5"}, lw.requests())
+		require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5"}, lw.Requests())
 		require.Len(t, errs(), 1)
 		require.ErrorIs(t, errs()[0], failed)
 		var refusal *informer.StoreError
@@ -773,27 +774,27 @@ func TestResyncErrorEndsTheWatch(t *testing.T) {
 }
 
 func TestUnreadableItemsAreReportedAndSkipped(t *testing.T) {
-	example := object(pods, "a/0", "")
-	stranger := object(widgets, "a/wrong", "")
+	example := harness.Object(harness.Pods, "a/0", "")
+	stranger := harness.Object(harness.Widgets, "a/wrong", "")
 	stranger.SetResourceVersion("7")
-	nameless := pod("a/1", "8")
+	nameless := harness.Pod("a/1", "8")
 	nameless.SetName("")
 	synctest.Test(t, func(t *testing.T) {
-		errs := reported(t)
-		lw := &tap{onList: lists(list("5", "", pod("a/1", "2"), stranger, pod("a/2", "3"))), onWatch: watches(open(
+		errs := harness.Reported(t)
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", harness.Pod("a/1", "2"), stranger, harness.Pod("a/2", "3"))), OnWatch: harness.Watches(harness.Open(
 			watch.Event{Type: watch.Added, Object: stranger},
 			watch.Event{Type: watch.Added, Object: nameless},
 			watch.Event{Type: watch.Added, Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "typed"}}},
 			watch.Event{Type: watch.Added, Object: &metav1.Status{}},
 			watch.Event{Type: watch.Added},
-			watch.Event{Type: "STRANGE", Object: pod("a/3", "9")},
-			watch.Event{Type: watch.Added, Object: pod("a/4", "10")},
+			watch.Event{Type: "STRANGE", Object: harness.Pod("a/3", "9")},
+			watch.Event{Type: watch.Added, Object: harness.Pod("a/4", "10")},
 		))}
-		store := &journal{}
+		store := &harness.Journal{}
 		r := informer.NewReflector(lw, example, store, 0)
-		defer start(r.RunWithContext)()
+		defer harness.Start(r.RunWithContext)()
 		synctest.Wait()
-		require.Equal(t, []string{"add a/1", "add a/2", "add a/4"}, store.events())
+		require.Equal(t, []string{"add a/1", "add a/2", "add a/4"}, store.Events())
 		require.Equal(t, "10", r.LastSyncResourceVersion())
 		var got []informer.ItemError
 		for _, err := range errs() {
@@ -816,11 +817,11 @@ func TestUnreadableItemsAreReportedAndSkipped(t *testing.T) {
 
 func TestObjectsOfAnotherGoTypeAreSkipped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		errs := reported(t)
+		errs := harness.Reported(t)
 		page := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
-		lw := &tap{onList: lists(page), onWatch: watches(open())}
+		lw := &harness.Tap{OnList: harness.Lists(page), OnWatch: harness.Watches(harness.Open())}
 		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-		defer start(informer.NewReflector(lw, &corev1.ConfigMap{}, store, 0).RunWithContext)()
+		defer harness.Start(informer.NewReflector(lw, &corev1.ConfigMap{}, store, 0).RunWithContext)()
 		synctest.Wait()
 		require.Empty(t, store.List())
 		require.Len(t, errs(), 1)
@@ -830,22 +831,22 @@ func TestObjectsOfAnotherGoTypeAreSkipped(t *testing.T) {
 
 // What the store has of an object that a list shows, but not readably, stays.
 func TestAListDeletesNothingThatItCouldNotRead(t *testing.T) {
-	stranger := object(widgets, "a/1", "")
-	nameless := pod("a/1", "8")
+	stranger := harness.Object(harness.Widgets, "a/1", "")
+	nameless := harness.Pod("a/1", "8")
 	nameless.SetName("")
 	for _, streamed := range []bool{false, true} {
 		for name, unreadable := range map[string]*unstructured.Unstructured{"of another kind": stranger, "without a name": nameless} {
 			t.Run(fmt.Sprintf("%s/streamed=%t", name, streamed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					errs := reported(t)
+					errs := harness.Reported(t)
 					store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-					require.NoError(t, store.Add(pod("a/1", "2")))
-					lw := &tap{onList: lists(list("5", "", unreadable, pod("a/2", "3"))), onWatch: watches(open())}
-					r := informer.NewReflector(lw, object(pods, "a/0", ""), store, 0)
+					require.NoError(t, store.Add(harness.Pod("a/1", "2")))
+					lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "", unreadable, harness.Pod("a/2", "3"))), OnWatch: harness.Watches(harness.Open())}
+					r := informer.NewReflector(lw, harness.Object(harness.Pods, "a/0", ""), store, 0)
 					r.StreamHandleForPaginatedList = streamed
-					defer start(r.RunWithContext)()
+					defer harness.Start(r.RunWithContext)()
 					synctest.Wait()
-					require.Equal(t, map[string]string{"a/1": "2", "a/2": "3"}, contents(store))
+					require.Equal(t, map[string]string{"a/1": "2", "a/2": "3"}, harness.Contents(store))
 					require.Len(t, errs(), 1)
 				})
 			})
@@ -856,16 +857,16 @@ func TestAListDeletesNothingThatItCouldNotRead(t *testing.T) {
 func TestStopWhileTheStoreBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		store := &journal{fail: func(call string) error {
+		store := &harness.Journal{Fail: func(call string) error {
 			if call == "add a/1" {
 				<-release
 			}
 			return nil
 		}}
-		lw := &tap{onList: lists(list("5", "")), onWatch: watches(open(watch.Event{Type: watch.Added, Object: pod("a/1", "6")}, watch.Event{Type: watch.Added, Object: pod("a/2", "7")}))}
+		lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Added, Object: harness.Pod("a/1", "6")}, watch.Event{Type: watch.Added, Object: harness.Pod("a/2", "7")}))}
 		r := informer.NewReflector(lw, nil, store, 0)
 		stopped := make(chan struct{})
-		stop := start(r.RunWithContext)
+		stop := harness.Start(r.RunWithContext)
 		defer stop()
 		synctest.Wait()
 		go func() { defer close(stopped); stop() }()
@@ -877,33 +878,33 @@ func TestStopWhileTheStoreBlocks(t *testing.T) {
 		}
 		close(release)
 		<-stopped
-		require.NotContains(t, store.events(), "add a/2")
+		require.NotContains(t, store.Events(), "add a/2")
 	})
 }
 
 func TestB5StoreErrorsLeakNothing(t *testing.T) {
 	failed := errors.New("failed")
-	for name, wrap := range map[string]func(j *journal) cache.ReflectorStore{
-		"bare":        func(j *journal) cache.ReflectorStore { return j },
-		"generations": func(j *journal) cache.ReflectorStore { return generations{j} },
-		"streamed":    func(j *journal) cache.ReflectorStore { return listed{j} },
+	for name, wrap := range map[string]func(j *harness.Journal) cache.ReflectorStore{
+		"bare":        func(j *harness.Journal) cache.ReflectorStore { return j },
+		"generations": func(j *harness.Journal) cache.ReflectorStore { return generations{j} },
+		"streamed":    func(j *harness.Journal) cache.ReflectorStore { return listed{j} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // which fails when a goroutine is left
-				errs := reported(t)
-				page := list("5", "next")
+				errs := harness.Reported(t)
+				page := harness.List("5", "next")
 				for i := range 50 {
-					page.Items = append(page.Items, *pod(fmt.Sprintf("a/%d", i), "2"))
+					page.Items = append(page.Items, *harness.Pod(fmt.Sprintf("a/%d", i), "2"))
 				}
-				lw := &tap{onWatch: watches(open(watch.Event{Type: watch.Added, Object: pod("b/1", "6")}, watch.Event{Type: watch.Modified, Object: pod("b/1", "7")}, watch.Event{Type: watch.Deleted, Object: pod("b/1", "8")}))}
-				lw.onList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
+				lw := &harness.Tap{OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Added, Object: harness.Pod("b/1", "6")}, watch.Event{Type: watch.Modified, Object: harness.Pod("b/1", "7")}, watch.Event{Type: watch.Deleted, Object: harness.Pod("b/1", "8")}))}
+				lw.OnList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
 					if opts.Continue == "" {
 						return page.DeepCopy(), nil
 					}
-					return list("5", "", pod("z/1", "2")), nil
+					return harness.List("5", "", harness.Pod("z/1", "2")), nil
 				}
 				var off atomic.Bool
-				store := wrap(&journal{fail: func(string) error {
+				store := wrap(&harness.Journal{Fail: func(string) error {
 					if off.Load() {
 						return nil
 					}
@@ -911,7 +912,7 @@ func TestB5StoreErrorsLeakNothing(t *testing.T) {
 				}})
 				r := informer.NewReflector(lw, nil, store, 0)
 				r.StreamHandleForPaginatedList = true
-				defer start(r.RunWithContext)()
+				defer harness.Start(r.RunWithContext)()
 				time.Sleep(5 * time.Minute)
 				require.NotEmpty(t, errs())
 				for _, err := range errs() {
@@ -929,28 +930,28 @@ func TestB5StoreErrorsLeakNothing(t *testing.T) {
 }
 
 // listed is a journal that can say what it holds, which is nothing.
-type listed struct{ *journal }
+type listed struct{ *harness.Journal }
 
 func (listed) List() []interface{} { return nil }
 
 func TestListPanicReachesTheCaller(t *testing.T) {
-	lw := &tap{onList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { panic("oops") }}
-	r := informer.NewReflector(lw, nil, &journal{}, 0)
+	lw := &harness.Tap{OnList: func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { panic("oops") }}
+	r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
 	require.PanicsWithValue(t, "oops", func() { _ = r.ListAndWatch(nil) })
 	require.PanicsWithValue(t, "oops", func() { r.Run(nil) })
 }
 
 func TestReflectorNames(t *testing.T) {
-	require.Equal(t, "mine", informer.NewNamedReflector("mine", &tap{}, nil, &journal{}, 0).Name())
-	require.Contains(t, informer.NewReflector(&tap{}, nil, &journal{}, 0).Name(), "reflector_test.go")
-	_, r := informer.NewNamespaceKeyedIndexerAndReflector(&tap{}, nil, 0)
+	require.Equal(t, "mine", informer.NewNamedReflector("mine", &harness.Tap{}, nil, &harness.Journal{}, 0).Name())
+	require.Contains(t, informer.NewReflector(&harness.Tap{}, nil, &harness.Journal{}, 0).Name(), "reflector_test.go")
+	_, r := informer.NewNamespaceKeyedIndexerAndReflector(&harness.Tap{}, nil, 0)
 	require.Contains(t, r.Name(), "reflector_test.go")
 }
 
 func TestDefaultWatchErrorHandler(t *testing.T) {
-	errs := reported(t)
-	r := informer.NewReflector(&tap{}, &corev1.Pod{}, &journal{}, 0)
-	for _, quiet := range []error{nil, io.EOF, io.ErrUnexpectedEOF, expired(), apierrors.NewGone("gone")} {
+	errs := harness.Reported(t)
+	r := informer.NewReflector(&harness.Tap{}, &corev1.Pod{}, &harness.Journal{}, 0)
+	for _, quiet := range []error{nil, io.EOF, io.ErrUnexpectedEOF, harness.Expired(), apierrors.NewGone("gone")} {
 		informer.DefaultWatchErrorHandler(r, quiet)
 		require.Empty(t, errs(), "%v is an everyday matter", quiet)
 	}
@@ -962,9 +963,9 @@ func TestDefaultWatchErrorHandler(t *testing.T) {
 // A quiet watch is not a stalled one: the lister asks for watches longer than
 // the reflector's own, and a server need not send bookmarks.
 func TestQuietWatchOfTheFactoryIsNotStalled(t *testing.T) {
-	bubble(t, informertest.Options{BookmarkInterval: 24 * time.Hour}, func(t *testing.T, w *world) {
-		errs := reported(t)
-		defer start(informer.NewReflector(w.lister(), nil, &journal{}, 0).RunWithContext)()
+	harness.Bubble(t, informertest.Options{BookmarkInterval: 24 * time.Hour}, func(t *testing.T, w *harness.World) {
+		errs := harness.Reported(t)
+		defer harness.Start(informer.NewReflector(w.Lister(), nil, &harness.Journal{}, 0).RunWithContext)()
 		time.Sleep(3 * time.Hour)
 		require.Empty(t, errs())
 	})
@@ -973,13 +974,13 @@ func TestQuietWatchOfTheFactoryIsNotStalled(t *testing.T) {
 func TestStalledWatchIsStartedAnew(t *testing.T) {
 	t.Run("after StallTimeout", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			errs := reported(t)
-			lw := &tap{onList: lists(list("5", "")), onWatch: watches(open())}
-			r := informer.NewReflector(lw, nil, &journal{}, 0)
+			errs := harness.Reported(t)
+			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open())}
+			r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
 			r.StallTimeout = 10 * time.Second
-			defer start(r.RunWithContext)()
+			defer harness.Start(r.RunWithContext)()
 			time.Sleep(25 * time.Second)
-			require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.requests())
+			require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=5", "watch rv=5"}, lw.Requests())
 			var stall *informer.StallError
 			require.ErrorAs(t, errs()[0], &stall)
 			require.Equal(t, 10*time.Second, stall.Silence)
@@ -987,11 +988,11 @@ func TestStalledWatchIsStartedAnew(t *testing.T) {
 	})
 	t.Run("by default after a bookmark", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			errs := reported(t)
-			lw := &tap{onList: lists(list("5", "")), onWatch: watches(open(watch.Event{Type: watch.Bookmark, Object: pod("a/0", "8")}))}
-			defer start(informer.NewReflector(lw, nil, &journal{}, 0).RunWithContext)()
+			errs := harness.Reported(t)
+			lw := &harness.Tap{OnList: harness.Lists(harness.List("5", "")), OnWatch: harness.Watches(harness.Open(watch.Event{Type: watch.Bookmark, Object: harness.Pod("a/0", "8")}))}
+			defer harness.Start(informer.NewReflector(lw, nil, &harness.Journal{}, 0).RunWithContext)()
 			time.Sleep(151 * time.Second)
-			require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}, lw.requests())
+			require.Equal(t, []string{"list rv=0 limit=500", "watch rv=5", "watch rv=8"}, lw.Requests())
 			require.Len(t, errs(), 1)
 		})
 	})
@@ -1001,20 +1002,20 @@ func TestStalledWatchIsStartedAnew(t *testing.T) {
 // the server has.
 func TestReflectorSurvivesWhatComes(t *testing.T) {
 	for seed := range uint64(20) {
-		bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-			reported(t)
+		harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+			harness.Reported(t)
 			var mu sync.Mutex // guards random and calm
 			random, calm := rand.New(rand.NewPCG(seed, 0)), false
-			w.create("a/0", "a/1", "a/2", "a/3", "a/4")
+			w.CreatePods("a/0", "a/1", "a/2", "a/3", "a/4")
 			change := func() {
 				name := fmt.Sprintf("a/%d", random.IntN(8))
-				switch obj, _ := w.Get(pods, "a", strings.TrimPrefix(name, "a/")); {
+				switch obj, _ := w.Get(harness.Pods, "a", strings.TrimPrefix(name, "a/")); {
 				case obj == nil:
-					w.create(name)
+					w.CreatePods(name)
 				case random.IntN(2) == 0:
-					w.remove(name)
+					w.DeletePods(name)
 				default:
-					w.update(name, fmt.Sprint(random.Int()))
+					w.UpdatePod(name, fmt.Sprint(random.Int()))
 				}
 				if random.IntN(4) == 0 {
 					w.Compact()
@@ -1024,21 +1025,21 @@ func TestReflectorSurvivesWhatComes(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				if calm {
-					return errPass
+					return harness.ErrPass
 				}
 				change()
 				if random.IntN(4) == 0 {
 					return errors.New("failed")
 				}
-				return errPass
+				return harness.ErrPass
 			}
-			lw := tapOn(w.lister())
-			lw.onList = func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, disturb() }
-			lw.onWatch = func(context.Context, int, metav1.ListOptions) (watch.Interface, error) { return nil, disturb() }
+			lw := harness.TapOn(w.Lister())
+			lw.OnList = func(context.Context, int, metav1.ListOptions) (runtime.Object, error) { return nil, disturb() }
+			lw.OnWatch = func(context.Context, int, metav1.ListOptions) (watch.Interface, error) { return nil, disturb() }
 			store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 			r := informer.NewReflector(lw, nil, store, 0)
 			r.WatchListPageSize, r.StreamHandleForPaginatedList, r.ForcePaginatedList = 2, seed%2 == 0, seed%4 < 2
-			stop := start(r.RunWithContext)
+			stop := harness.Start(r.RunWithContext)
 			defer stop()
 			for range 20 {
 				mu.Lock()
@@ -1056,10 +1057,14 @@ func TestReflectorSurvivesWhatComes(t *testing.T) {
 			calm = true
 			mu.Unlock()
 			time.Sleep(5 * time.Minute)
-			want, err := w.ResourceVersions(pods, "")
+			want, err := w.ResourceVersions(harness.Pods, "")
 			require.NoError(t, err)
-			require.Equal(t, want, contents(store), "seed %d: %v", seed, slices.Compact(lw.requests()))
+			require.Equal(t, want, harness.Contents(store), "seed %d: %v", seed, slices.Compact(lw.Requests()))
 			stop()
 		})
 	}
+}
+
+func refused(err error) func() (watch.Interface, error) {
+	return func() (watch.Interface, error) { return nil, err }
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // refusal answers with an error, or breaks the connection off if the code is 0.
@@ -33,7 +34,7 @@ func refusal(w http.ResponseWriter, code int) {
 
 // refusingWith refuses those requests that are meant.
 func refusingWith(meant func(*http.Request) bool, code int) func(http.Handler) http.Handler {
-	return before(func(w http.ResponseWriter, r *http.Request) bool {
+	return harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if meant(r) {
 			refusal(w, code)
 			return false
@@ -52,12 +53,12 @@ func TestRule9ARefusedWatchListIsReadInPages(t *testing.T) {
 	for _, code := range slices.Concat(atOnce, second) {
 		for name, mode := range modesWithWatchLists {
 			t.Run(fmt.Sprint(code, "_", name), func(t *testing.T) {
-				bubble(t, informertest.Options{Wrap: refusingWith(isWatchList, code)}, func(t *testing.T, w *world) {
-					w.create(keys(3)...)
-					var r recorder
-					var f failures
-					i := auto(w, informer.InformerConfig{ListMode: mode, Handler: &r, ErrorHandler: f.handle})
-					defer start(i.RunWithContext)()
+				harness.Bubble(t, informertest.Options{Wrap: refusingWith(harness.IsWatchList, code)}, func(t *testing.T, w *harness.World) {
+					w.CreatePods(harness.Keys(3)...)
+					var r harness.Recorder
+					var f harness.Failures
+					i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r, ErrorHandler: f.Handle})
+					defer harness.Start(i.RunWithContext)()
 					asked := 1
 					if slices.Contains(second, code) {
 						asked = 2
@@ -65,17 +66,17 @@ func TestRule9ARefusedWatchListIsReadInPages(t *testing.T) {
 					}
 					synctest.Wait()
 					require.True(t, i.HasSynced())
-					require.Equal(t, append(slices.Repeat([]string{"watch-list"}, asked), "list limit=500", "watch rv=4"), w.verbs())
+					require.Equal(t, append(slices.Repeat([]string{"watch-list"}, asked), "list limit=500", "watch rv=4"), w.Verbs())
 					require.Error(t, i.Status().Fallback)
 					require.Equal(t, informer.ListModePaged, i.Status().ListMode)
 					require.NoError(t, i.Status().LastError)
-					if errs, _ := f.all(); asked == 1 {
+					if errs, _ := f.All(); asked == 1 {
 						require.Empty(t, errs, "what a list replaces at once is no failure")
 					}
-					w.remove("a/0000")
-					w.create("a/new")
+					w.DeletePods("a/0000")
+					w.CreatePods("a/new")
 					synctest.Wait()
-					w.requireState(&r)
+					w.RequireState(&r)
 				})
 			})
 		}
@@ -88,26 +89,26 @@ func TestRule9WatchListsAreTriedAgainWhereListsAreRefused(t *testing.T) {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			var serving atomic.Bool
 			meant := func(r *http.Request) bool {
-				return strings.HasSuffix(r.URL.Path, "/pods") && (!isWatch(r) || !serving.Load())
+				return strings.HasSuffix(r.URL.Path, "/pods") && (!harness.IsWatch(r) || !serving.Load())
 			}
-			bubble(t, informertest.Options{Wrap: refusingWith(meant, code)}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				var r recorder
-				i := auto(w, informer.InformerConfig{Handler: &r})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: refusingWith(meant, code)}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				var r harness.Recorder
+				i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(10 * time.Minute)
 				require.False(t, i.HasSynced())
 				require.Error(t, i.Status().LastError)
-				asked := strings.Join(w.verbs(), " ")
+				asked := strings.Join(w.Verbs(), " ")
 				require.Greater(t, strings.Count(asked, "watch-list"), 4)
 				require.Greater(t, strings.Count(asked, "list limit=500"), 4)
-				require.LessOrEqual(t, len(w.verbs()), 40)
+				require.LessOrEqual(t, len(w.Verbs()), 40)
 				serving.Store(true)
 				time.Sleep(2 * time.Minute)
 				require.True(t, i.HasSynced())
 				require.Equal(t, informer.ListModeWatchList, i.Status().ListMode)
 				require.NoError(t, i.Status().Fallback)
-				w.requireState(&r)
+				w.RequireState(&r)
 			})
 		})
 	}
@@ -120,19 +121,19 @@ func TestRule9AnOutageIsNoFallback(t *testing.T) {
 			t.Run(fmt.Sprint(code, " ", lasts), func(t *testing.T) {
 				var serving atomic.Bool
 				meant := func(*http.Request) bool { return !serving.Load() }
-				bubble(t, informertest.Options{Wrap: refusingWith(meant, code)}, func(t *testing.T, w *world) {
-					w.create(keys(3)...)
-					var r recorder
-					i := auto(w, informer.InformerConfig{Handler: &r})
-					defer start(i.RunWithContext)()
+				harness.Bubble(t, informertest.Options{Wrap: refusingWith(meant, code)}, func(t *testing.T, w *harness.World) {
+					w.CreatePods(harness.Keys(3)...)
+					var r harness.Recorder
+					i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
+					defer harness.Start(i.RunWithContext)()
 					time.Sleep(lasts)
 					serving.Store(true)
 					w.ResetRequests()
 					time.Sleep(time.Minute)
 					require.True(t, i.HasSynced())
-					require.Equal(t, []string{"watch-list"}, w.verbs())
+					require.Equal(t, []string{"watch-list"}, w.Verbs())
 					require.NoError(t, i.Status().Fallback)
-					w.requireState(&r)
+					w.RequireState(&r)
 				})
 			})
 		}
@@ -148,9 +149,9 @@ func TestRetryAfterIsObeyedInEveryListMode(t *testing.T) {
 		for _, code := range []int{429, 500, 503} {
 			for _, only := range []string{"all", "watch-lists", "watches"} {
 				t.Run(fmt.Sprint(name, " ", code, " ", only), func(t *testing.T) {
-					meant := map[string]func(*http.Request) bool{"all": func(*http.Request) bool { return true }, "watch-lists": isWatchList, "watches": isWatch}[only]
+					meant := map[string]func(*http.Request) bool{"all": func(*http.Request) bool { return true }, "watch-lists": harness.IsWatchList, "watches": harness.IsWatch}[only]
 					var refused atomic.Int32
-					wrap := before(func(w http.ResponseWriter, r *http.Request) bool {
+					wrap := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 						if !meant(r) {
 							return true
 						}
@@ -159,16 +160,16 @@ func TestRetryAfterIsObeyedInEveryListMode(t *testing.T) {
 						http.Error(w, "busy", code)
 						return false
 					})
-					bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
-						w.create("a/1")
-						var r recorder
-						i := auto(w, informer.InformerConfig{ListMode: mode, Handler: &r})
-						defer start(i.RunWithContext)()
+					harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+						w.CreatePods("a/1")
+						var r harness.Recorder
+						i := harness.FollowAuto(w, informer.InformerConfig{ListMode: mode, Handler: &r})
+						defer harness.Start(i.RunWithContext)()
 						time.Sleep(20*time.Minute - time.Second)
-						require.LessOrEqual(t, refused.Load(), int32(atMost), "%q", w.verbs())
+						require.LessOrEqual(t, refused.Load(), int32(atMost), "%q", w.Verbs())
 						if only != "all" {
 							require.True(t, i.HasSynced())
-							require.Equal(t, map[string]string{"a/1": "2"}, r.state())
+							require.Equal(t, map[string]string{"a/1": "2"}, r.State())
 						}
 					})
 				})
@@ -188,12 +189,12 @@ func fakeServer(source *fcache.FakeControllerSource) func(http.Handler) http.Han
 		}
 		return text
 	}
-	return before(func(w http.ResponseWriter, r *http.Request) bool {
+	return harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case !strings.HasSuffix(r.URL.Path, "/pods"):
 			http.NotFound(w, r)
-		case !isWatch(r):
+		case !harness.IsWatch(r):
 			list, err := source.List(metav1.ListOptions{})
 			if err != nil {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -238,7 +239,7 @@ func TestFakeSourceOfClientGoIsFollowed(t *testing.T) {
 			wrap := func(server http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fakeServer(source)(server).ServeHTTP(w, r) })
 			}
-			bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
 				source = fcache.NewFakeControllerSource()
 				defer source.Broadcaster.Shutdown()
 				pod := func(name string) *corev1.Pod {
@@ -246,22 +247,22 @@ func TestFakeSourceOfClientGoIsFollowed(t *testing.T) {
 				}
 				source.Add(pod("1"))
 				source.Add(pod("2"))
-				var r recorder
-				var f failures
-				config := informer.InformerConfig{ListerWatcher: source, ExampleObject: &corev1.Pod{}, Handler: &r, ErrorHandler: f.handle}
+				var r harness.Recorder
+				var f harness.Failures
+				config := informer.InformerConfig{ListerWatcher: source, ExampleObject: &corev1.Pod{}, Handler: &r, ErrorHandler: f.Handle}
 				if overHTTP {
-					config.ListerWatcher = w.lister()
+					config.ListerWatcher = w.Lister()
 				}
 				i := informer.NewResourceVersionInformer("pods", config)
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
 				require.True(t, i.HasSynced())
 				source.Add(pod("3"))
 				source.Modify(pod("1"))
 				source.Delete(pod("2"))
 				synctest.Wait()
-				require.Equal(t, map[string]string{"a/1": "4", "a/3": "3"}, r.state())
-				errs, _ := f.all()
+				require.Equal(t, map[string]string{"a/1": "4", "a/3": "3"}, r.State())
+				errs, _ := f.All()
 				require.Empty(t, errs)
 			})
 		})

@@ -3,8 +3,6 @@ package tests_test
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,34 +17,14 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
-
-// otherAnswer gives lists, and watch-lists, another answer while there is one.
-type otherAnswer struct{ text atomic.Pointer[string] }
-
-func (a *otherAnswer) set(text string) { a.text.Store(&text) }
-
-func (a *otherAnswer) wrap(server http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text := a.text.Load()
-		if text == nil || *text == "" || isWatch(r) && !isWatchList(r) || r.URL.Path != "/api/v1/pods" || r.URL.Query().Get("limit") == "1" {
-			server.ServeHTTP(w, r)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, *text)
-		_ = http.NewResponseController(w).Flush()
-		if isWatch(r) {
-			<-r.Context().Done()
-		}
-	})
-}
 
 // A wrong answer without objects deletes nothing, and is asked for again.
 func TestRule2WrongListDeletesNothing(t *testing.T) {
 	const bookmark = `{"type":"BOOKMARK","object":{"kind":"Secret","apiVersion":"v1","metadata":{"resourceVersion":"90","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 	forms := map[string]runtime.Object{
-		"typed": &corev1.Pod{}, "unstructured": nil, "unstructured pod": example("v1", "Pod"), "raw": &informer.RawObject{}, "metadata": &metav1.PartialObjectMetadata{},
+		"typed": &corev1.Pod{}, "unstructured": nil, "unstructured pod": harness.ExampleObject("v1", "Pod"), "raw": &informer.RawObject{}, "metadata": &metav1.PartialObjectMetadata{},
 	}
 	for name, answer := range map[string]string{
 		"of another kind":            `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"90"},"items":[]}`,
@@ -61,27 +39,27 @@ func TestRule2WrongListDeletesNothing(t *testing.T) {
 			}
 			for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 				t.Run(fmt.Sprint(name, "/", form, "/", mode), func(t *testing.T) {
-					var a otherAnswer
-					bubble(t, informertest.Options{Wrap: a.wrap}, func(t *testing.T, w *world) {
-						w.create("a/1", "a/2")
-						var r recorder
-						i := follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as, ListMode: mode})
-						w.run(i)
+					var a harness.OtherAnswer
+					harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
+						w.CreatePods("a/1", "a/2")
+						var r harness.Recorder
+						i := harness.Follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as, ListMode: mode})
+						w.Run(i)
 						time.Sleep(11 * time.Second)
 						require.True(t, i.HasSynced())
-						r.forget()
-						if a.set(answer); mode == informer.ListModeWatchList {
-							a.set(bookmark)
+						r.Forget()
+						if a.Set(answer); mode == informer.ListModeWatchList {
+							a.Set(bookmark)
 						}
 						w.Compact()
 						w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: informertest.ErrorEvent(410), Times: 1})
 						time.Sleep(9 * time.Second)
-						require.Empty(t, r.events())
+						require.Empty(t, r.Events())
 						require.Error(t, i.Status().LastError)
-						a.set("")
-						w.remove("a/1")
+						a.Set("")
+						w.DeletePods("a/1")
 						time.Sleep(2 * time.Minute)
-						w.requireState(&r)
+						w.RequireState(&r)
 						require.NoError(t, i.Status().LastError)
 					})
 				})
@@ -94,19 +72,19 @@ func TestRule2WrongListDeletesNothing(t *testing.T) {
 func TestRule2WrongFirstListIsNotComplete(t *testing.T) {
 	for name, as := range map[string]runtime.Object{"typed": &corev1.Pod{}, "unstructured": nil, "raw": &informer.RawObject{}, "metadata": &metav1.PartialObjectMetadata{}} {
 		t.Run(name, func(t *testing.T) {
-			var a otherAnswer
-			a.set(`{"kind":"ErrorPage","items":[]}`)
-			bubble(t, informertest.Options{Wrap: a.wrap}, func(t *testing.T, w *world) {
-				w.create("a/1")
-				var r recorder
-				i := follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as})
-				w.run(i)
+			var a harness.OtherAnswer
+			a.Set(`{"kind":"ErrorPage","items":[]}`)
+			harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as})
+				w.Run(i)
 				time.Sleep(time.Minute)
 				require.False(t, i.HasSynced())
 				require.ErrorIs(t, i.Status().LastError, informer.ErrNotList)
-				a.set("")
+				a.Set("")
 				time.Sleep(time.Minute)
-				w.requireState(&r)
+				w.RequireState(&r)
 			})
 		})
 	}
@@ -121,22 +99,22 @@ func TestRule2ListsOfOtherNames(t *testing.T) {
 		others = 11 * time.Second
 	)
 	for _, kind := range []string{"List", "PodList", "Pods"} {
-		for name, as := range map[string]runtime.Object{"typed": &corev1.Pod{}, "unstructured": nil, "unstructured pod": example("v1", "Pod"), "raw": &informer.RawObject{}} {
+		for name, as := range map[string]runtime.Object{"typed": &corev1.Pod{}, "unstructured": nil, "unstructured pod": harness.ExampleObject("v1", "Pod"), "raw": &informer.RawObject{}} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
-				var a otherAnswer
-				a.set(fmt.Sprintf(list, pod, kind, "2"))
-				bubble(t, informertest.Options{Wrap: a.wrap}, func(t *testing.T, w *world) {
-					w.create("a/1")
-					var r recorder
-					i := follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as})
-					w.run(i)
+				var a harness.OtherAnswer
+				a.Set(fmt.Sprintf(list, pod, kind, "2"))
+				harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
+					w.CreatePods("a/1")
+					var r harness.Recorder
+					i := harness.Follow(w, informer.InformerConfig{Handler: &r, ExampleObject: as})
+					w.Run(i)
 					time.Sleep(others)
-					require.Equal(t, []string{"add a/1 initial"}, r.events())
-					a.set(fmt.Sprintf(list, "", kind, "2"))
+					require.Equal(t, []string{"add a/1 initial"}, r.Events())
+					a.Set(fmt.Sprintf(list, "", kind, "2"))
 					w.Compact()
 					w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: informertest.ErrorEvent(410), Times: 1})
 					time.Sleep(others)
-					require.Equal(t, []string{"add a/1 initial", "delete a/1 unknown"}, r.events())
+					require.Equal(t, []string{"add a/1 initial", "delete a/1 unknown"}, r.Events())
 				})
 			})
 		}
@@ -159,26 +137,26 @@ func TestRule2WrongListOfAnotherListerWatcher(t *testing.T) {
 		"typed":                {&corev1.Pod{}, typed, &corev1.SecretList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}},
 		"another kind":         {&corev1.Pod{}, typed, &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "SecretList"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"}}},
 		"no version":           {&corev1.Pod{}, typed, &corev1.PodList{}},
-		"unstructured":         {nil, list("5", "", pod("a/1", "2")), kind("ErrorPage")},
-		"unstructured, pods":   {example("v1", "Pod"), list("5", "", pod("a/1", "2")), kind("SecretList")},
+		"unstructured":         {nil, harness.List("5", "", harness.Pod("a/1", "2")), kind("ErrorPage")},
+		"unstructured, pods":   {harness.ExampleObject("v1", "Pod"), harness.List("5", "", harness.Pod("a/1", "2")), kind("SecretList")},
 		"metadata, of another": {&metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "1", ResourceVersion: "2"}}}}, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lw := &tap{onWatch: watches(broken(apierrors.NewResourceExpired("old")), open())}
-				lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+				lw := &harness.Tap{OnWatch: harness.Watches(harness.Broken(apierrors.NewResourceExpired("old")), harness.Open())}
+				lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
 					if n == 2 {
 						return test.wrong, nil
 					}
 					return test.right.DeepCopyObject(), nil
 				}
-				var r recorder
-				var f failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &r, ExampleObject: test.as, ErrorHandler: f.handle, ListMode: informer.ListModePaged})
-				defer start(i.RunWithContext)()
+				var r harness.Recorder
+				var f harness.Failures
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &r, ExampleObject: test.as, ErrorHandler: f.Handle, ListMode: informer.ListModePaged})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Minute)
-				require.Equal(t, []string{"add a/1 initial", "sync a/1"}, r.events())
-				errs, _ := f.all()
+				require.Equal(t, []string{"add a/1 initial", "sync a/1"}, r.Events())
+				errs, _ := f.All()
 				require.ErrorIs(t, errs[len(errs)-1], informer.ErrNotList)
 				require.NoError(t, i.Status().LastError)
 			})
@@ -189,15 +167,15 @@ func TestRule2WrongListOfAnotherListerWatcher(t *testing.T) {
 // A server without resource versions is one that never had any.
 func TestListsWithoutVersionsAreComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods := [][]unstructured.Unstructured{{*pod("a/1", "")}, {}}
-		lw := &tap{onWatch: watches(func() (watch.Interface, error) { return stream(true), nil }, open())}
-		lw.onList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
+		pods := [][]unstructured.Unstructured{{*harness.Pod("a/1", "")}, {}}
+		lw := &harness.Tap{OnWatch: harness.Watches(func() (watch.Interface, error) { return harness.Stream(true), nil }, harness.Open())}
+		lw.OnList = func(_ context.Context, n int, _ metav1.ListOptions) (runtime.Object, error) {
 			return &unstructured.UnstructuredList{Items: pods[n-1]}, nil
 		}
-		var r recorder
-		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &r, ErrorHandler: quiet, ListMode: informer.ListModePaged})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &r, ErrorHandler: harness.IgnoreErrors, ListMode: informer.ListModePaged})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute)
-		require.Equal(t, []string{"add a/1 initial", "delete a/1 unknown"}, r.events())
+		require.Equal(t, []string{"add a/1 initial", "delete a/1 unknown"}, r.Events())
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/informertest/oracle"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // lid ends a test whose informer asks without end: after 500
@@ -89,7 +90,7 @@ func TestRule11ExpiredWatchesDoNotHammer(t *testing.T) {
 		"at once":          func(http.ResponseWriter) {},
 		"after a bookmark": func(w http.ResponseWriter) { event(w, watch.Bookmark, podBookmark("2")) },
 		"after an event": func(w http.ResponseWriter) {
-			event(w, watch.Modified, object(pods, "a/1", "changed").Object)
+			event(w, watch.Modified, harness.Object(harness.Pods, "a/1", "changed").Object)
 		},
 		"after a second": func(w http.ResponseWriter) {
 			event(w, watch.Bookmark, podBookmark("2"))
@@ -98,17 +99,17 @@ func TestRule11ExpiredWatchesDoNotHammer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &lid{}
-			forget := before(func(w http.ResponseWriter, r *http.Request) bool {
-				if isWatch(r) {
+			forget := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+				if harness.IsWatch(r) {
 					tell(w)
 					event(w, watch.Error, expired)
 				}
-				return !isWatch(r)
+				return !harness.IsWatch(r)
 			})
-			bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(forget(server)) }}, func(t *testing.T, w *world) {
-				w.create("a/1")
-				i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(forget(server)) }}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(10 * time.Minute)
 				require.LessOrEqual(t, l.busiest(), oracle.Requests)
 				require.LessOrEqual(t, len(l.times), 200, "in ten minutes, for the backoff has grown")
@@ -119,34 +120,34 @@ func TestRule11ExpiredWatchesDoNotHammer(t *testing.T) {
 
 // A watch that has lasted is followed by a list at once when its version expires.
 func TestRule11ListAfterASteadyWatchDoesNotWait(t *testing.T) {
-	forget := before(func(w http.ResponseWriter, r *http.Request) bool {
-		if isWatch(r) {
+	forget := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if harness.IsWatch(r) {
 			event(w, watch.Bookmark, podBookmark("2"))
 			time.Sleep(10 * time.Second)
 			event(w, watch.Error, apierrors.NewResourceExpired("too old").ErrStatus)
 		}
-		return !isWatch(r)
+		return !harness.IsWatch(r)
 	})
-	bubble(t, informertest.Options{Wrap: forget}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: forget}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute - time.Second)
-		require.Equal(t, slices.Repeat([]string{"list limit=500", "watch rv=2"}, 6), w.verbs())
+		require.Equal(t, slices.Repeat([]string{"list limit=500", "watch rv=2"}, 6), w.Verbs())
 	})
 }
 
 // A server that asks to be left alone for a second is asked each second, and not oftener.
 func TestRule11RetryAfterIsObeyedForEver(t *testing.T) {
 	l := &lid{}
-	busy := before(func(w http.ResponseWriter, r *http.Request) bool {
+	busy := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "busy", http.StatusTooManyRequests)
 		return false
 	})
-	bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(busy(server)) }}, func(t *testing.T, w *world) {
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(busy(server)) }}, func(t *testing.T, w *harness.World) {
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(5*time.Minute + 500*time.Millisecond)
 		require.True(t, apierrors.IsTooManyRequests(i.Status().LastError), "it says so: %v", i.Status().LastError)
 		require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
@@ -161,7 +162,7 @@ func TestRule11TheBackoffStartsAgainAfterAnOutage(t *testing.T) {
 	var down sync.Mutex
 	isDown := false
 	set := func(to bool) { down.Lock(); defer down.Unlock(); isDown = to }
-	outage := before(func(w http.ResponseWriter, r *http.Request) bool {
+	outage := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		down.Lock()
 		defer down.Unlock()
 		if isDown {
@@ -171,12 +172,12 @@ func TestRule11TheBackoffStartsAgainAfterAnOutage(t *testing.T) {
 	})
 	for name, synced := range map[string]bool{"while it watches": true, "before the first list": false} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{Wrap: outage}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{Wrap: outage}, func(t *testing.T, w *harness.World) {
 				set(!synced)
-				w.create("a/1")
-				var r recorder
-				i := follow(w, informer.InformerConfig{Handler: &r})
-				defer start(i.RunWithContext)()
+				w.CreatePods("a/1")
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Minute) // without a list, an outage of a minute
 				fail := func(lasts time.Duration) {
 					set(true)
@@ -194,9 +195,9 @@ func TestRule11TheBackoffStartsAgainAfterAnOutage(t *testing.T) {
 				time.Sleep(11 * time.Second)
 				fail(time.Second)
 				time.Sleep(4 * time.Second)
-				w.create("a/2")
+				w.CreatePods("a/2")
 				synctest.Wait()
-				w.requireState(&r)
+				w.RequireState(&r)
 			})
 		})
 	}
@@ -208,8 +209,8 @@ func TestRule2PagesInACircle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := &lid{}
 			pages := 0
-			round := before(func(w http.ResponseWriter, r *http.Request) bool {
-				if isWatch(r) || r.URL.Query().Get("limit") == "" {
+			round := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+				if harness.IsWatch(r) || r.URL.Query().Get("limit") == "" {
 					return true
 				}
 				pages++
@@ -217,17 +218,17 @@ func TestRule2PagesInACircle(t *testing.T) {
 				fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"2","continue":"t%d"},"items":[{"metadata":{"name":"1","namespace":"a","resourceVersion":"2","uid":"u"}}]}`, pages%circle)
 				return false
 			})
-			bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(round(server)) }}, func(t *testing.T, w *world) {
-				w.create("a/1", "a/2")
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(round(server)) }}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1", "a/2")
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				time.Sleep(time.Minute)
-				w.requireState(&r)
+				w.RequireState(&r)
 				require.True(t, i.HasSynced())
 				require.LessOrEqual(t, len(l.times), 30)
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.ErrorContains(t, errors.Join(errs...), "continue token")
 			})
 		})
@@ -236,19 +237,19 @@ func TestRule2PagesInACircle(t *testing.T) {
 
 // A page that fails for as long as tokens live ends its generation.
 func TestRule2APageThatAlwaysFails(t *testing.T) {
-	broken := before(func(w http.ResponseWriter, r *http.Request) bool {
-		if continues(r) {
+	broken := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if harness.Continues(r) {
 			http.Error(w, "broken", http.StatusInternalServerError)
 		}
-		return !continues(r)
+		return !harness.Continues(r)
 	})
-	bubble(t, informertest.Options{Wrap: broken}, func(t *testing.T, w *world) {
-		w.create(keys(10)...)
-		var r recorder
-		i := follow(w, informer.InformerConfig{Handler: &r, WatchListPageSize: 3})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: broken}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(10)...)
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, WatchListPageSize: 3})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(20 * time.Minute)
-		w.requireState(&r)
+		w.RequireState(&r)
 		require.True(t, i.HasSynced())
 	})
 }
@@ -257,15 +258,15 @@ func TestRule2APageThatAlwaysFails(t *testing.T) {
 func TestRule2EmptyPagesDoNotHammer(t *testing.T) {
 	l := &lid{}
 	n := 0
-	empty := before(func(w http.ResponseWriter, r *http.Request) bool {
+	empty := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		n++
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"2","continue":"t%d"},"items":[]}`, n)
 		return false
 	})
-	bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(empty(server)) }}, func(t *testing.T, w *world) {
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: func(server http.Handler) http.Handler { return l.wrap(empty(server)) }}, func(t *testing.T, w *harness.World) {
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(10 * time.Minute)
 		require.LessOrEqual(t, l.busiest(), oracle.Requests)
 	})
@@ -278,8 +279,8 @@ func TestRule11AStoreReadErrorLists(t *testing.T) {
 		Message: "corrupt object has been deleted",
 	}
 	told := false
-	broken := before(func(w http.ResponseWriter, r *http.Request) bool {
-		if !isWatch(r) || told {
+	broken := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !harness.IsWatch(r) || told {
 			return true
 		}
 		told = true
@@ -287,12 +288,12 @@ func TestRule11AStoreReadErrorLists(t *testing.T) {
 		event(w, watch.Error, corrupt)
 		return false
 	})
-	bubble(t, informertest.Options{Wrap: broken}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, MaxInternalErrorRetryDuration: time.Hour})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: broken}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, MaxInternalErrorRetryDuration: time.Hour})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute)
-		require.Equal(t, []string{"list limit=500", "watch rv=2", "list limit=500", "watch rv=2"}, w.verbs())
+		require.Equal(t, []string{"list limit=500", "watch rv=2", "list limit=500", "watch rv=2"}, w.Verbs())
 	})
 }
 
@@ -300,17 +301,17 @@ func TestRule11AStoreReadErrorLists(t *testing.T) {
 func TestListAndWatchRemembersThatTheServerPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
-		lw := &tap{
-			onList: func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
+		lw := &harness.Tap{
+			OnList: func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
 				asked = append(asked, fmt.Sprintf("rv=%s limit=%d", opts.ResourceVersion, opts.Limit))
 				if opts.ResourceVersion == "0" {
-					return list("5", "more", pod("a/1", "2")), nil
+					return harness.List("5", "more", harness.Pod("a/1", "2")), nil
 				}
-				return list("5", "", pod("a/2", "3")), nil
+				return harness.List("5", "", harness.Pod("a/2", "3")), nil
 			},
-			onWatch: watches(broken(apierrors.NewResourceExpired("old"))),
+			OnWatch: harness.Watches(harness.Broken(apierrors.NewResourceExpired("old"))),
 		}
-		r := informer.NewReflector(lw, nil, &journal{}, 0)
+		r := informer.NewReflector(lw, nil, &harness.Journal{}, 0)
 		require.NoError(t, r.ListAndWatchWithContext(t.Context()))
 		require.NoError(t, r.ListAndWatchWithContext(t.Context()))
 		require.Equal(t, []string{"rv=0 limit=500", "rv= limit=500", "rv=5 limit=500"}, asked)

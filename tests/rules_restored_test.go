@@ -19,31 +19,32 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // restorable answers as a kube-apiserver does whose etcd was restored from a backup.
 // What is asked for a version of its future waits, and is told that it is too large; but
 // a watch from there is silent.
 type restorable struct {
-	w         *world
+	w         *harness.World
 	restored  atomic.Bool
 	forbidden bool // kube-system is
 }
 
 func (s *restorable) wrap(server http.Handler) http.Handler {
-	return before(func(rw http.ResponseWriter, r *http.Request) bool {
+	return harness.Before(func(rw http.ResponseWriter, r *http.Request) bool {
 		asked, _ := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 		now, _ := strconv.Atoi(s.w.ResourceVersion())
 		future := s.restored.Load() && asked > now
 		switch {
 		case s.forbidden && strings.HasSuffix(r.URL.Path, "/namespaces/kube-system"):
-			failWith(rw, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+			harness.FailWith(rw, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
 		case future && r.URL.Query().Get("watch") != "":
 			rw.Header().Set("Content-Type", "application/json")
 			rw.(http.Flusher).Flush()
 			<-r.Context().Done()
 		case future:
-			failWith(rw, http.StatusGatewayTimeout, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"message":"Timeout: Too large resource version",
+			harness.FailWith(rw, http.StatusGatewayTimeout, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"message":"Timeout: Too large resource version",
 				"details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]}}`)
 		default:
 			return true
@@ -52,31 +53,25 @@ func (s *restorable) wrap(server http.Handler) http.Handler {
 	})(server)
 }
 
-func failWith(rw http.ResponseWriter, code int, status string) {
-	rw.Header().Set("Content-Type", "application/json")
-	rw.WriteHeader(code)
-	_, _ = rw.Write([]byte(status))
-}
-
 // restore takes the server back to before its newest changes, and changes something
 // else.
 func (s *restorable) restore(t *testing.T) {
 	now, err := strconv.ParseUint(s.w.ResourceVersion(), 10, 64)
 	require.NoError(t, err)
-	s.w.remove("a/2")
+	s.w.DeletePods("a/2")
 	s.w.SetResourceVersion(now - 3)
-	s.w.update("a/1", "restored")
+	s.w.UpdatePod("a/1", "restored")
 	s.restored.Store(true)
 }
 
-func forRestorable(t *testing.T, test func(t *testing.T, w *world, s *restorable)) {
+func forRestorable(t *testing.T, test func(t *testing.T, w *harness.World, s *restorable)) {
 	for name, forbidden := range map[string]bool{"kube-system can be read": false, "kube-system is forbidden": true} {
 		t.Run(name, func(t *testing.T) {
 			s := &restorable{forbidden: forbidden}
-			bubble(t, informertest.Options{Wrap: s.wrap}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{Wrap: s.wrap}, func(t *testing.T, w *harness.World) {
 				s.w = w
-				w.create("a/1", "a/2", "a/3")
-				w.update("a/1", "lost")
+				w.CreatePods("a/1", "a/2", "a/3")
+				w.UpdatePod("a/1", "lost")
 				test(t, w, s)
 			})
 		})
@@ -84,46 +79,46 @@ func forRestorable(t *testing.T, test func(t *testing.T, w *world, s *restorable
 }
 
 func TestRule8AServerRestoredWhileDown(t *testing.T) {
-	forRestorable(t, func(t *testing.T, w *world, s *restorable) {
+	forRestorable(t, func(t *testing.T, w *harness.World, s *restorable) {
 		file := filepath.Join(t.TempDir(), "pods")
-		var r recorder
+		var r harness.Recorder
 		run := func() (i informer.ResourceVersionInformer, stop func()) {
-			i = follow(w, informer.InformerConfig{Handler: &r, Checkpoint: informer.FileCheckpoint(file)})
-			return i, start(i.RunWithContext)
+			i = harness.Follow(w, informer.InformerConfig{Handler: &r, Checkpoint: informer.FileCheckpoint(file)})
+			return i, harness.Start(i.RunWithContext)
 		}
 		_, stop := run()
 		synctest.Wait()
 		stop()
 		s.restore(t)
-		r.forget()
+		r.Forget()
 		i, stop := run()
 		defer stop()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		w.requireState(&r)
-		require.Contains(t, r.events(), "delete a/2 unknown")
+		w.RequireState(&r)
+		require.Contains(t, r.Events(), "delete a/2 unknown")
 	})
 }
 
 // An informer that has lost its server asks what comes back whether it was restored.
 func TestRule8AServerRestoredWhileAnInformerRuns(t *testing.T) {
-	forRestorable(t, func(t *testing.T, w *world, s *restorable) {
-		var r recorder
-		i := follow(w, informer.InformerConfig{Handler: &r})
-		defer start(i.RunWithContext)()
+	forRestorable(t, func(t *testing.T, w *harness.World, s *restorable) {
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		w.blocked.Lock() // down
+		w.Blocked.Lock() // down
 		w.CloseClientConnections()
 		time.Sleep(time.Minute)
 		s.restore(t)
-		w.blocked.Unlock()
-		r.forget()
+		w.Blocked.Unlock()
+		r.Forget()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		w.requireState(&r)
-		require.Contains(t, r.events(), "delete a/2 unknown")
+		w.RequireState(&r)
+		require.Contains(t, r.Events(), "delete a/2 unknown")
 	})
 }
 
@@ -131,28 +126,28 @@ func TestRule8AServerRestoredWhileAnInformerRuns(t *testing.T) {
 // from its watch.
 func TestAServerThatDoesNotSayWhetherItWasRestored(t *testing.T) {
 	var failing atomic.Bool
-	wrap := before(func(rw http.ResponseWriter, r *http.Request) bool {
+	wrap := harness.Before(func(rw http.ResponseWriter, r *http.Request) bool {
 		if failing.Load() && strings.HasSuffix(r.URL.Path, "/namespaces/kube-system") {
 			http.Error(rw, "broken", http.StatusInternalServerError)
 			return false
 		}
 		return true
 	})
-	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var r recorder
-		i := follow(w, informer.InformerConfig{Handler: &r})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		failing.Store(true)
-		w.blocked.Lock()
+		w.Blocked.Lock()
 		w.CloseClientConnections()
 		time.Sleep(time.Minute)
-		w.blocked.Unlock()
-		w.update("a/1", "changed")
+		w.Blocked.Unlock()
+		w.UpdatePod("a/1", "changed")
 		time.Sleep(5 * time.Minute)
-		w.requireState(&r)
-		require.Equal(t, []string{"list limit=500"}, w.lists())
+		w.RequireState(&r)
+		require.Equal(t, []string{"list limit=500"}, w.Lists())
 	})
 }
 
@@ -160,7 +155,7 @@ func TestAServerThatDoesNotSayWhetherItWasRestored(t *testing.T) {
 func TestTheResourceSaysWhetherItWasRestored(t *testing.T) {
 	for _, code := range []int{http.StatusGatewayTimeout, http.StatusBadGateway} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
-			wrap := before(func(rw http.ResponseWriter, r *http.Request) bool {
+			wrap := harness.Before(func(rw http.ResponseWriter, r *http.Request) bool {
 				if !strings.HasSuffix(r.URL.Path, "/namespaces/kube-system") {
 					return true
 				}
@@ -169,20 +164,20 @@ func TestTheResourceSaysWhetherItWasRestored(t *testing.T) {
 				_, _ = rw.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","code":504,"details":{"causes":[{"reason":"ResourceVersionTooLarge"}]}}`))
 				return false
 			})
-			bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				var r recorder
-				i := follow(w, informer.InformerConfig{Handler: &r})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
 				w.ResetRequests()
 				for n := range 10 {
 					w.CloseClientConnections()
-					w.update("a/0000", fmt.Sprint(n))
+					w.UpdatePod("a/0000", fmt.Sprint(n))
 					time.Sleep(5 * time.Second)
 				}
 				synctest.Wait()
-				w.requireState(&r)
+				w.RequireState(&r)
 				for _, request := range w.Requests() {
 					if request.Verb == "list" {
 						require.EqualValues(t, 1, request.Options.Limit, "no list but for the question")
@@ -197,23 +192,23 @@ func TestTheResourceSaysWhetherItWasRestored(t *testing.T) {
 func TestAFakeObjectThatIsCreatedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := watch.NewFake()
-		var r recorder
+		var r harness.Recorder
 		storage := informer.NewResourceVersionStorage()
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{
-				list:  listing("1"),
-				watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
-			}.lw(),
+			ListerWatcher: harness.Script{
+				List:  harness.Listing("1"),
+				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return events, nil },
+			}.LW(),
 			Handler: &r, Storage: storage,
 		})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		for n := range 5 {
 			act := []func(runtime.Object){events.Add, events.Delete}[n%2]
-			act(withUID(pod("a/1", "1"), "u"))
+			act(harness.WithUID(harness.Pod("a/1", "1"), "u"))
 			synctest.Wait()
 		}
-		require.Equal(t, []string{"add a/1", "delete a/1", "add a/1", "delete a/1", "add a/1"}, r.events())
+		require.Equal(t, []string{"add a/1", "delete a/1", "add a/1", "delete a/1", "add a/1"}, r.Events())
 		require.Equal(t, 1, storage.Len())
 	})
 }

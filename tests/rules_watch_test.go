@@ -18,6 +18,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 func TestRule10ASilentWatchIsStartedAnew(t *testing.T) {
@@ -35,12 +36,12 @@ func TestRule10ASilentWatchIsStartedAnew(t *testing.T) {
 		{"StallTimeout after a bookmark", bookmark, 42 * time.Second, 42 * time.Second, 42 * time.Second, "9"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			bubble(t, informertest.Options{Wrap: silent(test.bookmark)}, func(t *testing.T, w *world) {
-				w.create("a/1")
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, StallTimeout: test.stallTimeout})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: silent(test.bookmark)}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stallTimeout})
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
 				w.SetResourceVersion(9) // of the bookmark
 				time.Sleep(test.least - time.Second)
@@ -48,8 +49,8 @@ func TestRule10ASilentWatchIsStartedAnew(t *testing.T) {
 				require.Len(t, w.Requests(), 2)
 				time.Sleep(test.most - test.least + 2*time.Second)
 				synctest.Wait()
-				require.Equal(t, []string{"list limit=500", "watch rv=2", "watch rv=" + test.resumeAt}, w.verbs())
-				errs, _ := f.all()
+				require.Equal(t, []string{"list limit=500", "watch rv=2", "watch rv=" + test.resumeAt}, w.Verbs())
+				errs, _ := f.All()
 				require.Len(t, errs, 1)
 				var stalled *informer.StallError
 				require.ErrorAs(t, errs[0], &stalled)
@@ -61,20 +62,20 @@ func TestRule10ASilentWatchIsStartedAnew(t *testing.T) {
 
 // A slow handler holds the reading up; that is not the server's silence.
 func TestRule10ASlowHandlerIsNoStall(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(1500)...)
-		var r recorder
-		r.before = func(string) { time.Sleep(time.Second) }
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(1500)...)
+		var r harness.Recorder
+		r.Before = func(string) { time.Sleep(time.Second) }
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+		defer harness.Start(i.RunWithContext)()
 		<-i.HasSyncedChecker().Done()
-		for _, k := range keys(1400) {
-			w.update(k, "changed")
+		for _, k := range harness.Keys(1400) {
+			w.UpdatePod(k, "changed")
 		}
 		time.Sleep(time.Hour)
-		w.requireState(&r)
-		errs, _ := f.all()
+		w.RequireState(&r)
+		errs, _ := f.All()
 		require.Empty(t, errs)
 	})
 }
@@ -85,14 +86,14 @@ func TestRule11Backoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Time
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{list: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+			ListerWatcher: harness.Script{List: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				asked = append(asked, time.Now())
 				return nil, apierrors.NewInternalError(errors.New("broken"))
-			}}.lw(),
-			Handler:      &recorder{},
-			ErrorHandler: quiet,
+			}}.LW(),
+			Handler:      &harness.Recorder{},
+			ErrorHandler: harness.IgnoreErrors,
 		})
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		time.Sleep(10 * time.Minute)
 		require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
 		require.ErrorContains(t, i.Status().LastError, "broken")
@@ -108,7 +109,7 @@ func TestRule11Backoff(t *testing.T) {
 }
 
 func TestRule11WatchFailures(t *testing.T) {
-	gr := pods.GroupResource()
+	gr := harness.Pods.GroupResource()
 	tooLarge := apierrors.NewTimeoutError("Too large resource version: 10, current: 5", 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 	for _, test := range []struct {
@@ -133,12 +134,12 @@ func TestRule11WatchFailures(t *testing.T) {
 				var asked []string
 				failed := false
 				var at time.Time
-				s := script{
-					list: func(_ context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+				s := harness.Script{
+					List: func(_ context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 						asked = append(asked, "list rv="+opts.ResourceVersion)
-						return list("10", "", pod("a/1", "7")), nil
+						return harness.List("10", "", harness.Pod("a/1", "7")), nil
 					},
-					watch: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+					Watch: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 						asked = append(asked, "watch rv="+opts.ResourceVersion)
 						if !failed {
 							failed, at = true, time.Now()
@@ -151,14 +152,14 @@ func TestRule11WatchFailures(t *testing.T) {
 						return watch.NewFake(), nil
 					},
 				}
-				var r recorder
-				var f failures
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: s.lw(), Handler: &r, ErrorHandler: f.handle})
-				stop := start(i.RunWithContext)
+				var r harness.Recorder
+				var f harness.Failures
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: s.LW(), Handler: &r, ErrorHandler: f.Handle})
+				stop := harness.Start(i.RunWithContext)
 				time.Sleep(70*time.Second + time.Second)
 				stop()
 				require.Equal(t, test.want, strings.Join(asked[2:], " "))
-				errs, started := f.all()
+				errs, started := f.All()
 				require.Equal(t, []error{test.err}, errs)
 				require.Equal(t, 1, started)
 				require.NoError(t, i.Status().LastError)
@@ -170,18 +171,18 @@ func TestRule11WatchFailures(t *testing.T) {
 // An informer that is refused says so, keeps asking, and recovers.
 func TestRule11ARefusedInformerRecovers(t *testing.T) {
 	var allowed atomic.Bool
-	forbid := before(func(w http.ResponseWriter, r *http.Request) bool {
+	forbid := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if !allowed.Load() {
 			http.Error(w, "no", http.StatusForbidden)
 			return false
 		}
 		return true
 	})
-	bubble(t, informertest.Options{Wrap: forbid}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var r recorder
-		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: quiet})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: forbid}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(10 * time.Minute)
 		require.True(t, apierrors.IsForbidden(i.Status().LastError), "%v", i.Status().LastError)
 		require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
@@ -191,5 +192,20 @@ func TestRule11ARefusedInformerRecovers(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		require.True(t, i.HasSynced())
 		require.NoError(t, i.Status().LastError)
+	})
+}
+
+// silent answers watches with a header, perhaps a bookmark, and silence.
+func silent(bookmark string) func(http.Handler) http.Handler {
+	return harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !harness.IsWatch(r) {
+			return true
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write([]byte(bookmark))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return false
 	})
 }

@@ -20,36 +20,37 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // The set comes as the events of one watch, which goes on; there is no list.
 func TestRule9AWatchListIsOneStream(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "2", "a/gone": "1"}))
-		var r recorder
-		i := auto(w, informer.InformerConfig{Handler: &r, Storage: storage})
+		var r harness.Recorder
+		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Storage: storage})
 		require.Equal(t, informer.ListModeAuto, i.Status().ListMode)
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		require.Equal(t, []string{"sync a/1", "add a/2 initial", "delete a/gone unknown"}, r.events())
+		require.Equal(t, []string{"sync a/1", "add a/2 initial", "delete a/gone unknown"}, r.Events())
 		require.Equal(t, informer.ListModeWatchList, i.Status().ListMode)
 		require.NoError(t, i.Status().Fallback)
 		require.Equal(t, informer.PhaseWatching, i.Status().Phase)
 		require.Equal(t, "3", i.Status().ResourceVersion)
 
-		r.forget()
-		w.update("a/2", "changed")
-		w.remove("a/1")
+		r.Forget()
+		w.UpdatePod("a/2", "changed")
+		w.DeletePods("a/1")
 		synctest.Wait()
-		require.Equal(t, []string{"update a/2", "delete a/1"}, r.events())
-		require.Equal(t, []string{"watch-list rv=2"}, w.verbs())
+		require.Equal(t, []string{"update a/2", "delete a/1"}, r.Events())
+		require.Equal(t, []string{"watch-list rv=2"}, w.Verbs())
 
-		w.relist()
-		w.requireState(&r)
-		require.Equal(t, []string{"watch-list rv=2", "watch rv=5", "watch-list rv=5"}, w.verbs()[:3])
+		w.Relist()
+		w.RequireState(&r)
+		require.Equal(t, []string{"watch-list rv=2", "watch rv=5", "watch-list rv=5"}, w.Verbs()[:3])
 	})
 }
 
@@ -61,20 +62,20 @@ func TestRule9ObjectsAreToldAsTheyArrive(t *testing.T) {
 			server.ServeHTTP(&holding{ResponseWriter: w, after: `"name":"0004"`, hold: hold}, r)
 		})
 	}
-	bubble(t, informertest.Options{Wrap: slow}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{Wrap: slow}, func(t *testing.T, w *harness.World) {
 		hold = make(chan struct{}) // of the bubble
-		w.create(keys(10)...)
-		var r recorder
-		i := auto(w, informer.InformerConfig{Handler: &r})
-		defer start(i.RunWithContext)()
+		w.CreatePods(harness.Keys(10)...)
+		var r harness.Recorder
+		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(9 * time.Second)
 		synctest.Wait()
-		require.Len(t, r.events(), 4)
+		require.Len(t, r.Events(), 4)
 		require.False(t, i.HasSynced())
 		hold <- struct{}{}
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		w.requireState(&r)
+		w.RequireState(&r)
 	})
 }
 
@@ -134,7 +135,7 @@ func TestRule9Fallback(t *testing.T) {
 	onWatchLists := func(change func(w http.ResponseWriter, r *http.Request, server http.Handler)) func(http.Handler) http.Handler {
 		return func(server http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if isWatchList(r) {
+				if harness.IsWatchList(r) {
 					change(w, r, server)
 				} else {
 					server.ServeHTTP(w, r)
@@ -154,15 +155,15 @@ func TestRule9Fallback(t *testing.T) {
 	}{
 		{name: "the server ignores the parameter, nothing known", takes: 10 * time.Second, tries: 1, says: "nothing received for 10s",
 			wrap: func(w http.ResponseWriter, r *http.Request, server http.Handler) {
-				server.ServeHTTP(w, ignoring(r, "sendInitialEvents", "resourceVersionMatch"))
+				server.ServeHTTP(w, harness.Ignoring(r, "sendInitialEvents", "resourceVersionMatch"))
 			}},
 		{name: "the server ignores the parameter, the set is known", takes: 10 * time.Second, tries: 1, says: "nothing received for 10s", known: true,
 			wrap: func(w http.ResponseWriter, r *http.Request, server http.Handler) {
-				server.ServeHTTP(w, ignoring(r, "sendInitialEvents", "resourceVersionMatch"))
+				server.ServeHTTP(w, harness.Ignoring(r, "sendInitialEvents", "resourceVersionMatch"))
 			}},
 		{name: "the server ignores the parameter and is busy", takes: time.Minute, tries: 1, says: "does not end the initial events", known: true, busy: true,
 			wrap: func(w http.ResponseWriter, r *http.Request, server http.Handler) {
-				server.ServeHTTP(w, ignoring(r, "sendInitialEvents", "resourceVersionMatch"))
+				server.ServeHTTP(w, harness.Ignoring(r, "sendInitialEvents", "resourceVersionMatch"))
 			}},
 		{name: "the server refuses it", takes: 0, tries: 1, says: "rejected our request",
 			wrap: func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
@@ -178,7 +179,7 @@ func TestRule9Fallback(t *testing.T) {
 			}},
 		{name: "the streams end early", takes: 2 * time.Second, tries: 2, says: "unexpected EOF",
 			wrap: func(w http.ResponseWriter, r *http.Request, server http.Handler) {
-				server.ServeHTTP(&cutting{ResponseWriter: w, left: 900}, r)
+				server.ServeHTTP(&harness.Cutting{ResponseWriter: w, Left: 900}, r)
 			}},
 		{name: "the streams end early, in order", takes: 2 * time.Second, tries: 2, says: "unexpected EOF",
 			wrap: func(w http.ResponseWriter, r *http.Request, server http.Handler) {
@@ -192,86 +193,73 @@ func TestRule9Fallback(t *testing.T) {
 			}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			bubble(t, informertest.Options{Wrap: onWatchLists(test.wrap)}, func(t *testing.T, w *world) {
-				w.create(keys(10)...)
-				var r recorder
+			harness.Bubble(t, informertest.Options{Wrap: onWatchLists(test.wrap)}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(10)...)
+				var r harness.Recorder
 				storage := informer.NewResourceVersionStorage()
 				if test.known {
-					fill(t, w, storage, &r)
+					harness.Fill(t, w, storage, &r)
 				}
-				var f failures
-				factory := w.factory()
-				config := informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &r, Storage: storage, ErrorHandler: f.handle}
+				var f harness.Failures
+				factory := w.Factory()
+				config := informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r, Storage: storage, ErrorHandler: f.Handle}
 				i := informer.NewResourceVersionInformer("pods", config)
 				began := time.Now()
-				stop := start(i.RunWithContext)
+				stop := harness.Start(i.RunWithContext)
 				defer func() { stop() }()
 				for n := 0; test.busy && !i.HasSynced(); n++ {
-					w.update("a/0000", time.Now().String())
+					w.UpdatePod("a/0000", time.Now().String())
 					time.Sleep(5 * time.Second)
 				}
 				<-i.HasSyncedChecker().Done()
 				require.LessOrEqual(t, time.Since(began), test.takes+5*time.Second)
 				synctest.Wait()
-				w.requireState(&r)
-				require.Equal(t, test.tries, strings.Count(strings.Join(w.verbs(), " "), "watch-list"))
+				w.RequireState(&r)
+				require.Equal(t, test.tries, strings.Count(strings.Join(w.Verbs(), " "), "watch-list"))
 				require.Equal(t, informer.ListModePaged, i.Status().ListMode)
 				require.ErrorContains(t, i.Status().Fallback, test.says)
-				for _, call := range r.events() {
+				for _, call := range r.Events() {
 					require.NotContains(t, call, "delete")
 				}
 
 				// Another informer, another run: it is known for an hour.
 				stop()
 				w.ResetRequests()
-				config.ListerWatcher = factory.ForResource("a", pods)
+				config.ListerWatcher = factory.ForResource("a", harness.Pods)
 				again := informer.NewResourceVersionInformer("pods", config)
-				stop = start(again.RunWithContext)
+				stop = harness.Start(again.RunWithContext)
 				synctest.Wait()
-				require.Equal(t, "list limit=500", w.verbs()[0])
+				require.Equal(t, "list limit=500", w.Verbs()[0])
 				require.ErrorContains(t, again.Status().Fallback, test.says)
 				stop()
 				time.Sleep(time.Hour)
 				w.ResetRequests()
-				stop = start(again.RunWithContext)
+				stop = harness.Start(again.RunWithContext)
 				synctest.Wait()
-				require.Contains(t, w.verbs()[0], "watch-list")
+				require.Contains(t, w.Verbs()[0], "watch-list")
 			})
 		})
 	}
 }
 
-// fill tells a storage and a recorder what the server has.
-func fill(t *testing.T, w *world, storage *informer.ResourceVersionStorage, r *recorder) {
-	t.Helper()
-	known, err := w.ResourceVersions(pods, "")
-	require.NoError(t, err)
-	versions := map[string]interface{}{}
-	for key, rv := range known {
-		versions[key] = rv
-	}
-	require.NoError(t, storage.Replace(versions))
-	r.folded = known
-}
-
 // A failure that has nothing to do with watch-lists is no reason to give them up.
 func TestRule9OtherFailuresAreTriedAgain(t *testing.T) {
 	refusals := 0
-	refuse := before(func(w http.ResponseWriter, r *http.Request) bool {
+	refuse := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if refusals++; refusals <= 3 {
 			http.Error(w, "busy", []int{0, http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusUnauthorized}[refusals])
 			return false
 		}
 		return true
 	})
-	bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var r recorder
-		i := auto(w, informer.InformerConfig{Handler: &r})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r})
+		defer harness.Start(i.RunWithContext)()
 		<-i.HasSyncedChecker().Done()
-		w.requireState(&r)
-		require.Equal(t, []string{"watch-list", "watch-list", "list limit=500", "watch-list"}, w.verbs())
+		w.RequireState(&r)
+		require.Equal(t, []string{"watch-list", "watch-list", "list limit=500", "watch-list"}, w.Verbs())
 		require.Equal(t, informer.ListModeWatchList, i.Status().ListMode)
 	})
 }
@@ -279,16 +267,16 @@ func TestRule9OtherFailuresAreTriedAgain(t *testing.T) {
 // What a watch-list told before it was cut may be newer than what was known
 // before: the next one must not be older.
 func TestRule9TheNextOneIsNotOlder(t *testing.T) {
-	bubble(t, informertest.Options{Wrap: cutOnce(isWatchList, 900, func() {})}, func(t *testing.T, w *world) {
-		w.create(keys(10)...)
+	harness.Bubble(t, informertest.Options{Wrap: cutOnce(harness.IsWatchList, 900, func() {})}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(10)...)
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/0000": "2"}))
-		var r recorder
-		i := auto(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Storage: storage})
+		defer harness.Start(i.RunWithContext)()
 		<-i.HasSyncedChecker().Done()
-		w.requireState(&r)
-		require.Equal(t, []string{"watch-list rv=2", "watch-list rv=4"}, w.verbs())
+		w.RequireState(&r)
+		require.Equal(t, []string{"watch-list rv=2", "watch-list rv=4"}, w.Verbs())
 	})
 }
 
@@ -301,28 +289,28 @@ func TestRule9ChangesAmongTheInitialEvents(t *testing.T) {
 {"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"a","name":"3","resourceVersion":"4","uid":"3"}}}
 {"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"6","annotations":{"k8s.io/initial-events-end":"true"}}}}
 `
-	answer := before(func(w http.ResponseWriter, r *http.Request) bool {
+	answer := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(events))
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 		return false
 	})
-	bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *harness.World) {
 		storage := informer.NewResourceVersionStorage()
 		for _, known := range []string{"1", "2", "4"} {
-			obj := pod("a/"+known, "1")
+			obj := harness.Pod("a/"+known, "1")
 			obj.SetUID(types.UID(known))
 			require.NoError(t, storage.Add(obj))
 		}
-		var r recorder
-		i := auto(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Storage: storage})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		require.Equal(t, map[string]string{"a/2": "6", "a/3": "4"}, r.state())
-		require.Contains(t, r.events(), "delete a/1")
-		require.Contains(t, r.events(), "delete a/4 unknown")
+		require.Equal(t, map[string]string{"a/2": "6", "a/3": "4"}, r.State())
+		require.Contains(t, r.Events(), "delete a/1")
+		require.Contains(t, r.Events(), "delete a/4 unknown")
 		require.Equal(t, "6", i.LastSyncResourceVersion())
 	})
 }
@@ -335,11 +323,11 @@ func TestRule9AChangeAmongTheInitialEventsThatCanNotBeDecoded(t *testing.T) {
 {"type":"MODIFIED","object":` + fmt.Sprintf(object, 6, `"odd"`) + `}
 {"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"6","annotations":{"k8s.io/initial-events-end":"true"}}}}
 `
-	for _, extra := range []informer.ExtraStore{nil, nothing{}} {
+	for _, extra := range []informer.ExtraStore{nil, harness.Nothing{}} {
 		var watches atomic.Int32
-		answer := before(func(w http.ResponseWriter, r *http.Request) bool {
+		answer := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Content-Type", "application/json")
-			if !isWatch(r) {
+			if !harness.IsWatch(r) {
 				_, _ = fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"6"},"items":[%s]}`, fmt.Sprintf(object, 6, "{}"))
 				return false
 			}
@@ -357,64 +345,64 @@ func TestRule9AChangeAmongTheInitialEventsThatCanNotBeDecoded(t *testing.T) {
 			}
 			return false
 		})
-		bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *world) {
-			var r recorder
-			i := auto(w, informer.InformerConfig{Handler: &r, ExampleObject: &corev1.Pod{}, ExtraStore: extra})
-			defer start(i.RunWithContext)()
+		harness.Bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *harness.World) {
+			var r harness.Recorder
+			i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ExampleObject: &corev1.Pod{}, ExtraStore: extra})
+			defer harness.Start(i.RunWithContext)()
 			synctest.Wait()
 			require.True(t, i.HasSynced())
 			require.EqualValues(t, 1, i.Status().Skipped)
 			time.Sleep(time.Hour)
-			require.Equal(t, map[string]string{"a/1": "6"}, r.state())
+			require.Equal(t, map[string]string{"a/1": "6"}, r.State())
 		})
 	}
 }
 
 // A slow handler holds the reading up; that is no silence of the server's.
 func TestRule9ASlowHandlerIsNoSilence(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(100)...)
-		var r recorder
-		r.before = func(string) { time.Sleep(time.Minute) }
-		i := auto(w, informer.InformerConfig{Handler: &r, Budget: informer.NewBudget(1000)})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(100)...)
+		var r harness.Recorder
+		r.Before = func(string) { time.Sleep(time.Minute) }
+		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Budget: informer.NewBudget(1000)})
+		defer harness.Start(i.RunWithContext)()
 		<-i.HasSyncedChecker().Done()
 		require.Equal(t, informer.ListModeWatchList, i.Status().ListMode)
-		w.requireState(&r)
+		w.RequireState(&r)
 	})
 }
 
 // ListModeWatchList tries a watch-list for every generation, whatever is
 // remembered, and also falls back for it.
 func TestRule9ListModeWatchListTriesAgain(t *testing.T) {
-	refuse := before(func(w http.ResponseWriter, r *http.Request) bool {
-		if isWatchList(r) {
+	refuse := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if harness.IsWatchList(r) {
 			http.Error(w, "no", http.StatusBadRequest)
 			return false
 		}
 		return true
 	})
-	bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var r recorder
-		i := auto(w, informer.InformerConfig{Handler: &r, ListMode: informer.ListModeWatchList})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ListMode: informer.ListModeWatchList})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		w.relist()
-		w.requireState(&r)
-		require.Equal(t, []string{"watch-list", "list limit=500", "watch rv=2", "watch rv=2", "watch-list rv=2", "list limit=500", "watch rv=4"}, w.verbs())
+		w.Relist()
+		w.RequireState(&r)
+		require.Equal(t, []string{"watch-list", "list limit=500", "watch rv=2", "watch rv=2", "watch-list rv=2", "list limit=500", "watch rv=4"}, w.Verbs())
 		require.Error(t, i.Status().Fallback)
 	})
 }
 
 // A ListerWatcher of others is listed.
 func TestRule9OtherListerWatchersAreListed(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		var r recorder
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		var r harness.Recorder
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{list: listing("5", pod("a/1", "4")), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return stream(false), nil }}.lw(), Handler: &r, ErrorHandler: quiet,
+			ListerWatcher: harness.Script{List: harness.Listing("5", harness.Pod("a/1", "4")), Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return harness.Stream(false), nil }}.LW(), Handler: &r, ErrorHandler: harness.IgnoreErrors,
 		})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
 		require.Equal(t, informer.ListModePaged, i.Status().ListMode)
@@ -429,25 +417,25 @@ func TestRule9AnUnreadableInitialEvent(t *testing.T) {
 {"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"a","name":"2","resourceVersion":"3"}}}
 {"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"6","annotations":{"k8s.io/initial-events-end":"true"}}}}
 `
-	answer := before(func(w http.ResponseWriter, r *http.Request) bool {
+	answer := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(events))
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 		return false
 	})
-	bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *harness.World) {
 		storage := informer.NewResourceVersionStorage()
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/1": "1"}))
-		var r recorder
-		var f failures
-		i := auto(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.handle})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		var f harness.Failures
+		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		require.Equal(t, []string{"add a/2 initial"}, r.events())
+		require.Equal(t, []string{"add a/2 initial"}, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		var item *informer.ItemError
 		require.ErrorAs(t, errs[0], &item)
 		require.Equal(t, 0, item.Index)
@@ -459,21 +447,21 @@ func TestRule9AnUnreadableInitialEvent(t *testing.T) {
 // watch-lists of others.
 func TestRule9WhatConcernsOthersIsNotRemembered(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden} {
-		refuse := before(func(w http.ResponseWriter, r *http.Request) bool {
-			if isWatchList(r) && r.URL.Query().Get("labelSelector") != "" {
+		refuse := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+			if harness.IsWatchList(r) && r.URL.Query().Get("labelSelector") != "" {
 				http.Error(w, "no", status)
 				return false
 			}
 			return true
 		})
-		bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *world) {
-			factory := w.factory()
+		harness.Bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *harness.World) {
+			factory := w.Factory()
 			for n, lw := range []cache.ListerWatcher{
-				factory.ForResourceWithOptions("", pods, func(opts *metav1.ListOptions) { opts.LabelSelector = "app" }),
-				factory.ForResource("", pods),
+				factory.ForResourceWithOptions("", harness.Pods, func(opts *metav1.ListOptions) { opts.LabelSelector = "app" }),
+				factory.ForResource("", harness.Pods),
 			} {
-				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &recorder{}, ErrorHandler: quiet})
-				defer start(i.RunWithContext)()
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, Handler: &harness.Recorder{}, ErrorHandler: harness.IgnoreErrors})
+				defer harness.Start(i.RunWithContext)()
 				<-i.HasSyncedChecker().Done()
 				require.Equal(t, []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList}[n], i.Status().ListMode)
 			}

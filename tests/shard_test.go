@@ -19,27 +19,28 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // half is the half of all hashes that begins with 0.
 var half = informer.Shard{Key: informer.ShardByUID, End: 1 << 63}
 
 // shardOf are the versions of those objects of the server that are in a shard.
-func (w *world) shardOf(gvr schema.GroupVersionResource, s informer.Shard) map[string]string {
-	w.t.Helper()
+func shardOf(w *harness.World, gvr schema.GroupVersionResource, s informer.Shard) map[string]string {
+	w.T.Helper()
 	objects, err := w.List(gvr, "")
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	versions := map[string]string{}
 	for _, o := range objects {
 		if s.Includes(o.GetNamespace(), string(o.GetUID())) {
-			versions[key(o)] = o.GetResourceVersion()
+			versions[harness.Key(o)] = o.GetResourceVersion()
 		}
 	}
 	return versions
 }
 
 // asked is how many lists and watches asked for a shard, and how many did not.
-func (w *world) asked() (sharded, whole int) {
+func asked(w *harness.World) (sharded, whole int) {
 	for _, r := range w.Requests() {
 		switch {
 		case r.Verb != "list" && r.Verb != "watch" || r.Options.Limit == 1:
@@ -53,14 +54,14 @@ func (w *world) asked() (sharded, whole int) {
 }
 
 // listerOf lists and watches a resource, in protobuf if the client is to ask for it.
-func (w *world) listerOf(gvr schema.GroupVersionResource, protobuf bool) cache.ListerWatcher {
-	w.t.Helper()
+func listerOf(w *harness.World, gvr schema.GroupVersionResource, protobuf bool) cache.ListerWatcher {
+	w.T.Helper()
 	config := w.Config()
 	if protobuf {
 		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON
 	}
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
-	require.NoError(w.t, err)
+	require.NoError(w.T, err)
 	return factory.ForResource("", gvr)
 }
 
@@ -73,56 +74,56 @@ func TestShardsMakeUpTheWhole(t *testing.T) {
 		gvr      schema.GroupVersionResource
 		protobuf bool
 	}{
-		"raw JSON":       {&informer.RawObject{}, pods, false},
-		"raw protobuf":   {&informer.RawObject{}, pods, true},
-		"typed protobuf": {&corev1.Pod{}, pods, true},
-		"metadata":       {&metav1.PartialObjectMetadata{}, pods, true},
-		"custom":         {nil, widgets, false},
+		"raw JSON":       {&informer.RawObject{}, harness.Pods, false},
+		"raw protobuf":   {&informer.RawObject{}, harness.Pods, true},
+		"typed protobuf": {&corev1.Pod{}, harness.Pods, true},
+		"metadata":       {&metav1.PartialObjectMetadata{}, harness.Pods, true},
+		"custom":         {nil, harness.Widgets, false},
 	}
 	for name, form := range forms {
 		for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 			for _, known := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/%v/known=%v", name, mode, known), func(t *testing.T) {
-					bubble(t, informertest.Options{ShardedListAndWatch: known}, func(t *testing.T, w *world) {
-						for _, k := range keys(40) {
-							_, err := w.Create(form.gvr, object(form.gvr, k, "1"))
+					harness.Bubble(t, informertest.Options{ShardedListAndWatch: known}, func(t *testing.T, w *harness.World) {
+						for _, k := range harness.Keys(40) {
+							_, err := w.Create(form.gvr, harness.Object(form.gvr, k, "1"))
 							require.NoError(t, err)
 						}
 						shards := informer.Shard{}.Split(3)
-						handlers := make([]recorder, len(shards))
+						handlers := make([]harness.Recorder, len(shards))
 						for n, s := range shards {
-							i := follow(w, informer.InformerConfig{
-								ListerWatcher: w.listerOf(form.gvr, form.protobuf), ExampleObject: form.example, Handler: &handlers[n], Shard: s,
+							i := harness.Follow(w, informer.InformerConfig{
+								ListerWatcher: listerOf(w, form.gvr, form.protobuf), ExampleObject: form.example, Handler: &handlers[n], Shard: s,
 								ListMode: mode, WatchListPageSize: 7,
 							})
-							defer start(i.RunWithContext)()
+							defer harness.Start(i.RunWithContext)()
 							<-i.HasSyncedChecker().Done()
 						}
 						check := func() {
 							t.Helper()
 							synctest.Wait()
 							for n, s := range shards {
-								require.Equal(t, w.shardOf(form.gvr, s), handlers[n].state(), "shard %d", n)
+								require.Equal(t, shardOf(w, form.gvr, s), handlers[n].State(), "shard %d", n)
 							}
 						}
 						check()
-						for n, k := range keys(60) {
+						for n, k := range harness.Keys(60) {
 							switch {
 							case n >= 40:
-								_, err := w.Create(form.gvr, object(form.gvr, k, "1"))
+								_, err := w.Create(form.gvr, harness.Object(form.gvr, k, "1"))
 								require.NoError(t, err)
 							case n%3 == 0:
-								_, err := w.Update(form.gvr, object(form.gvr, k, "2"))
+								_, err := w.Update(form.gvr, harness.Object(form.gvr, k, "2"))
 								require.NoError(t, err)
 							case n%3 == 1: // the next object of the name may be in another shard
 								name, _ := cache.ParseObjectName(k)
 								require.NoError(t, w.Delete(form.gvr, name.Namespace, name.Name))
-								_, err := w.Create(form.gvr, object(form.gvr, k, "3"))
+								_, err := w.Create(form.gvr, harness.Object(form.gvr, k, "3"))
 								require.NoError(t, err)
 							}
 						}
 						check()
-						sharded, whole := w.asked()
+						sharded, whole := asked(w)
 						require.Positive(t, sharded)
 						require.Zero(t, whole)
 					})
@@ -134,22 +135,22 @@ func TestShardsMakeUpTheWhole(t *testing.T) {
 
 // TestShardByNamespace keeps what a namespace has in one shard.
 func TestShardByNamespace(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		for n := range 20 {
-			w.create(fmt.Sprintf("n%d/a", n), fmt.Sprintf("n%d/b", n))
+			w.CreatePods(fmt.Sprintf("n%d/a", n), fmt.Sprintf("n%d/b", n))
 		}
 		shards := informer.Shard{Key: informer.ShardByNamespace}.Split(2)
 		var all []string
 		for _, s := range shards {
-			var r recorder
-			i := follow(w, informer.InformerConfig{Handler: &r, Shard: s})
-			defer start(i.RunWithContext)()
+			var r harness.Recorder
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Shard: s})
+			defer harness.Start(i.RunWithContext)()
 			<-i.HasSyncedChecker().Done()
-			require.Equal(t, w.shardOf(pods, s), r.state())
-			for k := range r.state() {
+			require.Equal(t, shardOf(w, harness.Pods, s), r.State())
+			for k := range r.State() {
 				namespace, _, _ := strings.Cut(k, "/")
-				require.Contains(t, r.state(), namespace+"/a")
-				require.Contains(t, r.state(), namespace+"/b")
+				require.Contains(t, r.State(), namespace+"/a")
+				require.Contains(t, r.State(), namespace+"/b")
 				all = append(all, k)
 			}
 		}
@@ -160,27 +161,27 @@ func TestShardByNamespace(t *testing.T) {
 // TestShardOfForeignListerWatcher filters what a ListerWatcher of others has decoded, and asks it
 // for no shard.
 func TestShardOfForeignListerWatcher(t *testing.T) {
-	bubble(t, informertest.Options{ShardedListAndWatch: true}, func(t *testing.T, w *world) {
-		w.create(keys(20)...)
-		own := cache.ToListerWatcherWithContext(w.lister())
+	harness.Bubble(t, informertest.Options{ShardedListAndWatch: true}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(20)...)
+		own := cache.ToListerWatcherWithContext(w.Lister())
 		lw := &cache.ListWatch{ListWithContextFunc: own.ListWithContext, WatchFuncWithContext: own.WatchWithContext}
-		var r recorder
-		i := follow(w, informer.InformerConfig{ListerWatcher: lw, Handler: &r, Shard: half})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: lw, Handler: &r, Shard: half})
+		defer harness.Start(i.RunWithContext)()
 		<-i.HasSyncedChecker().Done()
-		require.Equal(t, w.shardOf(pods, half), r.state())
-		w.create("b/1", "b/2", "b/3", "b/4")
-		w.remove(keys(10)...)
+		require.Equal(t, shardOf(w, harness.Pods, half), r.State())
+		w.CreatePods("b/1", "b/2", "b/3", "b/4")
+		w.DeletePods(harness.Keys(10)...)
 		synctest.Wait()
-		require.Equal(t, w.shardOf(pods, half), r.state())
-		sharded, _ := w.asked()
+		require.Equal(t, shardOf(w, harness.Pods, half), r.State())
+		sharded, _ := asked(w)
 		require.Zero(t, sharded)
 	})
 }
 
 // TestServerRefusesShard asks a server without a shard for an hour after it has refused one.
 func TestServerRefusesShard(t *testing.T) {
-	refuse := before(func(w http.ResponseWriter, r *http.Request) bool {
+	refuse := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Query().Has("shardSelector") {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusBadRequest)
@@ -191,23 +192,23 @@ func TestServerRefusesShard(t *testing.T) {
 	})
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
 		t.Run(mode.String(), func(t *testing.T) {
-			bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *world) {
-				w.create(keys(20)...)
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &r, Shard: half, ListMode: mode, WatchListPageSize: 6, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: refuse}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(20)...)
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Shard: half, ListMode: mode, WatchListPageSize: 6, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				<-i.HasSyncedChecker().Done()
-				require.Equal(t, w.shardOf(pods, half), r.state())
-				sharded, _ := w.asked()
+				require.Equal(t, shardOf(w, harness.Pods, half), r.State())
+				sharded, _ := asked(w)
 				require.Equal(t, 1, sharded)
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Empty(t, errs)
 				time.Sleep(59 * time.Minute)
-				sharded, _ = w.asked()
+				sharded, _ = asked(w)
 				require.Equal(t, 1, sharded)
 				time.Sleep(time.Hour)
-				sharded, _ = w.asked()
+				sharded, _ = asked(w)
 				require.Greater(t, sharded, 1, "it is tried again")
 				require.Nil(t, i.Status().Fallback)
 			})
@@ -219,34 +220,34 @@ func TestServerRefusesShard(t *testing.T) {
 // would be taken for deleted.
 func TestServerListsAnotherShard(t *testing.T) {
 	other := informer.Shard{Key: informer.ShardByUID, Start: 1 << 63}
-	proxy := before(func(w http.ResponseWriter, r *http.Request) bool {
+	proxy := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
 		if query := r.URL.Query(); query.Has("shardSelector") {
 			query.Set("shardSelector", other.String())
 			r.URL.RawQuery = query.Encode()
 		}
 		return true
 	})
-	for _, gvr := range []schema.GroupVersionResource{pods, widgets} {
+	for _, gvr := range []schema.GroupVersionResource{harness.Pods, harness.Widgets} {
 		t.Run(gvr.Resource, func(t *testing.T) {
-			bubble(t, informertest.Options{Wrap: proxy, ShardedListAndWatch: true}, func(t *testing.T, w *world) {
-				for _, k := range keys(20) {
-					_, err := w.Create(gvr, object(gvr, k, "1"))
+			harness.Bubble(t, informertest.Options{Wrap: proxy, ShardedListAndWatch: true}, func(t *testing.T, w *harness.World) {
+				for _, k := range harness.Keys(20) {
+					_, err := w.Create(gvr, harness.Object(gvr, k, "1"))
 					require.NoError(t, err)
 				}
 				storage := informer.NewResourceVersionStorage()
 				versions := map[string]interface{}{}
-				for k, v := range w.shardOf(gvr, half) {
+				for k, v := range shardOf(w, gvr, half) {
 					versions[k] = v
 				}
 				require.NoError(t, storage.Replace(versions))
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{ListerWatcher: w.listerOf(gvr, false), Handler: &r, Shard: half, Storage: storage, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: listerOf(w, gvr, false), Handler: &r, Shard: half, Storage: storage, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				<-i.HasSyncedChecker().Done()
-				require.NotContains(t, strings.Join(r.events(), "\n"), "delete")
-				require.Equal(t, w.shardOf(gvr, half), r.state())
-				errs, _ := f.all()
+				require.NotContains(t, strings.Join(r.Events(), "\n"), "delete")
+				require.Equal(t, shardOf(w, gvr, half), r.State())
+				errs, _ := f.All()
 				require.Len(t, errs, 1)
 				require.ErrorContains(t, errs[0], "the server has listed the shard")
 			})
@@ -256,59 +257,59 @@ func TestServerListsAnotherShard(t *testing.T) {
 
 // TestStorageBeyondTheShard forgets what is not in the shard, and tells no deletion of it.
 func TestStorageBeyondTheShard(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(20)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(20)...)
 		storage := informer.NewResourceVersionStorage()
-		var all recorder
-		i := follow(w, informer.InformerConfig{Handler: &all, Storage: storage})
-		stop := start(i.RunWithContext)
+		var all harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &all, Storage: storage})
+		stop := harness.Start(i.RunWithContext)
 		<-i.HasSyncedChecker().Done()
 		stop()
 
-		var r recorder
-		i = follow(w, informer.InformerConfig{Handler: &r, Storage: storage, Shard: half})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		i = harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, Shard: half})
+		defer harness.Start(i.RunWithContext)()
 		<-i.HasSyncedChecker().Done()
-		for _, event := range r.events() {
+		for _, event := range r.Events() {
 			require.True(t, strings.HasPrefix(event, "sync "), event)
 		}
-		require.Equal(t, w.shardOf(pods, half), maps.Collect(storage.All()))
+		require.Equal(t, shardOf(w, harness.Pods, half), maps.Collect(storage.All()))
 	})
 }
 
 // TestCheckpointOfAShard goes on from a checkpoint of the shard, and waits for one of a shard that
 // it has nothing in common with.
 func TestCheckpointOfAShard(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(20)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(20)...)
 		path := filepath.Join(t.TempDir(), "pods")
-		run := func(s informer.Shard) (*recorder, informer.ResourceVersionInformer, *failures) {
-			var r recorder
-			var f failures
-			i := follow(w, informer.InformerConfig{Handler: &r, Shard: s, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.handle})
-			stop := start(i.RunWithContext)
+		run := func(s informer.Shard) (*harness.Recorder, informer.ResourceVersionInformer, *harness.Failures) {
+			var r harness.Recorder
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, Shard: s, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
+			stop := harness.Start(i.RunWithContext)
 			time.Sleep(time.Second) // what has changed since the checkpoint comes after that
 			stop()
 			return &r, i, &f
 		}
 		first, _, _ := run(half)
-		require.Equal(t, w.shardOf(pods, half), first.state())
-		w.create("b/1", "b/2", "b/3", "b/4", "b/5", "b/6")
-		w.remove(keys(8)...)
+		require.Equal(t, shardOf(w, harness.Pods, half), first.State())
+		w.CreatePods("b/1", "b/2", "b/3", "b/4", "b/5", "b/6")
+		w.DeletePods(harness.Keys(8)...)
 		w.ResetRequests()
 		again, i, _ := run(half)
 		require.NotEmpty(t, i.Status().ResumedFrom)
-		require.Empty(t, w.lists())
-		maps.Copy(first.folded, again.state())
-		for k := range first.folded {
-			if _, exists := w.shardOf(pods, half)[k]; !exists {
-				require.Contains(t, again.events(), "delete "+k)
+		require.Empty(t, w.Lists())
+		maps.Copy(first.Folded, again.State())
+		for k := range first.Folded {
+			if _, exists := shardOf(w, harness.Pods, half)[k]; !exists {
+				require.Contains(t, again.Events(), "delete "+k)
 			}
 		}
 		other := informer.Shard{Key: informer.ShardByUID, Start: 1 << 63}
 		_, i, f := run(other)
 		var mismatch *informer.CheckpointSourceError
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.ErrorAs(t, errs[0], &mismatch)
 		require.Equal(t, []informer.CheckpointSourceDifference{{Field: "shard", Saved: half.String(), Wanted: other.String()}}, mismatch.Differences)
 		require.Error(t, i.Status().CheckpointError)
@@ -316,9 +317,9 @@ func TestCheckpointOfAShard(t *testing.T) {
 }
 
 func TestShardThatMakesNoSense(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		require.PanicsWithValue(t, `informer "pods": a shard with a range needs a key`, func() {
-			follow(w, informer.InformerConfig{Handler: &recorder{}, Shard: informer.Shard{Start: 1}})
+			harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Shard: informer.Shard{Start: 1}})
 		})
 	})
 }

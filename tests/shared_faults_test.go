@@ -15,6 +15,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // ice freezes single watches: no byte comes any more, and no end, while others go on.
@@ -79,30 +80,30 @@ func TestAHandlerThatJoinsADeadWatch(t *testing.T) {
 	for name, alone := range map[string]bool{"with others": false, "alone": true} {
 		t.Run(name, func(t *testing.T) {
 			var cold ice
-			bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
-				early, late := &recorder{}, &recorder{}
-				first := adds(t, s, early)
-				defer start(s.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				s := harness.Share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+				early, late := &harness.Recorder{}, &harness.Recorder{}
+				first := harness.AddHandler(t, s, early)
+				defer harness.Start(s.RunWithContext)()
 				time.Sleep(5*time.Minute + 10*time.Second)
 				cold.freeze(1, 0)
-				_, err := w.Create(widgets, object(widgets, "a/1", "moves the version on, past the bookmarks"))
+				_, err := w.Create(harness.Widgets, harness.Object(harness.Widgets, "a/1", "moves the version on, past the bookmarks"))
 				require.NoError(t, err)
-				adds(t, s, late)
+				harness.AddHandler(t, s, late)
 				synctest.Wait()
-				w.requireState(late)
-				require.EqualValues(t, 1, w.watching.Load())
-				w.update("a/0001", "changed")
+				w.RequireState(late)
+				require.EqualValues(t, 1, w.Watching.Load())
+				w.UpdatePod("a/0001", "changed")
 				if alone {
 					<-s.RemoveHandler(first)
 				}
 				time.Sleep(3 * time.Minute)
 				if !alone {
-					w.requireState(early)
+					w.RequireState(early)
 				}
-				w.requireState(late)
-				require.EqualValues(t, 1, w.watching.Load())
+				w.RequireState(late)
+				require.EqualValues(t, 1, w.Watching.Load())
 			})
 		})
 	}
@@ -110,10 +111,10 @@ func TestAHandlerThatJoinsADeadWatch(t *testing.T) {
 
 // heldUp has a handler hang until the common watch is not read any further, while the objects
 // change: a/0002 is deleted, and a/0009 is created. The backup is of before that.
-func heldUp(t *testing.T, w *world, s *informer.SharedResourceVersionInformer) (hangs *recorder, backup *informertest.Backup, release func()) {
+func heldUp(t *testing.T, w *harness.World, s *informer.SharedResourceVersionInformer) (hangs *harness.Recorder, backup *informertest.Backup, release func()) {
 	var hanging atomic.Bool
 	held := make(chan struct{})
-	hangs = &recorder{before: func(string) {
+	hangs = &harness.Recorder{Before: func(string) {
 		if hanging.Load() {
 			<-held
 		}
@@ -124,14 +125,14 @@ func heldUp(t *testing.T, w *world, s *informer.SharedResourceVersionInformer) (
 	hanging.Store(true)
 	value := strings.Repeat("x", 1000)
 	for n := range 20 {
-		w.update(fmt.Sprintf("a/%04d", n%2), fmt.Sprint(value, n))
+		w.UpdatePod(fmt.Sprintf("a/%04d", n%2), fmt.Sprint(value, n))
 	}
 	synctest.Wait()
 	backup = w.Backup()
-	w.remove("a/0002")
-	w.create("a/0009")
+	w.DeletePods("a/0002")
+	w.CreatePods("a/0009")
 	for n := range 1000 { // much more than 256 KiB
-		w.update(fmt.Sprintf("a/%04d", n%2), fmt.Sprint(value, n))
+		w.UpdatePod(fmt.Sprintf("a/%04d", n%2), fmt.Sprint(value, n))
 	}
 	synctest.Wait()
 	return hangs, backup, func() { close(held) }
@@ -142,29 +143,29 @@ func heldUp(t *testing.T, w *world, s *informer.SharedResourceVersionInformer) (
 func TestAHandlerAddedAfterARestore(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 		t.Run(mode.String(), func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				s := share(w, informer.InformerConfig{ListMode: mode})
-				defer start(s.RunWithContext)()
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				s := harness.Share(w, informer.InformerConfig{ListMode: mode})
+				defer harness.Start(s.RunWithContext)()
 				hangs, backup, release := heldUp(t, w, s)
 				w.Restore(backup)
-				late := &recorder{}
-				adds(t, s, late)
+				late := &harness.Recorder{}
+				harness.AddHandler(t, s, late)
 				time.Sleep(time.Minute)
-				require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0002 initial"}, late.events())
+				require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0002 initial"}, late.Events())
 				for n := range 30 {
-					w.update("a/0000", fmt.Sprint(n))
+					w.UpdatePod("a/0000", fmt.Sprint(n))
 				}
-				w.remove("a/0001")
+				w.DeletePods("a/0001")
 				time.Sleep(time.Second)
-				w.requireState(late)
+				w.RequireState(late)
 				release()
 				time.Sleep(time.Hour)
-				w.requireState(late)
-				w.requireState(hangs)
-				require.NotContains(t, late.events(), "delete a/0002")
-				require.NotContains(t, late.events(), "add a/0009")
-				w.requireOneWatch()
+				w.RequireState(late)
+				w.RequireState(hangs)
+				require.NotContains(t, late.Events(), "delete a/0002")
+				require.NotContains(t, late.Events(), "add a/0009")
+				w.RequireOneWatch()
 			})
 		})
 	}
@@ -174,51 +175,51 @@ func TestAHandlerAddedAfterARestore(t *testing.T) {
 // their watch to end.
 func TestARestoreThatOneHandlerNotices(t *testing.T) {
 	var cold ice
-	bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
-		early, late := &recorder{}, &recorder{}
-		adds(t, s, early)
-		defer start(s.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := harness.Share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+		early, late := &harness.Recorder{}, &harness.Recorder{}
+		harness.AddHandler(t, s, early)
+		defer harness.Start(s.RunWithContext)()
 		synctest.Wait()
 		backup := w.Backup()
-		w.update("a/0001", "changed")
-		w.remove("a/0002")
-		w.create("a/0009")
+		w.UpdatePod("a/0001", "changed")
+		w.DeletePods("a/0002")
+		w.CreatePods("a/0009")
 		synctest.Wait()
 		cold.freeze(1, 0)
 		w.Restore(backup)
-		adds(t, s, late)
+		harness.AddHandler(t, s, late)
 		time.Sleep(time.Minute) // it is asked twice, with pauses
-		require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0002 initial"}, late.events())
-		w.requireState(early)
-		require.EqualValues(t, 1, w.watching.Load())
+		require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0002 initial"}, late.Events())
+		w.RequireState(early)
+		require.EqualValues(t, 1, w.Watching.Load())
 	})
 }
 
 // A watch that a handler opens to catch up, and that comes to a halt, holds up no other.
 func TestHandlersDoNotJoinAWatchThatIsBehind(t *testing.T) {
 	var cold ice
-	bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
-		fast := &recorder{}
-		adds(t, s, fast)
-		defer start(s.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: cold.wrap}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := harness.Share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+		fast := &harness.Recorder{}
+		harness.AddHandler(t, s, fast)
+		defer harness.Start(s.RunWithContext)()
 		hangs, _, release := heldUp(t, w, s)
 		time.Sleep(time.Second)
-		w.requireState(fast)
+		w.RequireState(fast)
 		cold.freeze(2, 100_000)
 		release()
 		for n := range 10 {
 			time.Sleep(time.Second)
-			w.update("a/0000", fmt.Sprint(n))
+			w.UpdatePod("a/0000", fmt.Sprint(n))
 		}
 		time.Sleep(time.Second)
-		w.requireState(fast)
+		w.RequireState(fast)
 		time.Sleep(time.Hour)
-		w.requireState(hangs)
-		w.requireOneWatch()
+		w.RequireState(hangs)
+		w.RequireOneWatch()
 	})
 }
 
@@ -226,19 +227,19 @@ func TestHandlersDoNotJoinAWatchThatIsBehind(t *testing.T) {
 func TestSharedEventsThatCanNotBeRead(t *testing.T) {
 	for name, effect := range map[string]informertest.Effect{"garbage": informertest.Garbage(1), "too large": informertest.Oversize(1, 64<<20)} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				s := share(w, informer.InformerConfig{})
-				all := []*recorder{{}, {}, {}}
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				s := harness.Share(w, informer.InformerConfig{})
+				all := []*harness.Recorder{{}, {}, {}}
 				for _, r := range all {
-					adds(t, s, r)
+					harness.AddHandler(t, s, r)
 				}
-				defer start(s.RunWithContext)()
+				defer harness.Start(s.RunWithContext)()
 				synctest.Wait()
 				heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: effect, Times: 1})
-				w.update("a/0000", "readable")
-				w.remove("a/0001")
-				w.update("a/0002", "readable")
+				w.UpdatePod("a/0000", "readable")
+				w.DeletePods("a/0001")
+				w.UpdatePod("a/0002", "readable")
 				time.Sleep(time.Minute)
 				heal()
 				for _, h := range s.Handlers() {
@@ -247,9 +248,9 @@ func TestSharedEventsThatCanNotBeRead(t *testing.T) {
 				require.EqualValues(t, 3, s.Status().Skipped)
 				time.Sleep(time.Hour) // the watch ends in time
 				for _, r := range all {
-					w.requireState(r)
+					w.RequireState(r)
 				}
-				w.requireOneWatch()
+				w.RequireOneWatch()
 			})
 		})
 	}

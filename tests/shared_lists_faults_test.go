@@ -20,6 +20,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // A list of another resource deletes nothing, also if another handler has learnt the kind of the
@@ -38,29 +39,29 @@ func TestRule2WrongListOfSeveralHandlers(t *testing.T) {
 			}
 			for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 				t.Run(fmt.Sprint(name, "/", form, "/", mode), func(t *testing.T) {
-					var a otherAnswer
-					bubble(t, informertest.Options{Wrap: a.wrap}, func(t *testing.T, w *world) {
-						w.create("a/1", "a/2")
-						s := share(w, informer.InformerConfig{ExampleObject: as, ListMode: mode})
+					var a harness.OtherAnswer
+					harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
+						w.CreatePods("a/1", "a/2")
+						s := harness.Share(w, informer.InformerConfig{ExampleObject: as, ListMode: mode})
 						all := recorders(t, s, 3)
-						defer start(s.RunWithContext)()
+						defer harness.Start(s.RunWithContext)()
 						time.Sleep(11 * time.Second)
 						require.True(t, s.HasSynced())
 						for _, r := range all {
-							r.forget()
+							r.Forget()
 						}
-						a.set(answer)
+						a.Set(answer)
 						if mode == informer.ListModeWatchList {
-							a.set(bookmark)
+							a.Set(bookmark)
 							if name != "of another kind" {
-								a.set(noVersion)
+								a.Set(noVersion)
 							}
 						}
 						w.Compact()
 						w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch", "watch-list"}}, Effect: informertest.ErrorEvent(410), Times: 1})
 						time.Sleep(9 * time.Second)
 						for i, r := range all {
-							require.Empty(t, r.events(), "handler %d", i)
+							require.Empty(t, r.Events(), "handler %d", i)
 						}
 					})
 				})
@@ -72,24 +73,24 @@ func TestRule2WrongListOfSeveralHandlers(t *testing.T) {
 // One handler has read the right list, and lists together with one that has read none yet.
 func TestRule2WrongListOfAHandlerBesideANewOne(t *testing.T) {
 	for range 5 {
-		var a otherAnswer
-		bubble(t, informertest.Options{Wrap: a.wrap}, func(t *testing.T, w *world) {
-			w.create("a/1", "a/2")
-			s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
-			r := &recorder{}
+		var a harness.OtherAnswer
+		harness.Bubble(t, informertest.Options{Wrap: a.Wrap}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1", "a/2")
+			s := harness.Share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+			r := &harness.Recorder{}
 			_, err := s.AddHandler(informer.HandlerConfig{Handler: r, Storage: informer.NewResourceVersionStorage()})
 			require.NoError(t, err)
-			stop := start(s.RunWithContext)
+			stop := harness.Start(s.RunWithContext)
 			time.Sleep(time.Minute)
 			require.True(t, s.HasSynced())
 			stop()
-			r.forget()
-			a.set(`{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"90"},"items":[]}`)
-			adds(t, s, &recorder{})
-			stop = start(s.RunWithContext)
+			r.Forget()
+			a.Set(`{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"90"},"items":[]}`)
+			harness.AddHandler(t, s, &harness.Recorder{})
+			stop = harness.Start(s.RunWithContext)
 			time.Sleep(10 * time.Second)
 			stop()
-			require.Empty(t, r.events())
+			require.Empty(t, r.Events())
 		})
 	}
 }
@@ -108,16 +109,16 @@ func TestRule2WrongListOfAHandlerThatTakesATypeBesideOneThatTakesAny(t *testing.
 				},
 				WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
 			}
-			s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, ErrorHandler: quiet})
-			adds(t, s, &recorder{})
+			s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, ErrorHandler: harness.IgnoreErrors})
+			harness.AddHandler(t, s, &harness.Recorder{})
 			deleted := 0
 			_, err := s.AddEventHandler(informer.TypedResourceEventHandlerFuncs[*corev1.Pod]{DeleteFunc: func(informer.DeletedObject[*corev1.Pod]) { deleted++ }})
 			require.NoError(t, err)
-			stop := start(s.RunWithContext)
+			stop := harness.Start(s.RunWithContext)
 			time.Sleep(time.Second)
 			stop()
 			wrong = true
-			stop = start(s.RunWithContext)
+			stop = harness.Start(s.RunWithContext)
 			time.Sleep(time.Minute)
 			stop()
 			require.Zero(t, deleted)
@@ -137,7 +138,7 @@ func TestHandlersOfAListWithoutAnEnd(t *testing.T) {
 		}
 		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: lw, ListMode: informer.ListModePaged})
 		recorders(t, s, 2)
-		defer start(s.RunWithContext)()
+		defer harness.Start(s.RunWithContext)()
 		time.Sleep(10 * time.Second)
 		require.Less(t, lists.Load(), int64(30))
 	})
@@ -145,12 +146,12 @@ func TestHandlersOfAListWithoutAnEnd(t *testing.T) {
 
 // An ErrorHandler ends its goroutine while a joint list is read: Run returns all the same.
 func TestAnErrorHandlerEndsItsGoroutineInAJointList(t *testing.T) {
-	forJointModes(t, informertest.Options{}, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.large(300)
+	forJointModes(t, informertest.Options{}, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		large(w, 300)
 		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch-list"}}, Effect: informertest.Garbage(1)})
 		c.WatchListPageSize = 400
 		c.ErrorHandler = func(*informer.Reflector, error) { goruntime.Goexit() }
-		s := share(w, c)
+		s := harness.Share(w, c)
 		recorders(t, s, 2)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -163,12 +164,12 @@ func TestAnErrorHandlerEndsItsGoroutineInAJointList(t *testing.T) {
 
 // A server that has never answered was not heard of.
 func TestNoContactByAJointList(t *testing.T) {
-	forJointModes(t, informertest.Options{}, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.create(keys(5)...)
+	forJointModes(t, informertest.Options{}, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		w.CreatePods(harness.Keys(5)...)
 		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch-list", "watch", "get"}}, Effect: informertest.Reset()})
-		s := share(w, c)
+		s := harness.Share(w, c)
 		recorders(t, s, 2)
-		defer start(s.RunWithContext)()
+		defer harness.Start(s.RunWithContext)()
 		time.Sleep(100 * time.Millisecond)
 		for _, h := range s.Handlers() {
 			require.True(t, h.Status().LastContact.IsZero(), "%v: %v", h.Name(), h.Status().LastError)
@@ -183,17 +184,17 @@ func TestHandlersAtAServerWithoutWatchLists(t *testing.T) {
 		"forbidden": informertest.Status(http.StatusForbidden), "endless": informertest.EndlessWatchList(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(5)...)
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(5)...)
 				w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch-list"}}, Effect: effect})
-				s := share(w, informer.InformerConfig{})
+				s := harness.Share(w, informer.InformerConfig{})
 				all := recorders(t, s, 3)
-				defer start(s.RunWithContext)()
+				defer harness.Start(s.RunWithContext)()
 				time.Sleep(time.Minute)
 				require.True(t, s.HasSynced())
-				require.Equal(t, []string{"watch-list", "list limit=500"}, w.lists())
+				require.Equal(t, []string{"watch-list", "list limit=500"}, w.Lists())
 				for _, r := range all {
-					w.requireState(r)
+					w.RequireState(r)
 				}
 			})
 		})

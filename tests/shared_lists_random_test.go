@@ -12,18 +12,19 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // paced is a handler that takes its time.
 type paced struct {
-	*recorder
+	*harness.Recorder
 	*informer.HandlerRegistration
 	each atomic.Int64 // a time.Duration
 }
 
 // sharingDay is a shared informer on a random day.
 type sharingDay struct {
-	*world
+	*harness.World
 	dice     *rand.Rand
 	informer *informer.SharedResourceVersionInformer
 	handlers []*paced
@@ -41,14 +42,14 @@ func (c *sharingDay) add() {
 	case n < 4:
 		p.each.Store(int64(c.dice.IntN(int(40 * time.Millisecond))))
 	}
-	p.recorder = &recorder{before: func(string) { time.Sleep(time.Duration(p.each.Load())) }}
-	config := informer.HandlerConfig{Handler: p.recorder}
+	p.Recorder = &harness.Recorder{Before: func(string) { time.Sleep(time.Duration(p.each.Load())) }}
+	config := informer.HandlerConfig{Handler: p.Recorder}
 	if c.dice.IntN(3) == 0 {
 		config.Budget = informer.NewBudget(int64(1+c.dice.IntN(100)) << 10)
 	}
 	var err error
 	p.HandlerRegistration, err = c.informer.AddHandler(config)
-	require.NoError(c.t, err)
+	require.NoError(c.T, err)
 	c.handlers = append(c.handlers, p)
 }
 
@@ -64,8 +65,8 @@ func (c *sharingDay) remove() {
 
 func (c *sharingDay) create(n int) {
 	for range n {
-		_, err := c.Create(pods, object(pods, fmt.Sprintf("a/%05d", c.objects), strings.Repeat("x", 1+c.dice.IntN(c.size))))
-		require.NoError(c.t, err)
+		_, err := c.Create(harness.Pods, harness.Object(harness.Pods, fmt.Sprintf("a/%05d", c.objects), strings.Repeat("x", 1+c.dice.IntN(c.size))))
+		require.NoError(c.T, err)
 		c.objects++
 	}
 }
@@ -74,9 +75,9 @@ func (c *sharingDay) create(n int) {
 func (c *sharingDay) change() {
 	name := fmt.Sprintf("%05d", c.dice.IntN(c.objects+1))
 	if c.dice.IntN(2) == 0 {
-		_ = c.Delete(pods, "a", name)
+		_ = c.Delete(harness.Pods, "a", name)
 	} else {
-		_, _ = c.Update(pods, object(pods, "a/"+name, strings.Repeat("y", 1+c.dice.IntN(c.size))))
+		_, _ = c.Update(harness.Pods, harness.Object(harness.Pods, "a/"+name, strings.Repeat("y", 1+c.dice.IntN(c.size))))
 	}
 }
 
@@ -109,18 +110,18 @@ func TestSharedListsOnAnyDay(t *testing.T) {
 		dice := rand.New(rand.NewPCG(seed, 7))
 		mode := modes[dice.IntN(len(modes))]
 		t.Run(fmt.Sprint(seed, " ", mode), func(t *testing.T) {
-			bubble(t, informertest.Options{OpaqueVersions: dice.IntN(4) == 0, TLS: dice.IntN(3) == 0, Seed: seed + 1}, func(t *testing.T, w *world) {
-				c := &sharingDay{world: w, dice: dice, size: 1 << dice.IntN(14)}
+			harness.Bubble(t, informertest.Options{OpaqueVersions: dice.IntN(4) == 0, TLS: dice.IntN(3) == 0, Seed: seed + 1}, func(t *testing.T, w *harness.World) {
+				c := &sharingDay{World: w, dice: dice, size: 1 << dice.IntN(14)}
 				c.create(dice.IntN(300))
 				config := informer.InformerConfig{ListMode: mode, WatchListPageSize: int64(1 + dice.IntN(200))}
 				if dice.IntN(2) == 0 {
 					config.Budget = informer.NewBudget(int64(1+dice.IntN(400)) << 10)
 				}
-				c.informer = share(w, config)
+				c.informer = harness.Share(w, config)
 				for range 1 + dice.IntN(4) {
 					c.add()
 				}
-				stop := start(c.informer.RunWithContext)
+				stop := harness.Start(c.informer.RunWithContext)
 				for range 15 + dice.IntN(20) {
 					switch dice.IntN(9) {
 					case 0:
@@ -130,7 +131,7 @@ func TestSharedListsOnAnyDay(t *testing.T) {
 					case 2:
 						c.hurry()
 						stop()
-						stop = start(c.informer.RunWithContext)
+						stop = harness.Start(c.informer.RunWithContext)
 					case 3:
 						c.fault()
 					case 4:
@@ -149,15 +150,15 @@ func TestSharedListsOnAnyDay(t *testing.T) {
 				c.hurry()
 				time.Sleep(3 * time.Hour)
 				for name := range c.objects {
-					_, _ = w.Update(pods, object(pods, fmt.Sprintf("a/%05d", name), "readable"))
+					_, _ = w.Update(harness.Pods, harness.Object(harness.Pods, fmt.Sprintf("a/%05d", name), "readable"))
 				}
 				time.Sleep(3 * time.Hour)
 				for _, p := range c.handlers {
 					require.True(t, p.HasSynced())
-					w.requireState(p.recorder)
+					w.RequireState(p.Recorder)
 					require.Equal(t, informer.ReasonCurrent, p.Status().Condition.Reason, "%v", p.Status().Condition)
 				}
-				w.requireOneWatch()
+				w.RequireOneWatch()
 				stop()
 			})
 		})

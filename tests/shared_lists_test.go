@@ -21,6 +21,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // jointModes are the modes of a list, and what the server is asked for by all handlers that start
@@ -32,10 +33,10 @@ var jointModes = map[informer.ListMode][]string{
 }
 
 // forJointModes runs a test for each mode, in pages of two objects.
-func forJointModes(t *testing.T, opts informertest.Options, test func(t *testing.T, w *world, c informer.InformerConfig)) {
+func forJointModes(t *testing.T, opts informertest.Options, test func(t *testing.T, w *harness.World, c informer.InformerConfig)) {
 	for mode := range jointModes {
 		t.Run(mode.String(), func(t *testing.T) {
-			bubble(t, opts, func(t *testing.T, w *world) {
+			harness.Bubble(t, opts, func(t *testing.T, w *harness.World) {
 				test(t, w, informer.InformerConfig{ListMode: mode, WatchListPageSize: 2})
 			})
 		})
@@ -43,20 +44,20 @@ func forJointModes(t *testing.T, opts informertest.Options, test func(t *testing
 }
 
 // recorders adds so many handlers.
-func recorders(t *testing.T, s *informer.SharedResourceVersionInformer, n int) (all []*recorder) {
+func recorders(t *testing.T, s *informer.SharedResourceVersionInformer, n int) (all []*harness.Recorder) {
 	for range n {
-		r := &recorder{}
-		adds(t, s, r)
+		r := &harness.Recorder{}
+		harness.AddHandler(t, s, r)
 		all = append(all, r)
 	}
 	return all
 }
 
 // slowRecorders adds a handler for each time that a call takes.
-func slowRecorders(t *testing.T, s *informer.SharedResourceVersionInformer, each ...time.Duration) (all []*recorder) {
+func slowRecorders(t *testing.T, s *informer.SharedResourceVersionInformer, each ...time.Duration) (all []*harness.Recorder) {
 	for _, pause := range each {
-		r := &recorder{before: func(string) { time.Sleep(pause) }}
-		adds(t, s, r)
+		r := &harness.Recorder{Before: func(string) { time.Sleep(pause) }}
+		harness.AddHandler(t, s, r)
 		all = append(all, r)
 	}
 	return all
@@ -72,29 +73,29 @@ func initial(keys []string) (calls []string) {
 
 // Handlers that start together are served by one list. One that comes later has its own.
 func TestHandlersThatStartTogetherShareAList(t *testing.T) {
-	forJointModes(t, informertest.Options{}, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.create(keys(5)...)
-		s := share(w, c)
+	forJointModes(t, informertest.Options{}, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		w.CreatePods(harness.Keys(5)...)
+		s := harness.Share(w, c)
 		all := recorders(t, s, 3)
-		defer start(s.RunWithContext)()
+		defer harness.Start(s.RunWithContext)()
 		synctest.Wait()
 		require.True(t, s.HasSynced())
-		require.Equal(t, jointModes[c.ListMode], w.lists())
+		require.Equal(t, jointModes[c.ListMode], w.Lists())
 		for _, r := range all {
-			require.Equal(t, initial(keys(5)), r.events())
+			require.Equal(t, initial(harness.Keys(5)), r.Events())
 		}
-		require.EqualValues(t, 1, w.watching.Load())
-		w.update("a/0001", "changed")
-		w.remove("a/0002")
-		w.create("a/0009")
+		require.EqualValues(t, 1, w.Watching.Load())
+		w.UpdatePod("a/0001", "changed")
+		w.DeletePods("a/0002")
+		w.CreatePods("a/0009")
 		synctest.Wait()
 		all = append(all, recorders(t, s, 1)...)
 		synctest.Wait()
-		require.Len(t, w.lists(), 2*len(jointModes[c.ListMode]))
+		require.Len(t, w.Lists(), 2*len(jointModes[c.ListMode]))
 		for _, r := range all {
-			w.requireState(r)
+			w.RequireState(r)
 		}
-		w.requireOneWatch()
+		w.RequireOneWatch()
 	})
 }
 
@@ -119,7 +120,7 @@ func TestHandlersThatStartTogetherShareAListOfOthers(t *testing.T) {
 			_, err := s.AddEventHandler(informer.ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { objects <- obj }})
 			require.NoError(t, err)
 		}
-		stop := start(s.RunWithContext)
+		stop := harness.Start(s.RunWithContext)
 		synctest.Wait()
 		require.True(t, s.HasSynced())
 		require.EqualValues(t, 1, lists.Load())
@@ -136,30 +137,30 @@ func TestHandlersThatStartTogetherShareAListOfOthers(t *testing.T) {
 
 // A handler with a checkpoint does not list. The others do not wait for it.
 func TestHandlersThatStartBesideOneThatResumes(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		var resumes recorder
-		checkpoint := w.lived(&resumes)
-		before := len(w.lists())
-		s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		var resumes harness.Recorder
+		checkpoint := w.Lived(&resumes)
+		before := len(w.Lists())
+		s := harness.Share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
 		all := recorders(t, s, 2)
 		_, err := s.AddHandler(informer.HandlerConfig{Handler: &resumes, Checkpoint: checkpoint})
 		require.NoError(t, err)
-		defer start(s.RunWithContext)()
+		defer harness.Start(s.RunWithContext)()
 		time.Sleep(time.Minute)
 		require.True(t, s.HasSynced())
-		require.Len(t, w.lists(), before+1)
+		require.Len(t, w.Lists(), before+1)
 		for _, r := range append(all, &resumes) {
-			w.requireState(r)
+			w.RequireState(r)
 		}
 	})
 }
 
 // large creates n objects of 4 KiB: much more than a list holds for those that are behind.
-func (w *world) large(n int) {
+func large(w *harness.World, n int) {
 	for i := range n {
-		_, err := w.Create(pods, object(pods, keys(i + 1)[i], strings.Repeat(fmt.Sprint(i%10), 4<<10)))
-		require.NoError(w.t, err)
+		_, err := w.Create(harness.Pods, harness.Object(harness.Pods, harness.Keys(i + 1)[i], strings.Repeat(fmt.Sprint(i%10), 4<<10)))
+		require.NoError(w.T, err)
 	}
 }
 
@@ -168,39 +169,39 @@ func (w *world) large(n int) {
 func TestASlowHandlerLeavesTheListOfTheOthers(t *testing.T) {
 	for name, each := range map[string]time.Duration{"hangs": time.Hour, "is slow": 50 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
-			forJointModes(t, informertest.Options{}, func(t *testing.T, w *world, c informer.InformerConfig) {
+			forJointModes(t, informertest.Options{}, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
 				c.WatchListPageSize = 100
-				w.large(300)
-				s := share(w, c)
+				large(w, 300)
+				s := harness.Share(w, c)
 				all := recorders(t, s, 2)
 				var slowly atomic.Bool
 				slowly.Store(true)
-				slow := &recorder{before: func(string) {
+				slow := &harness.Recorder{Before: func(string) {
 					if slowly.Load() {
 						time.Sleep(each)
 					}
 				}}
 				_, err := s.AddHandler(informer.HandlerConfig{Handler: slow, Budget: informer.NewBudget(20 << 10)})
 				require.NoError(t, err)
-				defer start(s.RunWithContext)()
+				defer harness.Start(s.RunWithContext)()
 				time.Sleep(time.Second)
 				for _, h := range s.Handlers()[:2] {
 					require.True(t, h.HasSynced(), h.Name())
 				}
 				for _, r := range all {
-					require.Equal(t, initial(keys(300)), r.events())
+					require.Equal(t, initial(harness.Keys(300)), r.Events())
 				}
-				w.remove("a/0200")
-				w.update("a/0299", "changed")
+				w.DeletePods("a/0200")
+				w.UpdatePod("a/0299", "changed")
 				synctest.Wait()
 				for _, r := range all {
-					w.requireState(r)
+					w.RequireState(r)
 				}
 				slowly.Store(false)
 				time.Sleep(2 * time.Hour)
-				w.requireState(slow)
+				w.RequireState(slow)
 				require.True(t, s.HasSynced())
-				w.requireOneWatch()
+				w.RequireOneWatch()
 			})
 		})
 	}
@@ -208,18 +209,18 @@ func TestASlowHandlerLeavesTheListOfTheOthers(t *testing.T) {
 
 // Handlers that are all slow read one list at the pace of the fastest.
 func TestHandlersThatAreAllSlowShareAList(t *testing.T) {
-	forJointModes(t, informertest.Options{}, func(t *testing.T, w *world, c informer.InformerConfig) {
+	forJointModes(t, informertest.Options{}, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
 		c.WatchListPageSize, c.Budget = 100, informer.NewBudget(100<<10)
-		w.large(300)
-		s := share(w, c)
+		large(w, 300)
+		s := harness.Share(w, c)
 		all := slowRecorders(t, s, 50*time.Millisecond, 51*time.Millisecond, 52*time.Millisecond)
-		defer start(s.RunWithContext)()
+		defer harness.Start(s.RunWithContext)()
 		time.Sleep(time.Minute)
 		require.True(t, s.HasSynced())
 		for _, r := range all {
-			w.requireState(r)
+			w.RequireState(r)
 		}
-		wholes := slices.DeleteFunc(w.lists(), func(verb string) bool { return strings.Contains(verb, "continue") })
+		wholes := slices.DeleteFunc(w.Lists(), func(verb string) bool { return strings.Contains(verb, "continue") })
 		require.Len(t, wholes, 1)
 	})
 }
@@ -227,27 +228,27 @@ func TestHandlersThatAreAllSlowShareAList(t *testing.T) {
 // Whichever handler is removed in the middle of a list, the others go on with it.
 func TestAHandlerIsRemovedInTheMiddleOfAList(t *testing.T) {
 	for removed := range 3 {
-		forJointModes(t, informertest.Options{}, func(t *testing.T, w *world, c informer.InformerConfig) {
+		forJointModes(t, informertest.Options{}, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
 			c.WatchListPageSize, c.Budget = 100, informer.NewBudget(100<<10)
-			w.large(300)
-			s := share(w, c)
+			large(w, 300)
+			s := harness.Share(w, c)
 			all := slowRecorders(t, s, time.Millisecond, time.Millisecond, time.Millisecond)
-			defer start(s.RunWithContext)()
+			defer harness.Start(s.RunWithContext)()
 			time.Sleep(100 * time.Millisecond)
 			require.False(t, s.HasSynced())
-			lists := len(w.lists())
+			lists := len(w.Lists())
 			<-s.RemoveHandler(s.Handlers()[removed])
 			time.Sleep(time.Minute)
 			require.True(t, s.HasSynced())
 			for i, r := range all {
 				if i != removed {
-					require.Equal(t, initial(keys(300)), r.events())
+					require.Equal(t, initial(harness.Keys(300)), r.Events())
 				}
 			}
 			if c.ListMode == informer.ListModePaged {
 				lists = 3
 			}
-			require.Len(t, w.lists(), lists)
+			require.Len(t, w.Lists(), lists)
 		})
 	}
 }
@@ -255,21 +256,21 @@ func TestAHandlerIsRemovedInTheMiddleOfAList(t *testing.T) {
 // A Run that ends in the middle of a list leaves nothing behind, and the next one lists.
 func TestRunEndsInTheMiddleOfAJointList(t *testing.T) {
 	for after := range 30 {
-		forJointModes(t, informertest.Options{}, func(t *testing.T, w *world, c informer.InformerConfig) {
+		forJointModes(t, informertest.Options{}, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
 			c.WatchListPageSize, c.Budget = 100, informer.NewBudget(100<<10)
-			w.large(300)
-			s := share(w, c)
+			large(w, 300)
+			s := harness.Share(w, c)
 			all := slowRecorders(t, s, time.Millisecond, time.Millisecond)
-			stop := start(s.RunWithContext)
+			stop := harness.Start(s.RunWithContext)
 			time.Sleep(time.Duration(after) * 12 * time.Millisecond)
 			stop()
-			w.remove("a/0001", "a/0250")
-			defer start(s.RunWithContext)()
+			w.DeletePods("a/0001", "a/0250")
+			defer harness.Start(s.RunWithContext)()
 			time.Sleep(time.Minute)
 			for _, r := range all {
-				w.requireState(r)
+				w.RequireState(r)
 			}
-			w.requireOneWatch()
+			w.RequireOneWatch()
 		})
 	}
 }
@@ -284,23 +285,23 @@ func TestAJointListThatFails(t *testing.T) {
 	} {
 		for request := range 3 {
 			t.Run(fmt.Sprint(name, " ", request), func(t *testing.T) {
-				forJointModes(t, informertest.Options{}, func(t *testing.T, w *world, c informer.InformerConfig) {
-					w.create(keys(5)...)
+				forJointModes(t, informertest.Options{}, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+					w.CreatePods(harness.Keys(5)...)
 					w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch-list"}}, Effect: effect, Skip: request, Times: 1})
-					s := share(w, c)
+					s := harness.Share(w, c)
 					all := recorders(t, s, 3)
-					defer start(s.RunWithContext)()
+					defer harness.Start(s.RunWithContext)()
 					time.Sleep(10 * time.Minute)
 					require.True(t, s.HasSynced())
-					w.remove("a/0003")
+					w.DeletePods("a/0003")
 					for _, key := range []string{"a/0000", "a/0001", "a/0002", "a/0004"} {
-						w.update(key, "changed") // what could not be read is told when it changes
+						w.UpdatePod(key, "changed") // what could not be read is told when it changes
 					}
 					time.Sleep(20 * time.Minute)
 					for _, r := range all {
-						w.requireState(r)
+						w.RequireState(r)
 					}
-					w.requireOneWatch()
+					w.RequireOneWatch()
 				})
 			})
 		}
@@ -309,43 +310,43 @@ func TestAJointListThatFails(t *testing.T) {
 
 // What a joint list shows and cannot be read, each handler skips and counts.
 func TestAnObjectOfAJointListThatCanNotBeRead(t *testing.T) {
-	forJointModes(t, informertest.Options{}, func(t *testing.T, w *world, c informer.InformerConfig) {
-		w.create(keys(5)...)
+	forJointModes(t, informertest.Options{}, func(t *testing.T, w *harness.World, c informer.InformerConfig) {
+		w.CreatePods(harness.Keys(5)...)
 		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list", "watch-list"}}, Effect: informertest.Garbage(1)})
-		s := share(w, c)
+		s := harness.Share(w, c)
 		all := recorders(t, s, 2)
-		defer start(s.RunWithContext)()
+		defer harness.Start(s.RunWithContext)()
 		time.Sleep(time.Second)
 		for _, h := range s.Handlers() {
 			require.NotZero(t, h.Status().Skipped, h.Name())
 		}
 		heal()
-		for _, key := range keys(5) {
-			w.update(key, "changed") // what could not be read is told when it changes
+		for _, key := range harness.Keys(5) {
+			w.UpdatePod(key, "changed") // what could not be read is told when it changes
 		}
 		time.Sleep(time.Hour)
 		for _, r := range all {
-			w.requireState(r)
+			w.RequireState(r)
 		}
 	})
 }
 
 // A handler that waits for its checkpoint holds up the others for a second.
 func TestAHandlerWhoseCheckpointHangsHoldsUpTheOthersForASecond(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := harness.Share(w, informer.InformerConfig{ListMode: informer.ListModePaged})
 		all := recorders(t, s, 2)
-		_, err := s.AddHandler(informer.HandlerConfig{Handler: &recorder{}, Checkpoint: hangingCheckpoint{}})
+		_, err := s.AddHandler(informer.HandlerConfig{Handler: &harness.Recorder{}, Checkpoint: hangingCheckpoint{}})
 		require.NoError(t, err)
-		defer start(s.RunWithContext)()
+		defer harness.Start(s.RunWithContext)()
 		time.Sleep(time.Second - time.Nanosecond)
-		require.Empty(t, w.lists())
+		require.Empty(t, w.Lists())
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		require.Len(t, w.lists(), 1)
+		require.Len(t, w.Lists(), 1)
 		for _, r := range all {
-			w.requireState(r)
+			w.RequireState(r)
 		}
 	})
 }

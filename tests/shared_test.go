@@ -9,39 +9,40 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // However the sets are read, the handlers are told by one watch.
 func TestHandlersShareAWatch(t *testing.T) {
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
 		t.Run(mode.String(), func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(5)...)
-				s := share(w, informer.InformerConfig{ListMode: mode, WatchListPageSize: 2})
-				a, b, late := &recorder{}, &recorder{}, &recorder{}
-				adds(t, s, a)
-				adds(t, s, b)
-				defer start(s.RunWithContext)()
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(5)...)
+				s := harness.Share(w, informer.InformerConfig{ListMode: mode, WatchListPageSize: 2})
+				a, b, late := &harness.Recorder{}, &harness.Recorder{}, &harness.Recorder{}
+				harness.AddHandler(t, s, a)
+				harness.AddHandler(t, s, b)
+				defer harness.Start(s.RunWithContext)()
 				synctest.Wait()
 				require.True(t, s.HasSynced())
-				require.EqualValues(t, 1, w.watching.Load())
-				w.update("a/0001", "changed")
-				w.remove("a/0002")
+				require.EqualValues(t, 1, w.Watching.Load())
+				w.UpdatePod("a/0001", "changed")
+				w.DeletePods("a/0002")
 				synctest.Wait()
-				h := adds(t, s, late)
+				h := harness.AddHandler(t, s, late)
 				synctest.Wait()
 				require.True(t, h.HasSynced())
-				require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0003 initial", "add a/0004 initial"}, late.events())
-				require.EqualValues(t, 1, w.watching.Load())
-				w.update("a/0003", "changed")
-				w.create("a/0009")
-				w.remove("a/0004")
+				require.Equal(t, []string{"add a/0000 initial", "add a/0001 initial", "add a/0003 initial", "add a/0004 initial"}, late.Events())
+				require.EqualValues(t, 1, w.Watching.Load())
+				w.UpdatePod("a/0003", "changed")
+				w.CreatePods("a/0009")
+				w.DeletePods("a/0004")
 				time.Sleep(time.Hour)
-				for _, r := range []*recorder{a, b, late} {
-					w.requireState(r)
-					require.Equal(t, []string{"update a/0003", "add a/0009", "delete a/0004"}, r.events()[len(r.events())-3:])
+				for _, r := range []*harness.Recorder{a, b, late} {
+					w.RequireState(r)
+					require.Equal(t, []string{"update a/0003", "add a/0009", "delete a/0004"}, r.Events()[len(r.Events())-3:])
 				}
-				w.requireOneWatch()
+				w.RequireOneWatch()
 			})
 		})
 	}

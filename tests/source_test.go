@@ -15,24 +15,8 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
-
-// answering answers the first list with a body of the test's own.
-func answering(contentType, body string) func(http.Handler) http.Handler {
-	list := func(r *http.Request) bool { return !isWatch(r) }
-	return answerOnce(list, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", contentType)
-		_, _ = w.Write([]byte(body))
-	})
-}
-
-func listJSON(items ...string) string {
-	return `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[` + strings.Join(items, ",") + `]}`
-}
-
-func podJSON(name, rest string) string {
-	return fmt.Sprintf(`{"metadata":{"namespace":"a","name":%q,"resourceVersion":"5","uid":"u-%s"}%s}`, name, name, rest)
-}
 
 // An item that cannot be read is reported with its place, the rest of the list
 // goes on, and nothing that may be that item is deleted.
@@ -46,21 +30,21 @@ func TestAListWithAnUnreadableItem(t *testing.T) {
 		{"nameless", `{"metadata":{"namespace":"a"}}`, "without a name"},
 		{"of wrong types", `{"metadata":{"namespace":"a","name":"2","resourceVersion":{}}}`, "malformed"},
 		{"no object", `"2"`, "malformed"},
-		{"oversized", podJSON("2", huge), "too large"},
+		{"oversized", harness.PodJSON("2", huge), "too large"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			body := listJSON(podJSON("1", ""), test.item, podJSON("3", ""))
-			bubble(t, informertest.Options{Wrap: answering("application/json", body)}, func(t *testing.T, w *world) {
+			body := harness.ListJSON(harness.PodJSON("1", ""), test.item, harness.PodJSON("3", ""))
+			harness.Bubble(t, informertest.Options{Wrap: harness.Answering("application/json", body)}, func(t *testing.T, w *harness.World) {
 				storage := informer.NewResourceVersionStorage()
 				require.NoError(t, storage.Replace(map[string]interface{}{"a/2": "4", "a/4": "4"}))
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.handle})
-				stop := start(i.RunWithContext)
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
+				stop := harness.Start(i.RunWithContext)
 				<-i.HasSyncedChecker().Done()
 				stop()
-				require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.events())
-				errs, _ := f.all()
+				require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
+				errs, _ := f.All()
 				var skipped *informer.ItemError
 				require.ErrorAs(t, errs[0], &skipped)
 				require.Equal(t, 1, skipped.Index)
@@ -82,16 +66,16 @@ func TestUndecodableUnstructuredObjectIsSkipped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := `,"kind":"Pod","apiVersion":"v1"`
-			body := strings.Replace(listJSON(podJSON("1", whole), podJSON("2", test.rest), podJSON("3", whole)), "PodList", test.kind, 1)
-			bubble(t, informertest.Options{Wrap: answering("application/json", body)}, func(t *testing.T, w *world) {
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, ExampleObject: &unstructured.Unstructured{}})
-				stop := start(i.RunWithContext)
+			body := strings.Replace(harness.ListJSON(harness.PodJSON("1", whole), harness.PodJSON("2", test.rest), harness.PodJSON("3", whole)), "PodList", test.kind, 1)
+			harness.Bubble(t, informertest.Options{Wrap: harness.Answering("application/json", body)}, func(t *testing.T, w *harness.World) {
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: &unstructured.Unstructured{}})
+				stop := harness.Start(i.RunWithContext)
 				<-i.HasSyncedChecker().Done()
 				stop()
-				require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.events())
-				errs, _ := f.all()
+				require.Equal(t, []string{"add a/1 initial", "add a/3 initial"}, r.Events())
+				errs, _ := f.All()
 				var skipped *informer.ItemError
 				require.ErrorAs(t, errs[0], &skipped)
 				require.EqualError(t, skipped, test.says)
@@ -110,30 +94,30 @@ func TestAnAnswerThatIsNoList(t *testing.T) {
 		"nothing":      "",
 		"an array":     "[]",
 		"a Status":     `{"kind":"Status","apiVersion":"v1","status":"Failure"}`,
-		"cut":          listJSON(podJSON("1", ""))[:150],
+		"cut":          harness.ListJSON(harness.PodJSON("1", ""))[:150],
 		"a Table":      `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`,
-		"more after":   listJSON() + "{}",
+		"more after":   harness.ListJSON() + "{}",
 		"only a start": "{",
 		"no kind":      `{"items":[],"metadata":{"resourceVersion":"9"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{Wrap: answering("application/json", body)}, func(t *testing.T, w *world) {
-				w.create("a/1")
+			harness.Bubble(t, informertest.Options{Wrap: harness.Answering("application/json", body)}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
 				storage := informer.NewResourceVersionStorage()
 				require.NoError(t, storage.Replace(map[string]interface{}{"a/1": w.ResourceVersion()}))
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
 				require.False(t, i.HasSynced())
 				require.Error(t, i.Status().LastError)
 				time.Sleep(time.Minute)
 				require.True(t, i.HasSynced())
-				for _, call := range r.events() {
+				for _, call := range r.Events() {
 					require.NotContains(t, call, "delete")
 				}
-				w.requireState(&r)
+				w.RequireState(&r)
 			})
 		})
 	}
@@ -142,24 +126,24 @@ func TestAnAnswerThatIsNoList(t *testing.T) {
 // The items of built-in lists do not say what they are, those of custom ones do,
 // and the metadata of the list stands before or after them.
 func TestObjectsKnowTheirKind(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		factory := w.factory()
-		for gvr, kind := range kinds {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		factory := w.Factory()
+		for gvr, kind := range harness.Kinds {
 			for n := range 5 {
-				_, err := w.Create(gvr, object(gvr, fmt.Sprintf("a/%d", n), "created"))
+				_, err := w.Create(gvr, harness.Object(gvr, fmt.Sprintf("a/%d", n), "created"))
 				require.NoError(t, err)
 			}
 			var got []*unstructured.Unstructured
 			i := informer.NewResourceVersionInformer(gvr.Resource, informer.InformerConfig{
 				ListerWatcher:     factory.ForResource("", gvr),
-				ExampleObject:     example(gvr.GroupVersion().String(), kind),
+				ExampleObject:     harness.ExampleObject(gvr.GroupVersion().String(), kind),
 				WatchListPageSize: 2,
-				ErrorHandler:      quiet,
+				ErrorHandler:      harness.IgnoreErrors,
 				Handler: informer.TypedResourceEventHandlerFuncs[*unstructured.Unstructured]{
 					AddFunc: func(obj *unstructured.Unstructured) { got = append(got, obj) },
 				},
 			})
-			stop := start(i.RunWithContext)
+			stop := harness.Start(i.RunWithContext)
 			synctest.Wait()
 			stop()
 			require.Len(t, got, 5)
@@ -171,16 +155,16 @@ func TestObjectsKnowTheirKind(t *testing.T) {
 }
 
 func TestAnotherKindThanExpectedIsSkipped(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var r recorder
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, ExampleObject: example("v1", "Service")})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ExampleObject: harness.ExampleObject("v1", "Service")})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		require.Empty(t, r.events())
+		require.Empty(t, r.Events())
 		require.EqualValues(t, 1, i.Status().Skipped)
-		errs, _ := f.all()
+		errs, _ := f.All()
 		require.EqualError(t, errs[0], `list item 0 "a/1" skipped: is of kind /v1, Kind=Pod, expected /v1, Kind=Service`)
 	})
 }
@@ -188,44 +172,44 @@ func TestAnotherKindThanExpectedIsSkipped(t *testing.T) {
 // A first page that was cut is asked for again in a newer state: what it had
 // shown may be gone by then.
 func TestAFirstPageCutShortHasShownNothing(t *testing.T) {
-	var w *world
+	var w *harness.World
 	wasCut := false
-	list := func(r *http.Request) bool { return !isWatch(r) }
+	list := func(r *http.Request) bool { return !harness.IsWatch(r) }
 	cut := cutOnce(list, 500, func() {
 		wasCut = true
-		w.remove("a/0000")
+		w.DeletePods("a/0000")
 	})
-	bubble(t, informertest.Options{Wrap: cut}, func(t *testing.T, world *world) {
+	harness.Bubble(t, informertest.Options{Wrap: cut}, func(t *testing.T, world *harness.World) {
 		w = world
-		w.create(keys(10)...)
+		w.CreatePods(harness.Keys(10)...)
 		storage := informer.NewResourceVersionStorage()
-		known, err := w.ResourceVersions(pods, "")
+		known, err := w.ResourceVersions(harness.Pods, "")
 		require.NoError(t, err)
 		for key, rv := range known {
-			require.NoError(t, storage.Add(pod(key, rv)))
+			require.NoError(t, storage.Add(harness.Pod(key, rv)))
 		}
-		r := recorder{folded: known}
-		i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer start(i.RunWithContext)()
+		r := harness.Recorder{Folded: known}
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
+		defer harness.Start(i.RunWithContext)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.True(t, wasCut)
-		w.requireState(&r)
+		w.RequireState(&r)
 	})
 }
 
 // What is not known while an item is read cannot be made up for: an item that
 // says no kind, before the list says one.
 func TestItemsBeforeTheirKind(t *testing.T) {
-	body := `{"items":[` + podJSON("1", "") + `],"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"}}`
-	bubble(t, informertest.Options{Wrap: answering("application/json", body)}, func(t *testing.T, w *world) {
-		var r recorder
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle})
-		defer start(i.RunWithContext)()
+	body := `{"items":[` + harness.PodJSON("1", "") + `],"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"}}`
+	harness.Bubble(t, informertest.Options{Wrap: harness.Answering("application/json", body)}, func(t *testing.T, w *harness.World) {
+		var r harness.Recorder
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		require.Empty(t, r.events())
-		errs, _ := f.all()
+		require.Empty(t, r.Events())
+		errs, _ := f.All()
 		require.ErrorContains(t, errs[0], "says its kind")
 	})
 }
@@ -233,18 +217,18 @@ func TestItemsBeforeTheirKind(t *testing.T) {
 // A page that was cut and read again reaches a plain store once.
 func TestAPageReadAgainIsReplacedOnce(t *testing.T) {
 	wasCut := false
-	cut := cutOnce(continues, 500, func() { wasCut = true })
-	bubble(t, informertest.Options{Wrap: cut}, func(t *testing.T, w *world) {
-		w.create(keys(10)...)
-		store := &journal{}
-		r := informer.NewReflector(w.lister(), nil, store, 0)
+	cut := cutOnce(harness.Continues, 500, func() { wasCut = true })
+	harness.Bubble(t, informertest.Options{Wrap: cut}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(10)...)
+		store := &harness.Journal{}
+		r := informer.NewReflector(w.Lister(), nil, store, 0)
 		r.ForcePaginatedList, r.WatchListPageSize = true, 5
-		reported(t)
-		defer start(r.RunWithContext)()
+		harness.Reported(t)
+		defer harness.Start(r.RunWithContext)()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.True(t, wasCut)
-		require.Equal(t, []string{"replace 11 " + strings.Join(keys(10), " ")}, store.events())
+		require.Equal(t, []string{"replace 11 " + strings.Join(harness.Keys(10), " ")}, store.Events())
 	})
 }
 
@@ -252,17 +236,17 @@ func TestAPageReadAgainIsReplacedOnce(t *testing.T) {
 func TestRequestsOfTheFactory(t *testing.T) {
 	var mu sync.Mutex
 	var agents, accepted []string
-	note := before(func(_ http.ResponseWriter, r *http.Request) bool {
+	note := harness.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		agents = append(agents, r.UserAgent())
 		accepted = append(accepted, r.Header.Get("Accept"))
 		return true
 	})
-	bubble(t, informertest.Options{Wrap: note}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		stop := start(i.RunWithContext)
+	harness.Bubble(t, informertest.Options{Wrap: note}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		stop := harness.Start(i.RunWithContext)
 		synctest.Wait()
 		stop()
 		agent := rest.DefaultKubernetesUserAgent()

@@ -16,39 +16,40 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // A checkpoint that is not this informer's to replace is in Status for as long as it is there, with
 // its name.
 func TestStatusNamesARefusedCheckpoint(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil  func(w *world, content []byte) []byte
+		spoil  func(w *harness.World, content []byte) []byte
 		reason error
 	}{
-		"of another cluster": {func(w *world, content []byte) []byte {
-			require.NoError(w.t, w.Delete(namespaces, "", "kube-system"))
-			w.createKubeSystem()
+		"of another cluster": {func(w *harness.World, content []byte) []byte {
+			require.NoError(w.T, w.Delete(harness.Namespaces, "", "kube-system"))
+			w.CreateKubeSystem()
 			return content
 		}, informer.ErrCheckpointSource},
-		"no checkpoint":      {func(*world, []byte) []byte { return []byte("#!/bin/sh\nexit 0\n") }, informer.ErrCheckpointFormat},
-		"of a newer version": {func(_ *world, content []byte) []byte { content[9] += 9; return content }, informer.ErrCheckpointVersion},
+		"no checkpoint":      {func(*harness.World, []byte) []byte { return []byte("#!/bin/sh\nexit 0\n") }, informer.ErrCheckpointFormat},
+		"of a newer version": {func(_ *harness.World, content []byte) []byte { content[9] += 9; return content }, informer.ErrCheckpointVersion},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.createKubeSystem()
-				w.create(keys(3)...)
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreateKubeSystem()
+				w.CreatePods(harness.Keys(3)...)
 				path := filepath.Join(t.TempDir(), "pods")
-				require.NoError(t, os.WriteFile(path, test.spoil(w, w.lived(&recorder{}).bytes()), 0o600))
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.handle})
+				require.NoError(t, os.WriteFile(path, test.spoil(w, w.Lived(&harness.Recorder{}).Bytes()), 0o600))
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: informer.FileCheckpoint(path), ErrorHandler: f.Handle})
 				require.Equal(t, path, i.Status().Checkpoint)
 				require.NoError(t, i.Status().CheckpointError)
 				for range 2 {
-					stop := w.run(i)
+					stop := w.Run(i)
 					for range 3 {
 						time.Sleep(time.Hour)
 						status := i.Status()
-						requireAwaited(t, i, test.reason)
+						harness.RequireAwaited(t, i, test.reason)
 						var unused *informer.UnusedCheckpointError
 						require.ErrorAs(t, status.CheckpointError, &unused)
 						require.Equal(t, path, unused.Checkpoint)
@@ -56,7 +57,7 @@ func TestStatusNamesARefusedCheckpoint(t *testing.T) {
 					}
 					stop()
 				}
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.ErrorContains(t, errs[0], path)
 			})
 		})
@@ -65,32 +66,32 @@ func TestStatusNamesARefusedCheckpoint(t *testing.T) {
 
 // A checkpoint that is in use, or that cannot be saved, is in Status until it is not.
 func TestStatusNamesACheckpointUntilItIsInUse(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		full := errors.New("the disk is full")
-		s := &memoryCheckpoint{}
+		s := &harness.MemoryCheckpoint{}
 		var mended atomic.Bool
-		s.onSave = func(context.Context, int) error {
+		s.OnSave = func(context.Context, int) error {
 			if mended.Load() {
 				return nil
 			}
 			return full
 		}
-		store := &lockable{memoryCheckpoint: s}
+		store := &harness.Lockable{MemoryCheckpoint: s}
 		unlock, err := store.Lock()
 		require.NoError(t, err)
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: store})
-		w.run(i)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: store})
+		w.Run(i)
 
 		requireUnused := func(reason error) {
 			t.Helper()
 			status := i.Status()
-			require.Equal(t, "*tests_test.lockable", status.Checkpoint)
+			require.Equal(t, "*harness.Lockable", status.Checkpoint)
 			require.ErrorIs(t, status.CheckpointError, reason)
 			var unused *informer.UnusedCheckpointError
 			require.ErrorAs(t, status.CheckpointError, &unused)
 			require.False(t, unused.NeverSaved)
-			require.ErrorContains(t, status.CheckpointError, "lockable")
+			require.ErrorContains(t, status.CheckpointError, "Lockable")
 		}
 		time.Sleep(time.Minute)
 		requireUnused(informer.ErrCheckpointInUse)
@@ -105,13 +106,13 @@ func TestStatusNamesACheckpointUntilItIsInUse(t *testing.T) {
 }
 
 func TestStatusNamesADamagedCheckpointUntilItIsReplaced(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := w.lived(&recorder{})
-		s.content = s.content[:40]
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := w.Lived(&harness.Recorder{})
+		s.Content = s.Content[:40]
 		hold := make(chan struct{})
-		i := follow(w, informer.InformerConfig{Handler: &recorder{before: func(string) { <-hold }}, Checkpoint: s})
-		w.run(i)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{Before: func(string) { <-hold }}, Checkpoint: s})
+		w.Run(i)
 		time.Sleep(time.Second)
 		var damaged *informer.CheckpointError
 		require.ErrorAs(t, i.Status().CheckpointError, &damaged)
@@ -122,23 +123,23 @@ func TestStatusNamesADamagedCheckpointUntilItIsReplaced(t *testing.T) {
 }
 
 func TestStatusTellsWhereARunResumed(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := w.lived(&recorder{})
-		saved := readSaved(t, s.bytes()).resume
-		w.update("a/0001", "changed")
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := w.Lived(&harness.Recorder{})
+		saved := harness.ReadSaved(t, s.Bytes()).Resume
+		w.UpdatePod("a/0001", "changed")
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s})
 		began := time.Now()
-		stop := w.run(i)
+		stop := w.Run(i)
 		time.Sleep(time.Hour)
 		require.Equal(t, saved, i.Status().ResumedFrom)
 		require.WithinDuration(t, began, i.Status().ResumedTime, time.Second)
 		stop()
 		require.Equal(t, saved, i.Status().ResumedFrom)
 
-		w.update("a/0001", "again")
+		w.UpdatePod("a/0001", "again")
 		w.Compact()
-		w.run(i)
+		w.Run(i)
 		time.Sleep(time.Minute)
 		require.Empty(t, i.Status().ResumedFrom, "it had to list")
 		require.Zero(t, i.Status().ResumedTime)
@@ -147,53 +148,53 @@ func TestStatusTellsWhereARunResumed(t *testing.T) {
 
 // An ExampleObject of another type than the resource has is an error for as long as it is so.
 func TestStatusTellsWhyItemsAreSkipped(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		wrong := follow(w, informer.InformerConfig{Handler: &recorder{}, ExampleObject: &corev1.ConfigMap{}})
-		w.run(wrong)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		wrong := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ExampleObject: &corev1.ConfigMap{}})
+		w.Run(wrong)
 		for range 5 {
 			time.Sleep(time.Hour)
 			require.ErrorIs(t, wrong.Status().LastError, informer.ErrNotList)
 			var skipped *informer.ItemError
 			require.ErrorAs(t, wrong.Status().SkippedError, &skipped)
 			require.ErrorContains(t, skipped, "ConfigMap")
-			w.relist()
+			w.Relist()
 		}
 	})
 }
 
 func TestSkippedErrorEndsWithACompleteList(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Mistyped(1)})
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, ExampleObject: &corev1.Pod{}})
-		w.run(i)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ExampleObject: &corev1.Pod{}})
+		w.Run(i)
 		synctest.Wait()
 		require.Error(t, i.Status().SkippedError)
 		heal()
-		w.relist()
+		w.Relist()
 		require.NoError(t, i.Status().SkippedError)
 		require.EqualValues(t, 3, i.Status().Objects)
 	})
 }
 
 func TestStatusOfSharedHandlersHasTheirConditions(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), ListMode: informer.ListModePaged})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		shared := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister(), ListMode: informer.ListModePaged})
 		for _, content := range []string{"", "what is no checkpoint"} {
-			s := &memoryCheckpoint{}
+			s := &harness.MemoryCheckpoint{}
 			if content != "" {
-				s.content = []byte(content)
+				s.Content = []byte(content)
 			}
-			_, err := shared.AddHandler(informer.HandlerConfig{Handler: &recorder{}, Checkpoint: s, ErrorHandler: quiet})
+			_, err := shared.AddHandler(informer.HandlerConfig{Handler: &harness.Recorder{}, Checkpoint: s, ErrorHandler: harness.IgnoreErrors})
 			require.NoError(t, err)
 		}
-		defer start(shared.RunWithContext)()
+		defer harness.Start(shared.RunWithContext)()
 		time.Sleep(time.Minute)
 		require.ErrorIs(t, shared.Status().CheckpointError, informer.ErrCheckpointFormat)
 		require.NoError(t, shared.Handlers()[0].Status().CheckpointError)
-		require.Equal(t, fmt.Sprintf("%T", &memoryCheckpoint{}), shared.Status().Checkpoint)
+		require.Equal(t, fmt.Sprintf("%T", &harness.MemoryCheckpoint{}), shared.Status().Checkpoint)
 	})
 }
 
@@ -201,21 +202,21 @@ func TestStatusOfSharedHandlersHasTheirConditions(t *testing.T) {
 // from them, as in metrics and /livez, do not change when the wall clock is set, in either
 // direction.
 func TestTimesOfStatusDoNotFollowTheWallClock(t *testing.T) {
-	w := &world{t: t, Server: informertest.NewServer(informertest.Options{InMemory: true})}
+	w := &harness.World{T: t, Server: informertest.NewServer(informertest.Options{InMemory: true})}
 	defer w.Close()
-	w.createKubeSystem()
-	w.create(keys(3)...)
+	w.CreateKubeSystem()
+	w.CreatePods(harness.Keys(3)...)
 	var blocks atomic.Bool
 	release := make(chan struct{})
-	i := follow(w, informer.InformerConfig{
-		ListMode: informer.ListModePaged, Checkpoint: &memoryCheckpoint{}, CheckpointInterval: time.Millisecond, AuditEvery: time.Hour,
-		Handler: &recorder{before: func(string) {
+	i := harness.Follow(w, informer.InformerConfig{
+		ListMode: informer.ListModePaged, Checkpoint: &harness.MemoryCheckpoint{}, CheckpointInterval: time.Millisecond, AuditEvery: time.Hour,
+		Handler: &harness.Recorder{Before: func(string) {
 			if blocks.Load() {
 				<-release
 			}
 		}},
 	})
-	defer start(i.RunWithContext)()
+	defer harness.Start(i.RunWithContext)()
 	eventually := func(is func(s informer.Status) bool) informer.Status {
 		t.Helper()
 		var s informer.Status
@@ -226,7 +227,7 @@ func TestTimesOfStatusDoNotFollowTheWallClock(t *testing.T) {
 	_, err := i.Audit(t.Context(), informer.AuditOptions{})
 	require.NoError(t, err)
 	blocks.Store(true)
-	w.update("a/0001", "changed")
+	w.UpdatePod("a/0001", "changed")
 	queued := eventually(func(s informer.Status) bool { return s.Queued > 0 })
 	close(release)
 	w.Inject(informertest.Fault{Effect: informertest.Status(403)})

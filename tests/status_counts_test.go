@@ -11,15 +11,16 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 func TestCountsOfListsWatchesAndEvents(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, ListMode: informer.ListModePaged})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: informer.ListModePaged})
 		require.Equal(t, informer.Counts{}, i.Status().Counts)
 		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}}, Effect: informertest.Hang(), Times: 1})
-		stop := w.run(i)
+		stop := w.Run(i)
 		time.Sleep(2 * time.Minute)
 		heal()
 		c := i.Status().Counts
@@ -30,9 +31,9 @@ func TestCountsOfListsWatchesAndEvents(t *testing.T) {
 		require.Less(t, c.TimeToSync, 2*time.Minute)
 		require.Positive(t, c.StoredBytes)
 
-		w.create("default/new")
-		w.update("default/new", "2")
-		w.remove("default/new")
+		w.CreatePods("default/new")
+		w.UpdatePod("default/new", "2")
+		w.DeletePods("default/new")
 		synctest.Wait()
 		events := i.Status().Counts.Events
 		require.EqualValues(t, 1, events.Added)
@@ -51,12 +52,12 @@ func TestCountsOfListsWatchesAndEvents(t *testing.T) {
 }
 
 func TestCountsOfRestoredServer(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.createKubeSystem()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreateKubeSystem()
 		backup := w.Backup()
-		w.create(keys(3)...)
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, ListMode: informer.ListModePaged})
-		stop := w.run(i)
+		w.CreatePods(harness.Keys(3)...)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListMode: informer.ListModePaged})
+		stop := w.Run(i)
 		time.Sleep(time.Minute)
 		require.Zero(t, i.Status().Counts.Restores)
 		w.Restore(backup)
@@ -70,10 +71,10 @@ func TestCountsOfRestoredServer(t *testing.T) {
 }
 
 func TestCountsOfExpiredVersion(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		stop := w.run(i)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		stop := w.Run(i)
 		time.Sleep(time.Minute)
 		w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"watch"}}, Effect: informertest.ErrorEvent(410), Times: 1})
 		time.Sleep(time.Hour)
@@ -83,10 +84,10 @@ func TestCountsOfExpiredVersion(t *testing.T) {
 }
 
 func TestCountsOfBatches(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(30)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(30)...)
 		failed := false
-		i := follow(w, informer.InformerConfig{MaxBatch: 10, BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
+		i := harness.Follow(w, informer.InformerConfig{MaxBatch: 10, BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error {
 			time.Sleep(200 * time.Millisecond)
 			if !failed {
 				failed = true
@@ -94,7 +95,7 @@ func TestCountsOfBatches(t *testing.T) {
 			}
 			return nil
 		})})
-		stop := w.run(i)
+		stop := w.Run(i)
 		time.Sleep(time.Minute)
 		c := i.Status().Counts
 		require.EqualValues(t, 1, c.HandlerFailures)
@@ -115,14 +116,14 @@ func TestCountsOfBatches(t *testing.T) {
 }
 
 func TestCountsOfSharedInformerAreSums(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister()})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister()})
 		for range 2 {
-			_, err := s.AddEventHandler(&recorder{})
+			_, err := s.AddEventHandler(&harness.Recorder{})
 			require.NoError(t, err)
 		}
-		stop := w.run(s)
+		stop := w.Run(s)
 		time.Sleep(time.Minute)
 		c := s.Status().Counts
 		require.EqualValues(t, 2, c.Lists.Initial)
@@ -134,11 +135,11 @@ func TestCountsOfSharedInformerAreSums(t *testing.T) {
 }
 
 func TestCountsOfCheckpoint(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		s := &memoryCheckpoint{onSave: func(context.Context, int) error { time.Sleep(time.Second); return nil }}
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s})
-		stop := w.run(i)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s := &harness.MemoryCheckpoint{OnSave: func(context.Context, int) error { time.Sleep(time.Second); return nil }}
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s})
+		stop := w.Run(i)
 		time.Sleep(5 * time.Minute)
 		c := i.Status().Counts
 		require.Positive(t, c.CheckpointSaves)

@@ -15,19 +15,20 @@ import (
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/objectcache"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // An informer whose handler is blocked when its context ends is Stopping until Run returns. The log
 // says what Run waits for.
 func TestStoppingInformerSaysWhatItWaitsFor(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		release, log := make(chan struct{}), newLogbook()
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: w.lister(), Workers: 2,
+			ListerWatcher: w.Lister(), Workers: 2,
 			Handler: informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { <-release }},
 		})
-		stop := start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
+		stop := harness.Start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
 		time.Sleep(time.Minute)
 		require.Equal(t, informer.ReasonHandlerSlow, i.Status().Condition.Reason)
 
@@ -61,13 +62,13 @@ func TestStoppingInformerSaysWhatItWaitsFor(t *testing.T) {
 
 // An object cache waits for its handlers in the same way.
 func TestStoppingObjectCacheSaysWhatItWaitsFor(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		release, log := make(chan struct{}), newLogbook()
-		i := objectcache.NewSharedIndexInformerWithOptions(w.lister(), &unstructured.Unstructured{}, objectcache.Options{Name: "pods"})
+		i := objectcache.NewSharedIndexInformerWithOptions(w.Lister(), &unstructured.Unstructured{}, objectcache.Options{Name: "pods"})
 		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { <-release }})
 		require.NoError(t, err)
-		stop := start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
+		stop := harness.Start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
 		time.Sleep(time.Second)
 		ending, ended := time.Now(), make(chan struct{})
 		go func() {
@@ -85,13 +86,13 @@ func TestStoppingObjectCacheSaysWhatItWaitsFor(t *testing.T) {
 
 // An informer that ends at once says nothing.
 func TestInformerThatEndsAtOnceLogsNoEnd(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		log := newLogbook()
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: w.lister(), Checkpoint: &memoryCheckpoint{}, Handler: informer.ResourceEventHandlerFuncs{},
+			ListerWatcher: w.Lister(), Checkpoint: &harness.MemoryCheckpoint{}, Handler: informer.ResourceEventHandlerFuncs{},
 		})
-		stop := start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
+		stop := harness.Start(func(ctx context.Context) { i.RunWithContext(klog.NewContext(ctx, log.Logger)) })
 		time.Sleep(time.Minute)
 		stop()
 		require.Empty(t, log.entries())

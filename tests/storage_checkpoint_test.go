@@ -31,31 +31,25 @@ import (
 	"github.com/rvinformer/informer/informertest"
 	"github.com/rvinformer/informer/internal/checkpoint"
 	"github.com/rvinformer/informer/internal/keytable"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 const someUID = "6f1c2a9e-0b5d-4c3e-8f77-0123456789ab"
-
-// partial is an object that has nothing but what a storage keeps.
-func partial(namespace, name, rv, uid string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: name, ResourceVersion: rv, UID: types.UID(uid),
-	}}
-}
 
 // variedStorage has versions, UIDs and keys of every kind.
 func variedStorage(t testing.TB) *informer.ResourceVersionStorage {
 	t.Helper()
 	s := informer.NewResourceVersionStorage()
 	for _, obj := range []*metav1.PartialObjectMetadata{
-		partial("default", "web-7d9f-2xk4z", "1691", someUID),
-		partial("default", "web-7d9f-x2x4z", "18446744073709551615", ""),
-		partial("default", "opaque", "340282366920938463463374607431768211455", "not-a-uuid"),
-		partial("", "node-1", "007", strings.ToUpper(someUID)),
-		partial("", "node-2", "", someUID),
-		partial("", "", "0", ""),
-		partial("a", "", "1", ""),
-		partial("a/b", "c", "\x00\xff", ""),
-		partial("é", strings.Repeat("long-", 100), strings.Repeat("9", 300), strings.Repeat("u", 300)),
+		harness.PartialObject("default", "web-7d9f-2xk4z", "1691", someUID),
+		harness.PartialObject("default", "web-7d9f-x2x4z", "18446744073709551615", ""),
+		harness.PartialObject("default", "opaque", "340282366920938463463374607431768211455", "not-a-uuid"),
+		harness.PartialObject("", "node-1", "007", strings.ToUpper(someUID)),
+		harness.PartialObject("", "node-2", "", someUID),
+		harness.PartialObject("", "", "0", ""),
+		harness.PartialObject("a", "", "1", ""),
+		harness.PartialObject("a/b", "c", "\x00\xff", ""),
+		harness.PartialObject("é", strings.Repeat("long-", 100), strings.Repeat("9", 300), strings.Repeat("u", 300)),
 	} {
 		require.NoError(t, s.Add(obj))
 	}
@@ -103,7 +97,7 @@ func held(t testing.TB, s *informer.ResourceVersionStorage) map[string]keytable.
 func requireRefused(t testing.TB, b []byte, kinds ...error) *informer.CheckpointError {
 	t.Helper()
 	s := informer.NewResourceVersionStorage()
-	require.NoError(t, s.Add(partial("as", "it-was", "1", someUID)))
+	require.NoError(t, s.Add(harness.PartialObject("as", "it-was", "1", someUID)))
 	before := held(t, s)
 	n, err := s.ReadFrom(bytes.NewReader(b))
 	var e *informer.CheckpointError
@@ -139,7 +133,7 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	for range 20 {
 		s := informer.NewResourceVersionStorage()
 		for range random.IntN(3000) {
-			obj := partial(text(3), text(8), strconv.FormatUint(random.Uint64()>>random.IntN(64), 10), string(podUID(random.Int())))
+			obj := harness.PartialObject(text(3), text(8), strconv.FormatUint(random.Uint64()>>random.IntN(64), 10), string(podUID(random.Int())))
 			if random.IntN(4) == 0 {
 				obj.ResourceVersion, obj.UID = text(30), types.UID(text(40))
 			}
@@ -268,50 +262,50 @@ func TestCheckpointErrorsOfOthers(t *testing.T) {
 // TestCheckpointResumes starts an informer with what another has left: an object
 // that was deleted and created again meanwhile is told from the one that was known.
 func TestCheckpointResumes(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/same", "a/again", "a/gone")
-		var r recorder
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/same", "a/again", "a/gone")
+		var r harness.Recorder
 		storage := informer.NewResourceVersionStorage()
-		i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		stop := start(i.RunWithContext)
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
+		stop := harness.Start(i.RunWithContext)
 		synctest.Wait()
 		written := checkpointOf(t, storage)
 		stop()
-		r.forget()
-		w.remove("a/again", "a/gone")
-		w.create("a/again", "a/new")
+		r.Forget()
+		w.DeletePods("a/again", "a/gone")
+		w.CreatePods("a/again", "a/new")
 
 		fresh := informer.NewResourceVersionStorage()
 		_, err := fresh.ReadFrom(bytes.NewReader(written))
 		require.NoError(t, err)
-		i = follow(w, informer.InformerConfig{Handler: &r, Storage: fresh})
-		defer start(i.RunWithContext)()
+		i = harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: fresh})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"sync a/same", "delete a/again unknown", "add a/again initial", "delete a/gone unknown", "add a/new initial"}, r.events())
+		require.ElementsMatch(t, []string{"sync a/same", "delete a/again unknown", "add a/again initial", "delete a/gone unknown", "add a/new initial"}, r.Events())
 	})
 }
 
 // TestCheckpointReadWhileRunning has lists go on while a checkpoint is read: the
 // table that is read must not be of an earlier generation than they are.
 func TestCheckpointReadWhileRunning(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1", "a/2")
-		var r recorder
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1", "a/2")
+		var r harness.Recorder
 		storage := informer.NewResourceVersionStorage()
-		i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		written := checkpointOf(t, storage)
 		_, err := storage.ReadFrom(io.MultiReader(bytes.NewReader(written[:20]), readerFunc(func([]byte) (int, error) {
-			w.relist()
-			w.relist()
+			w.Relist()
+			w.Relist()
 			return 0, io.EOF
 		}), bytes.NewReader(written[20:])))
 		require.NoError(t, err)
-		w.update("a/1", "x")
+		w.UpdatePod("a/1", "x")
 		synctest.Wait()
-		w.down(func() { w.remove("a/1") })
-		w.requireState(&r)
+		w.Down(func() { w.DeletePods("a/1") })
+		w.RequireState(&r)
 	})
 }
 
@@ -324,8 +318,8 @@ func TestCheckpointWhileTheStorageChanges(t *testing.T) {
 	const n = 4000
 	s := informer.NewResourceVersionStorage()
 	for i := range n {
-		require.NoError(t, s.Add(partial("stays", strconv.Itoa(i), strconv.Itoa(i), string(podUID(i)))))
-		require.NoError(t, s.Add(partial("grows", strconv.Itoa(i), "1", "")))
+		require.NoError(t, s.Add(harness.PartialObject("stays", strconv.Itoa(i), strconv.Itoa(i), string(podUID(i)))))
+		require.NoError(t, s.Add(harness.PartialObject("grows", strconv.Itoa(i), "1", "")))
 	}
 	var round atomic.Int64 // all of "grows" have it, or the next
 	round.Store(1)
@@ -341,11 +335,11 @@ func TestCheckpointWhileTheStorageChanges(t *testing.T) {
 				default:
 				}
 				name := strconv.Itoa(i)
-				err := s.Update(partial("grows", name, strconv.FormatInt(next, 10), ""))
+				err := s.Update(harness.PartialObject("grows", name, strconv.FormatInt(next, 10), ""))
 				if next%2 == 0 {
-					err = errors.Join(err, s.Add(partial("comes", name, "1", "")))
+					err = errors.Join(err, s.Add(harness.PartialObject("comes", name, "1", "")))
 				} else {
-					err = errors.Join(err, s.Delete(partial("comes", name, "", "")))
+					err = errors.Join(err, s.Delete(harness.PartialObject("comes", name, "", "")))
 				}
 				if err != nil {
 					t.Error(err)
@@ -527,7 +521,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 		if i%10 == 0 {
 			set = fmt.Sprintf("service-name-%06d-%s", i/10, suffix(10))
 		}
-		obj := partial(fmt.Sprintf("team-%04d", i/10%50), set+"-"+suffix(5), strconv.Itoa(300_000_000+random.IntN(100_000_000)), string(podUID(i)))
+		obj := harness.PartialObject(fmt.Sprintf("team-%04d", i/10%50), set+"-"+suffix(5), strconv.Itoa(300_000_000+random.IntN(100_000_000)), string(podUID(i)))
 		if err := s.Add(obj); err != nil {
 			b.Fatal(err)
 		}
@@ -703,7 +697,7 @@ func BenchmarkCheckpoint(b *testing.B) {
 				default:
 				}
 				began := time.Now()
-				if err := s.Add(partial("", "other", strconv.Itoa(i), "")); err != nil {
+				if err := s.Add(harness.PartialObject("", "other", strconv.Itoa(i), "")); err != nil {
 					b.Error(err)
 				}
 				most = max(most, time.Since(began))

@@ -21,6 +21,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 var _ cache.KeyGetter = informer.NewResourceVersionStorage()
@@ -42,21 +43,21 @@ func TestStorageRemembersResourceVersions(t *testing.T) {
 		require.ElementsMatch(t, keys, s.ListKeys())
 	}
 	requireHolds(map[string]string{})
-	require.NoError(t, s.Add(pod("a/1", "2")))
-	require.NoError(t, s.Add(pod("node", "3")))
+	require.NoError(t, s.Add(harness.Pod("a/1", "2")))
+	require.NoError(t, s.Add(harness.Pod("node", "3")))
 	require.NoError(t, s.Update(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "1", ResourceVersion: "340282366920938463463374607431768211455"}}))
 	requireHolds(map[string]string{"a/1": "2", "node": "3", "b/1": "340282366920938463463374607431768211455"})
-	require.NoError(t, s.Update(pod("a/1", "opaque")))
-	require.NoError(t, s.Add(cache.DeletedFinalStateUnknown{Key: "node", Obj: pod("node", "9")}))
+	require.NoError(t, s.Update(harness.Pod("a/1", "opaque")))
+	require.NoError(t, s.Add(cache.DeletedFinalStateUnknown{Key: "node", Obj: harness.Pod("node", "9")}))
 	requireHolds(map[string]string{"a/1": "opaque", "node": "9", "b/1": "340282366920938463463374607431768211455"})
 
-	for _, obj := range []interface{}{pod("a/1", "any"), cache.DeletedFinalStateUnknown{Key: "a/1"}, cache.ExplicitKey("a/1")} {
+	for _, obj := range []interface{}{harness.Pod("a/1", "any"), cache.DeletedFinalStateUnknown{Key: "a/1"}, cache.ExplicitKey("a/1")} {
 		rv, exists, err := s.Get(obj)
 		require.NoError(t, err)
 		require.True(t, exists)
 		require.Equal(t, "opaque", rv)
 	}
-	rv, exists, err := s.Get(pod("none", "1"))
+	rv, exists, err := s.Get(harness.Pod("none", "1"))
 	require.NoError(t, err)
 	require.False(t, exists)
 	require.Empty(t, rv)
@@ -65,15 +66,15 @@ func TestStorageRemembersResourceVersions(t *testing.T) {
 	require.False(t, exists)
 	require.Nil(t, item)
 
-	require.NoError(t, s.Delete(pod("a/1", "any")))
-	require.NoError(t, s.Delete(pod("a/1", "any")))
+	require.NoError(t, s.Delete(harness.Pod("a/1", "any")))
+	require.NoError(t, s.Delete(harness.Pod("a/1", "any")))
 	require.NoError(t, s.Delete(cache.DeletedFinalStateUnknown{Key: "node"}))
 	requireHolds(map[string]string{"b/1": "340282366920938463463374607431768211455"})
 }
 
 func TestStorageRefusesWhatHasNoKey(t *testing.T) {
 	s := informer.NewResourceVersionStorage()
-	require.NoError(t, s.Add(pod("a/1", "2")))
+	require.NoError(t, s.Add(harness.Pod("a/1", "2")))
 	for _, obj := range []interface{}{nil, "text", 7, &metav1.Status{}} {
 		_, _, get := s.Get(obj)
 		for op, err := range map[string]error{"Add": s.Add(obj), "Update": s.Update(obj), "Delete": s.Delete(obj), "Get": get} {
@@ -108,7 +109,7 @@ func TestStorageReplace(t *testing.T) {
 func TestStorageAllWhileItChanges(t *testing.T) {
 	s := informer.NewResourceVersionStorage()
 	for i := range 100 {
-		require.NoError(t, s.Add(pod(fmt.Sprintf("a/%d", i), "1")))
+		require.NoError(t, s.Add(harness.Pod(fmt.Sprintf("a/%d", i), "1")))
 	}
 	seen := map[string]bool{}
 	for key := range s.All() {
@@ -119,17 +120,17 @@ func TestStorageAllWhileItChanges(t *testing.T) {
 				require.NoError(t, s.Delete(cache.DeletedFinalStateUnknown{Key: other}))
 			}
 		}
-		require.NoError(t, s.Add(pod("b/1", "1")))
+		require.NoError(t, s.Add(harness.Pod("b/1", "1")))
 	}
 	require.Len(t, seen, 1)
-	require.NoError(t, s.Delete(pod("b/1", "1")))
+	require.NoError(t, s.Delete(harness.Pod("b/1", "1")))
 	for i := range 100 {
-		require.NoError(t, s.Add(pod(fmt.Sprintf("a/%d", i), "1")))
+		require.NoError(t, s.Add(harness.Pod(fmt.Sprintf("a/%d", i), "1")))
 	}
 	for key, rv := range s.All() {
 		for i := range 100 { // all others change
 			if other := fmt.Sprintf("a/%d", i); other != key {
-				require.NoError(t, s.Update(pod(other, rv+"0")))
+				require.NoError(t, s.Update(harness.Pod(other, rv+"0")))
 			}
 		}
 		if rv != "1" {
@@ -138,9 +139,9 @@ func TestStorageAllWhileItChanges(t *testing.T) {
 		}
 	}
 	for i := range 99 {
-		require.NoError(t, s.Delete(pod(fmt.Sprintf("a/%d", i+1), "1")))
+		require.NoError(t, s.Delete(harness.Pod(fmt.Sprintf("a/%d", i+1), "1")))
 	}
-	require.NoError(t, s.Add(pod("b/1", "1")))
+	require.NoError(t, s.Add(harness.Pod("b/1", "1")))
 	n := 0
 	for range s.All() {
 		n++
@@ -153,9 +154,9 @@ func TestStorageLend(t *testing.T) {
 	s := informer.NewResourceVersionStorage()
 	const n = 10_000
 	for i := range n {
-		require.NoError(t, s.Add(pod(fmt.Sprintf("team-%d/web-7d9f-%d", i%7, i), fmt.Sprint(1000+i))))
+		require.NoError(t, s.Add(harness.Pod(fmt.Sprintf("team-%d/web-7d9f-%d", i%7, i), fmt.Sprint(1000+i))))
 	}
-	require.NoError(t, s.Add(pod("a/"+strings.Repeat("long-", 100), "no number")))
+	require.NoError(t, s.Add(harness.Pod("a/"+strings.Repeat("long-", 100), "no number")))
 	lent := map[string]string{}
 	for key, version := range s.Lend() {
 		_, before := lent[key]
@@ -173,9 +174,9 @@ func TestStorageLend(t *testing.T) {
 	for key, version := range s.Lend() {
 		if seen++; seen == 1 { // all change, and one goes
 			for i := range n {
-				require.NoError(t, s.Update(pod(fmt.Sprintf("team-%d/web-7d9f-%d", i%7, i), fmt.Sprint(5000+i))))
+				require.NoError(t, s.Update(harness.Pod(fmt.Sprintf("team-%d/web-7d9f-%d", i%7, i), fmt.Sprint(5000+i))))
 			}
-			require.NoError(t, s.Delete(pod("team-0/web-7d9f-0", "")))
+			require.NoError(t, s.Delete(harness.Pod("team-0/web-7d9f-0", "")))
 			continue
 		}
 		require.NotEqual(t, "team-0/web-7d9f-0", key)
@@ -192,7 +193,7 @@ func TestStorageFromManyGoroutines(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 300 {
-				obj := pod(fmt.Sprintf("%d/%d", g, i), fmt.Sprint(i))
+				obj := harness.Pod(fmt.Sprintf("%d/%d", g, i), fmt.Sprint(i))
 				if s.Add(obj) != nil || s.Update(obj) != nil {
 					t.Error("not stored")
 				}
@@ -220,14 +221,14 @@ func TestStorageSizeBytes(t *testing.T) {
 	empty := s.SizeBytes()
 	const n = 1000
 	for i := range n {
-		require.NoError(t, s.Add(pod(fmt.Sprintf("namespace/name-%04d", i), "123456")))
+		require.NoError(t, s.Add(harness.Pod(fmt.Sprintf("namespace/name-%04d", i), "123456")))
 	}
 	full := s.SizeBytes()
 	perObject := (full - empty) / n
 	require.GreaterOrEqual(t, perObject, int64(len("123456")), "it counts what it holds")
 	require.LessOrEqual(t, perObject, int64(400))
 	for i := range n {
-		require.NoError(t, s.Update(pod(fmt.Sprintf("namespace/name-%04d", i), "654321")))
+		require.NoError(t, s.Update(harness.Pod(fmt.Sprintf("namespace/name-%04d", i), "654321")))
 	}
 	require.Equal(t, full, s.SizeBytes(), "an update of one length costs nothing")
 	require.NoError(t, s.Replace(nil))
@@ -237,13 +238,15 @@ func TestStorageSizeBytes(t *testing.T) {
 // The zero value of a storage is an empty one, for all that can be asked of it.
 func TestZeroStorage(t *testing.T) {
 	for name, use := range map[string]func(s *informer.ResourceVersionStorage){
-		"Add": func(s *informer.ResourceVersionStorage) { require.NoError(t, s.Add(partial("a", "1", "7", ""))) },
+		"Add": func(s *informer.ResourceVersionStorage) {
+			require.NoError(t, s.Add(harness.PartialObject("a", "1", "7", "")))
+		},
 		"Replace": func(s *informer.ResourceVersionStorage) {
 			require.NoError(t, s.Replace(map[string]interface{}{"a/1": "7"}))
 		},
 		"ReadFrom": func(s *informer.ResourceVersionStorage) {
 			full := informer.NewResourceVersionStorage()
-			require.NoError(t, full.Add(partial("a", "1", "7", "")))
+			require.NoError(t, full.Add(harness.PartialObject("a", "1", "7", "")))
 			var b bytes.Buffer
 			_, err := full.WriteTo(&b)
 			require.NoError(t, err)
@@ -260,7 +263,7 @@ func TestZeroStorage(t *testing.T) {
 			_, exists, err := s.GetByKey("a/1")
 			require.NoError(t, err)
 			require.False(t, exists)
-			require.NoError(t, s.Delete(partial("a", "1", "7", "")))
+			require.NoError(t, s.Delete(harness.PartialObject("a", "1", "7", "")))
 			_, err = s.WriteTo(io.Discard)
 			require.NoError(t, err)
 			use(&s)
@@ -271,13 +274,13 @@ func TestZeroStorage(t *testing.T) {
 
 // An informer takes the zero value of a storage.
 func TestAnInformerTakesAZeroStorage(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		var s informer.ResourceVersionStorage
-		r := &recorder{}
-		w.run(follow(w, informer.InformerConfig{Handler: r, Storage: &s, Checkpoint: &memoryCheckpoint{}}))
+		r := &harness.Recorder{}
+		w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Storage: &s, Checkpoint: &harness.MemoryCheckpoint{}}))
 		synctest.Wait()
-		require.Equal(t, r.state(), maps.Collect(s.All()))
+		require.Equal(t, r.State(), maps.Collect(s.All()))
 		require.Equal(t, 3, s.Len())
 	})
 }
@@ -289,23 +292,23 @@ func TestStorageRemembersWhatWasRead(t *testing.T) {
 		storage := informer.NewResourceVersionStorage()
 		var asked []string
 		run := func(watches func() (watch.Interface, error)) {
-			lw := &tap{onWatch: func(context.Context, int, metav1.ListOptions) (watch.Interface, error) { return watches() }}
-			lw.onList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
+			lw := &harness.Tap{OnWatch: func(context.Context, int, metav1.ListOptions) (watch.Interface, error) { return watches() }}
+			lw.OnList = func(_ context.Context, _ int, opts metav1.ListOptions) (runtime.Object, error) {
 				asked = append(asked, opts.ResourceVersion)
-				return list("5", "", pod("a/1", "2"), pod("a/2", "3")), nil
+				return harness.List("5", "", harness.Pod("a/1", "2"), harness.Pod("a/2", "3")), nil
 			}
 			i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-				ListerWatcher: lw, Handler: &recorder{}, Storage: storage, ListMode: informer.ListModeFull, ErrorHandler: quiet,
+				ListerWatcher: lw, Handler: &harness.Recorder{}, Storage: storage, ListMode: informer.ListModeFull, ErrorHandler: harness.IgnoreErrors,
 			})
-			stop := start(i.RunWithContext)
+			stop := harness.Start(i.RunWithContext)
 			time.Sleep(time.Second)
 			stop()
 		}
-		run(open(watch.Event{Type: watch.Deleted, Object: pod("a/1", "9")}))
-		run(open())
+		run(harness.Open(watch.Event{Type: watch.Deleted, Object: harness.Pod("a/1", "9")}))
+		run(harness.Open())
 		require.Equal(t, []string{"0", "9"}, asked)
 		require.NoError(t, storage.Replace(map[string]interface{}{"a/2": "3"}))
-		run(open())
+		run(harness.Open())
 		require.Equal(t, []string{"0", "9", "3"}, asked, "what a program says counts")
 	})
 }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // A request is made with code of the caller's, a tweak and a RoundTripper. Where one of them
 // panics, or ends its goroutine, the request fails and is tried again.
 func TestRequestFailsWhereItsCallbackDoesNotReturn(t *testing.T) {
-	survivePanics(t)
+	harness.SurvivePanics(t)
 	for _, test := range []struct {
 		where, how string
 		fail       func()
@@ -28,8 +29,8 @@ func TestRequestFailsWhereItsCallbackDoesNotReturn(t *testing.T) {
 		{"RoundTripper", "ends its goroutine", runtime.Goexit, "ended its goroutine"},
 	} {
 		t.Run(test.where+" "+test.how, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create("a/1")
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
 				var calls atomic.Int64
 				callback := func(where string) {
 					if where == test.where && calls.Add(1) <= 2 {
@@ -45,18 +46,18 @@ func TestRequestFailsWhereItsCallbackDoesNotReturn(t *testing.T) {
 				})
 				factory, err := informer.NewDynamicListerWatcherFactory(config)
 				require.NoError(t, err)
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{
-					ListerWatcher: factory.ForResourceWithOptions("", pods, func(*metav1.ListOptions) { callback("tweak") }),
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{
+					ListerWatcher: factory.ForResourceWithOptions("", harness.Pods, func(*metav1.ListOptions) { callback("tweak") }),
 					Handler:       &r,
-					ErrorHandler:  f.handle,
+					ErrorHandler:  f.Handle,
 				})
-				stop := start(i.RunWithContext)
+				stop := harness.Start(i.RunWithContext)
 				<-i.HasSyncedChecker().Done()
 				stop()
-				require.Equal(t, []string{"add a/1 initial"}, r.events())
-				errs, _ := f.all()
+				require.Equal(t, []string{"add a/1 initial"}, r.Events())
+				errs, _ := f.All()
 				require.Len(t, errs, 2)
 				require.ErrorContains(t, errs[0], test.says)
 			})

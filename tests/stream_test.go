@@ -20,6 +20,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // endless is a body that does not end.
@@ -73,32 +74,32 @@ func TestWrongAnswers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var answered atomic.Bool
-			wrong := before(func(w http.ResponseWriter, r *http.Request) bool {
-				if isWatch(r) == test.watch && answered.CompareAndSwap(false, true) {
+			wrong := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+				if harness.IsWatch(r) == test.watch && answered.CompareAndSwap(false, true) {
 					test.answer(w)
 					return false
 				}
 				return true
 			})
-			bubble(t, informertest.Options{Wrap: wrong}, func(t *testing.T, w *world) {
-				w.create("a/1")
+			harness.Bubble(t, informertest.Options{Wrap: wrong}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
 				storage := informer.NewResourceVersionStorage()
-				var r recorder
-				fill(t, w, storage, &r)
-				w.create("a/2")
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+				var r harness.Recorder
+				harness.Fill(t, w, storage, &r)
+				w.CreatePods("a/2")
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, Storage: storage, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				<-i.HasSyncedChecker().Done()
 				time.Sleep(time.Minute)
-				w.create("a/3")
+				w.CreatePods("a/3")
 				time.Sleep(time.Minute)
 				synctest.Wait()
-				w.requireState(&r)
-				for _, call := range r.events() {
+				w.RequireState(&r)
+				for _, call := range r.Events() {
 					require.NotContains(t, call, "delete")
 				}
-				errs, _ := f.all()
+				errs, _ := f.All()
 				var body *informer.BodyError
 				require.ErrorAs(t, errors.Join(errs...), &body)
 				require.ErrorIs(t, body, test.is)
@@ -114,7 +115,7 @@ func TestWrongAnswers(t *testing.T) {
 func TestAWatchWithAnUnreadableEvent(t *testing.T) {
 	event := func(object string) string { return `{"type":"ADDED","object":` + object + `}` + "\n" }
 	pod := func(name, rest string) string {
-		return `{"kind":"Pod","apiVersion":"v1",` + podJSON(name, rest)[1:]
+		return `{"kind":"Pod","apiVersion":"v1",` + harness.PodJSON(name, rest)[1:]
 	}
 	for name, bad := range map[string]string{
 		"malformed":    event(`{"metadata":{"namespace":"a","name":"2",,}}`),
@@ -124,8 +125,8 @@ func TestAWatchWithAnUnreadableEvent(t *testing.T) {
 		"oversized":    event(pod("2", `,"data":"`+strings.Repeat("x", 17<<20)+`"`)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := before(func(w http.ResponseWriter, r *http.Request) bool {
-				if !isWatch(r) {
+			answer := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+				if !harness.IsWatch(r) {
 					return true
 				}
 				w.Header().Set("Content-Type", "application/json")
@@ -134,15 +135,15 @@ func TestAWatchWithAnUnreadableEvent(t *testing.T) {
 				<-r.Context().Done()
 				return false
 			})
-			bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *world) {
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: answer}, func(t *testing.T, w *harness.World) {
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
-				require.Equal(t, []string{"add a/1", "add a/3"}, r.events())
+				require.Equal(t, []string{"add a/1", "add a/3"}, r.Events())
 				require.EqualValues(t, 1, i.Status().Skipped)
-				errs, _ := f.all()
+				errs, _ := f.All()
 				require.Len(t, errs, 1)
 				var item *informer.ItemError
 				require.ErrorAs(t, errs[0], &item)
@@ -167,7 +168,7 @@ func TestAListThatHangs(t *testing.T) {
 			var hung atomic.Bool
 			hang := func(server http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if !continues(r) || !hung.CompareAndSwap(false, true) {
+					if !harness.Continues(r) || !hung.CompareAndSwap(false, true) {
 						server.ServeHTTP(w, r)
 						return
 					}
@@ -177,24 +178,24 @@ func TestAListThatHangs(t *testing.T) {
 					<-r.Context().Done()
 				})
 			}
-			bubble(t, informertest.Options{Wrap: hang}, func(t *testing.T, w *world) {
-				w.create(keys(10)...)
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, WatchListPageSize: 5, StallTimeout: test.stallTimeout})
+			harness.Bubble(t, informertest.Options{Wrap: hang}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(10)...)
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, WatchListPageSize: 5, StallTimeout: test.stallTimeout})
 				began := time.Now()
-				defer start(i.RunWithContext)()
+				defer harness.Start(i.RunWithContext)()
 				<-i.HasSyncedChecker().Done()
 				synctest.Wait()
 				require.InDelta(t, test.patience, time.Since(began), float64(3*time.Second))
-				w.requireState(&r)
-				require.Len(t, r.events(), 10, "nothing is told twice")
-				errs, _ := f.all()
+				w.RequireState(&r)
+				require.Len(t, r.Events(), 10, "nothing is told twice")
+				errs, _ := f.All()
 				require.Len(t, errs, 1)
 				var stalled *informer.StallError
 				require.ErrorAs(t, errs[0], &stalled)
 				require.Equal(t, test.patience, stalled.Silence)
-				require.Equal(t, []string{"list limit=5", "list limit=5 continue", "list limit=5 continue", "watch rv=11"}, w.verbs())
+				require.Equal(t, []string{"list limit=5", "list limit=5 continue", "list limit=5 continue", "watch rv=11"}, w.Verbs())
 			})
 		})
 	}
@@ -225,9 +226,9 @@ func TestCompression(t *testing.T) {
 			t.Run(fmt.Sprintf("disabled %v, TLS %v", disabled, opts.TLS), func(t *testing.T) {
 				server := informertest.NewServer(opts)
 				defer server.Close()
-				w := &world{t: t, Server: server}
-				for _, key := range keys(50) {
-					_, err := w.Create(pods, object(pods, key, strings.Repeat("x", 5000))) // more than 128 KiB
+				w := &harness.World{T: t, Server: server}
+				for _, key := range harness.Keys(50) {
+					_, err := w.Create(harness.Pods, harness.Object(harness.Pods, key, strings.Repeat("x", 5000))) // more than 128 KiB
 					require.NoError(t, err)
 				}
 				config := w.Config()
@@ -235,12 +236,12 @@ func TestCompression(t *testing.T) {
 				defer closeIdle(t, config)
 				factory, err := informer.NewDynamicListerWatcherFactory(config)
 				require.NoError(t, err)
-				var r recorder
-				i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &r})
-				stop := start(i.RunWithContext)
+				var r harness.Recorder
+				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r})
+				stop := harness.Start(i.RunWithContext)
 				<-i.HasSyncedChecker().Done()
 				stop()
-				w.requireState(&r)
+				w.RequireState(&r)
 				for _, request := range w.Requests() {
 					require.Equal(t, accepted, request.AcceptEncoding)
 				}
@@ -253,7 +254,7 @@ func TestCompression(t *testing.T) {
 func TestOverHTTP2(t *testing.T) {
 	var mu sync.Mutex
 	protos, remotes := map[int]int{}, map[string]bool{}
-	note := before(func(_ http.ResponseWriter, r *http.Request) bool {
+	note := harness.Before(func(_ http.ResponseWriter, r *http.Request) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		protos[r.ProtoMajor]++
@@ -262,19 +263,19 @@ func TestOverHTTP2(t *testing.T) {
 	})
 	server := informertest.NewServer(informertest.Options{TLS: true, Wrap: note})
 	defer server.Close()
-	w := &world{t: t, Server: server}
-	w.create(keys(100)...)
-	factory := w.factory()
+	w := &harness.World{T: t, Server: server}
+	w.CreatePods(harness.Keys(100)...)
+	factory := w.Factory()
 	defer closeIdle(t, w.Config())
-	var recorders [3]recorder
+	var recorders [3]harness.Recorder
 	for n := range recorders {
-		i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &recorders[n], WatchListPageSize: 30})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &recorders[n], WatchListPageSize: 30})
+		defer harness.Start(i.RunWithContext)()
 		<-i.HasSyncedChecker().Done()
 	}
-	w.update("a/0001", "changed")
+	w.UpdatePod("a/0001", "changed")
 	for n := range recorders {
-		require.Eventually(t, func() bool { return len(recorders[n].events()) == 101 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return len(recorders[n].Events()) == 101 }, time.Minute, time.Millisecond)
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -289,24 +290,24 @@ func TestHealthChecksOfHTTP2(t *testing.T) {
 	t.Setenv("HTTP2_PING_TIMEOUT_SECONDS", "1")
 	server := informertest.NewServer(informertest.Options{TLS: true})
 	defer server.Close()
-	w := &world{t: t, Server: server}
-	w.create("a/1")
+	w := &harness.World{T: t, Server: server}
+	w.CreatePods("a/1")
 	config := w.Config()
 	var cable cable
 	defer cable.mend()
 	config.Dial = cable.dial
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
 	require.NoError(t, err)
-	var r recorder
-	var f failures
-	i := follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", pods), Handler: &r, ErrorHandler: f.handle})
-	defer start(i.RunWithContext)()
-	require.Eventually(t, func() bool { return i.HasSynced() && strings.Contains(fmt.Sprint(w.verbs()), "watch") }, time.Minute, time.Millisecond)
+	var r harness.Recorder
+	var f harness.Failures
+	i := harness.Follow(w, informer.InformerConfig{ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r, ErrorHandler: f.Handle})
+	defer harness.Start(i.RunWithContext)()
+	require.Eventually(t, func() bool { return i.HasSynced() && strings.Contains(fmt.Sprint(w.Verbs()), "watch") }, time.Minute, time.Millisecond)
 	cable.cut()
-	w.create("a/2")
-	require.Eventually(t, func() bool { return len(r.events()) == 2 }, time.Minute, 10*time.Millisecond, "a new connection is made")
-	w.requireState(&r)
-	errs, _ := f.all()
+	w.CreatePods("a/2")
+	require.Eventually(t, func() bool { return len(r.Events()) == 2 }, time.Minute, 10*time.Millisecond, "a new connection is made")
+	w.RequireState(&r)
+	errs, _ := f.All()
 	require.NotEmpty(t, errs)
 }
 
@@ -393,22 +394,22 @@ func TestAnUnreadableDeletion(t *testing.T) {
 		})
 	}
 	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeWatchList} {
-		bubble(t, informertest.Options{Wrap: spoil}, func(t *testing.T, w *world) {
-			w.create("a/1", "a/2")
-			var r recorder
-			var f failures
-			i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, ListMode: mode})
-			defer start(i.RunWithContext)()
+		harness.Bubble(t, informertest.Options{Wrap: spoil}, func(t *testing.T, w *harness.World) {
+			w.CreatePods("a/1", "a/2")
+			var r harness.Recorder
+			var f harness.Failures
+			i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, ListMode: mode})
+			defer harness.Start(i.RunWithContext)()
 			synctest.Wait()
-			w.remove("a/1")
-			w.create("a/3")
+			w.DeletePods("a/1")
+			w.CreatePods("a/3")
 			synctest.Wait()
-			require.Contains(t, r.state(), "a/1")
-			require.Contains(t, r.state(), "a/3", "the rest goes on")
+			require.Contains(t, r.State(), "a/1")
+			require.Contains(t, r.State(), "a/3", "the rest goes on")
 			require.EqualValues(t, 1, i.Status().Skipped)
 			time.Sleep(31 * time.Minute)
-			w.requireState(&r)
-			require.Contains(t, r.events(), "delete a/1 unknown")
+			w.RequireState(&r)
+			require.Contains(t, r.Events(), "delete a/1 unknown")
 		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // claim says that all writes before a moment are acknowledged, which are those up to a version.
@@ -25,18 +26,18 @@ type claim struct {
 // A process that is suspended while its server goes on does not say, when it is continued, that it
 // has what was written meanwhile.
 func TestCurrentAsOfDoesNotCountSuspension(t *testing.T) {
-	w := &world{t: t, Server: informertest.NewServer(informertest.Options{})}
+	w := &harness.World{T: t, Server: informertest.NewServer(informertest.Options{})}
 	defer w.Close()
-	w.create(keys(3)...)
-	passServer(t, w.Config())
-	p := startProcess(t, "claims", "")
+	w.CreatePods(harness.Keys(3)...)
+	harness.PassServer(t, w.Config())
+	p := harness.StartProcess(t, "claims", "")
 	claims := make(chan claim, 10_000)
 	go func() {
 		defer close(claims)
 		for {
 			var nanoseconds int64
 			var c claim
-			if n, _ := fmt.Sscan(p.line(), &nanoseconds, &c.version); n < 2 {
+			if n, _ := fmt.Sscan(p.Line(), &nanoseconds, &c.version); n < 2 {
 				return
 			}
 			c.current = time.Unix(0, nanoseconds)
@@ -46,19 +47,19 @@ func TestCurrentAsOfDoesNotCountSuspension(t *testing.T) {
 	<-claims                            // it is synced
 	time.Sleep(1500 * time.Millisecond) // and its watch has caught up
 
-	require.NoError(t, p.cmd.Process.Signal(syscall.SIGSTOP))
+	require.NoError(t, p.Cmd.Process.Signal(syscall.SIGSTOP))
 	var writes []claim
 	began := time.Now()
 	for n := 0; time.Since(began) < 2500*time.Millisecond; n++ {
-		w.create(fmt.Sprintf("suspended/%d", n))
+		w.CreatePods(fmt.Sprintf("suspended/%d", n))
 		version, err := strconv.Atoi(w.ResourceVersion())
 		require.NoError(t, err)
 		writes = append(writes, claim{time.Now(), version})
 		time.Sleep(5 * time.Millisecond)
 	}
-	require.NoError(t, p.cmd.Process.Signal(syscall.SIGCONT))
+	require.NoError(t, p.Cmd.Process.Signal(syscall.SIGCONT))
 	last := writes[len(writes)-1]
-	deadline := time.AfterFunc(time.Minute, p.kill)
+	deadline := time.AfterFunc(time.Minute, p.Kill)
 	defer deadline.Stop()
 	complete := false
 	for c := range claims {
@@ -74,21 +75,21 @@ func TestCurrentAsOfDoesNotCountSuspension(t *testing.T) {
 		}
 	}
 	require.True(t, complete, "the writes did not come")
-	p.kill()
-	p.wait()
+	p.Kill()
+	p.Wait()
 	for range claims {
 	}
 }
 
 // The process prints, each time that it changes, since when it says that it is current, and the
 // version up to which everything is acknowledged.
-var _ = role("claims", func(t require.TestingT, _ string) {
-	config := passedServer()
+var _ = harness.Role("claims", func(t require.TestingT, _ string) {
+	config := harness.PassedServer()
 	config.ContentType = runtime.ContentTypeJSON
 	factory, err := informer.NewDynamicListerWatcherFactory(config)
 	require.NoError(t, err)
 	i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-		ListerWatcher: factory.ForResource("", pods),
+		ListerWatcher: factory.ForResource("", harness.Pods),
 		ListMode:      informer.ListModePaged,
 		Handler:       informer.ResourceEventHandlerFuncs{AddFunc: func(interface{}) { time.Sleep(2 * time.Millisecond) }},
 	})

@@ -22,12 +22,13 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // TestTortureShared has several informers and controllers share a server, its faults and a budget.
 func TestTortureShared(t *testing.T) {
-	survivePanics(t)
-	from, seeds := number("INFORMER_TORTURE_FROM", 1), number("INFORMER_TORTURE", 10)
+	harness.SurvivePanics(t)
+	from, seeds := harness.EnvInt("INFORMER_TORTURE_FROM", 1), harness.EnvInt("INFORMER_TORTURE", 10)
 	for seed := from; seed < from+seeds; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { tortureShared(t, uint64(seed)) })
 	}
@@ -35,7 +36,7 @@ func TestTortureShared(t *testing.T) {
 
 // checker folds what it is told and looks at every object as long as it may.
 type checker struct {
-	dice
+	harness.Dice
 	slow, panics int
 	mu           sync.Mutex
 	known        map[string]string
@@ -44,48 +45,25 @@ type checker struct {
 	keptAs       []string
 }
 
-func identityOf(obj interface{}) string {
-	switch o := obj.(type) {
-	case *informer.RawObject:
-		var pod metav1.PartialObjectMetadata
-		if err := o.Decode(&pod); err != nil {
-			return "undecodable: " + err.Error()
-		}
-		s := fmt.Sprintf("%s/%s %s %s", pod.Namespace, pod.Name, pod.UID, pod.ResourceVersion)
-		if h := fmt.Sprintf("%s/%s %s %s", o.GetNamespace(), o.GetName(), o.GetUID(), o.GetResourceVersion()); h != s {
-			return "inconsistent " + s + " but " + h
-		}
-		return s
-	case cache.DeletedFinalStateUnknown:
-		return identityOf(o.Obj)
-	default:
-		a, err := meta.Accessor(obj)
-		if err != nil {
-			return err.Error()
-		}
-		return fmt.Sprintf("%s/%s %s %s", a.GetNamespace(), a.GetName(), a.GetUID(), a.GetResourceVersion())
-	}
-}
-
 func (c *checker) tell(obj interface{}, exists bool) {
-	before := identityOf(obj)
+	before := harness.IdentityOf(obj)
 	if c.slow > 0 {
-		time.Sleep(time.Duration(c.n(c.slow)) * time.Millisecond)
+		time.Sleep(time.Duration(c.N(c.slow)) * time.Millisecond)
 	}
-	after := identityOf(obj)
+	after := harness.IdentityOf(obj)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before != after || (len(before) > 2 && (before[:2] == "un" || before[:2] == "in")) {
 		c.wrong = append(c.wrong, before+" became "+after)
 	}
-	if o, ok := obj.(runtime.Object); ok && c.one(4) {
+	if o, ok := obj.(runtime.Object); ok && c.One(4) {
 		c.kept = append(c.kept, o.DeepCopyObject())
 		c.keptAs = append(c.keptAs, after)
 	}
-	if c.one(c.panics) {
+	if c.One(c.panics) {
 		panic("checker")
 	}
-	k := key(obj)
+	k := harness.Key(obj)
 	if exists {
 		a, _ := meta.Accessor(obj)
 		c.known[k] = a.GetResourceVersion()
@@ -103,61 +81,54 @@ func (c *checker) OnBatch(_ context.Context, events []informer.Event) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.one(c.panics) {
+	if c.One(c.panics) {
 		return errors.New("checker")
 	}
 	return nil
 }
 
-type nothing struct{}
-
-func (nothing) Add(interface{}) error               { return nil }
-func (nothing) Update(interface{}) error            { return nil }
-func (nothing) Delete(interface{}) error            { return errors.New("extra") }
-func (nothing) Replace([]interface{}, string) error { return nil }
-
 func tortureShared(t *testing.T, seed uint64) {
-	f := &faults{gone: map[string]string{}, dice: dice{rand: rand.New(rand.NewPCG(seed, 1))}}
-	d := &dice{rand: rand.New(rand.NewPCG(seed, 2))}
-	bubble(t, informertest.Options{Wrap: f.wrap}, func(t *testing.T, w *world) {
-		f.world = w
-		for range d.n(40) {
-			f.touch()
+	f := &harness.Faults{Dice: harness.Dice{Rand: rand.New(rand.NewPCG(seed, 1))}}
+	d := &harness.Dice{Rand: rand.New(rand.NewPCG(seed, 2))}
+	harness.Bubble(t, informertest.Options{Wrap: f.Wrap}, func(t *testing.T, w *harness.World) {
+		f.World = w
+		for range d.N(40) {
+			f.Touch()
 		}
-		budget := informer.NewBudget(int64(1 + d.n(8000)))
-		n := 1 + d.n(5)
+		budget := informer.NewBudget(int64(1 + d.N(8000)))
+		n := 1 + d.N(5)
 		var checkers []*checker
 		var storages []*informer.ResourceVersionStorage
 		var informers []informer.ResourceVersionInformer
 		var stops []func()
-		configs := []func(*rest.Config) *rest.Config{protobuf, func(c *rest.Config) *rest.Config { return c }}
+		configs := []func(*rest.Config) *rest.Config{harness.Protobuf, func(c *rest.Config) *rest.Config { return c }}
 		for i := range n {
-			c := &checker{dice: dice{rand: rand.New(rand.NewPCG(seed, uint64(10+i)))}, known: map[string]string{}}
-			c.slow = []int{0, 20, 2000}[d.n(3)]
-			c.panics = []int{0, 0, 20}[d.n(3)]
-			factory, err := informer.NewDynamicListerWatcherFactory(configs[d.n(2)](w.Config()))
+			c := &checker{Dice: harness.Dice{Rand: rand.New(rand.NewPCG(seed, uint64(10+i)))}, known: map[string]string{}}
+			c.slow = []int{0, 20, 2000}[d.N(3)]
+			c.panics = []int{0, 0, 20}[d.N(3)]
+			factory, err := informer.NewDynamicListerWatcherFactory(configs[d.N(2)](w.Config()))
 			require.NoError(t, err)
 			config := informer.InformerConfig{
-				ListerWatcher: factory.ForResource("", pods), Handler: c, Storage: informer.NewResourceVersionStorage(),
-				ErrorHandler: quiet, Budget: budget, Workers: 1 + d.n(4), WatchListPageSize: int64(1 + d.n(20)),
-				ListMode:      []informer.ListMode{informer.ListModeAuto, informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList}[d.n(4)],
-				ExampleObject: []runtime.Object{&informer.RawObject{}, &informer.RawObject{}, &metav1.PartialObjectMetadata{}, &corev1.Pod{}, &unstructured.Unstructured{}}[d.n(5)],
+				ListerWatcher: factory.ForResource("", harness.Pods), Handler: c, Storage: informer.NewResourceVersionStorage(),
+				ErrorHandler: harness.IgnoreErrors, Budget: budget, Workers: 1 + d.N(4), WatchListPageSize: int64(1 + d.N(20)),
+				ListMode:      []informer.ListMode{informer.ListModeAuto, informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList}[d.N(4)],
+				ExampleObject: []runtime.Object{&informer.RawObject{}, &informer.RawObject{}, &metav1.PartialObjectMetadata{}, &corev1.Pod{}, &unstructured.Unstructured{}}[d.N(5)],
 			}
-			if d.one(2) {
-				config.Handler, config.BatchHandler, config.MaxBatch = nil, c, d.n(20)
+			if d.One(2) {
+				config.Handler, config.BatchHandler, config.MaxBatch = nil, c, d.N(20)
 			}
-			if d.one(2) {
-				config.Prune = [][]string{{"metadata.managedFields"}, {"metadata.creationTimestamp", "data"}, {"metadata.annotations", "metadata.labels.x"}}[d.n(3)]
+			if d.One(2) {
+				config.Prune = [][]string{{"metadata.managedFields"}, {"metadata.creationTimestamp", "data"}, {"metadata.annotations", "metadata.labels.x"}}[d.N(3)]
 			}
-			if d.one(3) {
-				config.ExtraStore = nothing{}
+			if d.One(3) {
+				config.ExtraStore = harness.Nothing{}
 			}
-			if d.one(2) {
+			if d.One(2) {
 				config.StallTimeout = 2 * time.Minute
 			}
-			if d.one(2) {
+			if d.One(2) {
 				config.Transform = func(obj interface{}) (interface{}, error) {
-					if c.one(15) {
+					if c.One(15) {
 						return nil, errors.New("transform")
 					}
 					return obj, nil
@@ -165,22 +136,22 @@ func tortureShared(t *testing.T, seed uint64) {
 			}
 			i := informer.NewResourceVersionInformer("pods", config)
 			checkers, storages, informers = append(checkers, c), append(storages, config.Storage), append(informers, i)
-			stops = append(stops, start(i.RunWithContext))
+			stops = append(stops, harness.Start(i.RunWithContext))
 		}
 		// ordinary informers and controllers
 		store := cache.NewStore(cache.MetaNamespaceKeyFunc)
-		ordinary := informer.NewInformer(w.lister(), &corev1.Pod{}, store, time.Duration(d.n(2))*10*time.Second, cache.ResourceEventHandlerFuncs{}, nil)
-		stops = append(stops, start(ordinary.RunWithContext))
-		known := newStore()
+		ordinary := informer.NewInformer(w.Lister(), &corev1.Pod{}, store, time.Duration(d.N(2))*10*time.Second, cache.ResourceEventHandlerFuncs{}, nil)
+		stops = append(stops, harness.Start(ordinary.RunWithContext))
+		known := harness.NewStore()
 		var queue cache.Queue
-		if d.one(2) {
+		if d.One(2) {
 			queue = cache.NewDeltaFIFOWithOptions(cache.DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: true})
 		}
 		var calm sync.Map
-		pd := dice{rand: rand.New(rand.NewPCG(seed, 99))}
-		c := informer.NewNamedController("c", &informer.Config{Queue: queue, RetryOnError: true, ListerWatcher: w.lister(), WatchErrorHandler: quiet, ForcePaginatedList: d.one(2), FullResyncPeriod: time.Duration(d.n(2)) * 7 * time.Second,
+		pd := harness.Dice{Rand: rand.New(rand.NewPCG(seed, 99))}
+		c := informer.NewNamedController("c", &informer.Config{Queue: queue, RetryOnError: true, ListerWatcher: w.Lister(), WatchErrorHandler: harness.IgnoreErrors, ForcePaginatedList: d.One(2), FullResyncPeriod: time.Duration(d.N(2)) * 7 * time.Second,
 			Process: func(obj interface{}, _ bool) error {
-				if _, ok := calm.Load("calm"); !ok && pd.one(8) {
+				if _, ok := calm.Load("calm"); !ok && pd.One(8) {
 					return errors.New("process")
 				}
 				for _, x := range obj.(cache.Deltas) {
@@ -197,35 +168,35 @@ func tortureShared(t *testing.T, seed uint64) {
 				}
 				return nil
 			}})
-		stopC := start(c.RunWithContext)
-		for range 20 + d.n(30) {
-			switch d.n(14) {
+		stopC := harness.Start(c.RunWithContext)
+		for range 20 + d.N(30) {
+			switch d.N(14) {
 			case 0:
 				w.CloseClientConnections()
 			case 1:
 				w.Compact()
 			case 2:
-				f.become([]string{"refuse", "cut", "close", "silent", "compact", "refuse watch-lists", "ignore watch-lists"}[d.n(7)])
+				f.Become([]string{"refuse", "cut", "close", "silent", "compact", "refuse watch-lists", "ignore watch-lists"}[d.N(7)])
 			case 3, 4:
-				f.become("")
+				f.Become("")
 			case 5:
-				k := d.n(len(stops))
+				k := d.N(len(stops))
 				stops[k]()
 				if k < n {
-					for range d.n(5) {
-						f.touch()
+					for range d.N(5) {
+						f.Touch()
 					}
-					stops[k] = start(informers[k].RunWithContext)
+					stops[k] = harness.Start(informers[k].RunWithContext)
 				} else {
-					stops[k] = start(ordinary.RunWithContext)
+					stops[k] = harness.Start(ordinary.RunWithContext)
 				}
 			case 6:
-				time.Sleep(time.Duration(d.n(600)) * time.Second)
+				time.Sleep(time.Duration(d.N(600)) * time.Second)
 			default:
-				for range 1 + d.n(10) {
-					f.touch()
-					if d.one(3) {
-						time.Sleep(time.Duration(d.n(500)) * time.Millisecond)
+				for range 1 + d.N(10) {
+					f.Touch()
+					if d.One(3) {
+						time.Sleep(time.Duration(d.N(500)) * time.Millisecond)
 					}
 				}
 			}
@@ -237,14 +208,14 @@ func tortureShared(t *testing.T, seed uint64) {
 			c.panics = 0
 			c.mu.Unlock()
 		}
-		f.become("")
+		f.Become("")
 		time.Sleep(40 * time.Minute)
 		for range 8 { // transforms fail at random: lists repeat what was lost
-			w.relist()
+			w.Relist()
 			time.Sleep(5 * time.Minute)
 		}
 		synctest.Wait()
-		server, err := w.ResourceVersions(pods, "")
+		server, err := w.ResourceVersions(harness.Pods, "")
 		require.NoError(t, err)
 		for i, c := range checkers {
 			c.mu.Lock()
@@ -252,7 +223,7 @@ func tortureShared(t *testing.T, seed uint64) {
 			require.Equal(t, server, c.known, "informer %d: %+v", i, informers[i].Status())
 			require.Equal(t, server, maps.Collect(storages[i].All()))
 			for j, o := range c.kept {
-				require.Equal(t, c.keptAs[j], identityOf(o))
+				require.Equal(t, c.keptAs[j], harness.IdentityOf(o))
 			}
 			c.mu.Unlock()
 			require.Zero(t, informers[i].Status().Queued)
@@ -260,10 +231,10 @@ func tortureShared(t *testing.T, seed uint64) {
 		require.Zero(t, budget.InUse())
 		require.Len(t, store.ListKeys(), len(server))
 		for _, obj := range store.List() {
-			require.Equal(t, server[key(obj)], obj.(*corev1.Pod).ResourceVersion)
+			require.Equal(t, server[harness.Key(obj)], obj.(*corev1.Pod).ResourceVersion)
 		}
 		if queue == nil {
-			require.Equal(t, server, contents(known))
+			require.Equal(t, server, harness.Contents(known))
 		}
 		for _, stop := range stops {
 			stop()

@@ -12,14 +12,15 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // endlessly answers the first watch with a text, and then with another one each time that a pause
 // is over. It ignores timeoutSeconds.
 func endlessly(pause time.Duration, first string, next func(n int) string) func(http.Handler) http.Handler {
 	var answered atomic.Bool
-	return before(func(w http.ResponseWriter, r *http.Request) bool {
-		if !isWatch(r) || !answered.CompareAndSwap(false, true) {
+	return harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !harness.IsWatch(r) || !answered.CompareAndSwap(false, true) {
 			return true
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -52,17 +53,17 @@ func TestTrickleOfAnEventIsSilence(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			wrap := endlessly(time.Second, test.first, func(int) string { return "x" })
-			bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
-				w.create("a/1")
-				var r recorder
-				var f failures
-				i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, StallTimeout: test.stall})
-				defer start(i.RunWithContext)()
+			harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stall})
+				defer harness.Start(i.RunWithContext)()
 				synctest.Wait()
-				w.create("a/2")
+				w.CreatePods("a/2")
 				time.Sleep(test.most + 10*time.Second)
-				w.requireState(&r)
-				errs, _ := f.all()
+				w.RequireState(&r)
+				errs, _ := f.All()
 				require.Len(t, errs, 1)
 				var stalled *informer.StallError
 				require.ErrorAs(t, errs[0], &stalled)
@@ -74,22 +75,22 @@ func TestTrickleOfAnEventIsSilence(t *testing.T) {
 // A large event that comes slowly over a slow connection is progress.
 func TestLargeEventOverASlowConnectionIsNoSilence(t *testing.T) {
 	const size = 2 << 20
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var r recorder
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle, StallTimeout: 90 * time.Second})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: 90 * time.Second})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		for _, text := range []string{fmt.Sprintf("watch oversize=1,%d times=1", size), "watch slow=8000"} {
 			fault, err := informertest.ParseFault(text)
 			require.NoError(t, err)
 			w.Inject(fault)
 		}
-		w.update("a/1", "changed")
+		w.UpdatePod("a/1", "changed")
 		time.Sleep(10 * time.Minute)
-		w.requireState(&r)
-		errs, _ := f.all()
+		w.RequireState(&r)
+		errs, _ := f.All()
 		require.Empty(t, errs)
 	})
 }
@@ -100,22 +101,22 @@ func TestWatchEndsInTimeThoughTheServerDoesNotEndIt(t *testing.T) {
 	wrap := endlessly(time.Minute, "", func(n int) string {
 		return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"%d"}}}`+"\n", 3+n)
 	})
-	bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *world) {
-		w.create("a/1")
-		var r recorder
-		var f failures
-		i := follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle})
-		defer start(i.RunWithContext)()
+	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		w.SetResourceVersion(100) // of bookmarks
 		time.Sleep(14 * time.Minute)
-		require.Len(t, w.verbs(), 2)
+		require.Len(t, w.Verbs(), 2)
 		time.Sleep(18 * time.Minute)
-		require.GreaterOrEqual(t, len(w.verbs()), 3)
-		errs, _ := f.all()
+		require.GreaterOrEqual(t, len(w.Verbs()), 3)
+		errs, _ := f.All()
 		require.Empty(t, errs)
-		w.create("a/2")
+		w.CreatePods("a/2")
 		synctest.Wait()
-		w.requireState(&r)
+		w.RequireState(&r)
 	})
 }

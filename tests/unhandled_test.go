@@ -9,6 +9,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // One of the default utilruntime.ErrorHandlers sleeps by the time since the error before it, which
@@ -16,18 +17,18 @@ import (
 func TestDefaultErrorHandlerDoesNotSleepInABubble(t *testing.T) {
 	refused, err := informertest.ParseFault("list 500 times=3")
 	require.NoError(t, err)
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		defer w.Inject(refused)()
-		w.create("a/1")
-		var r recorder
+		w.CreatePods("a/1")
+		var r harness.Recorder
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: w.lister(), ListMode: informer.ListModePaged, Handler: &r,
+			ListerWatcher: w.Lister(), ListMode: informer.ListModePaged, Handler: &r,
 		})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.Error(t, i.Status().LastError)
 		time.Sleep(time.Minute)
-		w.requireState(&r)
+		w.RequireState(&r)
 		require.NoError(t, i.Status().LastError)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // onWatches is a fault of the next watch that has a readable event.
@@ -25,37 +26,37 @@ func onWatches(effect informertest.Effect) informertest.Fault {
 // true.
 func TestWatchEventWithoutResourceVersionIsFollowedByAList(t *testing.T) {
 	for name, example := range map[string]runtime.Object{"unstructured": nil, "raw": &informer.RawObject{}, "metadata": &metav1.PartialObjectMetadata{}} {
-		for change, act := range map[string]func(w *world){
-			"created": func(w *world) { w.create("a/new") },
-			"updated": func(w *world) { w.update("a/0001", "changed") },
-			"deleted": func(w *world) { w.remove("a/0001") },
+		for change, act := range map[string]func(w *harness.World){
+			"created": func(w *harness.World) { w.CreatePods("a/new") },
+			"updated": func(w *harness.World) { w.UpdatePod("a/0001", "changed") },
+			"deleted": func(w *harness.World) { w.DeletePods("a/0001") },
 		} {
 			for mode, listMode := range map[string]informer.ListMode{"auto": informer.ListModeAuto, "paged": informer.ListModePaged} {
 				t.Run(fmt.Sprint(name, " ", change, " ", mode), func(t *testing.T) {
-					bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-						w.create(keys(3)...)
-						var r recorder
-						var f failures
-						i := auto(w, informer.InformerConfig{ListMode: listMode, ExampleObject: example, Handler: &r, ErrorHandler: f.handle})
-						defer start(i.RunWithContext)()
+					harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+						w.CreatePods(harness.Keys(3)...)
+						var r harness.Recorder
+						var f harness.Failures
+						i := harness.FollowAuto(w, informer.InformerConfig{ListMode: listMode, ExampleObject: example, Handler: &r, ErrorHandler: f.Handle})
+						defer harness.Start(i.RunWithContext)()
 						time.Sleep(20 * time.Second)
 						w.ResetRequests()
 						w.Inject(onWatches(informertest.Unversioned(1)))
 						act(w)
 						synctest.Wait()
-						w.requireState(&r)
-						require.Equal(t, "list limit=500", w.verbs()[0])
+						w.RequireState(&r)
+						require.Equal(t, "list limit=500", w.Verbs()[0])
 						require.EqualValues(t, 1, i.Status().Skipped)
-						errs, _ := f.all()
+						errs, _ := f.All()
 						require.Len(t, errs, 1)
 						var item *informer.ItemError
 						require.ErrorAs(t, errs[0], &item)
 						require.NotEmpty(t, item.Key)
 						require.ErrorContains(t, errs[0], "no resource version")
 
-						w.update("a/0002", "changed")
+						w.UpdatePod("a/0002", "changed")
 						synctest.Wait()
-						w.requireState(&r)
+						w.RequireState(&r)
 					})
 				})
 			}
@@ -65,17 +66,17 @@ func TestWatchEventWithoutResourceVersionIsFollowedByAList(t *testing.T) {
 
 // Initial events without resource versions end the watch-list, and the set is read in pages.
 func TestInitialEventWithoutResourceVersionIsFollowedByAList(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
 		w.Inject(onWatches(informertest.Unversioned(2)))
-		var r recorder
-		var f failures
-		i := auto(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.handle})
-		defer start(i.RunWithContext)()
+		var r harness.Recorder
+		var f harness.Failures
+		i := harness.FollowAuto(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.True(t, i.HasSynced())
-		w.requireState(&r)
-		require.Equal(t, []string{"watch-list", "list limit=500", "watch rv=4"}, w.verbs())
+		w.RequireState(&r)
+		require.Equal(t, []string{"watch-list", "list limit=500", "watch rv=4"}, w.Verbs())
 		require.ErrorContains(t, i.Status().Fallback, "no resource version")
 		require.EqualValues(t, 1, i.Status().Skipped)
 	})
@@ -84,17 +85,17 @@ func TestInitialEventWithoutResourceVersionIsFollowedByAList(t *testing.T) {
 // The ListerWatchers of others, such as fakes, may give objects no versions.
 func TestEventsOfOthersNeedNoResourceVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var r recorder
-		var f failures
+		var r harness.Recorder
+		var f harness.Failures
 		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
-			ListerWatcher: script{list: listing("5", pod("a/1", "")), watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
-				return stream(false, watch.Event{Type: watch.Added, Object: pod("a/2", "")}), nil
-			}}.lw(), Handler: &r, ErrorHandler: f.handle,
+			ListerWatcher: harness.Script{List: harness.Listing("5", harness.Pod("a/1", "")), Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+				return harness.Stream(false, watch.Event{Type: watch.Added, Object: harness.Pod("a/2", "")}), nil
+			}}.LW(), Handler: &r, ErrorHandler: f.Handle,
 		})
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
-		require.Equal(t, []string{"add a/1 initial", "add a/2"}, r.events())
-		errs, _ := f.all()
+		require.Equal(t, []string{"add a/1 initial", "add a/2"}, r.Events())
+		errs, _ := f.All()
 		require.Empty(t, errs)
 	})
 }

@@ -19,13 +19,14 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // put writes a pod and returns its resource version.
-func (w *world) put(key, value string) (resourceVersion string) {
-	w.t.Helper()
-	stored, err := w.Update(pods, object(pods, key, value))
-	require.NoError(w.t, err)
+func put(w *harness.World, key, value string) (resourceVersion string) {
+	w.T.Helper()
+	stored, err := w.Update(harness.Pods, harness.Object(harness.Pods, key, value))
+	require.NoError(w.T, err)
 	return stored.GetResourceVersion()
 }
 
@@ -64,54 +65,54 @@ func (w *untilCall) over() bool {
 
 // gate is a handler that waits in each call until it is opened.
 type gate struct {
-	recorder
+	harness.Recorder
 	open chan struct{}
 }
 
 func closedGate() *gate {
 	g := &gate{open: make(chan struct{})}
-	g.before = func(string) { <-g.open }
+	g.Before = func(string) { <-g.open }
 	return g
 }
 
 func TestWaitUntilOwnWrite(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(3)...)
-		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		r := &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r})
 		early := waitFor(t.Context(), i, w.ResourceVersion())
 		require.False(t, early.over(), "the informer does not run yet")
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		defer stop()
 		require.True(t, early.over())
 		require.NoError(t, early.err)
-		require.Len(t, r.events(), 3)
+		require.Len(t, r.Events(), 3)
 		time.Sleep(time.Minute)
 		for n := range 3 {
-			rv := w.put("a/0001", fmt.Sprint(n))
+			rv := put(w, "a/0001", fmt.Sprint(n))
 			require.NoError(t, i.WaitUntil(t.Context(), rv))
-			require.Equal(t, rv, r.state()["a/0001"])
+			require.Equal(t, rv, r.State()["a/0001"])
 			require.Equal(t, rv, i.Status().ResourceVersion)
 		}
 		require.NoError(t, i.WaitUntil(t.Context(), "1"), "what is older is acknowledged, too")
-		w.remove("a/0002")
+		w.DeletePods("a/0002")
 		require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()), "a deletion")
-		require.NotContains(t, r.state(), "a/0002")
+		require.NotContains(t, r.State(), "a/0002")
 	})
 }
 
 func TestWaitUntilWaitsForTheHandler(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/b")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/b")
 		g := closedGate()
-		i := follow(w, informer.InformerConfig{Handler: g})
-		stop := start(i.RunWithContext)
+		i := harness.Follow(w, informer.InformerConfig{Handler: g})
+		stop := harness.Start(i.RunWithContext)
 		defer stop()
 		listed := waitFor(t.Context(), i, w.ResourceVersion())
 		time.Sleep(time.Hour)
 		require.False(t, listed.over(), "the handler has not returned")
-		changed := waitFor(t.Context(), i, w.put("a/b", "2"))
-		added := waitFor(t.Context(), i, func() string { w.create("a/c"); return w.ResourceVersion() }())
+		changed := waitFor(t.Context(), i, put(w, "a/b", "2"))
+		added := waitFor(t.Context(), i, func() string { w.CreatePods("a/c"); return w.ResourceVersion() }())
 		time.Sleep(time.Minute)
 		g.open <- struct{}{} // a/b as listed
 		require.True(t, listed.over())
@@ -119,7 +120,7 @@ func TestWaitUntilWaitsForTheHandler(t *testing.T) {
 		g.open <- struct{}{} // a/c: it did not wait behind another call of its key
 		require.False(t, changed.over())
 		require.False(t, added.over(), "what is before it is not acknowledged")
-		require.Equal(t, []string{"add a/b initial", "add a/c"}, g.events())
+		require.Equal(t, []string{"add a/b initial", "add a/c"}, g.Events())
 		close(g.open)
 		require.True(t, changed.over() && added.over())
 		require.NoError(t, errors.Join(listed.err, changed.err, added.err))
@@ -127,7 +128,7 @@ func TestWaitUntilWaitsForTheHandler(t *testing.T) {
 }
 
 func TestWaitUntilWaitsForAFailingBatch(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
 		var mended sync.Map
 		handler := informer.BatchHandlerFunc(func(_ context.Context, events []informer.Event) error {
 			for _, e := range events {
@@ -138,14 +139,14 @@ func TestWaitUntilWaitsForAFailingBatch(t *testing.T) {
 			return nil
 		})
 		mended.Store("a/good", true)
-		w.create("a/good")
-		i := follow(w, informer.InformerConfig{BatchHandler: handler})
-		stop := start(i.RunWithContext)
+		w.CreatePods("a/good")
+		i := harness.Follow(w, informer.InformerConfig{BatchHandler: handler})
+		stop := harness.Start(i.RunWithContext)
 		defer stop()
 		require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
-		w.create("a/bad")
+		w.CreatePods("a/bad")
 		bad := waitFor(t.Context(), i, w.ResourceVersion())
-		good := waitFor(t.Context(), i, w.put("a/good", "2"))
+		good := waitFor(t.Context(), i, put(w, "a/good", "2"))
 		time.Sleep(10 * time.Minute)
 		require.False(t, bad.over())
 		require.False(t, good.over(), "what is before it is not acknowledged")
@@ -158,14 +159,14 @@ func TestWaitUntilWaitsForAFailingBatch(t *testing.T) {
 
 // A version that no followed object has passes with a bookmark.
 func TestWaitUntilABookmark(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		lw := w.factory().ForResourceWithOptions("", pods, func(o *metav1.ListOptions) { o.FieldSelector = "metadata.namespace=mine" })
-		w.create("mine/a")
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, ListerWatcher: lw})
-		stop := start(i.RunWithContext)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		lw := w.Factory().ForResourceWithOptions("", harness.Pods, func(o *metav1.ListOptions) { o.FieldSelector = "metadata.namespace=mine" })
+		w.CreatePods("mine/a")
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: lw})
+		stop := harness.Start(i.RunWithContext)
 		defer stop()
 		time.Sleep(30 * time.Second)
-		w.create("others/a")
+		w.CreatePods("others/a")
 		began := time.Now()
 		require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
 		require.InDelta(t, 30, time.Since(began).Seconds(), 1, "the next bookmark")
@@ -173,32 +174,32 @@ func TestWaitUntilABookmark(t *testing.T) {
 }
 
 func TestWaitUntilAcrossABrokenWatch(t *testing.T) {
-	for name, breaks := range map[string]func(w *world){
-		"cut":     func(w *world) { w.CloseClientConnections() },
-		"expired": func(w *world) { w.CloseClientConnections(); w.Compact() },
+	for name, breaks := range map[string]func(w *harness.World){
+		"cut":     func(w *harness.World) { w.CloseClientConnections() },
+		"expired": func(w *harness.World) { w.CloseClientConnections(); w.Compact() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-				w.create(keys(3)...)
-				r := &recorder{}
-				i := follow(w, informer.InformerConfig{Handler: r})
-				stop := start(i.RunWithContext)
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				r := &harness.Recorder{}
+				i := harness.Follow(w, informer.InformerConfig{Handler: r})
+				stop := harness.Start(i.RunWithContext)
 				defer stop()
 				require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
-				w.blocked.Lock()
+				w.Blocked.Lock()
 				breaks(w)
-				rv := w.put("a/0001", "unseen")
+				rv := put(w, "a/0001", "unseen")
 				waits := waitFor(t.Context(), i, rv)
 				time.Sleep(time.Minute)
 				require.False(t, waits.over())
-				w.blocked.Unlock()
+				w.Blocked.Unlock()
 				if name == "expired" {
 					w.Compact()
 				}
 				time.Sleep(2 * time.Minute)
 				require.True(t, waits.over())
 				require.NoError(t, waits.err)
-				require.Equal(t, rv, r.state()["a/0001"])
+				require.Equal(t, rv, r.State()["a/0001"])
 			})
 		})
 	}
@@ -206,16 +207,16 @@ func TestWaitUntilAcrossABrokenWatch(t *testing.T) {
 
 // A list is acknowledged when all its pages are.
 func TestWaitUntilAllPages(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(4)...)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(4)...)
 		heal := w.Inject(informertest.Fault{Match: informertest.Match{Verbs: []string{"list"}, Page: informertest.LaterPages}, Effect: informertest.Hang()})
-		r := &recorder{}
-		i := follow(w, informer.InformerConfig{Handler: r, WatchListPageSize: 2})
-		stop := start(i.RunWithContext)
+		r := &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, WatchListPageSize: 2})
+		stop := harness.Start(i.RunWithContext)
 		defer stop()
 		first := waitFor(t.Context(), i, "1")
 		time.Sleep(time.Minute)
-		require.Len(t, r.events(), 2)
+		require.Len(t, r.Events(), 2)
 		require.False(t, first.over(), "what the other page has is not known")
 		require.Zero(t, i.Status().CurrentAsOf)
 		heal()
@@ -226,8 +227,8 @@ func TestWaitUntilAllPages(t *testing.T) {
 }
 
 func TestWaitUntilRefusesVersionsWithoutOrder(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		for _, rv := range []string{"", "0", "-1", "1.5", "010", "v-1", "１"} {
 			err := i.WaitUntil(t.Context(), rv)
 			require.ErrorIs(t, err, informer.ErrUnorderedVersion, rv)
@@ -240,12 +241,12 @@ func TestWaitUntilRefusesVersionsWithoutOrder(t *testing.T) {
 }
 
 func TestWaitUntilAtAServerWithoutOrder(t *testing.T) {
-	bubble(t, informertest.Options{OpaqueVersions: true}, func(t *testing.T, w *world) {
-		w.create("a/b")
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
+	harness.Bubble(t, informertest.Options{OpaqueVersions: true}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/b")
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		early := waitFor(t.Context(), i, "7")
 		require.False(t, early.over())
-		stop := start(i.RunWithContext)
+		stop := harness.Start(i.RunWithContext)
 		defer stop()
 		require.True(t, early.over(), "the versions of the server say nothing of 7")
 		require.ErrorIs(t, early.err, informer.ErrUnorderedVersion)
@@ -256,18 +257,18 @@ func TestWaitUntilAtAServerWithoutOrder(t *testing.T) {
 // Versions have as many digits as they like.
 func TestWaitUntilALargeVersion(t *testing.T) {
 	const huge = "340282366920938463463374607431768211"
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		lw := largeVersions{w.lister(), huge}
-		w.create("a/b")
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, ListerWatcher: lw})
-		stop := start(i.RunWithContext)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		lw := largeVersions{w.Lister(), huge}
+		w.CreatePods("a/b")
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, ListerWatcher: lw})
+		stop := harness.Start(i.RunWithContext)
 		defer stop()
 		require.NoError(t, i.WaitUntil(t.Context(), "18446744073709551616"))
 		require.NoError(t, i.WaitUntil(t.Context(), huge+w.ResourceVersion()))
 		waits := waitFor(t.Context(), i, huge+"9")
 		time.Sleep(10 * time.Minute)
 		require.False(t, waits.over())
-		for n := 0; w.put("a/b", fmt.Sprint(n)) != "9"; n++ {
+		for n := 0; put(w, "a/b", fmt.Sprint(n)) != "9"; n++ {
 			require.Less(t, n, 9)
 		}
 		require.True(t, waits.over())
@@ -276,10 +277,10 @@ func TestWaitUntilALargeVersion(t *testing.T) {
 }
 
 func TestWaitUntilTheInformerStops(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/b")
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		stop := start(i.RunWithContext)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/b")
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		stop := harness.Start(i.RunWithContext)
 		waits := waitFor(t.Context(), i, "1000")
 		require.False(t, waits.over())
 		stop()
@@ -287,27 +288,27 @@ func TestWaitUntilTheInformerStops(t *testing.T) {
 		require.ErrorIs(t, waits.err, informer.ErrStopped)
 		rv := w.ResourceVersion()
 		require.NoError(t, i.WaitUntil(t.Context(), rv), "it has acknowledged that")
-		later := w.put("a/b", "2")
+		later := put(w, "a/b", "2")
 		err := i.WaitUntil(t.Context(), later)
 		require.ErrorIs(t, err, informer.ErrStopped)
 		require.ErrorContains(t, err, fmt.Sprintf("%q", rv))
 
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		require.NoError(t, i.WaitUntil(t.Context(), later), "another Run goes on")
 	})
 }
 
 func TestWaitUntilTheContextEnds(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create("a/b")
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/b")
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := i.WaitUntil(ctx, "7")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "no complete list yet")
-		defer start(i.RunWithContext)()
+		defer harness.Start(i.RunWithContext)()
 		synctest.Wait()
 		ctx, stop := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Hour, func() { stop(errors.New("enough")) })
@@ -321,27 +322,27 @@ func TestWaitUntilTheContextEnds(t *testing.T) {
 
 // Whoever waits for a version of a state that is gone is told.
 func TestWaitUntilARestoredServer(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.createKubeSystem()
-		w.create("a/b")
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreateKubeSystem()
+		w.CreatePods("a/b")
 		backup := w.Backup()
 		for n := range 20 {
-			w.put("a/b", fmt.Sprint(n))
+			put(w, "a/b", fmt.Sprint(n))
 		}
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}})
-		defer start(i.RunWithContext)()
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}})
+		defer harness.Start(i.RunWithContext)()
 		require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
 		time.Sleep(time.Minute)
-		w.blocked.Lock()
+		w.Blocked.Lock()
 		w.CloseClientConnections()
-		lost := w.put("a/b", "lost")
+		lost := put(w, "a/b", "lost")
 		waits := waitFor(t.Context(), i, lost)
 		w.Restore(backup)
-		w.blocked.Unlock()
+		w.Blocked.Unlock()
 		time.Sleep(5 * time.Minute)
 		require.True(t, waits.over())
 		require.ErrorIs(t, waits.err, informer.ErrServerRestored)
-		require.NoError(t, i.WaitUntil(t.Context(), w.put("a/b", "new")), "what is written now arrives")
+		require.NoError(t, i.WaitUntil(t.Context(), put(w, "a/b", "new")), "what is written now arrives")
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -352,49 +353,49 @@ func TestWaitUntilARestoredServer(t *testing.T) {
 }
 
 func TestWaitUntilAfterAResume(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.createKubeSystem()
-		w.create(keys(3)...)
-		s := &memoryCheckpoint{}
-		i := follow(w, informer.InformerConfig{Handler: &recorder{}, Checkpoint: s})
-		stop := start(i.RunWithContext)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreateKubeSystem()
+		w.CreatePods(harness.Keys(3)...)
+		s := &harness.MemoryCheckpoint{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: &harness.Recorder{}, Checkpoint: s})
+		stop := harness.Start(i.RunWithContext)
 		require.NoError(t, i.WaitUntil(t.Context(), w.ResourceVersion()))
 		saved := w.ResourceVersion()
 		time.Sleep(time.Minute)
 		stop()
-		unseen := w.put("a/0001", "unseen")
+		unseen := put(w, "a/0001", "unseen")
 
-		w.blocked.Lock()
-		r := &recorder{}
-		i = follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
-		defer start(i.RunWithContext)()
+		w.Blocked.Lock()
+		r := &harness.Recorder{}
+		i = harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		defer harness.Start(i.RunWithContext)()
 		resumed, changed := waitFor(t.Context(), i, saved), waitFor(t.Context(), i, unseen)
 		time.Sleep(time.Minute)
 		require.False(t, resumed.over(), "whether the server still is the one of the checkpoint is not known")
 		require.Zero(t, i.Status().CurrentAsOf)
-		w.blocked.Unlock()
+		w.Blocked.Unlock()
 		time.Sleep(time.Minute)
 		require.True(t, resumed.over() && changed.over())
 		require.NoError(t, errors.Join(resumed.err, changed.err))
-		require.Equal(t, []string{"update a/0001"}, r.events(), "there was no list")
+		require.Equal(t, []string{"update a/0001"}, r.Events(), "there was no list")
 	})
 }
 
 func TestWaitUntilEachHandlerOfAShared(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		w.create(keys(2)...)
-		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister(), ErrorHandler: quiet})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(2)...)
+		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister(), ErrorHandler: harness.IgnoreErrors})
 		err := s.WaitUntil(t.Context(), "1")
 		require.ErrorIs(t, err, informer.ErrNoHandler)
-		fast, slow := &recorder{}, closedGate()
+		fast, slow := &harness.Recorder{}, closedGate()
 		f, err := s.AddEventHandler(fast)
 		require.NoError(t, err)
 		l, err := s.AddEventHandler(slow)
 		require.NoError(t, err)
-		stop := start(s.RunWithContext)
+		stop := harness.Start(s.RunWithContext)
 		defer stop()
 		time.Sleep(time.Minute)
-		rv := w.put("a/0000", "2")
+		rv := put(w, "a/0000", "2")
 		require.NoError(t, f.WaitUntil(t.Context(), rv))
 		one, all := waitFor(t.Context(), l, rv), waitFor(t.Context(), s, rv)
 		time.Sleep(time.Hour)
@@ -406,7 +407,7 @@ func TestWaitUntilEachHandlerOfAShared(t *testing.T) {
 		require.True(t, one.over() && all.over())
 		require.NoError(t, errors.Join(one.err, all.err))
 
-		gone, left := waitFor(t.Context(), l, "1000"), waitFor(t.Context(), s, w.put("a/0001", "2"))
+		gone, left := waitFor(t.Context(), l, "1000"), waitFor(t.Context(), s, put(w, "a/0001", "2"))
 		ended := s.RemoveHandler(l)
 		<-ended
 		require.True(t, gone.over() && left.over())
@@ -417,9 +418,9 @@ func TestWaitUntilEachHandlerOfAShared(t *testing.T) {
 
 // A handler that is removed before it has run acknowledges nothing any more.
 func TestWaitUntilOfAHandlerThatNeverRan(t *testing.T) {
-	bubble(t, informertest.Options{}, func(t *testing.T, w *world) {
-		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.lister()})
-		h, err := s.AddEventHandler(&recorder{})
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		s := informer.NewSharedResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: w.Lister()})
+		h, err := s.AddEventHandler(&harness.Recorder{})
 		require.NoError(t, err)
 		waits := waitFor(t.Context(), h, "1")
 		require.False(t, waits.over())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
 )
 
 // flood is a server whose lists and watches bring as much as is taken. It counts what it has sent
@@ -44,13 +45,13 @@ func (f *flood) serve(next http.Handler) http.Handler {
 		w = answer
 		w.Header().Set("Content-Type", "application/json")
 		switch {
-		case isWatchList(r):
+		case harness.IsWatchList(r):
 			for n := range f.listed {
 				f.event(w, "ADDED", n)
 			}
 			f.write(w, `{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n")
 			fallthrough
-		case isWatch(r):
+		case harness.IsWatch(r):
 			for n := 0; f.event(w, "MODIFIED", n); n++ {
 			}
 		default:
@@ -88,14 +89,14 @@ func (a *floodAnswer) Write(p []byte) (int, error) {
 }
 
 // blockedInformers runs informers whose handlers return when unblock is called.
-func blockedInformers(t *testing.T, w *world, n int, config informer.InformerConfig) (unblock func(), stop func()) {
+func blockedInformers(t *testing.T, w *harness.World, n int, config informer.InformerConfig) (unblock func(), stop func()) {
 	blocked, unblock := context.WithCancel(context.Background())
-	config.Handler = &recorder{before: func(string) { <-blocked.Done() }}
-	factory := w.factory()
+	config.Handler = &harness.Recorder{Before: func(string) { <-blocked.Done() }}
+	factory := w.Factory()
 	var stops []func()
 	for range n {
-		config.ListerWatcher = factory.ForResource("", pods)
-		stops = append(stops, start(follow(w, config).RunWithContext))
+		config.ListerWatcher = factory.ForResource("", harness.Pods)
+		stops = append(stops, harness.Start(harness.Follow(w, config).RunWithContext))
 	}
 	return unblock, func() {
 		unblock()
@@ -118,7 +119,7 @@ func TestUnreadAnswersCostLittle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &flood{listed: test.listed}
-			bubble(t, informertest.Options{TLS: true, Wrap: f.serve}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{TLS: true, Wrap: f.serve}, func(t *testing.T, w *harness.World) {
 				budget := informer.NewBudget(limit)
 				_, stop := blockedInformers(t, w, readers, informer.InformerConfig{ListMode: test.mode, Budget: budget})
 				defer stop()
@@ -133,39 +134,39 @@ func TestUnreadAnswersCostLittle(t *testing.T) {
 
 // A watch that is left unread behind a wide window is dropped, and goes on when it is read again.
 func TestUnreadWatchGoesOnWhereItWas(t *testing.T) {
-	bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
-		w.create("a/0")
-		var r recorder
+	harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/0")
+		var r harness.Recorder
 		blocked, unblock := context.WithCancel(context.Background())
-		r.before = func(call string) {
+		r.Before = func(call string) {
 			if call == "add a/1" {
 				<-blocked.Done()
 			}
 		}
-		var f failures
-		i := follow(w, informer.InformerConfig{ListMode: informer.ListModeWatchList, Handler: &r, ErrorHandler: f.handle, Budget: informer.NewBudget(8 << 20)})
-		defer start(i.RunWithContext)()
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{ListMode: informer.ListModeWatchList, Handler: &r, ErrorHandler: f.Handle, Budget: informer.NewBudget(8 << 20)})
+		defer harness.Start(i.RunWithContext)()
 		defer unblock()
 		<-i.HasSyncedChecker().Done()
-		w.create("a/1")
+		w.CreatePods("a/1")
 		synctest.Wait()
 		for n := range 14 {
-			_, err := w.Create(pods, object(pods, fmt.Sprintf("a/large-%d", n), strings.Repeat("x", 1<<20)))
+			_, err := w.Create(harness.Pods, harness.Object(harness.Pods, fmt.Sprintf("a/large-%d", n), strings.Repeat("x", 1<<20)))
 			require.NoError(t, err)
 		}
 		time.Sleep(10 * time.Second)
-		require.Zero(t, w.watching.Load())
+		require.Zero(t, w.Watching.Load())
 		unblock()
 		time.Sleep(time.Second)
-		w.requireState(&r)
-		require.Equal(t, 1, strings.Count(strings.Join(w.verbs(), "\n"), "watch-list"))
-		require.NotContains(t, strings.Join(w.verbs(), "\n"), "list limit")
-		errs, _ := f.all()
+		w.RequireState(&r)
+		require.Equal(t, 1, strings.Count(strings.Join(w.Verbs(), "\n"), "watch-list"))
+		require.NotContains(t, strings.Join(w.Verbs(), "\n"), "list limit")
+		errs, _ := f.All()
 		require.Empty(t, errs)
-		require.EqualValues(t, 1, w.watching.Load())
-		w.remove("a/0")
+		require.EqualValues(t, 1, w.Watching.Load())
+		w.DeletePods("a/0")
 		time.Sleep(time.Second)
-		w.requireState(&r)
+		w.RequireState(&r)
 	})
 }
 
@@ -178,9 +179,9 @@ func TestUnreadListIsReadAgain(t *testing.T) {
 		"pages": {informer.ListModePaged, 3}, "whole": {informer.ListModeFull, 3}, "watch-list": {informer.ListModeWatchList, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{TLS: true}, func(t *testing.T, w *harness.World) {
 				for n := range 10 {
-					_, err := w.Create(pods, object(pods, fmt.Sprintf("a/large-%02d", n), strings.Repeat("x", 1<<20)))
+					_, err := w.Create(harness.Pods, harness.Object(harness.Pods, fmt.Sprintf("a/large-%02d", n), strings.Repeat("x", 1<<20)))
 					require.NoError(t, err)
 				}
 				blocked, unblock := context.WithCancel(context.Background())
@@ -188,21 +189,21 @@ func TestUnreadListIsReadAgain(t *testing.T) {
 				config.DisableCompression = true
 				factory, err := informer.NewDynamicListerWatcherFactory(config)
 				require.NoError(t, err)
-				r, f := recorder{before: func(string) { <-blocked.Done() }}, failures{}
-				i := follow(w, informer.InformerConfig{ListMode: test.mode, ListerWatcher: factory.ForResource("", pods), Handler: &r,
-					ExampleObject: &informer.RawObject{}, ErrorHandler: f.handle, Budget: informer.NewBudget(2 << 20)})
-				defer start(i.RunWithContext)()
+				r, f := harness.Recorder{Before: func(string) { <-blocked.Done() }}, harness.Failures{}
+				i := harness.Follow(w, informer.InformerConfig{ListMode: test.mode, ListerWatcher: factory.ForResource("", harness.Pods), Handler: &r,
+					ExampleObject: &informer.RawObject{}, ErrorHandler: f.Handle, Budget: informer.NewBudget(2 << 20)})
+				defer harness.Start(i.RunWithContext)()
 				defer unblock()
 				time.Sleep(time.Minute)
 				require.False(t, i.HasSynced())
-				require.Len(t, w.verbs(), 1)
+				require.Len(t, w.Verbs(), 1)
 				unblock()
 				time.Sleep(time.Minute)
 				require.True(t, i.HasSynced())
-				w.requireState(&r)
-				errs, _ := f.all()
+				w.RequireState(&r)
+				errs, _ := f.All()
 				require.Empty(t, errs)
-				require.Len(t, w.verbs(), test.requests, "%v", w.verbs())
+				require.Len(t, w.Verbs(), test.requests, "%v", w.Verbs())
 			})
 		})
 	}
@@ -214,7 +215,7 @@ func TestListOverALongLinkIsNotSlowed(t *testing.T) {
 	for name, mode := range map[string]informer.ListMode{"list": informer.ListModeFull, "watch-list": informer.ListModeWatchList} {
 		t.Run(name, func(t *testing.T) {
 			f := &flood{listed: objects}
-			bubble(t, informertest.Options{TLS: true, Wrap: f.serve}, func(t *testing.T, w *world) {
+			harness.Bubble(t, informertest.Options{TLS: true, Wrap: f.serve}, func(t *testing.T, w *harness.World) {
 				config, closed := farAway(w.Config(), delay)
 				defer closed()
 				defer w.CloseClientConnections()
@@ -236,9 +237,9 @@ func TestListOverALongLinkIsNotSlowed(t *testing.T) {
 				budget := informer.NewBudget(16 << 20)
 				var all []informer.ResourceVersionInformer
 				for range 4 {
-					i := follow(w, informer.InformerConfig{ListMode: mode, ListerWatcher: factory.ForResource("", pods), ExampleObject: &informer.RawObject{},
-						Budget: budget, Handler: &recorder{}})
-					defer start(i.RunWithContext)()
+					i := harness.Follow(w, informer.InformerConfig{ListMode: mode, ListerWatcher: factory.ForResource("", harness.Pods), ExampleObject: &informer.RawObject{},
+						Budget: budget, Handler: &harness.Recorder{}})
+					defer harness.Start(i.RunWithContext)()
 					all = append(all, i)
 				}
 				for _, i := range all {

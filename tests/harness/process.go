@@ -1,4 +1,4 @@
-package tests_test
+package harness
 
 import (
 	"bufio"
@@ -10,12 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 	"k8s.io/client-go/rest"
+
+	_ "github.com/rvinformer/informer/internal/rapidseed"
 )
 
-// process is the test binary, run again to play a role.
-type process struct {
+// Process is the test binary, run again to play a role.
+type Process struct {
 	t     *testing.T
-	cmd   *exec.Cmd
+	Cmd   *exec.Cmd
 	lines *bufio.Scanner
 }
 
@@ -26,17 +28,18 @@ const (
 	caVariable     = "INFORMER_TEST_CA"
 )
 
+// roles are what processes do, by the name of the role.
 var roles = map[string]func(t require.TestingT, path string){}
 
-// role has processes of that name call does. It is for package variables.
-func role(name string, does func(t require.TestingT, path string)) bool {
+// Role has processes of that name call does. It is for package variables.
+func Role(name string, does func(t require.TestingT, path string)) bool {
 	roles[name] = does
 	return true
 }
 
-// TestMain runs the tests of a package, which leave no goroutine. In a process with a role, it
+// Main runs the tests of a package, which leave no goroutine. In a process with a role, it
 // plays that.
-func TestMain(m *testing.M) {
+func Main(m *testing.M) {
 	if name := os.Getenv(roleVariable); name != "" {
 		roles[name](processT{}, os.Getenv(pathVariable))
 		return
@@ -52,8 +55,8 @@ func (processT) Errorf(format string, args ...interface{}) {
 }
 func (processT) FailNow() { os.Exit(1) }
 
-// newProcess is a process that waits to be started.
-func newProcess(t *testing.T, role, path string) *process {
+// NewProcess is a process that waits to be started.
+func NewProcess(t *testing.T, role, path string) *Process {
 	t.Helper()
 	binary, err := os.Executable()
 	require.NoError(t, err)
@@ -61,47 +64,49 @@ func newProcess(t *testing.T, role, path string) *process {
 	// The race detector sleeps for a second at the end of a process.
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", roleVariable+"="+role, pathVariable+"="+path)
 	cmd.Stderr = os.Stderr
-	return &process{t: t, cmd: cmd}
+	return &Process{t: t, Cmd: cmd}
 }
 
-func startProcess(t *testing.T, role, path string) *process {
+// StartProcess starts a process, which is killed at the end of the test.
+func StartProcess(t *testing.T, role, path string) *Process {
 	t.Helper()
-	p := newProcess(t, role, path)
-	stdout, err := p.cmd.StdoutPipe()
+	p := NewProcess(t, role, path)
+	stdout, err := p.Cmd.StdoutPipe()
 	require.NoError(t, err)
 	p.lines = bufio.NewScanner(stdout)
-	require.NoError(t, p.cmd.Start())
+	require.NoError(t, p.Cmd.Start())
 	t.Cleanup(func() { // if the test has failed
-		p.kill()
-		_ = p.cmd.Wait()
+		p.Kill()
+		_ = p.Cmd.Wait()
 	})
 	return p
 }
 
-// line is the next line that it prints, or empty after the last.
-func (p *process) line() string {
+// Line is the next line that it prints, or empty after the last.
+func (p *Process) Line() string {
 	p.lines.Scan()
 	return p.lines.Text()
 }
 
-func (p *process) kill() { _ = p.cmd.Process.Kill() }
+// Kill kills it. It does not wait.
+func (p *Process) Kill() { _ = p.Cmd.Process.Kill() }
 
-// wait waits until it was killed.
-func (p *process) wait() {
+// Wait waits until it has ended, and requires that it was killed.
+func (p *Process) Wait() {
 	p.t.Helper()
 	var exit *exec.ExitError
-	require.ErrorAs(p.t, p.cmd.Wait(), &exit)
+	require.ErrorAs(p.t, p.Cmd.Wait(), &exit)
 	require.Equal(p.t, -1, exit.ExitCode(), "it failed before it was killed")
 }
 
-// passServer tells the processes that the test starts from now on how to reach a server.
-func passServer(t *testing.T, config *rest.Config) {
+// PassServer tells the processes that the test starts from now on how to reach a server.
+func PassServer(t *testing.T, config *rest.Config) {
 	t.Helper()
 	t.Setenv(serverVariable, config.Host)
 	t.Setenv(caVariable, string(config.CAData))
 }
 
-// passedServer is the server that passServer told this process of.
-func passedServer() *rest.Config {
+// PassedServer is the server that PassServer told this process of.
+func PassedServer() *rest.Config {
 	return &rest.Config{Host: os.Getenv(serverVariable), QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(os.Getenv(caVariable))}}
 }

@@ -1,0 +1,85 @@
+package harness
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rvinformer/informer"
+)
+
+// Run runs an informer until the returned stop, which waits for it to return, or the
+// test ends.
+func (w *World) Run(i informer.ResourceVersionInformer) (stop func()) {
+	stop = sync.OnceFunc(Start(i.RunWithContext))
+	w.T.Cleanup(stop)
+	return stop
+}
+
+// Follow is an informer of the pods, with what c leaves open. It lists: what is
+// about watch-lists says so.
+func Follow(w *World, c informer.InformerConfig) informer.ResourceVersionInformer {
+	if c.ListMode == informer.ListModeAuto {
+		c.ListMode = informer.ListModePaged
+	}
+	return FollowAuto(w, c)
+}
+
+// FollowAuto is an informer of the pods as Follow makes one, in ListModeAuto unless c has another
+// mode.
+func FollowAuto(w *World, c informer.InformerConfig) informer.ResourceVersionInformer {
+	return informer.NewResourceVersionInformer("pods", w.completed(c))
+}
+
+// Share is a shared informer of the pods, with what c leaves open.
+func Share(w *World, c informer.InformerConfig) *informer.SharedResourceVersionInformer {
+	return informer.NewSharedResourceVersionInformer("pods", w.completed(c))
+}
+
+// AddHandler adds a handler, which must succeed.
+func AddHandler(t *testing.T, s *informer.SharedResourceVersionInformer, handler informer.ResourceEventHandler) *informer.HandlerRegistration {
+	t.Helper()
+	h, err := s.AddEventHandler(handler)
+	require.NoError(t, err)
+	return h
+}
+
+// completed is c, which lists the pods and drops errors where it says nothing else.
+func (w *World) completed(c informer.InformerConfig) informer.InformerConfig {
+	if c.ListerWatcher == nil {
+		c.ListerWatcher = w.Lister()
+	}
+	if c.ErrorHandler == nil {
+		c.ErrorHandler = IgnoreErrors
+	}
+	return c
+}
+
+// Start runs an informer until the returned stop, which waits for it to return.
+func Start(run func(ctx context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// Fill has a storage and a recorder know what the server has.
+func Fill(t *testing.T, w *World, storage *informer.ResourceVersionStorage, r *Recorder) {
+	t.Helper()
+	known, err := w.ResourceVersions(Pods, "")
+	require.NoError(t, err)
+	versions := map[string]interface{}{}
+	for key, rv := range known {
+		versions[key] = rv
+	}
+	require.NoError(t, storage.Replace(versions))
+	r.Folded = known
+}

@@ -1,3 +1,0 @@
-package tests_test
-
-import _ "github.com/rvinformer/informer/internal/rapidseed"
