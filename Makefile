@@ -32,7 +32,7 @@ estimate:
 # once its dependencies are built.
 quick: bin/heartbeat
 	$(RUNS) vet go vet ./...
-	$(RUNS) quick go test -json -vet=off -timeout 5m . ./tests ./internal/...
+	$(RUNS) quick go test -json -vet=off -timeout 5m . ./tests/... ./internal/...
 
 # The go command knows whether these are up to date.
 .PHONY: bin/heartbeat bin/staticcheck
@@ -82,7 +82,7 @@ proof: bin/heartbeat postgres-install
 	INFORMER_TORTURE=10 $(RACE) $(RUNS) "proof with -race" \
 		go test -json -count=1 -vet=off -timeout 40m -run RandomScripts ./informertest/script
 	INFORMER_TORTURE=40 $(RACE) $(RUNS) "proof in a crowd" \
-		go test -json -count=1 -vet=off -timeout 40m -run Torture ./tests
+		go test -json -count=1 -vet=off -timeout 40m -run Torture ./tests/checkpoints ./tests/sharing
 	INFORMER_DAYS=5 $(RUNS) "proof of replays" \
 		go test -C e2e -json -count=1 -vet=off -timeout 40m ./replay
 	INFORMER_TORTURE=100 $(RUNS) "proof of replicas" \
@@ -95,7 +95,7 @@ TORTURE ?= 10000
 TORTURE_FROM ?= $(shell date +%s)
 torture:
 	INFORMER_TORTURE=$(TORTURE) INFORMER_TORTURE_FROM=$(TORTURE_FROM) \
-		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|RandomScripts|RandomPlays' ./tests ./informertest/script ./fleet/shards
+		go test -count=1 -tags wirepoison -timeout 0 -v -run 'Torture|RandomScripts|RandomPlays' ./tests/... ./informertest/script ./fleet/shards
 
 # The method of attacks: half of the time, all hostile answers in all list modes, from the start and later, each round with other changes; then
 # rounds in which three mirrors with clocks ten minutes apart are killed, paused, stopped, and cut off from their Leases, clusters and PostgreSQL, which is

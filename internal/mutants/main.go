@@ -36,7 +36,7 @@ var core = []string{
 const spared = "internal/keytable/check.go"
 
 // later are the tests for what the tests of its own package leave alive.
-var later = [][]string{{"./tests"}, {"./informertest/script", "-run", "Scenarios"}, {"./objectcache"}}
+var later = [][]string{{"./tests/..."}, {"./informertest/script", "-run", "Scenarios"}, {"./objectcache"}}
 
 type config struct {
 	n       int

@@ -1,0 +1,638 @@
+package checkpoints_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
+)
+
+// What is known of an informer that resumes: nothing is listed, and nothing is initial.
+func TestResumeStatus(t *testing.T) {
+	opening := make(chan struct{})
+	var hold atomic.Bool
+	wrap := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if hold.Load() && harness.IsWatch(r) {
+			<-opening
+		}
+		return true
+	})
+	harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+		opening = make(chan struct{}) // of the bubble
+		w.CreatePods(harness.Keys(3)...)
+		r := &harness.Recorder{}
+		s := w.Lived(r)
+		saved := harness.ReadSaved(t, s.Bytes()).Resume
+		hold.Store(true)
+		w.CreatePods("a/new")
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		require.Equal(t, informer.PhaseIdle, i.Status().Phase)
+		w.Run(i)
+		synctest.Wait()
+		time.Sleep(5 * time.Second)
+		require.False(t, i.HasSynced(), "the server has not answered")
+		require.Equal(t, 3, i.Status().Objects)
+		require.Equal(t, informer.PhaseWatching, i.Status().Phase)
+		require.Equal(t, saved, i.Status().ResourceVersion)
+		require.Equal(t, saved, i.LastSyncResourceVersion())
+
+		close(opening)
+		synctest.Wait()
+		require.True(t, i.HasSynced())
+		require.Equal(t, []string{"add a/new"}, r.Events(), "not initial: no list brought it")
+		status := i.Status()
+		require.True(t, status.Synced)
+		require.Equal(t, 4, status.Objects)
+		require.Equal(t, informer.PhaseWatching, status.Phase)
+		require.Equal(t, informer.ListModePaged, status.ListMode)
+		require.Equal(t, w.ResourceVersion(), status.ResourceVersion)
+		require.Equal(t, w.ResourceVersion(), i.LastSyncResourceVersion())
+		require.NoError(t, status.LastError)
+		require.Zero(t, status.Queued)
+		require.Empty(t, w.Lists())
+		w.RequireState(r)
+	})
+}
+
+// Where nothing happens, an informer is synced once the server had the time to refuse.
+func TestResumeWhereNothingHappened(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		r := &harness.Recorder{}
+		s := w.Lived(r)
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		stop := w.Run(i)
+		time.Sleep(3 * time.Second)
+		require.True(t, i.HasSynced())
+		require.Empty(t, r.Events())
+		before := s.Saves()
+		stop()
+		require.Equal(t, before, s.Saves())
+		require.Empty(t, w.Lists())
+	})
+}
+
+// A server that says that it has the version makes a quiet resume synced within milliseconds.
+func TestQuietResumeIsSyncedByAnAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		forbidden bool
+		create    bool
+	}{"kube-system is read": {create: true}, "kube-system is missing": {}, "kube-system is forbidden": {forbidden: true}} {
+		t.Run(name, func(t *testing.T) {
+			wrap := harness.Before(func(rw http.ResponseWriter, r *http.Request) bool {
+				if test.forbidden && strings.HasSuffix(r.URL.Path, "/kube-system") {
+					harness.FailWith(rw, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+					return false
+				}
+				return true
+			})
+			harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+				if test.create {
+					w.CreateKubeSystem()
+				}
+				w.CreatePods(harness.Keys(3)...)
+				r := &harness.Recorder{}
+				s := w.Lived(r)
+				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+				w.Run(i)
+				time.Sleep(100 * time.Millisecond)
+				require.True(t, i.HasSynced())
+				require.Empty(t, r.Events())
+				require.Empty(t, w.Lists())
+			})
+		})
+	}
+}
+
+// The forms of an answer that says that a version is forgotten.
+func TestResumeFromAVersionThatIsGone(t *testing.T) {
+	var armed atomic.Bool
+	goneByStatus := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !harness.IsWatch(r) || harness.IsWatchList(r) || !armed.CompareAndSwap(true, false) {
+			return true
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusGone)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}`))
+		return false
+	})
+	for name, wrap := range map[string]func(http.Handler) http.Handler{"status": goneByStatus, "event": nil} {
+		for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
+			t.Run(name+", "+mode.String(), func(t *testing.T) {
+				harness.Bubble(t, informertest.Options{Wrap: wrap}, func(t *testing.T, w *harness.World) {
+					w.CreatePods(harness.Keys(3)...)
+					r := &harness.Recorder{}
+					s := w.Lived(r)
+					w.UpdatePod("a/0000", "changed")
+					w.DeletePods("a/0001")
+					w.CreatePods("a/new")
+					if name == "event" {
+						w.Compact()
+					} else {
+						armed.Store(true)
+					}
+					i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode})
+					w.Run(i)
+					time.Sleep(time.Minute)
+					require.True(t, i.HasSynced())
+					require.ElementsMatch(t, []string{"update a/0000", "sync a/0002", "add a/new initial", "delete a/0001 unknown"}, r.Events())
+					require.Equal(t, "delete a/0001 unknown", r.Events()[3], "the sweep is last")
+					require.Len(t, w.Lists(), 1, "asked %v", w.Verbs())
+					w.RequireState(r)
+					w.RequireSaved(s)
+				})
+			})
+		}
+	}
+}
+
+// A server whose versions went back, for it was restored from a backup, is listed
+// consistently, and what differs is told.
+func TestResumeAfterTheServerWasRestored(t *testing.T) {
+	for _, mode := range []informer.ListMode{informer.ListModePaged, informer.ListModeFull, informer.ListModeWatchList} {
+		t.Run(mode.String(), func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				for n := range 10 {
+					w.UpdatePod("a/0000", fmt.Sprint(n))
+				}
+				r := &harness.Recorder{}
+				s := w.Lived(r)
+				w.SetResourceVersion(5) // a/0000 is of this version then
+				w.DeletePods("a/0001")
+				w.CreatePods("a/new")
+				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: mode})
+				w.Run(i)
+				time.Sleep(time.Minute)
+				require.True(t, i.HasSynced())
+				require.ElementsMatch(t, []string{"update a/0000", "sync a/0002", "add a/new initial", "delete a/0001 unknown"}, r.Events())
+				w.RequireState(r)
+				require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
+				w.UpdatePod("a/0000", "again")
+				w.DeletePods("a/new")
+				synctest.Wait()
+				w.RequireState(r)
+				time.Sleep(2 * time.Minute)
+				w.RequireSaved(s)
+				// What was known before the backup is of no matter any more.
+				w.ResetRequests()
+				w.Relist()
+				require.Len(t, w.Lists(), 1, "asked %v", w.Verbs())
+				w.RequireState(r)
+			})
+		})
+	}
+}
+
+// ahead leaves a checkpoint with an object that is newer than the version to go on from,
+// as it is where one handler call takes long, and what the handler was told. The object
+// is a/0001, in versions of two updates.
+func ahead(w *harness.World, r *harness.Recorder) *harness.MemoryCheckpoint {
+	w.T.Helper()
+	w.CreatePods(harness.Keys(3)...)
+	s := &harness.MemoryCheckpoint{}
+	var slow atomic.Bool
+	var inner harness.Recorder
+	inner.Before = func(call string) {
+		if slow.Load() && strings.HasSuffix(call, "a/0000") {
+			time.Sleep(time.Hour)
+		}
+	}
+	stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: &inner, Checkpoint: s, Workers: 2, CheckpointInterval: time.Minute}))
+	synctest.Wait()
+	slow.Store(true)
+	w.UpdatePod("a/0000", "slow")
+	synctest.Wait()
+	w.UpdatePod("a/0001", "1")
+	synctest.Wait()
+	w.UpdatePod("a/0001", "2")
+	time.Sleep(3 * time.Minute)
+	left := s.Killed()
+	r.Folded = inner.State()
+	stop()
+	c := harness.ReadSaved(w.T, left.Bytes())
+	require.Equal(w.T, "4", c.Resume)
+	require.Equal(w.T, w.ResourceVersion(), c.Versions["a/0001"].ResourceVersion)
+	w.ResetRequests()
+	return left
+}
+
+// Never back in time: when a watch repeats events, the handler is not told those that are older
+// than the checkpoint.
+func TestResumeNeverGoesBack(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		r := &harness.Recorder{}
+		s := ahead(w, r)
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		w.Run(i)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"update a/0000"}, r.Events())
+		require.EqualValues(t, 2, i.Status().Stale)
+		require.Empty(t, w.Lists())
+		w.RequireState(r)
+	})
+}
+
+// A list after a resume that failed asks for the newest version that the checkpoint
+// knows, which may be that of an object: a replica that lags is not believed.
+func TestResumeDoesNotBelieveALaggingReplica(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		r := &harness.Recorder{}
+		s := ahead(w, r)
+		newest := w.ResourceVersion()
+		w.Compact()
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, ListMode: informer.ListModeFull})
+		w.Run(i)
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"list rv=" + newest}, w.Lists())
+		require.Equal(t, []string{"update a/0000", "sync a/0001", "sync a/0002"}, r.Events())
+		w.RequireState(r)
+	})
+}
+
+// An object that was deleted and created again while no watch was open is another object.
+func TestResumeWhereAnObjectWasReplaced(t *testing.T) {
+	for _, compacted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("compacted=%v", compacted), func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(2)...)
+				r := &harness.Recorder{}
+				s := w.Lived(r)
+				old := harness.ReadSaved(t, s.Bytes()).Versions["a/0001"]
+				w.DeletePods("a/0001")
+				w.CreatePods("a/0001")
+				want := []string{"delete a/0001", "add a/0001"}
+				if compacted {
+					w.CreatePods("a/other")
+					w.DeletePods("a/other")
+					w.Compact()
+					want = []string{"sync a/0000", "delete a/0001 unknown", "add a/0001 initial"}
+				}
+				var deleted []interface{}
+				i := harness.Follow(w, informer.InformerConfig{Handler: harness.Deletions{Recorder: r, Objects: &deleted}, Checkpoint: s})
+				w.Run(i)
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				require.Equal(t, want, r.Events())
+				if compacted {
+					last := harness.LastKnown(t, deleted[0])
+					require.Equal(t, old.UID, last.UID)
+					require.Equal(t, old.ResourceVersion, last.ResourceVersion)
+				}
+				w.RequireState(r)
+			})
+		})
+	}
+}
+
+// UIDs are in the checkpoint, also those that a Storage filled through Replace did not
+// have and has adopted.
+func TestResumeWithAdoptedUIDs(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(2)...)
+		versions, err := w.ResourceVersions(harness.Pods, "")
+		require.NoError(t, err)
+		stored := map[string]interface{}{}
+		for key, version := range versions {
+			stored[key] = version
+		}
+		storage := informer.NewResourceVersionStorage()
+		require.NoError(t, storage.Replace(stored))
+		r := &harness.Recorder{Folded: maps.Clone(versions)}
+		s := &harness.MemoryCheckpoint{}
+		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage}))
+		time.Sleep(time.Minute)
+		stop()
+		for key, v := range harness.ReadSaved(t, s.Bytes()).Versions {
+			require.NotEmpty(t, v.UID, key)
+		}
+		r.Forget()
+		w.DeletePods("a/0001")
+		w.CreatePods("a/0001")
+		w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
+		time.Sleep(time.Minute)
+		require.Equal(t, []string{"delete a/0001", "add a/0001"}, r.Events())
+		w.RequireState(r)
+	})
+}
+
+// After a crash, what was told since the checkpoint comes again, and so is the deletion of
+// an object that only that process knew.
+func TestResumeAfterACrash(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
+		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, CheckpointInterval: time.Hour}))
+		synctest.Wait()
+		s.RequireListed(t)
+		w.UpdatePod("a/0000", "changed")
+		w.DeletePods("a/0001")
+		w.CreatePods("a/short", "a/long")
+		synctest.Wait()
+		left := s.Killed()
+		again := &harness.Recorder{Folded: r.State()}
+		stop()
+
+		w.DeletePods("a/short")
+		i := harness.Follow(w, informer.InformerConfig{Handler: again, Checkpoint: left})
+		w.Run(i)
+		time.Sleep(time.Minute)
+		events := again.Events()
+		require.Contains(t, events, "update a/0000")
+		require.Contains(t, events, "delete a/0001")
+		require.Contains(t, events, "delete a/short")
+		require.Contains(t, events, "add a/long")
+		require.Len(t, w.Lists(), 1, "that of the first run")
+		w.RequireState(again)
+	})
+}
+
+// The same with a handler that was slow to hear of the object that came and went.
+func TestResumeAfterACrashTellsOfWhatCameAndWent(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(2)...)
+		s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
+		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, CheckpointInterval: time.Hour}))
+		synctest.Wait()
+		w.UpdatePod("a/0000", "changed")
+		synctest.Wait()
+		w.CreatePods("a/short")
+		synctest.Wait()
+		left := s.Killed()
+		again := &harness.Recorder{Folded: r.State(), Before: func(string) { time.Sleep(time.Minute) }}
+		stop()
+		w.DeletePods("a/short")
+		w.Run(harness.Follow(w, informer.InformerConfig{Handler: again, Checkpoint: left}))
+		time.Sleep(time.Hour)
+		require.Contains(t, again.Events(), "delete a/short", "told %v", again.Events())
+		w.RequireState(again)
+	})
+}
+
+// A Run after another of the same informer resumes as well.
+func TestASecondRunResumes(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(3)...)
+		s, r := &harness.Lockable{MemoryCheckpoint: &harness.MemoryCheckpoint{}}, &harness.Recorder{}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s})
+		for n := range 3 {
+			stop := w.Run(i)
+			time.Sleep(3 * time.Second)
+			require.True(t, i.HasSynced())
+			w.RequireState(r)
+			stop()
+			w.RequireSaved(s.MemoryCheckpoint)
+			require.False(t, s.IsLocked())
+			require.Equal(t, w.ResourceVersion(), i.Status().ResourceVersion)
+			w.UpdatePod("a/0000", fmt.Sprint(n))
+			w.DeletePods(fmt.Sprintf("a/000%d", n))
+			w.CreatePods("a/0000"[:5] + fmt.Sprint(n+7))
+			if n == 0 {
+				w.CreatePods("a/0000")
+			}
+		}
+		require.Len(t, w.Lists(), 1)
+		w.CreatePods("a/more")
+		w.Compact()
+		w.Run(i)
+		time.Sleep(3 * time.Second)
+		require.Len(t, w.Lists(), 2)
+		w.RequireState(r)
+	})
+}
+
+// A second Run whose first was stopped before it was synced lists.
+func TestASecondRunAfterAnUnfinishedList(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(6)...)
+		s := &harness.MemoryCheckpoint{}
+		r := &harness.Recorder{Before: func(string) { time.Sleep(time.Second) }}
+		i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, WatchListPageSize: 2})
+		stop := w.Run(i)
+		time.Sleep(3500 * time.Millisecond)
+		stop()
+		w.DeletePods("a/0000")
+		w.Run(i)
+		time.Sleep(time.Minute)
+		require.True(t, i.HasSynced())
+		w.RequireState(r)
+		w.RequireSaved(s)
+	})
+}
+
+// A Storage that is filled stays, and the version of the checkpoint counts only if the
+// Storage can be what became of the checkpoint.
+func TestResumeWithAFilledStorage(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(t *testing.T, storage *informer.ResourceVersionStorage)
+		resumes bool
+	}{
+		"the same": {func(*testing.T, *informer.ResourceVersionStorage) {}, true},
+		"more": {func(t *testing.T, s *informer.ResourceVersionStorage) {
+			require.NoError(t, s.Add(harness.Pod("a/0009", "5"))) // which never was: no watch tells of it
+		}, false},
+		"what was deleted before": {func(t *testing.T, s *informer.ResourceVersionStorage) {
+			require.NoError(t, s.Add(harness.Pod("a/0009", "3"))) // which a backup has brought back
+		}, false},
+		"newer": {func(t *testing.T, s *informer.ResourceVersionStorage) {
+			require.NoError(t, s.Add(harness.Pod("a/0000", "5")))
+		}, true},
+		"less": {func(t *testing.T, s *informer.ResourceVersionStorage) {
+			require.NoError(t, s.Delete(harness.Pod("a/0000", "")))
+		}, false},
+		"older": {func(t *testing.T, s *informer.ResourceVersionStorage) {
+			require.NoError(t, s.Add(harness.Pod("a/0001", "1")))
+		}, false},
+		"another object": {func(t *testing.T, s *informer.ResourceVersionStorage) {
+			require.NoError(t, s.Add(harness.WithUID(harness.Pod("a/0001", "3"), "other")))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				w.CreatePods(harness.Keys(3)...)
+				r := &harness.Recorder{}
+				s := w.Lived(r)
+				require.Equal(t, "4", harness.ReadSaved(t, s.Bytes()).Resume)
+				w.UpdatePod("a/0000", "changed") // 5
+				w.UpdatePod("a/0002", "changed")
+				storage := informer.NewResourceVersionStorage()
+				for key, v := range harness.ReadSaved(t, s.Bytes()).Versions {
+					require.NoError(t, storage.Add(harness.WithUID(harness.Pod(key, v.ResourceVersion), string(v.UID))))
+				}
+				test.change(t, storage)
+				before := maps.Collect(storage.All())
+				i := harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s, Storage: storage})
+				w.Blocked.Lock()
+				stop := w.Run(i)
+				time.Sleep(time.Second)
+				require.Equal(t, before, maps.Collect(storage.All()))
+				w.Blocked.Unlock()
+				time.Sleep(time.Minute)
+				require.True(t, i.HasSynced())
+				if test.resumes {
+					require.Empty(t, w.Lists(), "asked %v", w.Verbs())
+				} else {
+					require.Len(t, w.Lists(), 1, "asked %v", w.Verbs())
+				}
+				if name == "newer" {
+					require.Equal(t, []string{"update a/0002"}, r.Events())
+				} else {
+					w.RequireState(r)
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// Opaque versions, whose order is not known, are resumed from as they are.
+func TestResumeFromOpaqueVersions(t *testing.T) {
+	for name, versions := range map[string][3]string{
+		"opaque":     {"v-one", "v-two", "v-three"},
+		"200 digits": {strings.Repeat("7", 199) + "1", strings.Repeat("7", 199) + "2", strings.Repeat("7", 199) + "3"},
+		"bytes":      {"\x00\xff", "\xfe/\n", "é"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				second := atomic.Bool{}
+				l := harness.TapOn(harness.Script{}.LW())
+				l.OnList = harness.Lists(harness.List(versions[0], "", harness.Pod("a/1", versions[0]), harness.Pod("a/2", versions[0])))
+				l.OnWatch = func(context.Context, int, metav1.ListOptions) (watch.Interface, error) {
+					if !second.Load() {
+						return harness.Stream(false, watch.Event{Type: watch.Modified, Object: harness.Pod("a/1", versions[1])}), nil
+					}
+					return harness.Stream(false,
+						watch.Event{Type: watch.Modified, Object: harness.Pod("a/2", versions[2])},
+						watch.Event{Type: watch.Deleted, Object: harness.Pod("a/1", versions[2])}), nil
+				}
+				s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
+				stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
+				time.Sleep(time.Minute)
+				stop()
+				require.Equal(t, versions[1], harness.ReadSaved(t, s.Bytes()).Resume)
+				second.Store(true)
+				r.Forget()
+				i := harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s})
+				w.Run(i)
+				time.Sleep(time.Minute)
+				require.True(t, i.HasSynced())
+				require.Equal(t, []string{"update a/2", "delete a/1"}, r.Events())
+				require.Equal(t, "watch rv="+versions[1], l.Requests()[2])
+				require.Equal(t, map[string]string{"a/2": versions[2]}, r.State())
+			})
+		})
+	}
+}
+
+// Without a version to go on from, or with that of any, there is a list.
+func TestNoResumeFromNoVersion(t *testing.T) {
+	for _, version := range []string{"", "0"} {
+		t.Run(version, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+				l := harness.TapOn(harness.Script{}.LW())
+				l.OnList = harness.Lists(harness.List(version, "", harness.Pod("a/1", "1")))
+				l.OnWatch = harness.Watches(harness.Open())
+				s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
+				stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
+				time.Sleep(time.Minute)
+				stop()
+				require.NotNil(t, s.Bytes())
+				before := len(l.Requests())
+				stop = w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: r, Checkpoint: s}))
+				time.Sleep(time.Minute)
+				stop()
+				require.True(t, strings.HasPrefix(l.Requests()[before], "list"), "asked %v", l.Requests())
+			})
+		})
+	}
+}
+
+// Keys are any bytes, of any length up to a megabyte.
+func TestResumeWithStrangeKeys(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		names := []string{"\xff\xfe", "é/\n\x00", strings.Repeat("long", 200_000), " ", "a.b-c"}
+		var objects []*unstructured.Unstructured
+		for n, name := range names {
+			objects = append(objects, strange(name, fmt.Sprint(n+1)))
+		}
+		l := harness.TapOn(harness.Script{}.LW())
+		l.OnList = harness.Lists(harness.List("9", "", append(objects, strange("", "7"))...))
+		gone := atomic.Bool{}
+		l.OnWatch = func(context.Context, int, metav1.ListOptions) (watch.Interface, error) {
+			var events []watch.Event
+			if gone.Load() {
+				for n, name := range names {
+					events = append(events, watch.Event{Type: watch.Deleted, Object: strange(name, fmt.Sprint(n+20))})
+				}
+			}
+			return harness.Stream(false, events...), nil
+		}
+		var f harness.Failures
+		s := &harness.MemoryCheckpoint{}
+		var told []string
+		handler := informer.ResourceEventHandlerFuncs{
+			AddFunc:    func(obj interface{}) { told = append(told, "add "+harness.Key(obj)) },
+			DeleteFunc: func(obj interface{}) { told = append(told, "delete "+harness.Key(obj)) },
+		}
+		stop := w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: handler, Checkpoint: s, ErrorHandler: f.Handle}))
+		time.Sleep(time.Minute)
+		stop()
+		errs, _ := f.All()
+		require.Len(t, errs, 1)
+		require.ErrorContains(t, errs[0], "name")
+		require.Len(t, told, len(names))
+		told = nil
+		// That object is a gap, so the next run lists too.
+		l.OnList = harness.Lists(harness.List("9", "", objects...))
+		stop = w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: handler, Checkpoint: s}))
+		time.Sleep(time.Minute)
+		stop()
+		require.Equal(t, "9", harness.ReadSaved(t, s.Bytes()).Resume)
+		require.Empty(t, told)
+		gone.Store(true)
+		before := len(l.Requests())
+		stop = w.Run(harness.Follow(w, informer.InformerConfig{ListerWatcher: l, Handler: handler, Checkpoint: s}))
+		time.Sleep(time.Minute)
+		stop()
+		require.Equal(t, []string{"watch rv=9"}, l.Requests()[before:])
+		require.Len(t, told, len(names))
+		require.Empty(t, harness.ReadSaved(t, s.Bytes()).Versions)
+	})
+}
+
+func strange(name, rv string) *unstructured.Unstructured {
+	obj := harness.Pod("a/x", rv)
+	obj.SetName(name)
+	return obj
+}
+
+// The UID of kube-system is in the checkpoint, with the other parts of the source.
+func TestACheckpointNamesItsSource(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		created, err := w.Create(harness.Namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}})
+		require.NoError(t, err)
+		w.CreatePods(harness.Keys(2)...)
+		s, r := &harness.MemoryCheckpoint{}, &harness.Recorder{}
+		stop := w.Run(harness.Follow(w, informer.InformerConfig{Handler: r, Checkpoint: s}))
+		synctest.Wait()
+		stop()
+		require.Equal(t, map[string]string{
+			"server": "http://localhost", "resource": "v1/pods", "cluster": string(created.GetUID()), "resourceVersion": w.ResourceVersion(),
+		}, harness.ReadSaved(t, s.Bytes()).Metadata)
+	})
+}

@@ -1,0 +1,113 @@
+package delivery_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
+)
+
+// A handler that panics is called six times, with the pauses of a batch that fails,
+// whatever happens to the object meanwhile, and what then happens to it is told anew.
+func TestTheBackoffOfAHandlerThatPanics(t *testing.T) {
+	harness.SurvivePanics(t)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var times []time.Time
+		panics := true
+		r := harness.Recorder{Before: func(call string) {
+			if panics {
+				times = append(times, time.Now())
+				panic("no")
+			}
+		}}
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		defer harness.Start(i.RunWithContext)()
+		for n := range 24 {
+			time.Sleep(100 * time.Millisecond)
+			w.UpdatePod("a/1", fmt.Sprint(n))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Len(t, times, 6)
+		least := 100 * time.Millisecond
+		for n := 1; n < len(times); n++ {
+			pause := times[n].Sub(times[n-1])
+			require.GreaterOrEqual(t, pause, least, "attempt %d", n)
+			require.LessOrEqual(t, pause, least*3/2, "attempt %d", n)
+			least *= 2
+		}
+		require.True(t, i.HasSynced())
+		panics = false
+		w.UpdatePod("a/1", "again")
+		synctest.Wait()
+		require.Equal(t, []string{"add a/1"}, r.Events())
+	})
+}
+
+// A handler that ends its goroutine may have taken the object in, and does not keep
+// waiting what is to be tried again.
+func TestAnEndedGoroutineOfAHandler(t *testing.T) {
+	harness.SurvivePanics(t)
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		var panics atomic.Int32
+		panics.Store(1)
+		r := harness.Recorder{Before: func(call string) {
+			switch {
+			case call == "add a/exits":
+				runtime.Goexit()
+			case strings.HasSuffix(call, "panics") && panics.Add(-1) >= 0:
+				panic("later")
+			}
+		}}
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r})
+		defer harness.Start(i.RunWithContext)()
+		synctest.Wait()
+		w.CreatePods("a/panics")
+		synctest.Wait()
+		w.CreatePods("a/exits")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, []string{"add a/panics"}, r.Events())
+		w.DeletePods("a/exits")
+		synctest.Wait()
+		require.Equal(t, []string{"add a/panics", "delete a/exits"}, r.Events())
+	})
+}
+
+// As TestRule13APanicCrashesTheProcess, in a batch.
+func TestAPanicInABatchCrashesTheProcess(t *testing.T) {
+	const inside = "INFORMER_TEST_CRASH"
+	if os.Getenv(inside) != "" {
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+			ListerWatcher: harness.Script{
+				List:  harness.Listing("10", harness.Pod("a/1", "7")),
+				Watch: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return watch.NewFake(), nil },
+			}.LW(),
+			BatchHandler: informer.BatchHandlerFunc(func(context.Context, []informer.Event) error { panic("boom") }),
+			ErrorHandler: func(_ *informer.Reflector, err error) { fmt.Println("told:", err) },
+		})
+		i.RunWithContext(t.Context())
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=1m")
+	cmd.Env = append(os.Environ(), inside+"=1")
+	output, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(output), `told: batch of 1 events from "a/1" on, attempt 1: panic: boom`)
+	require.Contains(t, string(output), "panic: boom [recovered")
+}

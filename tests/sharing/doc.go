@@ -1,0 +1,3 @@
+// Package sharing tests informers whose handlers share watches and lists, and informers of the shards
+// of a set.
+package sharing

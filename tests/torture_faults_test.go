@@ -1,1 +1,0 @@
-package tests_test

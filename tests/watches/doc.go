@@ -1,0 +1,3 @@
+// Package watches tests how a watch continues, breaks, goes silent and is replaced, and how current
+// it leaves an informer.
+package watches

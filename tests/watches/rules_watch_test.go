@@ -1,0 +1,211 @@
+package watches_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/rvinformer/informer"
+	"github.com/rvinformer/informer/informertest"
+	"github.com/rvinformer/informer/tests/harness"
+)
+
+func TestRule10ASilentWatchIsStartedAnew(t *testing.T) {
+	const bookmark = `{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"9"}}}` + "\n"
+	for _, test := range []struct {
+		name         string
+		bookmark     string
+		stallTimeout time.Duration
+		least, most  time.Duration
+		resumeAt     string
+	}{
+		{"after a bookmark", bookmark, 0, 150 * time.Second, 150 * time.Second, "9"},
+		{"before one, the time asked for and a margin", "", 0, 15*time.Minute + 30*time.Second, 30*time.Minute + 30*time.Second, "2"},
+		{"StallTimeout", "", 42 * time.Second, 42 * time.Second, 42 * time.Second, "2"},
+		{"StallTimeout after a bookmark", bookmark, 42 * time.Second, 42 * time.Second, 42 * time.Second, "9"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			harness.Bubble(t, informertest.Options{Wrap: silent(test.bookmark)}, func(t *testing.T, w *harness.World) {
+				w.CreatePods("a/1")
+				var r harness.Recorder
+				var f harness.Failures
+				i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle, StallTimeout: test.stallTimeout})
+				defer harness.Start(i.RunWithContext)()
+				synctest.Wait()
+				w.SetResourceVersion(9) // of the bookmark
+				time.Sleep(test.least - time.Second)
+				synctest.Wait()
+				require.Len(t, w.Requests(), 2)
+				time.Sleep(test.most - test.least + 2*time.Second)
+				synctest.Wait()
+				require.Equal(t, []string{"list limit=500", "watch rv=2", "watch rv=" + test.resumeAt}, w.Verbs())
+				errs, _ := f.All()
+				require.Len(t, errs, 1)
+				var stalled *informer.StallError
+				require.ErrorAs(t, errs[0], &stalled)
+				require.NoError(t, i.Status().LastError, "the next watch has started")
+			})
+		})
+	}
+}
+
+// A slow handler holds the reading up; that is not the server's silence.
+func TestRule10ASlowHandlerIsNoStall(t *testing.T) {
+	harness.Bubble(t, informertest.Options{}, func(t *testing.T, w *harness.World) {
+		w.CreatePods(harness.Keys(1500)...)
+		var r harness.Recorder
+		r.Before = func(string) { time.Sleep(time.Second) }
+		var f harness.Failures
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: f.Handle})
+		defer harness.Start(i.RunWithContext)()
+		<-i.HasSyncedChecker().Done()
+		for _, k := range harness.Keys(1400) {
+			w.UpdatePod(k, "changed")
+		}
+		time.Sleep(time.Hour)
+		w.RequireState(&r)
+		errs, _ := f.All()
+		require.Empty(t, errs)
+	})
+}
+
+// The waits between failures grow from 0.8 s to 30 s and up to as much again at
+// random, and start again after two minutes of peace.
+func TestRule11Backoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []time.Time
+		i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{
+			ListerWatcher: harness.Script{List: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				asked = append(asked, time.Now())
+				return nil, apierrors.NewInternalError(errors.New("broken"))
+			}}.LW(),
+			Handler:      &harness.Recorder{},
+			ErrorHandler: harness.IgnoreErrors,
+		})
+		stop := harness.Start(i.RunWithContext)
+		time.Sleep(10 * time.Minute)
+		require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
+		require.ErrorContains(t, i.Status().LastError, "broken")
+		stop()
+		least := 800 * time.Millisecond
+		for n, at := range asked[1:12] {
+			wait := at.Sub(asked[n])
+			require.GreaterOrEqual(t, wait, least)
+			require.LessOrEqual(t, wait, 2*least)
+			least = min(2*least, 30*time.Second)
+		}
+	})
+}
+
+func TestRule11WatchFailures(t *testing.T) {
+	gr := harness.Pods.GroupResource()
+	tooLarge := apierrors.NewTimeoutError("Too large resource version: 10, current: 5", 1)
+	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	for _, test := range []struct {
+		name string
+		err  error
+		want string // the requests after the failed watch
+		wait time.Duration
+	}{
+		{"410 lists", apierrors.NewResourceExpired("gone"), "list rv= watch rv=10", 0},
+		{"429 watches again, after as long as asked", apierrors.NewTooManyRequests("slow down", 70), "watch rv=10", 70 * time.Second},
+		{"500 watches again", apierrors.NewInternalError(errors.New("broken")), "watch rv=10", 0},
+		{"503 watches again", apierrors.NewServiceUnavailable("starting"), "watch rv=10", 0},
+		{"no connection watches again", errors.New("dial tcp: connection refused"), "watch rv=10", 0},
+		{"too large lists", tooLarge, "list rv= watch rv=10", 0},
+		{"401 watches again", apierrors.NewUnauthorized("unknown"), "watch rv=10", 0},
+		{"403 watches again", apierrors.NewForbidden(gr, "", errors.New("no")), "watch rv=10", 0},
+		{"404 watches again", apierrors.NewNotFound(gr, ""), "watch rv=10", 0},
+		{"400 lists", apierrors.NewBadRequest("what?"), "list rv= watch rv=10", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked []string
+				failed := false
+				var at time.Time
+				s := harness.Script{
+					List: func(_ context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+						asked = append(asked, "list rv="+opts.ResourceVersion)
+						return harness.List("10", "", harness.Pod("a/1", "7")), nil
+					},
+					Watch: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+						asked = append(asked, "watch rv="+opts.ResourceVersion)
+						if !failed {
+							failed, at = true, time.Now()
+							return nil, test.err
+						}
+						if at != (time.Time{}) {
+							require.GreaterOrEqual(t, time.Since(at), test.wait)
+							at = time.Time{}
+						}
+						return watch.NewFake(), nil
+					},
+				}
+				var r harness.Recorder
+				var f harness.Failures
+				i := informer.NewResourceVersionInformer("pods", informer.InformerConfig{ListerWatcher: s.LW(), Handler: &r, ErrorHandler: f.Handle})
+				stop := harness.Start(i.RunWithContext)
+				time.Sleep(70*time.Second + time.Second)
+				stop()
+				require.Equal(t, test.want, strings.Join(asked[2:], " "))
+				errs, started := f.All()
+				require.Equal(t, []error{test.err}, errs)
+				require.Equal(t, 1, started)
+				require.NoError(t, i.Status().LastError)
+			})
+		})
+	}
+}
+
+// An informer that is refused says so, keeps asking, and recovers.
+func TestRule11ARefusedInformerRecovers(t *testing.T) {
+	var allowed atomic.Bool
+	forbid := harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !allowed.Load() {
+			http.Error(w, "no", http.StatusForbidden)
+			return false
+		}
+		return true
+	})
+	harness.Bubble(t, informertest.Options{Wrap: forbid}, func(t *testing.T, w *harness.World) {
+		w.CreatePods("a/1")
+		var r harness.Recorder
+		i := harness.Follow(w, informer.InformerConfig{Handler: &r, ErrorHandler: harness.IgnoreErrors})
+		defer harness.Start(i.RunWithContext)()
+		time.Sleep(10 * time.Minute)
+		require.True(t, apierrors.IsForbidden(i.Status().LastError), "%v", i.Status().LastError)
+		require.Equal(t, informer.PhaseBackoff, i.Status().Phase)
+		require.False(t, i.HasSynced())
+		require.Less(t, len(w.Requests()), 30, "no busy loop")
+		allowed.Store(true)
+		time.Sleep(2 * time.Minute)
+		require.True(t, i.HasSynced())
+		require.NoError(t, i.Status().LastError)
+	})
+}
+
+// silent answers watches with a header, perhaps a bookmark, and silence.
+func silent(bookmark string) func(http.Handler) http.Handler {
+	return harness.Before(func(w http.ResponseWriter, r *http.Request) bool {
+		if !harness.IsWatch(r) {
+			return true
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write([]byte(bookmark))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return false
+	})
+}
