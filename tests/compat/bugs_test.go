@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -118,7 +117,7 @@ func TestB10FilteringBehindAnInformer(t *testing.T) {
 			FilterFunc: func(obj interface{}) bool {
 				_, tombstone := obj.(cache.DeletedFinalStateUnknown)
 				require.False(t, tombstone || obj == nil, "%v", obj)
-				return !strings.Contains(data(obj), "ugly")
+				return !strings.Contains(harness.Data(obj), "ugly")
 			},
 			Handler: &r,
 		}})
@@ -134,11 +133,6 @@ func TestB10FilteringBehindAnInformer(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"add a/1 initial", "add a/2 initial", "delete a/1", "delete a/1", "delete a/2 unknown"}, r.Events())
 	})
-}
-
-func data(obj interface{}) string {
-	value, _ := obj.(*unstructured.Unstructured).Object["data"].(string)
-	return value
 }
 
 // extras is an ExtraStore that writes down what it is told.

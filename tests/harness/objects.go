@@ -41,6 +41,12 @@ func Object(gvr schema.GroupVersionResource, key, value string) *unstructured.Un
 	return obj
 }
 
+// Data is what changes in an Object.
+func Data(obj interface{}) string {
+	value, _ := obj.(*unstructured.Unstructured).Object["data"].(string)
+	return value
+}
+
 // Keys are n keys, in order.
 func Keys(n int) (all []string) {
 	for i := range n {
