@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/rvinformer/informer"
 	"github.com/rvinformer/informer/informertest"
@@ -111,7 +110,7 @@ func TestKeepOfTypedRawObjects(t *testing.T) {
 		})
 	})
 	require.PanicsWithValue(t, `informer "x": keep "spec.node": v1.PodSpec has no field "node"`, func() {
-		server, lw := simulated()
+		server, lw := harness.Simulated()
 		defer server.Close()
 		informer.NewResourceVersionInformer("x", informer.InformerConfig{
 			ListerWatcher: lw, ExampleObject: informer.RawObjectOf(&corev1.Pod{}), Keep: []string{"spec.node"}, Handler: informer.ResourceEventHandlerFuncs{},
@@ -155,7 +154,7 @@ func TestFieldsOfNothing(t *testing.T) {
 
 // A handler of RawObjects reads what it needs without decoding them.
 func ExampleRawObject_Field() {
-	server, lw := simulated()
+	server, lw := harness.Simulated()
 	defer server.Close()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: map[string]string{"app.kubernetes.io/name": "shop"}},
@@ -191,14 +190,4 @@ func ExampleRawObject_Field() {
 	// int 0
 	// absent
 	// false
-}
-
-// simulated is a server without objects, and what lists and watches its pods.
-func simulated() (*informertest.Server, cache.ListerWatcher) {
-	server := informertest.NewServer(informertest.Options{})
-	factory, err := informer.NewDynamicListerWatcherFactory(server.Config())
-	if err != nil {
-		panic(err)
-	}
-	return server, factory.ForResource("default", harness.Pods)
 }

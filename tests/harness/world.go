@@ -184,3 +184,19 @@ func Protobuf(config *rest.Config) *rest.Config {
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	return config
 }
+
+// Simulated is a cluster with pods of the namespace "default", and what lists and watches
+// them. A program has a rest.Config instead of that of the server.
+func Simulated(names ...string) (*informertest.Server, cache.ListerWatcher) {
+	server := informertest.NewServer(informertest.Options{})
+	for _, name := range names {
+		if _, err := server.Create(Pods, Object(Pods, "default/"+name, "")); err != nil {
+			panic(err)
+		}
+	}
+	factory, err := informer.NewDynamicListerWatcherFactory(server.Config())
+	if err != nil {
+		panic(err)
+	}
+	return server, factory.ForResource("default", Pods)
+}
