@@ -26,7 +26,7 @@
 // It reads and writes JSON, and with clients that ask for it protobuf: of the kinds that
 // client-go/kubernetes/scheme knows, and of the metadata of all, custom resources included. A list
 // or object of more than 128 KiB (see [Options].GzipAbove) is compressed for clients that accept
-// gzip, as Go's do on their own. What is stored is JSON, and nothing holds it against a schema; in
+// gzip, as Go's do on their own; watches are if [Options].GzipWatches says so. What is stored is JSON, and nothing holds it against a schema; in
 // protobuf an object of a built-in kind loses the fields that its Go type does not have, and one
 // that does not fit the type at all makes the request fail with 500, a watch with an ERROR event.
 //

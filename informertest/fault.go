@@ -235,7 +235,7 @@ func Foreign() Effect { return Effect{kind: effectForeign} }
 
 // Corrupt (text: corrupt=N) has a compressed body go on, after the first n bytes of its content,
 // with what cannot be decompressed. The n bytes can be. It does nothing to a body that is shorter,
-// or not compressed; see [Options].GzipAbove.
+// or not compressed; see [Options].GzipAbove and GzipWatches.
 func Corrupt(n int) Effect { return Effect{kind: effectCorrupt, n: n} }
 
 // WrongChecksum (text: wrong-checksum) ends a compressed body with a checksum, and a length, that
@@ -352,8 +352,6 @@ func (e Effect) verbs() []string {
 		return []string{verbList, verbWatch, verbWatchList}
 	case effectRepeatToken, effectForeign:
 		return []string{verbList}
-	case effectCorrupt, effectWrongChecksum:
-		return []string{verbList, verbGet} // a watch is never compressed
 	case effectUnversioned, effectErrorEvent, effectNoBookmarks, effectDropBookmarks, effectClose, effectRepeat, effectSwap, effectLose:
 		return []string{verbWatch, verbWatchList}
 	case effectIgnoreWatchList, effectRefuseWatchList, effectEndlessWatchList:

@@ -24,6 +24,8 @@ type handler struct {
 	sharded bool
 	// gzipAbove is the size in bytes that an answer must exceed to be compressed.
 	gzipAbove int
+	// gzipWatches tells that watches are compressed.
+	gzipWatches bool
 	// Ends the watches when the server closes.
 	ctx context.Context
 }
@@ -215,7 +217,6 @@ func (a *handler) watch(w *exchange, req *http.Request, t target, table *table, 
 		}
 	}
 	w.Header().Set("Content-Type", as.media.streamType())
-	w.WriteHeader(http.StatusOK)
 	run := &watching{
 		watchPlan: plan,
 		exchange:  w,
@@ -228,6 +229,12 @@ func (a *handler) watch(w *exchange, req *http.Request, t target, table *table, 
 		out:       bufio.NewWriterSize(w, writeBuffer),
 		flusher:   http.NewResponseController(w),
 	}
+	if a.gzipWatches && acceptsGzip(req) {
+		run.zip = newZipper(w, w.spoils())
+		defer run.zip.release()
+		run.out.Reset(run.zip)
+	}
+	w.WriteHeader(http.StatusOK)
 	if openErr != nil {
 		err = run.fail(openErr)
 	} else {

@@ -51,6 +51,10 @@ type Options struct {
 	// with gzip, for a client that accepts that. Default: 128 KiB, as in a kube-apiserver. 1
 	// compresses them all.
 	GzipAbove int
+	// GzipWatches has watches compressed with gzip, for a client that accepts that, as
+	// watch-lists are by a kube-apiserver from 1.37 on: what is sent at a time is a member of the
+	// gzip format of its own.
+	GzipWatches bool
 	// Seed is what the dice of faults begin with: the same requests in the same order then meet the
 	// same. Unless it is 0, UIDs and generated names depend on it too. Servers that stand for
 	// different clusters need different ones then.
@@ -100,7 +104,7 @@ func NewServer(opts Options) *Server {
 		s.AddResource(r)
 	}
 
-	var handler http.Handler = &handler{store: s.store, faults: s.faults, every: opts.BookmarkInterval, sharded: opts.ShardedListAndWatch, gzipAbove: opts.GzipAbove, ctx: ctx}
+	var handler http.Handler = &handler{store: s.store, faults: s.faults, every: opts.BookmarkInterval, sharded: opts.ShardedListAndWatch, gzipAbove: opts.GzipAbove, gzipWatches: opts.GzipWatches, ctx: ctx}
 	if opts.Wrap != nil {
 		handler = opts.Wrap(handler)
 	}

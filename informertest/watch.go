@@ -140,6 +140,7 @@ type watching struct {
 	every   time.Duration // between bookmarks
 	cursor  *cursor
 	out     *bufio.Writer
+	zip     *zipper // what out writes to, nil unless the watch is compressed
 	flusher *http.ResponseController
 
 	deadline time.Time
@@ -286,7 +287,11 @@ func (w *watching) sendBookmark(rv uint64, initialEnd bool) error {
 }
 
 func (w *watching) flush() error {
-	if err := w.out.Flush(); err != nil {
+	err := w.out.Flush()
+	if err == nil && w.zip != nil {
+		err = w.zip.end()
+	}
+	if err != nil {
 		return err
 	}
 	return w.flusher.Flush()

@@ -17,10 +17,10 @@
 //
 // # The server
 //
-//	server [versions=opaque] [bookmarks=D] [shards=on] [gzip=N]
+//	server [versions=opaque] [bookmarks=D] [shards=on] [gzip=N] [gzip-watches=on]
 //	                     in the first line: versions that are no numbers; how often bookmarks come, default: 1m; it
 //	                     selects by shard, which is otherwise left to the informer; lists of more
-//	                     than N bytes are compressed, default: 128 KiB
+//	                     than N bytes are compressed, default: 128 KiB; watches are
 //	create KEY...        create objects ("namespace/name"), update them, delete them,
 //	update KEY...
 //	delete KEY...

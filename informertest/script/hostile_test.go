@@ -28,7 +28,7 @@ var hostile = []string{
 	"watch-list 429 retry-after=240",
 	"error-event=410", "error-event=500", "error-event=429,late", "error-event=410,late odds=2",
 	"no-bookmarks", "drop-bookmarks=1", "ignore-watch-list", "refuse-watch-list", "endless-watch-list",
-	"close", "close odds=2", "lag", "list lag skip=1", "repeat=2", "list foreign", "list repeat-token", "list corrupt=57", "list wrong-checksum",
+	"close", "close odds=2", "lag", "list lag skip=1", "repeat=2", "list foreign", "list repeat-token", "list corrupt=57", "list wrong-checksum", "watch corrupt=57", "watch wrong-checksum",
 }
 
 // unreadable matches the answers with objects that cannot be read.
@@ -71,7 +71,7 @@ func playHostile(t *testing.T, answer string, way, seed int) {
 		begin = []string{fault, "start", "wait 1m"}
 	}
 	lines := slices.Concat(
-		[]string{"server gzip=1", "informer list=" + mode + " page=7 checkpoint=on", "fill 30"}, begin,
+		[]string{"server gzip=1 gzip-watches=" + []string{"on", "off"}[seed%2], "informer list=" + mode + " page=7 checkpoint=on", "fill 30"}, begin,
 		[]string{fmt.Sprintf("churn 120 keys=40 every=5s seed=%d", seed), "wait 5m", "heal", "settle", "relist", "settle", "churn 5", "settle 5m"},
 	)
 	if unreadable.MatchString(answer) { // a list is what brings such an object again

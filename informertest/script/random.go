@@ -92,6 +92,9 @@ func (w *writer) prepare(opts RandomOptions) {
 	if w.one(2) {
 		server = append(server, "gzip=1")
 	}
+	if w.one(2) {
+		server = append(server, "gzip-watches=on")
+	}
 	if w.shards = opts.Shards; w.shards && w.one(2) {
 		server = append(server, "shards=on")
 	}
@@ -231,7 +234,7 @@ func (w *writer) fault() string {
 	case 1: // of the content of a stream
 		words = append(words, w.effect(
 			"no-bookmarks", "drop-bookmarks=2", "ignore-watch-list", "refuse-watch-list", "endless-watch-list",
-			"close", "error-event=410", "error-event=410,late", "error-event=500", "error-event=500,late", "garbage=%d", "mistyped=%d", "unversioned=%d", w.ordered("repeat=3")))
+			"close", "error-event=410", "error-event=410,late", "error-event=500", "error-event=500,late", "garbage=%d", "mistyped=%d", "unversioned=%d", "corrupt=%d", "wrong-checksum", w.ordered("repeat=3")))
 	case 2: // of the server
 		words = append(words, w.pick("refuse", w.ordered("lag")))
 	}

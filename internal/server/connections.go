@@ -109,6 +109,11 @@ func (c connections) RoundTrip(request *http.Request) (*http.Response, error) {
 	if e != nil && e.MayWiden && request.URL.Scheme == "https" {
 		over = c.wide
 	}
+	if e == nil && request.Header.Get("Accept-Encoding") == "" && isWatch(request) {
+		// net/http would ask for gzip, and read an event only when the next one comes.
+		request = request.Clone(request.Context())
+		request.Header.Set("Accept-Encoding", "identity")
+	}
 	if err := c.plugin.await(request.Context()); err != nil {
 		return nil, err
 	}

@@ -34,8 +34,9 @@ type Body struct {
 	Wide bool
 	// HTTP2 tells that the answer shares a connection with others, by HTTP/2.
 	HTTP2 bool
-	// Zipped tells that the answer comes compressed. What is read of it is decompressed.
-	Zipped bool
+	// Zipped is nil unless the answer comes compressed. It is what decompresses it, below the
+	// ReadCloser.
+	Zipped *Zipped
 	// Lost is to be called when reading has failed, or a watch has come to its end: the connection
 	// may be lost.
 	Lost func()
@@ -56,8 +57,9 @@ type exchange struct {
 	// may have kept the answer.
 	stub        *http.Request
 	wide, http2 bool
-	// unzips tells that the answer may be compressed, and zipped that it is.
-	unzips, zipped bool
+	// unzips tells that the answer may be compressed. Zipped is its body if it is, else nil.
+	unzips bool
+	zipped *Zipped
 	// tells tells that the reader of the answer calls lost.
 	tells bool
 	// asks tells that it is a question whether the server is there: see Server.ask.

@@ -97,7 +97,7 @@ func (r *Resource) Turns() any {
 // AsksProtobuf reports whether the client's configuration asks for protobuf.
 func (r *Resource) AsksProtobuf() bool { return r.server.asksProtobuf }
 
-// compresses reports whether lists may come compressed: unless the client's configuration has
+// compresses reports whether lists and watches may come compressed: unless the client's configuration has
 // DisableCompression.
 func (r *Resource) compresses() bool { return !r.server.config.DisableCompression }
 
@@ -124,16 +124,13 @@ func (r *Resource) Open(ctx context.Context, opts metav1.ListOptions, how Reques
 	if agent := r.server.config.UserAgent; agent != "" {
 		request.SetHeader("User-Agent", agent) // or client-go's transport copies the request to set it
 	}
-	unzips := r.compresses() && !opts.Watch
-	switch {
-	case !r.compresses():
-		// client-go's transport for plain HTTP asks for gzip all the same.
-		request.SetHeader("Accept-Encoding", "identity")
-	case unzips:
-		request.SetHeader("Accept-Encoding", acceptGzip)
+	encoding := acceptGzip
+	if !r.compresses() {
+		encoding = "identity" // client-go's transport for plain HTTP asks for gzip all the same
 	}
+	request.SetHeader("Accept-Encoding", encoding)
 	setOptions(request, &opts)
-	e := &exchange{Request: how, tells: true, unzips: unzips}
+	e := &exchange{Request: how, tells: true, unzips: r.compresses()}
 	body, err := request.Stream(withExchange(ctx, e))
 	if err != nil {
 		return nil, r.explain(err)

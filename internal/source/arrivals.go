@@ -41,6 +41,9 @@ type arrivals struct {
 	// read after it. Arrived is zero when it has been told.
 	arrived moment.Moment
 	since   int
+	// held tells that more may have come with what the newest read has returned: it has filled its
+	// memory, or compressed bytes are left.
+	held bool
 	// resumed is when a read returned during which the process stood still, zero for never.
 	resumed moment.Moment
 	// caughtUp tells that nothing but what happens now is to come.
@@ -48,9 +51,13 @@ type arrivals struct {
 }
 
 // returned notes a read of n bytes, which began and returned at these moments. Last is when the one
-// before it returned, and ran tells that the process has run since the beginning of the read.
-func (a *arrivals) returned(last, began, at moment.Moment, n int, ran bool) {
-	a.since += n
+// before it returned, more tells that more may have come with them, and ran that the process has run
+// since the beginning of the read.
+func (a *arrivals) returned(last, began, at moment.Moment, n int, more, ran bool) {
+	if !a.held { // or they may have come before
+		a.since += n
+	}
+	a.held = more
 	waited := at.Since(began)
 	switch {
 	case !ran:
@@ -77,7 +84,7 @@ func (a *arrivals) behind() { a.caughtUp, a.arrived = false, 0 }
 // proven returns the moment for which an event proves that everything that the server had then has
 // been read, zero if it proves none. Unread is how many bytes have been read behind the event.
 func (a *arrivals) proven(bookmark bool, unread int) moment.Moment {
-	fresh := a.arrived != 0 && unread <= a.since
+	fresh := a.arrived != 0 && !a.held && unread <= a.since
 	arrived := a.arrived
 	if fresh {
 		a.arrived = 0

@@ -44,7 +44,7 @@ func TestArrivalsProve(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := arrivals{opened: opened}
 			for _, r := range test.reads {
-				a.returned(at(r.last), at(r.began), at(r.returned), 10, !r.stood)
+				a.returned(at(r.last), at(r.began), at(r.returned), 10, false, !r.stood)
 			}
 			require.Equal(t, test.want, a.proven(test.bookmark, test.unread))
 			if test.want > opened {
@@ -58,27 +58,27 @@ func TestArrivalsProve(t *testing.T) {
 // events that it has not.
 func TestArrivalsCatchUp(t *testing.T) {
 	a := arrivals{opened: at(0)}
-	a.returned(at(0), at(0), at(10), 10, true)
+	a.returned(at(0), at(0), at(10), 10, false, true)
 	require.Equal(t, at(0), a.proven(true, 0))
-	a.returned(at(10), at(10), at(20), 10, true)
+	a.returned(at(10), at(10), at(20), 10, false, true)
 	require.Equal(t, at(20), a.proven(false, 0))
 	a.behind()
-	a.returned(at(20), at(20), at(30), 10, true)
+	a.returned(at(20), at(20), at(30), 10, false, true)
 	require.Zero(t, a.proven(false, 0))
 
-	a.returned(at(30), at(30), at(14000), 10, false)
-	a.returned(at(14000), at(14000), at(14010), 10, true)
+	a.returned(at(30), at(30), at(14000), 10, false, false)
+	a.returned(at(14000), at(14000), at(14010), 10, false, true)
 	require.Equal(t, at(0), a.proven(true, 0), "the bookmark may be one from before the process stood still")
-	a.returned(at(14010), at(14010), at(14020), 10, true)
+	a.returned(at(14010), at(14010), at(14020), 10, false, true)
 	require.Zero(t, a.proven(false, 0))
-	a.returned(at(14020), at(23990), at(24010), 10, true)
+	a.returned(at(14020), at(23990), at(24010), 10, false, true)
 	require.Equal(t, at(0), a.proven(true, 0))
-	a.returned(at(24010), at(24010), at(24020), 10, true)
+	a.returned(at(24010), at(24010), at(24020), 10, false, true)
 	require.Equal(t, at(24020), a.proven(false, 0))
 
 	a = arrivals{opened: at(0)}
-	a.returned(at(0), at(0), at(0), 10, true)
+	a.returned(at(0), at(0), at(0), 10, false, true)
 	require.Equal(t, at(0), a.proven(true, 0), "the bookmark was there")
-	a.returned(at(0), at(0), at(10), 10, true)
+	a.returned(at(0), at(0), at(10), 10, false, true)
 	require.Zero(t, a.proven(false, 0))
 }

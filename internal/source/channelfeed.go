@@ -78,7 +78,7 @@ func (f *channelFeed) received() {
 	last := f.source.read
 	f.source.heard(time.Now())
 	began := moment.Of(f.quiet.since)
-	f.arrivals.returned(last, began, f.source.read, 1, ran(began, f.source.read))
+	f.arrivals.returned(last, began, f.source.read, 1, false, ran(began, f.source.read))
 }
 
 // take makes a change of an event.

@@ -28,7 +28,8 @@ type stream struct {
 	io.ReadCloser
 	format wire.Format
 	// watch tells that it is no list. HTTP2, zipped and lost are those of the server.Body.
-	watch, http2, zipped bool
+	watch, http2 bool
+	zipped       *server.Zipped
 	// hurried is how many reads are to come before others go first again: see letOthersGo.
 	hurried uint8
 	lost    func()
@@ -44,7 +45,7 @@ type stream struct {
 	ofList   func(bytes int)
 	source   *Source
 	arrivals arrivals
-	// bytes counts what was read.
+	// bytes counts what has come over the connection.
 	bytes int
 	// list is the list under way that the body is of; nil for a watch, and when it has become
 	// one.
@@ -74,7 +75,7 @@ func (s *Source) open(ctx context.Context, opts metav1.ListOptions, patience tim
 	b.ctx, b.cancel = context.WithCancelCause(ctx)
 	b.timer = time.AfterFunc(patience, b.giveUp)
 	b.timer.Stop()
-	how := server.Request{Accept: s.Form.Accept(!opts.Watch), MayWiden: s.mayWiden(opts), Sent: b.waits, Answered: b.waited, Arrived: s.Report.CountReceived}
+	how := server.Request{Accept: s.Form.Accept(!opts.Watch), MayWiden: s.mayWiden(opts), Sent: b.waits, Answered: b.waited, Arrived: b.received}
 	var body *server.Body
 	err := errRequestEnded
 	// A request takes a deep stack, and a stack does not shrink below four times what
@@ -157,9 +158,20 @@ func (b *stream) drop() {
 }
 
 func (b *stream) Read(p []byte) (int, error) {
-	began := b.reading()
-	n, err := b.ReadCloser.Read(p)
-	return b.returned(began, n, err)
+	for {
+		came, began := b.bytes, b.reading()
+		var n int
+		var err error
+		if b.waitsForMember() {
+			n, err = b.zipped.Body.Read(p[:min(len(p), server.FirstBytes)])
+			n, err = b.zipped.GoOn(p, n, err)
+		} else {
+			n, err = b.ReadCloser.Read(p)
+		}
+		if n, err = b.returned(began, n, err, len(p)); n > 0 || err != nil || b.bytes == came {
+			return n, err
+		} // a member with nothing in it has come
+	}
 }
 
 // reading begins a read. Neither it nor returned is to be on the stack of Read, which waits.
@@ -174,6 +186,14 @@ func (b *stream) reading() (began moment.Moment) {
 	b.list.Waits()
 	b.waits()
 	return moment.Now()
+}
+
+// waitsForMember begins a read of what comes over the connection, if that is where a compressed body
+// waits. A transport of the user's may have wrapped the body: it sees each read.
+//
+//go:noinline
+func (b *stream) waitsForMember() bool {
+	return b.zipped != nil && b.ReadCloser == io.ReadCloser(b.zipped) && b.zipped.Waits()
 }
 
 const (
@@ -200,13 +220,13 @@ func (b *stream) letOthersGo() {
 	}
 }
 
-// returned ends a read, and returns what came of it.
+// returned ends a read of most bytes, and returns what came of it.
 //
 //go:noinline
-func (b *stream) returned(began moment.Moment, n int, err error) (int, error) {
+func (b *stream) returned(began moment.Moment, n int, err error, most int) (int, error) {
 	b.waited()
-	if n > 0 {
-		b.took(began, n)
+	if n > 0 || b.zipped != nil && err == nil {
+		b.took(began, n, n == most || b.zipped != nil && b.zipped.Unread() > 0)
 		if b.ofList != nil {
 			b.ofList(n)
 		}
@@ -225,9 +245,8 @@ func (b *stream) returned(began moment.Moment, n int, err error) (int, error) {
 	return n, err
 }
 
-// took notes a read of n bytes.
-func (b *stream) took(began moment.Moment, n int) {
-	b.bytes += n
+// took notes a read of n bytes, with which more may have come.
+func (b *stream) took(began moment.Moment, n int, more bool) {
 	last := b.source.read
 	b.source.heard(time.Now())
 	if b.watch {
@@ -236,10 +255,16 @@ func (b *stream) took(began moment.Moment, n int) {
 			b.progressed()
 		}
 	}
-	b.arrivals.returned(last, began, b.source.read, n, ran(began, b.source.read))
-	if !b.zipped {
-		b.source.Report.CountReceived(n)
+	b.arrivals.returned(last, began, b.source.read, n, more, ran(began, b.source.read))
+	if b.zipped == nil {
+		b.received(n)
 	}
+}
+
+// received counts bytes that have come over the connection.
+func (b *stream) received(bytes int) {
+	b.bytes += bytes
+	b.source.Report.CountReceived(bytes)
 }
 
 func (b *stream) close() {
